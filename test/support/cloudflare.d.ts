@@ -1,0 +1,93 @@
+/**
+ * What we use of Cloudflare's runtime, and no more: the official types redeclare the globals that
+ * @types/node declares already, so the two cannot be in one program. Add what you need.
+ */
+declare module "cloudflare:workers" {
+  /** The bindings. The worker that has one adds it here, by declaring this module again. */
+  export interface Env {}
+  export const env: Env;
+
+  export interface SqlStorage {
+    exec<Row extends Record<string, unknown>>(sql: string, ...params: unknown[]): SqlCursor<Row>;
+    readonly databaseSize: number;
+  }
+
+  export interface SqlCursor<Row> extends Iterable<Row> {
+    toArray(): Row[];
+    /** Throws unless there is exactly one row. */
+    one(): Row;
+    readonly rowsRead: number;
+    readonly rowsWritten: number;
+  }
+
+  export interface DurableObjectStorage {
+    readonly sql: SqlStorage;
+    /** Not for async work: the transaction ends when `work` returns, promise or not. */
+    transactionSync<Result>(work: () => Result): Result;
+    getAlarm(): Promise<number | null>;
+    setAlarm(time: number | Date): Promise<void>;
+    deleteAlarm(): Promise<void>;
+    deleteAll(): Promise<void>;
+    sync(): Promise<void>;
+  }
+
+  export interface DurableObjectId {
+    readonly name?: string;
+    toString(): string;
+  }
+
+  export interface DurableObjectState {
+    readonly id: DurableObjectId;
+    readonly storage: DurableObjectStorage;
+    blockConcurrencyWhile<Result>(work: () => Promise<Result>): Promise<Result>;
+    waitUntil(work: Promise<unknown>): void;
+    /** Ends the object at once, as a crash would. */
+    abort(reason: string): void;
+  }
+
+  export abstract class DurableObject<Bindings = Env> {
+    constructor(ctx: DurableObjectState, env: Bindings);
+    protected readonly ctx: DurableObjectState;
+    protected readonly env: Bindings;
+  }
+
+  /** Methods are called across the wire, so each answers with a promise. */
+  export type DurableObjectStub<T> = {
+    [K in keyof T as T[K] extends (...args: never) => unknown ? K : never]: T[K] extends (
+      ...args: infer Args
+    ) => infer Result
+      ? (...args: Args) => Promise<Awaited<Result>>
+      : never;
+  };
+
+  export interface DurableObjectNamespace<T> {
+    getByName(name: string): DurableObjectStub<T>;
+    idFromName(name: string): DurableObjectId;
+    newUniqueId(): DurableObjectId;
+    get(id: DurableObjectId): DurableObjectStub<T>;
+  }
+}
+
+declare module "cloudflare:test" {
+  import type {
+    DurableObjectId,
+    DurableObjectNamespace,
+    DurableObjectState,
+    DurableObjectStub,
+  } from "cloudflare:workers";
+
+  /** Runs `work` inside the object, where its storage can be used directly. */
+  export function runInDurableObject<T, Result>(
+    stub: DurableObjectStub<T>,
+    work: (instance: T, state: DurableObjectState) => Result | Promise<Result>,
+  ): Promise<Result>;
+  /** Runs the object's alarm now, if one is set, and says whether. */
+  export function runDurableObjectAlarm<T>(stub: DurableObjectStub<T>): Promise<boolean>;
+  /** Forgets the instance but keeps its storage, as Cloudflare does with an idle object. */
+  export function evictDurableObject<T>(stub: DurableObjectStub<T>): Promise<void>;
+  export function listDurableObjectIds<T>(
+    namespace: DurableObjectNamespace<T>,
+  ): Promise<DurableObjectId[]>;
+  /** Deletes the data of all bindings. */
+  export function reset(): Promise<void>;
+}

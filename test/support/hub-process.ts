@@ -1,0 +1,91 @@
+/** The hub as users run it: the built command, in a process of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.url));
+
+export interface HubProcess {
+  url: string;
+  pid: number;
+  /** Everything it has printed so far. */
+  output(): string;
+  /** Sends a signal and waits for the end; answers with the exit code, or null after a kill. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+export interface HubProcessOptions {
+  data: string;
+  env?: Record<string, string>;
+  args?: string[];
+}
+
+/** Only what a hub needs: settings of whoever runs the tests must not leak into it. */
+const cleanEnv = (extra: Record<string, string>): Record<string, string> => ({
+  PATH: process.env.PATH ?? "",
+  ...extra,
+});
+
+export async function startHubProcess({
+  data,
+  env = {},
+  args = [],
+}: HubProcessOptions): Promise<HubProcess> {
+  const child = spawn(process.execPath, [CLI, "serve", ...args], {
+    env: cleanEnv({
+      PORT: "0",
+      SIGNALBOX_DATA: data,
+      SIGNALBOX_LOG_FORMAT: "json",
+      SIGNALBOX_RATE_LIMIT: "0",
+      ...env,
+    }),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  const ended = once(child, "exit").then(([code]) => code as number | null);
+  const listening = new Promise<string>((resolve, reject) => {
+    const read = (chunk: Buffer) => {
+      output += chunk.toString();
+      const url = /^ *Open +(http:\S+)$/m.exec(output)?.[1];
+      if (url) resolve(url);
+    };
+    child.stdout?.on("data", read);
+    child.stderr?.on("data", read);
+    const late = AbortSignal.timeout(20_000);
+    late.addEventListener("abort", () => {
+      child.kill("SIGKILL");
+      reject(new Error(`the hub did not listen in time:\n${output}`));
+    });
+    void ended.then((code) =>
+      reject(new Error(`the hub ended (${code}) before it listened:\n${output}`)),
+    );
+  });
+  return {
+    url: await listening,
+    pid: child.pid as number,
+    output: () => output,
+    async stop(signal = "SIGTERM") {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** Runs a command of the CLI to its end. */
+export async function runCli(
+  args: string[],
+  options: { env?: Record<string, string>; cwd?: string } = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child: ChildProcess = spawn(process.execPath, [CLI, ...args], {
+    env: cleanEnv(options.env ?? {}),
+    stdio: ["ignore", "pipe", "pipe"],
+    ...(options.cwd ? { cwd: options.cwd } : {}),
+  });
+  const text = { stdout: "", stderr: "" };
+  for (const stream of ["stdout", "stderr"] as const)
+    child[stream]?.on("data", (chunk: Buffer) => {
+      text[stream] += chunk.toString();
+    });
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, ...text };
+}

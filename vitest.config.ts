@@ -1,0 +1,42 @@
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { configDefaults, defineConfig } from "vitest/config";
+
+// Tests run offline: no usage statistics, and no fetching of a sample `request.cf`.
+process.env.WRANGLER_SEND_METRICS = "false";
+process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
+
+const workerdTests = "packages/*/src/**/*.workerd.test.ts";
+const timeouts = { testTimeout: 30_000, hookTimeout: 60_000 };
+
+export default defineConfig({
+  test: {
+    reporters: ["default", "./test/support/closing-line-reporter.ts"],
+    projects: [
+      {
+        test: {
+          ...timeouts,
+          name: "node",
+          environment: "node",
+          // better-sqlite3 is native code: a process per file, not a thread.
+          pool: "forks",
+          include: ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"],
+          exclude: [...configDefaults.exclude, workerdTests],
+          globalSetup: "test/support/global-setup.ts",
+        },
+      },
+      {
+        plugins: [
+          cloudflareTest({
+            main: "packages/hub/src/store/backends/durable-object.test-worker.ts",
+            miniflare: {
+              // No later than the workerd that the plugin brings.
+              compatibilityDate: "2026-09-01",
+              durableObjects: { STORE: { className: "StoreObject", useSQLite: true } },
+            },
+          }),
+        ],
+        test: { ...timeouts, name: "workerd", include: [workerdTests] },
+      },
+    ],
+  },
+});
