@@ -1,0 +1,142 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createIds, idFloor, isId } from "./ids.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
+const MAX = 2 ** 48 - 5_000;
+const moment = fc.integer({ min: 1, max: MAX });
+const timeOf = (id: string) => Number.parseInt(id.replaceAll("-", "").slice(0, 12), 16);
+const counterOf = (id: string) => Number.parseInt(id.slice(15, 18), 16);
+
+describe("an id", () => {
+  test("is a UUID of version 7, of the moment that it was made", () => {
+    fc.assert(
+      fc.property(moment, (ms) => {
+        const id = createIds({ now: () => ms })();
+        expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+        expect(timeOf(id)).toBe(ms);
+        expect(isId(id)).toBe(true);
+      }),
+    );
+  });
+
+  test("keeps its version and variant whatever the random bytes are", () => {
+    for (const byte of [0x00, 0xff]) {
+      const id = createIds({ now: () => NOW, random: (bytes) => bytes.fill(byte) })();
+      expect(id[14]).toBe("7");
+      expect("89ab").toContain(id[19]);
+    }
+  });
+
+  test("takes its randomness from where it is told", () => {
+    const counting = () => {
+      let next = 0;
+      return createIds({
+        now: () => NOW,
+        random: (bytes) => bytes.map((_, at, all) => (all[at] = next++ & 0xff)),
+      });
+    };
+    const [one, two] = [counting(), counting()];
+    const some = (make: () => string) => Array.from({ length: 600 }, make);
+    expect(some(one)).toEqual(some(two));
+    // The last 62 bits are fresh for every id, also after the drawn bytes have run out.
+    expect(new Set(some(createIds({ now: () => NOW })).map((id) => id.slice(19))).size).toBe(600);
+  });
+
+  test("is made by the clock and the system's randomness unless told otherwise", () => {
+    const before = Date.now();
+    const id = createIds()();
+    expect(timeOf(id)).toBeGreaterThanOrEqual(before);
+    expect(timeOf(id)).toBeLessThanOrEqual(Date.now());
+    expect(createIds()()).not.toBe(id);
+  });
+});
+
+describe("ids of one process", () => {
+  test("only ever grow, whatever the clock does", () => {
+    const times = fc.array(
+      fc.oneof(
+        fc.integer({ min: NOW, max: NOW + 5 }),
+        fc.double({ min: NOW - 1e6, max: NOW + 1e6, noNaN: true }),
+      ),
+      {
+        minLength: 2,
+        maxLength: 300,
+      },
+    );
+    fc.assert(
+      fc.property(times, (clock) => {
+        let at = 0;
+        const make = createIds({ now: () => clock[at++] as number });
+        const made = clock.map(() => make());
+        expect(made).toEqual(made.toSorted());
+        expect(new Set(made).size).toBe(made.length);
+      }),
+    );
+  });
+
+  test("stay at the latest moment while the clock is behind it", () => {
+    let now = NOW;
+    const make = createIds({ now: () => now });
+    make();
+    now = NOW - 60_000;
+    expect(timeOf(make())).toBe(NOW);
+    now = NOW + 1;
+    expect(timeOf(make())).toBe(NOW + 1);
+  });
+
+  test("count up within a millisecond, and borrow from the next when it is full", () => {
+    const make = createIds({ now: () => NOW });
+    const made = Array.from({ length: 10_000 }, make);
+    expect(made).toEqual(made.toSorted());
+    expect(new Set(made).size).toBe(10_000);
+    const full = made.filter((id) => timeOf(id) === NOW);
+    expect(full.length).toBeGreaterThan(3_900);
+    expect(counterOf(full.at(-1) as string)).toBe(0xfff);
+    expect(new Set(made.map(timeOf))).toEqual(new Set([NOW, NOW + 1, NOW + 2]));
+  });
+
+  test("do not begin every millisecond with the same number", () => {
+    let now = NOW;
+    const make = createIds({ now: () => now++ });
+    const counters = new Set(Array.from({ length: 500 }, () => counterOf(make())));
+    expect(counters.size).toBeGreaterThan(50);
+  });
+});
+
+describe("the floor of a moment", () => {
+  test("parts the ids made before it from those made since", () => {
+    fc.assert(
+      fc.property(moment, moment, (floor, ms) => {
+        const id = createIds({ now: () => ms })();
+        expect(id < idFloor(floor)).toBe(ms < floor);
+      }),
+    );
+    fc.assert(
+      fc.property(moment, fc.constantFrom(-1, 0, 1), (floor, by) => {
+        for (const byte of [0x00, 0xff]) {
+          const id = createIds({ now: () => floor + by, random: (bytes) => bytes.fill(byte) })();
+          expect(id < idFloor(floor)).toBe(by < 0);
+        }
+      }),
+    );
+  });
+
+  test("is an id itself, and lies before all of them for times before 1970", () => {
+    expect(isId(idFloor(NOW))).toBe(true);
+    expect(idFloor(-5)).toBe(idFloor(0));
+    expect(idFloor(NOW + 0.9)).toBe(idFloor(NOW));
+  });
+});
+
+test("what is no id is told from one", () => {
+  for (const text of [
+    "",
+    "x",
+    "019b76da-a800-7027-8d17-54099b044c4",
+    "019b76da-a800-7027-8d17-54099b044c44 ",
+    "019B76DA-A800-7027-8D17-54099B044C44",
+    "019b76daa80070278d1754099b044c44",
+  ])
+    expect(isId(text), text).toBe(false);
+});

@@ -1,0 +1,53 @@
+/** Secrets at rest: AES-256-GCM under the hub's key. What was sealed elsewhere does not open. */
+import { concat, fromBase64, toBase64, utf8 } from "./hmac.ts";
+
+export interface Seal {
+  seal(text: string): Promise<string>;
+  unseal(sealed: string): Promise<string>;
+}
+
+export class CannotUnseal extends Error {
+  readonly code = "cannot_unseal";
+  constructor(cause: unknown) {
+    super(
+      "A stored secret does not open with this hub's key. Start every replica with the same SIGNALBOX_KEY, or enter the secret again.",
+      { cause },
+    );
+  }
+}
+
+const FORMAT = "v1.";
+const IV_BYTES = 12;
+export const KEY_BYTES = 32;
+
+export function createSeal(key: Uint8Array): Seal {
+  const imported = crypto.subtle.importKey("raw", new Uint8Array(key), "AES-GCM", false, [
+    "encrypt",
+    "decrypt",
+  ]);
+  return {
+    async seal(text) {
+      const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
+      const sealed = await crypto.subtle.encrypt(
+        { name: "AES-GCM", iv },
+        await imported,
+        utf8(text),
+      );
+      return FORMAT + toBase64(concat([iv, new Uint8Array(sealed)]));
+    },
+    async unseal(sealed) {
+      try {
+        const bytes = new Uint8Array(fromBase64(sealed.slice(FORMAT.length)) ?? []);
+        const iv = bytes.slice(0, IV_BYTES);
+        const opened = await crypto.subtle.decrypt(
+          { name: "AES-GCM", iv },
+          await imported,
+          bytes.slice(IV_BYTES),
+        );
+        return new TextDecoder().decode(opened);
+      } catch (error) {
+        throw new CannotUnseal(error);
+      }
+    },
+  };
+}

@@ -1,0 +1,67 @@
+/**
+ * The SQLite inside a Durable Object: one object, one tenant, one thread. Cloudflare holds an answer
+ * back until what was written before it is durable, so a resolved verb is safe here too.
+ */
+import { createListeners } from "../listeners.ts";
+import { migrate } from "../migrations.ts";
+import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
+import type { Dialect, Notice, Row, Value, Verb } from "../sql.ts";
+import type { Store } from "../store.ts";
+import { bindVerbs, verbTable } from "../verbs/index.ts";
+
+/** The part of `DurableObjectStorage` that the store uses. */
+export interface ObjectStorage {
+  sql: { exec(sql: string, ...params: unknown[]): { toArray(): Row[] } };
+  transactionSync<Result>(work: () => Result): Result;
+}
+
+const dialect: Dialect = {
+  forUpdate: "",
+  skipLocked: "",
+  TEXT: "TEXT",
+  BLOB: "BLOB",
+  indexOf: "instr",
+  migrationLock: undefined,
+  // Cloudflare's limits: parameters of one statement, and 2 MB for one row.
+  maxParams: 100,
+  maxBlob: 1_900_000,
+};
+
+export function openDurableObject(storage: ObjectStorage): Store {
+  const sql: SyncSql = {
+    query: (text, params) => storage.sql.exec(text, ...params.map(bindable)).toArray(),
+    insert(insert) {
+      const text = insertSql(insert);
+      for (const row of insert.rows) storage.sql.exec(text, ...row.map(bindable));
+    },
+  };
+  const listeners = createListeners();
+  const run = <Result>(verb: () => Verb<Result>): Result => {
+    const notices: Notice[] = [];
+    const result = storage.transactionSync(() => runSync(sql, verb(), notices));
+    listeners.tell(notices);
+    return result;
+  };
+
+  run(() => migrate(dialect));
+
+  return {
+    backend: "durable-object",
+    ...bindVerbs(verbTable(dialect), async (verb) => run(verb)),
+    subscribe: listeners.subscribe,
+    isDataError,
+    async close() {},
+  };
+}
+
+/** By its text, which is all that is left of an error on the other side of a call. */
+export const isDataError = (error: unknown): boolean =>
+  error instanceof Error && /SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(error.message);
+
+/** Storage takes whole buffers only, not views into one. */
+const bindable = (value: Value): unknown =>
+  value instanceof Uint8Array
+    ? value.byteLength === value.buffer.byteLength
+      ? value.buffer
+      : value.slice().buffer
+    : value;

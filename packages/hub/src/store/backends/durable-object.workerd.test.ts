@@ -1,0 +1,31 @@
+import { env } from "cloudflare:workers";
+import { storeContract } from "../contract.ts";
+import type { Store } from "../store.ts";
+import type { StoreObject } from "./durable-object.test-worker.ts";
+import { isDataError } from "./durable-object.ts";
+
+/** Every verb goes through RPC: so only what can be cloned crosses the seam. */
+const connect = (object: () => Pick<StoreObject, "call">): Store =>
+  new Proxy({ backend: "durable-object", isDataError } as Store, {
+    get: (own, name) =>
+      Reflect.get(own, name) ??
+      (name === "then"
+        ? undefined
+        : async (...args: unknown[]) => await object().call(String(name), args)),
+  });
+
+storeContract("a Durable Object", async () => {
+  const id = env.STORE.newUniqueId();
+  const object = () => env.STORE.get(id);
+  return {
+    store: connect(object),
+    heard: async () => await object().heard(),
+    async reopen() {
+      await object()
+        .crash()
+        .catch(() => {});
+      return connect(object);
+    },
+    async close() {},
+  };
+});

@@ -1,0 +1,78 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { FILL, planned } from "../contract/plans.ts";
+import { nth } from "../contract/sample.ts";
+import type { Row, Verb } from "../sql.ts";
+import { openPostgres } from "./postgres.ts";
+import { dialect, statements, types } from "./postgres-statement.ts";
+
+let client: pg.Client;
+
+beforeAll(async () => {
+  const url = await createDatabase(inject("postgresUrl"));
+  await (await openPostgres(url)).close();
+  client = new pg.Client({ connectionString: url, types });
+  await client.connect();
+  for (const statement of FILL) await client.query(statement);
+  await client.query("VACUUM ANALYZE");
+});
+
+afterAll(() => client.end());
+
+interface Plan {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Index Name"?: string;
+  "Parent Relationship"?: string;
+  Plans?: Plan[];
+}
+
+const isEvents = (plan: Plan) =>
+  plan["Relation Name"] === "events" || plan["Index Name"]?.startsWith("events_");
+
+/** How a plan gets at events: the index of each look, and what it should not do. */
+function* looks(plan: Plan): Generator<string> {
+  if (plan["Node Type"] === "Seq Scan" && isEvents(plan)) yield "Seq Scan";
+  else if (plan["Index Name"] && isEvents(plan))
+    yield plan["Index Name"].replace("events_pkey", "primary");
+  if (plan["Node Type"].includes("Sort") && plan.Plans?.some(sortsEvents)) yield "Sort";
+  for (const part of plan.Plans ?? []) yield* looks(part);
+}
+
+const sortsEvents = (plan: Plan): boolean =>
+  plan["Parent Relationship"] !== "InitPlan" &&
+  plan["Parent Relationship"] !== "SubPlan" &&
+  (isEvents(plan) === true || (plan.Plans?.some(sortsEvents) ?? false));
+
+async function walkExplaining(verb: Verb<unknown>): Promise<string[]> {
+  const used: string[] = [];
+  let rows: Row[] = [];
+  for (;;) {
+    const { done, value: step } = verb.next(rows);
+    if (done) return used;
+    rows = [];
+    if (step.kind === "notify") continue;
+    for (const { text, values } of statements(step)) {
+      const explained = await client.query<{ "QUERY PLAN": [{ Plan: Plan }] }>({
+        text: `EXPLAIN (FORMAT JSON) ${text}`,
+        values,
+      });
+      used.push(...looks(nth(explained.rows, 0)["QUERY PLAN"][0].Plan));
+      rows = (await client.query<Row>({ text, values })).rows;
+    }
+  }
+}
+
+describe("on PostgreSQL", () => {
+  for (const { what, verb, indexes } of planned)
+    test(`${what}: by ${[...new Set(indexes)].join(", ")}`, async () => {
+      await client.query("BEGIN");
+      try {
+        const used = await walkExplaining(verb(dialect));
+        expect(used.sort()).toEqual(indexes.toSorted());
+      } finally {
+        await client.query("ROLLBACK");
+      }
+    });
+});

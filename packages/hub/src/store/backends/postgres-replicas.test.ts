@@ -1,0 +1,245 @@
+/** Several hubs on one PostgreSQL. Each store here has a pool and a LISTEN connection of its own. */
+import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
+import { createDatabase } from "../../../../../test/support/postgres.ts";
+import {
+  arrival,
+  everything,
+  type Few,
+  ids,
+  keep,
+  nth,
+  placesOf,
+  START,
+  sampleEvent,
+  sampleEvents,
+} from "../contract/sample.ts";
+import type { Notice } from "../sql.ts";
+import type { Store } from "../store.ts";
+import { openPostgres } from "./postgres.ts";
+
+let url: string;
+let admin: pg.Client;
+let stores: Store[];
+
+beforeEach(async () => {
+  url = await createDatabase(inject("postgresUrl"));
+  admin = new pg.Client({ connectionString: url });
+  await admin.connect();
+  // Were two replicas ever to wait for each other, nothing would free them before the test fails.
+  await admin.query(
+    "ALTER DATABASE " +
+      admin.escapeIdentifier(new URL(url).pathname.slice(1)) +
+      " SET deadlock_timeout = '60s'",
+  );
+  stores = [];
+});
+
+afterEach(async () => {
+  for (const store of stores) await store.close();
+  await admin.end();
+});
+
+async function openReplicas<Count extends number>(
+  count: Count,
+  onError?: (error: Error) => void,
+): Promise<Few<Count, Store>> {
+  const opened = await Promise.all(
+    Array.from({ length: count }, () => openPostgres(url, onError ? { onError } : {})),
+  );
+  stores.push(...opened);
+  return opened as Few<Count, Store>;
+}
+
+const TERMINATE =
+  "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND ";
+
+describe("replicas", () => {
+  test("migrate an empty database once, though all of them start at the same time", async () => {
+    const replicas = await openReplicas(8);
+    const { rows } = await admin.query("SELECT * FROM schema_version");
+    expect(rows).toHaveLength(1);
+    await Promise.all(replicas.map((store) => keep(store, [sampleEvent()])));
+    expect(await everything(nth(replicas, 0))).toHaveLength(8);
+  });
+
+  test("hand out places in the order of their commits: a reader never misses one", async () => {
+    const [one, two, reader] = await openReplicas(3);
+    const WRITES = 60;
+    let writing = 8;
+    const write = async (store: Store) => {
+      for (let at = 0; at < WRITES; at += 1)
+        await store.appendEvents(
+          [arrival(sampleEvents(1 + (at % 2))), arrival([sampleEvent()], `other-${at % 5}`)],
+          null,
+        );
+      writing -= 1;
+    };
+    const seen: number[] = [];
+    const poll = async (): Promise<boolean> => {
+      const { items } = await reader.listEvents({
+        tenant: "acme",
+        limit: 1_000,
+        order: "oldest",
+        cursor: seen.at(-1) ?? 0,
+      });
+      seen.push(...items.map(({ seq }) => seq));
+      return items.length > 0;
+    };
+    let polls = 0;
+    const read = async () => {
+      while (writing > 0) {
+        await poll();
+        polls += 1;
+      }
+      while (await poll());
+    };
+    const writers = Array.from({ length: writing }, (_, at) => write(at % 2 ? one : two));
+    await Promise.all([read(), ...writers]);
+    expect(polls).toBeGreaterThan(20);
+    expect(seen).toEqual(Array.from({ length: 8 * WRITES * 1.5 }, (_, at) => at + 1));
+  });
+
+  test("create tenants at the same time without waiting for each other in a circle", async () => {
+    const replicas = await openReplicas(2);
+    const tenants = Array.from({ length: 12 }, (_, at) => `tenant-${at}`);
+    await Promise.all(
+      Array.from({ length: 40 }, (_, at) => {
+        const some = tenants.filter((_, nth) => (nth * 7 + at) % 3 > 0);
+        const batch = (at % 2 ? some : some.toReversed()).map((tenant) =>
+          arrival([sampleEvent()], tenant),
+        );
+        return nth(replicas, at % 2).appendEvents(batch, null);
+      }),
+    );
+    const rows = await Promise.all(tenants.map((tenant) => everything(nth(replicas, 0), tenant)));
+    expect(rows.flat()).toHaveLength(40 * 8);
+  });
+
+  test("store a delivery once that is sent to two of them at once", async () => {
+    const [one, two] = await openReplicas(2);
+    for (let round = 0; round < 40; round += 1) {
+      const twin = () => sampleEvent({ external_id: `delivery ${round}` });
+      const [[first], [second]] = await Promise.all([
+        one.appendEvents([arrival([twin()])], null),
+        two.appendEvents([arrival([twin()])], null),
+      ]);
+      expect([first?.outcome, second?.outcome].sort()).toEqual(["duplicate", "stored"]);
+      expect(placesOf(first)).toEqual([round + 1]);
+      expect(placesOf(second)).toEqual([round + 1]);
+    }
+    expect(await everything(one)).toHaveLength(40);
+  });
+
+  test("keep the quota exactly when two of them fill it", async () => {
+    const replicas = await openReplicas(2);
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, at) =>
+        nth(replicas, at % 2).appendEvents([arrival([sampleEvent()])], 15),
+      ),
+    );
+    expect(answers.flat().filter(({ outcome }) => outcome === "stored")).toHaveLength(15);
+  });
+
+  test("never claim the same event, and leave none", async () => {
+    const replicas = await openReplicas(2);
+    const events = sampleEvents(300);
+    await keep(nth(replicas, 0), events);
+    const claimed = await Promise.all(
+      Array.from({ length: 10 }, async (_, at) => {
+        const mine: string[] = [];
+        for (;;) {
+          const more = await nth(replicas, at % 2).claimEvents({
+            tenant: "acme",
+            by: `agent-${at}`,
+            limit: 7,
+            now: START,
+            until: START + 1,
+          });
+          mine.push(...ids(more));
+          if (more.length === 0) return mine;
+        }
+      }),
+    );
+    expect(claimed.flat().sort()).toEqual(ids(events).sort());
+    expect(claimed.filter((mine) => mine.length > 0).length).toBeGreaterThan(1);
+  });
+
+  test("hear of each other's commits, also after their connection broke", async () => {
+    const errors: Error[] = [];
+    const [one, two] = await openReplicas(2, (error) => errors.push(error));
+    const heard: Notice[] = [];
+    two.subscribe((notice) => heard.push(notice));
+
+    await keep(one, sampleEvents(2));
+    await vi.waitFor(() => expect(heard).toEqual([{ topic: "events", tenant: "acme", seq: 2 }]));
+
+    await admin.query(`${TERMINATE} application_name = 'signalbox listen'`);
+    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0));
+    await keep(one, [sampleEvent()]);
+    // What was said meanwhile is lost, so the listener is told to look for itself.
+    await vi.waitFor(() => expect(heard.at(-1)).toEqual({ topic: "gap" }), 10_000);
+    await keep(one, [sampleEvent()]);
+    await vi.waitFor(() =>
+      expect(heard.at(-1)).toEqual({ topic: "events", tenant: "acme", seq: 4 }),
+    );
+  });
+});
+
+describe("a broken connection", () => {
+  test("fails the call that uses it, and no other", async () => {
+    const [store] = await openReplicas(1);
+    await keep(store, [sampleEvent()]);
+    await admin.query("BEGIN; SELECT * FROM tenants FOR UPDATE");
+    const stuck = keep(store, [sampleEvent()]).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    const waiting = "application_name = 'signalbox' AND wait_event_type = 'Lock'";
+    await vi.waitFor(async () => {
+      const { rowCount } = await admin.query(`${TERMINATE} ${waiting}`);
+      expect(rowCount).toBe(1);
+    });
+    const error = await stuck;
+    expect(error).toBeInstanceOf(Error);
+    expect(store.isDataError(error)).toBe(false);
+    await admin.query("ROLLBACK");
+    expect(await keep(store, [sampleEvent()])).toEqual([2]);
+  });
+
+  test("is replaced when it breaks while nobody uses it", async () => {
+    const errors: Error[] = [];
+    const [store] = await openReplicas(1, (error) => errors.push(error));
+    await Promise.all([keep(store, [sampleEvent()]), keep(store, [sampleEvent()])]);
+    const { rowCount } = await admin.query(`${TERMINATE} application_name = 'signalbox'`);
+    await vi.waitFor(() => expect(errors).toHaveLength(rowCount ?? 0));
+    expect(await keep(store, [sampleEvent()])).toEqual([3]);
+    expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 3 });
+  });
+
+  test("does not end the process when it breaks between two statements", async () => {
+    const [store] = await openReplicas(1);
+    await keep(store, [sampleEvent()]);
+    const doomed = Promise.allSettled([keep(store, [sampleEvent()])]);
+    await new Promise((resolve) => setImmediate(resolve));
+    // While this process stands still, the answer to BEGIN and the end of the connection arrive
+    // together: the driver sees the second when no statement is under way.
+    const pgPath = JSON.stringify(createRequire(import.meta.url).resolve("pg"));
+    const kill = spawnSync(
+      process.execPath,
+      [
+        "-e",
+        `const pg = require(${pgPath}); const c = new pg.Client(process.argv[1]); c.connect().then(() => c.query(process.argv[2])).then(() => c.end())`,
+        url,
+        `${TERMINATE} application_name = 'signalbox'`,
+      ],
+      { encoding: "utf8" },
+    );
+    expect(kill.stderr).toBe("");
+    const [outcome] = await doomed;
+    expect(outcome?.status).toBe("rejected");
+    expect(await keep(store, [sampleEvent()])).toEqual([2]);
+  });
+});

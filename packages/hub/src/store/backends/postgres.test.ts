@@ -1,0 +1,71 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { arrival, everything, ids, nth, sampleEvent, sampleEvents } from "../contract/sample.ts";
+import { storeContract } from "../contract.ts";
+import { createGroupCommit } from "../group-commit.ts";
+import type { Notice } from "../sql.ts";
+import { openPostgres } from "./postgres.ts";
+
+let url: string;
+let admin: pg.Client;
+
+beforeAll(async () => {
+  url = await createDatabase(inject("postgresUrl"));
+  await (await openPostgres(url)).close();
+  admin = new pg.Client({ connectionString: url });
+  await admin.connect();
+});
+
+afterAll(() => admin.end());
+
+/** Emptied, not created anew: a database of its own for each test would take most of the time. */
+async function empty(): Promise<void> {
+  const { rows } = await admin.query<{ tables: string }>(
+    "SELECT string_agg(tablename, ', ') AS tables FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_version'",
+  );
+  await admin.query(`TRUNCATE ${rows[0]?.tables}`);
+}
+
+storeContract("PostgreSQL", async () => {
+  await empty();
+  const stores = [await openPostgres(url)];
+  const heard: Notice[] = [];
+  stores[0]?.subscribe((notice) => heard.push(notice));
+  return {
+    store: nth(stores, 0),
+    heard: async () => heard,
+    async reopen() {
+      stores.push(await openPostgres(url));
+      return nth(stores, -1);
+    },
+    async close() {
+      for (const store of stores) await store.close();
+    },
+  };
+});
+
+describe("what PostgreSQL refuses", () => {
+  const random = (length: number) =>
+    Array.from({ length }, () => Math.random().toString(36).at(-1)).join("");
+  const refused = {
+    "a text with NUL": { title: "a\u0000b" },
+    "a number that is none of its own": { number: 1.5 },
+    "an id too long for its index": { external_id: random(9_000) },
+  };
+  for (const [what, given] of Object.entries(refused))
+    test(`${what} fails alone, as the data's fault`, async () => {
+      await empty();
+      const store = await openPostgres(url);
+      const commit = createGroupCommit({ store, quota: null });
+      const [one, two] = sampleEvents(2);
+      const answers = await Promise.allSettled(
+        [one, sampleEvent(given), two].map((event) => commit.append(arrival([event]))),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+      const [, bad] = answers;
+      expect(bad?.status === "rejected" && store.isDataError(bad.reason)).toBe(true);
+      expect(ids(await everything(store))).toEqual(ids([one, two]));
+      await store.close();
+    });
+});

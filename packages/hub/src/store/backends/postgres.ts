@@ -1,0 +1,109 @@
+/**
+ * Any number of replicas on one PostgreSQL. A verb is one transaction on one connection; commits
+ * announce themselves with NOTIFY, and a connection of its own LISTENs for those of all replicas.
+ */
+import pg from "pg";
+import { createListeners } from "../listeners.ts";
+import { migrate } from "../migrations.ts";
+import type { Notice, Row, Verb } from "../sql.ts";
+import type { Store } from "../store.ts";
+import { bindVerbs, verbTable } from "../verbs/index.ts";
+import { commitWith, listen } from "./postgres-listen.ts";
+import { dialect, statements, types } from "./postgres-statement.ts";
+
+export interface PostgresOptions {
+  poolSize?: number;
+  onError?: (error: Error) => void;
+}
+
+export async function openPostgres(
+  url: string,
+  { poolSize = 10, onError = () => {} }: PostgresOptions = {},
+): Promise<Store> {
+  const connection = {
+    connectionString: url,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  };
+  const pool = new pg.Pool({
+    ...connection,
+    max: poolSize,
+    types,
+    application_name: "signalbox",
+    // Should a replica die without a word while it holds a tenant's row, the others must not wait long.
+    options: "-c idle_in_transaction_session_timeout=15000 -c lock_timeout=10000",
+  });
+  // An idle connection that breaks is replaced by the pool. One in use fails the verb that uses it,
+  // but may break between two statements: without a listener either would end the process.
+  pool.on("error", onError);
+  pool.on("connect", (client) => client.on("error", () => {}));
+  const listeners = createListeners();
+
+  const run = async <Result>(verb: () => Verb<Result>, writes: boolean): Promise<Result> => {
+    for (let attempt = 1; ; attempt += 1) {
+      const client = await pool.connect();
+      let broken: Error | undefined;
+      try {
+        const notices: Notice[] = [];
+        if (!writes) return await walk(client, verb(), notices);
+        await client.query("BEGIN");
+        const result = await walk(client, verb(), notices);
+        await client.query(commitWith(notices));
+        return result;
+      } catch (error) {
+        if (writes)
+          await client.query("ROLLBACK").catch((failed: Error) => {
+            broken = failed;
+          });
+        if (!isRetryable(error) || attempt >= 5) throw error;
+      } finally {
+        client.release(broken);
+      }
+    }
+  };
+
+  try {
+    await run(() => migrate(dialect), true);
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+  const listening = listen(connection, listeners.tell, onError);
+  await listening.ready;
+
+  return {
+    backend: "postgres",
+    ...bindVerbs(verbTable(dialect), run),
+    subscribe: listeners.subscribe,
+    isDataError,
+    async close() {
+      await listening.stop();
+      await pool.end();
+    },
+  };
+}
+
+const sqlState = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+
+/** Class 22 is a bad value, 23 a broken constraint, 54 something too large for the engine. */
+const isDataError = (error: unknown): boolean => /^(22|23|54)/.test(sqlState(error));
+
+/** Deadlock and serialization failure: PostgreSQL asks for another try. */
+const isRetryable = (error: unknown) => ["40001", "40P01"].includes(sqlState(error));
+
+async function walk<Result>(
+  client: pg.ClientBase,
+  verb: Verb<Result>,
+  notices: Notice[],
+): Promise<Result> {
+  let rows: Row[] = [];
+  for (;;) {
+    const { done, value: step } = verb.next(rows);
+    if (done) return step;
+    rows = [];
+    if (step.kind === "notify") notices.push(step.notice);
+    else for (const statement of statements(step)) rows = (await client.query<Row>(statement)).rows;
+  }
+}

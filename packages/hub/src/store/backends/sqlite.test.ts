@@ -1,0 +1,167 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { everything, keep, nth, sampleEvent } from "../contract/sample.ts";
+import { storeContract } from "../contract.ts";
+import type { Notice } from "../sql.ts";
+import type { Answer, Order } from "./sqlite.test-worker.ts";
+import { connect, openSqlite, retryWhileBusy } from "./sqlite.ts";
+
+let folder: string;
+let files = 0;
+const newFile = () => join(folder, `${++files}`, "hub.db");
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "signalbox-store-"));
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
+storeContract("SQLite", async () => {
+  const file = newFile();
+  const stores = [openSqlite(file)];
+  const heard: Notice[] = [];
+  stores[0]?.subscribe((notice) => heard.push(notice));
+  return {
+    store: nth(stores, 0),
+    heard: async () => heard,
+    async reopen() {
+      stores.push(openSqlite(file));
+      return nth(stores, -1);
+    },
+    async close() {
+      for (const store of stores) await store.close();
+    },
+  };
+});
+
+describe("a SQLite file", () => {
+  test("is written ahead of and fsynced at every commit", () => {
+    const db = connect(newFile());
+    expect(db.pragma("journal_mode", { simple: true })).toBe("wal");
+    expect(db.pragma("synchronous", { simple: true })).toBe(2); // FULL
+    expect(db.pragma("page_size", { simple: true })).toBe(8192);
+    expect(db.pragma("busy_timeout", { simple: true })).toBeGreaterThan(1_000);
+    db.close();
+  });
+
+  test("lies in a folder that nobody else may read", async () => {
+    const file = newFile();
+    await openSqlite(file).close();
+    expect((await stat(join(file, ".."))).mode & 0o777).toBe(0o700);
+  });
+
+  test("from a newer hub is left alone, and says what to do", async () => {
+    const file = newFile();
+    await openSqlite(file).close();
+    const db = new Database(file);
+    db.exec("UPDATE schema_version SET version = 99");
+    expect(() => openSqlite(file)).toThrow(
+      expect.objectContaining({
+        code: "database_too_new",
+        message:
+          "The database is at version 99, but this hub only knows 1. " +
+          "Start a newer Signalbox, or point it at another database.",
+      }),
+    );
+    // It holds the file no longer, either.
+    db.pragma("locking_mode = EXCLUSIVE");
+    db.exec("UPDATE schema_version SET version = 1");
+    db.close();
+    await openSqlite(file).close();
+  });
+
+  test("that is there already is opened without migrating it again", async () => {
+    const file = newFile();
+    const first = openSqlite(file);
+    await keep(first, [sampleEvent()]);
+    await first.close();
+    const second = openSqlite(file);
+    expect(await everything(second)).toHaveLength(1);
+    await second.close();
+  });
+
+  test("that is busy is tried again until the time is over", () => {
+    const fail = (code: string) => {
+      throw new Database.SqliteError("no", code);
+    };
+    let tries = 0;
+    retryWhileBusy(() => ++tries < 3 && fail("SQLITE_BUSY"), 10_000);
+    expect(tries).toBe(3);
+    expect(() => retryWhileBusy(() => fail("SQLITE_BUSY"), 20)).toThrow("no");
+    expect(() => retryWhileBusy(() => ++tries && fail("SQLITE_CORRUPT"), 10_000)).toThrow("no");
+    expect(tries).toBe(4);
+  });
+
+  test("that cannot be written shows when asked", async () => {
+    const file = newFile();
+    const store = openSqlite(file, { busyTimeoutMs: 1 });
+    const other = new Database(file);
+    other.exec("BEGIN IMMEDIATE");
+    await expect(store.checkWritable(1)).rejects.toThrow("locked");
+    const error = await store.checkWritable(1).catch((error: unknown) => error);
+    expect(store.isDataError(error)).toBe(false);
+    other.exec("ROLLBACK");
+    await store.checkWritable(1);
+    other.close();
+    await store.close();
+  });
+});
+
+describe("processes that share a SQLite file", () => {
+  const PROCESSES = 4;
+  let workers: ChildProcess[];
+
+  beforeAll(async () => {
+    workers = Array.from({ length: PROCESSES }, () =>
+      fork(join(import.meta.dirname, "sqlite.test-worker.ts"), { stdio: "inherit", execArgv: [] }),
+    );
+    await Promise.all(workers.map((worker) => once(worker, "message")));
+  });
+
+  afterAll(async () => {
+    for (const worker of workers) {
+      worker.disconnect();
+      await once(worker, "exit");
+    }
+  });
+
+  const sendAll = (order: Order): Promise<Answer[]> =>
+    Promise.all(
+      workers.map(async (worker) => {
+        worker.send(order);
+        const [answer] = (await once(worker, "message")) as [Answer];
+        return answer;
+      }),
+    );
+
+  test("create it together, lose nothing, and hand out no place twice", async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const file = newFile();
+      const shared = ["one", "two", "three"].map((name) => `${name} of ${round}`);
+      const answers = await sendAll({ file, batches: 5, shared });
+      expect(answers.flatMap(({ error }) => error ?? [])).toEqual([]);
+
+      const store = openSqlite(file);
+      const rows = await everything(store);
+      const fresh = answers.flatMap(({ stored }) => stored);
+      expect(fresh).toHaveLength(PROCESSES * 5 * 3);
+      expect(rows.map(({ seq }) => seq)).toEqual(rows.map((_, at) => at + 1));
+      expect(rows).toHaveLength(fresh.length + shared.length);
+      for (const nth of shared.keys()) {
+        const outcomes = answers.map((answer) => answer.shared[nth]);
+        expect(outcomes.filter((one) => one?.outcome === "stored")).toHaveLength(1);
+        expect(new Set(outcomes.map((one) => one?.seq)).size).toBe(1);
+      }
+      expect(await store.getTenant("acme")).toMatchObject({
+        seq: rows.length,
+        pending: rows.length,
+      });
+      await store.close();
+    }
+  });
+});

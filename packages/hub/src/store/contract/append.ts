@@ -1,0 +1,180 @@
+import { expect } from "vitest";
+import {
+  arrival,
+  everything,
+  keep,
+  nth,
+  placesOf,
+  sampleEvent,
+  sampleEvents,
+  untouched,
+} from "./sample.ts";
+import type { It } from "./subject.ts";
+
+export function appendContract(it: It): void {
+  it("keeps every field of an event, and numbers the log from 1", async ({ store }) => {
+    const full = sampleEvent();
+    const bare = sampleEvent({
+      external_id: null,
+      action: null,
+      repo: null,
+      sender: null,
+      number: null,
+      title: null,
+      url: null,
+    });
+    const [first, second] = await store.appendEvents([arrival([full]), arrival([bare])], null);
+
+    expect(first).toEqual({
+      outcome: "stored",
+      events: [{ id: full.id, seq: 1, duplicate: false }],
+    });
+    expect(second).toEqual({
+      outcome: "stored",
+      events: [{ id: bare.id, seq: 2, duplicate: false }],
+    });
+    expect(await store.getEvent("acme", full.id)).toEqual(untouched(full, 1));
+    expect(await store.getEvent("acme", bare.id)).toEqual(untouched(bare, 2));
+  });
+
+  it("numbers each tenant's log on its own", async ({ store }) => {
+    expect(await keep(store, sampleEvents(2), "acme")).toEqual([1, 2]);
+    expect(await keep(store, sampleEvents(1), "umbrella")).toEqual([1]);
+    expect(await keep(store, sampleEvents(1), "acme")).toEqual([3]);
+  });
+
+  it("keeps what it answered for, whoever opens the data next", async ({ store, reopen }) => {
+    const event = sampleEvent();
+    await keep(store, [event]);
+    const again = await reopen();
+    expect(await again.getEvent("acme", event.id)).toEqual(untouched(event, 1));
+    expect(await keep(again, [sampleEvent()])).toEqual([2]);
+  });
+
+  it("stores a delivery once, however often and in whatever company it comes", async ({
+    store,
+  }) => {
+    const original = sampleEvent({ external_id: "one" });
+    const again = () => sampleEvent({ external_id: "one", title: "other" });
+    const known = { id: original.id, seq: 1, duplicate: true };
+
+    const [stored, later] = await store.appendEvents(
+      [arrival([original, again()]), arrival([again()])],
+      null,
+    );
+    expect(stored).toEqual({
+      outcome: "stored",
+      events: [{ id: original.id, seq: 1, duplicate: false }, known],
+    });
+    expect(later).toEqual({ outcome: "duplicate", events: [known] });
+    expect(await store.appendEvents([arrival([again(), again()])], null)).toEqual([
+      { outcome: "duplicate", events: [known, known] },
+    ]);
+    expect(await everything(store)).toEqual([untouched(original, 1)]);
+    expect(await store.getTenant("acme")).toMatchObject({
+      seq: 1,
+      pending: 1,
+      bytes: original.body.byteLength,
+    });
+  });
+
+  it("tells the new from the known within one arrival", async ({ store }) => {
+    const known = sampleEvent();
+    await keep(store, [known]);
+    const fresh = sampleEvents(2);
+    const again = { ...sampleEvent(), external_id: known.external_id };
+    expect(
+      await store.appendEvents([arrival([nth(fresh, 0), again, nth(fresh, 1)])], null),
+    ).toEqual([
+      {
+        outcome: "stored",
+        events: [
+          { id: fresh[0]?.id, seq: 2, duplicate: false },
+          { id: known.id, seq: 1, duplicate: true },
+          { id: fresh[1]?.id, seq: 3, duplicate: false },
+        ],
+      },
+    ]);
+  });
+
+  it("takes the same delivery id on another endpoint or tenant for another event", async ({
+    store,
+  }) => {
+    const event = () => sampleEvent({ external_id: "one" });
+    await store.appendEvents(
+      [
+        arrival([event(), { ...event(), source_id: "other endpoint" }]),
+        arrival([event()], "umbrella"),
+      ],
+      null,
+    );
+    await keep(store, [{ ...event(), source_id: "third endpoint" }]);
+    expect(await everything(store, "acme")).toHaveLength(3);
+    expect(await everything(store, "umbrella")).toHaveLength(1);
+  });
+
+  it("does not mix up endpoints and ids that read the same when joined", async ({ store }) => {
+    const tricky: [string, string][] = [
+      ["a", "b\nc"],
+      ["a\nb", "c"],
+      ["a ", "b"],
+      ["a", " b"],
+    ];
+    const events = tricky.map(([source_id, external_id]) =>
+      sampleEvent({ source_id, external_id }),
+    );
+    expect(await keep(store, events)).toEqual([1, 2, 3, 4]);
+  });
+
+  it("never takes events without a delivery id for the same", async ({ store }) => {
+    const twins = () => sampleEvents(2, () => ({ external_id: null, title: "the same" }));
+    await store.appendEvents([arrival(twins()), arrival(twins())], null);
+    await keep(store, twins());
+    expect(await everything(store)).toHaveLength(6);
+  });
+
+  it("changes nothing when a processed event is delivered again", async ({ store, heard }) => {
+    const event = sampleEvent({ external_id: "one" });
+    await keep(store, [event]);
+    await store.claimEvents({ tenant: "acme", by: "agent", limit: 1, now: 1, until: 2 });
+    await store.markProcessed("acme", [event.id], 77, "fixed");
+    const before = {
+      row: await store.getEvent("acme", event.id),
+      tenant: await store.getTenant("acme"),
+      payload: await store.getPayload("acme", 1),
+      heard: await heard(),
+    };
+    expect(before.row).toMatchObject({ processed: true, processed_at: 77, note: "fixed" });
+
+    const again = sampleEvent({ external_id: "one", body: new Uint8Array(3), type: "other" });
+    expect(await store.appendEvents([arrival([again])], null)).toEqual([
+      { outcome: "duplicate", events: [{ id: event.id, seq: 1, duplicate: true }] },
+    ]);
+    expect({
+      row: await store.getEvent("acme", event.id),
+      tenant: await store.getTenant("acme"),
+      payload: await store.getPayload("acme", 1),
+      heard: await heard(),
+    }).toEqual(before);
+    expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0, types: {} });
+  });
+
+  it("hands out every place once when many append at the same time", async ({ store }) => {
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, at) =>
+        store.appendEvents(
+          [arrival(sampleEvents(1 + (at % 3))), arrival(sampleEvents(1), `tenant-${at % 4}`)],
+          null,
+        ),
+      ),
+    );
+    const seqs = answers.flatMap(([appended]) => placesOf(appended));
+    const rows = await everything(store);
+    expect(seqs.toSorted((a, b) => a - b)).toEqual(rows.map(({ seq }) => seq));
+    expect(rows.map(({ seq }) => seq)).toEqual(seqs.map((_, at) => at + 1));
+    for (const tenant of ["tenant-0", "tenant-1", "tenant-2", "tenant-3"])
+      expect((await everything(store, tenant)).map(({ seq }) => seq)).toEqual(
+        Array.from({ length: 10 }, (_, at) => at + 1),
+      );
+  });
+}

@@ -1,0 +1,141 @@
+import { expect } from "vitest";
+import type { Claim, Store } from "../store.ts";
+import { ids, keep, nth, START, sampleEvent, sampleEvents, untouched } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const LEASE = 60;
+const claim = (store: Store, given: Partial<Claim> = {}) => {
+  const now = given.now ?? START;
+  return store.claimEvents({
+    tenant: "acme",
+    by: "ada",
+    limit: 10,
+    now,
+    until: now + LEASE,
+    ...given,
+  });
+};
+
+export function claimContract(it: It): void {
+  it("leases the oldest events to one agent", async ({ store }) => {
+    const events = sampleEvents(3);
+    await keep(store, events);
+    const leased = events.map((event, at) => ({
+      ...untouched(event, at + 1),
+      claimed_by: "ada",
+      claimed_until: START + LEASE,
+    }));
+    expect(await claim(store, { limit: 2 })).toEqual(leased.slice(0, 2));
+    expect(await store.getEvent("acme", nth(events, 0).id)).toEqual(leased[0]);
+    expect(await claim(store, { limit: 2 })).toEqual(leased.slice(2));
+    expect(await claim(store, { limit: 2 })).toEqual([]);
+    // A leased event is still pending: somebody may yet give it back.
+    expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 3 });
+  });
+
+  it("gives no event to two agents at the same time", async ({ store }) => {
+    const events = sampleEvents(60);
+    await keep(store, events);
+    const taken = await Promise.all(
+      Array.from({ length: 25 }, async (_, at) => claim(store, { by: `agent-${at}`, limit: 3 })),
+    );
+    const all = ids(taken.flat());
+    expect(new Set(all).size).toBe(all.length);
+    // Passing over what another is taking may leave some of them; then the next claim gets those.
+    const rest = await claim(store, { limit: 100 });
+    expect([...all, ...ids(rest)].sort()).toEqual(ids(events).sort());
+  });
+
+  it("gives an event to somebody else when its lease has expired, not before", async ({
+    store,
+  }) => {
+    const [old, fresh] = sampleEvents(2);
+    await keep(store, [old, fresh]);
+    await claim(store, { by: "ada", limit: 1 });
+    expect(ids(await claim(store, { by: "bob", now: START + LEASE - 1, limit: 1 }))).toEqual([
+      fresh.id,
+    ]);
+    expect(await claim(store, { by: "cy", now: START + LEASE - 1 })).toEqual([]);
+    expect(await claim(store, { by: "cy", now: START + LEASE, limit: 1 })).toMatchObject([
+      { id: old.id, claimed_by: "cy", claimed_until: START + 2 * LEASE },
+    ]);
+    expect(await store.releaseEvents("acme", [old.id], "ada")).toEqual([]);
+  });
+
+  it("prefers what waited longest after its lease expired, then the oldest", async ({ store }) => {
+    const events = sampleEvents(6);
+    await keep(store, events);
+    await claim(store, { limit: 1, until: START + 50 });
+    await claim(store, { limit: 1, until: START + 20 });
+    await claim(store, { limit: 1, until: START + 90 });
+    const now = START + 50;
+    expect(ids(await claim(store, { now, limit: 1 }))).toEqual([nth(events, 1).id]);
+    expect(ids(await claim(store, { now, limit: 3 }))).toEqual(
+      ids([nth(events, 0), nth(events, 3), nth(events, 4)]),
+    );
+    expect(ids(await claim(store, { now }))).toEqual([nth(events, 5).id]);
+  });
+
+  it("never leases a processed event, leased or not", async ({ store }) => {
+    const [leased, free, left] = sampleEvents(3);
+    await keep(store, [leased, free, left]);
+    await claim(store, { limit: 1 });
+    await store.markProcessed("acme", [leased.id, free.id], START, null);
+    expect(ids(await claim(store, { now: START + 10 * LEASE }))).toEqual([left.id]);
+  });
+
+  it("leases only the type asked for, fresh or expired", async ({ store }) => {
+    const events = sampleEvents(6, (at) => ({ type: at % 2 ? "push" : "issues" }));
+    await keep(store, events);
+    expect(ids(await claim(store, { type: "push", limit: 2 }))).toEqual(
+      ids([nth(events, 1), nth(events, 3)]),
+    );
+    expect(ids(await claim(store, { type: "issues", limit: 1 }))).toEqual([nth(events, 0).id]);
+    expect(await claim(store, { type: "star" })).toEqual([]);
+    const now = START + LEASE;
+    expect(ids(await claim(store, { type: "push", now }))).toEqual(
+      ids([nth(events, 1), nth(events, 3), nth(events, 5)]),
+    );
+  });
+
+  it("leases nothing of another tenant", async ({ store }) => {
+    await keep(store, sampleEvents(2), "umbrella");
+    expect(await claim(store)).toEqual([]);
+    expect(await claim(store, { tenant: "umbrella" })).toHaveLength(2);
+  });
+
+  it("takes back from the holder only, and only what is held", async ({ store }) => {
+    const [one, two, done, free] = sampleEvents(4);
+    await keep(store, [one, two, done, free]);
+    await claim(store, { limit: 3 });
+    await store.markProcessed("acme", [done.id], START, null);
+    const all = [one.id, done.id, free.id, "nonsense"];
+    expect(await store.releaseEvents("acme", all, "bob")).toEqual([]);
+    expect(await store.releaseEvents("umbrella", all, "ada")).toEqual([]);
+    expect(await store.releaseEvents("acme", [], "ada")).toEqual([]);
+    expect(await store.releaseEvents("acme", all, "ada")).toEqual([one.id]);
+    expect(await store.releaseEvents("acme", all, "ada")).toEqual([]);
+    expect(await store.getEvent("acme", one.id)).toMatchObject({
+      claimed_by: null,
+      claimed_until: null,
+    });
+    expect(ids(await claim(store, { by: "bob" }))).toEqual(ids([one, free]));
+  });
+
+  it("takes back as many as there are, in the order asked for", async ({ store }) => {
+    const events = sampleEvents(250);
+    await keep(store, events);
+    await claim(store, { limit: 250 });
+    const all = ids(events.toReversed());
+    expect(await store.releaseEvents("acme", all, "ada")).toEqual(all);
+    expect(await claim(store, { by: "bob", limit: 500 })).toHaveLength(250);
+  });
+
+  it("survives a restart", async ({ store, reopen }) => {
+    await keep(store, [sampleEvent()]);
+    await claim(store);
+    const again = await reopen();
+    expect(await claim(again, { by: "bob" })).toEqual([]);
+    expect(await claim(again, { by: "bob", now: START + LEASE })).toHaveLength(1);
+  });
+}

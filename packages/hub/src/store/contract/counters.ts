@@ -1,0 +1,197 @@
+import fc from "fast-check";
+import { expect } from "vitest";
+import { createIds } from "../../lib/ids.ts";
+import type { EventRow, Retention, Store } from "../store.ts";
+import { LogModel } from "./model.ts";
+import { everything, START, sampleEvent } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const tenant = fc.constantFrom("acme", "umbrella");
+const agent = fc.constantFrom("ada", "bob");
+const type = fc.constantFrom("push", "issues", "star");
+const picks = fc.array(fc.nat({ max: 200 }), { minLength: 1, maxLength: 6 });
+const small = fc.nat({ max: 6 });
+
+const event = fc.record({
+  type,
+  external_id: fc.option(fc.constantFrom("1", "2", "3", "4", "5", "6"), { freq: 3 }),
+  source_id: fc.constantFrom("github", "stripe"),
+  size: fc.nat({ max: 40 }),
+});
+const arrived = fc.record({
+  tenant,
+  events: fc.array(event, { maxLength: 4 }),
+  skipQuota: fc.boolean(),
+});
+
+const command = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant("append" as const),
+      batch: fc.array(arrived, { minLength: 1, maxLength: 4 }),
+      quota: fc.option(fc.integer({ min: 0, max: 12 })),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("mark" as const), tenant, picks }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("claim" as const),
+      tenant,
+      by: agent,
+      limit: small,
+      lease: small,
+      type: fc.option(type, { nil: undefined }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant("release" as const), tenant, by: agent, picks }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("sweep" as const),
+      processedFor: small,
+      pendingFor: fc.nat({ max: 30 }),
+      maxBytes: fc.nat({ max: 300 }),
+      limit: small,
+    }),
+  },
+);
+type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** The store and the model of it, and a clock that both go by. */
+class Pair {
+  readonly model = new LogModel();
+  readonly #store: Store;
+  readonly #name: (tenant: string) => string;
+  readonly #known: string[] = ["unknown"];
+  readonly #ids = createIds({ now: () => this.#now });
+  #now = START;
+
+  constructor(store: Store, name: (tenant: string) => string) {
+    this.#store = store;
+    this.#name = name;
+  }
+
+  async do(command: Command): Promise<void> {
+    this.#now += 1;
+    const now = this.#now;
+    const tenant = "tenant" in command ? this.#name(command.tenant) : "";
+    const ids =
+      "picks" in command
+        ? command.picks.map((at) => this.#known[at % this.#known.length] as string)
+        : [];
+    switch (command.do) {
+      case "append": {
+        const batch = command.batch.map((one) => ({
+          tenant: this.#name(one.tenant),
+          skipQuota: one.skipQuota,
+          events: one.events.map(({ size, ...given }) =>
+            sampleEvent({
+              ...given,
+              id: this.#ids(),
+              received_at: now,
+              body: new Uint8Array(size),
+            }),
+          ),
+        }));
+        this.#known.push(...batch.flatMap(({ events }) => events.map(({ id }) => id)));
+        const answers = await this.#store.appendEvents(batch, command.quota);
+        expect(answers).toEqual(this.model.append(batch, command.quota));
+        break;
+      }
+      case "mark": {
+        const note = `at ${now}`;
+        const marked = await this.#store.markProcessed(tenant, ids, now, note);
+        expect(marked).toEqual(this.model.mark(tenant, ids, now, note));
+        break;
+      }
+      case "claim": {
+        const { by, limit, lease, type } = command;
+        const claim = { tenant, by, limit, now, until: now + lease, type };
+        expect(await this.#store.claimEvents(claim)).toEqual(this.model.claim(claim));
+        break;
+      }
+      case "release":
+        expect(await this.#store.releaseEvents(tenant, ids, command.by)).toEqual(
+          this.model.release(tenant, ids, command.by),
+        );
+        break;
+      case "sweep":
+        await this.#sweep({ ...command, now });
+    }
+    await this.#compareCounters();
+  }
+
+  async #sweep(retention: Retention): Promise<void> {
+    const { done, expired } = this.model.due(retention);
+    const swept = await this.#store.sweep(retention);
+    const left = new Set((await this.#rows()).map(({ id }) => id));
+    const gone = this.model.rows.filter(({ id }) => !left.has(id));
+    expect(swept).toMatchObject({
+      processed: done.length,
+      expired: expired.length,
+      more: gone.length > 0,
+    });
+    if (done.length + expired.length > 0) {
+      expect(gone).toHaveLength(done.length + expired.length);
+      // Those that were processed at the same moment may go in any order.
+      const key = (row: EventRow) => (row.processed ? row.processed_at : row.id);
+      expect(new Set(gone.map(key))).toEqual(new Set([...done, ...expired].map(key)));
+    } else if (gone.length > 0) {
+      // Of tenants with the same volume, any may be first.
+      const owner = gone[0]?.tenant as string;
+      const volumes = ["acme", "umbrella"].map((tenant) => this.model.bytes(this.#name(tenant)));
+      expect(this.model.bytes(owner)).toBe(Math.max(...volumes));
+      expect(new Set(gone)).toEqual(new Set(this.model.overflow(owner, retention)));
+      expect(swept.overflow).toBe(gone.length);
+    } else {
+      const volumes = ["acme", "umbrella"].map((tenant) => this.model.bytes(this.#name(tenant)));
+      expect(retention.limit === 0 || Math.max(...volumes) <= retention.maxBytes).toBe(true);
+    }
+    this.model.remove(gone);
+  }
+
+  async #rows(): Promise<EventRow[]> {
+    return [
+      ...(await everything(this.#store, this.#name("acme"))),
+      ...(await everything(this.#store, this.#name("umbrella"))),
+    ];
+  }
+
+  async #compareCounters(): Promise<void> {
+    for (const tenant of ["acme", "umbrella"].map(this.#name)) {
+      expect(await this.#store.pendingStatus(tenant)).toEqual(this.model.status(tenant));
+      const kept = await this.#store.getTenant(tenant);
+      if (kept) expect(kept).toMatchObject(this.model.tenant(tenant));
+      else expect(this.model.of(tenant)).toEqual([]);
+    }
+  }
+
+  async compareRows(): Promise<void> {
+    const order = (a: EventRow, b: EventRow) => (a.id < b.id ? -1 : 1);
+    expect((await this.#rows()).sort(order)).toEqual(this.model.rows.toSorted(order));
+  }
+}
+
+export function countersContract(it: It): void {
+  it("are those of a recount, whatever happened", async ({ store }) => {
+    let run = 0;
+    const series = fc.array(command, { minLength: 1, maxLength: 30 });
+    const property = fc.asyncProperty(series, async (commands) => {
+      run += 1;
+      const pair = new Pair(store, (tenant) => `${tenant} ${run}`);
+      for (const command of commands) await pair.do(command);
+      await pair.compareRows();
+    });
+    // Runs share the store, and a sweep goes over all of it: each begins with nothing to sweep.
+    const empty = { now: START * 2, processedFor: 0, pendingFor: 0, maxBytes: 0, limit: 1_000 };
+    property.beforeEach(async () => {
+      while ((await store.sweep(empty)).more);
+    });
+    await fc.assert(property, { numRuns: 25 });
+  });
+}

@@ -1,0 +1,176 @@
+import { expect } from "vitest";
+import type { EventQuery, NewEvent, Store } from "../store.ts";
+import {
+  everything,
+  ids,
+  keep,
+  keepMany,
+  nth,
+  START,
+  sampleEvent,
+  sampleEvents,
+  untouched,
+  walk,
+} from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const walkList = (store: Store, query: Omit<EventQuery, "cursor">) =>
+  walk((cursor) => store.listEvents({ ...query, cursor }));
+
+export function listContract(it: It): void {
+  it("counts the pending events and their types", async ({ store }) => {
+    expect(await store.pendingStatus("acme")).toEqual({
+      pending_count: 0,
+      latest_received_at: null,
+      types: {},
+    });
+    const events = sampleEvents(6, (at) => ({
+      type: nth(["push", "issues", "push", "push", "issues", "release"], at),
+      received_at: START + at,
+    }));
+    await keep(store, events);
+    await keep(
+      store,
+      sampleEvents(2, () => ({ type: "star" })),
+      "umbrella",
+    );
+    expect(await store.pendingStatus("acme")).toEqual({
+      pending_count: 6,
+      latest_received_at: START + 5,
+      types: { push: 3, issues: 2, release: 1 },
+    });
+    await store.markProcessed("acme", [nth(events, 5).id, nth(events, 0).id], START, null);
+    expect(await store.pendingStatus("acme")).toEqual({
+      pending_count: 4,
+      latest_received_at: START + 4,
+      types: { push: 2, issues: 2 },
+    });
+    await store.markProcessed("acme", ids(events), START, null);
+    expect(await store.pendingStatus("acme")).toEqual({
+      pending_count: 0,
+      latest_received_at: null,
+      types: {},
+    });
+  });
+
+  it("names the commonest type first", async ({ store }) => {
+    const types = ["rare", "common", "common", "usual", "usual", "usual"];
+    await keep(
+      store,
+      sampleEvents(6, (at) => ({ type: nth(types, at) })),
+    );
+    const status = await store.pendingStatus("acme");
+    expect(Object.keys(status.types)).toEqual(["usual", "common", "rare"]);
+  });
+
+  it("counts types that are named like an object's own parts", async ({ store }) => {
+    await keep(store, [sampleEvent({ type: "__proto__" }), sampleEvent({ type: "constructor" })]);
+    const { types, pending_count } = await store.pendingStatus("acme");
+    expect(Object.entries(types).sort()).toEqual([
+      ["__proto__", 1],
+      ["constructor", 1],
+    ]);
+    expect(pending_count).toBe(2);
+  });
+
+  it("lists newest first unless told otherwise, and only the tenant's own", async ({ store }) => {
+    const events = sampleEvents(3);
+    await keep(store, events);
+    await keep(store, sampleEvents(2), "umbrella");
+    const rows = events.map((event, at) => untouched(event, at + 1));
+    expect(await store.listEvents({ tenant: "acme", limit: 10 })).toEqual({
+      items: rows.toReversed(),
+      next: null,
+    });
+    expect(await store.listEvents({ tenant: "acme", limit: 10, order: "oldest" })).toEqual({
+      items: rows,
+      next: null,
+    });
+    expect(await store.listEvents({ tenant: "nobody", limit: 10 })).toEqual({
+      items: [],
+      next: null,
+    });
+  });
+
+  it("names a next page only where there is one", async ({ store }) => {
+    await keep(store, sampleEvents(4));
+    const page = (limit: number, cursor?: number) =>
+      store.listEvents({ tenant: "acme", limit, order: "oldest", cursor });
+    expect((await page(3)).next).toBe(3);
+    expect((await page(4)).next).toBeNull();
+    expect(await page(3, 3)).toMatchObject({ items: [{ seq: 4 }], next: null });
+    expect(await page(3, 4)).toEqual({ items: [], next: null });
+  });
+
+  it("walks every event exactly once, with every filter, order and page size", async ({
+    store,
+  }) => {
+    const pick = <Item>(items: Item[], at: number) => items[at % items.length] as Item;
+    const events = sampleEvents(23, (at) => ({
+      type: pick(["push", "issues", "star"], at),
+      repo: pick(["acme/web", null, "acme/api", "ACME/web"], at),
+      source: pick(["github", "stripe"], at),
+      received_at: START, // All at the same moment: the log alone gives the order.
+    }));
+    await keep(store, events);
+    await store.markProcessed("acme", ids(events.filter((_, at) => at % 5 < 2)), START, null);
+    await keep(store, sampleEvents(5), "umbrella");
+    const rows = await everything(store);
+    expect(rows).toHaveLength(23);
+
+    const filters: Partial<EventQuery>[] = [
+      {},
+      { type: "push" },
+      { repo: "acme/web" },
+      { source: "stripe" },
+      { type: "issues", repo: "acme/api", source: "github" },
+      { type: "nothing like it" },
+    ];
+    for (const filter of filters)
+      for (const pending of [undefined, true, false])
+        for (const order of ["newest", "oldest"] as const)
+          for (const limit of [1, 4, 23]) {
+            const wanted = rows.filter(
+              (row) =>
+                (filter.type === undefined || row.type === filter.type) &&
+                (filter.repo === undefined || row.repo === filter.repo) &&
+                (filter.source === undefined || row.source === filter.source) &&
+                (pending === undefined || row.processed !== pending),
+            );
+            const query = { tenant: "acme", limit, order, pending, ...filter };
+            const { items, pages } = await walkList(store, query);
+            expect(ids(items), JSON.stringify(query)).toEqual(
+              ids(order === "oldest" ? wanted : wanted.toReversed()),
+            );
+            expect(pages).toBe(Math.max(1, Math.ceil(wanted.length / limit)));
+          }
+  });
+
+  it("goes on from a cursor whatever was appended or removed meanwhile", async ({ store }) => {
+    const events = sampleEvents(6, (at) => ({ received_at: START + at }));
+    await keep(store, events);
+    const query = { tenant: "acme", limit: 2, pending: true } as const;
+    const first = await store.listEvents(query);
+    await keep(store, sampleEvents(2));
+    await store.markProcessed("acme", [nth(events, 3).id, nth(events, 4).id], START, null);
+    const second = await store.listEvents({ ...query, cursor: first.next ?? 0 });
+    expect(ids([...first.items, ...second.items])).toEqual(
+      ids([5, 4, 2, 1].map((at) => nth(events, at))),
+    );
+  });
+
+  it("finds nobody else's event by its id", async ({ store }) => {
+    const event = sampleEvent();
+    await keep(store, [event]);
+    expect(await store.getEvent("umbrella", event.id)).toBeUndefined();
+    expect(await store.getEvent("acme", sampleEvent().id)).toBeUndefined();
+    expect(await store.getEvent("acme", "no id at all")).toBeUndefined();
+  });
+
+  it("reaches the far end of a long log", async ({ store }) => {
+    const events: NewEvent[] = sampleEvents(1_200);
+    await keepMany(store, events);
+    const { items } = await walkList(store, { tenant: "acme", limit: 100, pending: true });
+    expect(ids(items)).toEqual(ids(events.toReversed()));
+  });
+}

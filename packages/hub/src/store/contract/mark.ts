@@ -1,0 +1,112 @@
+import { expect } from "vitest";
+import { everything, ids, keep, START, sampleEvent, sampleEvents } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+export function markContract(it: It): void {
+  it("tells apart what it marked, what was marked before, and what it does not know", async ({
+    store,
+  }) => {
+    const [one, two, three] = sampleEvents(3);
+    await keep(store, [one, two, three]);
+    const unknown = sampleEvent().id;
+    expect(await store.markProcessed("acme", [two.id, unknown, one.id], START + 5, "done")).toEqual(
+      {
+        marked: [two.id, one.id],
+        already: [],
+        unknown: [unknown],
+      },
+    );
+    expect(
+      await store.markProcessed("acme", [three.id, "nonsense", one.id], START + 9, null),
+    ).toEqual({ marked: [three.id], already: [one.id], unknown: ["nonsense"] });
+    expect(await store.getEvent("acme", one.id)).toMatchObject({
+      processed: true,
+      processed_at: START + 5,
+      note: "done",
+    });
+    expect(await store.getEvent("acme", three.id)).toMatchObject({
+      processed: true,
+      processed_at: START + 9,
+      note: null,
+    });
+  });
+
+  it("answers once for an id that is named twice", async ({ store }) => {
+    const event = sampleEvent();
+    await keep(store, [event]);
+    expect(await store.markProcessed("acme", [event.id, "x", event.id, "x"], START, null)).toEqual({
+      marked: [event.id],
+      already: [],
+      unknown: ["x"],
+    });
+    expect(await store.markProcessed("acme", [event.id, event.id], START, null)).toEqual({
+      marked: [],
+      already: [event.id],
+      unknown: [],
+    });
+    expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
+  });
+
+  it("knows nothing of another tenant's event", async ({ store }) => {
+    const theirs = sampleEvent();
+    await keep(store, [theirs], "umbrella");
+    await keep(store, [sampleEvent()]);
+    for (const tenant of ["acme", "nobody"])
+      expect(await store.markProcessed(tenant, [theirs.id], START, null)).toEqual({
+        marked: [],
+        already: [],
+        unknown: [theirs.id],
+      });
+    expect(await store.getEvent("umbrella", theirs.id)).toMatchObject({ processed: false });
+    expect(await store.pendingStatus("umbrella")).toMatchObject({ pending_count: 1 });
+    expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 1 });
+  });
+
+  it("takes no ids, and as many as there are", async ({ store }) => {
+    const none = { marked: [], already: [], unknown: [] };
+    expect(await store.markProcessed("acme", [], START, null)).toEqual(none);
+    const events = sampleEvents(450);
+    await keep(store, events);
+    const all = ids(events);
+    expect(await store.markProcessed("acme", all.slice(0, 100), START, null)).toEqual({
+      ...none,
+      marked: all.slice(0, 100),
+    });
+    expect(await store.markProcessed("acme", all, START, null)).toEqual({
+      marked: all.slice(100),
+      already: all.slice(0, 100),
+      unknown: [],
+    });
+    expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0, types: {} });
+    expect((await everything(store)).every(({ processed }) => processed)).toBe(true);
+  });
+
+  it("marks each event once when many try", async ({ store }) => {
+    const events = sampleEvents(20);
+    await keep(store, events);
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, at) =>
+        store.markProcessed(
+          "acme",
+          at % 2 ? ids(events) : ids(events.toReversed()),
+          START,
+          `by ${at}`,
+        ),
+      ),
+    );
+    expect(answers.flatMap(({ marked }) => marked).sort()).toEqual(ids(events).sort());
+    expect(answers.flatMap(({ already }) => already)).toHaveLength(7 * 20);
+    expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
+  });
+
+  it("ends the lease of whoever held the event", async ({ store }) => {
+    const event = sampleEvent();
+    await keep(store, [event]);
+    await store.claimEvents({ tenant: "acme", by: "ada", limit: 1, now: START, until: START + 60 });
+    await store.markProcessed("acme", [event.id], START + 1, null);
+    expect(await store.getEvent("acme", event.id)).toMatchObject({
+      claimed_by: "ada",
+      claimed_until: null,
+    });
+  });
+}

@@ -1,0 +1,136 @@
+/** The rules of the log once more, as plainly as possible: arrays and filters, no counters. */
+import type {
+  Appended,
+  Arrived,
+  Claim,
+  EventRow,
+  Marked,
+  PendingStatus,
+  Retention,
+} from "../store.ts";
+import { untouched } from "./sample.ts";
+
+export class LogModel {
+  readonly rows: EventRow[] = [];
+  readonly #seqs = new Map<string, number>();
+  readonly #pruned = new Map<string, number>();
+
+  of = (tenant: string): EventRow[] => this.rows.filter((row) => row.tenant === tenant);
+  pendingOf = (tenant: string): EventRow[] => this.of(tenant).filter((row) => !row.processed);
+
+  append(batch: Arrived[], quota: number | null): Appended[] {
+    return batch.map(({ tenant, events, skipQuota }): Appended => {
+      const known = (event: { source_id: string; external_id: string | null }) =>
+        this.of(tenant).find(
+          (row) =>
+            event.external_id !== null &&
+            row.external_id === event.external_id &&
+            row.source_id === event.source_id,
+        );
+      const before = this.rows.length;
+      const answers = events.map((event) => {
+        const twin = known(event);
+        if (twin) return { id: twin.id, seq: twin.seq, duplicate: true };
+        const seq = (this.#seqs.get(tenant) ?? 0) + 1;
+        this.#seqs.set(tenant, seq);
+        this.rows.push(untouched(event, seq, tenant));
+        return { id: event.id, seq, duplicate: false };
+      });
+      const fresh = this.rows.length - before;
+      const pending = this.pendingOf(tenant).length;
+      if (fresh > 0 && !skipQuota && quota !== null && pending > quota) {
+        this.rows.splice(before);
+        this.#seqs.set(tenant, (this.#seqs.get(tenant) ?? 0) - fresh);
+        return { outcome: "over_quota", pending: pending - fresh, quota };
+      }
+      return { outcome: fresh > 0 ? "stored" : "duplicate", events: answers };
+    });
+  }
+
+  mark(tenant: string, ids: string[], at: number, note: string): Marked {
+    const marked: Marked = { marked: [], already: [], unknown: [] };
+    for (const id of new Set(ids)) {
+      const row = this.of(tenant).find((one) => one.id === id);
+      marked[row ? (row.processed ? "already" : "marked") : "unknown"].push(id);
+      if (row && !row.processed)
+        Object.assign(row, { processed: true, processed_at: at, note, claimed_until: null });
+    }
+    return marked;
+  }
+
+  claim({ tenant, by, limit, now, until, type }: Claim): EventRow[] {
+    const fitting = this.pendingOf(tenant).filter((row) => type === undefined || row.type === type);
+    const expired = fitting
+      .filter((row) => row.claimed_until !== null && row.claimed_until <= now)
+      .sort((a, b) => (a.claimed_until as number) - (b.claimed_until as number));
+    const free = fitting.filter((row) => row.claimed_until === null);
+    const taken = [...expired, ...free].slice(0, limit).sort((a, b) => a.seq - b.seq);
+    for (const row of taken) Object.assign(row, { claimed_by: by, claimed_until: until });
+    return taken;
+  }
+
+  release(tenant: string, ids: string[], by: string): string[] {
+    return ids.filter((id) => {
+      const row = this.pendingOf(tenant).find((one) => one.id === id);
+      if (row?.claimed_by !== by || row.claimed_until === null) return false;
+      Object.assign(row, { claimed_by: null, claimed_until: null });
+      return true;
+    });
+  }
+
+  /** What age makes due, in the order of its going. */
+  due({ now, processedFor, pendingFor, limit }: Retention): {
+    done: EventRow[];
+    expired: EventRow[];
+  } {
+    const done = this.rows
+      .filter((row) => row.processed && (row.processed_at as number) <= now - processedFor)
+      .sort((a, b) => (a.processed_at as number) - (b.processed_at as number))
+      .slice(0, limit);
+    const expired = this.rows
+      .filter((row) => !row.processed && row.received_at < now - pendingFor)
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .slice(0, limit - done.length);
+    return { done, expired };
+  }
+
+  /** What volume makes due in one tenant, in the order of its going. */
+  overflow(tenant: string, { maxBytes, limit }: Retention): EventRow[] {
+    let excess = this.bytes(tenant) - maxBytes;
+    return this.of(tenant)
+      .sort((a, b) => Number(b.processed) - Number(a.processed) || a.seq - b.seq)
+      .slice(0, limit)
+      .filter((row) => {
+        const going = excess > 0;
+        excess -= row.size;
+        return going;
+      });
+  }
+
+  remove(gone: readonly EventRow[]): void {
+    for (const row of gone) {
+      this.rows.splice(this.rows.indexOf(row), 1);
+      this.#pruned.set(row.tenant, Math.max(row.seq, this.#pruned.get(row.tenant) ?? 0));
+    }
+  }
+
+  bytes = (tenant: string): number => this.of(tenant).reduce((sum, row) => sum + row.size, 0);
+
+  status(tenant: string): PendingStatus {
+    const pending = this.pendingOf(tenant);
+    const types: Record<string, number> = {};
+    for (const { type } of pending) types[type] = (types[type] ?? 0) + 1;
+    return {
+      pending_count: pending.length,
+      latest_received_at: pending.at(-1)?.received_at ?? null,
+      types,
+    };
+  }
+
+  tenant = (id: string) => ({
+    seq: this.#seqs.get(id) ?? 0,
+    pruned_seq: this.#pruned.get(id) ?? 0,
+    pending: this.pendingOf(id).length,
+    bytes: this.bytes(id),
+  });
+}

@@ -1,0 +1,115 @@
+import { expect } from "vitest";
+import { keep, sampleEvent } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
+const noise = (length: number) =>
+  Uint8Array.from({ length }, (_, at) => (Math.imul(at, 2_654_435_761) >>> 13) & 0xff);
+
+const bodies: Record<string, Uint8Array> = {
+  "of JSON": new TextEncoder().encode('{"title":"Grüße 🚂"}'),
+  "that is empty": new Uint8Array(0),
+  "that is not UTF-8": Uint8Array.of(0xff, 0xfe, 0x00, 0xc3, 0x28, 0x80),
+  "of every byte": everyByte,
+  "that is a view into a larger buffer": noise(1_000).subarray(100, 110),
+  "that is an empty view into a larger buffer": noise(1_000).subarray(100, 100),
+  "that looks like another engine's escape": new TextEncoder().encode("\\xdeadbeef"),
+  "of 1 MiB": noise(1024 * 1024),
+  // GitHub's limit; one value in a Durable Object holds no more than 2 MB.
+  "of 25 MiB": noise(25 * 1024 * 1024),
+};
+
+const sha256 = async (bytes: Uint8Array) =>
+  new Uint8Array(await crypto.subtle.digest("SHA-256", Uint8Array.from(bytes))).join();
+
+export function payloadContract(it: It): void {
+  for (const [what, body] of Object.entries(bodies))
+    it(`gives back a body ${what}, byte for byte`, async ({ store }) => {
+      const event = sampleEvent({ body });
+      const [seq = 0] = await keep(store, [event]);
+      const payload = await store.getPayload("acme", seq);
+      if (!payload) throw new Error("it is gone");
+      expect(payload.body).toBeInstanceOf(Uint8Array);
+      expect(payload.body.byteLength).toBe(body.byteLength);
+      // Compared by hash: a byte-wise diff of megabytes takes longer than the test.
+      expect(await sha256(payload.body)).toBe(await sha256(body));
+      expect(await store.getEvent("acme", event.id)).toMatchObject({ size: body.byteLength });
+      expect(await store.getTenant("acme")).toMatchObject({ bytes: body.byteLength });
+    });
+
+  it("gives back content type and headers as they were", async ({ store }) => {
+    const event = sampleEvent({
+      content_type: 'application/json; charset="utf-8"',
+      headers: { "x-quote": `'"\\`, "x-unicode": "🚂\u2028ü", ["__proto__"]: "odd" },
+    });
+    const [seq = 0] = await keep(store, [event]);
+    const payload = await store.getPayload("acme", seq);
+    expect(payload).toEqual({
+      content_type: event.content_type,
+      headers: event.headers,
+      body: event.body,
+    });
+  });
+
+  it("is nobody else's, and nowhere else", async ({ store }) => {
+    const [seq = 0] = await keep(store, [sampleEvent()]);
+    expect(await store.getPayload("acme", seq + 1)).toBeUndefined();
+    expect(await store.getPayload("umbrella", seq)).toBeUndefined();
+  });
+
+  it("keeps hostile text as it is", async ({ store }) => {
+    const texts = [
+      "'; DROP TABLE events; --",
+      '"quoted" `ticked` $1 ? ?1 :name @p',
+      "emoji 🚂👩‍👩‍👧 and ünïcödé, عربى, 漢字",
+      "tab\tand\nline\r\nbreaks",
+      "back\\slash \\' %s %_ {}",
+      "x".repeat(2_000),
+      "\u2028\u2029\ufeff\u200b",
+    ];
+    for (const text of texts) {
+      const event = sampleEvent({
+        external_id: text,
+        type: text.slice(0, 200),
+        source: text,
+        source_id: text,
+        action: text,
+        sender: text,
+        repo: text.slice(0, 200),
+        title: text,
+        url: text,
+      });
+      await keep(store, [event], text);
+      expect(await store.getEvent(text, event.id)).toMatchObject({
+        tenant: text,
+        external_id: text,
+        source_id: text,
+        title: text,
+      });
+      expect(
+        await keep(store, [{ ...sampleEvent(), external_id: text, source_id: text }], text),
+      ).toEqual([1]);
+      expect((await store.pendingStatus(text)).types).toEqual({ [text.slice(0, 200)]: 1 });
+      const by = {
+        tenant: text,
+        limit: 10,
+        type: event.type,
+        repo: event.repo ?? "",
+        source: text,
+      };
+      expect((await store.listEvents(by)).items).toHaveLength(1);
+      expect(await store.markProcessed(text, [event.id, "' OR '1'='1"], 5, text)).toEqual({
+        marked: [event.id],
+        already: [],
+        unknown: ["' OR '1'='1"],
+      });
+      expect((await store.getEvent(text, event.id))?.note).toBe(text);
+    }
+  });
+
+  it("takes a lone surrogate without losing the event", async ({ store }) => {
+    const event = sampleEvent({ title: "half \ud83d of a pair" });
+    await keep(store, [event]);
+    expect((await store.getEvent("acme", event.id))?.title).toMatch(/^half .+ of a pair$/s);
+  });
+}

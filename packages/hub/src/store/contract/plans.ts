@@ -1,0 +1,56 @@
+/**
+ * Which index each statement that touches `events` must go by. With the right one, the costs follow
+ * the page or the batch, not the backlog.
+ */
+import type { Dialect, Verb } from "../sql.ts";
+import { verbTable } from "../verbs/index.ts";
+import { arrival, DAY, START, sampleEvents } from "./sample.ts";
+
+export interface Planned {
+  what: string;
+  verb(dialect: Dialect): Verb<unknown>;
+  /** One for each look at the table; `primary` is its primary key. */
+  indexes: string[];
+  /** What is sorted, where something is: never events. */
+  sorts?: string;
+}
+
+const tenant = "acme";
+const list = { tenant, limit: 20 } as const;
+const claim = { tenant, by: "ada", limit: 10, now: START, until: START + 1 };
+/** Nothing is due by age, everything by volume. */
+const keep = { now: 0, processedFor: 3 * DAY, pendingFor: 90 * DAY, maxBytes: 1, limit: 100 };
+
+// biome-ignore format: a table
+export const planned: Planned[] = [
+  { what: "pending status", verb: (d) => verbTable(d).pendingStatus.run(tenant), indexes: ["events_pending"], sorts: "the types" },
+  { what: "the newest pending events", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true }), indexes: ["events_pending"] },
+  { what: "the next page of them", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, cursor: 9_000 }), indexes: ["events_pending"] },
+  { what: "the oldest pending events", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, order: "oldest", cursor: 10 }), indexes: ["events_pending"] },
+  { what: "pending events of a type", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, type: "rare" }), indexes: ["events_pending_type"] },
+  { what: "pending events of a repo", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, repo: "acme/rare" }), indexes: ["events_pending_repo"] },
+  { what: "processed events", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: false }), indexes: ["events_done"] },
+  { what: "all that came after a cursor", verb: (d) => verbTable(d).listEvents.run({ ...list, order: "oldest", cursor: 19_000 }), indexes: ["primary"] },
+  { what: "one event", verb: (d) => verbTable(d).getEvent.run(tenant, "id-1"), indexes: ["events_id"] },
+  { what: "marking", verb: (d) => verbTable(d).markProcessed.run(tenant, ["id-1", "id-2", "none"], START, null), indexes: ["events_id", "events_id"] },
+  { what: "claiming", verb: (d) => verbTable(d).claimEvents.run(claim), indexes: ["events_leased", "primary", "events_pending", "primary"] },
+  { what: "claiming a type", verb: (d) => verbTable(d).claimEvents.run({ ...claim, type: "rare" }), indexes: ["events_leased", "primary", "events_pending_type", "primary"] },
+  { what: "releasing", verb: (d) => verbTable(d).releaseEvents.run(tenant, ["id-1", "id-2"], "ada"), indexes: ["events_id"] },
+  { what: "telling known deliveries from new ones", verb: (d) => verbTable(d).appendEvents.run([arrival(sampleEvents(50), tenant)], null), indexes: ["events_external"] },
+  { what: "sweeping", verb: (d) => verbTable(d).sweep.run(keep), indexes: ["events_processed", "events_id", "events_done", "primary"], sorts: "the tenants" },
+  { what: "searching", verb: (d) => verbTable(d).searchEvents.run({ ...list, text: "lamp" }), indexes: ["primary", "primary"] },
+];
+
+/** Two in three are processed, one in a thousand is of a rare type and repo, a few are leased. */
+export const FILL = [
+  `INSERT INTO tenants (id, created_at, seq, pending, bytes) VALUES ('${tenant}', 0, 30000, 9000, 270000)`,
+  `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < 30000)
+   INSERT INTO events (tenant_id, seq, id, source, source_id, external_id, type, received_at, repo,
+     title, size, processed, processed_at, claimed_by, claimed_until)
+   SELECT CASE WHEN n % 10 = 0 THEN 'umbrella' ELSE '${tenant}' END, n, 'id-' || n, 'github', 'github',
+     'delivery-' || n, CASE WHEN n % 1000 = 1 THEN 'rare' ELSE 'common' END, n,
+     CASE WHEN n % 1000 = 1 THEN 'acme/rare' ELSE 'acme/web' END, 'The lamp is broken', 10,
+     CASE WHEN n % 3 = 0 THEN 0 ELSE 1 END, n, CASE WHEN n % 500 = 0 THEN 'ada' END,
+     CASE WHEN n % 500 = 0 THEN n ELSE 0 END
+   FROM series`,
+];

@@ -1,0 +1,153 @@
+import { expect } from "vitest";
+import type { Appended } from "../store.ts";
+import {
+  arrival,
+  DAY,
+  everything,
+  ids,
+  keep,
+  nth,
+  START,
+  sampleEvent,
+  sampleEvents,
+} from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const outcomes = (answers: Appended[]) => answers.map(({ outcome }) => outcome);
+
+export function quotaContract(it: It): void {
+  it("takes exactly as many pending events as it allows", async ({ store }) => {
+    for (let at = 0; at < 3; at += 1)
+      expect(outcomes(await store.appendEvents([arrival([sampleEvent()])], 3))).toEqual(["stored"]);
+    expect(await store.appendEvents([arrival([sampleEvent()])], 3)).toEqual([
+      { outcome: "over_quota", pending: 3, quota: 3 },
+    ]);
+    expect(await store.getTenant("acme")).toMatchObject({ seq: 3, pending: 3 });
+    expect(outcomes(await store.appendEvents([arrival([sampleEvent()], "umbrella")], 3))).toEqual([
+      "stored",
+    ]);
+  });
+
+  it("is exact within one batch: what does not fit is refused, what fits after it is not", async ({
+    store,
+  }) => {
+    const pair = sampleEvents(2);
+    const last = sampleEvent();
+    const answers = await store.appendEvents(
+      [
+        arrival(pair),
+        arrival(sampleEvents(2)),
+        arrival([last]),
+        arrival([sampleEvent()]),
+        arrival([sampleEvent()], "umbrella"),
+      ],
+      3,
+    );
+    expect(outcomes(answers)).toEqual(["stored", "over_quota", "stored", "over_quota", "stored"]);
+    expect(answers[1]).toEqual({ outcome: "over_quota", pending: 2, quota: 3 });
+    expect(ids(await everything(store))).toEqual(ids([...pair, last]));
+  });
+
+  it("is exact when many append at the same time", async ({ store }) => {
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => store.appendEvents([arrival([sampleEvent()])], 10)),
+    );
+    expect(outcomes(answers.flat()).filter((outcome) => outcome === "stored")).toHaveLength(10);
+    expect(await store.getTenant("acme")).toMatchObject({ pending: 10, seq: 10 });
+  });
+
+  it("takes an arrival's events together or none of them", async ({ store }) => {
+    await store.appendEvents([arrival(sampleEvents(2))], 4);
+    expect(outcomes(await store.appendEvents([arrival(sampleEvents(3))], 4))).toEqual([
+      "over_quota",
+    ]);
+    expect(await everything(store)).toHaveLength(2);
+    expect(outcomes(await store.appendEvents([arrival(sampleEvents(2))], 4))).toEqual(["stored"]);
+  });
+
+  it("charges an arrival only for what is new in it", async ({ store }) => {
+    const known = sampleEvents(3);
+    await store.appendEvents([arrival(known)], 4);
+    const again = known.map((event) => ({ ...sampleEvent(), external_id: event.external_id }));
+    expect(outcomes(await store.appendEvents([arrival([...again, sampleEvent()])], 4))).toEqual([
+      "stored",
+    ]);
+  });
+
+  it("answers a duplicate as a duplicate even when it is full", async ({ store }) => {
+    const event = sampleEvent({ external_id: "one" });
+    await store.appendEvents([arrival([event])], 1);
+    const again = sampleEvent({ external_id: "one" });
+    expect(await store.appendEvents([arrival([sampleEvent()]), arrival([again])], 1)).toEqual([
+      { outcome: "over_quota", pending: 1, quota: 1 },
+      { outcome: "duplicate", events: [{ id: event.id, seq: 1, duplicate: true }] },
+    ]);
+  });
+
+  it("does not remember a refused delivery as known", async ({ store }) => {
+    const refused = sampleEvent();
+    await store.appendEvents([arrival([sampleEvent()])], 1);
+    const retry = { ...refused, id: sampleEvent().id };
+    expect(outcomes(await store.appendEvents([arrival([refused]), arrival([retry])], 1))).toEqual([
+      "over_quota",
+      "over_quota",
+    ]);
+    expect(outcomes(await store.appendEvents([arrival([retry])], 2))).toEqual(["stored"]);
+  });
+
+  it("may be set for one tenant, above or below the default, and taken back", async ({ store }) => {
+    const append = async () => outcomes(await store.appendEvents([arrival([sampleEvent()])], 1))[0];
+    await store.putTenant({ id: "acme", quota: 2, at: START });
+    expect([await append(), await append(), await append()]).toEqual([
+      "stored",
+      "stored",
+      "over_quota",
+    ]);
+    await store.putTenant({ id: "acme", quota: 0, at: START });
+    expect(await store.appendEvents([arrival([sampleEvent()])], 100)).toEqual([
+      { outcome: "over_quota", pending: 2, quota: 0 },
+    ]);
+    await store.putTenant({ id: "acme", quota: null, at: START });
+    expect(await store.appendEvents([arrival([sampleEvent()])], 1)).toEqual([
+      { outcome: "over_quota", pending: 2, quota: 1 },
+    ]);
+    expect(outcomes(await store.appendEvents([arrival([sampleEvent()])], null))).toEqual([
+      "stored",
+    ]);
+  });
+
+  it("is not asked for arrivals that skip it, but counts them", async ({ store }) => {
+    const skipping = { ...arrival([sampleEvent()]), skipQuota: true };
+    expect(outcomes(await store.appendEvents([skipping], 0))).toEqual(["stored"]);
+    expect(await store.appendEvents([arrival([sampleEvent()])], 1)).toEqual([
+      { outcome: "over_quota", pending: 1, quota: 1 },
+    ]);
+  });
+
+  it("is freed by processing, once for each event", async ({ store }) => {
+    const [one, two] = sampleEvents(2);
+    await store.appendEvents([arrival([one, two])], 2);
+    await store.markProcessed("acme", [one.id], START, null);
+    await store.markProcessed("acme", [one.id], START, null);
+    expect(
+      outcomes(await store.appendEvents([arrival([sampleEvent()]), arrival([sampleEvent()])], 2)),
+    ).toEqual(["stored", "over_quota"]);
+  });
+
+  it("is freed by retention, for what was still pending", async ({ store }) => {
+    const old = sampleEvents(2);
+    await keep(store, old);
+    await store.markProcessed("acme", [nth(old, 0).id], START, null);
+    await store.sweep({
+      now: START + 100 * DAY,
+      processedFor: 3 * DAY,
+      pendingFor: 90 * DAY,
+      maxBytes: 1e9,
+      limit: 100,
+    });
+    expect(await store.getTenant("acme")).toMatchObject({ pending: 0, bytes: 0 });
+    expect(
+      outcomes(await store.appendEvents([arrival([sampleEvent()]), arrival([sampleEvent()])], 1)),
+    ).toEqual(["stored", "over_quota"]);
+  });
+}

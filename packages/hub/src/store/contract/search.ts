@@ -1,0 +1,242 @@
+import { expect } from "vitest";
+import type { NewEvent, SearchQuery, Store } from "../store.ts";
+import {
+  ids,
+  keep,
+  keepMany,
+  nth,
+  SECOND,
+  START,
+  sampleEvent,
+  sampleEvents,
+  walk,
+} from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const search = async (store: Store, query: Partial<SearchQuery>) =>
+  (await walk((cursor) => store.searchEvents({ tenant: "acme", limit: 100, cursor, ...query })))
+    .items;
+
+const blank: Partial<NewEvent> = {
+  type: "-",
+  action: null,
+  repo: null,
+  sender: null,
+  number: null,
+  title: null,
+  url: null,
+  external_id: null,
+};
+
+const LONG = 6_000;
+/** One event every ten seconds, of which few are called "needle". */
+const longLog = (needles: number[]) =>
+  sampleEvents(LONG, (at) => ({
+    received_at: START + at * 10 * SECOND,
+    title: needles.includes(at) ? "needle" : "hay",
+  }));
+
+export function searchContract(it: It): void {
+  it("finds text in every summary field, upper case or lower", async ({ store }) => {
+    const events = (
+      ["type", "action", "repo", "sender", "title", "url", "external_id"] as const
+    ).map((field) => sampleEvent({ ...blank, [field]: `before Needle${field} after` }));
+    await keep(store, events);
+    expect(await search(store, { text: "NEEDLE" })).toHaveLength(7);
+    for (const text of ["needletitle", "NEEDLETITLE", "e needleTitle a"])
+      expect(ids(await search(store, { text }))).toEqual([nth(events, 4).id]);
+    expect(await search(store, { text: "needle title" })).toEqual([]);
+    expect(await search(store, { text: "" })).toHaveLength(7);
+  });
+
+  it("knows upper and lower case beyond ASCII", async ({ store }) => {
+    const events = ["Ärger mit ÖL", "ärger mit öl", "ЖУРНАЛ", "ordinary"].map((title) =>
+      sampleEvent({ ...blank, title }),
+    );
+    await keep(store, events);
+    for (const text of ["Ärger", "ÄRGER", "ärger mit öl", "MIT ÖL"])
+      expect(ids(await search(store, { text }))).toEqual(ids([nth(events, 1), nth(events, 0)]));
+    for (const text of ["журнал", "ЖУРНАЛ", "Журн"])
+      expect(ids(await search(store, { text }))).toEqual([nth(events, 2).id]);
+    expect(await search(store, { text: "Üärger" })).toEqual([]);
+  });
+
+  it("reaches all that has letters beyond ASCII, though most of it does not match", async ({
+    store,
+  }) => {
+    const events = sampleEvents(30, (at) => ({ ...blank, title: at % 10 === 0 ? "für" : "fr" }));
+    await keep(store, events);
+    expect(ids(await search(store, { text: "FÜR", limit: 2 }))).toEqual(
+      ids([20, 10, 0].map((at) => nth(events, at))),
+    );
+  });
+
+  it("takes %, _, \\ and quotes literally", async ({ store }) => {
+    const titles = [
+      "100% sure",
+      "100 sure",
+      "snake_case",
+      "snakeXcase",
+      "a\\b",
+      "ab",
+      "it's",
+      'a "b"',
+    ];
+    await keep(
+      store,
+      titles.map((title) => sampleEvent({ ...blank, title })),
+    );
+    const found = async (text: string) => (await search(store, { text })).map(({ title }) => title);
+    expect(await found("100%")).toEqual(["100% sure"]);
+    expect(await found("e_c")).toEqual(["snake_case"]);
+    expect(await found("a\\b")).toEqual(["a\\b"]);
+    expect(await found("\\")).toEqual(["a\\b"]);
+    expect(await found("%")).toEqual(["100% sure"]);
+    expect(await found("_")).toEqual(["snake_case"]);
+    expect(await found("t's")).toEqual(["it's"]);
+    expect(await found('"b"')).toEqual(['a "b"']);
+  });
+
+  it("finds a number, with or without #", async ({ store }) => {
+    const [a, b, none] = [
+      sampleEvent({ ...blank, number: 42 }),
+      sampleEvent({ ...blank, number: 1234 }),
+      sampleEvent(blank),
+    ];
+    await keep(store, [a, b, none]);
+    expect(ids(await search(store, { text: "#42" }))).toEqual([a.id]);
+    expect(ids(await search(store, { text: "1234" }))).toEqual([b.id]);
+    expect(await search(store, { text: "#23" })).toEqual([]);
+  });
+
+  it("takes a long text, such as a whole title or link", async ({ store }) => {
+    const title = `${"a fairly long title ".repeat(14)}with an end`;
+    const event = sampleEvent({ title });
+    await keep(store, [event, sampleEvent()]);
+    expect(ids(await search(store, { text: title.toUpperCase() }))).toEqual([event.id]);
+    expect(await search(store, { text: `${title}x` })).toEqual([]);
+  });
+
+  it("filters by type and by processed, and pages newest first", async ({ store }) => {
+    const events = sampleEvents(20, (at) => ({ type: at % 2 ? "push" : "issues" }));
+    await keep(store, events);
+    await keep(store, sampleEvents(3), "umbrella");
+    await store.markProcessed("acme", ids(events.slice(0, 10)), START, null);
+    const wanted = (keepIt: (at: number) => boolean) =>
+      ids(events.filter((_, at) => keepIt(at)).toReversed());
+    for (const limit of [1, 3, 100]) {
+      expect(ids(await search(store, { limit }))).toEqual(wanted(() => true));
+      expect(ids(await search(store, { limit, type: "push" }))).toEqual(
+        wanted((at) => at % 2 === 1),
+      );
+      expect(ids(await search(store, { limit, processed: true }))).toEqual(wanted((at) => at < 10));
+      expect(
+        ids(await search(store, { limit, type: "issues", processed: false, text: "lamp" })),
+      ).toEqual(wanted((at) => at % 2 === 0 && at >= 10));
+    }
+  });
+
+  it("answers for a tenant without events", async ({ store }) => {
+    const none = { items: [], next: null };
+    expect(await store.searchEvents({ tenant: "nobody", limit: 5 })).toEqual(none);
+    expect(
+      await store.searchEvents({ tenant: "nobody", limit: 5, text: "x", from: 0, to: 9 }),
+    ).toEqual(none);
+  });
+
+  it("takes both ends of a time range to belong to it", async ({ store }) => {
+    const events = sampleEvents(10, (at) => ({ received_at: START + at }));
+    await keep(store, events);
+    const found = await search(store, { from: START + 3, to: START + 6 });
+    expect(ids(found)).toEqual(ids(events.slice(3, 7).toReversed()));
+    expect(ids(await search(store, { from: START + 8 }))).toEqual(
+      ids(events.slice(8).toReversed()),
+    );
+    expect(ids(await search(store, { to: START }))).toEqual([nth(events, 0).id]);
+    expect(await search(store, { to: START - 1 })).toEqual([]);
+    expect(await search(store, { from: START + 10 })).toEqual([]);
+  });
+
+  it("finds all of a time range though the clocks of replicas differ", async ({ store }) => {
+    // Every other event comes from a replica whose clock is half a minute behind.
+    const events = sampleEvents(400, (at) => ({
+      received_at: START + at * SECOND - (at % 2) * 30 * SECOND,
+    }));
+    await keep(store, events);
+    for (const second of [50, 101, 150, 202, 255, 311]) {
+      const from = START + second * SECOND;
+      const to = from + 50 * SECOND;
+      const wanted = events.filter(({ received_at }) => received_at >= from && received_at <= to);
+      expect(ids(await search(store, { from, to, limit: 7 }))).toEqual(ids(wanted.toReversed()));
+    }
+  });
+
+  it("finds each event by its time where they come hours apart", async ({ store }) => {
+    const events = sampleEvents(20, (at) => ({ received_at: START + at * 3_600 * SECOND }));
+    await keep(store, events);
+    for (const { id, received_at } of events) {
+      const found = await search(store, { from: received_at, to: received_at });
+      expect(ids(found)).toEqual([id]);
+    }
+  });
+
+  it("looks at a bounded stretch of a long log at a time, and goes on until all is found", async ({
+    store,
+  }) => {
+    const events = longLog([0, 1, 2_500, 5_999]);
+    await keepMany(store, events);
+    const first = await store.searchEvents({ tenant: "acme", limit: 10, text: "needle" });
+    expect(ids(first.items)).toEqual(ids([nth(events, 5_999), nth(events, 2_500)]));
+    expect(first.next).not.toBeNull();
+    for (const limit of [1, 2, 10])
+      expect(ids(await search(store, { text: "needle", limit }))).toEqual(
+        ids([5_999, 2_500, 1, 0].map((at) => nth(events, at))),
+      );
+    expect(await search(store, { text: "no such thing" })).toEqual([]);
+  });
+
+  it("goes straight to a time range in a long log, and stops after it", async ({ store }) => {
+    const events = longLog([10]);
+    await keepMany(store, events);
+    const at = (nth: number) => START + nth * 10 * SECOND;
+    // Nearer to the start than one stretch reaches from the end: without halving it finds nothing.
+    const early = { tenant: "acme", limit: 100, from: at(100), to: at(120) };
+    expect(await store.searchEvents(early)).toMatchObject({
+      items: events
+        .slice(100, 121)
+        .toReversed()
+        .map(({ id }) => ({ id })),
+      next: null,
+    });
+    for (const [from, to] of [
+      [0, 30],
+      [2_990, 3_010],
+      [5_980, 5_999],
+    ] as const)
+      expect(ids(await search(store, { from: at(from), to: at(to), limit: 9 }))).toEqual(
+        ids(events.slice(from, to + 1).toReversed()),
+      );
+    // The word is far below the range's beginning: nothing to go on for.
+    const late = { tenant: "acme", limit: 10, text: "needle", from: at(5_900) };
+    expect(await store.searchEvents(late)).toEqual({ items: [], next: null });
+  });
+
+  it("finds a time range in a log that retention has thinned", async ({ store }) => {
+    const events = sampleEvents(300, (at) => ({ received_at: START + at * 60 * SECOND }));
+    await keep(store, events);
+    const gone = ids(events.filter((_, at) => at < 50 || at % 3 === 0));
+    for (let start = 0; start < gone.length; start += 100)
+      await store.markProcessed("acme", gone.slice(start, start + 100), START, null);
+    await store.sweep({
+      now: START,
+      processedFor: 0,
+      pendingFor: 1e12,
+      maxBytes: 1e9,
+      limit: 1_000,
+    });
+    const from = START + 100 * 60 * SECOND;
+    const to = START + 130 * 60 * SECOND;
+    const wanted = events.filter((_, at) => at >= 100 && at <= 130 && at % 3 !== 0);
+    expect(ids(await search(store, { from, to, limit: 5 }))).toEqual(ids(wanted.toReversed()));
+  });
+}

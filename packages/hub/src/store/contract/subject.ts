@@ -1,0 +1,34 @@
+import { describe, test } from "vitest";
+import type { Notice } from "../sql.ts";
+import type { Store } from "../store.ts";
+
+/** A fresh, empty store of one backend, and what the suite must do with it beyond its verbs. */
+export interface Subject {
+  store: Store;
+  /** The notices that a subscriber has heard so far. */
+  heard(): Promise<Notice[]>;
+  /** The same data as a restart finds it, or a second process. */
+  reopen(): Promise<Store>;
+  close(): Promise<void>;
+}
+
+export type OpenSubject = () => Promise<Subject>;
+
+export type Theme = (it: It) => void;
+export type It = (promise: string, body: (subject: Subject) => Promise<void>) => void;
+
+/** Runs the tests of one theme, each on a store of its own. */
+export function describeTheme(name: string, open: OpenSubject, theme: Theme): void {
+  describe(name, () => {
+    theme((promise, body) => {
+      test(promise, async () => {
+        const subject = await open();
+        try {
+          await body(subject);
+        } finally {
+          await subject.close();
+        }
+      });
+    });
+  });
+}

@@ -1,0 +1,202 @@
+import { expect } from "vitest";
+import type { Retention, Store } from "../store.ts";
+import {
+  DAY,
+  everything,
+  ids,
+  keep,
+  nth,
+  START,
+  sampleEvent,
+  sampleEvents,
+  untouched,
+} from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const sweep = (store: Store, given: Partial<Retention> = {}) =>
+  store.sweep({
+    now: START,
+    processedFor: 3 * DAY,
+    pendingFor: 90 * DAY,
+    maxBytes: 1e12,
+    limit: 1_000,
+    ...given,
+  });
+
+const nothing = { processed: 0, expired: 0, overflow: 0, more: false };
+const bytes = (length: number) => ({ body: new Uint8Array(length) });
+
+export function sweepContract(it: It): void {
+  it("removes processed events when their time is over, and not a moment before", async ({
+    store,
+  }) => {
+    const [early, late, pending] = sampleEvents(3);
+    await keep(store, [early, late, pending]);
+    await store.markProcessed("acme", [early.id], START, null);
+    await store.markProcessed("acme", [late.id], START + DAY, null);
+    expect(await sweep(store, { now: START + 3 * DAY - 1 })).toEqual(nothing);
+    expect(await sweep(store, { now: START + 3 * DAY })).toEqual({
+      ...nothing,
+      processed: 1,
+      more: true,
+    });
+    expect(ids(await everything(store))).toEqual(ids([late, pending]));
+    expect(await store.getEvent("acme", early.id)).toBeUndefined();
+    expect(await store.getPayload("acme", 1)).toBeUndefined();
+    expect(await store.getPayload("acme", 2)).toBeDefined();
+    expect(await sweep(store, { now: START + 3 * DAY })).toEqual(nothing);
+  });
+
+  it("removes pending events by their age, and takes them out of the counts", async ({ store }) => {
+    const old = sampleEvents(3, (at) => ({ type: at ? "push" : "issues", ...bytes(10) }));
+    const edge = sampleEvent({ received_at: START + DAY, ...bytes(7) });
+    await keep(store, [...old, edge]);
+    await store.markProcessed("acme", [nth(old, 2).id], START + 90 * DAY, null);
+    expect(await sweep(store, { now: START + 91 * DAY })).toEqual({
+      ...nothing,
+      expired: 2,
+      more: true,
+    });
+    // The processed one is as old, but was only just processed: that is what counts for it.
+    expect(ids(await everything(store))).toEqual(ids([nth(old, 2), edge]));
+    expect(await store.pendingStatus("acme")).toEqual({
+      pending_count: 1,
+      latest_received_at: START + DAY,
+      types: { issues: 1 },
+    });
+    expect(await store.getTenant("acme")).toMatchObject({
+      pending: 1,
+      bytes: 17,
+      pruned_seq: 2,
+      seq: 4,
+    });
+    expect(await sweep(store, { now: START + 91 * DAY })).toEqual(nothing);
+  });
+
+  it("removes leased events by their age too", async ({ store }) => {
+    const event = sampleEvent();
+    await keep(store, [event]);
+    await store.claimEvents({
+      tenant: "acme",
+      by: "ada",
+      limit: 1,
+      now: START,
+      until: START + 1_000 * DAY,
+    });
+    expect(await sweep(store, { now: START + 100 * DAY })).toMatchObject({ expired: 1 });
+    expect(await store.releaseEvents("acme", [event.id], "ada")).toEqual([]);
+  });
+
+  it("brings a tenant under its volume: processed ones first, then the oldest", async ({
+    store,
+  }) => {
+    const events = sampleEvents(6, () => bytes(100));
+    await keep(store, events);
+    await keep(
+      store,
+      sampleEvents(3, () => bytes(100)),
+      "umbrella",
+    );
+    await store.markProcessed("acme", ids([nth(events, 3), nth(events, 4)]), START, null);
+
+    expect(await sweep(store, { maxBytes: 600 })).toEqual(nothing);
+    expect(await sweep(store, { maxBytes: 599 })).toEqual({ ...nothing, overflow: 1, more: true });
+    expect(ids(await everything(store))).toEqual(ids([0, 1, 2, 4, 5].map((at) => nth(events, at))));
+    expect(await sweep(store, { maxBytes: 350 })).toEqual({ ...nothing, overflow: 2, more: true });
+    expect(ids(await everything(store))).toEqual(ids([1, 2, 5].map((at) => nth(events, at))));
+    expect(await store.getTenant("acme")).toMatchObject({ bytes: 300, pending: 3, pruned_seq: 5 });
+    expect(await store.getTenant("umbrella")).toMatchObject({
+      bytes: 300,
+      pending: 3,
+      pruned_seq: 0,
+    });
+    expect(await sweep(store, { maxBytes: 350 })).toEqual(nothing);
+  });
+
+  it("brings every tenant under its volume, one after the other", async ({ store }) => {
+    for (const tenant of ["acme", "umbrella", "globex"])
+      await keep(
+        store,
+        sampleEvents(3, () => bytes(100)),
+        tenant,
+      );
+    let calls = 0;
+    while ((await sweep(store, { maxBytes: 150 })).more) calls += 1;
+    expect(calls).toBeLessThan(10);
+    for (const tenant of ["acme", "umbrella", "globex"])
+      expect(await store.getTenant(tenant)).toMatchObject({ bytes: 100, pending: 1 });
+  });
+
+  it("removes no more than its limit at a time, and says that there is more", async ({ store }) => {
+    const events = sampleEvents(25);
+    await keep(store, events);
+    await store.markProcessed("acme", ids(events.slice(0, 12)), START, null);
+    const now = START + 100 * DAY;
+    expect(await sweep(store, { now, limit: 10 })).toEqual({
+      ...nothing,
+      processed: 10,
+      more: true,
+    });
+    expect(await sweep(store, { now, limit: 10 })).toEqual({
+      processed: 2,
+      expired: 8,
+      overflow: 0,
+      more: true,
+    });
+    expect(await sweep(store, { now, limit: 10 })).toEqual({ ...nothing, expired: 5, more: true });
+    expect(await sweep(store, { now, limit: 10 })).toEqual(nothing);
+    expect(await everything(store)).toEqual([]);
+    expect(await store.getTenant("acme")).toMatchObject({
+      bytes: 0,
+      pending: 0,
+      seq: 25,
+      pruned_seq: 25,
+    });
+
+    await keep(
+      store,
+      sampleEvents(25, () => bytes(10)),
+    );
+    expect(await sweep(store, { maxBytes: 1, limit: 10 })).toEqual({
+      ...nothing,
+      overflow: 10,
+      more: true,
+    });
+    expect(await store.getTenant("acme")).toMatchObject({
+      bytes: 150,
+      pending: 15,
+      pruned_seq: 35,
+    });
+  });
+
+  it("removes hundreds at once, of many tenants", async ({ store }) => {
+    for (let at = 0; at < 30; at += 1) await keep(store, sampleEvents(20), `tenant-${at}`);
+    expect(await sweep(store, { now: START + 100 * DAY, limit: 550 })).toMatchObject({
+      expired: 550,
+    });
+    const left = await store.listTenants("", 100);
+    expect(left.reduce((sum, { pending }) => sum + pending, 0)).toBe(50);
+  });
+
+  it("counts what it removed itself when several sweep at once", async ({ store }) => {
+    await keep(store, sampleEvents(50));
+    const swept = await Promise.all(
+      Array.from({ length: 5 }, () => sweep(store, { now: START + 100 * DAY })),
+    );
+    expect(swept.reduce((sum, { expired }) => sum + expired, 0)).toBe(50);
+    expect(await store.getTenant("acme")).toMatchObject({ pending: 0, bytes: 0 });
+  });
+
+  it("never hands out a removed event's place again, nor takes its delivery for known", async ({
+    store,
+    reopen,
+  }) => {
+    const event = sampleEvent({ external_id: "one" });
+    await keep(store, [event]);
+    await store.markProcessed("acme", [event.id], START, null);
+    await sweep(store, { now: START + 100 * DAY });
+    const again = { ...event, id: sampleEvent().id };
+    expect(await keep(await reopen(), [again])).toEqual([2]);
+    expect(await everything(store)).toEqual([untouched(again, 2)]);
+  });
+}

@@ -1,0 +1,24 @@
+import type { Notice } from "./sql.ts";
+
+/** Listeners of committed changes. One that throws does not keep the others from hearing. */
+export function createListeners() {
+  const listeners = new Set<(notice: Notice) => void>();
+  return {
+    subscribe(listener: (notice: Notice) => void): () => void {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    tell(notices: readonly Notice[]): void {
+      for (const notice of notices)
+        for (const listener of listeners) {
+          try {
+            listener(notice);
+          } catch (error) {
+            queueMicrotask(() => {
+              throw error;
+            });
+          }
+        }
+    },
+  };
+}

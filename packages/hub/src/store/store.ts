@@ -1,0 +1,244 @@
+/**
+ * The seam between the hub and its database. Each verb is atomic; when a promise that changes
+ * something resolves, the change survives a crash. The same contract suite (contract.ts) runs on
+ * every backend.
+ */
+import type { Notice } from "./sql.ts";
+
+/** What a list shows of an event. Absent in the payload → null. */
+export interface Summary {
+  action: string | null;
+  repo: string | null;
+  sender: string | null;
+  number: number | null;
+  title: string | null;
+  url: string | null;
+}
+
+export type TriggerStatus = "pending" | "running" | "succeeded" | "failed";
+
+/** An event as lists show it: everything but its payload. */
+export interface EventRow extends Summary {
+  id: string;
+  tenant: string;
+  seq: number;
+  source: string;
+  source_id: string;
+  external_id: string | null;
+  type: string;
+  received_at: number;
+  processed: boolean;
+  processed_at: number | null;
+  note: string | null;
+  trigger_status: TriggerStatus | null;
+  last_triggered_at: number | null;
+  outcome: string | null;
+  claimed_by: string | null;
+  claimed_until: number | null;
+  size: number;
+}
+
+/** The bytes that came in, and the headers that it takes to check their signature again. */
+export interface Payload {
+  content_type: string;
+  headers: Record<string, string>;
+  body: Uint8Array;
+}
+
+export interface NewEvent extends Summary, Payload {
+  id: string;
+  source: string;
+  /** Which endpoint took it; delivery ids are unique within one. */
+  source_id: string;
+  external_id: string | null;
+  type: string;
+  received_at: number;
+}
+
+/** The events of one request. They are stored together or not at all. */
+export interface Arrived {
+  tenant: string;
+  events: NewEvent[];
+  skipQuota?: boolean;
+}
+
+export type Appended =
+  | { outcome: "stored"; events: { id: string; seq: number; duplicate: boolean }[] }
+  | { outcome: "duplicate"; events: { id: string; seq: number; duplicate: boolean }[] }
+  | { outcome: "over_quota"; pending: number; quota: number };
+
+export interface PendingStatus {
+  pending_count: number;
+  latest_received_at: number | null;
+  types: Record<string, number>;
+}
+
+export interface EventQuery {
+  tenant: string;
+  limit: number;
+  /** Only events beyond this place in the log, in the direction of `order`. */
+  cursor?: number | undefined;
+  order?: "newest" | "oldest" | undefined;
+  pending?: boolean | undefined;
+  type?: string | undefined;
+  repo?: string | undefined;
+  source?: string | undefined;
+}
+
+export interface SearchQuery {
+  tenant: string;
+  limit: number;
+  /** Newest first; only events before this place in the log. */
+  cursor?: number | undefined;
+  text?: string | undefined;
+  type?: string | undefined;
+  from?: number | undefined;
+  to?: number | undefined;
+  processed?: boolean | undefined;
+}
+
+export interface Page<Item> {
+  items: Item[];
+  /** Where to go on; null when there is no more. */
+  next: number | null;
+}
+
+export interface Claim {
+  tenant: string;
+  by: string;
+  limit: number;
+  now: number;
+  until: number;
+  type?: string | undefined;
+}
+
+export interface Marked {
+  marked: string[];
+  already: string[];
+  unknown: string[];
+}
+
+export interface Retention {
+  now: number;
+  processedFor: number;
+  pendingFor: number;
+  /** Bytes of payload that one tenant may keep. */
+  maxBytes: number;
+  /** How many events one call removes at the most: sweeping never holds the writers up for long. */
+  limit: number;
+}
+
+export interface Swept {
+  processed: number;
+  expired: number;
+  overflow: number;
+  /** Something was removed, so there may be more to remove. */
+  more: boolean;
+}
+
+export interface Tenant {
+  id: string;
+  name: string | null;
+  created_at: number;
+  seq: number;
+  /** Events up to here may have been removed by retention. */
+  pruned_seq: number;
+  pending: number;
+  bytes: number;
+  quota: number | null;
+}
+
+export interface Installation {
+  id: string;
+  tenant: string;
+  account: string | null;
+  removed_at: number | null;
+}
+
+export type Scope = "inbox:read" | "inbox:write" | "flows:call" | "admin";
+
+export interface Token {
+  id: string;
+  name: string;
+  hash: string;
+  scopes: Scope[];
+  /** Whose data it opens; `*` is everybody's. */
+  tenants: string[];
+  created_at: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+}
+
+/** A webhook endpoint of one tenant. Secrets are sealed before they come here. */
+export interface Source {
+  id: string;
+  tenant: string;
+  kind: string;
+  name: string;
+  key: string;
+  config: Record<string, unknown>;
+  secrets: SourceSecret[];
+  created_at: number;
+}
+
+export interface SourceSecret {
+  id: string;
+  sealed: string;
+  created_at: number;
+  expires_at: number | null;
+}
+
+/** The log of events: everything that one tenant's inbox needs. */
+export interface EventStore {
+  appendEvents(batch: Arrived[], quota: number | null): Promise<Appended[]>;
+  pendingStatus(tenant: string): Promise<PendingStatus>;
+  listEvents(query: EventQuery): Promise<Page<EventRow>>;
+  searchEvents(query: SearchQuery): Promise<Page<EventRow>>;
+  getEvent(tenant: string, id: string): Promise<EventRow | undefined>;
+  getPayload(tenant: string, seq: number): Promise<Payload | undefined>;
+  markProcessed(tenant: string, ids: string[], at: number, note: string | null): Promise<Marked>;
+  claimEvents(claim: Claim): Promise<EventRow[]>;
+  /** Gives back what `by` holds; answers with the ids that were given back. */
+  releaseEvents(tenant: string, ids: string[], by: string): Promise<string[]>;
+  sweep(retention: Retention): Promise<Swept>;
+}
+
+/** Who is who: tenants, their installations, tokens and webhook endpoints. */
+export interface Registry {
+  /** Creates what is not there; changes only the fields that are given. */
+  putTenant(tenant: {
+    id: string;
+    name?: string | null;
+    quota?: number | null;
+    at: number;
+  }): Promise<Tenant>;
+  getTenant(id: string): Promise<Tenant | undefined>;
+  listTenants(after: string, limit: number): Promise<Tenant[]>;
+  putInstallation(installation: Omit<Installation, "removed_at">, at: number): Promise<void>;
+  removeInstallation(id: string, at: number): Promise<void>;
+  findInstallation(id: string): Promise<Installation | undefined>;
+  /** False when a token with this id or hash is there already; that one stays as it is. */
+  putToken(token: Omit<Token, "revoked_at">): Promise<boolean>;
+  findToken(hash: string): Promise<Token | undefined>;
+  listTokens(): Promise<Token[]>;
+  /** False when there is no such token, or it was revoked before. */
+  revokeToken(id: string, at: number): Promise<boolean>;
+  putSource(source: Omit<Source, "secrets">): Promise<void>;
+  findSource(key: string): Promise<Source | undefined>;
+  listSources(tenant?: string): Promise<Source[]>;
+  deleteSource(id: string): Promise<boolean>;
+  addSourceSecret(source: string, secret: SourceSecret): Promise<boolean>;
+  /** The secret stops to verify at `at`, so that senders have time to change over. */
+  expireSourceSecret(source: string, secret: string, at: number): Promise<boolean>;
+}
+
+export interface Store extends EventStore, Registry {
+  readonly backend: "sqlite" | "postgres" | "durable-object";
+  /** Writes, so that a full disk or a read-only database shows. */
+  checkWritable(at: number): Promise<void>;
+  /** Notices of what was committed, by this process or another replica. */
+  subscribe(listener: (notice: Notice) => void): () => void;
+  /** True for an error that one row of a batch causes, and that its neighbours need not share. */
+  isDataError(error: unknown): boolean;
+  close(): Promise<void>;
+}

@@ -1,0 +1,160 @@
+/**
+ * Stores a batch of arrivals in one transaction. The row of each tenant is locked first, so that
+ * `seq` is handed out in commit order (whoever reads up to N has seen everything below N), the
+ * quota is exact, and two replicas cannot store one delivery twice.
+ */
+import { type Dialect, insert, keyRows, notify, query, type Value, type Verb } from "../sql.ts";
+import type { Appended, Arrived, NewEvent } from "../store.ts";
+import { type Head, lockOrCreateTenants } from "./lock-tenants.ts";
+
+interface Place {
+  id: string;
+  seq: number;
+}
+
+/** What a batch adds to one tenant. */
+interface Growth {
+  pending: number;
+  bytes: number;
+  types: Map<string, number>;
+}
+
+// biome-ignore format: in groups, as in the table
+const EVENT_COLUMNS = [
+  "tenant_id", "seq", "id", "source", "source_id", "external_id", "type", "received_at",
+  "action", "repo", "sender", "number", "title", "url", "size",
+];
+const PAYLOAD_COLUMNS = ["tenant_id", "seq", "part", "content_type", "headers", "body"];
+
+export function* appendEvents(
+  dialect: Dialect,
+  batch: readonly Arrived[],
+  defaultQuota: number | null,
+): Verb<Appended[]> {
+  const filled = batch.filter(({ events }) => events.length > 0);
+  if (filled.length === 0) return batch.map(() => ({ outcome: "duplicate", events: [] }));
+  const tenants = filled.map(({ tenant }) => tenant);
+  const at = filled[0]?.events[0]?.received_at as number;
+  const heads = yield* lockOrCreateTenants(dialect, tenants, at);
+  const known = yield* findKnown(dialect, filled);
+  const growths = new Map<string, Growth>();
+  const events: Value[][] = [];
+  const payloads: Value[][] = [];
+
+  const outcomes = batch.map(({ tenant, events: arrived, skipQuota }): Appended => {
+    const keys = arrived.map((event) => keyOf(tenant, event));
+    const fresh = new Set<string>();
+    for (const key of keys) if (!known.has(key)) fresh.add(key);
+    if (fresh.size === 0)
+      return { outcome: "duplicate", events: keys.map((key) => answer(known, key, true)) };
+
+    const head = heads.get(tenant) as Head;
+    const quota = skipQuota ? null : (head.quota ?? defaultQuota);
+    if (quota !== null && head.pending + fresh.size > quota)
+      return { outcome: "over_quota", pending: head.pending, quota };
+
+    const growth = growths.get(tenant) ?? { pending: 0, bytes: 0, types: new Map() };
+    growths.set(tenant, growth);
+    const answers = arrived.map((event, nth) => {
+      const key = keys[nth] as string;
+      // The second of two twins finds the first in place.
+      if (!fresh.delete(key)) return answer(known, key, true);
+      head.seq += 1;
+      head.pending += 1;
+      growth.pending += 1;
+      growth.bytes += event.body.byteLength;
+      growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
+      events.push(eventValues(tenant, head.seq, event));
+      addPayload(payloads, dialect.maxBlob, tenant, head.seq, event);
+      known.set(key, { id: event.id, seq: head.seq });
+      return answer(known, key, false);
+    });
+    return { outcome: "stored", events: answers };
+  });
+
+  yield* insert("events", EVENT_COLUMNS, events);
+  yield* insert("payloads", PAYLOAD_COLUMNS, payloads);
+  yield* countUp(growths, heads);
+  for (const tenant of growths.keys())
+    yield* notify({ topic: "events", tenant, seq: (heads.get(tenant) as Head).seq });
+  return outcomes;
+}
+
+/** Which deliveries of the batch are in the log already, by the sender's own id for them. */
+function* findKnown(dialect: Dialect, batch: readonly Arrived[]): Verb<Map<string, Place>> {
+  const keys: Value[][] = [];
+  for (const { tenant, events } of batch)
+    for (const { source_id, external_id } of events)
+      if (external_id !== null) keys.push([tenant, source_id, external_id]);
+
+  const known = new Map<string, Place>();
+  for (const { values, params } of keyRows(keys, dialect)) {
+    const rows = yield* query<
+      Place & { tenant_id: string; source_id: string; external_id: string }
+    >(
+      "SELECT e.id, e.seq, e.tenant_id, e.source_id, e.external_id " +
+        `FROM (VALUES ${values}) k JOIN events e ` +
+        "ON e.tenant_id = k.column1 AND e.source_id = k.column2 AND e.external_id = k.column3",
+      params,
+    );
+    for (const row of rows) known.set(keyOf(row.tenant_id, row), { id: row.id, seq: row.seq });
+  }
+  return known;
+}
+
+/** An event without a sender's id is only ever equal to itself. The lengths keep the parts apart. */
+const keyOf = (
+  tenant: string,
+  event: Pick<NewEvent, "id" | "source_id" | "external_id">,
+): string =>
+  event.external_id === null
+    ? event.id
+    : `${tenant.length},${event.source_id.length},${tenant}${event.source_id}${event.external_id}`;
+
+const answer = (known: Map<string, Place>, key: string, duplicate: boolean) => {
+  const { id, seq } = known.get(key) as Place;
+  return { id, seq, duplicate };
+};
+
+// biome-ignore format: in the order of EVENT_COLUMNS
+const eventValues = (tenant: string, seq: number, event: NewEvent): Value[] => [
+  tenant, seq, event.id, event.source, event.source_id, event.external_id, event.type, event.received_at,
+  event.action, event.repo, event.sender, event.number, event.title, event.url, event.body.byteLength,
+];
+
+function addPayload(
+  rows: Value[][],
+  most: number,
+  tenant: string,
+  seq: number,
+  { content_type, headers, body }: NewEvent,
+): void {
+  const first = body.byteLength > most ? body.subarray(0, most) : body;
+  rows.push([tenant, seq, 0, content_type, JSON.stringify(headers), first]);
+  for (let part = 1; part * most < body.byteLength; part += 1)
+    rows.push([tenant, seq, part, "", "", body.subarray(part * most, (part + 1) * most)]);
+}
+
+function* countUp(growths: Map<string, Growth>, heads: Map<string, Head>): Verb<void> {
+  const tenants: Value[][] = [];
+  const types: Value[][] = [];
+  for (const [tenant, growth] of growths) {
+    const { seq } = heads.get(tenant) as Head;
+    tenants.push([tenant, 0, seq, growth.pending, growth.bytes]);
+    for (const [type, count] of growth.types) types.push([tenant, type, count]);
+  }
+  // The rows of the tenants are there; put like this, any number of them is one statement.
+  yield* insert(
+    "tenants",
+    ["id", "created_at", "seq", "pending", "bytes"],
+    tenants,
+    "ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, " +
+      "pending = tenants.pending + excluded.pending, bytes = tenants.bytes + excluded.bytes",
+  );
+  yield* insert(
+    "pending_types",
+    ["tenant_id", "type", "count"],
+    types,
+    "ON CONFLICT (tenant_id, type) DO UPDATE SET count = pending_types.count + excluded.count",
+  );
+}

@@ -1,0 +1,49 @@
+/**
+ * Whoever changes a tenant's log holds its row until the commit. Rows are locked in the order of
+ * their ids, in one pass, so that no two transactions wait for each other.
+ */
+import { type Dialect, inLists, insert, query, type Verb } from "../sql.ts";
+
+export interface Head {
+  id: string;
+  seq: number;
+  pending: number;
+  quota: number | null;
+}
+
+const HEAD = "id, seq, pending, quota";
+const inOrder = (ids: Iterable<string>) => [...new Set(ids)].sort();
+
+/** Locks those that are there. */
+export function* lockTenants(dialect: Dialect, ids: Iterable<string>): Verb<Map<string, Head>> {
+  const heads = new Map<string, Head>();
+  for (const { list, params } of inLists(inOrder(ids), dialect, 0)) {
+    const select = `SELECT ${HEAD} FROM tenants WHERE id IN ${list} ORDER BY id${dialect.forUpdate}`;
+    for (const head of yield* query<Head>(select, params)) heads.set(head.id, head);
+  }
+  return heads;
+}
+
+/** Locks all of them; those that are not there are created, as of `at`. */
+export function* lockOrCreateTenants(
+  dialect: Dialect,
+  ids: Iterable<string>,
+  at: number,
+): Verb<Map<string, Head>> {
+  const wanted = inOrder(ids);
+  const rows = wanted.map((id) => [id, at]);
+  if (dialect.forUpdate) {
+    // Where others write at the same time, one statement must do it all: a tenant that somebody
+    // else has created between two of them would be locked out of order.
+    const heads = yield* query<Head>(
+      `INSERT INTO tenants (id, created_at) VALUES ${rows.map(() => "(?, ?)").join(", ")} ` +
+        `ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING ${HEAD}`,
+      rows.flat(),
+    );
+    return new Map(heads.map((head) => [head.id, head]));
+  }
+  const heads = yield* lockTenants(dialect, wanted);
+  if (heads.size === wanted.length) return heads;
+  yield* insert("tenants", ["id", "created_at"], rows, "ON CONFLICT (id) DO NOTHING");
+  return yield* lockTenants(dialect, wanted);
+}

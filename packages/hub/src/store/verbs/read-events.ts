@@ -1,0 +1,75 @@
+/** Everything that looks at the log and changes nothing. Costs follow the page, not the backlog. */
+import { first, query, type Value, type Verb } from "../sql.ts";
+import type { EventQuery, EventRow, Page, Payload, PendingStatus } from "../store.ts";
+import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
+
+export function* pendingStatus(tenant: string): Verb<PendingStatus> {
+  // In one statement, so that the counts and the newest event are of the same moment.
+  const counts = yield* query<{ type: string; count: number; latest: number }>(
+    "SELECT type, count, (SELECT received_at FROM events WHERE tenant_id = ? AND processed = 0 " +
+      "ORDER BY seq DESC LIMIT 1) AS latest FROM pending_types WHERE tenant_id = ? ORDER BY count DESC, type",
+    [tenant, tenant],
+  );
+  return {
+    pending_count: counts.reduce((sum, { count }) => sum + count, 0),
+    latest_received_at: counts[0]?.latest ?? null,
+    types: Object.fromEntries(counts.map(({ type, count }) => [type, count])),
+  };
+}
+
+export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
+  const newest = (wanted.order ?? "newest") === "newest";
+  const where = ["tenant_id = ?"];
+  const params: Value[] = [wanted.tenant];
+  const and = (condition: string, value: Value) => {
+    where.push(condition);
+    params.push(value);
+  };
+  // Literals, not parameters: the partial indexes are chosen by the text of the condition.
+  if (wanted.pending !== undefined) where.push(`processed = ${wanted.pending ? 0 : 1}`);
+  if (wanted.type !== undefined) and("type = ?", wanted.type);
+  if (wanted.repo !== undefined) and("repo = ?", wanted.repo);
+  if (wanted.source !== undefined) and("source = ?", wanted.source);
+  if (wanted.cursor !== undefined) and(newest ? "seq < ?" : "seq > ?", wanted.cursor);
+  const rows = yield* query<StoredRow>(
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE ${where.join(" AND ")} ` +
+      `ORDER BY seq ${newest ? "DESC" : "ASC"} LIMIT ?`,
+    [...params, wanted.limit + 1],
+  );
+  const items = rows.slice(0, wanted.limit).map(toEvent);
+  return { items, next: rows.length > wanted.limit ? (items.at(-1)?.seq ?? null) : null };
+}
+
+export function* getEvent(tenant: string, id: string): Verb<EventRow | undefined> {
+  const row = yield* first<StoredRow>(
+    `SELECT ${EVENT_COLUMNS} FROM events WHERE id = ? AND tenant_id = ?`,
+    [id, tenant],
+  );
+  return row && toEvent(row);
+}
+
+export function* getPayload(tenant: string, seq: number): Verb<Payload | undefined> {
+  const parts = yield* query<{ content_type: string; headers: string; body: Uint8Array }>(
+    "SELECT content_type, headers, body FROM payloads WHERE tenant_id = ? AND seq = ? ORDER BY part",
+    [tenant, seq],
+  );
+  const [first] = parts;
+  return (
+    first && {
+      content_type: first.content_type,
+      headers: JSON.parse(first.headers) as Record<string, string>,
+      body: join(parts.map((part) => part.body)),
+    }
+  );
+}
+
+/** Into an array of its own: engines hand out buffers, and views into larger ones. */
+function join(parts: readonly (Uint8Array | ArrayBuffer)[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(new Uint8Array(part), at);
+    at += part.byteLength;
+  }
+  return whole;
+}

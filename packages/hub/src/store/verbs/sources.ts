@@ -1,0 +1,83 @@
+/** Webhook endpoints of single tenants, each with any number of secrets (sealed before they come). */
+import { query, type Verb } from "../sql.ts";
+import type { Source, SourceSecret } from "../store.ts";
+
+interface SourceRow extends Omit<Source, "config" | "secrets"> {
+  config: string;
+  secret_id: string | null;
+  sealed: string;
+  secret_created_at: number;
+  expires_at: number | null;
+}
+
+// With its secrets in one statement: a source that is being deleted must never be seen without them.
+const SOURCE =
+  "SELECT s.id, s.tenant_id AS tenant, s.kind, s.name, s.key, s.config, s.created_at, " +
+  "k.id AS secret_id, k.sealed, k.created_at AS secret_created_at, k.expires_at " +
+  "FROM sources s LEFT JOIN source_secrets k ON k.source_id = s.id";
+const BY_AGE = "ORDER BY s.created_at, s.id, k.created_at, k.id";
+
+export function* putSource(source: Omit<Source, "secrets">): Verb<void> {
+  yield* query(
+    "INSERT INTO sources (id, tenant_id, kind, name, key, config, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) " +
+      "ON CONFLICT (id) DO UPDATE SET name = excluded.name, config = excluded.config",
+    [
+      source.id,
+      source.tenant,
+      source.kind,
+      source.name,
+      source.key,
+      JSON.stringify(source.config),
+      source.created_at,
+    ],
+  );
+}
+
+function toSources(rows: readonly SourceRow[]): Source[] {
+  const sources = new Map<string, Source>();
+  for (const { secret_id, sealed, secret_created_at, expires_at, config, ...row } of rows) {
+    const source = sources.get(row.id) ?? {
+      ...row,
+      config: JSON.parse(config) as Record<string, unknown>,
+      secrets: [],
+    };
+    sources.set(row.id, source);
+    if (secret_id !== null)
+      source.secrets.push({ id: secret_id, sealed, created_at: secret_created_at, expires_at });
+  }
+  return [...sources.values()];
+}
+
+export function* findSource(key: string): Verb<Source | undefined> {
+  return toSources(yield* query<SourceRow>(`${SOURCE} WHERE s.key = ? ${BY_AGE}`, [key]))[0];
+}
+
+export function* listSources(tenant?: string): Verb<Source[]> {
+  return toSources(
+    tenant === undefined
+      ? yield* query<SourceRow>(`${SOURCE} ${BY_AGE}`)
+      : yield* query<SourceRow>(`${SOURCE} WHERE s.tenant_id = ? ${BY_AGE}`, [tenant]),
+  );
+}
+
+export function* deleteSource(id: string): Verb<boolean> {
+  yield* query("DELETE FROM source_secrets WHERE source_id = ?", [id]);
+  return (yield* query("DELETE FROM sources WHERE id = ? RETURNING id", [id])).length > 0;
+}
+
+export function* addSourceSecret(source: string, secret: SourceSecret): Verb<boolean> {
+  const rows = yield* query(
+    "INSERT INTO source_secrets (id, source_id, sealed, created_at, expires_at) " +
+      "SELECT CAST(? AS TEXT), id, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT) FROM sources WHERE id = ? RETURNING id",
+    [secret.id, secret.sealed, secret.created_at, secret.expires_at, source],
+  );
+  return rows.length > 0;
+}
+
+export function* expireSourceSecret(source: string, secret: string, at: number): Verb<boolean> {
+  const rows = yield* query(
+    "UPDATE source_secrets SET expires_at = ? WHERE source_id = ? AND id = ? RETURNING id",
+    [at, source, secret],
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,93 @@
+/**
+ * Retention: processed events go after some days, unprocessed ones after many, and a tenant over
+ * its volume loses its oldest, processed ones first. Each call removes a bounded number.
+ */
+import { idFloor } from "../../lib/ids.ts";
+import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
+import type { Retention, Swept } from "../store.ts";
+import { lockTenants } from "./lock-tenants.ts";
+import { countDown } from "./work-events.ts";
+
+interface Place {
+  tenant_id: string;
+  seq: number;
+}
+
+export function* sweep(dialect: Dialect, retention: Retention): Verb<Swept> {
+  const { now, processedFor, pendingFor, maxBytes, limit } = retention;
+  const done = yield* query<Place>(
+    "SELECT tenant_id, seq FROM events WHERE processed = 1 AND processed_at <= ? ORDER BY processed_at LIMIT ?",
+    [now - processedFor, limit],
+  );
+  // Ids begin with the time, so the index on ids finds the oldest; none on `received_at` is needed.
+  const expired = yield* query<Place>(
+    "SELECT tenant_id, seq FROM events WHERE id < ? AND processed = 0 ORDER BY id LIMIT ?",
+    [idFloor(now - pendingFor), limit - done.length],
+  );
+  // What is due by age goes first; it may be all that the volume needs.
+  const overflow = done.length + expired.length > 0 ? [] : yield* findOverflow(maxBytes, limit);
+
+  const all = [...done, ...expired, ...overflow];
+  yield* lockTenants(
+    dialect,
+    all.map((place) => place.tenant_id),
+  );
+  const swept = {
+    processed: yield* remove(dialect, done),
+    expired: yield* remove(dialect, expired),
+    overflow: yield* remove(dialect, overflow),
+  };
+  return { ...swept, more: all.length > 0 };
+}
+
+function* findOverflow(maxBytes: number, limit: number): Verb<Place[]> {
+  const over = yield* first<{ id: string; bytes: number }>(
+    "SELECT id, bytes FROM tenants WHERE bytes > ? ORDER BY bytes DESC LIMIT 1",
+    [maxBytes],
+  );
+  if (!over) return [];
+  const oldest = (processed: 0 | 1, most: number) =>
+    query<Place & { size: number }>(
+      `SELECT tenant_id, seq, size FROM events WHERE tenant_id = ? AND processed = ${processed} ORDER BY seq LIMIT ?`,
+      [over.id, most],
+    );
+  const rows = yield* oldest(1, limit);
+  if (rows.length < limit) rows.push(...(yield* oldest(0, limit - rows.length)));
+  let excess = over.bytes - maxBytes;
+  return rows.filter((row) => {
+    const wanted = excess > 0;
+    excess -= row.size;
+    return wanted;
+  });
+}
+
+/** Removes what is still there (another replica may sweep as well); answers with how many. */
+function* remove(dialect: Dialect, places: readonly Place[]): Verb<number> {
+  let count = 0;
+  for (const [tenant, own] of Map.groupBy(places, (place) => place.tenant_id)) {
+    const removed: { seq: number; type: string; size: number; processed: number }[] = [];
+    const seqs = own.map((place) => place.seq);
+    for (const { list, params } of inLists(seqs, dialect, 1)) {
+      const these = `tenant_id = ? AND seq IN ${list}`;
+      removed.push(
+        ...(yield* query<(typeof removed)[number]>(
+          `DELETE FROM events WHERE ${these} RETURNING seq, type, size, processed`,
+          [tenant, ...params],
+        )),
+      );
+      yield* query(`DELETE FROM payloads WHERE ${these}`, [tenant, ...params]);
+    }
+    count += removed.length;
+    const bytes = removed.reduce((sum, row) => sum + row.size, 0);
+    const last = removed.reduce((most, row) => Math.max(most, row.seq), 0);
+    yield* query(
+      "UPDATE tenants SET bytes = bytes - ?, pruned_seq = CASE WHEN pruned_seq < ? THEN ? ELSE pruned_seq END WHERE id = ?",
+      [bytes, last, last, tenant],
+    );
+    yield* countDown(
+      tenant,
+      removed.filter((row) => row.processed === 0),
+    );
+  }
+  return count;
+}

@@ -1,0 +1,52 @@
+/** Access tokens. Only their SHA-256 is known here. */
+
+import { first, query, type Verb } from "../sql.ts";
+import type { Scope, Token } from "../store.ts";
+
+interface TokenRow extends Omit<Token, "scopes" | "tenants"> {
+  scopes: string;
+  tenants: string;
+}
+
+const TOKEN =
+  "SELECT id, name, hash, scopes, tenants, created_at, expires_at, revoked_at FROM tokens";
+
+const toToken = (row: TokenRow): Token => ({
+  ...row,
+  scopes: JSON.parse(row.scopes) as Scope[],
+  tenants: JSON.parse(row.tenants) as string[],
+});
+
+export function* putToken(token: Omit<Token, "revoked_at">): Verb<boolean> {
+  const rows = yield* query(
+    "INSERT INTO tokens (id, name, hash, scopes, tenants, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?) " +
+      "ON CONFLICT DO NOTHING RETURNING id",
+    [
+      token.id,
+      token.name,
+      token.hash,
+      JSON.stringify(token.scopes),
+      JSON.stringify(token.tenants),
+      token.created_at,
+      token.expires_at,
+    ],
+  );
+  return rows.length > 0;
+}
+
+export function* findToken(hash: string): Verb<Token | undefined> {
+  const row = yield* first<TokenRow>(`${TOKEN} WHERE hash = ?`, [hash]);
+  return row && toToken(row);
+}
+
+export function* listTokens(): Verb<Token[]> {
+  return (yield* query<TokenRow>(`${TOKEN} ORDER BY created_at, id`)).map(toToken);
+}
+
+export function* revokeToken(id: string, at: number): Verb<boolean> {
+  const rows = yield* query(
+    "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL RETURNING id",
+    [at, id],
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,109 @@
+/** What agents do with events: claim them, give them back, and say that they are done. */
+import { type Dialect, inLists, query, type Value, type Verb } from "../sql.ts";
+import type { Claim, EventRow, Marked } from "../store.ts";
+import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
+import { lockTenants } from "./lock-tenants.ts";
+
+/**
+ * Of the tenant's own, by id. Written so that no index on `tenant_id` fits: SQLite would take that
+ * for the better one, and read the whole backlog for a handful of ids.
+ */
+const OWN = "coalesce(tenant_id, '') = ?";
+
+export function* markProcessed(
+  dialect: Dialect,
+  tenant: string,
+  ids: readonly string[],
+  at: number,
+  note: string | null,
+): Verb<Marked> {
+  const wanted = [...new Set(ids)];
+  yield* lockTenants(dialect, [tenant]);
+  const marked = new Map<string, { type: string }>();
+  for (const { list, params } of inLists(wanted, dialect, 3))
+    for (const row of yield* query<{ id: string; type: string }>(
+      "UPDATE events SET processed = 1, processed_at = ?, note = ?, claimed_until = 0 " +
+        `WHERE ${OWN} AND processed = 0 AND id IN ${list} RETURNING id, type`,
+      [at, note, tenant, ...params],
+    ))
+      marked.set(row.id, row);
+  yield* countDown(tenant, [...marked.values()]);
+
+  const rest = wanted.filter((id) => !marked.has(id));
+  const already = new Set<string>();
+  for (const { list, params } of inLists(rest, dialect, 1))
+    for (const { id } of yield* query<{ id: string }>(
+      `SELECT id FROM events WHERE ${OWN} AND id IN ${list}`,
+      [tenant, ...params],
+    ))
+      already.add(id);
+  return {
+    marked: wanted.filter((id) => marked.has(id)),
+    already: rest.filter((id) => already.has(id)),
+    unknown: rest.filter((id) => !already.has(id)),
+  };
+}
+
+/** Takes events that are no longer pending out of the counts that status reads. */
+export function* countDown(tenant: string, events: readonly { type: string }[]): Verb<void> {
+  if (events.length === 0) return;
+  yield* query("UPDATE tenants SET pending = pending - ? WHERE id = ?", [events.length, tenant]);
+  const types = new Map<string, number>();
+  for (const { type } of events) types.set(type, (types.get(type) ?? 0) + 1);
+  for (const [type, count] of types)
+    yield* query("UPDATE pending_types SET count = count - ? WHERE tenant_id = ? AND type = ?", [
+      count,
+      tenant,
+      type,
+    ]);
+  // Senders invent types: without this, status would read all that were ever seen.
+  yield* query("DELETE FROM pending_types WHERE tenant_id = ? AND count = 0", [tenant]);
+}
+
+/** Expired leases first (someone waited for those), then what nobody has claimed, oldest first. */
+export function* claimEvents(dialect: Dialect, claim: Claim): Verb<EventRow[]> {
+  const expired = yield* take(dialect, claim, claim.limit, {
+    condition: "claimed_until > 0 AND claimed_until <= ?",
+    params: [claim.now],
+    // As with OWN: leases are few, and the index on types would read all that wait.
+    ofType: "coalesce(type, '') = ?",
+    order: "claimed_until, seq",
+  });
+  const room = claim.limit - expired.length;
+  const free = { condition: "claimed_until = 0", params: [], ofType: "type = ?", order: "seq" };
+  const fresh = room > 0 ? yield* take(dialect, claim, room, free) : [];
+  return [...expired, ...fresh].map(toEvent).sort((a, b) => a.seq - b.seq);
+}
+
+function* take(
+  dialect: Dialect,
+  { tenant, type, by, until }: Claim,
+  limit: number,
+  from: { condition: string; params: Value[]; ofType: string; order: string },
+): Verb<StoredRow[]> {
+  return yield* query<StoredRow>(
+    "WITH picked AS MATERIALIZED (" +
+      `SELECT seq FROM events WHERE tenant_id = ? AND processed = 0 AND ${from.condition} ` +
+      `${type === undefined ? "" : `AND ${from.ofType} `}ORDER BY ${from.order} LIMIT ?${dialect.skipLocked}) ` +
+      "UPDATE events SET claimed_by = ?, claimed_until = ? " +
+      `WHERE tenant_id = ? AND seq IN (SELECT seq FROM picked) RETURNING ${EVENT_COLUMNS}`,
+    [tenant, ...from.params, ...(type === undefined ? [] : [type]), limit, by, until, tenant],
+  );
+}
+
+export function* releaseEvents(
+  dialect: Dialect,
+  tenant: string,
+  ids: readonly string[],
+  by: string,
+): Verb<string[]> {
+  const released = new Set<string>();
+  for (const { list, params } of inLists(ids, dialect, 2))
+    for (const { id } of yield* query<{ id: string }>(
+      "UPDATE events SET claimed_by = NULL, claimed_until = 0 " +
+        `WHERE ${OWN} AND claimed_by = ? AND processed = 0 AND claimed_until > 0 AND id IN ${list} RETURNING id`,
+      [tenant, by, ...params],
+    ))
+      released.add(id);
+  return [...new Set(ids)].filter((id) => released.has(id));
+}
