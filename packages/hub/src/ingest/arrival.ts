@@ -1,0 +1,65 @@
+/** One request to a webhook endpoint, as any host sees it: the body is not read until someone asks. */
+import type { MaybePromise } from "../lib/hmac.ts";
+import { type Refusal, refuse } from "./outcome.ts";
+
+export interface Arrival {
+  method: string;
+  source: string;
+  key: string | undefined;
+  /** The client's address; behind a trusted proxy, the one that the proxy names. */
+  address: string;
+  /** All values of a header, by its name in lower case. */
+  header(name: string): readonly string[];
+  headerNames(): string[];
+  /** The whole body, or a refusal as soon as it is longer than `limit`. */
+  body(limit: number): MaybePromise<Uint8Array | Refusal>;
+}
+
+export const tooLarge = (limit: number): Refusal =>
+  refuse(
+    "body_too_large",
+    `The body is larger than ${limit} bytes, the most that this source may send.`,
+  );
+
+/** For hosts that speak `Request`. */
+export function arrivalFromRequest(
+  request: Request,
+  route: { source: string; key: string | undefined; address: string },
+): Arrival {
+  return {
+    ...route,
+    method: request.method,
+    header(name) {
+      const value = request.headers.get(name);
+      return value === null ? [] : [value];
+    },
+    headerNames: () => [...request.headers.keys()],
+    async body(limit) {
+      if (!request.body) return new Uint8Array();
+      const chunks: Uint8Array[] = [];
+      let size = 0;
+      const reader = request.body.getReader();
+      try {
+        for (;;) {
+          const { done, value } = await reader.read();
+          if (done) break;
+          size += value.byteLength;
+          if (size > limit) {
+            await reader.cancel();
+            return tooLarge(limit);
+          }
+          chunks.push(value);
+        }
+      } catch {
+        return refuse("body_incomplete", "The connection ended before the whole body had arrived.");
+      }
+      const whole = new Uint8Array(size);
+      let at = 0;
+      for (const chunk of chunks) {
+        whole.set(chunk, at);
+        at += chunk.byteLength;
+      }
+      return whole;
+    },
+  };
+}

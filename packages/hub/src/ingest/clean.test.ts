@@ -1,0 +1,39 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { cleanSummary, cleanText } from "./clean.ts";
+
+it("takes control characters and broken surrogates out, and leaves the rest", () => {
+  expect(cleanText("Grüße 👋 from\u0000the\u001b[31m\r\nside", 100)).toBe(
+    "Grüße 👋 from the [31m side",
+  );
+  expect(cleanText("a\ud800b", 100)).toBe("a\ufffdb");
+});
+
+it("caps a title of 100 KB", () => {
+  const { title } = cleanSummary({ title: "x".repeat(100_000) });
+  expect(title).toHaveLength(300);
+  expect(title?.endsWith("…")).toBe(true);
+});
+
+it("never cuts a pair of surrogates into something malformed", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 20 }), (text, most) => {
+      const clean = cleanText(text, most);
+      expect(clean.isWellFormed()).toBe(true);
+      expect(clean.length).toBeLessThanOrEqual(most);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what it looks for
+      expect(clean).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+    }),
+  );
+});
+
+it("makes absent, empty and impossible fields null", () => {
+  expect(cleanSummary({ title: "", number: 1.5, repo: null })).toEqual({
+    action: null,
+    repo: null,
+    sender: null,
+    number: null,
+    title: null,
+    url: null,
+  });
+});

@@ -1,0 +1,66 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { utf8 } from "../lib/hmac.ts";
+import { decodeObject } from "./decode.ts";
+import type { Json } from "./source.ts";
+
+const decode = (text: string | Uint8Array, type = "application/json") =>
+  decodeObject(type, typeof text === "string" ? utf8(text) : text);
+const nested = (depth: number) => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
+
+describe("decodeObject", () => {
+  it.each([
+    ["", "empty_body"],
+    ["{", "invalid_json"],
+    ["hello", "invalid_json"],
+    ["[]", "not_an_object"],
+    ["null", "not_an_object"],
+    ['"text"', "not_an_object"],
+    ["42", "not_an_object"],
+    [Uint8Array.of(0x7b, 0xff, 0x7d), "invalid_utf8"],
+    [Uint8Array.of(0xed, 0xa0, 0x80), "invalid_utf8"],
+    [nested(129), "too_deep"],
+    ["[".repeat(1_000_000), "too_deep"],
+    [`{"a":${"[".repeat(200)}${"]".repeat(200)}}`, "too_deep"],
+  ])("refuses %#", (text, reason) => {
+    expect(decode(text)).toMatchObject({ outcome: "refused", reason });
+  });
+
+  it("says what JSON.parse says", () => {
+    expect(decode('{"a":}')).toMatchObject({
+      detail: expect.stringMatching(/not valid JSON: .*(position|token)/i),
+    });
+  });
+
+  it("takes what is nested as deeply as allowed, and brackets in strings do not count", () => {
+    expect(decode(nested(128))).toHaveProperty("object");
+    const text = JSON.stringify({ a: '\\"{['.repeat(500), b: Array(300).fill({}) });
+    expect(decode(text)).toEqual({ object: JSON.parse(text) });
+  });
+
+  it("reads a form with its payload, and a form as it is", () => {
+    const form = "application/x-www-form-urlencoded";
+    expect(decode(`payload=${encodeURIComponent('{"a":"ü"}')}`, form)).toEqual({
+      object: { a: "ü" },
+    });
+    expect(decode("command=%2Fdeploy&text=now", form)).toEqual({
+      object: { command: "/deploy", text: "now" },
+    });
+    expect(decode("payload=%5B%5D", form)).toMatchObject({ reason: "not_an_object" });
+  });
+
+  it("gives back any object that JSON can say", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 20 })), (object) => {
+        const text = JSON.stringify(object);
+        expect(decode(text)).toEqual({ object: JSON.parse(text) as Json });
+      }),
+    );
+  });
+
+  it("never throws on any bytes", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => typeof decode(bytes) === "object"),
+    );
+  });
+});

@@ -1,0 +1,111 @@
+/**
+ * How a request to a webhook endpoint can end. Outcomes are returned, not thrown, and this file
+ * maps each of them to HTTP: a new one does not compile until it has an answer here.
+ */
+import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
+
+const refusals = {
+  unknown_source: [404, "No such webhook endpoint"],
+  method_not_allowed: [405, "Method not allowed"],
+  address_not_allowed: [403, "Address not allowed"],
+  rate_limited: [429, "Too many requests"],
+  unsupported_media_type: [415, "Unsupported content type"],
+  body_too_large: [413, "Body too large"],
+  body_incomplete: [400, "Body incomplete"],
+  busy: [503, "Busy"],
+  no_secret: [403, "No secret configured"],
+  signature_missing: [403, "Signature missing"],
+  signature_malformed: [403, "Signature malformed"],
+  signature_mismatch: [403, "Signature mismatch"],
+  signature_expired: [403, "Signature expired"],
+  duplicate_header: [400, "Header given twice"],
+  missing_header: [400, "Header missing"],
+  invalid_header: [400, "Header invalid"],
+  empty_body: [400, "Body empty"],
+  invalid_utf8: [400, "Body is not UTF-8"],
+  invalid_json: [400, "Body is not JSON"],
+  not_an_object: [400, "Body is not a JSON object"],
+  too_deep: [400, "Body is nested too deeply"],
+  missing_field: [400, "Field missing"],
+  invalid_field: [400, "Field invalid"],
+  unknown_tenant: [422, "Tenant unknown"],
+  quota_exceeded: [429, "Quota exceeded"],
+  storage_unavailable: [503, "Storage unavailable"],
+  stopping: [503, "Shutting down"],
+} as const satisfies Record<string, readonly [status: number, title: string]>;
+
+export type RefusalReason = keyof typeof refusals;
+
+export interface Refusal {
+  outcome: "refused";
+  reason: RefusalReason;
+  /** What is wrong and what to do, for the person who reads the sender's log. */
+  detail: string;
+  retryAfter?: number;
+  allow?: string;
+}
+
+export const refuse = (
+  reason: RefusalReason,
+  detail: string,
+  extra: Pick<Refusal, "retryAfter" | "allow"> = {},
+): Refusal => ({ outcome: "refused", reason, detail, ...extra });
+
+export const isRefusal = (value: unknown): value is Refusal =>
+  typeof value === "object" && value !== null && "outcome" in value && value.outcome === "refused";
+
+interface Kept {
+  id: string;
+  outcome: "stored" | "duplicate";
+}
+
+export type Outcome =
+  | { outcome: "stored" | "duplicate"; id: string; events: Kept[]; bare: boolean }
+  | { outcome: "pong" }
+  | { outcome: "challenge"; challenge: string }
+  | { outcome: "handshake"; headers: Record<string, string> }
+  | Refusal;
+
+/** An answer that any host can send without building a `Response` first. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+const json = (status: number, body: unknown, headers: Record<string, string> = {}): Answer => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  body: JSON.stringify(body),
+});
+
+export function toAnswer(result: Outcome): Answer {
+  switch (result.outcome) {
+    case "stored":
+    case "duplicate": {
+      const { outcome, id, events, bare } = result;
+      if (bare) return { status: 200, headers: {}, body: "" };
+      return json(
+        outcome === "stored" ? 202 : 200,
+        events.length === 1 ? { outcome, id } : { outcome, id, events },
+      );
+    }
+    case "pong":
+      return json(200, { outcome: "pong" });
+    case "challenge":
+      return json(200, { challenge: result.challenge });
+    case "handshake":
+      return { status: 200, headers: result.headers, body: "" };
+    case "refused": {
+      const [status, title] = refusals[result.reason];
+      const headers: Record<string, string> = { "content-type": PROBLEM_TYPE };
+      if (result.retryAfter !== undefined) headers["retry-after"] = String(result.retryAfter);
+      if (result.allow !== undefined) headers.allow = result.allow;
+      return {
+        status,
+        headers,
+        body: JSON.stringify(problem(status, result.reason, title, result.detail)),
+      };
+    }
+  }
+}

@@ -1,0 +1,279 @@
+/**
+ * Ways in which senders prove who they are. A scheme both verifies and signs: `signalbox send` and
+ * the tests use the second, so the two cannot drift apart.
+ */
+import {
+  equalBytes,
+  fromBase64,
+  fromHex,
+  type HmacKey,
+  type MaybePromise,
+  toBase64,
+  toHex,
+  utf8,
+} from "../lib/hmac.ts";
+
+export type Verdict = "valid" | "missing" | "malformed" | "mismatch" | "expired";
+
+/** A secret made ready for its scheme, once, when the endpoint is loaded. */
+export interface Key {
+  hmac: HmacKey;
+  text: Uint8Array;
+}
+
+interface SignedRequest {
+  header(name: string): string | undefined;
+  body: Uint8Array;
+  now: number;
+}
+
+interface ToSign {
+  body: Uint8Array;
+  now: number;
+  id: string;
+}
+
+export interface SignatureScheme {
+  /** What a forger would have to change: most schemes cover the body, a bare token does not. */
+  covers: "body" | "credential";
+  /** The headers that it reads, in lower case. */
+  reads: readonly string[];
+  /** Those of them that are kept with the payload, so that it can be verified again. */
+  headers: readonly string[];
+  /** The bytes of the secret that make the HMAC key. */
+  keyBytes(secret: string): Uint8Array;
+  verify(request: SignedRequest, key: Key): MaybePromise<Verdict>;
+  sign(request: ToSign, key: Key): MaybePromise<Record<string, string>>;
+}
+
+/** How far a signed time may be off, against replays. */
+const TOLERANCE_MS = 5 * 60 * 1000;
+
+interface Parsed {
+  signatures: (Uint8Array | undefined)[];
+  /** What is signed before the body. */
+  before?: string;
+  /** Seconds since 1970, as the sender wrote it. */
+  timestamp?: string;
+}
+
+interface HmacRecipe {
+  headers: readonly string[];
+  keyBytes?: (secret: string) => Uint8Array;
+  parse(header: (name: string) => string | undefined): Parsed | "missing" | "malformed";
+  /** What is signed before the body, and how the signature is written into headers. */
+  before?(request: ToSign): string;
+  write(signature: Uint8Array, request: ToSign): Record<string, string>;
+}
+
+function hmacScheme(recipe: HmacRecipe): SignatureScheme {
+  return {
+    covers: "body",
+    reads: recipe.headers,
+    headers: recipe.headers,
+    keyBytes: recipe.keyBytes ?? utf8,
+    async verify(request, key) {
+      const parsed = recipe.parse(request.header);
+      if (typeof parsed === "string") return parsed;
+      const { signatures, before, timestamp } = parsed;
+      if (timestamp !== undefined) {
+        if (!/^\d{1,12}$/.test(timestamp)) return "malformed";
+        if (Math.abs(request.now - Number(timestamp) * 1000) > TOLERANCE_MS) return "expired";
+      }
+      const parts = before === undefined ? [request.body] : [utf8(before), request.body];
+      const signing = key.hmac.sign(parts);
+      const expected = signing instanceof Promise ? await signing : signing;
+      return signatures.some((given) => given !== undefined && equalBytes(given, expected))
+        ? "valid"
+        : "mismatch";
+    },
+    async sign(request, key) {
+      const before = recipe.before?.(request);
+      const signature = await key.hmac.sign(
+        before === undefined ? [request.body] : [utf8(before), request.body],
+      );
+      return recipe.write(signature, request);
+    },
+  };
+}
+
+export interface HmacHeader {
+  header: string;
+  prefix?: string;
+  encoding?: "hex" | "base64";
+}
+
+/** One header with the HMAC of the body: GitHub, Linear, and most home-made senders. */
+export function hmacSha256({ header, prefix = "", encoding = "hex" }: HmacHeader): SignatureScheme {
+  const name = header.toLowerCase();
+  return hmacScheme({
+    headers: [name],
+    parse(get) {
+      const value = get(name);
+      if (!value) return "missing";
+      if (!value.startsWith(prefix)) return "malformed";
+      const text = value.slice(prefix.length);
+      const signature = encoding === "hex" ? fromHex(text) : fromBase64(text);
+      return signature ? { signatures: [signature] } : "malformed";
+    },
+    write: (signature) => ({
+      [name]: prefix + (encoding === "hex" ? toHex(signature) : toBase64(signature)),
+    }),
+  });
+}
+
+const seconds = (ms: number) => String(Math.floor(ms / 1000));
+
+/** `Stripe-Signature: t=…,v1=…`, with several `v1` while a secret is being rolled. */
+export const stripeSignature: SignatureScheme = hmacScheme({
+  headers: ["stripe-signature"],
+  parse(get) {
+    const value = get("stripe-signature");
+    if (!value) return "missing";
+    const pairs = value.split(",").map((pair) => pair.trim().split("="));
+    const timestamp = pairs.find(([name]) => name === "t")?.[1];
+    const signatures = pairs
+      .filter(([name]) => name === "v1")
+      .map(([, text]) => fromHex(text ?? ""));
+    if (timestamp === undefined || signatures.length === 0) return "malformed";
+    return { signatures, timestamp, before: `${timestamp}.` };
+  },
+  before: ({ now }) => `${seconds(now)}.`,
+  write: (signature, { now }) => ({
+    "stripe-signature": `t=${seconds(now)},v1=${toHex(signature)}`,
+  }),
+});
+
+export const slackSignature: SignatureScheme = hmacScheme({
+  headers: ["x-slack-signature", "x-slack-request-timestamp"],
+  parse(get) {
+    const value = get("x-slack-signature");
+    const timestamp = get("x-slack-request-timestamp");
+    if (!value || !timestamp) return "missing";
+    const signature = value.startsWith("v0=") ? fromHex(value.slice(3)) : undefined;
+    return signature
+      ? { signatures: [signature], timestamp, before: `v0:${timestamp}:` }
+      : "malformed";
+  },
+  before: ({ now }) => `v0:${seconds(now)}:`,
+  write: (signature, { now }) => ({
+    "x-slack-signature": `v0=${toHex(signature)}`,
+    "x-slack-request-timestamp": seconds(now),
+  }),
+});
+
+/** https://www.standardwebhooks.com: secrets are `whsec_` and base64, signatures `v1,` and base64. */
+export const standardSignature: SignatureScheme = hmacScheme({
+  headers: ["webhook-id", "webhook-timestamp", "webhook-signature"],
+  keyBytes(secret) {
+    const bytes = fromBase64(secret.startsWith("whsec_") ? secret.slice(6) : secret);
+    return bytes && bytes.length > 0 ? bytes : utf8(secret); // an empty key cannot be imported
+  },
+  parse(get) {
+    const id = get("webhook-id");
+    const timestamp = get("webhook-timestamp");
+    const value = get("webhook-signature");
+    if (!id || !timestamp || !value) return "missing";
+    const signatures = value
+      .split(" ")
+      .filter((part) => part.startsWith("v1,"))
+      .map((part) => fromBase64(part.slice(3)));
+    if (signatures.length === 0) return "malformed";
+    return { signatures, timestamp, before: `${id}.${timestamp}.` };
+  },
+  before: ({ id, now }) => `${id}.${seconds(now)}.`,
+  write: (signature, { id, now }) => ({
+    "webhook-id": id,
+    "webhook-timestamp": seconds(now),
+    "webhook-signature": `v1,${toBase64(signature)}`,
+  }),
+});
+
+/** The secret itself in a header. It proves the sender, not the body: use it over TLS only. */
+export function sharedToken({
+  header,
+  prefix = "",
+}: {
+  header: string;
+  prefix?: string;
+}): SignatureScheme {
+  const name = header.toLowerCase();
+  return {
+    covers: "credential",
+    reads: [name],
+    headers: [], // it would be the secret itself: never kept
+    keyBytes: utf8,
+    async verify(request, key) {
+      const value = request.header(name);
+      if (!value) return "missing";
+      if (!value.toLowerCase().startsWith(prefix.toLowerCase())) return "malformed";
+      const given = utf8(value.slice(prefix.length));
+      // Compared as MACs, so that not even the length of the secret shows.
+      const [a, b] = [await key.hmac.sign([given]), await key.hmac.sign([key.text])];
+      return equalBytes(a, b) ? "valid" : "mismatch";
+    },
+    sign: (_, key) => ({ [name]: prefix + new TextDecoder().decode(key.text) }),
+  };
+}
+
+export const bearer: SignatureScheme = sharedToken({ header: "authorization", prefix: "Bearer " });
+
+/** The first scheme whose headers are there decides; it signs with the first. */
+export const firstOf = (...schemes: Schemes): SignatureScheme =>
+  oneOf(schemes, (verdict) => verdict !== "missing");
+
+/**
+ * Any scheme may vouch for the request, for senders that send the proofs of several secrets at
+ * once; it signs with the first, and a failure is told in the first one's words.
+ */
+export const anyOf = (...schemes: Schemes): SignatureScheme =>
+  oneOf(schemes, (verdict) => verdict === "valid");
+
+type Schemes = [SignatureScheme, ...SignatureScheme[]];
+
+function oneOf(schemes: Schemes, decides: (verdict: Verdict) => boolean): SignatureScheme {
+  const [preferred] = schemes;
+  return {
+    covers: preferred.covers,
+    reads: schemes.flatMap((scheme) => scheme.reads),
+    headers: schemes.flatMap((scheme) => scheme.headers),
+    keyBytes: preferred.keyBytes,
+    async verify(request, key) {
+      let first: Verdict = "missing";
+      for (const scheme of schemes) {
+        const verdict = await scheme.verify(request, key);
+        if (decides(verdict)) return verdict;
+        if (first === "missing") first = verdict;
+      }
+      return first;
+    },
+    sign: (request, key) => preferred.sign(request, key),
+  };
+}
+
+/** For senders that sign the time of sending as a field of the body, in milliseconds. */
+export function freshBody(
+  scheme: SignatureScheme,
+  { field, within }: { field: string; within: number },
+): SignatureScheme {
+  return {
+    ...scheme,
+    async verify(request, key) {
+      const verdict = await scheme.verify(request, key);
+      if (verdict !== "valid") return verdict;
+      const sent = numberIn(request.body, field);
+      if (sent === undefined) return "malformed";
+      return Math.abs(request.now - sent) <= within ? "valid" : "expired";
+    },
+  };
+}
+
+function numberIn(body: Uint8Array, field: string): number | undefined {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(body));
+    const found = new Map(Object.entries(value ?? {})).get(field);
+    return typeof found === "number" ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,144 @@
+/** https://cloudevents.io: the HTTP binding 1.0 in its three modes, and its handshake for webhooks. */
+import { utf8 } from "../../lib/hmac.ts";
+import { decodeJson, decodeObject, decodeText } from "../decode.ts";
+import { isRefusal, type Outcome, refuse } from "../outcome.ts";
+import { bearer } from "../signatures.ts";
+import { defineSource, type Reading, type VerifiedRequest } from "../source.ts";
+import {
+  attributesFrom,
+  BATCHED,
+  type CloudEvent,
+  checkEvent,
+  STRUCTURED,
+  structuredForm,
+} from "./cloudevents-format.ts";
+import { jsonElements } from "./json-elements.ts";
+import { pickText } from "./pick.ts";
+import { summarizePlain } from "./plain-summary.ts";
+
+const MAX_BATCH = 100;
+
+export const cloudevents = defineSource({
+  id: "cloudevents",
+  title: "CloudEvents",
+  signature: bearer,
+  accepts: "anything", // in binary mode the content type is the data's own
+  decode(request) {
+    if (request.contentType === STRUCTURED) return decodeStructured(request);
+    if (request.contentType === BATCHED) return decodeBatch(request);
+    if (request.contentType.startsWith("application/cloudevents"))
+      return refuse(
+        "unsupported_media_type",
+        `CloudEvents come as ${STRUCTURED}, as ${BATCHED}, or with their attributes in headers.`,
+      );
+    return decodeBinary(request);
+  },
+  handshake,
+  summarize(_, body) {
+    const data = summarizePlain({ data: body.data ?? null });
+    return {
+      ...data,
+      sender: pickText(body, "source"),
+      title: pickText(body, "subject") ?? data.title ?? null,
+    };
+  },
+  sample: (id, { type = "com.example.lamp.changed", now = Date.now() } = {}) => ({
+    headers: { "content-type": STRUCTURED },
+    body: {
+      specversion: "1.0",
+      id,
+      source: "https://signals.example.com/tracks/3",
+      type,
+      subject: "lamp-7",
+      time: new Date(now).toISOString(),
+      datacontenttype: "application/json",
+      data: { from: "red", to: "green", url: "https://signals.example.com/tracks/3/lamps/7" },
+    },
+  }),
+});
+
+/** Ids are unique within a source only. As JSON, the pair cannot be taken for another. */
+const reading = (event: CloudEvent, rest: Partial<Reading> = {}): Reading => ({
+  type: event.type,
+  externalId: JSON.stringify([event.source, event.id]),
+  body: event,
+  ...rest,
+});
+
+function decodeStructured({ contentType, bytes }: VerifiedRequest): Reading[] | Outcome {
+  const decoded = decodeObject(contentType, bytes);
+  if (isRefusal(decoded)) return decoded;
+  const event = checkEvent(decoded.object);
+  return isRefusal(event) ? event : [reading(event)];
+}
+
+/** All or nothing: the sender can only send the whole batch again. */
+function decodeBatch({ bytes }: VerifiedRequest): Reading[] | Outcome {
+  const text = decodeText(bytes);
+  if (isRefusal(text)) return text;
+  const json = decodeJson(text);
+  if (isRefusal(json)) return json;
+  if (!Array.isArray(json.value))
+    return refuse("invalid_field", "A batch of CloudEvents must be a JSON array.");
+  if (json.value.length > MAX_BATCH)
+    return refuse(
+      "invalid_field",
+      `The batch holds ${json.value.length} events; at most ${MAX_BATCH} may come at once.`,
+    );
+  if (json.value.length === 0) return { outcome: "pong" }; // allowed, and nothing to store
+  const texts = jsonElements(text);
+  const readings: Reading[] = [];
+  for (const [index, value] of json.value.entries()) {
+    const event = checkEvent(value, `event ${index} of the batch`);
+    if (isRefusal(event)) return event;
+    const part = { bytes: utf8(texts[index] ?? ""), contentType: STRUCTURED };
+    readings.push(reading(event, { part }));
+  }
+  return readings;
+}
+
+function decodeBinary(request: VerifiedRequest): Reading[] | Outcome {
+  const headers: Record<string, string> = {};
+  for (const name of request.headerNames())
+    if (name.startsWith("ce-")) headers[name] = request.header(name) ?? "";
+  if (headers["ce-specversion"] === undefined)
+    return refuse(
+      "missing_header",
+      `The request is no CloudEvent: it lacks the header ce-specversion, and is not ${STRUCTURED}.`,
+    );
+  const attributes = attributesFrom(Object.entries(headers));
+  if (isRefusal(attributes)) return attributes;
+  const checked = checkEvent(attributes);
+  if (isRefusal(checked)) return refuse("invalid_header", `In the headers ce-…: ${checked.detail}`);
+  const form = structuredForm(
+    Object.entries(headers),
+    request.header("content-type") ?? "",
+    request.bytes,
+  );
+  return isRefusal(form) ? form : [reading({ ...checked, ...form }, { headers })];
+}
+
+/** Requests per minute that the hub's default limit lets through. */
+const RATE = 6_000;
+
+/** https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md, "Abuse protection". */
+function handshake(header: (name: string) => string | undefined): Outcome {
+  const origin = header("webhook-request-origin");
+  if (!origin)
+    return refuse(
+      "missing_header",
+      "The handshake lacks the header WebHook-Request-Origin, the name of the sending system.",
+    );
+  if (!/^[\x21-\x7e]{1,255}$/.test(origin))
+    return refuse("invalid_header", "WebHook-Request-Origin is not the name of a system.");
+  const asked = header("webhook-request-rate");
+  const rate = asked && /^[1-9]\d{0,8}$/.test(asked) ? Math.min(Number(asked), RATE) : RATE;
+  return {
+    outcome: "handshake",
+    headers: {
+      allow: "POST",
+      "webhook-allowed-origin": origin,
+      "webhook-allowed-rate": String(rate),
+    },
+  };
+}

@@ -1,0 +1,119 @@
+/**
+ * Any sender that posts JSON or a form. Out of the box it may sign as GitHub does
+ * (`X-Hub-Signature-256: sha256=<hex>`) or send the secret as a bearer token; the rest is config.
+ */
+import { z } from "zod";
+import { bearer, firstOf, hmacSha256, type SignatureScheme, sharedToken } from "../signatures.ts";
+import {
+  defineSource,
+  either,
+  field,
+  fixed,
+  header,
+  type ParsedRequest,
+  type Place,
+} from "../source.ts";
+import { summarizePlain } from "./plain-summary.ts";
+
+const headerName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/,
+    "must be the name of a header, such as X-Signature",
+  );
+
+const keptHeader = headerName.refine(
+  (name) => !/^(?:authorization|proxy-authorization|cookie)$/i.test(name),
+  "must not be a header with credentials: what it holds is stored",
+);
+
+const fieldPath = z
+  .string()
+  .regex(/^[^.]+(?:\.[^.]+)*$/, "must be names joined by dots, such as event.id")
+  .max(200);
+
+const config = z
+  .strictObject({
+    /** Default: HMAC where its header is there, else a bearer token. */
+    mode: z.enum(["hmac", "bearer"], 'must be "hmac" or "bearer"').optional(),
+    /** The header with the signature, or with the token. */
+    header: headerName.optional(),
+    /** What stands before the signature or token in the header. */
+    prefix: z.string().max(50).optional(),
+    encoding: z.enum(["hex", "base64"], 'must be "hex" or "base64"').optional(),
+    /** Where the delivery's id is. Default: Idempotency-Key, else webhook-id. */
+    idHeader: keptHeader.optional(),
+    idField: fieldPath.optional(),
+    /** Where the event's type is, or the one type that all have. Default: "event". */
+    typeHeader: keptHeader.optional(),
+    typeField: fieldPath.optional(),
+    type: z.string().min(1, "must not be empty").max(200).optional(),
+  })
+  .superRefine((given, context) => {
+    const refuse = (path: keyof typeof given, message: string) =>
+      context.addIssue({ code: "custom", path: [path], message });
+    if (given.idHeader && given.idField) refuse("idField", "give idHeader or idField, not both");
+    const types = (["typeHeader", "typeField", "type"] as const).filter((name) => given[name]);
+    if (types[1]) refuse(types[1], `give only one of ${types.join(", ")}`);
+    if (given.mode === "bearer" && given.encoding)
+      refuse("encoding", 'is for mode "hmac": a token is compared as it is');
+    if (given.mode === "bearer" && given.header)
+      for (const name of ["idHeader", "typeHeader"] as const)
+        if (given[name]?.toLowerCase() === given.header.toLowerCase())
+          refuse(name, "must not be the header with the token: what it holds is stored");
+  });
+
+type Config = z.infer<typeof config>;
+
+function signature(given: Config): SignatureScheme {
+  if (given.mode === "bearer")
+    return given.header
+      ? sharedToken({ header: given.header, prefix: given.prefix ?? "" })
+      : bearer;
+  const hmac = hmacSha256({
+    header: given.header ?? "X-Hub-Signature-256",
+    prefix: given.prefix ?? (given.header ? "" : "sha256="),
+    encoding: given.encoding ?? "hex",
+  });
+  return given.mode === "hmac" ? hmac : firstOf(hmac, bearer);
+}
+
+// Not X-Request-Id: proxies make one up for each attempt, and callers share one among many requests.
+const usualId = either(header("Idempotency-Key"), header("webhook-id"));
+
+function idPlace({ idHeader, idField }: Config): Place {
+  if (idHeader) return header(idHeader);
+  return idField ? field(idField) : usualId;
+}
+
+function typePlace({ typeHeader, typeField, type }: Config): Place {
+  if (typeHeader) return header(typeHeader);
+  return typeField ? field(typeField) : fixed(type ?? "event");
+}
+
+/** The place that the endpoint's config names. */
+const configured = (place: (given: Config) => Place): Place => ({
+  describe: "a value that the endpoint is configured for",
+  reason: "missing_field",
+  find: (request: ParsedRequest) => place(request.config as Config).find(request),
+});
+
+export const generic = defineSource({
+  id: "generic",
+  title: "Generic webhook",
+  config,
+  signature: (given) => signature(given as Config),
+  accepts: ["application/json", "application/x-www-form-urlencoded"],
+  externalId: configured(idPlace),
+  idOptional: true, // then nothing can be deduplicated
+  eventType: either(configured(typePlace), fixed("event")),
+  summarize: (_, body) => summarizePlain(body),
+  sample: (id, { action = "changed" } = {}) => ({
+    headers: { "content-type": "application/json", "idempotency-key": id },
+    body: {
+      action,
+      title: "The lamp on track 3 is green",
+      url: "https://signals.example.com/tracks/3/lamps/7",
+    },
+  }),
+});

@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { githubSample, githubSampleTypes } from "./github-sample.ts";
+import { summarizeGithub } from "./github-summary.ts";
+
+describe("a sample of GitHub's deliveries", () => {
+  it("is an opened issue unless told otherwise", () => {
+    const sample = githubSample("delivery-1");
+    expect(sample?.headers).toMatchObject({
+      "x-github-event": "issues",
+      "x-github-delivery": "delivery-1",
+      "content-type": "application/json",
+      "user-agent": expect.stringMatching(/^GitHub-Hookshot\//),
+      "x-github-hook-id": expect.stringMatching(/^\d+$/),
+    });
+    expect(sample?.body).toMatchObject({ action: "opened", issue: { state: "open" } });
+  });
+
+  it.each(githubSampleTypes)("of %s has a summary", (type) => {
+    const sample = githubSample("1", { type });
+    expect(sample?.headers["x-github-event"]).toBe(type);
+    const { title, url, sender, action } = summarizeGithub(type, sample?.body ?? {});
+    expect(title).toBeTruthy();
+    expect(url).toMatch(/^https:/);
+    expect(sender).toBe("octocat");
+    expect(action === null).toBe(type === "push" || type === "ping");
+  });
+
+  it("follows the action", () => {
+    expect(githubSample("1", { type: "issues", action: "closed" })?.body).toMatchObject({
+      action: "closed",
+      issue: { state: "closed" },
+    });
+    expect(githubSample("1", { type: "issues", action: "labeled" })?.body).toMatchObject({
+      label: { name: "bug" },
+    });
+    expect(githubSample("1", { type: "pull_request", action: "synchronize" })?.body).toHaveProperty(
+      "after",
+    );
+    expect(githubSample("1", { type: "pull_request", action: "closed" })?.body).toMatchObject({
+      pull_request: { merged: true },
+    });
+    expect(githubSample("1", { type: "installation", action: "deleted" })?.body).toMatchObject({
+      action: "deleted",
+      installation: { account: { login: "octocat" } },
+    });
+    expect(githubSample("1", { type: "installation" })?.body).not.toHaveProperty("repository");
+  });
+
+  it("of an unknown type is none", () => {
+    expect(githubSample("1", { type: "nothing" })).toBeUndefined();
+    expect(githubSample("1", { type: "toString" })).toBeUndefined();
+  });
+});

@@ -1,0 +1,301 @@
+import { createRequire } from "node:module";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../source.ts";
+import { summarizeGithub } from "./github-summary.ts";
+
+// Required, not imported: its inferred type would be megabytes long.
+const require = createRequire(import.meta.url);
+const examples: {
+  name: string;
+  examples: JsonObject[];
+}[] = require("@octokit/webhooks-examples/api.github.com/index.json");
+const fields = ["action", "repo", "sender", "number", "title", "url"] as const;
+const types = examples.map(({ name }) => name);
+
+const payloads = (type: string) => examples.find(({ name }) => name === type)?.examples ?? [];
+const first = (type: string, action?: string) => {
+  const found = payloads(type).find((body) => action === undefined || body.action === action);
+  if (!found) throw new Error(`no example of ${type} ${action}`);
+  return summarizeGithub(type, found);
+};
+
+describe("all of GitHub's example payloads", () => {
+  it("are the ones that the table was reviewed against", () => {
+    expect(types).toHaveLength(58);
+    expect(examples.reduce((sum, { examples }) => sum + examples.length, 0)).toBe(329);
+  });
+
+  // Reviewed by a person: a cell that turns empty is a loss.
+  it("give these fields", async () => {
+    await expect(table()).toMatchFileSnapshot("./__snapshots__/github-summaries.txt");
+  });
+
+  it("name the repository and the sender wherever the payload has them", () => {
+    for (const { name, examples: bodies } of examples)
+      for (const body of bodies) {
+        const { repo, sender } = summarizeGithub(name, body);
+        const repository = body.repository as JsonObject | undefined;
+        expect(repo, name).toBe(repository?.full_name ?? null);
+        expect(sender, name).toBe((body.sender as JsonObject | undefined)?.login ?? null);
+      }
+  });
+
+  it("give the number that they have, and a page rather than an address of the API", () => {
+    for (const [type, subject] of Object.entries(numbered))
+      for (const body of payloads(type)) {
+        const { number, title, url } = summarizeGithub(type, body);
+        expect(number, type).toBe((body[subject] as JsonObject).number);
+        expect(title, type).toBeTruthy();
+        expect(url, type).toMatch(/^https:\/\/github\.com\//);
+      }
+  });
+
+  it("link to the remark, not only to what it is about", () => {
+    for (const [type, at] of Object.entries(remarks))
+      for (const body of payloads(type))
+        expect(summarizeGithub(type, body).url, type).toBe((body[at] as JsonObject).html_url);
+  });
+});
+
+const numbered = {
+  code_scanning_alert: "alert",
+  dependabot_alert: "alert",
+  discussion: "discussion",
+  discussion_comment: "discussion",
+  issue_comment: "issue",
+  issues: "issue",
+  milestone: "milestone",
+  project: "project",
+  pull_request: "pull_request",
+  pull_request_review: "pull_request",
+  pull_request_review_comment: "pull_request",
+  pull_request_review_thread: "pull_request",
+};
+const remarks = {
+  commit_comment: "comment",
+  discussion_comment: "comment",
+  issue_comment: "comment",
+  pull_request_review: "review",
+  pull_request_review_comment: "comment",
+};
+
+describe("a summary", () => {
+  const repo = "https://github.com/Codertocat/Hello-World";
+
+  it("of an issue", () => {
+    expect(first("issues", "opened")).toEqual({
+      action: "opened",
+      repo: "Codertocat/Hello-World",
+      sender: "Codertocat",
+      number: 1,
+      title: "Spelling error in the README file",
+      url: `${repo}/issues/1`,
+    });
+  });
+
+  it("of a comment links to the comment", () => {
+    expect(first("issue_comment", "created")).toMatchObject({
+      number: 1,
+      title: "Spelling error in the README file",
+      url: `${repo}/issues/1#issuecomment-492700400`,
+    });
+  });
+
+  it("of a push shows branch and head commit", () => {
+    const push = payloads("push").find(({ ref }) => ref === "refs/heads/master") as JsonObject;
+    expect(summarizeGithub("push", push)).toMatchObject({
+      action: null,
+      title: "master 6113728: Initial commit",
+      url: `${repo}/commit/6113728f27ae82c7b1a177c8d03f9e96e0adf246`,
+    });
+    expect(summarizeGithub("push", { ...push, head_commit: null, deleted: true })).toMatchObject({
+      title: "master: deleted",
+    });
+    expect(
+      summarizeGithub("push", {
+        ref: "refs/heads/fix/refs/heads/x",
+        head_commit: {
+          id: "abcdef0123",
+          message: "\n  First line\r\nand more",
+          url: "https://x/1",
+        },
+        pusher: { name: "octocat" },
+      }),
+    ).toEqual({
+      action: null,
+      repo: null,
+      sender: "octocat",
+      number: null,
+      title: "fix/refs/heads/x abcdef0: First line",
+      url: "https://x/1",
+    });
+  });
+
+  it("of a push names the account that pushed, rather than the key's owner", () => {
+    const body = { sender: { login: "octocat" }, pusher: { name: "a-deploy-key" } };
+    expect(summarizeGithub("push", body).sender).toBe("octocat");
+  });
+
+  it("of a release is its name, or else its tag", () => {
+    expect(first("release", "published").title).toBe("0.0.1");
+    expect(summarizeGithub("release", { release: { name: "Big one", tag_name: "v2" } }).title).toBe(
+      "Big one",
+    );
+  });
+
+  it("of a run says how it went", () => {
+    expect(first("check_run", "completed")).toMatchObject({
+      number: 2,
+      title: "Octocoders-linter: failure",
+      url: `${repo}/runs/128620228`,
+    });
+    expect(first("workflow_run", "completed")).toMatchObject({
+      number: 36,
+      title: "Manually triggered workflow: queued",
+    });
+    expect(first("workflow_job", "completed").title).toBe("CodeQL / linters: failure");
+    expect(first("status").title).toBe("default: success");
+  });
+
+  it.each([
+    ["create", "tag simple-tag", repo],
+    ["delete", "tag simple-tag", repo],
+    ["deployment", "production: master", expect.stringContaining("/deployments/145988746")],
+    ["deployment_status", "production: success", expect.stringContaining("/statuses/209916254")],
+    ["fork", "Octocoders/Hello-World", "https://github.com/Octocoders/Hello-World"],
+    ["gollum", "Home", `${repo}/wiki/Home`],
+    ["member", "hacktocat", "https://github.com/hacktocat"],
+    ["star", "Codertocat/Hello-World", repo],
+    ["repository_vulnerability_alert", "rack: CVE-2018-16470", expect.stringContaining("nvd")],
+  ])("of %s", (type, title, url) => {
+    expect(first(type)).toMatchObject({ title, url });
+  });
+
+  it.each(["organization", "installation", "sponsorship", "membership", "security_advisory"])(
+    "of %s has no repository, but a title",
+    (type) => {
+      expect(first(type)).toMatchObject({ repo: null, title: expect.any(String) });
+    },
+  );
+
+  it("of a wiki edit has the page's action", () => {
+    expect(first("gollum").action).toBe("edited");
+  });
+
+  it("of a type that GitHub adds tomorrow is looked for under its name", () => {
+    expect(
+      summarizeGithub("moon_landing", {
+        action: "landed",
+        moon_landing: { number: 11, name: "Eagle", html_url: "https://github.com/moon/11" },
+      }),
+    ).toMatchObject({
+      action: "landed",
+      number: 11,
+      title: "Eagle",
+      url: "https://github.com/moon/11",
+    });
+    expect(summarizeGithub("issue_thing", { issue: { number: 3, title: "Three" } })).toMatchObject({
+      number: 3,
+      title: "Three",
+      url: null,
+    });
+  });
+
+  it("never links to anything but the web", () => {
+    for (const html_url of ["javascript:alert(1)", "data:text/html,x", "//evil", 7, null])
+      expect(summarizeGithub("issues", { issue: { html_url } }).url).toBeNull();
+  });
+});
+
+describe("any JSON object", () => {
+  /** Payloads with GitHub's own names in them, at every depth, and anything for values. */
+  const names = fc.constantFrom(
+    ...new Set(examples.flatMap(({ examples }) => examples.flatMap((body) => Object.keys(body)))),
+    ...["number", "title", "name", "html_url", "url", "login", "full_name", "id", "message", "0"],
+    ..."__proto__ constructor length toString".split(" "),
+  );
+  const { value } = fc.letrec<{ value: unknown; object: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      fc.jsonValue(),
+      fc.constantFrom("", " ", "refs/heads/", "https://x", -0, 1.5, 1e300, true, null),
+      fc.array(tie("value"), { maxLength: 2 }),
+      tie("object"),
+    ),
+    object: fc.dictionary(names, tie("value"), { maxKeys: 6 }),
+  }));
+  const body = fc.dictionary(names, value, { maxKeys: 12 }) as fc.Arbitrary<JsonObject>;
+  const type = fc.oneof(fc.constantFrom(...types), fc.string(), names);
+
+  it("gives texts, a whole number, or null", () => {
+    fc.assert(
+      fc.property(type, body, (type, body) => {
+        const summary = summarizeGithub(type, body);
+        expect(Object.keys(summary)).toEqual([...fields]);
+        for (const field of fields) {
+          const found = summary[field];
+          if (found === null) continue;
+          if (field === "number") expect(Number.isSafeInteger(found)).toBe(true);
+          else expect(typeof found === "string" && found.trim() !== "").toBe(true);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("reads no object as a title, no fraction as a number", () => {
+    const issue = { number: 1.5, title: { nested: "x" }, html_url: ["https://x"] };
+    expect(summarizeGithub("issues", { issue, action: 3, repository: "x", sender: [] })).toEqual({
+      action: null,
+      repo: null,
+      sender: null,
+      number: null,
+      title: null,
+      url: null,
+    });
+  });
+});
+
+/** Plain text rather than Markdown: the formatter would rewrite that. */
+function table(): string {
+  const rows = examples.flatMap(({ name, examples: bodies }) =>
+    [...Map.groupBy(bodies, ({ action }) => String(action ?? "-")).entries()]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([action, group]) => {
+        const summaries = group.map((body) => summarizeGithub(name, body));
+        const filled = fields.map((field) => {
+          const count = summaries.filter((summary) => summary[field] !== null).length;
+          return count === 0 ? "." : count === group.length ? "x" : `${count}/${group.length}`;
+        });
+        const example = summaries.find(({ title }) => title !== null) ?? summaries[0];
+        return [name, action, ...filled, example?.number, example?.title, example?.url].map(
+          (cell) => String(cell ?? ""),
+        );
+      }),
+  );
+  const header = [
+    "type",
+    "action",
+    ...fields.map((field) => field.slice(0, 3)),
+    "#",
+    "title",
+    "url",
+  ];
+  const all = [header, ...rows];
+  const widths = header.map((_, at) =>
+    Math.min(60, Math.max(...all.map((row) => row[at]?.length ?? 0))),
+  );
+  const line = (row: string[]) =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join("  ")
+      .trimEnd();
+  return [
+    "What GitHub's payloads give. Made by github-summary.test.ts from @octokit/webhooks-examples.",
+    "x: in every payload of this type and action; 1/2: in one of two; a dot: in none. #, title and url are an example.",
+    "",
+    ...all.map(line),
+    "",
+  ].join("\n");
+}

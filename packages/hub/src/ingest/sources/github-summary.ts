@@ -1,0 +1,270 @@
+/**
+ * What a GitHub payload is about. GitHub has no common shape for that, so a table says where each
+ * type of event keeps its subject; a type that is not in it is looked for under its own name.
+ */
+import type { Summary } from "../../store/store.ts";
+import { isObject, type JsonObject } from "../source.ts";
+import {
+  firstFound,
+  firstLine,
+  joined,
+  pickNumber,
+  pickText,
+  pickUrl,
+  shortRef,
+  type Where,
+} from "./pick.ts";
+
+interface Subject {
+  number?: readonly string[];
+  title: readonly Where[];
+  url: readonly Where[];
+}
+
+/** Something with a page of its own. `url` is its address in the API: better than none. */
+const thing = (path: string): Required<Subject> => ({
+  number: [`${path}.number`],
+  title: [`${path}.title`, `${path}.name`],
+  url: [`${path}.html_url`, `${path}.url`],
+});
+
+/** A remark on something: the number and title of that, with a link to the remark itself. */
+const remark = (on: string, ...urls: string[]): Subject => ({
+  ...thing(on),
+  url: [...urls, `${on}.html_url`],
+});
+
+/** Something that runs, and how it went. */
+const run = (path: string, number: string, ...names: Where[]): Subject => ({
+  number: [number],
+  title: [
+    joined(
+      ": ",
+      firstFound(...names, `${path}.name`),
+      firstFound(`${path}.conclusion`, `${path}.status`),
+    ),
+  ],
+  url: thing(path).url,
+});
+
+const person = (path: string): Subject => ({ title: [`${path}.login`], url: [`${path}.html_url`] });
+
+const theRepository: Subject = {
+  title: ["repository.full_name"],
+  url: ["repository.html_url"],
+};
+
+const ref: Subject = { title: [joined(" ", "ref_type", "ref")], url: [] };
+
+const packaged = (path: string): Subject => ({
+  title: [joined(" ", `${path}.name`, `${path}.package_version.version`)],
+  url: [`${path}.package_version.html_url`, `${path}.html_url`],
+});
+
+/** The page of a run or of what was deployed, and only then an address in the API. */
+const deployed = (...paths: string[]): Where[] =>
+  ["target_url", "log_url", "environment_url", "url"].flatMap((name) =>
+    paths.map((path) => `${path}.${name}`),
+  );
+
+const subjects: Record<string, Subject> = {
+  branch_protection_rule: thing("rule"),
+  check_run: run("check_run", "check_run.pull_requests.0.number"),
+  check_suite: run("check_suite", "check_suite.pull_requests.0.number", "check_suite.app.name"),
+  code_scanning_alert: {
+    ...thing("alert"),
+    title: ["alert.rule.description", "alert.rule.name", "alert.rule.id"],
+  },
+  commit_comment: { title: [firstLine("comment.body")], url: ["comment.html_url"] },
+  create: ref,
+  custom_property: { title: ["definition.property_name"], url: [] },
+  delete: ref,
+  dependabot_alert: {
+    ...thing("alert"),
+    title: ["alert.security_advisory.summary", "alert.dependency.package.name"],
+  },
+  deploy_key: thing("key"),
+  deployment: {
+    title: [joined(": ", "deployment.environment", shortRef("deployment.ref"))],
+    url: ["workflow_run.html_url", ...deployed("deployment")],
+  },
+  deployment_protection_rule: {
+    title: [joined(": ", "environment", shortRef("deployment.ref"))],
+    url: deployed("deployment"),
+  },
+  deployment_review: {
+    number: ["workflow_run.run_number"],
+    title: [
+      joined(": ", "environment", firstFound("workflow_run.display_title", "workflow_run.name")),
+    ],
+    url: ["workflow_job_run.html_url", "workflow_run.html_url"],
+  },
+  deployment_status: {
+    title: [
+      joined(
+        ": ",
+        firstFound("deployment_status.environment", "deployment.environment"),
+        "deployment_status.state",
+      ),
+    ],
+    url: deployed("deployment_status", "deployment"),
+  },
+  discussion: thing("discussion"),
+  discussion_comment: remark("discussion", "comment.html_url"),
+  fork: { title: ["forkee.full_name"], url: ["forkee.html_url"] },
+  github_app_authorization: { title: [], url: [] },
+  gollum: { title: ["pages.0.title", "pages.0.page_name"], url: ["pages.0.html_url"] },
+  installation: { title: ["installation.account.login"], url: ["installation.html_url"] },
+  installation_repositories: {
+    title: [
+      "repositories_added.0.full_name",
+      "repositories_removed.0.full_name",
+      "installation.account.login",
+    ],
+    url: ["installation.html_url"],
+  },
+  installation_target: person("account"),
+  issue_comment: remark("issue", "comment.html_url"),
+  issues: thing("issue"),
+  label: thing("label"),
+  marketplace_purchase: {
+    title: [joined(": ", "marketplace_purchase.account.login", "marketplace_purchase.plan.name")],
+    url: [],
+  },
+  member: person("member"),
+  membership: {
+    title: [joined(": ", firstFound("team.name", "team.slug"), "member.login")],
+    url: ["team.html_url", "member.html_url"],
+  },
+  merge_group: {
+    title: [
+      joined(
+        ": ",
+        shortRef("merge_group.base_ref"),
+        firstFound(firstLine("merge_group.head_commit.message"), shortRef("merge_group.head_ref")),
+      ),
+    ],
+    url: [],
+  },
+  meta: { title: ["hook.name"], url: [] }, // not the hook's address: it can hold a key
+  milestone: thing("milestone"),
+  org_block: person("blocked_user"),
+  organization: {
+    title: ["membership.user.login", "user.login", "invitation.login", "organization.login"],
+    url: ["membership.user.html_url", "user.html_url", "organization.html_url", "organization.url"],
+  },
+  package: packaged("package"),
+  page_build: {
+    title: [joined(": ", "build.status", "build.error.message")],
+    url: ["build.html_url", "build.url"],
+  },
+  ping: { title: ["zen"], url: [] },
+  project: thing("project"),
+  project_card: { title: [firstLine("project_card.note")], url: thing("project_card").url },
+  project_column: thing("project_column"),
+  projects_v2: thing("projects_v2"),
+  projects_v2_item: {
+    title: ["projects_v2_item.content_type"],
+    url: thing("projects_v2_item").url,
+  },
+  public: theRepository,
+  pull_request: thing("pull_request"),
+  pull_request_review: remark("pull_request", "review.html_url"),
+  pull_request_review_comment: remark("pull_request", "comment.html_url"),
+  pull_request_review_thread: remark("pull_request", "thread.comments.0.html_url"),
+  push: {
+    title: [
+      joined(
+        ": ",
+        joined(" ", shortRef("ref"), shortSha("head_commit.id")),
+        firstFound(firstLine("head_commit.message"), (body) =>
+          body.deleted === true ? "deleted" : null,
+        ),
+      ),
+    ],
+    url: ["compare", "head_commit.url"],
+  },
+  registry_package: packaged("registry_package"),
+  release: {
+    title: ["release.name", "release.tag_name"],
+    url: thing("release").url,
+  },
+  repository: theRepository,
+  repository_advisory: {
+    title: ["repository_advisory.summary"],
+    url: thing("repository_advisory").url,
+  },
+  repository_dispatch: { title: [joined(": ", shortRef("branch"), "action")], url: [] },
+  repository_import: { title: [joined(": ", "repository.full_name", "status")], url: [] },
+  repository_vulnerability_alert: {
+    number: ["alert.number"],
+    title: [
+      joined(
+        ": ",
+        "alert.affected_package_name",
+        firstFound("alert.external_identifier", "alert.ghsa_id"),
+      ),
+    ],
+    url: ["alert.html_url", "alert.external_reference"],
+  },
+  secret_scanning_alert: {
+    ...thing("alert"),
+    title: ["alert.secret_type_display_name", "alert.secret_type"],
+  },
+  secret_scanning_alert_location: {
+    ...thing("alert"),
+    title: ["alert.secret_type_display_name", "alert.secret_type"],
+  },
+  security_advisory: {
+    title: ["security_advisory.summary", "security_advisory.ghsa_id"],
+    url: ["security_advisory.html_url", "security_advisory.references.0.url"],
+  },
+  sponsorship: {
+    title: [joined(": ", "sponsorship.sponsor.login", "sponsorship.tier.name")],
+    url: ["sponsorship.sponsorable.html_url", "sponsorship.sponsor.html_url"],
+  },
+  star: theRepository,
+  status: {
+    title: [joined(": ", "context", "state")],
+    url: ["commit.html_url", "target_url"],
+  },
+  sub_issues: remark("sub_issue"),
+  team: thing("team"),
+  team_add: thing("team"),
+  watch: theRepository,
+  workflow_dispatch: { title: [joined(": ", shortRef("ref"), "workflow")], url: [] },
+  workflow_job: run(
+    "workflow_job",
+    "workflow_job.run_number",
+    joined(" / ", "workflow_job.workflow_name", "workflow_job.name"),
+  ),
+  workflow_run: run(
+    "workflow_run",
+    "workflow_run.run_number",
+    joined(" / ", "workflow_run.name", firstLine("workflow_run.display_title")),
+  ),
+};
+
+/** Where GitHub's older and newer types keep what they are about, the most telling first. */
+const usual = ["issue", "pull_request", "discussion", "release", "alert"];
+
+function subjectOf(type: string, body: JsonObject): Subject {
+  if (Object.hasOwn(subjects, type)) return subjects[type] as Subject;
+  return thing([type, ...usual].find((name) => isObject(body[name])) ?? type);
+}
+
+export function summarizeGithub(type: string, body: JsonObject): Partial<Summary> {
+  const { number = [], title, url } = subjectOf(type, body);
+  return {
+    action: pickText(body, "action", "pages.0.action"),
+    repo: pickText(body, "repository.full_name"),
+    sender: pickText(body, "sender.login", "pusher.name"),
+    number: pickNumber(body, ...number),
+    title: pickText(body, ...title),
+    url: pickUrl(body, ...url, "repository.html_url"),
+  };
+}
+
+function shortSha(path: string): Where {
+  return (body) => pickText(body, path)?.slice(0, 7) ?? null;
+}

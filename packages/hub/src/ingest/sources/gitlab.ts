@@ -1,0 +1,112 @@
+/**
+ * https://docs.gitlab.com/user/project/integrations/webhooks: a hook sends its secret token as it is
+ * in a header; a recent GitLab can also sign, in the way of Standard Webhooks, with a signing token
+ * (`whsec_…`). A hook can have both, so either may vouch.
+ */
+import { anyOf, sharedToken, standardSignature } from "../signatures.ts";
+import { at, defineSource, either, field, header } from "../source.ts";
+import {
+  firstFound,
+  firstLine,
+  joined,
+  pickNumber,
+  pickText,
+  pickUrl,
+  shortRef,
+  type Where,
+} from "./pick.ts";
+
+/** What a comment is on, or what happened itself. */
+const subjects = ["merge_request", "issue", "work_item", "snippet", "object_attributes"];
+
+/** The newest commit comes last. */
+const lastCommit =
+  (name: string): Where =>
+  (body) => {
+    const commits = at(body, "commits");
+    return Array.isArray(commits) ? pickText(body, `commits.${commits.length - 1}.${name}`) : null;
+  };
+
+const push = joined(
+  ": ",
+  shortRef("ref"),
+  firstFound(lastCommit("title"), firstLine(lastCommit("message"))),
+);
+
+/** Kinds whose title has to be put together. */
+const titles: Record<string, Where> = {
+  push,
+  tag_push: push,
+  pipeline: joined(
+    ": ",
+    "object_attributes.name",
+    "object_attributes.ref",
+    "object_attributes.status",
+  ),
+  build: joined(": ", "build_name", shortRef("ref"), "build_status"),
+  deployment: joined(": ", "environment", shortRef("ref"), "status"),
+};
+
+export const gitlab = defineSource({
+  id: "gitlab",
+  title: "GitLab",
+  maxBytes: 25 * 1024 * 1024, // GitLab's own limit
+  signature: anyOf(standardSignature, sharedToken({ header: "X-Gitlab-Token" })),
+  headers: ["x-gitlab-event", "x-gitlab-instance", "idempotency-key"],
+  // Not X-Gitlab-Event-UUID: all hooks that one action of a user sets off share it. The last one
+  // here is for GitLab before 17.4: it is a new one on every attempt, so retries are stored again.
+  externalId: either(
+    header("webhook-id"),
+    header("Idempotency-Key"),
+    header("X-Gitlab-Webhook-UUID"),
+  ),
+  idOptional: true, // GitLab before 16.2
+  eventType: either(field("object_kind"), field("event_name"), header("X-Gitlab-Event")),
+  summarize: (type, body) => ({
+    action: pickText(body, "object_attributes.action", "action"),
+    repo: pickText(body, "project.path_with_namespace", "path_with_namespace"),
+    sender: pickText(body, "user.username", "user_username", "user_name", "user.name"),
+    number: pickNumber(body, ...subjects.map((subject) => `${subject}.iid`)),
+    title: pickText(
+      body,
+      ...(Object.hasOwn(titles, type) ? [titles[type] as Where] : []),
+      ...subjects.map((subject) => `${subject}.title`),
+      ...["commit.title", "object_attributes.name", "name", "tag"].map(firstLine),
+      ...["project.name", "group_name"],
+    ),
+    url: pickUrl(
+      body,
+      ...["object_attributes.url", "object_attributes.awarded_on_url", "url", "deployable_url"],
+      lastCommit("url"),
+      ...["commit.url", "project.web_url"],
+    ),
+  }),
+  sample: (id, { type = "issue", action = "open" } = {}) => ({
+    headers: {
+      "content-type": "application/json",
+      "user-agent": "GitLab/19.1.0",
+      "idempotency-key": id,
+      "x-gitlab-event": `${type[0]?.toUpperCase() ?? ""}${type.slice(1).replaceAll("_", " ")} Hook`,
+      "x-gitlab-instance": "https://gitlab.com",
+    },
+    body: {
+      object_kind: type,
+      event_type: type,
+      user: { id: 1, name: "Mona", username: "mona" },
+      project: {
+        id: 3,
+        name: "Lamp",
+        path_with_namespace: "signals/lamp",
+        web_url: "https://gitlab.com/signals/lamp",
+      },
+      object_attributes: {
+        id: 701,
+        iid: 7,
+        title: "The lamp stays red after the train has passed",
+        state: "opened",
+        action,
+        url: "https://gitlab.com/signals/lamp/-/issues/7",
+      },
+    },
+  }),
+});

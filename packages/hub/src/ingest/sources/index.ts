@@ -1,0 +1,21 @@
+import type { SourceDefinition } from "../source.ts";
+import { cloudevents } from "./cloudevents.ts";
+import { generic } from "./generic.ts";
+import { github } from "./github.ts";
+import { gitlab } from "./gitlab.ts";
+import { linear } from "./linear.ts";
+import { slack } from "./slack.ts";
+import { standardWebhooks } from "./standard-webhooks.ts";
+import { stripe } from "./stripe.ts";
+
+/** Every sender that the hub knows, by the name in `/webhooks/:source`. */
+export const sources: readonly SourceDefinition[] = [
+  github,
+  standardWebhooks,
+  stripe,
+  slack,
+  gitlab,
+  linear,
+  cloudevents,
+  generic,
+];

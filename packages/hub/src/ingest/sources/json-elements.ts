@@ -1,0 +1,30 @@
+/**
+ * The texts of an array's elements, as they were written: parsing and writing them again would
+ * change numbers that JavaScript cannot hold. The text must be the valid JSON of an array.
+ */
+export function jsonElements(text: string): string[] {
+  const elements: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"') at = endOfString(text, at);
+    else if (character === "[" || character === "{") {
+      depth += 1;
+      if (depth === 1) start = at + 1;
+    } else if (character === "]" || character === "}") {
+      depth -= 1;
+      if (depth === 0) elements.push(text.slice(start, at).trim());
+    } else if (character === "," && depth === 1) {
+      elements.push(text.slice(start, at).trim());
+      start = at + 1;
+    }
+  }
+  return elements.length === 1 && elements[0] === "" ? [] : elements;
+}
+
+function endOfString(text: string, opening: number): number {
+  let at = opening + 1;
+  while (text[at] !== '"' && at < text.length) at += text[at] === "\\" ? 2 : 1;
+  return at;
+}

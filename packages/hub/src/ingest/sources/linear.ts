@@ -1,0 +1,58 @@
+/**
+ * https://linear.app/developers/webhooks. Linear takes any answer but 200 for a failure. The
+ * delivery's id is not signed, so it is the signed time of sending that stops replays.
+ */
+import { freshBody, hmacSha256 } from "../signatures.ts";
+import { defineSource, either, field, header } from "../source.ts";
+import { firstLine, pickNumber, pickText, pickUrl } from "./pick.ts";
+
+/** Comments hang below an issue; what an agent is told comes in an envelope of its own. */
+const subjects = ["data", "data.issue", "agentSession.issue", "notification.issue"];
+
+const within = (...names: string[]) =>
+  subjects.flatMap((subject) => names.map((name) => `${subject}.${name}`));
+
+export const linear = defineSource({
+  id: "linear",
+  title: "Linear",
+  signature: freshBody(hmacSha256({ header: "Linear-Signature" }), {
+    field: "webhookTimestamp",
+    within: 60_000, // as Linear documents it; each attempt carries its own time
+  }),
+  headers: ["linear-delivery", "linear-event"],
+  bareAnswer: true,
+  externalId: header("Linear-Delivery"),
+  eventType: either(field("type"), header("Linear-Event")),
+  summarize: (_, body) => ({
+    action: pickText(body, "action"),
+    sender: pickText(body, "actor.name", "data.user.name", "agentSession.creator.name"),
+    number: pickNumber(body, ...within("number")),
+    title: pickText(body, ...within("title", "name"), firstLine("data.body")),
+    url: pickUrl(body, "url", ...within("url")),
+  }),
+  sample: (id, { type = "Issue", action = "create", now = Date.now() } = {}) => ({
+    headers: {
+      "content-type": "application/json; charset=utf-8",
+      "user-agent": "Linear-Webhook",
+      "linear-delivery": id,
+      "linear-event": type,
+    },
+    body: {
+      action,
+      type,
+      actor: { id: "b5ea5f1f-8adc-4f52-b4bd-ab4e84cf51ba", type: "user", name: "Mona" },
+      createdAt: new Date(now).toISOString(),
+      data: {
+        id: "2174add1-f7c8-44e3-bbf3-2d60b5ea8bc9",
+        identifier: "LMP-7",
+        number: 7,
+        title: "The lamp stays red after the train has passed",
+        state: { name: "Todo", type: "unstarted" },
+      },
+      url: "https://linear.app/signals/issue/LMP-7",
+      organizationId: "7d4b1f6e-0f5a-4a58-b7f8-0d8f4f4f9f30",
+      webhookId: "000042e3-d123-4980-b49f-8e140eef9329",
+      webhookTimestamp: now,
+    },
+  }),
+});

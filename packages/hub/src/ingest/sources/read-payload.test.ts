@@ -1,0 +1,112 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { utf8 } from "../../lib/hmac.ts";
+import { cloudevents } from "./cloudevents.ts";
+import { readPayload } from "./read-payload.ts";
+import { decodeOne } from "./test-request.ts";
+
+const read = (
+  source: string,
+  content_type: string,
+  body: string | Uint8Array,
+  headers: Record<string, string> = {},
+) =>
+  readPayload(source, {
+    content_type,
+    headers,
+    body: typeof body === "string" ? utf8(body) : body,
+  });
+
+describe("a stored payload read as JSON", () => {
+  it("is its JSON, whatever kind of value", () => {
+    expect(read("github", "application/json; charset=utf-8", '{"a":[1]}')).toEqual({ a: [1] });
+    expect(read("stripe", "application/vnd.x+json", "[1]")).toEqual([1]);
+    expect(read("generic", "application/json", "null")).toBeNull();
+  });
+
+  it("is a form's fields, or the JSON in it", () => {
+    const type = "application/x-www-form-urlencoded; charset=utf-8";
+    expect(read("slack", type, "command=%2Flamp&text=a+b")).toEqual({
+      command: "/lamp",
+      text: "a b",
+    });
+    expect(read("github", type, "payload=%7B%22action%22%3A%22opened%22%7D")).toEqual({
+      action: "opened",
+    });
+  });
+
+  it("is bytes where it is neither", () => {
+    expect(read("github", "application/json", "{")).toEqual({ data_base64: "ew==" });
+    expect(read("github", "application/json", "")).toEqual({ data_base64: "" });
+    expect(read("github", "application/json", new Uint8Array([0xff]))).toEqual({
+      data_base64: "/w==",
+    });
+    expect(read("github", "application/json", "[".repeat(5_000))).toHaveProperty("data_base64");
+    expect(read("github", "application/x-www-form-urlencoded", "payload=%7B")).toHaveProperty(
+      "data_base64",
+    );
+  });
+
+  const binary = {
+    "ce-id": "1",
+    "ce-source": "/s%20t",
+    "ce-type": "t",
+    "ce-specversion": "1.0",
+    "ce-x": "y",
+  };
+  const attributes = { id: "1", source: "/s t", type: "t", specversion: "1.0", x: "y" };
+
+  it("is a CloudEvent in its JSON form, in whichever mode it came", () => {
+    const event = { ...attributes, data: [1] };
+    expect(read("cloudevents", "application/cloudevents+json", JSON.stringify(event))).toEqual(
+      event,
+    );
+    expect(read("cloudevents", "application/json", "[1]", binary)).toEqual({
+      ...event,
+      datacontenttype: "application/json",
+    });
+    expect(read("cloudevents", "text/plain; charset=utf-8", "hi", binary)).toEqual({
+      ...attributes,
+      datacontenttype: "text/plain; charset=utf-8",
+      data: "hi",
+    });
+    expect(read("cloudevents", "image/png", new Uint8Array([0, 255]), binary)).toEqual({
+      ...attributes,
+      datacontenttype: "image/png",
+      data_base64: "AP8=",
+    });
+    expect(read("cloudevents", "", "", binary)).toEqual(attributes);
+  });
+
+  it("is what the event was read as when it came", () => {
+    const headers = { ...binary, "content-type": "application/json" };
+    const reading = decodeOne(cloudevents, { headers, body: utf8('{"on":true}') });
+    expect(read("cloudevents", "application/json", '{"on":true}', reading.headers)).toEqual(
+      reading.body,
+    );
+  });
+
+  it("never fails", () => {
+    const type = fc.constantFrom(
+      ...[
+        "application/json",
+        "application/x-www-form-urlencoded",
+        "text/plain",
+        "image/png",
+        "",
+        ";",
+      ],
+      "application/cloudevents+json",
+    );
+    const source = fc.constantFrom("github", "slack", "cloudevents", "generic", "unknown");
+    const headers = fc.dictionary(
+      fc.constantFrom("ce-id", "ce-x", "ce-__proto__", "x"),
+      fc.string(),
+    );
+    fc.assert(
+      fc.property(source, type, fc.uint8Array(), headers, (source, type, body, headers) => {
+        expect(JSON.stringify(read(source, type, body, headers))).toBeTypeOf("string");
+      }),
+    );
+  });
+});

@@ -1,0 +1,46 @@
+/** A sample as its sender would put it on the wire: for `signalbox send`, and for tests. */
+import { type MakeHmacKey, utf8, webHmacKey } from "../../lib/hmac.ts";
+import type { Key, SignatureScheme } from "../signatures.ts";
+import type { JsonObject, Sample, SourceDefinition } from "../source.ts";
+
+export interface Signing {
+  now: number;
+  /** The delivery's id, for schemes that sign it. */
+  id: string;
+  makeHmacKey?: MakeHmacKey;
+  config?: Record<string, unknown>;
+}
+
+export const makeKey = (
+  scheme: SignatureScheme,
+  secret: string,
+  makeHmacKey: MakeHmacKey = webHmacKey,
+): Key => ({ hmac: makeHmacKey(scheme.keyBytes(secret)), text: utf8(secret) });
+
+/** Without a secret it stays unsigned, for hubs that allow that. */
+export async function signSample(
+  source: SourceDefinition,
+  sample: Sample,
+  secret: string | undefined,
+  { now, id, makeHmacKey, config = {} }: Signing,
+): Promise<{ headers: Record<string, string>; body: Uint8Array }> {
+  const body = encode(sample);
+  if (secret === undefined) return { headers: sample.headers, body };
+  const scheme = source.signature(source.config?.parse(config) ?? {});
+  const signature = await scheme.sign({ body, now, id }, makeKey(scheme, secret, makeHmacKey));
+  return { headers: { ...sample.headers, ...signature }, body };
+}
+
+const encode = ({ headers, body }: Sample): Uint8Array =>
+  utf8(
+    headers["content-type"] === "application/x-www-form-urlencoded"
+      ? new URLSearchParams(fieldsOf(body)).toString()
+      : JSON.stringify(body),
+  );
+
+/** As `decodeForm` reads them: texts are fields of their own, anything else is JSON. */
+const fieldsOf = (body: JsonObject): [string, string][] =>
+  Object.entries(body).map(([name, value]) => [
+    name,
+    typeof value === "string" ? value : JSON.stringify(value),
+  ]);

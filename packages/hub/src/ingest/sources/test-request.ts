@@ -1,0 +1,52 @@
+/** Requests for the tests of sources, without a hub around them. */
+import { isRefusal, type Outcome } from "../outcome.ts";
+import type { Key, Verdict } from "../signatures.ts";
+import type { Reading, SourceDefinition } from "../source.ts";
+import { mediaType } from "./cloudevents-format.ts";
+
+export interface Wire {
+  headers: Record<string, string>;
+  body: Uint8Array;
+}
+
+export const header =
+  (headers: Record<string, string>) =>
+  (name: string): string | undefined =>
+    Object.hasOwn(headers, name) ? headers[name] : undefined;
+
+export const configOf = (source: SourceDefinition, config: Record<string, unknown> = {}) =>
+  source.config?.parse(config) ?? {};
+
+export function decode(
+  source: SourceDefinition,
+  { headers, body }: Wire,
+  config: Record<string, unknown> = {},
+): Reading[] | Outcome {
+  return source.decode({
+    contentType: mediaType(headers["content-type"] ?? ""),
+    header: header(headers),
+    headerNames: () => Object.keys(headers),
+    bytes: body,
+    config: configOf(source, config),
+  });
+}
+
+/** The one event that a request must hold. */
+export function decodeOne(...request: Parameters<typeof decode>): Reading {
+  const readings = decode(...request);
+  if (isRefusal(readings)) throw new Error(`${readings.reason}: ${readings.detail}`);
+  const [reading, ...more] = Array.isArray(readings) ? readings : [];
+  if (!reading || more.length > 0) throw new Error(`not one event: ${JSON.stringify(readings)}`);
+  return reading;
+}
+
+export async function verify(
+  source: SourceDefinition,
+  { headers, body }: Wire,
+  key: Key,
+  now: number,
+  config: Record<string, unknown> = {},
+): Promise<Verdict> {
+  const scheme = source.signature(configOf(source, config));
+  return scheme.verify({ header: header(headers), body, now }, key);
+}

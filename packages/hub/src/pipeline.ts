@@ -1,0 +1,75 @@
+/**
+ * The way of an event, on one screen.
+ *
+ *   bytes ─▶ ingest ─▶ store ─▶ (stream, match, runs)
+ *
+ * `receive` answers "stored" only when the event, and the work that it causes, are on disk.
+ */
+import type { Arrival } from "./ingest/arrival.ts";
+import { createIngest, type IngestOptions } from "./ingest/ingest.ts";
+import { type Outcome, refuse } from "./ingest/outcome.ts";
+import type { Appended, Arrived } from "./store/store.ts";
+
+export interface PipelineOptions extends IngestOptions {
+  /** Stores an arrival; resolves when it is durable. On one machine, a group commit. */
+  append: (arrived: Arrived) => Promise<Appended>;
+  /** One line for each arrival, however it ended; `took` in milliseconds. */
+  observe?: (seen: Observation) => void;
+}
+
+export interface Observation {
+  source: string;
+  outcome: Outcome;
+  arrived?: Arrived;
+  took: number;
+  error?: unknown;
+}
+
+export interface Pipeline {
+  receive(arrival: Arrival): Promise<Outcome>;
+}
+
+const QUOTA_RETRY_S = 60;
+const OUTAGE_RETRY_S = 5;
+
+export function createPipeline(options: PipelineOptions): Pipeline {
+  const { append, observe = () => {} } = options;
+  const admit = createIngest(options);
+
+  return {
+    async receive(arrival) {
+      const start = performance.now();
+      const seen = (outcome: Outcome, rest: Partial<Observation> = {}): Outcome => {
+        observe({ source: arrival.source, outcome, took: performance.now() - start, ...rest });
+        return outcome;
+      };
+      try {
+        const admitted = await admit(arrival);
+        if (admitted.outcome !== "admitted") return seen(admitted);
+        const { arrived, bare } = admitted;
+        return seen(toOutcome(await append(arrived), bare), { arrived });
+      } catch (error) {
+        const outage = refuse(
+          "storage_unavailable",
+          "The event could not be stored, and is not accepted. Send it again later.",
+          { retryAfter: OUTAGE_RETRY_S },
+        );
+        return seen(outage, { error });
+      }
+    },
+  };
+}
+
+function toOutcome(appended: Appended, bare: boolean): Outcome {
+  if (appended.outcome === "over_quota")
+    return refuse(
+      "quota_exceeded",
+      `${appended.pending} events are waiting to be processed, and the quota is ${appended.quota}. Process some, or raise the quota.`,
+      { retryAfter: QUOTA_RETRY_S },
+    );
+  const events = appended.events.map(({ id, duplicate }) => ({
+    id,
+    outcome: duplicate ? ("duplicate" as const) : ("stored" as const),
+  }));
+  return { outcome: appended.outcome, id: events[0]?.id ?? "", events, bare };
+}

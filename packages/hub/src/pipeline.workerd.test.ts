@@ -1,0 +1,87 @@
+/** The whole way of an event inside workerd: Web Crypto, `Request`, and a Durable Object's storage. */
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, it } from "vitest";
+import { arrivalFromRequest } from "./ingest/arrival.ts";
+import { createEndpoints } from "./ingest/endpoints.ts";
+import { toAnswer } from "./ingest/outcome.ts";
+import { sources } from "./ingest/sources/index.ts";
+import { signSample } from "./ingest/sources/signed-sample.ts";
+import { webHmacKey } from "./lib/hmac.ts";
+import { createIds } from "./lib/ids.ts";
+import { createPipeline } from "./pipeline.ts";
+import type { StoreObject } from "./store/backends/durable-object.test-worker.ts";
+import { openDurableObject } from "./store/backends/durable-object.ts";
+import type { Appended, Store } from "./store/store.ts";
+
+const SECRET = "c2VjcmV0IG9mIGFsbCBzb3VyY2Vz";
+
+function receiver(store: Store) {
+  const pipeline = createPipeline({
+    append: async (arrived) => (await store.appendEvents([arrived], null))[0] as Appended,
+    endpoints: createEndpoints({
+      sources,
+      store,
+      secrets: Object.fromEntries(sources.map(({ id }) => [id, [SECRET]])),
+      tenant: "local",
+      unseal: async (sealed) => sealed,
+      makeHmacKey: webHmacKey,
+      now: Date.now,
+    }),
+    tenancy: undefined,
+    isGithubAddress: undefined,
+    rateLimit: () => undefined,
+    allowUnsigned: false,
+    newId: createIds(),
+    now: Date.now,
+  });
+  return async (request: Request): Promise<Response> => {
+    const source = new URL(request.url).pathname.split("/")[2] ?? "";
+    const route = { source, key: undefined, address: "192.0.2.1" };
+    const { status, headers, body } = toAnswer(
+      await pipeline.receive(arrivalFromRequest(request, route)),
+    );
+    return new Response(body, { status, headers });
+  };
+}
+
+it.each(sources.map(({ id }) => id))("%s: stored, duplicate, forged, too large", async (id) => {
+  const source = sources.find((one) => one.id === id);
+  const sample = source?.sample("delivery-1");
+  if (!source || !sample) throw new Error("no sample");
+  const { headers, body } = await signSample(source, sample, SECRET, {
+    now: Date.now(),
+    id: "delivery-1",
+    makeHmacKey: webHmacKey,
+  });
+  const request = (bytes: Uint8Array, extra: Record<string, string> = {}) =>
+    new Request(`https://hub.test/webhooks/${id}`, {
+      method: "POST",
+      headers: { ...headers, ...extra },
+      body: new Uint8Array(bytes),
+    });
+
+  await runInDurableObject(env.STORE.getByName(id), async (_: StoreObject, state) => {
+    const store = openDurableObject(state.storage);
+    const receive = receiver(store);
+    const pending = async () => (await store.pendingStatus("local")).pending_count;
+
+    expect((await receive(request(body))).status).toBe(source.bareAnswer ? 200 : 202);
+    expect((await receive(request(body))).status).toBe(200);
+    expect(await pending()).toBe(1);
+
+    const forged = new Uint8Array(body);
+    forged[5] = (forged[5] as number) ^ 1;
+    const covers = source.signature({}).covers;
+    const refused = await receive(
+      covers === "body" ? request(forged) : request(body, { authorization: "Bearer guess" }),
+    );
+    expect([refused.status, await refused.json()]).toMatchObject([
+      403,
+      { code: "signature_mismatch" },
+    ]);
+    const large = await receive(request(new Uint8Array(source.maxBytes + 1)));
+    expect([large.status, await large.json()]).toMatchObject([413, { code: "body_too_large" }]);
+    expect(await pending()).toBe(1);
+  });
+});
