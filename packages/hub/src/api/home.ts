@@ -1,0 +1,66 @@
+/** The page at `/` while there is no UI: what runs here, and what to do next. */
+export interface HomePage {
+  version: string;
+  url: string;
+  webhookUrl: string;
+  signed: boolean;
+  storage: string;
+  pending: number | null;
+}
+
+const escapeHtml = (text: string) =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
+export function homePage(page: HomePage): string {
+  const warning = page.signed
+    ? ""
+    : `<p class="warn"><strong>Unsigned.</strong> No GitHub secret is set, so anybody on this machine can post events. Set <code>GITHUB_WEBHOOK_SECRET</code> before you open this hub to others.</p>`;
+  const waiting =
+    page.pending === null
+      ? ""
+      : `<dt>Waiting</dt><dd>${page.pending.toLocaleString("en")} events</dd>`;
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Signalbox</title>
+<style>
+  :root { color-scheme: light dark; --ink: light-dark(#1b2430, #e7ecf3); --dim: light-dark(#5b6675, #98a4b5);
+    --page: light-dark(#f6f7f9, #11161d); --card: light-dark(#fff, #1a212b); --line: light-dark(#dfe4ea, #2b3542);
+    --go: light-dark(#0a7d4f, #3ecf8e); --warn: light-dark(#8a5300, #ffc266); }
+  body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+  main { max-width: 44rem; margin: 8vh auto; padding: 0 1.25rem; }
+  h1 { font-size: 1.6rem; margin: 0; display: flex; align-items: center; gap: .6rem; }
+  h1::before { content: ""; width: .7rem; height: .7rem; border-radius: 50%; background: var(--go);
+    box-shadow: 0 0 0 .3rem color-mix(in srgb, var(--go) 22%, transparent); margin: 0 .2rem; }
+  .lead { color: var(--dim); margin: .4rem 0 1.6rem; }
+  section { background: var(--card); border: 1px solid var(--line); border-radius: .75rem; padding: 1.1rem 1.3rem; margin: 1rem 0; }
+  h2 { font-size: 1rem; margin: 0 0 .6rem; }
+  dl { display: grid; grid-template-columns: 7rem 1fr; gap: .35rem 1rem; margin: 0; }
+  dt { color: var(--dim); } dd { margin: 0; overflow-wrap: anywhere; }
+  code, pre { font: .875rem/1.5 ui-monospace, monospace; }
+  pre { background: var(--page); border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .9rem; overflow-x: auto; margin: .5rem 0; }
+  ol { margin: 0; padding-left: 1.2rem; } li { margin: .5rem 0; }
+  .warn { color: var(--warn); border-left: 3px solid var(--warn); padding-left: .8rem; }
+  a { color: inherit; }
+</style>
+<main>
+  <h1>Signalbox is running</h1>
+  <p class="lead">The trigger hub for AI agents, version ${escapeHtml(page.version)}.</p>
+  ${warning}
+  <section><h2>Here</h2><dl>
+    <dt>Hub</dt><dd><code>${escapeHtml(page.url)}</code></dd>
+    <dt>Webhooks</dt><dd><code>${escapeHtml(page.webhookUrl)}</code></dd>
+    <dt>Storage</dt><dd>${escapeHtml(page.storage)}</dd>
+    ${waiting}
+  </dl></section>
+  <section><h2>Next</h2><ol>
+    <li>Send yourself a first event, from a terminal in the project's folder:
+      <pre>npx signalbox send github issues --action opened</pre></li>
+    <li>Point a GitHub webhook at the address above: content type <code>application/json</code>, and the secret that you set as <code>GITHUB_WEBHOOK_SECRET</code>.</li>
+    <li>Watch it: <a href="/readyz">/readyz</a>, <a href="/healthz">/healthz</a>, <a href="/metrics">/metrics</a>.</li>
+  </ol></section>
+</main>
+</html>
+`;
+}

@@ -1,0 +1,35 @@
+import { loadSettings } from "../node/load-settings.ts";
+import { withoutPassword } from "../node/open-store.ts";
+import type { Origin } from "../settings.ts";
+import { type Command, print, table } from "./command.ts";
+
+export const config: Command = {
+  name: "config",
+  usage: "[--json] [options]",
+  summary: "print the settings in force, and where each comes from",
+  options: { json: { type: "boolean", help: "print JSON" } },
+  takesSettings: true,
+  async run({ flags }) {
+    const { origins } = loadSettings(flags);
+    if (flags.json) {
+      const shown = origins.map((origin) => [
+        origin.name,
+        { value: visible(origin), from: origin.from, env: origin.env },
+      ]);
+      return print(JSON.stringify(Object.fromEntries(shown), null, 2));
+    }
+    print(
+      table([
+        ["SETTING", "VALUE", "FROM", "ENVIRONMENT"],
+        ...origins.map((origin) => [origin.name, visible(origin) ?? "–", origin.from, origin.env]),
+      ]),
+    );
+  },
+};
+
+/** Secrets are never printed; that one is set may be. */
+function visible({ name, value, secret }: Origin): string | null {
+  if (value === undefined) return null;
+  if (name === "databaseUrl") return withoutPassword(String(value));
+  return secret ? "(set)" : Array.isArray(value) ? value.join(",") : String(value);
+}

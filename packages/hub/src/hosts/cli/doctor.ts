@@ -1,0 +1,215 @@
+import { accessSync, constants, existsSync, statfsSync } from "node:fs";
+import { dirname } from "node:path";
+import { loadSettings } from "../node/load-settings.ts";
+import { openStore, sqliteFile, withoutPassword } from "../node/open-store.ts";
+import { allowsUnsigned, checkSafety, definitions, type Settings } from "../settings.ts";
+import { type Command, print } from "./command.ts";
+import { dim, green, red, yellow } from "./style.ts";
+
+interface Finding {
+  check: string;
+  state: "ok" | "warning" | "problem";
+  says: string;
+  fix?: string;
+}
+
+export const doctor: Command = {
+  name: "doctor",
+  usage: "[--json] [options]",
+  summary: "check settings, database, clock and reachability, and say what to fix",
+  options: { json: { type: "boolean", help: "print JSON" } },
+  takesSettings: true,
+  async run({ flags }) {
+    const findings: Finding[] = [];
+    let settings: Settings | undefined;
+    try {
+      settings = loadSettings(flags);
+      findings.push({
+        check: "settings",
+        state: "ok",
+        says: `${Object.keys(definitions).length} settings are valid`,
+      });
+    } catch (error) {
+      findings.push({
+        check: "settings",
+        state: "problem",
+        says: messageOf(error),
+        fix: "correct it; `signalbox config` shows what is in force",
+      });
+    }
+    findings.push(checkNode());
+    if (settings) {
+      findings.push(...(await checkDatabase(settings)));
+      findings.push(checkSecrets(settings));
+      findings.push(...(await checkReach(settings)));
+    }
+    const problems = findings.filter(({ state }) => state === "problem").length;
+    if (flags.json) print(JSON.stringify({ ok: problems === 0, findings }, null, 2));
+    else {
+      for (const { check, state, says, fix } of findings) {
+        const mark = { ok: green("✓"), warning: yellow("!"), problem: red("✗") }[state];
+        print(`${mark} ${check.padEnd(12)} ${says}`);
+        if (fix && state !== "ok") print(dim(`  ${" ".repeat(12)} → ${fix}`));
+      }
+    }
+    if (problems > 0) process.exitCode = 1;
+  },
+};
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+function checkNode(): Finding {
+  const major = Number(process.versions.node.split(".")[0]);
+  return major >= 22
+    ? { check: "node", state: "ok", says: `Node ${process.versions.node}` }
+    : {
+        check: "node",
+        state: "problem",
+        says: `Node ${process.versions.node} is too old`,
+        fix: "install Node 22 or newer",
+      };
+}
+
+async function checkDatabase(settings: Settings): Promise<Finding[]> {
+  const isSqlite = settings.databaseUrl.startsWith("sqlite:");
+  const where = isSqlite ? sqliteFile(settings) : withoutPassword(settings.databaseUrl);
+  if (isSqlite && !existsSync(where)) return [checkFolder(where)];
+  const findings: Finding[] = [];
+  try {
+    const store = await openStore(settings);
+    try {
+      const start = performance.now();
+      await store.checkWritable(Date.now());
+      findings.push({
+        check: "database",
+        state: "ok",
+        says: `${where} is writable; a durable write took ${(performance.now() - start).toFixed(1)} ms`,
+      });
+      const stored = await store.listSources();
+      checkSafety(
+        settings,
+        stored.reduce((sum, { secrets }) => sum + secrets.length, 0),
+      );
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    findings.push({
+      check: "database",
+      state: "problem",
+      says: messageOf(error),
+      fix: "check DATABASE_URL, the folder's rights and the free space",
+    });
+  }
+  if (isSqlite) {
+    const { bavail, bsize } = statfsSync(dirname(where));
+    const free = (bavail * bsize) / 1024 ** 3;
+    findings.push({
+      check: "disk",
+      state: free < 1 ? "warning" : "ok",
+      says: `${free.toFixed(1)} GiB free`,
+      fix: "free some space, or keep less (SIGNALBOX_KEEP_MB, SIGNALBOX_KEEP_PENDING_DAYS)",
+    });
+  }
+  return findings;
+}
+
+function checkFolder(file: string): Finding {
+  let folder = dirname(file);
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
+  try {
+    accessSync(folder, constants.W_OK);
+    return { check: "database", state: "ok", says: `${file} will be made on the first start` };
+  } catch {
+    return {
+      check: "database",
+      state: "problem",
+      says: `${folder} is not writable`,
+      fix: "choose another folder with SIGNALBOX_DATA, or change its rights",
+    };
+  }
+}
+
+function checkSecrets(settings: Settings): Finding {
+  const signed = Object.entries(settings.secrets)
+    .filter(([, list]) => list.length > 0)
+    .map(([source]) => source);
+  if (signed.length > 0)
+    return { check: "secrets", state: "ok", says: `set for ${signed.join(", ")}` };
+  return allowsUnsigned(settings)
+    ? {
+        check: "secrets",
+        state: "warning",
+        says: "none: webhooks are taken unsigned from this machine",
+        fix: "set GITHUB_WEBHOOK_SECRET",
+      }
+    : {
+        check: "secrets",
+        state: "warning",
+        says: "none in the settings: shared endpoints refuse every webhook",
+        fix: "set GITHUB_WEBHOOK_SECRET, or add endpoints with `signalbox source add`",
+      };
+}
+
+/** Asks the hub where it should be, and reads the clock of whoever answers. */
+async function checkReach(settings: Settings): Promise<Finding[]> {
+  const local = `http://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${settings.port}`;
+  const findings = [
+    await checkHub("hub", local, "start it with `signalbox serve`, or name its --host and --port"),
+  ];
+  if (settings.publicUrl)
+    findings.push(
+      await checkHub(
+        "public url",
+        settings.publicUrl,
+        "check the tunnel or proxy in front of the hub, and SIGNALBOX_PUBLIC_URL",
+      ),
+    );
+  findings.push(await checkClock(settings));
+  return findings;
+}
+
+async function checkHub(check: string, url: string, fix: string): Promise<Finding> {
+  try {
+    const response = await fetch(`${url.replace(/\/$/, "")}/readyz`, {
+      signal: AbortSignal.timeout(5000),
+    });
+    if (response.ok) return { check, state: "ok", says: `answers at ${url}` };
+    return { check, state: "problem", says: `${url} answers ${response.status}`, fix };
+  } catch {
+    return { check, state: "warning", says: `nothing answers at ${url}`, fix };
+  }
+}
+
+const MAX_SKEW_MS = 60_000;
+
+async function checkClock(settings: Settings): Promise<Finding> {
+  try {
+    const response = await fetch(`${settings.githubApiUrl}/meta`, {
+      method: "HEAD",
+      signal: AbortSignal.timeout(5000),
+    });
+    const skew = Date.now() - Date.parse(response.headers.get("date") ?? "");
+    if (Number.isNaN(skew))
+      return {
+        check: "clock",
+        state: "warning",
+        says: "GitHub's answer has no date to compare with",
+      };
+    return Math.abs(skew) < MAX_SKEW_MS
+      ? { check: "clock", state: "ok", says: "agrees with GitHub's" }
+      : {
+          check: "clock",
+          state: "problem",
+          says: `is ${Math.round(skew / 1000)} s off from GitHub's`,
+          fix: "turn time synchronisation on: signed times would be refused",
+        };
+  } catch {
+    return {
+      check: "clock",
+      state: "warning",
+      says: `could not be compared: ${settings.githubApiUrl} does not answer`,
+      fix: "fine without a way out; otherwise check the network",
+    };
+  }
+}

@@ -1,0 +1,42 @@
+import { startHub } from "../node/hub.ts";
+import { loadSettings } from "../node/load-settings.ts";
+import { createLog } from "../node/log.ts";
+import { version } from "../version.ts";
+import { banner } from "./banner.ts";
+import type { Command } from "./command.ts";
+
+export const serve: Command = {
+  name: "serve",
+  usage: "[options]",
+  summary: "start the hub",
+  options: {},
+  takesSettings: true,
+  async run({ flags }) {
+    const settings = loadSettings(flags);
+    const log = await createLog({ level: settings.logLevel, format: settings.logFormat });
+    const hub = await startHub({ settings, log, version });
+    const startedIn = Math.round(performance.now());
+    // Whoever collects the log should get lines of JSON only.
+    (process.stdout.isTTY ? process.stdout : process.stderr).write(
+      `${banner(hub, settings, version)}\n`,
+    );
+    log.info({ url: hub.url, storage: hub.store.backend, startedIn }, "listening");
+    if (hub.unsigned) log.warn("webhooks are not verified: no GITHUB_WEBHOOK_SECRET is set");
+
+    await new Promise<void>((resolve) => {
+      const stop = (signal: NodeJS.Signals) => {
+        // A second signal means it: the default action ends the process at once.
+        process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM");
+        log.info({ signal }, "stopping");
+        hub.stop().then(resolve, (error) => {
+          log.error({ err: error }, "stopping failed");
+          process.exitCode = 1;
+          resolve();
+        });
+      };
+      process.on("SIGINT", stop).on("SIGTERM", stop);
+    });
+    log.info("stopped");
+    await new Promise<void>((resolve) => log.flush(() => resolve()));
+  },
+};

@@ -1,0 +1,14 @@
+import { createHmac, createSecretKey } from "node:crypto";
+import type { MakeHmacKey } from "../../lib/hmac.ts";
+
+/** Synchronous, and with the key made once: raw keys take twice as long on Node 24. */
+export const nodeHmacKey: MakeHmacKey = (secret) => {
+  const key = createSecretKey(secret);
+  return {
+    sign(parts) {
+      const hmac = createHmac("sha256", key);
+      for (const part of parts) hmac.update(part);
+      return hmac.digest();
+    },
+  };
+};

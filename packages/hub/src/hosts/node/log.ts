@@ -1,0 +1,22 @@
+import { type DestinationStream, destination, type Logger, pino } from "pino";
+
+export type { Logger };
+
+export interface LogOptions {
+  level: string;
+  format: "auto" | "json" | "pretty";
+}
+
+/** JSON lines for machines; on a terminal, lines for people. Buffered: it never holds a request up. */
+export async function createLog({ level, format }: LogOptions): Promise<Logger> {
+  const pretty = format === "pretty" || (format === "auto" && process.stdout.isTTY === true);
+  const to: DestinationStream = pretty
+    ? (await import("pino-pretty")).default({
+        colorize: process.stdout.isTTY === true && !process.env.NO_COLOR,
+        ignore: "pid,hostname",
+        translateTime: "HH:MM:ss",
+        sync: false,
+      })
+    : destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 250 });
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, to);
+}

@@ -1,0 +1,67 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Observation } from "../../pipeline.ts";
+
+/** What `/metrics` shows. Names of sources come from our registry, never from the request. */
+export function createMetrics(knownSources: ReadonlySet<string>) {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const webhooks = new Counter({
+    name: "signalbox_webhooks_total",
+    help: "Requests to webhook endpoints, by how they ended; refusals with their reason.",
+    labelNames: ["source", "outcome", "reason"],
+    registers: [registry],
+  });
+  const duration = new Histogram({
+    name: "signalbox_webhook_seconds",
+    help: "From a request's headers to its outcome; for stored events that includes the fsync.",
+    labelNames: ["outcome"],
+    buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  });
+  const batches = new Histogram({
+    name: "signalbox_commit_arrivals",
+    help: "Arrivals that shared one transaction.",
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    registers: [registry],
+  });
+  const swept = new Counter({
+    name: "signalbox_swept_events_total",
+    help: "Events removed by retention, by why.",
+    labelNames: ["why"],
+    registers: [registry],
+  });
+  new Gauge({
+    name: "signalbox_up_since_seconds",
+    help: "When this process started, in seconds since 1970.",
+    registers: [registry],
+  }).set(Math.floor(Date.now() / 1000 - process.uptime()));
+
+  // Looking a child up by its labels costs more than counting: each is looked up once.
+  const children = new Map<
+    string,
+    { count: Counter.Internal; time: Histogram.Internal<"outcome"> }
+  >();
+  return {
+    observe({ source, outcome, took }: Observation): void {
+      const known = knownSources.has(source) ? source : "unknown";
+      const reason = outcome.outcome === "refused" ? outcome.reason : "";
+      const key = `${known} ${outcome.outcome} ${reason}`;
+      let child = children.get(key);
+      if (!child) {
+        child = {
+          count: webhooks.labels({ source: known, outcome: outcome.outcome, reason }),
+          time: duration.labels({ outcome: outcome.outcome }),
+        };
+        children.set(key, child);
+      }
+      child.count.inc();
+      child.time.observe(took / 1000);
+    },
+    batch: (size: number) => batches.observe(size),
+    swept: (why: "processed" | "expired" | "overflow", count: number) => swept.inc({ why }, count),
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
+
+export type Metrics = ReturnType<typeof createMetrics>;

@@ -1,0 +1,136 @@
+import { describe, expect, it } from "vitest";
+import {
+  allowsUnsigned,
+  checkSafety,
+  quotaOf,
+  readSettings,
+  type SettingsInput,
+} from "./settings.ts";
+
+const read = (input: Partial<SettingsInput> = {}) =>
+  readSettings({ flags: {}, env: {}, file: {}, ...input });
+
+describe("readSettings", () => {
+  it("has the documented defaults", () => {
+    expect(read()).toMatchObject({
+      port: 4747,
+      host: "127.0.0.1",
+      data: ".signalbox",
+      databaseUrl: "sqlite:",
+      tenancy: "single",
+      githubIpAllowlist: "auto",
+      rateLimit: 100,
+      isPublic: false,
+      keepProcessedDays: 3,
+      keepPendingDays: 90,
+    });
+  });
+
+  it("flags win over the environment, that over the file, that over the default", () => {
+    const settings = read({
+      flags: { port: "1" },
+      env: { PORT: "2", HOST: "::1" },
+      file: { port: 3, host: "x", data: "d" },
+    });
+    expect(settings).toMatchObject({ port: 1, host: "::1", data: "d" });
+    const from = Object.fromEntries(settings.origins.map(({ name, from }) => [name, from]));
+    expect(from).toMatchObject({
+      port: "flag",
+      host: "environment",
+      data: "file",
+      tenancy: "default",
+    });
+  });
+
+  it("an empty variable counts as not set", () => {
+    expect(read({ env: { PORT: "", GITHUB_WEBHOOK_SECRET: "" } })).toMatchObject({
+      port: 4747,
+      secrets: { github: [] },
+    });
+  });
+
+  it("splits secrets for rotation", () => {
+    expect(
+      read({ env: { GITHUB_WEBHOOK_SECRET: "new, old", STANDARD_WEBHOOKS_WEBHOOK_SECRET: "s" } })
+        .secrets,
+    ).toMatchObject({
+      github: ["new", "old"],
+      "standard-webhooks": ["s"],
+      stripe: [],
+    });
+  });
+
+  it.each([
+    [{ env: { PORT: "http" } }, /PORT must be a number/],
+    [{ flags: { port: "70000" } }, /--port must be at most 65535, but is "70000"/],
+    [{ file: { port: 1.5 } }, /"port" in signalbox.config.json must be a whole number/],
+    [
+      { env: { DATABASE_URL: "mysql://root:hunter2@x" } },
+      /DATABASE_URL must start with sqlite: or postgres:/,
+    ],
+    [{ env: { SIGNALBOX_TENANCY: "many" } }, /must be one of single, github/],
+    [{ env: { SIGNALBOX_PUBLIC_URL: "hub.example" } }, /must be an http\(s\) URL/],
+    [{ env: { SIGNALBOX_KEY: "short" } }, /SIGNALBOX_KEY must be/],
+    [{ env: { SIGNALBOX_PROXY_ADDRESSES: "everyone" } }, /must be IP addresses or networks/],
+    [{ file: { prot: 1 } }, /unknown setting "prot"/],
+    [{ file: { secrets: { gihtub: "x" } } }, /unknown source "gihtub"/],
+  ] as [Partial<SettingsInput>, RegExp][])("says what is wrong: %#", (input, message) => {
+    expect(() => read(input)).toThrow(message);
+  });
+
+  it("does not print secrets in its errors", () => {
+    expect(() => read({ env: { DATABASE_URL: "mysql://root:hunter2@x" } })).not.toThrow(/hunter2/);
+  });
+
+  it("reports everything that is wrong at once", () => {
+    expect(() => read({ env: { PORT: "x", SIGNALBOX_QUOTA: "-1" } })).toThrow(
+      /PORT[\s\S]*SIGNALBOX_QUOTA/,
+    );
+  });
+});
+
+describe("safety", () => {
+  it.each([
+    [{}, false],
+    [{ HOST: "0.0.0.0" }, true],
+    [{ HOST: "::" }, true],
+    [{ SIGNALBOX_PUBLIC_URL: "https://hub.example" }, true],
+    [{ HOST: "localhost" }, false],
+  ])("%o is public: %s", (env, isPublic) => {
+    expect(read({ env }).isPublic).toBe(isPublic);
+  });
+
+  it("a public hub does not start without a secret, whatever the flag says", () => {
+    expect(() => checkSafety(read({ env: { HOST: "0.0.0.0" } }), 0)).toThrow(
+      /Set GITHUB_WEBHOOK_SECRET/,
+    );
+    expect(() =>
+      checkSafety(read({ env: { HOST: "0.0.0.0" }, flags: { "allow-unsigned": true } }), 0),
+    ).toThrow(/--allow-unsigned is for hubs that only this machine/);
+    expect(() =>
+      checkSafety(read({ env: { HOST: "0.0.0.0", GITHUB_WEBHOOK_SECRET: "s" } }), 0),
+    ).not.toThrow();
+    expect(() => checkSafety(read({ env: { HOST: "0.0.0.0" } }), 1)).not.toThrow();
+    expect(() => checkSafety(read(), 0)).not.toThrow();
+  });
+
+  it("unsigned webhooks pass on the embedded default, or where the operator said so", () => {
+    expect(allowsUnsigned(read())).toBe(true);
+    expect(allowsUnsigned(read({ env: { DATABASE_URL: "postgres://x/y" } }))).toBe(false);
+    expect(
+      allowsUnsigned(
+        read({ env: { DATABASE_URL: "postgres://x/y" }, flags: { "allow-unsigned": true } }),
+      ),
+    ).toBe(true);
+    expect(
+      allowsUnsigned(read({ env: { HOST: "0.0.0.0" }, flags: { "allow-unsigned": true } })),
+    ).toBe(false);
+  });
+});
+
+it("the quota is none for one tenant, and 10,000 for each of many", () => {
+  expect(quotaOf(read())).toBeNull();
+  expect(quotaOf(read({ env: { SIGNALBOX_TENANCY: "github" } }))).toBe(10_000);
+  expect(quotaOf(read({ env: { SIGNALBOX_TENANCY: "github", SIGNALBOX_QUOTA: "0" } }))).toBeNull();
+  expect(quotaOf(read({ env: { SIGNALBOX_QUOTA: "5" } }))).toBe(5);
+});

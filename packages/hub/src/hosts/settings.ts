@@ -1,0 +1,219 @@
+/**
+ * Every setting, as data: flags win over the environment, that over signalbox.config.json, that over
+ * the default. Each value remembers where it came from; `signalbox config` prints that.
+ */
+import { z } from "zod";
+import { isLoopback, parseNetworks } from "../ingest/addresses.ts";
+import { secretVariable } from "../ingest/ingest.ts";
+import { sources } from "../ingest/sources/index.ts";
+import { fromBase64 } from "../lib/hmac.ts";
+import { KEY_BYTES } from "../lib/seal.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+interface Setting<Value> {
+  env: string;
+  /** Without one (secrets: other users of a machine can read a command line) there is no flag. */
+  flag?: string;
+  help: string;
+  secret?: boolean;
+  schema: z.ZodType<Value>;
+}
+
+const setting = <Value>(definition: Setting<Value>): Setting<Value> => definition;
+
+const integer = (least: number, most: number) =>
+  z.coerce
+    .number(`must be a number`)
+    .int("must be a whole number")
+    .min(least, `must be at least ${least}`)
+    .max(most, `must be at most ${most}`);
+const url = z.url({ protocol: /^https?$/, error: "must be an http(s) URL" });
+const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
+  z.enum(values, `must be one of ${values.join(", ")}`);
+const flag = z.preprocess(
+  (value) =>
+    value === "" || value === "0" || value === "false"
+      ? false
+      : value === "1" || value === "true"
+        ? true
+        : value,
+  z.boolean("must be true or false"),
+);
+const listOf = z.preprocess(
+  (value) =>
+    typeof value === "string"
+      ? value
+          .split(",")
+          .map((part) => part.trim())
+          .filter(Boolean)
+      : value,
+  z.array(z.string()),
+);
+
+export const definitions = {
+  port: setting({ env: "PORT", flag: "port", help: "port to listen on", schema: integer(0, 65_535).default(4747) }),
+  host: setting({ env: "HOST", flag: "host", help: "address to listen on", schema: z.string().min(1).default("127.0.0.1") }),
+  data: setting({ env: "SIGNALBOX_DATA", flag: "data", help: "folder for the database and the key", schema: z.string().min(1).default(".signalbox") }),
+  databaseUrl: setting({
+    env: "DATABASE_URL", flag: "database-url", help: "sqlite: (in the data folder), sqlite:FILE or postgres://…",
+    secret: true,
+    schema: z.string().regex(/^(sqlite:|postgres(ql)?:\/\/)/, "must start with sqlite: or postgres://").default("sqlite:"),
+  }),
+  publicUrl: setting({ env: "SIGNALBOX_PUBLIC_URL", flag: "public-url", help: "where others reach this hub", schema: url.optional() }),
+  tenancy: setting({ env: "SIGNALBOX_TENANCY", flag: "tenancy", help: "single, or github: a tenant for each account that installs the App", schema: choice(["single", "github"]).default("single") }),
+  token: setting({ env: "SIGNALBOX_TOKEN", secret: true, help: "admin token; made and printed on first start where not given", schema: z.string().min(16, "must have at least 16 characters").optional() }),
+  key: setting({ env: "SIGNALBOX_KEY", secret: true, help: "32 bytes in base64 that seal stored secrets; a file in the data folder where not given", schema: z.string().refine((text) => fromBase64(text)?.byteLength === KEY_BYTES, "must be 32 bytes in base64: openssl rand -base64 32").optional() }),
+  allowUnsigned: setting({ env: "SIGNALBOX_ALLOW_UNSIGNED", flag: "allow-unsigned", help: "take webhooks without a signature (only on a loopback address)", schema: flag.default(false) }),
+  githubIpAllowlist: setting({ env: "GITHUB_IP_ALLOWLIST", flag: "github-ip-allowlist", help: "auto (on when the hub is public), on or off", schema: choice(["auto", "on", "off"]).default("auto") }),
+  githubApiUrl: setting({ env: "GITHUB_API_URL", flag: "github-api-url", help: "GitHub's API", schema: url.default("https://api.github.com") }),
+  githubUrl: setting({ env: "GITHUB_URL", flag: "github-url", help: "GitHub itself", schema: url.default("https://github.com") }),
+  rateLimit: setting({ env: "SIGNALBOX_RATE_LIMIT", flag: "rate-limit", help: "webhooks per address and second; 0 = none", schema: integer(0, 1_000_000).default(100) }),
+  quota: setting({ env: "SIGNALBOX_QUOTA", flag: "quota", help: "pending events per tenant; 0 = none (default: none in single, 10000 in github)", schema: integer(0, Number.MAX_SAFE_INTEGER).optional() }),
+  proxyHeader: setting({ env: "SIGNALBOX_PROXY_HEADER", flag: "proxy-header", help: "header in which a trusted proxy names the client, such as x-forwarded-for", schema: z.string().regex(/^[a-z0-9-]+$/i, "must be the name of a header").optional() }),
+  proxyAddresses: setting({
+    env: "SIGNALBOX_PROXY_ADDRESSES", flag: "proxy-addresses", help: "addresses or networks of those proxies",
+    schema: listOf.refine((texts) => { try { parseNetworks(texts); return true; } catch { return false; } }, "must be IP addresses or networks, separated by commas").default(["127.0.0.0/8", "::1"]),
+  }),
+  keepProcessedDays: setting({ env: "SIGNALBOX_KEEP_PROCESSED_DAYS", flag: "keep-processed-days", help: "days that processed events stay", schema: z.coerce.number().min(0).default(3) }),
+  keepPendingDays: setting({ env: "SIGNALBOX_KEEP_PENDING_DAYS", flag: "keep-pending-days", help: "days that unprocessed events stay", schema: z.coerce.number().min(0).default(90) }),
+  keepMegabytes: setting({ env: "SIGNALBOX_KEEP_MB", flag: "keep-mb", help: "megabytes of payloads that a tenant may keep", schema: integer(1, Number.MAX_SAFE_INTEGER).default(8192) }),
+  logLevel: setting({ env: "SIGNALBOX_LOG_LEVEL", flag: "log-level", help: "fatal, error, warn, info, debug or silent", schema: choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info") }),
+  logFormat: setting({ env: "SIGNALBOX_LOG_FORMAT", flag: "log-format", help: "auto (pretty on a terminal), json or pretty", schema: choice(["auto", "json", "pretty"]).default("auto") }),
+} as const; // biome-ignore format: a table
+
+type Definitions = typeof definitions;
+type SettingName = keyof Definitions;
+type SettingValues = { [Name in SettingName]: z.infer<Definitions[Name]["schema"]> };
+
+export interface Origin {
+  name: string;
+  env: string;
+  value: unknown;
+  from: "flag" | "environment" | "file" | "default";
+  secret: boolean;
+}
+
+export interface Settings extends SettingValues {
+  /** Webhook secrets by source, from the environment or the file. */
+  secrets: Record<string, string[]>;
+  /** Others than this machine can reach the hub. */
+  isPublic: boolean;
+  origins: Origin[];
+}
+
+/** Something that the operator has to set right; its message says what and how. */
+export class SettingsError extends Error {
+  readonly code = "settings";
+}
+
+export interface SettingsInput {
+  flags: Record<string, string | boolean | undefined>;
+  env: Record<string, string | undefined>;
+  /** The parsed signalbox.config.json. */
+  file: Record<string, unknown>;
+}
+
+export function readSettings({ flags, env, file }: SettingsInput): Settings {
+  const origins: Origin[] = [];
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+
+  for (const [name, { env: variable, flag: option, schema, secret = false }] of Object.entries(
+    definitions as Record<string, Setting<unknown>>,
+  )) {
+    const [from, given] = pick(
+      ["flag", option === undefined ? undefined : flags[option]],
+      ["environment", env[variable] || undefined],
+      ["file", file[name]],
+    );
+    const parsed = schema.safeParse(given);
+    if (parsed.success) values[name] = parsed.data;
+    else {
+      const where = {
+        flag: `--${option}`,
+        environment: variable,
+        file: `"${name}" in signalbox.config.json`,
+        default: variable,
+      }[from];
+      problems.push(
+        `${where} ${parsed.error.issues[0]?.message ?? "is invalid"}${secret ? "" : `, but is ${JSON.stringify(given)}`}.`,
+      );
+    }
+    origins.push({ name, env: variable, value: values[name], from, secret });
+  }
+
+  const secrets: Record<string, string[]> = {};
+  const fileSecrets = z
+    .record(z.string(), z.union([z.string(), z.array(z.string())]))
+    .safeParse(file.secrets ?? {});
+  if (!fileSecrets.success)
+    problems.push(
+      '"secrets" in signalbox.config.json must map sources to a secret or a list of them.',
+    );
+  for (const { id } of sources) {
+    const variable = secretVariable(id);
+    const [from, given] = pick(
+      ["environment", env[variable] || undefined],
+      ["file", fileSecrets.data?.[id]],
+    );
+    secrets[id] = given === undefined ? [] : listOf.parse(given);
+    if (given !== undefined || id === "github")
+      origins.push({ name: `secrets.${id}`, env: variable, value: given, from, secret: true });
+  }
+  for (const name of Object.keys(file))
+    if (!(name in definitions) && name !== "secrets")
+      problems.push(
+        `signalbox.config.json has an unknown setting "${name}". Known are: ${[...Object.keys(definitions), "secrets"].join(", ")}.`,
+      );
+  for (const name of Object.keys(fileSecrets.data ?? {}))
+    if (!sources.some(({ id }) => id === name))
+      problems.push(
+        `"secrets" in signalbox.config.json names an unknown source "${name}". Known are: ${sources.map(({ id }) => id).join(", ")}.`,
+      );
+  if (problems.length > 0) throw new SettingsError(problems.join("\n"));
+
+  const settings = values as SettingValues;
+  return {
+    ...settings,
+    secrets,
+    origins,
+    isPublic: !isLoopback(settings.host) || settings.publicUrl !== undefined,
+  };
+}
+
+function pick<From extends string>(...candidates: [From, unknown][]): [From | "default", unknown] {
+  return candidates.find(([, value]) => value !== undefined) ?? ["default", undefined];
+}
+
+/** What may not start: a hub that others reach and that anybody could feed. */
+export function checkSafety(settings: Settings, storedSecrets: number): void {
+  const configured =
+    Object.values(settings.secrets).some((list) => list.length > 0) || storedSecrets > 0;
+  if (!settings.isPublic) return;
+  if (settings.allowUnsigned)
+    throw new SettingsError(
+      "--allow-unsigned is for hubs that only this machine can reach, but this one is public " +
+        `(${settings.publicUrl ? "SIGNALBOX_PUBLIC_URL is set" : `HOST is ${settings.host}`}). Set GITHUB_WEBHOOK_SECRET instead.`,
+    );
+  if (!configured)
+    throw new SettingsError(
+      "This hub is public, but has no webhook secret, so it could not tell a real webhook from a forged one. " +
+        "Set GITHUB_WEBHOOK_SECRET (or the secret of another source), or listen on 127.0.0.1.",
+    );
+}
+
+/** Unsigned webhooks pass where the operator said so, or on the embedded default that only this machine reaches. */
+export const allowsUnsigned = (settings: Settings): boolean =>
+  !settings.isPublic && (settings.allowUnsigned || settings.databaseUrl.startsWith("sqlite:"));
+
+export const quotaOf = (settings: Settings): number | null => {
+  const quota = settings.quota ?? (settings.tenancy === "github" ? 10_000 : 0);
+  return quota === 0 ? null : quota;
+};
+
+export const retentionOf = (settings: Settings) => ({
+  processedFor: settings.keepProcessedDays * DAY_MS,
+  pendingFor: settings.keepPendingDays * DAY_MS,
+  maxBytes: settings.keepMegabytes * 1024 * 1024,
+});
