@@ -1,0 +1,241 @@
+/** Whatever a stranger sends: a 4xx problem document that says what is wrong, and nothing stored. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { deliver, issueOpened, rawExchange, SECRET, signature } from "../support/deliver.ts";
+import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
+
+const data = mkdtempSync(join(tmpdir(), "signalbox-bad-"));
+let hub: HubProcess;
+beforeAll(async () => {
+  hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
+});
+afterAll(async () => {
+  await hub.stop();
+  rmSync(data, { recursive: true, force: true });
+});
+
+const storedSoFar = async () => {
+  const text = await (await fetch(`${hub.url}/metrics`)).text();
+  return Number(
+    /signalbox_webhooks_total\{[^}]*outcome="stored"[^}]*\} (\d+)/.exec(text)?.[1] ?? 0,
+  );
+};
+
+async function expectRefusal(
+  answer: Promise<Response>,
+  status: number,
+  code: string,
+  detail: RegExp,
+) {
+  const before = await storedSoFar();
+  const response = await answer;
+  expect(response.headers.get("content-type")).toBe("application/problem+json");
+  expect(await response.json()).toMatchObject({
+    status,
+    code,
+    title: expect.any(String),
+    type: `urn:signalbox:problem:${code}`,
+    detail: expect.stringMatching(detail),
+  });
+  expect(response.status).toBe(status);
+  expect(await storedSoFar()).toBe(before);
+}
+
+describe("a delivery that is wrong", () => {
+  it.each([
+    ["an empty body", { body: "" }, 400, "empty_body", /no body/],
+    ["a body that is not JSON", { body: "hello" }, 400, "invalid_json", /not valid JSON/],
+    ["an array", { body: "[]" }, 400, "not_an_object", /an array/],
+    ["null", { body: "null" }, 400, "not_an_object", /null/],
+    ["a string", { body: '"x"' }, 400, "not_an_object", /a string/],
+    [
+      "100,000 levels of nesting",
+      { body: `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}` },
+      400,
+      "too_deep",
+      /128 levels/,
+    ],
+    [
+      "invalid UTF-8",
+      { body: Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d) },
+      400,
+      "invalid_utf8",
+      /UTF-8/,
+    ],
+    [
+      "a wrong content type",
+      { headers: { "content-type": "text/plain" } },
+      415,
+      "unsupported_media_type",
+      /text\/plain/,
+    ],
+    [
+      "an id of 10,000 characters",
+      { id: "x".repeat(10_000) },
+      400,
+      "invalid_header",
+      /id is longer than/,
+    ],
+    [
+      "a type of 10,000 characters",
+      { type: "x".repeat(10_000) },
+      400,
+      "invalid_header",
+      /type is longer than/,
+    ],
+    ["another secret", { secret: "guess" }, 403, "signature_mismatch", /does not fit the body/],
+    [
+      "a malformed signature",
+      { headers: { "x-hub-signature-256": "sha256=zz" } },
+      403,
+      "signature_malformed",
+      /not in the form/,
+    ],
+    [
+      "the old SHA-1 form",
+      { headers: { "x-hub-signature-256": `sha1=${"0".repeat(40)}` } },
+      403,
+      "signature_malformed",
+      /not in the form/,
+    ],
+    ["an unknown source", { path: "/webhooks/nobody" }, 404, "unknown_source", /webhooks\/nobody/],
+    ["an unknown key", { path: "/webhooks/github/nokey" }, 404, "unknown_source", /key/],
+    [
+      "a path too deep",
+      { path: "/webhooks/github/a/b" },
+      404,
+      "unknown_source",
+      /no webhook endpoint/,
+    ],
+    [
+      "a path that climbs",
+      { path: "/webhooks/%2e%2e%2fgithub" },
+      404,
+      "unknown_source",
+      /no webhook endpoint/,
+    ],
+    [
+      "a form that carries no object",
+      { body: "payload=1", headers: { "content-type": "application/x-www-form-urlencoded" } },
+      400,
+      "not_an_object",
+      /a number/,
+    ],
+  ] as const)("%s", async (_, delivery, status, code, detail) => {
+    await expectRefusal(deliver(hub.url, delivery), status, code, detail);
+  });
+
+  it("30 MB, whether or not the length is announced", async () => {
+    const body = Buffer.alloc(30 * 1024 * 1024, 0x20);
+    await expectRefusal(deliver(hub.url, { body }), 413, "body_too_large", /26214400 bytes/);
+    const stream = new ReadableStream({
+      start(controller) {
+        for (let sent = 0; sent < 30; sent += 1) controller.enqueue(new Uint8Array(1024 * 1024));
+        controller.close();
+      },
+    });
+    const chunked = fetch(`${hub.url}/webhooks/github`, {
+      method: "POST",
+      body: stream,
+      duplex: "half",
+      headers: {
+        "content-type": "application/json",
+        "x-github-event": "issues",
+        "x-github-delivery": "big",
+        "x-hub-signature-256": "sha256=00",
+      },
+    } as RequestInit);
+    await expectRefusal(chunked, 413, "body_too_large", /26214400 bytes/);
+  });
+
+  it.each(["x-github-event", "x-github-delivery", "x-hub-signature-256"])(
+    "no %s",
+    async (missing) => {
+      const body = JSON.stringify(issueOpened);
+      const headers: Record<string, string> = {
+        "content-type": "application/json",
+        "x-github-event": "issues",
+        "x-github-delivery": "1",
+        "x-hub-signature-256": signature(body),
+      };
+      delete headers[missing];
+      const answer = fetch(`${hub.url}/webhooks/github`, { method: "POST", body, headers });
+      if (missing.includes("signature"))
+        await expectRefusal(answer, 403, "signature_missing", /x-hub-signature-256/);
+      else await expectRefusal(answer, 400, "missing_header", new RegExp(missing, "i"));
+    },
+  );
+
+  it.each(["GET", "PUT", "DELETE"])("%s", async (method) => {
+    const response = await fetch(`${hub.url}/webhooks/github`, { method });
+    expect(response.status).toBe(405);
+    expect(response.headers.get("allow")).toBe("POST");
+    expect(await response.json()).toMatchObject({ code: "method_not_allowed" });
+  });
+
+  it.each([
+    "X-GitHub-Delivery: other",
+    "X-GitHub-Event: push",
+    "X-Hub-Signature-256: sha256=00",
+    "Content-Type: text/plain",
+  ])("a second header %s", async (second) => {
+    const body = JSON.stringify(issueOpened);
+    const answer = await rawExchange(
+      hub.url,
+      `POST /webhooks/github HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nX-GitHub-Event: issues\r\nX-GitHub-Delivery: twice\r\nX-Hub-Signature-256: ${signature(body)}\r\n${second}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect(answer).toContain('"code":"duplicate_header"');
+    expect(answer.toLowerCase()).toContain(
+      `the header ${second.split(":")[0]?.toLowerCase()} was given more than once`,
+    );
+  });
+
+  it.each([
+    ["no HTTP at all", "hello there\r\n\r\n", /^HTTP\/1.1 400 .*"code":"invalid_http"/s],
+    [
+      "headers of 40 KB",
+      `POST /webhooks/github HTTP/1.1\r\nHost: x\r\nX: ${"y".repeat(40_000)}\r\n\r\n`,
+      /^HTTP\/1.1 431 .*"code":"headers_too_large"/s,
+    ],
+    [
+      "a length that is no number",
+      "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: ten\r\n\r\n",
+      /^HTTP\/1.1 400 /,
+    ],
+    [
+      "a length and chunks at once",
+      "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      /^HTTP\/1.1 400 /,
+    ],
+  ])("%s", async (_, bytes, answer) => {
+    expect(await rawExchange(hub.url, bytes)).toMatch(answer);
+  });
+
+  it("and after all that, a good one is stored, a duplicate known, a ping answered", async () => {
+    const first = await deliver(hub.url, { id: "good" });
+    expect(first.status).toBe(202);
+    const { outcome, id } = (await first.json()) as { outcome: string; id: string };
+    expect(outcome).toBe("stored");
+    const second = await deliver(hub.url, { id: "good" });
+    expect(second.status).toBe(200);
+    expect(await second.json()).toEqual({ outcome: "duplicate", id });
+    const ping = await deliver(hub.url, { type: "ping", body: '{"zen":"Design for failure."}' });
+    expect([ping.status, await ping.json()]).toEqual([200, { outcome: "pong" }]);
+    expect(await storedSoFar()).toBe(1);
+  });
+
+  it("every refusal is counted by its reason, and a stranger cannot invent labels", async () => {
+    const text = await (await fetch(`${hub.url}/metrics`)).text();
+    expect(text).toMatch(
+      /signalbox_webhooks_total\{source="github",outcome="refused",reason="signature_mismatch"\} 1/,
+    );
+    expect(text).toMatch(
+      /signalbox_webhooks_total\{source="unknown",outcome="refused",reason="unknown_source"\}/,
+    );
+    expect(text).not.toContain("nobody");
+  });
+});

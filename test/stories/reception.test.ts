@@ -1,0 +1,320 @@
+/** The rows of the contract's "Reception", against the built hub on each database. */
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { nodeHmacKey } from "../../packages/hub/src/hosts/node/hmac.ts";
+import { sources } from "../../packages/hub/src/ingest/sources/index.ts";
+import { signSample } from "../../packages/hub/src/ingest/sources/signed-sample.ts";
+import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
+import {
+  type HubProcess,
+  type HubProcessOptions,
+  runCli,
+  startHubProcess,
+} from "../support/hub-process.ts";
+import { createDatabase } from "../support/postgres.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+async function start(
+  env: Record<string, string> = {},
+  more: Partial<HubProcessOptions> = {},
+): Promise<HubProcess> {
+  const hub = await startHubProcess({
+    data: more.data ?? tempFolder(),
+    env: { GITHUB_WEBHOOK_SECRET: SECRET, ...env },
+    ...more,
+  });
+  onTestFinished(async () => void (await hub.stop()));
+  return hub;
+}
+
+const metric = async (hub: HubProcess, pattern: RegExp) =>
+  Number(pattern.exec(await (await fetch(`${hub.url}/metrics`)).text())?.[1] ?? 0);
+
+const code = async (response: Response) => ((await response.json()) as { code?: string }).code;
+
+describe.each([
+  ["SQLite", async () => ({})],
+  ["PostgreSQL", async () => ({ DATABASE_URL: await createDatabase(inject("postgresUrl")) })],
+] as [string, () => Promise<Record<string, string>>][])("every source, on %s", (_, database) => {
+  let hub: HubProcess;
+  let unsecured: HubProcess;
+  const secretOf = (id: string) =>
+    id === "standard-webhooks"
+      ? `whsec_${Buffer.from("0123456789abcdef0123456789abcdef").toString("base64")}`
+      : `secret of ${id}`;
+  const folders = [tempFolderPath(), tempFolderPath()] as const;
+  beforeAll(async () => {
+    const env = await database();
+    for (const { id } of sources)
+      env[`${id.toUpperCase().replaceAll("-", "_")}_WEBHOOK_SECRET`] = `old, ${secretOf(id)}`;
+    hub = await startHubProcess({ data: folders[0], env });
+    // On PostgreSQL unsigned is never the default; on SQLite another source's secret does not help either.
+    unsecured = await startHubProcess({
+      data: folders[1],
+      env: { DATABASE_URL: await createDatabase(inject("postgresUrl")) },
+    });
+  });
+  afterAll(async () => {
+    await hub.stop();
+    await unsecured.stop();
+  });
+
+  const post = (to: HubProcess, id: string, headers: Record<string, string>, body: Uint8Array) =>
+    fetch(`${to.url}/webhooks/${id}`, { method: "POST", headers, body: new Uint8Array(body) });
+
+  it.each(sources.map((source) => [source.id, source] as const))(
+    "%s: stored, then duplicate, forged refused, without a secret refused",
+    async (id, source) => {
+      const delivery = randomUUID();
+      const sample = source.sample(delivery);
+      if (!sample) throw new Error("no sample");
+      const signed = await signSample(source, sample, secretOf(id), {
+        now: Date.now(),
+        id: delivery,
+        makeHmacKey: nodeHmacKey,
+      });
+
+      const first = await post(hub, id, signed.headers, signed.body);
+      // Some senders take any answer but an empty 200 for a failure, or show it to their users.
+      const answer = async (response: Response) =>
+        source.bareAnswer
+          ? [response.status, await response.text()]
+          : [response.status, await response.json()];
+      const expected = (status: number, outcome: string) =>
+        source.bareAnswer ? [200, ""] : [status, { outcome, id: expect.any(String) }];
+      expect(await answer(first)).toEqual(expected(202, "stored"));
+      const second = await post(hub, id, signed.headers, signed.body);
+      expect(await answer(second)).toEqual(expected(200, "duplicate"));
+      expect(
+        await metric(
+          hub,
+          new RegExp(
+            `signalbox_webhooks_total\\{source="${id}",outcome="stored",reason=""\\} (\\d+)`,
+          ),
+        ),
+      ).toBe(1);
+
+      const forged = { headers: { ...signed.headers }, body: new Uint8Array(signed.body) };
+      if (source.signature({}).covers === "body") forged.body[10] = (forged.body[10] as number) ^ 1;
+      else forged.headers.authorization = `${forged.headers.authorization}x`;
+      const third = await post(hub, id, forged.headers, forged.body);
+      expect([third.status, await code(third)]).toEqual([403, "signature_mismatch"]);
+
+      const fourth = await post(unsecured, id, signed.headers, signed.body);
+      expect([fourth.status, await code(fourth)]).toEqual([403, "no_secret"]);
+    },
+  );
+
+  it("answers Slack's URL verification, signed or not at all", async () => {
+    const source = sources.find(({ id }) => id === "slack");
+    if (!source) throw new Error("no slack");
+    const body = { type: "url_verification", challenge: "3eZbrw1a", token: "x" };
+    const signed = await signSample(
+      source,
+      { body, headers: { "content-type": "application/json" } },
+      secretOf("slack"),
+      { now: Date.now(), id: "x", makeHmacKey: nodeHmacKey },
+    );
+    const answer = await post(hub, "slack", signed.headers, signed.body);
+    expect([answer.status, await answer.json()]).toEqual([200, { challenge: "3eZbrw1a" }]);
+    const unsigned = await post(hub, "slack", { "content-type": "application/json" }, signed.body);
+    expect(unsigned.status).toBe(403);
+  });
+
+  it("takes a batch of CloudEvents as a whole, or refuses it as a whole", async () => {
+    const event = (id: string) => ({
+      specversion: "1.0",
+      id,
+      source: "/test",
+      type: "com.example.tick",
+    });
+    const headers = {
+      "content-type": "application/cloudevents-batch+json",
+      authorization: `Bearer ${secretOf("cloudevents")}`,
+    };
+    const send = (events: unknown[]) =>
+      fetch(`${hub.url}/webhooks/cloudevents`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(events),
+      });
+    const [a, b, c] = [randomUUID(), randomUUID(), randomUUID()];
+    const stored = await send([event(a), event(b)]);
+    expect(stored.status).toBe(202);
+    expect(await stored.json()).toMatchObject({
+      outcome: "stored",
+      events: [{ outcome: "stored" }, { outcome: "stored" }],
+    });
+    const mixed = await send([event(b), event(c)]);
+    expect(await mixed.json()).toMatchObject({
+      outcome: "stored",
+      events: [{ outcome: "duplicate" }, { outcome: "stored" }],
+    });
+    const broken = await send([event(randomUUID()), { specversion: "1.0", id: "x" }]);
+    expect(broken.status).toBe(400);
+    const before = await metric(
+      hub,
+      /signalbox_webhooks_total\{source="cloudevents",outcome="refused",reason="[a-z_]+"\} (\d+)/,
+    );
+    expect(before).toBeGreaterThan(0);
+  });
+
+  it("agrees to the CloudEvents handshake", async () => {
+    const answer = await fetch(`${hub.url}/webhooks/cloudevents`, {
+      method: "OPTIONS",
+      headers: {
+        "webhook-request-origin": "eventemitter.example.com",
+        "webhook-request-rate": "120",
+      },
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("webhook-allowed-origin")).toBe("eventemitter.example.com");
+    expect((await fetch(`${hub.url}/webhooks/github`, { method: "OPTIONS" })).status).toBe(405);
+  });
+});
+
+function tempFolderPath(): string {
+  return `${process.env.TMPDIR ?? "/tmp"}/signalbox-reception-${randomUUID()}`;
+}
+
+describe("the gates", () => {
+  it("either of two secrets verifies", async () => {
+    const hub = await start({ GITHUB_WEBHOOK_SECRET: "new, old" });
+    for (const secret of ["new", "old"])
+      expect((await deliver(hub.url, { secret })).status).toBe(202);
+    expect((await deliver(hub.url, { secret: "older" })).status).toBe(403);
+  });
+
+  it("the quota is exact, answers 429, lets installations and duplicates by", async () => {
+    const hub = await start({ SIGNALBOX_QUOTA: "5" });
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, at) => deliver(hub.url, { id: `q-${at}` })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      ...Array(5).fill(202),
+      ...Array(15).fill(429),
+    ]);
+    const refused = answers.find(({ status }) => status === 429) as Response;
+    expect(refused.headers.get("retry-after")).toBe("60");
+    expect(await refused.json()).toMatchObject({
+      code: "quota_exceeded",
+      detail: expect.stringContaining("quota is 5"),
+    });
+    const stored = answers.findIndex(({ status }) => status === 202);
+    expect((await deliver(hub.url, { id: `q-${stored}` })).status).toBe(200);
+    expect((await deliver(hub.url, { type: "installation" })).status).toBe(202);
+    expect((await deliver(hub.url, { type: "installation_repositories" })).status).toBe(202);
+    expect((await deliver(hub.url)).status).toBe(429);
+  });
+
+  it("the rate limit answers before the body is read, with Retry-After", async () => {
+    const hub = await start({ SIGNALBOX_RATE_LIMIT: "3" });
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => deliver(hub.url, { secret: "wrong" })),
+    );
+    const limited = answers.filter(({ status }) => status === 429);
+    expect(limited.length).toBeGreaterThan(20);
+    expect(limited[0]?.headers.get("retry-after")).toBe("1");
+    expect(await code(limited[0] as Response)).toBe("rate_limited");
+  });
+
+  it("with the allowlist on, only GitHub's addresses may send, as the proxy names them", async () => {
+    const meta = createServer((request, response) => {
+      response.setHeader("content-type", "application/json");
+      response.end(
+        request.url === "/meta"
+          ? JSON.stringify({ hooks: ["192.0.2.0/24", "2001:db8::/32"] })
+          : "{}",
+      );
+    }).listen(0, "127.0.0.1");
+    await once(meta, "listening");
+    onTestFinished(() => void meta.close());
+    const hub = await start({
+      GITHUB_IP_ALLOWLIST: "on",
+      GITHUB_API_URL: `http://127.0.0.1:${(meta.address() as AddressInfo).port}`,
+      SIGNALBOX_PROXY_HEADER: "X-Forwarded-For",
+      STANDARD_WEBHOOKS_WEBHOOK_SECRET: "x",
+    });
+    const from = (address: string) => deliver(hub.url, { headers: { "x-forwarded-for": address } });
+    // The snapshot holds until GitHub's own list has come in.
+    await expect.poll(async () => (await from("192.0.2.7")).status, { timeout: 10_000 }).toBe(202);
+    expect((await from("2001:db8::7")).status).toBe(202);
+    expect((await from("::ffff:192.0.2.7")).status).toBe(202);
+    const stranger = await from("198.51.100.1");
+    expect([stranger.status, await code(stranger)]).toEqual([403, "address_not_allowed"]);
+    expect((await from("2001:db9::7")).status).toBe(403);
+    expect((await from("192.0.2.7, 198.51.100.1")).status).toBe(403);
+    expect((await deliver(hub.url)).status).toBe(403);
+    expect(await code(await deliver(hub.url, { path: "/webhooks/standard-webhooks" }))).toBe(
+      "signature_missing",
+    );
+  });
+
+  it("with one tenant for each account, the installation decides, and the quota is each one's own", async () => {
+    const hub = await start({ SIGNALBOX_TENANCY: "github", SIGNALBOX_QUOTA: "2" });
+    const payload = (installation: number | undefined, account?: number) =>
+      JSON.stringify({
+        ...issueOpened,
+        repository: {
+          ...issueOpened.repository,
+          ...(account ? { owner: { id: account, login: "a" } } : { owner: undefined }),
+        },
+        ...(installation ? { installation: { id: installation } } : {}),
+      });
+    const created = {
+      action: "created",
+      installation: { id: 1, account: { id: 100, login: "octo" } },
+    };
+    expect(
+      (await deliver(hub.url, { type: "installation", body: JSON.stringify(created) })).status,
+    ).toBe(202);
+    expect((await deliver(hub.url, { body: payload(1) })).status).toBe(202);
+    expect((await deliver(hub.url, { body: payload(1) })).status).toBe(429);
+    expect((await deliver(hub.url, { body: payload(2, 200) })).status).toBe(202);
+    for (const body of [payload(3), payload(undefined, 100)]) {
+      const unknown = await deliver(hub.url, { body });
+      expect([unknown.status, await code(unknown)]).toEqual([422, "unknown_tenant"]);
+    }
+    expect((await deliver(hub.url, { path: "/webhooks/stripe" })).status).toBe(404);
+  });
+
+  it("an endpoint with a key has its own secrets, which rotate without a gap", async () => {
+    const data = tempFolder();
+    const hub = await start({}, { data });
+    const cli = async (...args: string[]) =>
+      JSON.parse((await runCli(["source", ...args, "--json", "--data", data])).stdout);
+    const { id, url, secret } = await cli("add", "github", "a repository");
+    const path = new URL(url).pathname;
+    expect((await deliver(hub.url, { path, secret })).status).toBe(202);
+    expect((await deliver(hub.url, { path, secret: SECRET })).status).toBe(403);
+    const rotated = await cli("rotate", id, "--grace", "1");
+    await expect
+      .poll(async () => (await deliver(hub.url, { path, secret: rotated.secret })).status, {
+        timeout: 10_000,
+        interval: 250,
+      })
+      .toBe(202);
+    expect((await deliver(hub.url, { path, secret })).status).toBe(202);
+    await cli("rotate", id, "--grace", "0");
+    await cli("remove", id);
+    await expect
+      .poll(async () => (await deliver(hub.url, { path, secret })).status, {
+        timeout: 10_000,
+        interval: 250,
+      })
+      .toBe(404);
+  });
+
+  it("a form, as GitHub sends when told so, is as good as JSON", async () => {
+    const hub = await start();
+    const body = new URLSearchParams({ payload: JSON.stringify(issueOpened) }).toString();
+    const answer = await deliver(hub.url, {
+      body,
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+    expect(answer.status).toBe(202);
+  });
+});
