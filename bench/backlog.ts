@@ -1,0 +1,119 @@
+/** Databases with ever more pending events, side by side. */
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { openPostgres } from "../packages/hub/src/store/backends/postgres.ts";
+import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
+import type { Store } from "../packages/hub/src/store/store.ts";
+import { createDatabase, startPostgres } from "../test/support/postgres.ts";
+import type { Backend } from "./benchmark.ts";
+import { makeFolder, removeFolder } from "./owned.ts";
+import { seed } from "./seed.ts";
+
+export interface Backlog {
+  store: Store;
+  size: number;
+  /** Of pending events, oldest first. */
+  ids: string[];
+  claimed: string[];
+  /** One of the pending events, for good. */
+  takeId(): string;
+  /** On disk. */
+  bytes: number;
+  /** That seeding took. */
+  seconds: number;
+}
+
+export interface Backlogs {
+  backlogs: Backlog[];
+  close(): Promise<void>;
+}
+
+interface Database {
+  store: Store;
+  /** Brings it into the state that it would have after a while, and says how large it is. */
+  settle(): Promise<number>;
+}
+
+export async function openBacklogs(
+  backend: Backend,
+  sizes: readonly number[],
+  tell: (text: string) => void,
+): Promise<Backlogs> {
+  const engine = backend === "sqlite" ? sqliteEngine() : await postgresEngine();
+  const backlogs: Backlog[] = [];
+  const close = async () => {
+    for (const { store } of backlogs) await store.close();
+    await engine.stop();
+  };
+  try {
+    for (const size of sizes) {
+      tell(`reads: ${backend}: seeding ${size.toLocaleString("en")} pending events`);
+      const { store, settle } = await engine.open();
+      const backlog: Backlog = { store, size, ids: [], claimed: [], takeId, bytes: 0, seconds: 0 };
+      backlogs.push(backlog);
+      const start = performance.now();
+      backlog.ids = await seed(store, size);
+      backlog.seconds = (performance.now() - start) / 1000;
+      backlog.bytes = await settle();
+    }
+    return { backlogs, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function takeId(this: Backlog): string {
+  const [id] = this.ids.splice(Math.floor(Math.random() * this.ids.length), 1);
+  return id as string;
+}
+
+interface Engine {
+  open(): Promise<Database>;
+  stop(): Promise<void>;
+}
+
+function sqliteEngine(): Engine {
+  const folders: string[] = [];
+  return {
+    async open() {
+      const folder = makeFolder();
+      folders.push(folder);
+      return {
+        store: openSqlite(join(folder, "signalbox.db")),
+        settle: async () =>
+          readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0),
+      };
+    },
+    async stop() {
+      folders.forEach(removeFolder);
+    },
+  };
+}
+
+async function postgresEngine(): Promise<Engine> {
+  const server = await startPostgres();
+  return {
+    async open() {
+      const url = await createDatabase(server.url);
+      return { store: await openPostgres(url), settle: () => settlePostgres(url) };
+    },
+    stop: () => server.stop(),
+  };
+}
+
+/** What autovacuum would do within the next minutes: no plan by numbers from before the seeding. */
+async function settlePostgres(url: string): Promise<number> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query("VACUUM ANALYZE");
+    const { rows } = await client.query<{ bytes: string }>(
+      "SELECT pg_database_size(current_database()) AS bytes",
+    );
+    return Number(rows[0]?.bytes);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,15 @@
+import { fork } from "node:child_process";
+import { listener } from "./listener.ts";
+import { end, own } from "./owned.ts";
+import type { Target } from "./target.ts";
+
+export async function startFloor(): Promise<Target> {
+  const child = own(fork(new URL("./floor.ts", import.meta.url)));
+  const port = await listener<number>(child)();
+  return {
+    name: "floor",
+    port,
+    pid: child.pid as number,
+    stop: () => end(child),
+  };
+}

@@ -1,0 +1,66 @@
+/** CPU time and memory of other processes: from /proc, or from `ps` where there is none. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+
+const hasProc = existsSync("/proc/self/stat");
+const ticksPerSecond = hasProc
+  ? Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }))
+  : 1;
+
+/** Seconds that a process has spent on a CPU, all its threads together. */
+export function cpuSeconds(pid: number): number {
+  if (!hasProc) return secondsOf(ps("time", pid));
+  const stat = readStat(pid);
+  return stat ? stat.own : Number.NaN;
+}
+
+/** As `cpuSeconds`, with the children that it has and those that it had. */
+export function cpuSecondsOfFamily(pid: number): number {
+  if (!hasProc) {
+    const lines = execFileSync("ps", ["-A", "-o", "pid=,ppid=,time="], { encoding: "utf8" });
+    return lines
+      .trim()
+      .split("\n")
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([id, parent]) => Number(id) === pid || Number(parent) === pid)
+      .reduce((sum, [, , time]) => sum + secondsOf(time ?? ""), 0);
+  }
+  let sum = 0;
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = readStat(Number(name));
+    if (Number(name) === pid) sum += (stat?.own ?? 0) + (stat?.ofEnded ?? 0);
+    else if (stat?.parent === pid) sum += stat.own;
+  }
+  return sum;
+}
+
+/** Bytes of memory that a process holds. */
+export function residentBytes(pid: number): number {
+  if (!hasProc) return Number(ps("rss", pid)) * 1024;
+  const kilobytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kilobytes) * 1024;
+}
+
+function readStat(pid: number): { parent: number; own: number; ofEnded: number } | undefined {
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch {
+    return undefined; // it has just ended
+  }
+  // The name may hold anything; numbers begin after its closing bracket, with the third field.
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const ticks = (field: number) => Number(fields[field - 3]) / ticksPerSecond;
+  return { parent: Number(fields[1]), own: ticks(14) + ticks(15), ofEnded: ticks(16) + ticks(17) };
+}
+
+const ps = (column: string, pid: number): string =>
+  execFileSync("ps", ["-o", `${column}=`, "-p", String(pid)], { encoding: "utf8" }).trim();
+
+/** `[[days-]hours:]minutes:seconds`, as `ps` prints it. */
+function secondsOf(time: string): number {
+  const [clock = "", days = "0"] = time.split("-").reverse();
+  const seconds = clock.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
+  return Number(days) * 86_400 + seconds;
+}

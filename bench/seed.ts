@@ -1,0 +1,51 @@
+/** A backlog of pending events, stored as the hub would have stored them, in large batches. */
+import { randomUUID } from "node:crypto";
+import { createIds } from "../packages/hub/src/lib/ids.ts";
+import type { Arrived, NewEvent, Store } from "../packages/hub/src/store/store.ts";
+import { LOCAL_TENANT } from "../packages/hub/src/tenants/tenancy.ts";
+
+export const TENANT = LOCAL_TENANT;
+/** One event in fifty has it: few enough that to look for it among the others would show. */
+export const RARE_TYPE = "release";
+
+const COMMON_TYPES = ["issues", "pull_request", "push", "check_run", "issue_comment"];
+const BATCH = 1_000;
+const PAYLOAD_BYTES = 1_024;
+const payload = Buffer.from(JSON.stringify({ text: "x".repeat(PAYLOAD_BYTES - 11) }));
+
+/** Answers with the ids of all that it stored, oldest first. */
+export async function seed(store: Store, count: number): Promise<string[]> {
+  const newId = createIds();
+  const ids: string[] = [];
+  while (ids.length < count) {
+    const batch: Arrived[] = [];
+    for (let at = ids.length; at < Math.min(count, ids.length + BATCH); at += 1)
+      batch.push({ tenant: TENANT, events: [makeEvent(newId(), at)] });
+    for (const appended of await store.appendEvents(batch, null)) {
+      const id = appended.outcome === "stored" ? appended.events[0]?.id : undefined;
+      if (id === undefined) throw new Error(`seeding: ${JSON.stringify(appended)}`);
+      ids.push(id);
+    }
+    // SQLite answers without ever leaving this turn of the event loop; Ctrl+C wants one, too.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return ids;
+}
+
+const makeEvent = (id: string, number: number): NewEvent => ({
+  id,
+  source: "github",
+  source_id: "github",
+  external_id: randomUUID(),
+  type: number % 50 === 0 ? RARE_TYPE : (COMMON_TYPES[number % COMMON_TYPES.length] as string),
+  received_at: Date.now(),
+  action: "opened",
+  repo: `acme/repo-${number % 100}`,
+  sender: `sender-${number % 1_000}`,
+  number,
+  title: `Something that happened, the ${number}th time`,
+  url: `https://github.com/acme/repo-${number % 100}/issues/${number}`,
+  content_type: "application/json",
+  headers: { "x-github-event": "issues", "x-github-delivery": id },
+  body: payload,
+});
