@@ -48,6 +48,9 @@ const migrations: readonly Migration[] = [
         title TEXT,
         url TEXT,
         size BIGINT NOT NULL,
+        pack BIGINT NOT NULL,
+        pack_at BIGINT NOT NULL,
+        meta_size BIGINT NOT NULL,
         processed SMALLINT NOT NULL DEFAULT 0,
         processed_at BIGINT,
         note TEXT,
@@ -68,13 +71,13 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX events_processed ON events (processed_at) WHERE processed = 1",
       "CREATE INDEX events_done ON events (tenant_id, seq) WHERE processed = 1",
       // Apart from the rows that status and lists read: a list never touches a payload's pages. In
-      // parts where the engine holds no large values; all but the first have no headers.
-      `CREATE TABLE payloads (
+      // parts where the engine holds no large values; the first one counts the events.
+      `CREATE TABLE packs (
         tenant_id TEXT NOT NULL,
         seq BIGINT NOT NULL,
         part SMALLINT NOT NULL,
-        content_type TEXT NOT NULL,
-        headers TEXT NOT NULL,
+        codec TEXT NOT NULL,
+        events BIGINT NOT NULL,
         body BLOB NOT NULL,
         PRIMARY KEY (tenant_id, seq, part)
       )`,

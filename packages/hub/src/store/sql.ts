@@ -4,6 +4,8 @@
  * are synchronous), with awaits on PostgreSQL. So the rules stand in one place, every verb is
  * atomic, and no transaction object leaves the store. See docs/decisions/0002-verbs-as-generators.md.
  */
+import type { Codec } from "./packs.ts";
+
 export type Value = string | number | null | Uint8Array;
 export type Row = Record<string, unknown>;
 
@@ -42,6 +44,8 @@ export interface Dialect {
   maxParams: number;
   /** The most bytes that one row's blob may hold. */
   maxBlob: number;
+  /** How packs of payloads are compressed; undefined where the host has nothing for it. */
+  codec: Codec | undefined;
 }
 
 export type Verb<Result> = Generator<Step, Result, Row[]>;

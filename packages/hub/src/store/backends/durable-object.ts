@@ -25,6 +25,7 @@ const dialect: Dialect = {
   // Cloudflare's limits: parameters of one statement, and 2 MB for one row.
   maxParams: 100,
   maxBlob: 1_900_000,
+  codec: undefined,
 };
 
 export function openDurableObject(storage: ObjectStorage): Store {

@@ -1,6 +1,7 @@
 /** How the steps of a verb are said to PostgreSQL, and its answers read. */
 import pg from "pg";
 import type { Dialect, Step, Value } from "../sql.ts";
+import { zstd } from "./zstd.ts";
 
 export const dialect: Dialect = {
   forUpdate: " FOR UPDATE",
@@ -10,7 +11,8 @@ export const dialect: Dialect = {
   indexOf: "strpos",
   migrationLock: "SELECT pg_advisory_xact_lock(7469446717)",
   maxParams: 65_535,
-  maxBlob: Number.POSITIVE_INFINITY,
+  maxBlob: Number.MAX_SAFE_INTEGER,
+  codec: zstd,
 };
 
 export interface Statement {

@@ -11,6 +11,7 @@ import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Dialect, Notice, Row, Verb } from "../sql.ts";
 import type { Store } from "../store.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
+import { zstd } from "./zstd.ts";
 
 export const dialect: Dialect = {
   forUpdate: "",
@@ -20,7 +21,8 @@ export const dialect: Dialect = {
   indexOf: "instr",
   migrationLock: undefined, // BEGIN IMMEDIATE is the lock
   maxParams: 32_766,
-  maxBlob: Number.POSITIVE_INFINITY,
+  maxBlob: Number.MAX_SAFE_INTEGER,
+  codec: zstd,
 };
 
 export interface SqliteOptions {

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
-import { keep, sampleEvent } from "./sample.ts";
+import { utf8 } from "../../lib/hmac.ts";
+import { arrival, DAY, keep, nth, placesOf, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
@@ -36,6 +37,50 @@ export function payloadContract(it: It): void {
       expect(await store.getEvent("acme", event.id)).toMatchObject({ size: body.byteLength });
       expect(await store.getTenant("acme")).toMatchObject({ bytes: body.byteLength });
     });
+
+  it("gives back each of many payloads that were stored together, small and large", async ({
+    store,
+  }) => {
+    const events = Array.from({ length: 40 }, (_, at) =>
+      sampleEvent({
+        headers: { "x-nth": String(at) },
+        body:
+          at % 13 === 12 ? noise(70_000) : utf8(`{"nth":${at},"text":"${"lamp ".repeat(2_000)}"}`),
+      }),
+    );
+    const others = [sampleEvent({ body: utf8("{}") }), sampleEvent({ body: new Uint8Array(0) })];
+    const [mine, theirs] = await store.appendEvents(
+      [arrival(events), arrival(others, "umbrella")],
+      null,
+    );
+    for (const [tenant, stored, given] of [
+      ["acme", placesOf(mine), events],
+      ["umbrella", placesOf(theirs), others],
+    ] as const)
+      for (const [at, seq] of stored.entries()) {
+        const payload = await store.getPayload(tenant, seq);
+        expect(payload?.headers).toEqual(nth(given, at).headers);
+        expect(await sha256(payload?.body ?? everyByte)).toBe(await sha256(nth(given, at).body));
+      }
+  });
+
+  it("keeps a payload while events that were stored with it go", async ({ store }) => {
+    const events = Array.from({ length: 3 }, (_, at) =>
+      sampleEvent({ body: utf8(`{"nth":${at},"text":"${"lamp ".repeat(1_000)}"}`) }),
+    );
+    const seqs = await keep(store, events);
+    const sweep = () =>
+      store.sweep({ now: START, processedFor: 0, pendingFor: 90 * DAY, maxBytes: 1e12, limit: 10 });
+    for (const at of [1, 0]) {
+      await store.markProcessed("acme", [nth(events, at).id], START, null);
+      expect(await sweep()).toMatchObject({ processed: 1 });
+      expect(await store.getPayload("acme", nth(seqs, at))).toBeUndefined();
+      expect((await store.getPayload("acme", nth(seqs, 2)))?.body).toEqual(nth(events, 2).body);
+    }
+    await store.markProcessed("acme", [nth(events, 2).id], START, null);
+    expect(await sweep()).toMatchObject({ processed: 1 });
+    expect(await store.getPayload("acme", nth(seqs, 2))).toBeUndefined();
+  });
 
   it("gives back content type and headers as they were", async ({ store }) => {
     const event = sampleEvent({

@@ -32,6 +32,7 @@ export const planned: Planned[] = [
   { what: "processed events", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: false }), indexes: ["events_done"] },
   { what: "all that came after a cursor", verb: (d) => verbTable(d).listEvents.run({ ...list, order: "oldest", cursor: 19_000 }), indexes: ["primary"] },
   { what: "one event", verb: (d) => verbTable(d).getEvent.run(tenant, "id-1"), indexes: ["events_id"] },
+  { what: "its payload", verb: (d) => verbTable(d).getPayload.run(tenant, 1), indexes: ["primary"] },
   { what: "marking", verb: (d) => verbTable(d).markProcessed.run(tenant, ["id-1", "id-2", "none"], START, null), indexes: ["events_id", "events_id"] },
   { what: "claiming", verb: (d) => verbTable(d).claimEvents.run(claim), indexes: ["events_leased", "primary", "events_pending", "primary"] },
   { what: "claiming a type", verb: (d) => verbTable(d).claimEvents.run({ ...claim, type: "rare" }), indexes: ["events_leased", "primary", "events_pending_type", "primary"] },
@@ -46,10 +47,10 @@ export const FILL = [
   `INSERT INTO tenants (id, created_at, seq, pending, bytes) VALUES ('${tenant}', 0, 30000, 9000, 270000)`,
   `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < 30000)
    INSERT INTO events (tenant_id, seq, id, source, source_id, external_id, type, received_at, repo,
-     title, size, processed, processed_at, claimed_by, claimed_until)
+     title, size, pack, pack_at, meta_size, processed, processed_at, claimed_by, claimed_until)
    SELECT CASE WHEN n % 10 = 0 THEN 'umbrella' ELSE '${tenant}' END, n, 'id-' || n, 'github', 'github',
      'delivery-' || n, CASE WHEN n % 1000 = 1 THEN 'rare' ELSE 'common' END, n,
-     CASE WHEN n % 1000 = 1 THEN 'acme/rare' ELSE 'acme/web' END, 'The lamp is broken', 10,
+     CASE WHEN n % 1000 = 1 THEN 'acme/rare' ELSE 'acme/web' END, 'The lamp is broken', 10, n, 0, 2,
      CASE WHEN n % 3 = 0 THEN 0 ELSE 1 END, n, CASE WHEN n % 500 = 0 THEN 'ada' END,
      CASE WHEN n % 500 = 0 THEN n ELSE 0 END
    FROM series`,

@@ -3,6 +3,7 @@
  * `seq` is handed out in commit order (whoever reads up to N has seen everything below N), the
  * quota is exact, and two replicas cannot store one delivery twice.
  */
+import { createPacker, PACK_COLUMNS, type Packed } from "../packs.ts";
 import { type Dialect, insert, keyRows, notify, query, type Value, type Verb } from "../sql.ts";
 import type { Appended, Arrived, NewEvent } from "../store.ts";
 import { type Head, lockOrCreateTenants } from "./lock-tenants.ts";
@@ -22,9 +23,8 @@ interface Growth {
 // biome-ignore format: in groups, as in the table
 const EVENT_COLUMNS = [
   "tenant_id", "seq", "id", "source", "source_id", "external_id", "type", "received_at",
-  "action", "repo", "sender", "number", "title", "url", "size",
+  "action", "repo", "sender", "number", "title", "url", "size", "pack", "pack_at", "meta_size",
 ];
-const PAYLOAD_COLUMNS = ["tenant_id", "seq", "part", "content_type", "headers", "body"];
 
 export function* appendEvents(
   dialect: Dialect,
@@ -39,7 +39,7 @@ export function* appendEvents(
   const known = yield* findKnown(dialect, filled);
   const growths = new Map<string, Growth>();
   const events: Value[][] = [];
-  const payloads: Value[][] = [];
+  const packer = createPacker(dialect);
 
   const outcomes = batch.map(({ tenant, events: arrived, skipQuota }): Appended => {
     const keys = arrived.map((event) => keyOf(tenant, event));
@@ -64,8 +64,7 @@ export function* appendEvents(
       growth.pending += 1;
       growth.bytes += event.body.byteLength;
       growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
-      events.push(eventValues(tenant, head.seq, event));
-      addPayload(payloads, dialect.maxBlob, tenant, head.seq, event);
+      events.push(eventValues(tenant, head.seq, event, packer.add(tenant, head.seq, event)));
       known.set(key, { id: event.id, seq: head.seq });
       return answer(known, key, false);
     });
@@ -73,7 +72,7 @@ export function* appendEvents(
   });
 
   yield* insert("events", EVENT_COLUMNS, events);
-  yield* insert("payloads", PAYLOAD_COLUMNS, payloads);
+  yield* insert("packs", PACK_COLUMNS, packer.finish());
   yield* countUp(growths, heads);
   for (const tenant of growths.keys())
     yield* notify({ topic: "events", tenant, seq: (heads.get(tenant) as Head).seq });
@@ -117,23 +116,11 @@ const answer = (known: Map<string, Place>, key: string, duplicate: boolean) => {
 };
 
 // biome-ignore format: in the order of EVENT_COLUMNS
-const eventValues = (tenant: string, seq: number, event: NewEvent): Value[] => [
+const eventValues = (tenant: string, seq: number, event: NewEvent, place: Packed): Value[] => [
   tenant, seq, event.id, event.source, event.source_id, event.external_id, event.type, event.received_at,
   event.action, event.repo, event.sender, event.number, event.title, event.url, event.body.byteLength,
+  place.pack, place.pack_at, place.meta_size,
 ];
-
-function addPayload(
-  rows: Value[][],
-  most: number,
-  tenant: string,
-  seq: number,
-  { content_type, headers, body }: NewEvent,
-): void {
-  const first = body.byteLength > most ? body.subarray(0, most) : body;
-  rows.push([tenant, seq, 0, content_type, JSON.stringify(headers), first]);
-  for (let part = 1; part * most < body.byteLength; part += 1)
-    rows.push([tenant, seq, part, "", "", body.subarray(part * most, (part + 1) * most)]);
-}
 
 function* countUp(growths: Map<string, Growth>, heads: Map<string, Head>): Verb<void> {
   const tenants: Value[][] = [];

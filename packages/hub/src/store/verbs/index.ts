@@ -55,7 +55,7 @@ export const verbTable = (dialect: Dialect): VerbTable => ({
   listEvents: reads(listEvents),
   searchEvents: reads((search) => searchEvents(dialect, search)),
   getEvent: reads(getEvent),
-  getPayload: reads(getPayload),
+  getPayload: reads((tenant, seq) => getPayload(dialect, tenant, seq)),
   markProcessed: writes((tenant, ids, at, note) => markProcessed(dialect, tenant, ids, at, note)),
   claimEvents: writes((claim) => claimEvents(dialect, claim)),
   releaseEvents: writes((tenant, ids, by) => releaseEvents(dialect, tenant, ids, by)),

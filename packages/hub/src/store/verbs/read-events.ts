@@ -1,5 +1,6 @@
 /** Everything that looks at the log and changes nothing. Costs follow the page, not the backlog. */
-import { first, query, type Value, type Verb } from "../sql.ts";
+import { unpack } from "../packs.ts";
+import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 import type { EventQuery, EventRow, Page, Payload, PendingStatus } from "../store.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
@@ -48,28 +49,23 @@ export function* getEvent(tenant: string, id: string): Verb<EventRow | undefined
   return row && toEvent(row);
 }
 
-export function* getPayload(tenant: string, seq: number): Verb<Payload | undefined> {
-  const parts = yield* query<{ content_type: string; headers: string; body: Uint8Array }>(
-    "SELECT content_type, headers, body FROM payloads WHERE tenant_id = ? AND seq = ? ORDER BY part",
+export function* getPayload(
+  { codec }: Dialect,
+  tenant: string,
+  seq: number,
+): Verb<Payload | undefined> {
+  const rows = yield* query<{
+    pack_at: number;
+    meta_size: number;
+    size: number;
+    part: number;
+    codec: string;
+    body: Uint8Array;
+  }>(
+    "SELECT e.pack_at, e.meta_size, e.size, p.part, p.codec, p.body FROM events e " +
+      "JOIN packs p ON p.tenant_id = e.tenant_id AND p.seq = e.pack " +
+      "WHERE e.tenant_id = ? AND e.seq = ?",
     [tenant, seq],
   );
-  const [first] = parts;
-  return (
-    first && {
-      content_type: first.content_type,
-      headers: JSON.parse(first.headers) as Record<string, string>,
-      body: join(parts.map((part) => part.body)),
-    }
-  );
-}
-
-/** Into an array of its own: engines hand out buffers, and views into larger ones. */
-function join(parts: readonly (Uint8Array | ArrayBuffer)[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(new Uint8Array(part), at);
-    at += part.byteLength;
-  }
-  return whole;
+  return rows[0] && unpack(codec, rows, rows[0]);
 }

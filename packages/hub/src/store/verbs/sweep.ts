@@ -61,22 +61,42 @@ function* findOverflow(maxBytes: number, limit: number): Verb<Place[]> {
   });
 }
 
+interface Removed {
+  seq: number;
+  type: string;
+  size: number;
+  processed: number;
+  pack: number;
+}
+
+/** Takes removed events out of their packs; a pack without events goes. */
+function* emptyPacks(tenant: string, removed: readonly Removed[]): Verb<void> {
+  for (const [pack, gone] of Map.groupBy(removed, (row) => row.pack)) {
+    const left = yield* first<{ events: number }>(
+      "UPDATE packs SET events = events - ? WHERE tenant_id = ? AND seq = ? AND part = 0 RETURNING events",
+      [gone.length, tenant, pack],
+    );
+    if (left?.events === 0)
+      yield* query("DELETE FROM packs WHERE tenant_id = ? AND seq = ?", [tenant, pack]);
+  }
+}
+
 /** Removes what is still there (another replica may sweep as well); answers with how many. */
 function* remove(dialect: Dialect, places: readonly Place[]): Verb<number> {
   let count = 0;
   for (const [tenant, own] of Map.groupBy(places, (place) => place.tenant_id)) {
-    const removed: { seq: number; type: string; size: number; processed: number }[] = [];
+    const removed: Removed[] = [];
     const seqs = own.map((place) => place.seq);
     for (const { list, params } of inLists(seqs, dialect, 1)) {
       const these = `tenant_id = ? AND seq IN ${list}`;
       removed.push(
-        ...(yield* query<(typeof removed)[number]>(
-          `DELETE FROM events WHERE ${these} RETURNING seq, type, size, processed`,
+        ...(yield* query<Removed>(
+          `DELETE FROM events WHERE ${these} RETURNING seq, type, size, processed, pack`,
           [tenant, ...params],
         )),
       );
-      yield* query(`DELETE FROM payloads WHERE ${these}`, [tenant, ...params]);
     }
+    yield* emptyPacks(tenant, removed);
     count += removed.length;
     const bytes = removed.reduce((sum, row) => sum + row.size, 0);
     const last = removed.reduce((most, row) => Math.max(most, row.seq), 0);

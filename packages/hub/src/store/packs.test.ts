@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { zstd } from "./backends/zstd.ts";
+import { sampleEvent } from "./contract/sample.ts";
+import { createPacker, unpack } from "./packs.ts";
+
+const KILOBYTE = 1024;
+const event = (bytes: number) =>
+  sampleEvent({ body: new TextEncoder().encode("lamp ".repeat(bytes / 5)) });
+const rowsOf = (codec: typeof zstd | undefined, sizes: number[], maxBlob = 1e9) => {
+  const packer = createPacker({ codec, maxBlob });
+  for (const [at, size] of sizes.entries()) packer.add("acme", at + 1, event(size));
+  return packer.finish().map(([, seq, part, name, events, body]) => ({
+    seq,
+    part: part as number,
+    codec: name as string,
+    events,
+    body: body as Uint8Array,
+  }));
+};
+
+describe("packs", () => {
+  it("hold what was committed together, up to a size that one reader can unpack", () => {
+    const rows = rowsOf(
+      zstd,
+      [10, 10, 10, 10, 10, 10, 10, 10, 10, 10].map((size) => size * KILOBYTE),
+    );
+    expect(rows.map(({ seq, events }) => [seq, events])).toEqual([
+      [1, 9],
+      [10, 1],
+    ]);
+  });
+
+  it("are a fraction of alike payloads", () => {
+    const [row] = rowsOf(zstd, [10 * KILOBYTE, 10 * KILOBYTE, 10 * KILOBYTE]);
+    expect(row?.codec).toBe("zstd");
+    expect(row?.body.byteLength).toBeLessThan(1 * KILOBYTE);
+  });
+
+  it("leave a single payload, and what does not shrink, as it is", () => {
+    expect(rowsOf(zstd, [10 * KILOBYTE])[0]?.codec).toBe("");
+    const packer = createPacker({ codec: zstd, maxBlob: 1e9 });
+    for (const seq of [1, 2])
+      packer.add("acme", seq, {
+        ...sampleEvent(),
+        headers: {},
+        content_type: "",
+        body: crypto.getRandomValues(new Uint8Array(10 * KILOBYTE)),
+      });
+    expect(packer.finish()[0]?.[3]).toBe("");
+  });
+
+  it("keep a large payload apart from its neighbours", () => {
+    const rows = rowsOf(undefined, [KILOBYTE, 200 * KILOBYTE, KILOBYTE]);
+    expect(rows.map(({ seq, events }) => [seq, events])).toEqual([
+      [1, 1],
+      [2, 1],
+      [3, 1],
+    ]);
+  });
+
+  it("come in parts where the engine wants that, and the first counts", () => {
+    const rows = rowsOf(undefined, [5 * KILOBYTE], 2 * KILOBYTE);
+    expect(rows.map(({ part, events }) => [part, events])).toEqual([
+      [0, 1],
+      [1, 1],
+      [2, 1],
+    ]);
+    expect(rows.map(({ body }) => body.byteLength).slice(0, 2)).toEqual([2048, 2048]);
+  });
+
+  it("of a codec that the host lacks say so", () => {
+    const rows = rowsOf(zstd, [KILOBYTE, KILOBYTE]);
+    const place = { pack_at: 0, meta_size: 2, size: 1 };
+    expect(() => unpack(undefined, rows, place)).toThrow(/packed with zstd/);
+  });
+});

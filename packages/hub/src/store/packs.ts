@@ -1,0 +1,102 @@
+/**
+ * Payloads are stored in packs: the payloads that were committed together, one after another, and
+ * compressed as one where the engine has a codec. Webhooks of one sender are alike, so a pack is a
+ * tenth of its parts, and writing it costs less than writing them. An event knows its pack and its
+ * place in it; a pack goes when its last event goes. See docs/decisions/0005-payloads-in-packs.md.
+ */
+import { concat, utf8 } from "../lib/hmac.ts";
+import type { Dialect, Value } from "./sql.ts";
+import type { NewEvent, Payload } from "./store.ts";
+
+export interface Codec {
+  name: string;
+  encode(bytes: Uint8Array): Uint8Array;
+  decode(bytes: Uint8Array): Uint8Array;
+}
+
+export const PACK_COLUMNS = ["tenant_id", "seq", "part", "codec", "events", "body"];
+
+/** Where an event's payload is: in the pack that begins with the event `pack`, from `pack_at` on. */
+export interface Packed {
+  pack: number;
+  pack_at: number;
+  meta_size: number;
+}
+
+/** A pack is closed at this size: reading one event means unpacking all of it. */
+const FULL_BYTES = 96 * 1024;
+
+/** Gathers the packs of a batch; `rows` are those of the table `packs`. */
+export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlob">) {
+  const rows: Value[][] = [];
+  const open = new Map<
+    string,
+    { seq: number; events: number; size: number; parts: Uint8Array[] }
+  >();
+
+  const close = (tenant: string) => {
+    const pack = open.get(tenant);
+    if (!pack) return;
+    open.delete(tenant);
+    let body: Uint8Array = concat(pack.parts);
+    let name = "";
+    if (codec && pack.events > 1) {
+      const encoded = codec.encode(body);
+      if (encoded.byteLength < body.byteLength) [body, name] = [encoded, codec.name];
+    }
+    for (let part = 0; part === 0 || part * maxBlob < body.byteLength; part += 1)
+      rows.push([
+        tenant,
+        pack.seq,
+        part,
+        name,
+        pack.events,
+        body.subarray(part * maxBlob, (part + 1) * maxBlob),
+      ]);
+  };
+
+  return {
+    add(tenant: string, seq: number, { content_type, headers, body }: NewEvent): Packed {
+      let pack = open.get(tenant);
+      // A large body does not join others: each of them would have to be read together with it.
+      if (pack && pack.size + body.byteLength > FULL_BYTES) {
+        close(tenant);
+        pack = undefined;
+      }
+      if (!pack) {
+        pack = { seq, events: 0, size: 0, parts: [] };
+        open.set(tenant, pack);
+      }
+      const meta = utf8(JSON.stringify({ content_type, headers }));
+      const place = { pack: pack.seq, pack_at: pack.size, meta_size: meta.byteLength };
+      pack.parts.push(meta, body);
+      pack.size += meta.byteLength + body.byteLength;
+      pack.events += 1;
+      return place;
+    },
+    /** Closes what is open, and answers with all rows. */
+    finish(): Value[][] {
+      for (const tenant of open.keys()) close(tenant);
+      return rows;
+    },
+  };
+}
+
+const decoder = new TextDecoder();
+
+/** The payload at a place, given the rows of its pack. */
+export function unpack(
+  codec: Codec | undefined,
+  rows: readonly { part: number; codec: string; body: Uint8Array | ArrayBuffer }[],
+  { pack_at, meta_size, size }: Omit<Packed, "pack"> & { size: number },
+): Payload {
+  const name = rows[0]?.codec ?? "";
+  if (name !== "" && name !== codec?.name)
+    throw new Error(`A stored payload is packed with ${name}, which this host cannot unpack.`);
+  const stored = rows.toSorted((a, b) => a.part - b.part).map(({ body }) => new Uint8Array(body));
+  const whole = stored.length === 1 ? (stored[0] as Uint8Array) : concat(stored);
+  const pack = name === "" ? whole : (codec as Codec).decode(whole);
+  const meta = pack.subarray(pack_at, pack_at + meta_size);
+  const body = pack.slice(pack_at + meta_size, pack_at + meta_size + size);
+  return { ...(JSON.parse(decoder.decode(meta)) as Omit<Payload, "body">), body };
+}
