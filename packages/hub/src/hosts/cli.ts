@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=16
 import { type Command, isUserError, parse, print, table, UsageError } from "./cli/command.ts";
 import { config } from "./cli/config.ts";
 import { doctor } from "./cli/doctor.ts";

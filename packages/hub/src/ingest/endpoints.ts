@@ -4,7 +4,7 @@
  * that was added or withdrawn takes effect within that time.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
-import { type MakeHmacKey, utf8 } from "../lib/hmac.ts";
+import { type MakeHmacKey, type MaybePromise, utf8 } from "../lib/hmac.ts";
 import type { Store } from "../store/store.ts";
 import type { Key, SignatureScheme } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
@@ -35,7 +35,7 @@ export interface EndpointsOptions {
 const REMEMBER_MS = 5_000;
 
 export interface Endpoints {
-  find(source: string, key: string | undefined): Promise<Endpoint | undefined>;
+  find(source: string, key: string | undefined): MaybePromise<Endpoint | undefined>;
 }
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
@@ -90,14 +90,15 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     10_000,
   );
   return {
-    async find(kind, key) {
+    find(kind, key) {
       if (key === undefined) return shared.get(kind);
       const name = `${kind}/${key}`;
       const known = remembered.get(name);
       if (known && known.until > now()) return known.endpoint;
-      const endpoint = await load(kind, key);
-      remembered.set(name, { until: now() + REMEMBER_MS, endpoint });
-      return endpoint;
+      return load(kind, key).then((endpoint) => {
+        remembered.set(name, { until: now() + REMEMBER_MS, endpoint });
+        return endpoint;
+      });
     },
   };
 }

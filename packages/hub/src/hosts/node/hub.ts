@@ -14,7 +14,7 @@ import { sources } from "../../ingest/sources/index.ts";
 import { createIds } from "../../lib/ids.ts";
 import { problem } from "../../lib/problem.ts";
 import { createSeal } from "../../lib/seal.ts";
-import { createPipeline, type Observation } from "../../pipeline.ts";
+import { createPipeline } from "../../pipeline.ts";
 import { createGroupCommit } from "../../store/group-commit.ts";
 import type { Store } from "../../store/store.ts";
 import { createGithubTenancy, LOCAL_TENANT } from "../../tenants/tenancy.ts";
@@ -27,6 +27,7 @@ import {
   type Settings,
   SettingsError,
 } from "../settings.ts";
+import { createArrivalLog } from "./arrival-log.ts";
 import { nodeHmacKey } from "./hmac.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
@@ -104,6 +105,7 @@ export async function startHub({
       soon: setImmediate,
       onBatch: metrics.batch,
     });
+    const logArrival = createArrivalLog(log, setImmediate);
     const pipeline = createPipeline({
       append: commit.append,
       endpoints: createEndpoints({
@@ -123,7 +125,7 @@ export async function startHub({
       now: Date.now,
       observe(seen) {
         metrics.observe(seen);
-        logArrival(log, seen);
+        logArrival(seen);
       },
     });
 
@@ -194,28 +196,6 @@ const STORAGE: Record<Store["backend"], string> = {
   postgres: "PostgreSQL",
   "durable-object": "Durable Objects",
 };
-
-function logArrival(log: Logger, { source, outcome, arrived, took, error }: Observation): void {
-  const ms = Math.round(took * 10) / 10;
-  if (outcome.outcome === "stored" || outcome.outcome === "duplicate") {
-    const event = arrived?.events[0];
-    log.info(
-      {
-        tenant: arrived?.tenant,
-        event: outcome.id,
-        source,
-        type: event?.type,
-        action: event?.action,
-        repo: event?.repo,
-        ms,
-      },
-      outcome.outcome,
-    );
-  } else if (outcome.outcome === "refused") {
-    if (error) log.error({ source, reason: outcome.reason, err: error, ms }, "refused");
-    else log.warn({ source, reason: outcome.reason, ms }, "refused");
-  } else log.info({ source, ms }, outcome.outcome);
-}
 
 /** Requests that are no HTTP, or took too long to arrive, get a problem document too. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {

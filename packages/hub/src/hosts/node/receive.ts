@@ -29,6 +29,7 @@ export function createReceiver({
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { source, key } = route(request.url ?? "");
+    const header = (name: string) => valuesOf(request.rawHeaders, name);
     const outcome = isStopping()
       ? refuse("stopping", "This hub is shutting down; send it again.", { retryAfter: 5 })
       : await receive({
@@ -37,18 +38,32 @@ export function createReceiver({
           key,
           address: clientAddress(
             request.socket.remoteAddress ?? "",
-            (name) => request.headersDistinct[name]?.join(","),
+            (name) => header(name).join(","),
             proxy,
           ),
-          header: (name) => request.headersDistinct[name] ?? NO_VALUES,
+          header,
           headerNames: () => Object.keys(request.headersDistinct),
-          body: (limit) => readBody(request, response, limit),
+          body: (limit) => readBody(request, response, header, limit),
         });
     if (response.destroyed) return;
     const { status, headers, body } = toAnswer(outcome);
     if (isStopping()) headers.connection = "close";
+    headers["content-length"] = String(Buffer.byteLength(body));
     response.writeHead(status, headers).end(body);
   };
+}
+
+/** All values of a header. `headersDistinct` would build the lists of all headers for each request. */
+function valuesOf(raw: readonly string[], name: string): readonly string[] {
+  let found: string[] | undefined;
+  for (let at = 0; at < raw.length; at += 2) {
+    const given = raw[at] as string;
+    if (given.length !== name.length || given.toLowerCase() !== name) continue;
+    const value = raw[at + 1] as string;
+    if (found) found.push(value);
+    else found = [value];
+  }
+  return found ?? NO_VALUES;
 }
 
 function route(url: string): { source: string; key: string | undefined } {
