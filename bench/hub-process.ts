@@ -30,16 +30,28 @@ export interface HubProcessOptions {
 }
 
 const START_LIMIT_MS = 30_000;
+const root = join(import.meta.dirname, "..");
 
 /** The CLI to measure: the one asked for, or this checkout's, built now. */
 export function findCli(asked: string | undefined): string {
   if (asked !== undefined) return resolve(asked);
-  const root = join(import.meta.dirname, "..");
   execFileSync("npm", ["run", "--silent", "build"], {
     cwd: root,
     stdio: ["ignore", "ignore", "inherit"],
   });
   return join(root, "packages/hub/dist/cli.js");
+}
+
+/** What `npm start` tells Node: the hub is measured as people run it. */
+function startFlags(): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    scripts: { start: string };
+  };
+  const words = scripts.start.split(" ");
+  return words.slice(
+    1,
+    words.findIndex((word) => word.endsWith("cli.js")),
+  );
 }
 
 export async function startHub(options: HubProcessOptions): Promise<HubProcess> {
@@ -51,21 +63,25 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
   const log = openSync(logFile, "w");
   const spawned = performance.now();
   const child = own(
-    spawn(process.execPath, [...(options.nodeOptions ?? []), options.cli, "serve"], {
-      cwd: folder, // where no signalbox.config.json is
-      env: {
-        PATH: process.env.PATH,
-        HOME: process.env.HOME,
-        HOST: "127.0.0.1",
-        PORT: String(port),
-        SIGNALBOX_DATA: data,
-        SIGNALBOX_RATE_LIMIT: "0",
-        SIGNALBOX_LOG_FORMAT: "json",
-        GITHUB_WEBHOOK_SECRET: SECRET,
-        ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl } : {}),
+    spawn(
+      process.execPath,
+      [...startFlags(), ...(options.nodeOptions ?? []), options.cli, "serve"],
+      {
+        cwd: folder, // where no signalbox.config.json is
+        env: {
+          PATH: process.env.PATH,
+          HOME: process.env.HOME,
+          HOST: "127.0.0.1",
+          PORT: String(port),
+          SIGNALBOX_DATA: data,
+          SIGNALBOX_RATE_LIMIT: "0",
+          SIGNALBOX_LOG_FORMAT: "json",
+          GITHUB_WEBHOOK_SECRET: SECRET,
+          ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl } : {}),
+        },
+        stdio: ["ignore", log, log],
       },
-      stdio: ["ignore", log, log],
-    }),
+    ),
   );
   closeSync(log);
   while ((await statusOf(port, "/healthz")) !== 200) {

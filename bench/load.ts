@@ -8,10 +8,8 @@ import { percentile } from "./statistics.ts";
 
 export interface LoadPlan {
   port: number;
-  /** A whole HTTP request. */
-  request: Uint8Array;
-  /** Where in the request eight hex digits make it unlike all others; without, all are the same. */
-  uniqueAt: number | undefined;
+  /** Whole HTTP requests, sent in turn, and where in each the delivery id stands. */
+  templates: { request: Uint8Array; idAt: number }[];
   connections: number;
   /** The run ends when either is reached. */
   requests: number;
@@ -135,7 +133,9 @@ function run(plan: LoadPlan): Promise<LoadReport> {
     }
 
     for (let at = 0; at < plan.connections; at += 1) {
-      const connection: Connection = openConnection(plan, {
+      // Each has templates of its own: what is in flight must not be written to.
+      const own = plan.templates.filter((_, index) => index % plan.connections === at);
+      const connection: Connection = openConnection(plan.port, own, {
         ready() {
           if (plan.rate !== undefined) idle.push(connection);
           else if (mayStart()) send(connection, performance.now());
@@ -157,10 +157,11 @@ interface Connection {
 }
 
 function openConnection(
-  { port, request, uniqueAt }: LoadPlan,
+  port: number,
+  templates: LoadPlan["templates"],
   on: { ready(): void; answer(status: string, cameAt: number): void; broken(): void },
 ): Connection {
-  const bytes = Buffer.from(request); // a copy of its own: each has another id in flight
+  let turn = 0;
   let cameAt = 0;
   let read = "";
   let ended = false;
@@ -189,8 +190,10 @@ function openConnection(
   return {
     send(at) {
       cameAt = at;
-      if (uniqueAt !== undefined) writeHex(bytes, uniqueAt, nextTick());
-      socket.write(bytes);
+      const { request, idAt } = templates[turn % templates.length] as LoadPlan["templates"][number];
+      turn += 1;
+      writeHex(request, idAt, nextTick());
+      socket.write(request);
     },
     end() {
       ended = true;
@@ -224,7 +227,7 @@ function nextTick(): number {
 
 const DIGITS = Buffer.from("0123456789abcdef");
 
-function writeHex(bytes: Buffer, at: number, value: number): void {
+function writeHex(bytes: Uint8Array, at: number, value: number): void {
   for (let digit = 0; digit < 8; digit += 1)
     bytes[at + digit] = DIGITS[(value >>> (28 - 4 * digit)) & 0xf] as number;
 }

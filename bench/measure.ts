@@ -1,4 +1,4 @@
-import { signedDelivery } from "./delivery.ts";
+import { signedDeliveries } from "./delivery.ts";
 import type { LoadPlan, LoadReport } from "./load.ts";
 import type { Load } from "./load-process.ts";
 import { cpuSeconds, cpuSecondsOfFamily } from "./process-facts.ts";
@@ -21,7 +21,7 @@ export async function measure(load: Load, target: Target, shape: Shape): Promise
   const database = () => (databasePid === undefined ? 0 : cpuSecondsOfFamily(databasePid));
   const storedBefore = await target.stored?.();
   const before = { server: cpuSeconds(pid), database: database() };
-  const report = await load.run({ rate: undefined, ...shape, ...signedDelivery(target.port) });
+  const report = await load.run({ rate: undefined, ...shape, ...signedDeliveries(target.port) });
   const serverCpuSeconds = cpuSeconds(pid) - before.server;
   const databaseCpuSeconds = database() - before.database;
   const storedAfter = await target.stored?.();

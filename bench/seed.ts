@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { createIds } from "../packages/hub/src/lib/ids.ts";
 import type { Arrived, NewEvent, Store } from "../packages/hub/src/store/store.ts";
 import { LOCAL_TENANT } from "../packages/hub/src/tenants/tenancy.ts";
+import { makePayloads } from "./payloads.ts";
 
 export const TENANT = LOCAL_TENANT;
 /** One event in fifty has it: few enough that to look for it among the others would show. */
@@ -10,8 +11,15 @@ export const RARE_TYPE = "release";
 
 const COMMON_TYPES = ["issues", "pull_request", "push", "check_run", "issue_comment"];
 const BATCH = 1_000;
-const PAYLOAD_BYTES = 1_024;
-const payload = Buffer.from(JSON.stringify({ text: "x".repeat(PAYLOAD_BYTES - 11) }));
+
+/** Of about 1 KB, so that a million of them fit on a disk. */
+const payloads = makePayloads().map((body) => {
+  const { action, issue } = JSON.parse(body.toString()) as {
+    action: string;
+    issue: { user: object };
+  };
+  return Buffer.from(JSON.stringify({ action, user: issue.user }));
+});
 
 /** Answers with the ids of all that it stored, oldest first. */
 export async function seed(store: Store, count: number): Promise<string[]> {
@@ -47,5 +55,5 @@ const makeEvent = (id: string, number: number): NewEvent => ({
   url: `https://github.com/acme/repo-${number % 100}/issues/${number}`,
   content_type: "application/json",
   headers: { "x-github-event": "issues", "x-github-delivery": id },
-  body: payload,
+  body: payloads[number % payloads.length] as Buffer,
 });
