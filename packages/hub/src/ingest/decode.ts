@@ -1,6 +1,10 @@
 /** Bytes → a JSON object, or a refusal that says what is wrong with them. */
+
 import { isRefusal, type Refusal, refuse } from "./outcome.ts";
+import { createScanner, MAX_SCAN_BYTES, type Scanner } from "./scan/scan.ts";
 import type { Json, JsonObject } from "./source.ts";
+
+const FORM = "application/x-www-form-urlencoded";
 
 /** Deeper than any sender goes, and shallow enough for whoever walks the value later. */
 const MAX_DEPTH = 128;
@@ -27,13 +31,38 @@ export function decodeJson(text: string): { value: Json } | Refusal {
   }
 }
 
+export type DecodeObject = typeof decodeObject;
+
+/**
+ * As `decodeObject`, where only members of these names are asked for: the rest is checked, but never
+ * becomes JavaScript. What a scan refuses is looked at again by the plain decoder, for its words; so
+ * are forms and large bodies, and everything on hosts that do not compile WebAssembly.
+ */
+export function createDecoder(keys: readonly string[]): DecodeObject {
+  let scanner: Scanner | undefined;
+  let mayScan = true;
+  return (contentType, bytes) => {
+    if (mayScan && contentType !== FORM && bytes.byteLength <= MAX_SCAN_BYTES) {
+      try {
+        scanner ??= createScanner(keys);
+      } catch {
+        mayScan = false;
+        return decodeObject(contentType, bytes);
+      }
+      const scanned = scanner.scan(bytes);
+      if ("text" in scanned) return { object: JSON.parse(scanned.text) as JsonObject };
+    }
+    return decodeObject(contentType, bytes);
+  };
+}
+
 export function decodeObject(
   contentType: string,
   bytes: Uint8Array,
 ): { object: JsonObject } | Refusal {
   const text = decodeText(bytes);
   if (typeof text !== "string") return text;
-  if (contentType === "application/x-www-form-urlencoded") return decodeForm(text);
+  if (contentType === FORM) return decodeForm(text);
   const json = decodeJson(text);
   return isRefusal(json) ? json : asObject(json.value);
 }

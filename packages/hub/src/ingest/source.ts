@@ -4,7 +4,7 @@
  */
 import type { z } from "zod";
 import type { Summary } from "../store/store.ts";
-import { decodeObject } from "./decode.ts";
+import { createDecoder, decodeObject } from "./decode.ts";
 import { isRefusal, type Outcome, type Refusal, refuse } from "./outcome.ts";
 import type { SignatureScheme } from "./signatures.ts";
 
@@ -167,6 +167,8 @@ interface SourceRecipe
   /** Set where a delivery without an id is let in; then nothing can be deduplicated. */
   idOptional?: boolean;
   eventType?: Place;
+  /** The names that are read of JSON bodies, below the outermost members; without them, all are. */
+  keys?: readonly string[];
   /** Requests that are answered at once and not stored, such as a ping. */
   control?(request: ParsedRequest): Outcome | undefined;
   accepts?: readonly string[] | "anything";
@@ -175,6 +177,7 @@ interface SourceRecipe
 const MEBIBYTE = 1024 * 1024;
 
 export function defineSource(recipe: SourceRecipe): SourceDefinition {
+  const decodeBody = recipe.keys ? createDecoder(recipe.keys) : decodeObject;
   const { signature, accepts = ["application/json"], externalId, eventType } = recipe;
   return {
     maxBytes: MEBIBYTE,
@@ -187,7 +190,7 @@ export function defineSource(recipe: SourceRecipe): SourceDefinition {
     skipsQuota: () => false,
     bareAnswer: false,
     decode(request) {
-      const decoded = decodeObject(request.contentType, request.bytes);
+      const decoded = decodeBody(request.contentType, request.bytes);
       if (isRefusal(decoded)) return decoded;
       const parsed = { ...request, body: decoded.object };
       const control = recipe.control?.(parsed);

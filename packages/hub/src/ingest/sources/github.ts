@@ -1,5 +1,6 @@
 /** https://docs.github.com/webhooks: repository, organisation and App webhooks. */
 import type { Outcome } from "../outcome.ts";
+import { githubKeys } from "../scan/github-keys.ts";
 import { hmacSha256 } from "../signatures.ts";
 import { at, defineSource, header, type JsonObject } from "../source.ts";
 import { githubSample } from "./github-sample.ts";
@@ -22,6 +23,7 @@ export const github = defineSource({
   accepts: ["application/json", "application/x-www-form-urlencoded"],
   headers: ["x-github-event", "x-github-delivery", "x-github-hook-id"],
   githubAddressesOnly: true,
+  keys: githubKeys,
   externalId: header("X-GitHub-Delivery"),
   eventType: header("X-GitHub-Event"),
   control: (request): Outcome | undefined =>
