@@ -4,25 +4,27 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import type { Store } from "../../packages/hub/src/store/store.ts";
+import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
 import { deliver, issueOpened, rawExchange, SECRET, signature } from "../support/deliver.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
 
 const data = mkdtempSync(join(tmpdir(), "signalbox-bad-"));
 let hub: HubProcess;
+let store: Store;
 beforeAll(async () => {
   hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
+  store = openSqlite(join(data, "signalbox.db"));
 });
 afterAll(async () => {
   await hub.stop();
+  await store.close();
   rmSync(data, { recursive: true, force: true });
 });
 
-const storedSoFar = async () => {
-  const text = await (await fetch(`${hub.url}/metrics`)).text();
-  return Number(
-    /signalbox_webhooks_total\{[^}]*outcome="stored"[^}]*\} (\d+)/.exec(text)?.[1] ?? 0,
-  );
-};
+/** By the database's own count, not by what the hub says of itself. */
+const storedSoFar = async () => (await store.getTenant(LOCAL_TENANT))?.seq;
 
 async function expectRefusal(
   answer: Promise<Response>,
@@ -86,6 +88,13 @@ describe("a delivery that is wrong", () => {
       "invalid_header",
       /type is longer than/,
     ],
+    [
+      "a compressed body",
+      { headers: { "content-encoding": "gzip" } },
+      415,
+      "unsupported_media_type",
+      /encoded as "gzip"/,
+    ],
     ["another secret", { secret: "guess" }, 403, "signature_mismatch", /does not fit the body/],
     [
       "a malformed signature",
@@ -102,7 +111,21 @@ describe("a delivery that is wrong", () => {
       /not in the form/,
     ],
     ["an unknown source", { path: "/webhooks/nobody" }, 404, "unknown_source", /webhooks\/nobody/],
-    ["an unknown key", { path: "/webhooks/github/nokey" }, 404, "unknown_source", /key/],
+    ["a key that is none", { path: "/webhooks/github/nokey" }, 404, "unknown_source", /key/],
+    [
+      "an unknown key",
+      { path: `/webhooks/github/${"x".repeat(22)}` },
+      404,
+      "unknown_source",
+      /key/,
+    ],
+    [
+      "a source that has no secret",
+      { path: "/webhooks/generic" },
+      403,
+      "no_secret",
+      /GENERIC_WEBHOOK_SECRET/,
+    ],
     [
       "a path too deep",
       { path: "/webhooks/github/a/b" },
@@ -123,6 +146,13 @@ describe("a delivery that is wrong", () => {
       400,
       "not_an_object",
       /a number/,
+    ],
+    [
+      "a form that is itself the event",
+      { body: "action=opened", headers: { "content-type": "application/x-www-form-urlencoded" } },
+      400,
+      "missing_field",
+      /field payload/,
     ],
   ] as const)("%s", async (_, delivery, status, code, detail) => {
     await expectRefusal(deliver(hub.url, delivery), status, code, detail);
@@ -216,6 +246,7 @@ describe("a delivery that is wrong", () => {
   });
 
   it("and after all that, a good one is stored, a duplicate known, a ping answered", async () => {
+    expect(await storedSoFar()).toBe(0);
     const first = await deliver(hub.url, { id: "good" });
     expect(first.status).toBe(202);
     const { outcome, id } = (await first.json()) as { outcome: string; id: string };
@@ -226,6 +257,7 @@ describe("a delivery that is wrong", () => {
     const ping = await deliver(hub.url, { type: "ping", body: '{"zen":"Design for failure."}' });
     expect([ping.status, await ping.json()]).toEqual([200, { outcome: "pong" }]);
     expect(await storedSoFar()).toBe(1);
+    expect(await store.pendingStatus(LOCAL_TENANT)).toMatchObject({ pending_count: 1 });
   });
 
   it("every refusal is counted by its reason, and a stranger cannot invent labels", async () => {

@@ -1,13 +1,20 @@
 /** The rows of the contract's "Reception", against the built hub on each database. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { nodeHmacKey } from "../../packages/hub/src/hosts/node/hmac.ts";
+import { openStore } from "../../packages/hub/src/hosts/node/open-store.ts";
+import { makeKey } from "../../packages/hub/src/ingest/signatures.ts";
 import { sources } from "../../packages/hub/src/ingest/sources/index.ts";
 import { signSample } from "../../packages/hub/src/ingest/sources/signed-sample.ts";
-import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
+import type { Store } from "../../packages/hub/src/store/store.ts";
+import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
+import { deliver, issueOpened, rawExchange, SECRET } from "../support/deliver.ts";
 import {
   type HubProcess,
   type HubProcessOptions,
@@ -40,33 +47,39 @@ describe.each([
   ["PostgreSQL", async () => ({ DATABASE_URL: await createDatabase(inject("postgresUrl")) })],
 ] as [string, () => Promise<Record<string, string>>][])("every source, on %s", (_, database) => {
   let hub: HubProcess;
+  let store: Store;
   let unsecured: HubProcess;
   const secretOf = (id: string) =>
     id === "standard-webhooks"
       ? `whsec_${Buffer.from("0123456789abcdef0123456789abcdef").toString("base64")}`
       : `secret of ${id}`;
-  const folders = [tempFolderPath(), tempFolderPath()] as const;
+  let folder: string;
   beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "signalbox-reception-"));
     const env = await database();
+    const databaseUrl = env.DATABASE_URL ?? "sqlite:";
     for (const { id } of sources)
       env[`${id.toUpperCase().replaceAll("-", "_")}_WEBHOOK_SECRET`] = `old, ${secretOf(id)}`;
-    hub = await startHubProcess({ data: folders[0], env });
-    // On PostgreSQL unsigned is never the default; on SQLite another source's secret does not help either.
+    hub = await startHubProcess({ data: join(folder, "hub"), env });
+    store = await openStore({ databaseUrl, data: join(folder, "hub") });
+    // On PostgreSQL unsigned is never the default.
     unsecured = await startHubProcess({
-      data: folders[1],
+      data: join(folder, "unsecured"),
       env: { DATABASE_URL: await createDatabase(inject("postgresUrl")) },
     });
   });
   afterAll(async () => {
-    await hub.stop();
-    await unsecured.stop();
+    await hub?.stop();
+    await unsecured?.stop();
+    await store?.close();
+    rmSync(folder, { recursive: true, force: true });
   });
 
   const post = (to: HubProcess, id: string, headers: Record<string, string>, body: Uint8Array) =>
     fetch(`${to.url}/webhooks/${id}`, { method: "POST", headers, body: new Uint8Array(body) });
 
   it.each(sources.map((source) => [source.id, source] as const))(
-    "%s: stored, then duplicate, forged refused, without a secret refused",
+    "%s: stored with its proof, then duplicate, forged refused, without a secret refused",
     async (id, source) => {
       const delivery = randomUUID();
       const sample = source.sample(delivery);
@@ -86,6 +99,21 @@ describe.each([
       const expected = (status: number, outcome: string) =>
         source.bareAnswer ? [200, ""] : [status, { outcome, id: expect.any(String) }];
       expect(await answer(first)).toEqual(expected(202, "stored"));
+
+      const { items } = await store.listEvents({ tenant: LOCAL_TENANT, limit: 1, source: id });
+      const [event] = items;
+      const payload = event && (await store.getPayload(LOCAL_TENANT, event.seq));
+      if (!payload) throw new Error("nothing stored");
+      expect(Buffer.from(payload.body)).toEqual(Buffer.from(signed.body));
+      const scheme = source.signature(source.config?.parse({}) ?? {});
+      const verdict = await scheme.verify(
+        { header: (name) => payload.headers[name], body: payload.body, now: event.received_at },
+        makeKey(scheme, secretOf(id), nodeHmacKey),
+      );
+      // A bare token is the secret itself, and is never kept.
+      expect(verdict).toBe(scheme.covers === "body" ? "valid" : "missing");
+      expect(JSON.stringify(payload.headers)).not.toContain(secretOf(id));
+
       const second = await post(hub, id, signed.headers, signed.body);
       expect(await answer(second)).toEqual(expected(200, "duplicate"));
       expect(
@@ -176,9 +204,65 @@ describe.each([
   });
 });
 
-function tempFolderPath(): string {
-  return `${process.env.TMPDIR ?? "/tmp"}/signalbox-reception-${randomUUID()}`;
-}
+describe("unsigned webhooks", () => {
+  const stripe = (hub: HubProcess, headers: Record<string, string> = {}) =>
+    fetch(`${hub.url}/webhooks/stripe`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify({ id: randomUUID(), type: "invoice.paid" }),
+    });
+
+  it("of every source are taken from this machine while there is no secret at all", async () => {
+    const hub = await start({ GITHUB_WEBHOOK_SECRET: "" });
+    expect(hub.output()).toContain("Unsigned");
+    for (const { id } of sources) {
+      const sent = await runCli(["send", id, "--url", `${hub.url}/webhooks/${id}`]);
+      expect([sent.code, sent.stdout], id).toEqual([0, expect.stringContaining("✓")]);
+    }
+  });
+
+  it("do not come by way of a browser or a tunnel", async () => {
+    const hub = await start({ GITHUB_WEBHOOK_SECRET: "" });
+    expect((await stripe(hub)).status).toBe(202);
+    for (const headers of [
+      { origin: "https://evil.example" },
+      { "x-forwarded-for": "203.0.113.7" },
+    ] as Record<string, string>[]) {
+      const refused = await stripe(hub, headers);
+      expect([refused.status, await code(refused)]).toEqual([403, "browser_origin"]);
+    }
+    const rebound = await rawExchange(
+      hub.url,
+      "POST /webhooks/stripe HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 26\r\n\r\n" +
+        '{"id":"1","type":"a.paid"}',
+    );
+    expect(rebound).toContain('"code":"browser_origin"');
+  });
+
+  it.each([
+    [{ GITHUB_WEBHOOK_SECRET: SECRET }, []],
+    [{ GITHUB_WEBHOOK_SECRET: "", GENERIC_WEBHOOK_SECRET: "s" }, []],
+    [{ GITHUB_WEBHOOK_SECRET: "" }, ["source", "add", "github"]],
+  ] as [Record<string, string>, string[]][])(
+    "are over with the first secret: %j %j",
+    async (env, command) => {
+      const data = tempFolder();
+      if (command.length > 0) await runCli([...command, "--data", data]);
+      const hub = await start(env, { data });
+      const refused = await stripe(hub);
+      expect([refused.status, await code(refused)]).toEqual([403, "no_secret"]);
+      expect(hub.output()).not.toContain("Unsigned");
+      expect(await (await fetch(hub.url)).text()).not.toContain("Unsigned");
+    },
+  );
+
+  it("are taken beside a secret where the operator says so, who is warned", async () => {
+    const hub = await start({}, { args: ["--allow-unsigned"] });
+    expect((await stripe(hub)).status).toBe(202);
+    expect((await deliver(hub.url, { secret: "guess" })).status).toBe(403);
+    expect(hub.output()).toContain("Unsigned");
+  });
+});
 
 describe("the gates", () => {
   it("either of two secrets verifies", async () => {
@@ -205,9 +289,12 @@ describe("the gates", () => {
     });
     const stored = answers.findIndex(({ status }) => status === 202);
     expect((await deliver(hub.url, { id: `q-${stored}` })).status).toBe(200);
-    expect((await deliver(hub.url, { type: "installation" })).status).toBe(202);
-    expect((await deliver(hub.url, { type: "installation_repositories" })).status).toBe(202);
+    const body = JSON.stringify({ installation: { id: 1, account: { id: 100, login: "octo" } } });
+    expect((await deliver(hub.url, { type: "installation", body })).status).toBe(202);
+    expect((await deliver(hub.url, { type: "installation_repositories", body })).status).toBe(202);
     expect((await deliver(hub.url)).status).toBe(429);
+    // The type is a header, which anybody can change.
+    expect((await deliver(hub.url, { type: "installation" })).status).toBe(429);
   });
 
   it("the rate limit answers before the body is read, with Retry-After", async () => {
@@ -219,6 +306,27 @@ describe("the gates", () => {
     expect(limited.length).toBeGreaterThan(20);
     expect(limited[0]?.headers.get("retry-after")).toBe("1");
     expect(await code(limited[0] as Response)).toBe("rate_limited");
+
+    // Whoever waits for the body of this one waits in vain.
+    const strict = await start({ SIGNALBOX_RATE_LIMIT: "1" });
+    const announced =
+      "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n";
+    await expect
+      .poll(
+        async () => {
+          await deliver(strict.url);
+          return rawExchange(strict.url, announced);
+        },
+        { timeout: 10_000 },
+      )
+      .toMatch(/^HTTP\/1.1 429 /);
+    // Nor does a guessed key get past the limit to the database.
+    const guessed = await Promise.all(
+      Array.from({ length: 5 }, () =>
+        deliver(strict.url, { path: `/webhooks/github/${"x".repeat(22)}` }),
+      ),
+    );
+    expect(guessed.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(3);
   });
 
   it("with the allowlist on, only GitHub's addresses may send, as the proxy names them", async () => {
@@ -264,13 +372,15 @@ describe("the gates", () => {
         },
         ...(installation ? { installation: { id: installation } } : {}),
       });
-    const created = {
-      action: "created",
-      installation: { id: 1, account: { id: 100, login: "octo" } },
-    };
-    expect(
-      (await deliver(hub.url, { type: "installation", body: JSON.stringify(created) })).status,
-    ).toBe(202);
+    const about = (action: string, seconds: number) =>
+      deliver(hub.url, {
+        type: "installation",
+        body: JSON.stringify({
+          action,
+          installation: { id: 1, account: { id: 100, login: "octo" }, updated_at: seconds },
+        }),
+      });
+    expect((await about("created", 1_767_571_200)).status).toBe(202);
     expect((await deliver(hub.url, { body: payload(1) })).status).toBe(202);
     expect((await deliver(hub.url, { body: payload(1) })).status).toBe(429);
     expect((await deliver(hub.url, { body: payload(2, 200) })).status).toBe(202);
@@ -278,7 +388,17 @@ describe("the gates", () => {
       const unknown = await deliver(hub.url, { body });
       expect([unknown.status, await code(unknown)]).toEqual([422, "unknown_tenant"]);
     }
-    expect((await deliver(hub.url, { path: "/webhooks/stripe" })).status).toBe(404);
+    const shared = await deliver(hub.url, { path: "/webhooks/stripe" });
+    expect(shared.status).toBe(404);
+    expect(await shared.json()).toMatchObject({
+      detail: expect.stringContaining("signalbox source add stripe"),
+    });
+
+    // When it has been removed, its events are nobody's, and an old delivery does not bring it back.
+    expect((await about("deleted", 1_767_571_200)).status).toBe(202);
+    expect((await about("created", 1_767_571_200)).status).toBe(422);
+    expect((await deliver(hub.url, { body: payload(1, 100) })).status).toBe(422);
+    expect((await deliver(hub.url, { body: payload(2) })).status).toBe(202);
   });
 
   it("an endpoint with a key has its own secrets, which rotate without a gap", async () => {
@@ -298,7 +418,14 @@ describe("the gates", () => {
       })
       .toBe(202);
     expect((await deliver(hub.url, { path, secret })).status).toBe(202);
-    await cli("rotate", id, "--grace", "0");
+    const last = await cli("rotate", id, "--grace", "0");
+    await expect
+      .poll(async () => (await deliver(hub.url, { path, secret: rotated.secret })).status, {
+        timeout: 10_000,
+        interval: 250,
+      })
+      .toBe(403);
+    expect((await deliver(hub.url, { path, secret: last.secret })).status).toBe(202);
     await cli("remove", id);
     await expect
       .poll(async () => (await deliver(hub.url, { path, secret })).status, {

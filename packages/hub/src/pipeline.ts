@@ -6,6 +6,7 @@
  * `receive` answers "stored" only when the event, and the work that it causes, are on disk.
  */
 import type { Arrival } from "./ingest/arrival.ts";
+import { fromStore, StoreFailed } from "./ingest/from-store.ts";
 import { createIngest, type IngestOptions } from "./ingest/ingest.ts";
 import { type Outcome, refuse } from "./ingest/outcome.ts";
 import type { Appended, Arrived } from "./store/store.ts";
@@ -19,6 +20,8 @@ export interface PipelineOptions extends IngestOptions {
 
 export interface Observation {
   source: string;
+  /** The client's. */
+  address: string;
   outcome: Outcome;
   arrived?: Arrived;
   took: number;
@@ -30,7 +33,19 @@ export interface Pipeline {
 }
 
 const QUOTA_RETRY_S = 60;
-const OUTAGE_RETRY_S = 5;
+
+const outage = refuse(
+  "storage_unavailable",
+  "The event could not be stored, and is not accepted. Send it again later.",
+  { retryAfter: 5 },
+);
+
+/** A bug, or a stored secret that does not open: the sender can do nothing but try again later. */
+const ourFault = refuse(
+  "internal",
+  "Something went wrong here, and the event is not accepted. The hub's log says what; send it again later.",
+  { retryAfter: 60 },
+);
 
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { append, observe = () => {} } = options;
@@ -40,21 +55,19 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     async receive(arrival) {
       const start = performance.now();
       const seen = (outcome: Outcome, rest: Partial<Observation> = {}): Outcome => {
-        observe({ source: arrival.source, outcome, took: performance.now() - start, ...rest });
+        const { source, address } = arrival;
+        observe({ source, address, outcome, took: performance.now() - start, ...rest });
         return outcome;
       };
       try {
         const admitted = await admit(arrival);
         if (admitted.outcome !== "admitted") return seen(admitted);
         const { arrived, bare } = admitted;
-        return seen(toOutcome(await append(arrived), bare), { arrived });
+        return seen(toOutcome(await fromStore(append(arrived)), bare), { arrived });
       } catch (error) {
-        const outage = refuse(
-          "storage_unavailable",
-          "The event could not be stored, and is not accepted. Send it again later.",
-          { retryAfter: OUTAGE_RETRY_S },
-        );
-        return seen(outage, { error });
+        return error instanceof StoreFailed
+          ? seen(outage, { error: error.cause })
+          : seen(ourFault, { error });
       }
     },
   };

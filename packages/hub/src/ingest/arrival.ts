@@ -1,5 +1,5 @@
 /** One request to a webhook endpoint, as any host sees it: the body is not read until someone asks. */
-import type { MaybePromise } from "../lib/hmac.ts";
+import { concat, type MaybePromise } from "../lib/hmac.ts";
 import { type Refusal, refuse } from "./outcome.ts";
 
 export interface Arrival {
@@ -53,13 +53,7 @@ export function arrivalFromRequest(
       } catch {
         return refuse("body_incomplete", "The connection ended before the whole body had arrived.");
       }
-      const whole = new Uint8Array(size);
-      let at = 0;
-      for (const chunk of chunks) {
-        whole.set(chunk, at);
-        at += chunk.byteLength;
-      }
-      return whole;
+      return concat(chunks);
     },
   };
 }

@@ -4,7 +4,11 @@ import { isRefusal, type Refusal, refuse } from "./outcome.ts";
 import { createScanner, MAX_SCAN_BYTES, type Scanner } from "./scan/scan.ts";
 import type { Json, JsonObject } from "./source.ts";
 
-const FORM = "application/x-www-form-urlencoded";
+export const FORM = "application/x-www-form-urlencoded";
+
+/** A content type without its parameters. */
+export const mediaType = (contentType: string): string =>
+  (contentType.split(";", 1)[0] ?? "").trim().toLowerCase();
 
 /** Deeper than any sender goes, and shallow enough for whoever walks the value later. */
 const MAX_DEPTH = 128;
@@ -31,7 +35,10 @@ export function decodeJson(text: string): { value: Json } | Refusal {
   }
 }
 
-export type DecodeObject = typeof decodeObject;
+export type DecodeObject = (
+  contentType: string,
+  bytes: Uint8Array,
+) => { object: JsonObject } | Refusal;
 
 /**
  * As `decodeObject`, where only members of these names are asked for: the rest is checked, but never

@@ -1,12 +1,14 @@
 /**
- * Which source, tenant and secrets an address like `/webhooks/stripe/KEY` stands for. Found endpoints
- * are remembered for some seconds, so that the database is not asked for every webhook; a secret
- * that was added or withdrawn takes effect within that time.
+ * Which source, tenant and secrets an address like `/webhooks/stripe/KEY` stands for. Endpoints are
+ * remembered for some seconds, so that the database is not asked for every webhook; a secret that
+ * was added or withdrawn takes effect within that time. So are keys that are none, in a place of
+ * their own: whoever guesses keys pushes no endpoint out.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
-import { type MakeHmacKey, type MaybePromise, utf8 } from "../lib/hmac.ts";
+import type { MakeHmacKey, MaybePromise } from "../lib/hmac.ts";
 import type { Store } from "../store/store.ts";
-import type { Key, SignatureScheme } from "./signatures.ts";
+import { fromStore } from "./from-store.ts";
+import { type Key, makeKey, type SignatureScheme } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
 
 export interface Endpoint {
@@ -34,16 +36,17 @@ export interface EndpointsOptions {
 
 const REMEMBER_MS = 5_000;
 
+/** As `signalbox source add` makes them. */
+const KEY = /^[\w-]{22}$/;
+
 export interface Endpoints {
+  /** The source by its name, without asking anybody. */
+  source(name: string): SourceDefinition | undefined;
   find(source: string, key: string | undefined): MaybePromise<Endpoint | undefined>;
 }
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const { store, tenant, secrets, unseal, makeHmacKey, now } = options;
-  const makeKey = (scheme: SignatureScheme, secret: string): Key => ({
-    hmac: makeHmacKey(scheme.keyBytes(secret)),
-    text: utf8(secret),
-  });
   const definitions = new Map(options.sources.map((source) => [source.id, source]));
 
   const shared = new Map<string, Endpoint>();
@@ -59,7 +62,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       config,
       scheme,
       keys: (secrets[source.id] ?? []).map((secret) => ({
-        key: makeKey(scheme, secret),
+        key: makeKey(scheme, secret, makeHmacKey),
         expiresAt: null,
       })),
     });
@@ -67,7 +70,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
 
   const load = async (kind: string, key: string): Promise<Endpoint | undefined> => {
     const source = definitions.get(kind);
-    const found = source && (await store.findSource(key));
+    const found = source && (await fromStore(store.findSource(key)));
     if (!found || found.kind !== kind) return undefined;
     const config = source.config?.parse(found.config) ?? {};
     const scheme = source.signature(config);
@@ -79,24 +82,28 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       scheme,
       keys: await Promise.all(
         found.secrets.map(async (secret) => ({
-          key: makeKey(scheme, await unseal(secret.sealed)),
+          key: makeKey(scheme, await unseal(secret.sealed), makeHmacKey),
           expiresAt: secret.expires_at,
         })),
       ),
     };
   };
 
-  const remembered = new BoundedMap<string, { until: number; endpoint: Endpoint | undefined }>(
-    10_000,
-  );
+  const remembered = new BoundedMap<string, { until: number; endpoint: Endpoint }>(10_000);
+  const unknown = new BoundedMap<string, { until: number; endpoint: undefined }>(1_000);
+
   return {
+    source: (name) => definitions.get(name),
     find(kind, key) {
       if (key === undefined) return shared.get(kind);
+      if (!KEY.test(key) || !definitions.has(kind)) return undefined;
       const name = `${kind}/${key}`;
-      const known = remembered.get(name);
-      if (known && known.until > now()) return known.endpoint;
+      for (const known of [remembered.get(name), unknown.get(name)])
+        if (known && known.until > now()) return known.endpoint;
       return load(kind, key).then((endpoint) => {
-        remembered.set(name, { until: now() + REMEMBER_MS, endpoint });
+        const until = now() + REMEMBER_MS;
+        if (endpoint) remembered.set(name, { until, endpoint });
+        else unknown.set(name, { until, endpoint });
         return endpoint;
       });
     },

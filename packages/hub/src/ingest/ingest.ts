@@ -1,16 +1,19 @@
 /**
  * Bytes → a verified arrival, ready to be stored, or a named refusal. The gates stand in order, the
- * cheap ones first: address, rate, signature, tenant; quota and duplicates are decided in the
- * transaction that stores. Until the signature's gate nothing of the body is read.
+ * cheap ones first: address, rate, endpoint, signature, tenant; quota and duplicates are decided in
+ * the transaction that stores. Until the rate's gate no database is asked, and until the signature's
+ * nothing of the body is read.
  */
 import type { Arrived, NewEvent } from "../store/store.ts";
 import type { Tenancy } from "../tenants/tenancy.ts";
+import { isLoopback } from "./addresses.ts";
 import type { Arrival } from "./arrival.ts";
 import { cleanSummary } from "./clean.ts";
+import { mediaType } from "./decode.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
 import { isRefusal, type Outcome, type Refusal, refuse } from "./outcome.ts";
 import type { Verdict } from "./signatures.ts";
-import type { Reading } from "./source.ts";
+import type { Reading, SourceDefinition } from "./source.ts";
 
 export interface IngestOptions {
   endpoints: Endpoints;
@@ -39,11 +42,8 @@ export function createIngest(options: IngestOptions) {
   const { endpoints, tenancy, isGithubAddress, rateLimit, allowUnsigned, newId, now } = options;
 
   return async function admit(arrival: Arrival): Promise<Admitted | Outcome> {
-    // Here and below: awaiting what is there already would put every request off a turn.
-    const found = endpoints.find(arrival.source, arrival.key);
-    const endpoint = found instanceof Promise ? await found : found;
-    if (!endpoint) return unknownSource(arrival);
-    const { source } = endpoint;
+    const source = endpoints.source(arrival.source);
+    if (!source) return unknownSource(arrival);
 
     if (isGithubAddress && source.githubAddressesOnly && !isGithubAddress(arrival.address))
       return refuse(
@@ -57,24 +57,35 @@ export function createIngest(options: IngestOptions) {
         retryAfter: wait,
       });
 
+    // Awaiting what is there already would put every request off a turn.
+    const found = endpoints.find(source.id, arrival.key);
+    const endpoint = found instanceof Promise ? await found : found;
+    if (!endpoint) return arrival.key === undefined ? needsKey(source) : unknownKey;
+
     let twice: string | undefined;
     const header = (name: string): string | undefined => {
       const values = arrival.header(name);
       if (values.length > 1) twice ??= name;
       return values[0];
     };
-    const answered = checkMethod(arrival, endpoint, header) ?? checkContentType(endpoint, header);
+    const answered =
+      checkMethod(arrival, source, header) ??
+      checkContentType(source, header) ??
+      (endpoint.keys.length === 0 ? checkUnsigned(arrival, source) : undefined);
     if (answered) return answered;
 
     const bytes = await arrival.body(source.maxBytes);
     if (isRefusal(bytes)) return bytes;
 
-    const forged = await checkSignature(endpoint, { header, body: bytes, now: now() });
+    const forged =
+      endpoint.keys.length === 0
+        ? undefined
+        : await checkSignature(endpoint, { header, body: bytes, now: now() });
     if (twice) return givenTwice(twice);
     if (forged) return forged;
 
     const readings = source.decode({
-      contentType: mediaType(header("content-type")),
+      contentType: mediaType(header("content-type") ?? ""),
       header,
       headerNames: arrival.headerNames,
       bytes,
@@ -87,7 +98,7 @@ export function createIngest(options: IngestOptions) {
     if (tenant === undefined)
       return refuse(
         "unknown_tenant",
-        "The delivery names no installation that this hub knows. Install the GitHub App, or send a repository's own webhooks to an endpoint with a key.",
+        "The delivery names no installation that this hub knows, or one that was removed. Install the GitHub App, or send a repository's own webhooks to an endpoint with a key.",
       );
 
     const received = now();
@@ -116,29 +127,40 @@ export function createIngest(options: IngestOptions) {
       arrived: {
         tenant,
         events,
-        skipQuota: readings.every(({ type }) => source.skipsQuota(type)),
+        skipQuota:
+          arrival.key === undefined &&
+          readings.every(({ type, body }) => source.skipsQuota(type, body)),
       },
     };
   };
+
+  /** Whether an endpoint without a secret takes the request. */
+  function checkUnsigned(arrival: Arrival, source: SourceDefinition): Refusal | undefined {
+    if (!allowUnsigned)
+      return refuse(
+        "no_secret",
+        `No secret is configured for ${source.title}, so nothing from it can be trusted. Set ${secretVariable(source.id)}, or add an endpoint with \`signalbox source add ${source.id}\`.`,
+      );
+    const sign = cameFromElsewhere(arrival);
+    if (sign === undefined) return undefined;
+    return refuse(
+      "browser_origin",
+      `Without a secret this hub takes webhooks only from programs on this machine, but ${sign}. Set ${secretVariable(source.id)} here and at the sender.`,
+    );
+  }
 
   async function checkSignature(
     { source, scheme, keys }: Endpoint,
     request: Parameters<typeof scheme.verify>[0],
   ): Promise<Refusal | undefined> {
-    if (keys.length === 0) {
-      if (allowUnsigned) return undefined;
-      return refuse(
-        "no_secret",
-        `No secret is configured for ${source.title}, so nothing from it can be trusted. Set ${secretVariable(source.id)}, or add an endpoint with \`signalbox source add ${source.id}\`.`,
-      );
-    }
-    let verdict: Verdict = "mismatch";
+    let verdict: Exclude<Verdict, "valid"> | undefined;
     for (const { key, expiresAt } of keys) {
       if (expiresAt !== null && expiresAt <= request.now) continue;
-      verdict = await scheme.verify(request, key);
-      if (verdict !== "mismatch") break;
+      const given = await scheme.verify(request, key);
+      if (given === "valid") return undefined;
+      if (verdict === undefined || usefulness[given] > usefulness[verdict]) verdict = given;
     }
-    if (verdict === "valid") return undefined;
+    verdict ??= "mismatch"; // every secret has expired
     const names = scheme.reads.join(", ");
     const details: Record<Exclude<Verdict, "valid">, string> = {
       missing: `The delivery is not signed: it lacks ${names}. Set the same secret at the sender and here.`,
@@ -159,20 +181,48 @@ export function createIngest(options: IngestOptions) {
 export const secretVariable = (source: string): string =>
   `${source.toUpperCase().replaceAll("-", "_")}_WEBHOOK_SECRET`;
 
-const mediaType = (contentType: string | undefined): string =>
-  (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+/** Of what several secrets say, the most telling: one that got further in its checks knows more. */
+const usefulness = { missing: 0, mismatch: 1, malformed: 2, expired: 3 } as const;
 
-const unknownSource = ({ source, key }: Arrival): Refusal =>
+const unknownSource = ({ source }: Arrival): Refusal =>
+  refuse("unknown_source", `There is no webhook endpoint /webhooks/${source.slice(0, 100)}.`);
+
+const unknownKey = refuse(
+  "unknown_source",
+  "There is no webhook endpoint with this key; it may have been removed.",
+);
+
+const needsKey = ({ id, title }: SourceDefinition): Refusal =>
   refuse(
     "unknown_source",
-    key === undefined
-      ? `There is no webhook endpoint /webhooks/${source.slice(0, 100)}.`
-      : "There is no webhook endpoint with this key; it may have been removed.",
+    `On this hub every GitHub account is a tenant, and ${title} does not say whose its webhooks are: send them to an endpoint with a key. \`signalbox source add ${id} --tenant ACCOUNT_ID\` makes one.`,
   );
+
+/** A tunnel or proxy brings requests from elsewhere to a hub that only listens on this machine. */
+const PROXIED = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
+
+/**
+ * Any page that a browser on this machine shows can post to this machine, under the hub's address or
+ * under a name of its own that it lets point here (DNS rebinding). What gives such a request away?
+ */
+function cameFromElsewhere({ header }: Arrival): string | undefined {
+  if (header("origin").length > 0) return "this one comes from a page in a browser (Origin)";
+  if (header("sec-fetch-site").some((site) => site !== "none" && site !== "same-origin"))
+    return "this one comes from a page in a browser (Sec-Fetch-Site)";
+  const proxied = PROXIED.find((name) => header(name).length > 0);
+  if (proxied) return `this one came through a tunnel or proxy (${proxied})`;
+  const hosts = header("host");
+  if (hosts.length === 0 || !hosts.every(isLoopbackHost))
+    return "this one is not addressed to localhost, 127.0.0.1 or [::1] (Host)";
+  return undefined;
+}
+
+const isLoopbackHost = (host: string): boolean =>
+  isLoopback(/^(\[[^\]]*\]|[^:@]*)(?::\d+)?$/.exec(host.toLowerCase())?.[1] ?? "");
 
 function checkMethod(
   { method }: Arrival,
-  { source }: Endpoint,
+  source: SourceDefinition,
   header: (name: string) => string | undefined,
 ): Outcome | undefined {
   if (method === "POST") return undefined;
@@ -182,11 +232,17 @@ function checkMethod(
 }
 
 function checkContentType(
-  { source }: Endpoint,
+  source: SourceDefinition,
   header: (name: string) => string | undefined,
 ): Refusal | undefined {
+  const encoding = header("content-encoding");
+  if (encoding && encoding.toLowerCase() !== "identity")
+    return refuse(
+      "unsupported_media_type",
+      `The body is encoded as "${encoding.slice(0, 100)}"; send it as it is, without Content-Encoding.`,
+    );
   const given = header("content-type");
-  return source.accepts(mediaType(given))
+  return source.accepts(mediaType(given ?? ""))
     ? undefined
     : refuse(
         "unsupported_media_type",
@@ -194,13 +250,15 @@ function checkContentType(
       );
 }
 
-function checkReading({ type, externalId }: Reading): Refusal | undefined {
-  if (type.length > MAX_TYPE)
-    return refuse("invalid_header", `The event's type is longer than ${MAX_TYPE} characters.`);
-  if (externalId !== null && externalId.length > MAX_ID)
-    return refuse("invalid_header", `The delivery's id is longer than ${MAX_ID} characters.`);
-  if (!isPrintable(type) || (externalId !== null && !isPrintable(externalId)))
-    return refuse("invalid_header", "The delivery's id or type holds control characters.");
+function checkReading({ type, externalId, inHeaders = [] }: Reading): Refusal | undefined {
+  for (const [part, name, text, most] of [
+    ["type", "event's type", type, MAX_TYPE],
+    ["externalId", "delivery's id", externalId ?? "", MAX_ID],
+  ] as const) {
+    const reason = inHeaders.includes(part) ? "invalid_header" : "invalid_field";
+    if (text.length > most) return refuse(reason, `The ${name} is longer than ${most} characters.`);
+    if (!isPrintable(text)) return refuse(reason, `The ${name} holds control characters.`);
+  }
   return undefined;
 }
 

@@ -5,6 +5,10 @@
 import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
 
 const refusals = {
+  invalid_http: [400, "Invalid HTTP"],
+  request_timeout: [408, "Request timeout"],
+  expectation_failed: [417, "Expectation failed"],
+  headers_too_large: [431, "Headers too large"],
   unknown_source: [404, "No such webhook endpoint"],
   method_not_allowed: [405, "Method not allowed"],
   address_not_allowed: [403, "Address not allowed"],
@@ -14,6 +18,7 @@ const refusals = {
   body_incomplete: [400, "Body incomplete"],
   busy: [503, "Busy"],
   no_secret: [403, "No secret configured"],
+  browser_origin: [403, "Unsigned, and not from this machine alone"],
   signature_missing: [403, "Signature missing"],
   signature_malformed: [403, "Signature malformed"],
   signature_mismatch: [403, "Signature mismatch"],
@@ -31,6 +36,7 @@ const refusals = {
   unknown_tenant: [422, "Tenant unknown"],
   quota_exceeded: [429, "Quota exceeded"],
   storage_unavailable: [503, "Storage unavailable"],
+  internal: [500, "Internal error"],
   stopping: [503, "Shutting down"],
 } as const satisfies Record<string, readonly [status: number, title: string]>;
 

@@ -7,10 +7,12 @@ import {
   fromBase64,
   fromHex,
   type HmacKey,
+  type MakeHmacKey,
   type MaybePromise,
   toBase64,
   toHex,
   utf8,
+  webHmacKey,
 } from "../lib/hmac.ts";
 
 export type Verdict = "valid" | "missing" | "malformed" | "mismatch" | "expired";
@@ -20,6 +22,12 @@ export interface Key {
   hmac: HmacKey;
   text: Uint8Array;
 }
+
+export const makeKey = (
+  scheme: SignatureScheme,
+  secret: string,
+  makeHmacKey: MakeHmacKey = webHmacKey,
+): Key => ({ hmac: makeHmacKey(scheme.keyBytes(secret)), text: utf8(secret) });
 
 interface SignedRequest {
   header(name: string): string | undefined;
@@ -261,18 +269,22 @@ export function freshBody(
     async verify(request, key) {
       const verdict = await scheme.verify(request, key);
       if (verdict !== "valid") return verdict;
-      const sent = numberIn(request.body, field);
-      if (sent === undefined) return "malformed";
+      const object = objectIn(request.body);
+      // What is no JSON object goes no further than decoding, which has better words for it.
+      if (!object) return "valid";
+      const sent = object[field];
+      if (typeof sent !== "number") return "malformed";
       return Math.abs(request.now - sent) <= within ? "valid" : "expired";
     },
   };
 }
 
-function numberIn(body: Uint8Array, field: string): number | undefined {
+function objectIn(body: Uint8Array): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(body));
-    const found = new Map(Object.entries(value ?? {})).get(field);
-    return typeof found === "number" ? found : undefined;
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? { ...value }
+      : undefined;
   } catch {
     return undefined;
   }

@@ -4,7 +4,7 @@
  */
 import type { z } from "zod";
 import type { Summary } from "../store/store.ts";
-import { createDecoder, decodeObject } from "./decode.ts";
+import { createDecoder, decodeObject, FORM } from "./decode.ts";
 import { isRefusal, type Outcome, type Refusal, refuse } from "./outcome.ts";
 import type { SignatureScheme } from "./signatures.ts";
 
@@ -37,6 +37,8 @@ export interface Reading {
   body: JsonObject;
   /** Given where an event is only a part of what came in. */
   part?: { bytes: Uint8Array; contentType: string };
+  /** Which of the above were found in headers: a fault of theirs is told as one of a header. */
+  inHeaders?: readonly ("type" | "externalId")[];
   /** Kept with the payload beside what the definition names: headers that are a part of the event. */
   headers?: Record<string, string>;
 }
@@ -45,13 +47,21 @@ export interface Reading {
 export interface Place {
   describe: string;
   reason: "missing_header" | "missing_field";
-  find(request: ParsedRequest): string | undefined;
+  find(request: ParsedRequest): Found | undefined;
 }
+
+export interface Found {
+  text: string;
+  in: "header" | "field";
+}
+
+const found = (text: string | undefined, where: Found["in"]): Found | undefined =>
+  text ? { text, in: where } : undefined; // an empty id or type is none
 
 export const header = (name: string): Place => ({
   describe: `the header ${name}`,
   reason: "missing_header",
-  find: (request) => request.header(name.toLowerCase()),
+  find: (request) => found(request.header(name.toLowerCase()), "header"),
 });
 
 /** A path of names into the body, such as `event.type`. */
@@ -60,24 +70,27 @@ export const field = (path: string): Place => ({
   reason: "missing_field",
   find(request) {
     const value = at(request.body, path);
-    return typeof value === "string"
-      ? value
-      : typeof value === "number"
-        ? String(value)
-        : undefined;
+    const isText = typeof value === "string" || typeof value === "number";
+    return isText ? found(String(value), "field") : undefined;
   },
 });
 
 export const either = (...places: [Place, ...Place[]]): Place => ({
   describe: places.map((place) => place.describe).join(" or "),
   reason: places[0].reason,
-  find: (request) => places.map((place) => place.find(request)).find((value) => value),
+  find(request) {
+    for (const place of places) {
+      const value = place.find(request);
+      if (value) return value;
+    }
+    return undefined;
+  },
 });
 
 export const fixed = (value: string): Place => ({
   describe: `the value ${value}`,
   reason: "missing_field",
-  find: () => value,
+  find: () => found(value, "field"),
 });
 
 /** What a path such as `event.type` or `pages.0.title` leads to. */
@@ -101,7 +114,8 @@ export interface Installation {
   id: string;
   /** The account, where the payload names it. */
   account?: { id: string; login: string | null };
-  change?: "removed";
+  /** Given where the event is about the installation itself: only that may move or remove it. */
+  about?: { version: number; change: "removed" | "revived" | null };
 }
 
 export interface SourceDefinition {
@@ -126,8 +140,8 @@ export interface SourceDefinition {
   /** Payloads say whose they are, so one endpoint can serve all tenants. */
   namesInstallation: boolean;
   installation(type: string, body: JsonObject): Installation | undefined;
-  /** These are stored whatever the quota says. */
-  skipsQuota(type: string): boolean;
+  /** These are stored whatever the quota says, where the endpoint is not one of a single tenant. */
+  skipsQuota(type: string, body: JsonObject): boolean;
   summarize(type: string, body: JsonObject): Partial<Summary>;
   /**
    * The sender takes nothing but a 200 for an answer, or shows the body to people: what was stored
@@ -169,6 +183,8 @@ interface SourceRecipe
   eventType?: Place;
   /** The names that are read of JSON bodies, below the outermost members; without them, all are. */
   keys?: readonly string[];
+  /** What a form without the field `payload` is: an event itself, or none (default: an event). */
+  plainForm?: "event" | "refused";
   /** Requests that are answered at once and not stored, such as a ping. */
   control?(request: ParsedRequest): Outcome | undefined;
   accepts?: readonly string[] | "anything";
@@ -192,6 +208,8 @@ export function defineSource(recipe: SourceRecipe): SourceDefinition {
     decode(request) {
       const decoded = decodeBody(request.contentType, request.bytes);
       if (isRefusal(decoded)) return decoded;
+      if (recipe.plainForm === "refused" && isPlainForm(request))
+        return refuse("missing_field", "The form lacks the field payload, with the event as JSON.");
       const parsed = { ...request, body: decoded.object };
       const control = recipe.control?.(parsed);
       if (control) return control;
@@ -199,8 +217,11 @@ export function defineSource(recipe: SourceRecipe): SourceDefinition {
       if (!type) return missing(eventType);
       const id = externalId?.find(parsed);
       if (!id && !recipe.idOptional) return missing(externalId);
-      // An empty id is no id: taken as one, it would make duplicates of all that come without.
-      return [{ type, externalId: id || null, body: decoded.object }];
+      const inHeaders: Reading["inHeaders"] = [
+        ...(type.in === "header" ? ["type" as const] : []),
+        ...(id?.in === "header" ? ["externalId" as const] : []),
+      ];
+      return [{ type: type.text, externalId: id?.text ?? null, body: decoded.object, inHeaders }];
     },
     ...recipe,
     signature: typeof signature === "function" ? signature : () => signature,
@@ -211,6 +232,9 @@ export function defineSource(recipe: SourceRecipe): SourceDefinition {
     acceptsWords: accepts === "anything" ? accepts : accepts.join(" or "),
   };
 }
+
+const isPlainForm = ({ contentType, bytes }: VerifiedRequest): boolean =>
+  contentType === FORM && !new URLSearchParams(new TextDecoder().decode(bytes)).has("payload");
 
 const missing = (place: Place | undefined): Refusal =>
   refuse(place?.reason ?? "missing_field", `The delivery lacks ${place?.describe ?? "a type"}.`);

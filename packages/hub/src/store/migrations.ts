@@ -85,6 +85,7 @@ const migrations: readonly Migration[] = [
         id TEXT PRIMARY KEY,
         tenant_id TEXT NOT NULL,
         account TEXT,
+        version BIGINT NOT NULL,
         updated_at BIGINT NOT NULL,
         removed_at BIGINT
       )`,

@@ -152,7 +152,14 @@ export interface Installation {
   id: string;
   tenant: string;
   account: string | null;
+  /** The time, by GitHub's clock, of what says so; 0 where nothing but a mention does. */
+  version: number;
   removed_at: number | null;
+}
+
+/** What an event says of an installation. */
+export interface SeenInstallation extends Omit<Installation, "removed_at"> {
+  change: "removed" | "revived" | null;
 }
 
 export type Scope = "inbox:read" | "inbox:write" | "flows:call" | "admin";
@@ -214,16 +221,26 @@ export interface Registry {
   }): Promise<Tenant>;
   getTenant(id: string): Promise<Tenant | undefined>;
   listTenants(after: string, limit: number): Promise<Tenant[]>;
-  putInstallation(installation: Omit<Installation, "removed_at">, at: number): Promise<void>;
-  removeInstallation(id: string, at: number): Promise<void>;
+  /** Only what is newer changes anything; answers with what holds now. */
+  putInstallation(seen: SeenInstallation, at: number): Promise<Installation>;
   findInstallation(id: string): Promise<Installation | undefined>;
   /** False when a token with this id or hash is there already; that one stays as it is. */
   putToken(token: Omit<Token, "revoked_at">): Promise<boolean>;
+  /**
+   * Of the tokens whose ids begin with `prefix`, from now on only this one is good (or none), even
+   * where it was revoked before or was there under another id.
+   */
+  replaceTokens(
+    prefix: string,
+    token: Omit<Token, "revoked_at"> | undefined,
+    at: number,
+  ): Promise<void>;
   findToken(hash: string): Promise<Token | undefined>;
   listTokens(): Promise<Token[]>;
   /** False when there is no such token, or it was revoked before. */
   revokeToken(id: string, at: number): Promise<boolean>;
-  putSource(source: Omit<Source, "secrets">): Promise<void>;
+  /** With a secret in the same transaction, so that a new endpoint is never there without one. */
+  putSource(source: Omit<Source, "secrets">, secret?: SourceSecret): Promise<void>;
   findSource(key: string): Promise<Source | undefined>;
   listSources(tenant?: string): Promise<Source[]>;
   deleteSource(id: string): Promise<boolean>;

@@ -57,6 +57,7 @@ export const githubKeys: readonly string[] = [
   "target_url",
   "tier",
   "title",
+  "updated_at",
   "url",
   "user",
   "version",

@@ -1,6 +1,6 @@
 /** CloudEvents 1.0 as JSON objects: what makes one valid, and the binary mode's headers read as one. */
 import { toBase64 } from "../../lib/hmac.ts";
-import { decodeJson, decodeText } from "../decode.ts";
+import { decodeJson, decodeText, mediaType } from "../decode.ts";
 import { isRefusal, type Refusal, refuse } from "../outcome.ts";
 import { isObject, type Json, type JsonObject } from "../source.ts";
 
@@ -30,8 +30,19 @@ export function checkEvent(event: Json, where = ""): CloudEvent | Refusal {
     return invalid("data_base64 must be a text.");
   if (data_base64 !== null && event.data !== undefined)
     return invalid("data and data_base64 exclude each other.");
+  if (data_base64 !== null && !isBase64(data_base64)) return invalid("data_base64 is not base64.");
+  const { time = null } = event;
+  if (time !== null && !(typeof time === "string" && isTimestamp(time)))
+    return invalid(`time must be as in 2026-01-05T09:30:00Z, but is ${shown(time)}.`);
   return event as CloudEvent;
 }
+
+const isBase64 = (text: string) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text);
+
+/** RFC 3339, which is stricter than what `Date` takes, but for its leap seconds. */
+const isTimestamp = (text: string) =>
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i.test(text) &&
+  !Number.isNaN(Date.parse(text.toUpperCase().replace(/:60(?=\D)/, ":59")));
 
 const shown = (value: Json | undefined) =>
   value === undefined ? "missing" : JSON.stringify(value).slice(0, 100);
@@ -93,9 +104,6 @@ function dataOf(contentType: string, bytes: Uint8Array): JsonObject | Refusal {
   }
   return typeof text === "string" ? { data: text } : { data_base64: toBase64(bytes) };
 }
-
-export const mediaType = (contentType: string): string =>
-  (contentType.split(";", 1)[0] ?? "").trim().toLowerCase();
 
 /** No content type at all means JSON, as in the JSON format. */
 const isJson = (type: string) => type === "" || type.endsWith("/json") || type.endsWith("+json");

@@ -65,6 +65,50 @@ describe("structured mode", () => {
     decodeOne(cloudevents, structured({ ...event, data_base64: "AA==" }));
   });
 
+  it.each(["A", "AA", "AAA", "AA=A", "A===", "AA==\n", "A-_A", "é===", " AAA"])(
+    "refuses data_base64 = %j, which is none",
+    (data_base64) => {
+      expect(decode(cloudevents, structured({ ...event, data_base64 }))).toMatchObject({
+        reason: "invalid_field",
+        detail: "data_base64 is not base64.",
+      });
+    },
+  );
+
+  it("takes data_base64 of any size", () => {
+    for (const data_base64 of ["", "AAA=", "+/+/", "A".repeat(1024 * 1024)])
+      decodeOne(cloudevents, structured({ ...event, data_base64 }));
+  });
+
+  it.each([
+    "",
+    "t",
+    "2026-01-05",
+    "2026-01-05 09:30:00Z",
+    "2026-01-05T09:30:00",
+    "2026-13-05T09:30:00Z",
+    "2026-01-05T25:30:00Z",
+    "Mon, 05 Jan 2026 09:30:00 GMT",
+    1767605400,
+  ])("refuses time = %j", (time) => {
+    expect(decode(cloudevents, structured({ ...event, time }))).toMatchObject({
+      reason: "invalid_field",
+      detail: expect.stringContaining("time must be as in"),
+    });
+    expect(inHeaders({ ...binary, "ce-time": String(time) })).toMatchObject({
+      reason: "invalid_header",
+    });
+  });
+
+  it.each([
+    "2026-01-05T09:30:00Z",
+    "2026-01-05T09:30:00.123456789+05:30",
+    "2016-12-31t23:59:60z",
+    null,
+  ])("takes time = %j", (time) => {
+    decodeOne(cloudevents, structured({ ...event, time }));
+  });
+
   it("refuses what is no object, no JSON, or another format", () => {
     expect(decode(cloudevents, structured([event]))).toMatchObject({ reason: "not_an_object" });
     expect(decode(cloudevents, structured("{"))).toMatchObject({ reason: "invalid_json" });
@@ -155,7 +199,7 @@ describe("binary mode", () => {
       ...binary,
       "ce-subject": "lamp%207",
       "ce-traceparent": "00-ab",
-      "ce-time": "t",
+      "ce-time": "2026-01-05T09:30:00Z",
     };
     const reading = decodeOne(
       cloudevents,
@@ -172,11 +216,12 @@ describe("binary mode", () => {
         ...event,
         subject: "lamp 7",
         traceparent: "00-ab",
-        time: "t",
+        time: "2026-01-05T09:30:00Z",
         datacontenttype: "application/json; charset=utf-8",
         data: { on: true },
       },
       headers: { ...headers, "ce-bad_name": "no" },
+      inHeaders: ["type", "externalId"],
     });
   });
 

@@ -115,7 +115,9 @@ function decodeBinary(request: VerifiedRequest): Reading[] | Outcome {
     request.header("content-type") ?? "",
     request.bytes,
   );
-  return isRefusal(form) ? form : [reading({ ...checked, ...form }, { headers })];
+  return isRefusal(form)
+    ? form
+    : [reading({ ...checked, ...form }, { headers, inHeaders: ["type", "externalId"] })];
 }
 
 /** Requests per minute that the hub's default limit lets through. */

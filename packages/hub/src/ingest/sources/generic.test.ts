@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { utf8 } from "../../lib/hmac.ts";
+import { makeKey } from "../signatures.ts";
 import { generic } from "./generic.ts";
-import { makeKey } from "./signed-sample.ts";
 import { configOf, decodeOne, verify } from "./test-request.ts";
 
 const secret = "correct horse";
@@ -103,6 +103,7 @@ describe("the generic source's events", () => {
     ).toEqual({
       type: "event",
       externalId: "7",
+      inHeaders: [],
       body: { title: "A b", id: "7" },
     });
   });

@@ -2,18 +2,39 @@
 import type { Outcome } from "../outcome.ts";
 import { githubKeys } from "../scan/github-keys.ts";
 import { hmacSha256 } from "../signatures.ts";
-import { at, defineSource, header, type JsonObject } from "../source.ts";
+import { at, defineSource, header, type Installation, type JsonObject } from "../source.ts";
 import { githubSample } from "./github-sample.ts";
 import { summarizeGithub } from "./github-summary.ts";
 
 const idAt = (body: JsonObject, path: string) => {
   const value = at(body, path);
-  return typeof value === "number" ? String(value) : undefined;
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0
+    ? String(value)
+    : undefined;
 };
 const textAt = (body: JsonObject, path: string) => {
   const value = at(body, path);
   return typeof value === "string" ? value : null;
 };
+
+/** GitHub writes the times of an installation as texts, or in seconds. */
+function timeAt(body: JsonObject, path: string): number {
+  const value = at(body, path);
+  const time =
+    typeof value === "number" ? value * 1000 : Date.parse(typeof value === "string" ? value : "");
+  return Number.isSafeInteger(time) && time > 0 ? time : 0;
+}
+
+/** What an event about an installation says of it. */
+const aboutIn = (body: JsonObject): Installation["about"] => ({
+  version: timeAt(body, "installation.updated_at"),
+  change:
+    body.action === "deleted"
+      ? "removed"
+      : body.action === "created" || body.action === "unsuspend"
+        ? "revived"
+        : null,
+});
 
 export const github = defineSource({
   id: "github",
@@ -21,6 +42,7 @@ export const github = defineSource({
   maxBytes: 25 * 1024 * 1024, // GitHub's own limit
   signature: hmacSha256({ header: "X-Hub-Signature-256", prefix: "sha256=" }),
   accepts: ["application/json", "application/x-www-form-urlencoded"],
+  plainForm: "refused",
   headers: ["x-github-event", "x-github-delivery", "x-github-hook-id"],
   githubAddressesOnly: true,
   keys: githubKeys,
@@ -29,24 +51,28 @@ export const github = defineSource({
   control: (request): Outcome | undefined =>
     request.header("x-github-event") === "ping" ? { outcome: "pong" } : undefined,
   installation(type, body) {
+    const about = type === "installation" ? aboutIn(body) : undefined;
     const id = idAt(body, "installation.id");
     if (id === undefined) return undefined;
-    // An installation belongs to the account that owns the repository it reports on. Only
-    // `installation` events name the account itself; the signature vouches for either.
+    // An installation belongs to the account that owns the repository it reports on. Events about
+    // installations name the account itself; the signature vouches for either.
     const owner =
       ["installation.account", "repository.owner", "organization"].find(
         (path) => idAt(body, `${path}.id`) !== undefined,
       ) ?? "";
     const account = idAt(body, `${owner}.id`);
+    if (account === undefined) return { id };
     return {
       id,
-      ...(account ? { account: { id: account, login: textAt(body, `${owner}.login`) } } : {}),
-      ...(type === "installation" && body.action === "deleted"
-        ? { change: "removed" as const }
-        : {}),
+      account: { id: account, login: textAt(body, `${owner}.login`) },
+      ...(about && owner === "installation.account" ? { about } : {}),
     };
   },
-  skipsQuota: (type) => type === "installation" || type === "installation_repositories",
+  // The type is a header, which nobody signs: what skips has to look like one of these as well.
+  skipsQuota: (type, body) =>
+    (type === "installation" || type === "installation_repositories") &&
+    idAt(body, "installation.id") !== undefined &&
+    idAt(body, "installation.account.id") !== undefined,
   summarize: summarizeGithub,
   sample: githubSample,
 });

@@ -1,10 +1,10 @@
 /** A stored payload as JSON, for whoever reads an event. Never fails: what is not JSON comes as bytes. */
 import { toBase64 } from "../../lib/hmac.ts";
 import type { Payload } from "../../store/store.ts";
-import { decodeForm, decodeJson, decodeText } from "../decode.ts";
+import { decodeForm, decodeJson, decodeText, FORM, mediaType } from "../decode.ts";
 import { isRefusal } from "../outcome.ts";
 import type { Json } from "../source.ts";
-import { mediaType, STRUCTURED, structuredForm } from "./cloudevents-format.ts";
+import { STRUCTURED, structuredForm } from "./cloudevents-format.ts";
 
 type Stored = Pick<Payload, "content_type" | "headers" | "body">;
 
@@ -22,7 +22,7 @@ function readCloudEvent(payload: Stored): Json | undefined {
 function readBody({ content_type, body }: Stored): Json | undefined {
   const text = decodeText(body);
   if (isRefusal(text)) return undefined;
-  if (mediaType(content_type) === "application/x-www-form-urlencoded") {
+  if (mediaType(content_type) === FORM) {
     const form = decodeForm(text);
     return isRefusal(form) ? undefined : form.object;
   }

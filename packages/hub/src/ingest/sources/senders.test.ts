@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { utf8 } from "../../lib/hmac.ts";
 import type { JsonObject } from "../source.ts";
+import { github } from "./github.ts";
 import { gitlab } from "./gitlab.ts";
 import { linear } from "./linear.ts";
 import { signSample } from "./signed-sample.ts";
@@ -260,7 +261,29 @@ describe("Stripe", () => {
   });
 });
 
+describe("GitHub", () => {
+  it("sends a form with the event in it, and nothing else", () => {
+    const headers = { "x-github-event": "issues", "x-github-delivery": "1" };
+    const wire = (text: string) => ({
+      ...form(text),
+      headers: { ...form(text).headers, ...headers },
+    });
+    expect(decodeOne(github, wire("payload=%7B%7D")).body).toEqual({});
+    expect(decode(github, wire("action=opened"))).toMatchObject({
+      reason: "missing_field",
+      detail: expect.stringContaining("payload"),
+    });
+  });
+});
+
 describe("Standard Webhooks", () => {
+  it("has a sample that can be read without a signature", async () => {
+    const sample = standardWebhooks.sample("msg_1");
+    if (!sample) throw new Error("no sample");
+    const wire = await signSample(standardWebhooks, sample, undefined, { now: 0, id: "msg_1" });
+    expect(decodeOne(standardWebhooks, wire).externalId).toBe("msg_1");
+  });
+
   it("has the body's type, or a plain one", () => {
     const typeOf = (body: JsonObject) =>
       decodeOne(standardWebhooks, json(body, { "webhook-id": "m" })).type;

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { nodeHmacKey } from "../../hosts/node/hmac.ts";
 import { utf8, webHmacKey } from "../../lib/hmac.ts";
 import {
+  makeKey,
   type SignatureScheme,
   slackSignature,
   standardSignature,
@@ -12,7 +13,6 @@ import {
 } from "../signatures.ts";
 import { github } from "./github.ts";
 import { gitlab } from "./gitlab.ts";
-import { makeKey } from "./signed-sample.ts";
 import { header, verify } from "./test-request.ts";
 
 const schemeVerdict = (

@@ -1,6 +1,6 @@
 /** A sample as its sender would put it on the wire: for `signalbox send`, and for tests. */
-import { type MakeHmacKey, utf8, webHmacKey } from "../../lib/hmac.ts";
-import type { Key, SignatureScheme } from "../signatures.ts";
+import { type MakeHmacKey, utf8 } from "../../lib/hmac.ts";
+import { makeKey } from "../signatures.ts";
 import type { JsonObject, Sample, SourceDefinition } from "../source.ts";
 
 export interface Signing {
@@ -10,12 +10,6 @@ export interface Signing {
   makeHmacKey?: MakeHmacKey;
   config?: Record<string, unknown>;
 }
-
-export const makeKey = (
-  scheme: SignatureScheme,
-  secret: string,
-  makeHmacKey: MakeHmacKey = webHmacKey,
-): Key => ({ hmac: makeHmacKey(scheme.keyBytes(secret)), text: utf8(secret) });
 
 /** Without a secret it stays unsigned, for hubs that allow that. */
 export async function signSample(

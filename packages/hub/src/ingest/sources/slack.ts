@@ -16,7 +16,8 @@ import { firstLine, joined, pickText } from "./pick.ts";
 const slashCommand: Place = {
   describe: "the field command",
   reason: "missing_field",
-  find: ({ body }) => (typeof body.command === "string" ? "slash_command" : undefined),
+  find: ({ body }) =>
+    typeof body.command === "string" ? { text: "slash_command", in: "field" } : undefined,
 };
 
 export const slack = defineSource({

@@ -3,10 +3,10 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toBase64, utf8 } from "../../lib/hmac.ts";
-import type { Verdict } from "../signatures.ts";
+import { makeKey, type Verdict } from "../signatures.ts";
 import type { SourceDefinition } from "../source.ts";
 import { sources } from "./index.ts";
-import { makeKey, signSample } from "./signed-sample.ts";
+import { signSample } from "./signed-sample.ts";
 import { decode, decodeOne, verify, type Wire } from "./test-request.ts";
 
 const now = Date.UTC(2026, 0, 5, 9, 30, 0, 500);

@@ -10,8 +10,8 @@ export const standardWebhooks = defineSource({
   externalId: header("webhook-id"),
   eventType: either(field("type"), fixed("event")),
   summarize: (_, body) => summarizePlain(body),
-  sample: (_, { type = "user.created" } = {}) => ({
-    headers: { "content-type": "application/json" },
+  sample: (id, { type = "user.created" } = {}) => ({
+    headers: { "content-type": "application/json", "webhook-id": id },
     body: {
       type,
       timestamp: "2026-01-05T09:30:00Z",

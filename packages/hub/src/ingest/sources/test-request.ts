@@ -1,8 +1,8 @@
 /** Requests for the tests of sources, without a hub around them. */
+import { mediaType } from "../decode.ts";
 import { isRefusal, type Outcome } from "../outcome.ts";
 import type { Key, Verdict } from "../signatures.ts";
 import type { Reading, SourceDefinition } from "../source.ts";
-import { mediaType } from "./cloudevents-format.ts";
 
 export interface Wire {
   headers: Record<string, string>;

@@ -25,9 +25,14 @@ export class StoreObject extends DurableObject {
     this.#store.subscribe((notice) => this.#heard.push(notice));
   }
 
-  async call(verb: string, args: unknown[]): Promise<unknown> {
+  /** Errors are returned: workerd prints each one that leaves an object, also those that a test wants. */
+  async call(verb: string, args: unknown[]): Promise<{ result: unknown } | { error: string }> {
     const verbs = this.#store as unknown as Record<string, (...args: unknown[]) => unknown>;
-    return await verbs[verb]?.(...args);
+    try {
+      return { result: await verbs[verb]?.(...args) };
+    } catch (error) {
+      return { error: error instanceof Error ? error.message : String(error) };
+    }
   }
 
   async heard(): Promise<Notice[]> {

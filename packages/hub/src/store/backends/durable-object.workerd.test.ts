@@ -11,7 +11,11 @@ const connect = (object: () => Pick<StoreObject, "call">): Store =>
       Reflect.get(own, name) ??
       (name === "then"
         ? undefined
-        : async (...args: unknown[]) => await object().call(String(name), args)),
+        : async (...args: unknown[]) => {
+            const answer = await object().call(String(name), args);
+            if ("error" in answer) throw new Error(answer.error);
+            return answer.result;
+          }),
   });
 
 storeContract("a Durable Object", async () => {

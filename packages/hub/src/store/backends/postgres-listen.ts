@@ -9,6 +9,13 @@ import type { Notice } from "../sql.ts";
 const CHANNEL = "signalbox";
 const RELISTEN_MS = 1_000;
 
+/** How long a connection has to end in good form. */
+export const GOODBYE_MS = 2_000;
+
+/** Ends a connection without waiting for the server's word. */
+export const cutOff = (client: pg.ClientBase): void =>
+  void (client as pg.Client).connection.stream.destroy();
+
 /** Ends the transaction and sends its notices, in one round trip. */
 export const commitWith = (notices: readonly Notice[]): string =>
   [
@@ -67,6 +74,8 @@ export function listen(
     async stop() {
       stopped = true;
       clearTimeout(timer);
+      const current = client;
+      if (current) setTimeout(() => cutOff(current), GOODBYE_MS).unref();
       await connecting;
       const last = client;
       client = undefined;

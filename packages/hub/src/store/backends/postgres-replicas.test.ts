@@ -1,8 +1,10 @@
 /** Several hubs on one PostgreSQL. Each store here has a pool and a LISTEN connection of its own. */
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { createRequire } from "node:module";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import pg from "pg";
-import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
 import {
   arrival,
@@ -241,5 +243,62 @@ describe("a broken connection", () => {
     const [outcome] = await doomed;
     expect(outcome?.status).toBe("rejected");
     expect(await keep(store, [sampleEvent()])).toEqual([2]);
+  });
+});
+
+describe("a database that stopped to answer", () => {
+  /** Between us and PostgreSQL; frozen, it passes nothing on and hangs up on nobody. */
+  async function startProxy() {
+    const sockets = new Set<Socket>();
+    const server = createServer((near) => {
+      const far = connect(Number(new URL(url).port), new URL(url).hostname);
+      for (const [from, to] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        sockets.add(from);
+        from.on("error", () => {}).on("close", () => to.destroy());
+        from.pipe(to);
+      }
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const through = new URL(url);
+    through.port = String((server.address() as AddressInfo).port);
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    });
+    return {
+      url: through.href,
+      freeze: () => {
+        for (const socket of sockets) socket.unpipe().pause();
+      },
+    };
+  }
+
+  test("fails what waits for it, and what comes after goes over another connection", async () => {
+    const proxy = await startProxy();
+    const store = await openPostgres(proxy.url, { queryTimeoutMs: 300 });
+    stores.push(store);
+    await keep(store, [sampleEvent()]);
+    proxy.freeze();
+    const error = await keep(store, [sampleEvent()]).catch((error: unknown) => error);
+    expect(error).toMatchObject({ message: "Query read timeout" });
+    expect(store.isDataError(error)).toBe(false);
+    await vi.waitFor(
+      async () => expect(await keep(store, [sampleEvent()])).toHaveLength(1),
+      10_000,
+    );
+  });
+
+  test("does not keep the store from closing", async () => {
+    const proxy = await startProxy();
+    const store = await openPostgres(proxy.url);
+    await keep(store, [sampleEvent()]);
+    proxy.freeze();
+    const stuck = keep(store, [sampleEvent()]).catch((error: unknown) => error);
+    await new Promise((resolve) => setImmediate(resolve)); // by then it has a connection
+    await store.close();
+    expect(await stuck).toBeInstanceOf(Error);
   });
 });

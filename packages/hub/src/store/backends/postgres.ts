@@ -8,21 +8,25 @@ import { migrate } from "../migrations.ts";
 import type { Notice, Row, Verb } from "../sql.ts";
 import type { Store } from "../store.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
-import { commitWith, listen } from "./postgres-listen.ts";
+import { commitWith, cutOff, GOODBYE_MS, listen } from "./postgres-listen.ts";
 import { dialect, statements, types } from "./postgres-statement.ts";
 
 export interface PostgresOptions {
   poolSize?: number;
+  /** After this long without an answer a statement fails, and its connection is given up. */
+  queryTimeoutMs?: number;
   onError?: (error: Error) => void;
 }
 
 export async function openPostgres(
   url: string,
-  { poolSize = 10, onError = () => {} }: PostgresOptions = {},
+  { poolSize = 10, queryTimeoutMs = 30_000, onError = () => {} }: PostgresOptions = {},
 ): Promise<Store> {
   const connection = {
     connectionString: url,
     connectionTimeoutMillis: 10_000,
+    // Counted here: a server that is frozen, or cut off, cannot count for us.
+    query_timeout: queryTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   };
@@ -37,7 +41,12 @@ export async function openPostgres(
   // An idle connection that breaks is replaced by the pool. One in use fails the verb that uses it,
   // but may break between two statements: without a listener either would end the process.
   pool.on("error", onError);
-  pool.on("connect", (client) => client.on("error", () => {}));
+  const clients = new Set<pg.ClientBase>();
+  pool.on("connect", (client) => {
+    clients.add(client);
+    client.on("error", () => {});
+  });
+  pool.on("remove", (client) => clients.delete(client));
   const listeners = createListeners();
 
   const run = async <Result>(verb: () => Verb<Result>, writes: boolean): Promise<Result> => {
@@ -52,7 +61,8 @@ export async function openPostgres(
         await client.query(commitWith(notices));
         return result;
       } catch (error) {
-        if (writes)
+        if (isSilence(error)) broken = error;
+        else if (writes)
           await client.query("ROLLBACK").catch((failed: Error) => {
             broken = failed;
           });
@@ -78,8 +88,9 @@ export async function openPostgres(
     subscribe: listeners.subscribe,
     isDataError,
     async close() {
-      await listening.stop();
-      await pool.end();
+      // A database that does not even say goodbye must not keep this process from ending.
+      setTimeout(() => clients.forEach(cutOff), GOODBYE_MS).unref();
+      await Promise.all([listening.stop(), pool.end()]);
     },
   };
 }
@@ -89,6 +100,10 @@ const sqlState = (error: unknown): string =>
 
 /** Class 22 is a bad value, 23 a broken constraint, 54 something too large for the engine. */
 const isDataError = (error: unknown): boolean => /^(22|23|54)/.test(sqlState(error));
+
+/** The driver's own words when a statement took too long; the connection is still busy with it. */
+const isSilence = (error: unknown): error is Error =>
+  error instanceof Error && error.message === "Query read timeout";
 
 /** Deadlock and serialization failure: PostgreSQL asks for another try. */
 const isRetryable = (error: unknown) => ["40001", "40P01"].includes(sqlState(error));

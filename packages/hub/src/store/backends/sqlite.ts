@@ -1,8 +1,9 @@
 /**
  * The embedded default: one file, WAL, every commit fsynced. Verbs run at once on the calling
- * thread; a batch of 64 events with their payloads takes about three milliseconds.
+ * thread; a batch of 64 events with their payloads takes about three milliseconds. While another
+ * process holds the file they wait, in order, and the thread goes on with other work.
  */
-import { mkdirSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { createListeners } from "../listeners.ts";
@@ -11,6 +12,7 @@ import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Dialect, Notice, Row, Verb } from "../sql.ts";
 import type { Store } from "../store.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
+import { createPatience } from "./sqlite-patience.ts";
 import { zstd } from "./zstd.ts";
 
 export const dialect: Dialect = {
@@ -26,9 +28,12 @@ export const dialect: Dialect = {
 };
 
 export interface SqliteOptions {
-  /** How long to wait for another process that is writing. */
+  /** How long a verb waits for another process that holds the file. */
   busyTimeoutMs?: number;
 }
+
+/** How long SQLite itself may wait, for which this thread stands still. Beyond it, verbs wait asleep. */
+const STANDSTILL_MS = 25;
 
 const WAL_LIMIT_BYTES = 16 * 1024 * 1024;
 const PAGE_BYTES = 8192; // payloads of some 10 KB take the fewest writes with it (bench: store)
@@ -39,7 +44,8 @@ export function connect(
   { busyTimeoutMs = 10_000 }: SqliteOptions = {},
 ): Database.Database {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const db = new Database(file, { timeout: busyTimeoutMs });
+  keepPrivate(file);
+  const db = new Database(file, { timeout: Math.min(STANDSTILL_MS, busyTimeoutMs) });
   db.pragma(`page_size = ${PAGE_BYTES}`);
   // Of two processes that create one file, the loser is told "locked" at once, whatever the time-out.
   retryWhileBusy(() => db.pragma("journal_mode = WAL"), busyTimeoutMs);
@@ -50,7 +56,29 @@ export function connect(
   return db;
 }
 
-/** Stands still in between, as SQLite itself does while it waits for a lock. */
+/** For their owner only, whatever folder they lie in. SQLite gives its other files the mode of the first. */
+function keepPrivate(file: string): void {
+  try {
+    // Only ever a new file: closing one that is open elsewhere in this process would drop its locks.
+    closeSync(openSync(file, "wx", 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  for (const path of [file, `${file}-wal`, `${file}-shm`]) {
+    const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+    try {
+      if (mode & 0o077) chmodSync(path, 0o600);
+    } catch (error) {
+      // Somebody else's file, which we may use: then its mode is theirs to decide.
+      if (!["EPERM", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    }
+  }
+}
+
+const isBusy = (error: unknown): boolean =>
+  error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY");
+
+/** Stands still in between; for the time before the hub serves anybody. */
 export function retryWhileBusy(work: () => void, timeoutMs: number): void {
   const deadline = performance.now() + timeoutMs;
   const clock = new Int32Array(new SharedArrayBuffer(4));
@@ -59,14 +87,14 @@ export function retryWhileBusy(work: () => void, timeoutMs: number): void {
       work();
       return;
     } catch (error) {
-      const busy = error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY");
-      if (!busy || performance.now() >= deadline) throw error;
+      if (!isBusy(error) || performance.now() >= deadline) throw error;
     }
     Atomics.wait(clock, 0, 0, 5);
   }
 }
 
-export function openSqlite(file: string, options?: SqliteOptions): Store {
+export function openSqlite(file: string, options: SqliteOptions = {}): Store {
+  const { busyTimeoutMs = 10_000 } = options;
   const db = connect(file, options);
   const statements = new Map<string, Database.Statement>();
   const prepare = (sql: string) => {
@@ -103,20 +131,28 @@ export function openSqlite(file: string, options?: SqliteOptions): Store {
   };
 
   try {
-    run(() => migrate(dialect), true);
+    retryWhileBusy(() => run(() => migrate(dialect), true), busyTimeoutMs);
   } catch (error) {
     db.close();
     throw error;
   }
 
+  // A reader need not wait where only a writer has to.
+  const patience = { timeoutMs: busyTimeoutMs, isBusy };
+  const reading = createPatience(patience);
+  const writing = createPatience(patience);
+
   return {
     backend: "sqlite",
-    ...bindVerbs(verbTable(dialect), async (verb, writes) => run(verb, writes)),
+    ...bindVerbs(verbTable(dialect), (verb, writes) =>
+      (writes ? writing : reading).run(() => run(verb, writes)),
+    ),
     subscribe: listeners.subscribe,
     isDataError: (error) =>
       error instanceof Database.SqliteError &&
       /^SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(error.code),
     async close() {
+      for (const lane of [reading, writing]) lane.giveUp(new Error("The store was closed."));
       statements.clear();
       db.close();
     },

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Token } from "../store.ts";
+import type { SeenInstallation, Token } from "../store.ts";
 import { keep, nth, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -13,6 +13,12 @@ const token = (id: string, given: Partial<Token> = {}): Omit<Token, "revoked_at"
   expires_at: null,
   ...given,
 });
+
+const seen = (
+  tenant: string,
+  version: number,
+  given: Partial<SeenInstallation> = {},
+): SeenInstallation => ({ id: "7", tenant, account: tenant, version, change: null, ...given });
 
 export function registryContract(it: It): void {
   it("creates a tenant once, and changes only what is given", async ({ store }) => {
@@ -66,42 +72,58 @@ export function registryContract(it: It): void {
     expect(walked).toEqual(sorted);
   });
 
-  it("maps an installation to its tenant, moves it, and remembers its removal", async ({
-    store,
-  }) => {
+  it("maps an installation to its tenant, and only a newer version moves it", async ({ store }) => {
     expect(await store.findInstallation("7")).toBeUndefined();
-    await store.putInstallation({ id: "7", tenant: "acme", account: "acme-inc" }, START);
-    expect(await store.findInstallation("7")).toEqual({
-      id: "7",
-      tenant: "acme",
-      account: "acme-inc",
-      removed_at: null,
-    });
+    const acme = { id: "7", tenant: "acme", account: "acme-inc", version: 5, removed_at: null };
+    expect(await store.putInstallation(seen("acme", 5, { account: "acme-inc" }), START)).toEqual(
+      acme,
+    );
+    expect(await store.findInstallation("7")).toEqual(acme);
     expect(await store.getTenant("acme")).toMatchObject({ name: "acme-inc", created_at: START });
 
-    await store.putInstallation({ id: "7", tenant: "umbrella", account: "umbrella" }, START + 1);
-    expect(await store.findInstallation("7")).toMatchObject({
-      tenant: "umbrella",
-      account: "umbrella",
-    });
-    expect(await store.getTenant("acme")).toMatchObject({ name: "acme-inc" });
+    for (const version of [0, 4, 5])
+      expect(await store.putInstallation(seen("umbrella", version), START + 1)).toEqual(acme);
+    expect(await store.findInstallation("7")).toEqual(acme);
+    expect(await store.getTenant("umbrella")).toBeUndefined();
 
-    await store.removeInstallation("7", START + 2);
-    await store.removeInstallation("no such", START + 2);
-    expect(await store.findInstallation("7")).toMatchObject({
-      tenant: "umbrella",
-      removed_at: START + 2,
-    });
-    expect(await store.findInstallation("no such")).toBeUndefined();
-    await store.putInstallation({ id: "7", tenant: "umbrella", account: "umbrella" }, START + 3);
-    expect(await store.findInstallation("7")).toMatchObject({ removed_at: null });
+    const umbrella = { ...acme, tenant: "umbrella", account: "umbrella", version: 6 };
+    expect(await store.putInstallation(seen("umbrella", 6), START + 2)).toEqual(umbrella);
+    expect(await store.findInstallation("7")).toEqual(umbrella);
+    expect(await store.getTenant("acme")).toMatchObject({ name: "acme-inc" });
+  });
+
+  it("remembers that an installation was removed, until it is revived by a newer version", async ({
+    store,
+  }) => {
+    const put = (version: number, change: "removed" | "revived" | null, at: number) =>
+      store.putInstallation(seen("acme", version, { change }), at);
+    await put(5, null, START);
+    expect(await put(4, "removed", START + 1)).toMatchObject({ removed_at: null });
+    // GitHub removes at the same version that it created.
+    expect(await put(5, "removed", START + 2)).toMatchObject({ removed_at: START + 2, version: 5 });
+    expect(await put(9, "removed", START + 3)).toMatchObject({ removed_at: START + 2 });
+    expect(await put(5, "revived", START + 4)).toMatchObject({ removed_at: START + 2 });
+    expect(await put(7, null, START + 5)).toMatchObject({ removed_at: START + 2, version: 5 });
+    expect(await put(6, "revived", START + 6)).toMatchObject({ removed_at: null, version: 6 });
+    expect(await store.findInstallation("7")).toMatchObject({ removed_at: null, version: 6 });
+    // The end may be the first that is heard of one.
+    const gone = seen("acme", 1, { id: "8", change: "removed" });
+    expect(await store.putInstallation(gone, START)).toMatchObject({ removed_at: START });
+  });
+
+  it("lets the newest of many versions win, whatever order they come in", async ({ store }) => {
+    const versions = [3, 1, 8, 2, 7, 5, 6, 4];
+    await Promise.all(
+      versions.map((version) => store.putInstallation(seen(`tenant ${version}`, version), START)),
+    );
+    expect(await store.findInstallation("7")).toMatchObject({ tenant: "tenant 8", version: 8 });
   });
 
   it("does not forget a tenant's name or quota over an installation without an account", async ({
     store,
   }) => {
     await store.putTenant({ id: "acme", name: "Acme", quota: 5, at: START });
-    await store.putInstallation({ id: "7", tenant: "acme", account: null }, START + 1);
+    await store.putInstallation(seen("acme", 1, { account: null }), START + 1);
     expect(await store.getTenant("acme")).toMatchObject({
       name: "Acme",
       quota: 5,
@@ -125,6 +147,23 @@ export function registryContract(it: It): void {
     expect(await store.putToken(token("b", { hash: "hash of a", scopes: ["admin"] }))).toBe(false);
     expect(await store.putToken(token("a", { hash: "other", scopes: ["admin"] }))).toBe(false);
     expect(await store.listTokens()).toEqual([{ ...token("a"), revoked_at: null }]);
+  });
+
+  it("replaces the tokens of one prefix, and takes a former one back", async ({ store }) => {
+    await store.putToken(token("mine"));
+    const states = async () =>
+      Object.fromEntries((await store.listTokens()).map(({ id, revoked_at }) => [id, revoked_at]));
+    await store.replaceTokens("env-", token("env-1"), START);
+    await store.replaceTokens("env-", token("env-2"), START + 1);
+    expect(await states()).toEqual({ mine: null, "env-1": START + 1, "env-2": null });
+    await store.replaceTokens("env-", token("env-1"), START + 2);
+    expect(await states()).toEqual({ mine: null, "env-1": null, "env-2": START + 2 });
+    await store.replaceTokens("env-", undefined, START + 3);
+    expect(await states()).toEqual({ mine: null, "env-1": START + 3, "env-2": START + 2 });
+    const taken = token("env-3", { hash: "hash of mine", scopes: ["admin"] });
+    await store.replaceTokens("env-", taken, START + 4);
+    expect(await store.findToken("hash of mine")).toEqual({ ...taken, revoked_at: null });
+    expect(Object.keys(await states()).sort()).toEqual(["env-1", "env-2", "env-3"]);
   });
 
   it("lists tokens by age, and revokes each once", async ({ store }) => {

@@ -37,6 +37,13 @@ export function sourcesContract(it: It): void {
     expect(await store.findSource("KEY-OF-A")).toBeUndefined();
   });
 
+  it("puts a source together with its first secret, or not at all", async ({ store }) => {
+    await store.putSource(source("a"), secret("s"));
+    expect(await store.findSource("key-of-a")).toEqual({ ...source("a"), secrets: [secret("s")] });
+    await expect(store.putSource(source("b"), secret("s"))).rejects.toThrow();
+    expect(await store.findSource("key-of-b")).toBeUndefined();
+  });
+
   it("gives a secret to no source that is not there, and no secret twice", async ({ store }) => {
     expect(await store.addSourceSecret("no such", secret("s"))).toBe(false);
     await store.putSource(source("no such"));

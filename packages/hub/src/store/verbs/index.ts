@@ -13,7 +13,6 @@ import {
   listTenants,
   putInstallation,
   putTenant,
-  removeInstallation,
 } from "./registry.ts";
 import { searchEvents } from "./search-events.ts";
 import {
@@ -25,7 +24,7 @@ import {
   putSource,
 } from "./sources.ts";
 import { sweep } from "./sweep.ts";
-import { findToken, listTokens, putToken, revokeToken } from "./tokens.ts";
+import { findToken, listTokens, putToken, replaceTokens, revokeToken } from "./tokens.ts";
 import { claimEvents, markProcessed, releaseEvents } from "./work-events.ts";
 
 function* checkWritable(at: number): Verb<void> {
@@ -64,9 +63,9 @@ export const verbTable = (dialect: Dialect): VerbTable => ({
   getTenant: reads(getTenant),
   listTenants: reads(listTenants),
   putInstallation: writes(putInstallation),
-  removeInstallation: writes(removeInstallation),
   findInstallation: reads(findInstallation),
   putToken: writes(putToken),
+  replaceTokens: writes(replaceTokens),
   findToken: reads(findToken),
   listTokens: reads(listTokens),
   revokeToken: writes(revokeToken),

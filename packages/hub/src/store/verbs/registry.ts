@@ -1,7 +1,7 @@
 /** Tenants and GitHub installations. */
 
 import { first, query, type Verb } from "../sql.ts";
-import type { Installation, Tenant } from "../store.ts";
+import type { Installation, SeenInstallation, Tenant } from "../store.ts";
 
 const TENANT = "id, name, created_at, seq, pruned_seq, pending, bytes, quota";
 
@@ -33,31 +33,35 @@ export function* listTenants(after: string, limit: number): Verb<Tenant[]> {
   ]);
 }
 
-export function* putInstallation(
-  installation: Omit<Installation, "removed_at">,
-  at: number,
-): Verb<void> {
-  const { tenant: id, account } = installation;
-  yield* putTenant(account === null ? { id, at } : { id, name: account, at });
-  yield* query(
-    "INSERT INTO installations (id, tenant_id, account, updated_at) VALUES (?, ?, ?, ?) " +
-      "ON CONFLICT (id) DO UPDATE SET tenant_id = excluded.tenant_id, account = excluded.account, " +
-      "updated_at = excluded.updated_at, removed_at = NULL",
-    [installation.id, installation.tenant, installation.account, at],
+/**
+ * A newer version replaces what is known; an older one, or the same again, changes nothing. Two
+ * exceptions keep a removal: it wins over what came at the same version (GitHub does not always
+ * count it as an update), and only what revives is let in after it.
+ */
+export function* putInstallation(seen: SeenInstallation, at: number): Verb<Installation> {
+  const { id, tenant, account, version, change } = seen;
+  const changed = yield* query(
+    "INSERT INTO installations (id, tenant_id, account, version, updated_at, removed_at) " +
+      "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET " +
+      "tenant_id = excluded.tenant_id, account = excluded.account, version = excluded.version, " +
+      "updated_at = excluded.updated_at, removed_at = excluded.removed_at " +
+      `WHERE ${MAY_REPLACE[change ?? "none"]} RETURNING id`,
+    [id, tenant, account, version, at, change === "removed" ? at : null],
   );
+  if (changed.length > 0)
+    yield* putTenant(account === null ? { id: tenant, at } : { id: tenant, name: account, at });
+  return (yield* findInstallation(id)) as Installation;
 }
 
-export function* removeInstallation(id: string, at: number): Verb<void> {
-  yield* query("UPDATE installations SET removed_at = ?, updated_at = ? WHERE id = ?", [
-    at,
-    at,
-    id,
-  ]);
-}
+const MAY_REPLACE = {
+  none: "excluded.version > installations.version AND installations.removed_at IS NULL",
+  revived: "excluded.version > installations.version",
+  removed: "excluded.version >= installations.version AND installations.removed_at IS NULL",
+};
 
 export function* findInstallation(id: string): Verb<Installation | undefined> {
   return yield* first<Installation>(
-    "SELECT id, tenant_id AS tenant, account, removed_at FROM installations WHERE id = ?",
+    "SELECT id, tenant_id AS tenant, account, version, removed_at FROM installations WHERE id = ?",
     [id],
   );
 }

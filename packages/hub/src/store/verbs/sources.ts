@@ -17,7 +17,7 @@ const SOURCE =
   "FROM sources s LEFT JOIN source_secrets k ON k.source_id = s.id";
 const BY_AGE = "ORDER BY s.created_at, s.id, k.created_at, k.id";
 
-export function* putSource(source: Omit<Source, "secrets">): Verb<void> {
+export function* putSource(source: Omit<Source, "secrets">, secret?: SourceSecret): Verb<void> {
   yield* query(
     "INSERT INTO sources (id, tenant_id, kind, name, key, config, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) " +
       "ON CONFLICT (id) DO UPDATE SET name = excluded.name, config = excluded.config",
@@ -31,6 +31,7 @@ export function* putSource(source: Omit<Source, "secrets">): Verb<void> {
       source.created_at,
     ],
   );
+  if (secret) yield* addSourceSecret(source.id, secret);
 }
 
 function toSources(rows: readonly SourceRow[]): Source[] {

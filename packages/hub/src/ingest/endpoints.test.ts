@@ -1,0 +1,164 @@
+/** Endpoints on a real registry; the clock is driven by hand. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { webHmacKey } from "../lib/hmac.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import { createEndpoints, type Endpoints } from "./endpoints.ts";
+import { StoreFailed } from "./from-store.ts";
+import { sources } from "./sources/index.ts";
+
+const START = Date.UTC(2026, 0, 5);
+const KEY = "0123456789abcdefghi_-X";
+
+let folder: string;
+let store: Store;
+let asked: string[];
+let now: number;
+let endpoints: Endpoints;
+
+const create = (tenant: string | undefined) =>
+  createEndpoints({
+    sources,
+    store: {
+      findSource(key) {
+        asked.push(key);
+        return store.findSource(key);
+      },
+    },
+    secrets: { github: ["one", "two"] },
+    tenant,
+    unseal: async (sealed) => sealed,
+    makeHmacKey: webHmacKey,
+    now: () => now,
+  });
+
+const add = (key = KEY, kind = "stripe") =>
+  store.putSource({
+    id: `id of ${key}`,
+    tenant: "acme",
+    kind,
+    name: "",
+    key,
+    config: {},
+    created_at: START,
+  });
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "signalbox-endpoints-"));
+  store = openSqlite(join(folder, "hub.db"));
+  asked = [];
+  now = START;
+  endpoints = create("local");
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe("a shared endpoint", () => {
+  it("has the secrets of the settings, and asks nobody", async () => {
+    expect(await endpoints.find("github", undefined)).toMatchObject({
+      id: "github",
+      tenant: "local",
+      keys: [{ expiresAt: null }, { expiresAt: null }],
+    });
+    expect(await endpoints.find("stripe", undefined)).toMatchObject({ keys: [] });
+    expect(await endpoints.find("nobody", undefined)).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  it("serves many tenants only where the payload says whose it is", async () => {
+    const shared = create(undefined);
+    expect(await shared.find("github", undefined)).toMatchObject({ tenant: undefined });
+    expect(await shared.find("stripe", undefined)).toBeUndefined();
+    expect(shared.source("stripe")?.title).toBe("Stripe");
+    expect(shared.source("nobody")).toBeUndefined();
+  });
+});
+
+describe("an endpoint with a key", () => {
+  it("is its tenant's, under its own kind only", async () => {
+    await add();
+    expect(await endpoints.find("stripe", KEY)).toMatchObject({
+      id: `id of ${KEY}`,
+      tenant: "acme",
+    });
+    expect(await endpoints.find("github", KEY)).toBeUndefined();
+    expect(await endpoints.find("nobody", KEY)).toBeUndefined();
+  });
+
+  it("has the secrets that are stored, with their ends", async () => {
+    await add();
+    for (const [id, expires_at] of [
+      ["a", START + 1],
+      ["b", null],
+    ] as const)
+      await store.addSourceSecret(`id of ${KEY}`, {
+        id,
+        sealed: id,
+        created_at: START,
+        expires_at,
+      });
+    expect(await endpoints.find("stripe", KEY)).toMatchObject({
+      keys: [{ expiresAt: START + 1 }, { expiresAt: null }],
+    });
+  });
+
+  it("is remembered for five seconds, whether it is there or not", async () => {
+    for (let time = 0; time < 3; time += 1)
+      expect(await endpoints.find("stripe", KEY)).toBeUndefined();
+    expect(asked).toEqual([KEY]);
+    await add();
+    now = START + 4_999;
+    expect(await endpoints.find("stripe", KEY)).toBeUndefined();
+    now = START + 5_000;
+    expect(await endpoints.find("stripe", KEY)).toBeDefined();
+    expect(asked).toEqual([KEY, KEY]);
+
+    await store.deleteSource(`id of ${KEY}`);
+    now = START + 9_999;
+    expect(await endpoints.find("stripe", KEY)).toBeDefined();
+    now = START + 10_000;
+    expect(await endpoints.find("stripe", KEY)).toBeUndefined();
+    expect(asked).toHaveLength(3);
+  });
+
+  it.each([
+    "",
+    "short",
+    `${KEY}x`,
+    "x".repeat(100_000),
+    `${KEY.slice(1)}.`,
+    `${KEY.slice(1)}é`,
+    `${KEY}\n`,
+  ])("is not asked for where no key looks like that: %#", async (key) => {
+    expect(await endpoints.find("stripe", key)).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  it("is not pushed out of memory by keys that somebody guesses", async () => {
+    await add();
+    await endpoints.find("stripe", KEY);
+    for (let at = 0; at < 1_500; at += 1)
+      await endpoints.find("stripe", String(at).padStart(22, "0"));
+    asked = [];
+    await endpoints.find("stripe", KEY);
+    expect(asked).toEqual([]);
+    // What was guessed first has been forgotten, what was guessed last has not.
+    await endpoints.find("stripe", "1499".padStart(22, "0"));
+    expect(asked).toEqual([]);
+    await endpoints.find("stripe", "0".padStart(22, "0"));
+    expect(asked).toHaveLength(1);
+  });
+
+  it("fails as the store does, and is asked for again", async () => {
+    await store.close();
+    await expect(endpoints.find("stripe", KEY)).rejects.toBeInstanceOf(StoreFailed);
+    await expect(endpoints.find("stripe", KEY)).rejects.toBeInstanceOf(StoreFailed);
+    store = openSqlite(join(folder, "hub.db"));
+    expect(await endpoints.find("stripe", KEY)).toBeUndefined();
+  });
+});

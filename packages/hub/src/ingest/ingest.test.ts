@@ -1,0 +1,402 @@
+/** The gates, one by one and in order, with everything that they ask written down. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { toBase64, utf8, webHmacKey } from "../lib/hmac.ts";
+import { createIds } from "../lib/ids.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import type { Arrival } from "./arrival.ts";
+import { createEndpoints } from "./endpoints.ts";
+import { createIngest, type IngestOptions } from "./ingest.ts";
+import { makeKey } from "./signatures.ts";
+import type { JsonObject, SourceDefinition } from "./source.ts";
+import { sources } from "./sources/index.ts";
+import { signSample } from "./sources/signed-sample.ts";
+
+const START = Date.UTC(2026, 0, 5);
+const SECRET = `whsec_${toBase64(utf8("a secret of thirty-two bytes, ok"))}`;
+const OTHER = `whsec_${toBase64(utf8("another one of thirty-two bytes!"))}`;
+const KEY = "0123456789abcdefghi_-X";
+const UNKNOWN = "x".repeat(22);
+
+let folder: string;
+let store: Store;
+let now: number;
+/** What was asked, in order. */
+let asked: string[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "signalbox-ingest-"));
+  store = openSqlite(join(folder, "hub.db"));
+  now = START;
+  asked = [];
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+interface Given extends Partial<IngestOptions> {
+  secrets?: Record<string, string[]>;
+  tenant?: string | undefined;
+}
+
+function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
+  return createIngest({
+    endpoints: createEndpoints({
+      sources,
+      store: {
+        findSource(key) {
+          asked.push("look-up");
+          return store.findSource(key);
+        },
+      },
+      secrets,
+      tenant: "tenant" in given ? given.tenant : "local",
+      unseal: async (sealed) => sealed,
+      makeHmacKey: webHmacKey,
+      now: () => now,
+    }),
+    tenancy: undefined,
+    isGithubAddress(address) {
+      asked.push("address");
+      return address !== "203.0.113.9";
+    },
+    rateLimit(address) {
+      asked.push("rate");
+      return address === "203.0.113.8" ? 1 : undefined;
+    },
+    allowUnsigned: false,
+    newId: createIds(),
+    now: () => now,
+    ...given,
+  });
+}
+
+const sourceOf = (id: string) => sources.find((one) => one.id === id) as SourceDefinition;
+
+interface Request extends Partial<Pick<Arrival, "method" | "key" | "address" | "source">> {
+  headers?: Record<string, string>;
+  body?: Uint8Array;
+}
+
+function arrival({ headers = {}, body = utf8("{}"), ...rest }: Request = {}): Arrival {
+  return {
+    method: "POST",
+    source: "github",
+    key: undefined,
+    address: "203.0.113.7",
+    header: (name) => (headers[name] === undefined ? [] : [headers[name]]),
+    headerNames: () => Object.keys(headers),
+    body() {
+      asked.push("body");
+      return body;
+    },
+    ...rest,
+  };
+}
+
+async function signed(id: string, secret: string | undefined = SECRET, body?: JsonObject) {
+  const source = sourceOf(id);
+  const sample = source.sample("delivery-1", { now });
+  if (!sample) throw new Error("no sample");
+  const { headers, body: bytes } = await signSample(
+    source,
+    body ? { ...sample, body } : sample,
+    secret,
+    { now, id: "delivery-1" },
+  );
+  return { source: id, headers: { host: "127.0.0.1:4747", ...headers }, body: bytes };
+}
+
+async function addEndpoint(kind: string, secrets: [sealed: string, expires: number | null][]) {
+  await store.putSource({
+    id: "endpoint",
+    tenant: "acme",
+    kind,
+    name: "",
+    key: KEY,
+    config: {},
+    created_at: START,
+  });
+  for (const [at, [sealed, expires_at]] of secrets.entries())
+    await store.addSourceSecret("endpoint", {
+      id: `secret ${at}`,
+      sealed,
+      created_at: START + at,
+      expires_at,
+    });
+}
+
+describe("the gates", () => {
+  const json = { "content-type": "application/json" };
+  it.each([
+    ["an unknown source", { source: "nobody", key: UNKNOWN }, "unknown_source", []],
+    [
+      "a stranger's address",
+      { address: "203.0.113.9", key: UNKNOWN },
+      "address_not_allowed",
+      ["address"],
+    ],
+    [
+      "too many requests",
+      { address: "203.0.113.8", key: UNKNOWN },
+      "rate_limited",
+      ["address", "rate"],
+    ],
+    ["a key that cannot be one", { key: "nokey" }, "unknown_source", ["address", "rate"]],
+    ["an unknown key", { key: UNKNOWN }, "unknown_source", ["address", "rate", "look-up"]],
+    ["another method", { method: "PUT" }, "method_not_allowed", ["address", "rate"]],
+    [
+      "another content type",
+      { headers: { "content-type": "text/plain" } },
+      "unsupported_media_type",
+      ["address", "rate"],
+    ],
+    [
+      "a compressed body",
+      { headers: { ...json, "content-encoding": "gzip" } },
+      "unsupported_media_type",
+      ["address", "rate"],
+    ],
+    ["no secret", { source: "stripe", headers: json }, "no_secret", ["rate"]],
+    ["no signature", { headers: json }, "signature_missing", ["address", "rate", "body"]],
+    [
+      "only GitHub is held to GitHub's addresses",
+      { source: "stripe", address: "203.0.113.9", headers: json },
+      "no_secret",
+      ["rate"],
+    ],
+  ] as [string, Request, string, string[]][])(
+    // biome-ignore format: a table
+    "%s",
+    async (_, request, reason, questions) => {
+      expect(await ingest()(arrival(request))).toMatchObject({ outcome: "refused", reason });
+      expect(asked).toEqual(questions);
+    },
+  );
+
+  it("read the body once, last of all", async () => {
+    expect(await ingest()(arrival(await signed("github")))).toMatchObject({ outcome: "admitted" });
+    expect(asked).toEqual(["address", "rate", "body"]);
+  });
+
+  it("say which encoding they do not take, and take the one that is none", async () => {
+    const good = await signed("github");
+    const encoded = (value: string) =>
+      arrival({ ...good, headers: { ...good.headers, "content-encoding": value } });
+    expect(await ingest()(encoded("br"))).toMatchObject({
+      detail: expect.stringContaining('"br"'),
+    });
+    expect(await ingest()(encoded("Identity"))).toMatchObject({ outcome: "admitted" });
+  });
+
+  it("send who shares a hub to an endpoint with a key", async () => {
+    const shared = ingest({ tenant: undefined });
+    expect(await shared(arrival({ source: "stripe" }))).toMatchObject({
+      reason: "unknown_source",
+      detail: expect.stringContaining("signalbox source add stripe --tenant"),
+    });
+    expect(await shared(arrival({ source: "nobody" }))).toMatchObject({
+      detail: expect.not.stringContaining("source add"),
+    });
+  });
+});
+
+describe("without any secret", () => {
+  const open = (given: Given = {}) => ingest({ secrets: {}, allowUnsigned: true, ...given });
+  const unsigned = async (headers: Record<string, string | undefined> = {}) => {
+    const { signature: _, ...wire } = {
+      ...(await signed("standard-webhooks", undefined)),
+      signature: 0,
+    };
+    const all = { ...wire.headers, ...headers } as Record<string, string>;
+    for (const [name, value] of Object.entries(headers)) if (value === undefined) delete all[name];
+    return arrival({ ...wire, headers: all });
+  };
+
+  it.each([
+    { host: "localhost" },
+    { host: "LOCALHOST:4747" },
+    { host: "127.0.0.1" },
+    { host: "127.8.8.8:80" },
+    { host: "[::1]:4747" },
+    { "sec-fetch-site": "none" },
+    { "sec-fetch-site": "same-origin" },
+  ])("a program on this machine may send: %j", async (headers) => {
+    expect(await open()(await unsigned(headers))).toMatchObject({ outcome: "admitted" });
+  });
+
+  it.each([
+    { origin: "https://evil.example" },
+    { origin: "null" },
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site" },
+    { "x-forwarded-for": "203.0.113.7" },
+    { "x-forwarded-host": "hub.example" },
+    { forwarded: "for=203.0.113.7" },
+    { host: "evil.example" },
+    { host: "evil.example:4747" },
+    { host: "127.0.0.1.evil.example" },
+    { host: "localhost.evil.example" },
+    { host: "localhost@evil.example" },
+    { host: "192.0.2.1:4747" },
+    { host: "[2001:db8::1]:4747" },
+    { host: "" },
+    { host: undefined },
+  ])("nothing comes by way of a browser or a tunnel: %j", async (headers) => {
+    expect(await open()(await unsigned(headers))).toMatchObject({
+      outcome: "refused",
+      reason: "browser_origin",
+      detail: expect.stringContaining("STANDARD_WEBHOOKS_WEBHOOK_SECRET"),
+    });
+    expect(asked).toEqual(["rate"]);
+  });
+
+  it("a second Host does not help", async () => {
+    const request = await unsigned();
+    const header = (name: string) =>
+      name === "host" ? ["127.0.0.1", "evil.example"] : request.header(name);
+    expect(await open()({ ...request, header })).toMatchObject({ reason: "browser_origin" });
+  });
+
+  it("a signature is as good from anywhere", async () => {
+    const wire = await signed("github");
+    const headers = { ...wire.headers, origin: "https://x.example", host: "hub.example" };
+    const request = arrival({ ...wire, headers });
+    expect(await ingest({ allowUnsigned: true })(request)).toMatchObject({ outcome: "admitted" });
+  });
+});
+
+describe("secrets", () => {
+  it("verify until they expire", async () => {
+    await addEndpoint("github", [
+      [SECRET, START + 1_000],
+      [OTHER, null],
+    ]);
+    const admit = ingest();
+    const by = async (secret: string) =>
+      admit(arrival({ ...(await signed("github", secret)), key: KEY }));
+    expect(await by(SECRET)).toMatchObject({ outcome: "admitted" });
+    now = START + 1_000;
+    expect(await by(SECRET)).toMatchObject({ reason: "signature_mismatch" });
+    expect(await by(OTHER)).toMatchObject({ outcome: "admitted" });
+  });
+
+  it("all expired are not the same as none", async () => {
+    await addEndpoint("github", [[SECRET, START]]);
+    const admit = ingest({ allowUnsigned: true });
+    expect(await admit(arrival({ ...(await signed("github")), key: KEY }))).toMatchObject({
+      reason: "signature_mismatch",
+    });
+  });
+
+  it.each([
+    ["first", [SECRET, "the token"]],
+    ["last", ["the token", SECRET]],
+  ])("are all tried, whatever one of them says: the right one comes %s", async (_, secrets) => {
+    const admit = ingest({ secrets: { gitlab: secrets } });
+    const wire = await signed("gitlab");
+    // The time of a signature ran out, but the token is right.
+    now = START + 3_600_000;
+    const headers = { ...wire.headers, "x-gitlab-token": "the token" };
+    expect(await admit(arrival({ ...wire, headers }))).toMatchObject({ outcome: "admitted" });
+    const wrong = { ...wire.headers, "x-gitlab-token": "a guess" };
+    expect(await admit(arrival({ ...wire, headers: wrong }))).toMatchObject({
+      reason: "signature_expired",
+    });
+  });
+
+  it("that fit a body without its time say so, not that they mismatch", async () => {
+    const admit = ingest({ secrets: { linear: [OTHER, SECRET, OTHER] } });
+    expect(await admit(arrival(await signed("linear", SECRET, { type: "Issue" })))).toMatchObject({
+      reason: "signature_malformed",
+    });
+    const old = await signed("linear");
+    now = START + 3_600_000;
+    expect(await admit(arrival(old))).toMatchObject({ reason: "signature_expired" });
+  });
+
+  it.each(sources.map(({ id }) => [id]))("leave what it takes to verify %s again", async (id) => {
+    const source = sourceOf(id);
+    const scheme = source.signature(source.config?.parse({}) ?? {});
+    const admitted = await ingest({ secrets: { [id]: [SECRET] } })(arrival(await signed(id)));
+    if (admitted.outcome !== "admitted") throw new Error(JSON.stringify(admitted));
+    const [event] = admitted.arrived.events;
+    if (!event) throw new Error("no event");
+    const verdict = await scheme.verify(
+      { header: (name) => event.headers[name], body: event.body, now: event.received_at },
+      makeKey(scheme, SECRET, webHmacKey),
+    );
+    // A bare token is the secret itself, and is never kept.
+    expect(verdict).toBe(scheme.covers === "body" ? "valid" : "missing");
+    expect(JSON.stringify(event.headers)).not.toContain(SECRET);
+  });
+});
+
+describe("the quota", () => {
+  const installation = {
+    action: "created",
+    installation: { id: 7, account: { id: 100, login: "acme" } },
+  };
+  const skips = async (type: string, body: JsonObject, given: Given = {}, key?: string) => {
+    const wire = await signed("github", SECRET, body);
+    const headers = { ...wire.headers, "x-github-event": type };
+    const admitted = await ingest(given)(arrival({ ...wire, headers, key }));
+    return admitted.outcome === "admitted" ? admitted.arrived.skipQuota : admitted;
+  };
+
+  it("does not hold up installations, which are told by more than their header", async () => {
+    expect(await skips("installation", installation)).toBe(true);
+    expect(await skips("installation_repositories", installation)).toBe(true);
+    expect(await skips("issues", installation)).toBe(false);
+    expect(await skips("installation", { action: "opened", issue: {} })).toBe(false);
+    expect(await skips("installation", { installation: { id: 7 } })).toBe(false);
+  });
+
+  it("holds on an endpoint of one tenant, who could call anything an installation", async () => {
+    await addEndpoint("github", [[SECRET, null]]);
+    expect(await skips("installation", installation, {}, KEY)).toBe(false);
+  });
+});
+
+describe("what is wrong with a body", () => {
+  const linear = async (body: string) => {
+    const wire = await signed("linear");
+    const scheme = sourceOf("linear").signature({});
+    const bytes = utf8(body);
+    const signature = await scheme.sign(
+      { body: bytes, now, id: "" },
+      makeKey(scheme, SECRET, webHmacKey),
+    );
+    return ingest({ secrets: { linear: [SECRET] } })(
+      arrival({ ...wire, headers: { ...wire.headers, ...signature }, body: bytes }),
+    );
+  };
+
+  it.each([
+    ["", "empty_body"],
+    ["hello", "invalid_json"],
+    ["[]", "not_an_object"],
+    ["null", "not_an_object"],
+    ["{}", "signature_malformed"],
+  ])("is said of Linear's %j as of any other", async (body, reason) => {
+    expect(await linear(body)).toMatchObject({ reason });
+  });
+
+  it("is not laid at the headers' door", async () => {
+    const long = "x".repeat(1_000);
+    const stripe = async (fields: JsonObject) =>
+      ingest({ secrets: { stripe: [SECRET] } })(arrival(await signed("stripe", SECRET, fields)));
+    expect(await stripe({ id: long, type: "a" })).toMatchObject({ reason: "invalid_field" });
+    expect(await stripe({ id: "1", type: long })).toMatchObject({ reason: "invalid_field" });
+    expect(await stripe({ id: "1\n", type: "a" })).toMatchObject({ reason: "invalid_field" });
+    const wire = await signed("github");
+    for (const name of ["x-github-delivery", "x-github-event"])
+      expect(
+        await ingest()(arrival({ ...wire, headers: { ...wire.headers, [name]: long } })),
+      ).toMatchObject({ reason: "invalid_header" });
+  });
+});

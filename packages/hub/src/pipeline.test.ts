@@ -1,0 +1,130 @@
+/** Whose fault a failure is: the database's passes by itself, ours is a bug. */
+import { expect, it } from "vitest";
+import { createEndpoints } from "./ingest/endpoints.ts";
+import { StoreFailed } from "./ingest/from-store.ts";
+import { toAnswer } from "./ingest/outcome.ts";
+import { sources } from "./ingest/sources/index.ts";
+import { signSample } from "./ingest/sources/signed-sample.ts";
+import { webHmacKey } from "./lib/hmac.ts";
+import { createPipeline, type Observation, type PipelineOptions } from "./pipeline.ts";
+import { createGithubTenancy } from "./tenants/tenancy.ts";
+
+const SECRET = "s";
+const down = () => Promise.reject(new Error("the disk is full"));
+
+async function receive(given: Partial<PipelineOptions>, key?: string) {
+  const [github] = sources;
+  const sample = github?.sample("1");
+  if (!github || !sample) throw new Error("no sample");
+  const body = { ...sample.body, installation: { id: 7 } };
+  const wire = await signSample(github, { ...sample, body }, SECRET, { now: 0, id: "1" });
+  const seen: Observation[] = [];
+  const pipeline = createPipeline({
+    append: async () => ({ outcome: "stored", events: [{ id: "1", seq: 1, duplicate: false }] }),
+    endpoints: endpoints("local"),
+    tenancy: undefined,
+    isGithubAddress: undefined,
+    rateLimit: () => undefined,
+    allowUnsigned: false,
+    newId: () => "1",
+    now: () => 0,
+    observe: (one) => seen.push(one),
+    ...given,
+  });
+  const outcome = await pipeline.receive({
+    method: "POST",
+    source: "github",
+    key,
+    address: "192.0.2.1",
+    header: (name) => [wire.headers[name]].filter((value) => value !== undefined),
+    headerNames: () => Object.keys(wire.headers),
+    body: () => wire.body,
+  });
+  return { outcome, seen, answer: toAnswer(outcome) };
+}
+
+const endpoints = (tenant: string | undefined, findSource = down as () => Promise<never>) =>
+  createEndpoints({
+    sources,
+    store: { findSource },
+    secrets: { github: [SECRET] },
+    tenant,
+    unseal: async (sealed) => sealed,
+    makeHmacKey: webHmacKey,
+    now: () => 0,
+  });
+
+it("stores, where all goes well", async () => {
+  expect((await receive({})).answer.status).toBe(202);
+});
+
+it.each([
+  ["storing", { append: down }, undefined],
+  ["a look-up of an endpoint", {}, "x".repeat(22)],
+  [
+    "a look-up of an installation",
+    {
+      endpoints: endpoints(undefined),
+      tenancy: createGithubTenancy({ findInstallation: down, putInstallation: down }, () => 0),
+    },
+    undefined,
+  ],
+])("%s that fails is the store's failure", async (_, given, key) => {
+  const { answer, seen } = await receive(given, key);
+  expect(answer.status).toBe(503);
+  expect(answer.headers["retry-after"]).toBe("5");
+  expect(JSON.parse(answer.body)).toMatchObject({ code: "storage_unavailable" });
+  expect(seen).toMatchObject([{ error: { message: "the disk is full" } }]);
+});
+
+it.each([
+  [
+    "a bug",
+    {
+      newId: () => {
+        throw new TypeError("undefined is not a function");
+      },
+    },
+    undefined,
+  ],
+  [
+    "a secret that does not open",
+    {
+      endpoints: createEndpoints({
+        sources,
+        store: {
+          findSource: async (key) => ({
+            id: "1",
+            tenant: "local",
+            kind: "github",
+            name: "",
+            key,
+            config: {},
+            created_at: 0,
+            secrets: [{ id: "1", sealed: "?", created_at: 0, expires_at: null }],
+          }),
+        },
+        secrets: {},
+        tenant: "local",
+        unseal: () => Promise.reject(new TypeError("undefined is not a function")),
+        makeHmacKey: webHmacKey,
+        now: () => 0,
+      }),
+    },
+    "x".repeat(22),
+  ],
+] as [string, Partial<PipelineOptions>, string | undefined][])(
+  "%s is called what it is, and logged",
+  async (_, given, key) => {
+    const { answer, seen } = await receive(given, key);
+    expect(answer.status).toBe(500);
+    expect(answer.headers["retry-after"]).toBeDefined();
+    expect(JSON.parse(answer.body)).toMatchObject({
+      code: "internal",
+      detail: expect.stringContaining("again"),
+    });
+    expect(answer.body).not.toContain("not a function");
+    expect(seen).toMatchObject([{ error: expect.any(TypeError) }]);
+    expect(seen[0]?.error).not.toBeInstanceOf(StoreFailed);
+  },
+);

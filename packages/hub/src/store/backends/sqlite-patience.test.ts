@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createPatience } from "./sqlite-patience.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const BUSY = new Error("busy");
+
+/** Work on a file that is busy until `free()`. */
+function setUp() {
+  let busy = true;
+  const done: string[] = [];
+  const tries: string[] = [];
+  const patience = createPatience({ timeoutMs: 1_000, isBusy: (error) => error === BUSY });
+  return {
+    done,
+    tries,
+    patience,
+    free: () => {
+      busy = false;
+    },
+    run: (name: string) =>
+      patience.run(() => {
+        tries.push(name);
+        if (busy) throw BUSY;
+        if (name === "bad") throw new Error("a bad row");
+        done.push(name);
+        return name;
+      }),
+  };
+}
+
+test("what is free runs at once", async () => {
+  const { run, free, done } = setUp();
+  free();
+  const running = run("a");
+  expect(done).toEqual(["a"]);
+  expect(await running).toBe("a");
+});
+
+test("what comes while something waits gets behind it, and is not tried before it", async () => {
+  const { run, free, done, tries } = setUp();
+  const all = Promise.allSettled([run("a"), run("bad"), run("c")]);
+  await vi.advanceTimersByTimeAsync(400);
+  expect(new Set(tries)).toEqual(new Set(["a"]));
+  free();
+  const late = run("d");
+  await vi.runAllTimersAsync();
+  expect((await all).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(await late).toBe("d");
+  expect(done).toEqual(["a", "c", "d"]);
+});
+
+test("each waits its own time, and fails with what kept it", async () => {
+  const { run } = setUp();
+  const failed: string[] = [];
+  const start = (name: string) =>
+    run(name).catch((error: unknown) => failed.push(`${name} ${error === BUSY}`));
+  const one = start("a");
+  await vi.advanceTimersByTimeAsync(500);
+  const two = start("b");
+  await vi.advanceTimersByTimeAsync(600);
+  expect(failed).toEqual(["a true"]);
+  await vi.advanceTimersByTimeAsync(500);
+  expect(failed).toEqual(["a true", "b true"]);
+  await Promise.all([one, two]);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("giving up ends every wait", async () => {
+  const { run, patience } = setUp();
+  const all = Promise.allSettled([run("a"), run("b")]);
+  patience.giveUp(new Error("closed"));
+  expect((await all).map((one) => one.status === "rejected" && one.reason.message)).toEqual([
+    "closed",
+    "closed",
+  ]);
+  expect(vi.getTimerCount()).toBe(0);
+});
