@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   allowsUnsigned,
   checkSafety,
+  localUrl,
   quotaOf,
   readSettings,
   type SettingsInput,
@@ -43,8 +44,11 @@ describe("readSettings", () => {
   });
 
   it("an empty variable counts as not set", () => {
-    expect(read({ env: { PORT: "", GITHUB_WEBHOOK_SECRET: "" } })).toMatchObject({
+    expect(
+      read({ env: { PORT: " ", SIGNALBOX_KEEP_MB: "", GITHUB_WEBHOOK_SECRET: "" } }),
+    ).toMatchObject({
       port: 4747,
+      keepMegabytes: 8192,
       secrets: { github: [] },
     });
   });
@@ -72,10 +76,40 @@ describe("readSettings", () => {
     [{ env: { SIGNALBOX_PUBLIC_URL: "hub.example" } }, /must be an http\(s\) URL/],
     [{ env: { SIGNALBOX_KEY: "short" } }, /SIGNALBOX_KEY must be/],
     [{ env: { SIGNALBOX_PROXY_ADDRESSES: "everyone" } }, /must be IP addresses or networks/],
+    [{ flags: { port: "" } }, /--port must be a number, but is ""/],
+    [{ flags: { port: " " } }, /--port must be a number/],
+    [{ env: { PORT: "0x10" } }, /PORT must be a number/],
+    [{ env: { PORT: "1e3" } }, /PORT must be a number/],
+    [{ file: { port: null } }, /"port" in signalbox.config.json must be a number, but is null/],
+    [{ file: { port: true } }, /"port" in signalbox.config.json must be a number/],
+    [{ env: { SIGNALBOX_KEEP_PENDING_DAYS: "0" } }, /must be above 0.*0\.5/],
+    [{ file: { keepProcessedDays: null } }, /must be a number/],
+    [{ env: { SIGNALBOX_KEEP_PENDING_DAYS: "1000000" } }, /must be at most 36500/],
+    [{ file: { host: " " } }, /"host" in signalbox.config.json must not be empty/],
+    [{ file: { token: " ".repeat(20) } }, /"token" in signalbox.config.json must/],
+    [{ env: { DATABASE_URL: "sqlite::memory:" } }, /DATABASE_URL must name a file/],
+    [{ env: { DATABASE_URL: "sqlite://:memory:" } }, /DATABASE_URL must name a file/],
+    [
+      { file: { secrets: { stripe: [""] } } },
+      /"secrets.stripe" in signalbox.config.json holds an empty secret/,
+    ],
+    [{ file: { secrets: { stripe: " , " } } }, /"secrets.stripe" .* holds an empty secret/],
+    [{ file: { secrets: { stripe: [] } } }, /"secrets.stripe" .* holds an empty secret/],
+    [{ env: { GITHUB_WEBHOOK_SECRET: " " } }, /GITHUB_WEBHOOK_SECRET holds an empty secret/],
+    [{ env: { GITHUB_WEBHOOK_SECRET: "a,,b" } }, /GITHUB_WEBHOOK_SECRET holds an empty secret/],
     [{ file: { prot: 1 } }, /unknown setting "prot"/],
     [{ file: { secrets: { gihtub: "x" } } }, /unknown source "gihtub"/],
   ] as [Partial<SettingsInput>, RegExp][])("says what is wrong: %#", (input, message) => {
     expect(() => read(input)).toThrow(message);
+  });
+
+  it("takes fractions where they make sense, and numbers of the file", () => {
+    expect(
+      read({ env: { SIGNALBOX_KEEP_PENDING_DAYS: " 0.5 " }, file: { port: 1 } }),
+    ).toMatchObject({
+      keepPendingDays: 0.5,
+      port: 1,
+    });
   });
 
   it("does not print secrets in its errors", () => {
@@ -115,17 +149,37 @@ describe("safety", () => {
   });
 
   it("unsigned webhooks pass on the embedded default, or where the operator said so", () => {
-    expect(allowsUnsigned(read())).toBe(true);
-    expect(allowsUnsigned(read({ env: { DATABASE_URL: "postgres://x/y" } }))).toBe(false);
+    expect(allowsUnsigned(read(), 0)).toBe(true);
+    expect(allowsUnsigned(read({ env: { DATABASE_URL: "postgres://x/y" } }), 0)).toBe(false);
     expect(
       allowsUnsigned(
         read({ env: { DATABASE_URL: "postgres://x/y" }, flags: { "allow-unsigned": true } }),
+        0,
       ),
     ).toBe(true);
     expect(
-      allowsUnsigned(read({ env: { HOST: "0.0.0.0" }, flags: { "allow-unsigned": true } })),
+      allowsUnsigned(read({ env: { HOST: "0.0.0.0" }, flags: { "allow-unsigned": true } }), 0),
     ).toBe(false);
   });
+
+  it("one secret, of any source and wherever it is kept, ends the embedded default", () => {
+    for (const name of ["GITHUB_WEBHOOK_SECRET", "STRIPE_WEBHOOK_SECRET"])
+      expect(allowsUnsigned(read({ env: { [name]: "s" } }), 0)).toBe(false);
+    expect(allowsUnsigned(read(), 1)).toBe(false);
+    const flags = { "allow-unsigned": true };
+    expect(allowsUnsigned(read({ flags, env: { GITHUB_WEBHOOK_SECRET: "s" } }), 1)).toBe(true);
+  });
+});
+
+it.each([
+  ["127.0.0.1", "http://127.0.0.1:4747"],
+  ["localhost", "http://localhost:4747"],
+  ["::1", "http://[::1]:4747"],
+  ["0.0.0.0", "http://127.0.0.1:4747"],
+  ["::", "http://127.0.0.1:4747"],
+  ["0:0:0:0:0:0:0:0", "http://127.0.0.1:4747"],
+])("a hub on %s is reached from this machine at %s", (host, url) => {
+  expect(localUrl({ host, port: 4747 })).toBe(url);
 });
 
 it("the quota is none for one tenant, and 10,000 for each of many", () => {

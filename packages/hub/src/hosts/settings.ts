@@ -2,6 +2,7 @@
  * Every setting, as data: flags win over the environment, that over signalbox.config.json, that over
  * the default. Each value remembers where it came from; `signalbox config` prints that.
  */
+import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { isLoopback, parseNetworks } from "../ingest/addresses.ts";
 import { secretVariable } from "../ingest/ingest.ts";
@@ -22,12 +23,29 @@ interface Setting<Value> {
 
 const setting = <Value>(definition: Setting<Value>): Setting<Value> => definition;
 
+/** Strict: `Number` takes "", " ", "0x10" and "1e9" too, and nobody means those. */
+export const parseNumber = (text: string): number | undefined =>
+  /^\s*-?\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined;
+
+const numberAs = (schema: z.ZodNumber) =>
+  z.preprocess(
+    (value) => (typeof value === "string" ? (parseNumber(value) ?? value) : value),
+    schema,
+  );
+const number = z.number("must be a number");
 const integer = (least: number, most: number) =>
-  z.coerce
-    .number(`must be a number`)
-    .int("must be a whole number")
-    .min(least, `must be at least ${least}`)
-    .max(most, `must be at most ${most}`);
+  numberAs(
+    number
+      .int("must be a whole number")
+      .min(least, `must be at least ${least}`)
+      .max(most, `must be at most ${most}`),
+  );
+const days = numberAs(
+  number
+    .positive("must be above 0; for less than a day, give a part of one such as 0.5")
+    .max(36_500, "must be at most 36500"),
+);
+const words = z.string("must be a text").trim().min(1, "must not be empty");
 const url = z.url({ protocol: /^https?$/, error: "must be an http(s) URL" });
 const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, `must be one of ${values.join(", ")}`);
@@ -53,16 +71,16 @@ const listOf = z.preprocess(
 
 export const definitions = {
   port: setting({ env: "PORT", flag: "port", help: "port to listen on", schema: integer(0, 65_535).default(4747) }),
-  host: setting({ env: "HOST", flag: "host", help: "address to listen on", schema: z.string().min(1).default("127.0.0.1") }),
-  data: setting({ env: "SIGNALBOX_DATA", flag: "data", help: "folder for the database and the key", schema: z.string().min(1).default(".signalbox") }),
+  host: setting({ env: "HOST", flag: "host", help: "address to listen on", schema: words.default("127.0.0.1") }),
+  data: setting({ env: "SIGNALBOX_DATA", flag: "data", help: "folder for the database and the key", schema: words.default(".signalbox") }),
   databaseUrl: setting({
-    env: "DATABASE_URL", flag: "database-url", help: "sqlite: (in the data folder), sqlite:FILE or postgres://…",
+    env: "DATABASE_URL", help: "sqlite: for a file in the data folder, sqlite:FILE, or postgres://…",
     secret: true,
-    schema: z.string().regex(/^(sqlite:|postgres(ql)?:\/\/)/, "must start with sqlite: or postgres://").default("sqlite:"),
+    schema: z.string("must be a text").regex(/^(sqlite:|postgres(ql)?:\/\/)/, "must start with sqlite: or postgres://").refine((url) => !/^sqlite:(\/\/)?:memory:/.test(url), "must name a file: a database in memory would lose what was acknowledged").default("sqlite:"),
   }),
   publicUrl: setting({ env: "SIGNALBOX_PUBLIC_URL", flag: "public-url", help: "where others reach this hub", schema: url.optional() }),
   tenancy: setting({ env: "SIGNALBOX_TENANCY", flag: "tenancy", help: "single, or github: a tenant for each account that installs the App", schema: choice(["single", "github"]).default("single") }),
-  token: setting({ env: "SIGNALBOX_TOKEN", secret: true, help: "admin token; made and printed on first start where not given", schema: z.string().min(16, "must have at least 16 characters").optional() }),
+  token: setting({ env: "SIGNALBOX_TOKEN", secret: true, help: "admin token; made and printed on first start where not given", schema: z.string("must be a text").min(16, "must have at least 16 characters").regex(/^\S+$/, "must not hold spaces").optional() }),
   key: setting({ env: "SIGNALBOX_KEY", secret: true, help: "32 bytes in base64 that seal stored secrets; a file in the data folder where not given", schema: z.string().refine((text) => fromBase64(text)?.byteLength === KEY_BYTES, "must be 32 bytes in base64: openssl rand -base64 32").optional() }),
   allowUnsigned: setting({ env: "SIGNALBOX_ALLOW_UNSIGNED", flag: "allow-unsigned", help: "take webhooks without a signature (only on a loopback address)", schema: flag.default(false) }),
   githubIpAllowlist: setting({ env: "GITHUB_IP_ALLOWLIST", flag: "github-ip-allowlist", help: "auto (on when the hub is public), on or off", schema: choice(["auto", "on", "off"]).default("auto") }),
@@ -75,15 +93,15 @@ export const definitions = {
     env: "SIGNALBOX_PROXY_ADDRESSES", flag: "proxy-addresses", help: "addresses or networks of those proxies",
     schema: listOf.refine((texts) => { try { parseNetworks(texts); return true; } catch { return false; } }, "must be IP addresses or networks, separated by commas").default(["127.0.0.0/8", "::1"]),
   }),
-  keepProcessedDays: setting({ env: "SIGNALBOX_KEEP_PROCESSED_DAYS", flag: "keep-processed-days", help: "days that processed events stay", schema: z.coerce.number().min(0).default(3) }),
-  keepPendingDays: setting({ env: "SIGNALBOX_KEEP_PENDING_DAYS", flag: "keep-pending-days", help: "days that unprocessed events stay", schema: z.coerce.number().min(0).default(90) }),
-  keepMegabytes: setting({ env: "SIGNALBOX_KEEP_MB", flag: "keep-mb", help: "megabytes of payloads that a tenant may keep", schema: integer(1, Number.MAX_SAFE_INTEGER).default(8192) }),
+  keepProcessedDays: setting({ env: "SIGNALBOX_KEEP_PROCESSED_DAYS", flag: "keep-processed-days", help: "days that processed events stay, above 0", schema: days.default(3) }),
+  keepPendingDays: setting({ env: "SIGNALBOX_KEEP_PENDING_DAYS", flag: "keep-pending-days", help: "days that unprocessed events stay, above 0", schema: days.default(90) }),
+  keepMegabytes: setting({ env: "SIGNALBOX_KEEP_MB", flag: "keep-mb", help: "megabytes of payloads that a tenant may keep", schema: integer(1, 1_000_000_000).default(8192) }),
   logLevel: setting({ env: "SIGNALBOX_LOG_LEVEL", flag: "log-level", help: "fatal, error, warn, info, debug or silent", schema: choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info") }),
   logFormat: setting({ env: "SIGNALBOX_LOG_FORMAT", flag: "log-format", help: "auto (pretty on a terminal), json or pretty", schema: choice(["auto", "json", "pretty"]).default("auto") }),
 } as const; // biome-ignore format: a table
 
 type Definitions = typeof definitions;
-type SettingName = keyof Definitions;
+export type SettingName = keyof Definitions;
 type SettingValues = { [Name in SettingName]: z.infer<Definitions[Name]["schema"]> };
 
 export interface Origin {
@@ -124,7 +142,7 @@ export function readSettings({ flags, env, file }: SettingsInput): Settings {
   )) {
     const [from, given] = pick(
       ["flag", option === undefined ? undefined : flags[option]],
-      ["environment", env[variable] || undefined],
+      ["environment", env[variable]?.trim() ? env[variable] : undefined],
       ["file", file[name]],
     );
     const parsed = schema.safeParse(given);
@@ -156,8 +174,12 @@ export function readSettings({ flags, env, file }: SettingsInput): Settings {
     const [from, given] = pick(
       ["environment", env[variable] || undefined],
       ["file", fileSecrets.data?.[id]],
-    );
-    secrets[id] = given === undefined ? [] : listOf.parse(given);
+    ) as [Origin["from"], string | string[] | undefined];
+    const where = from === "file" ? `"secrets.${id}" in signalbox.config.json` : variable;
+    const list = given === undefined ? [] : splitSecrets(given);
+    if (given !== undefined && (list.length === 0 || list.includes("")))
+      problems.push(emptySecret(where));
+    secrets[id] = list;
     if (given !== undefined || id === "github")
       origins.push({ name: `secrets.${id}`, env: variable, value: given, from, secret: true });
   }
@@ -182,30 +204,54 @@ export function readSettings({ flags, env, file }: SettingsInput): Settings {
   };
 }
 
+const splitSecrets = (given: string | string[]): string[] =>
+  (typeof given === "string" ? given.split(",") : given).map((secret) => secret.trim());
+
+/** Anybody could sign with an empty secret; so it neither counts as one nor as none. */
+const emptySecret = (where: string) =>
+  `${where} holds an empty secret. Give it a value, or remove it.`;
+
+/** A single secret that a command takes from the environment, where a flag would show it to others. */
+export function readSecret(
+  env: Record<string, string | undefined>,
+  variable: string,
+): string | undefined {
+  const given = env[variable];
+  if (!given) return undefined;
+  if (!given.trim()) throw new SettingsError(emptySecret(variable));
+  return given.trim();
+}
+
 function pick<From extends string>(...candidates: [From, unknown][]): [From | "default", unknown] {
   return candidates.find(([, value]) => value !== undefined) ?? ["default", undefined];
 }
 
 /** What may not start: a hub that others reach and that anybody could feed. */
 export function checkSafety(settings: Settings, storedSecrets: number): void {
-  const configured =
-    Object.values(settings.secrets).some((list) => list.length > 0) || storedSecrets > 0;
   if (!settings.isPublic) return;
   if (settings.allowUnsigned)
     throw new SettingsError(
       "--allow-unsigned is for hubs that only this machine can reach, but this one is public " +
         `(${settings.publicUrl ? "SIGNALBOX_PUBLIC_URL is set" : `HOST is ${settings.host}`}). Set GITHUB_WEBHOOK_SECRET instead.`,
     );
-  if (!configured)
+  if (!hasSecret(settings, storedSecrets))
     throw new SettingsError(
       "This hub is public, but has no webhook secret, so it could not tell a real webhook from a forged one. " +
         "Set GITHUB_WEBHOOK_SECRET (or the secret of another source), or listen on 127.0.0.1.",
     );
 }
 
-/** Unsigned webhooks pass where the operator said so, or on the embedded default that only this machine reaches. */
-export const allowsUnsigned = (settings: Settings): boolean =>
-  !settings.isPublic && (settings.allowUnsigned || settings.databaseUrl.startsWith("sqlite:"));
+const hasSecret = ({ secrets }: Settings, stored: number): boolean =>
+  stored > 0 || Object.values(secrets).some((list) => list.length > 0);
+
+/**
+ * Unsigned webhooks pass where the operator said so, or on the embedded default that only this
+ * machine reaches. Whoever has set one secret means webhooks to be signed: there it is over.
+ */
+export const allowsUnsigned = (settings: Settings, storedSecrets: number): boolean =>
+  !settings.isPublic &&
+  (settings.allowUnsigned ||
+    (settings.databaseUrl.startsWith("sqlite:") && !hasSecret(settings, storedSecrets)));
 
 export const quotaOf = (settings: Settings): number | null => {
   const quota = settings.quota ?? (settings.tenancy === "github" ? 10_000 : 0);
@@ -217,3 +263,17 @@ export const retentionOf = (settings: Settings) => ({
   pendingFor: settings.keepPendingDays * DAY_MS,
   maxBytes: settings.keepMegabytes * 1024 * 1024,
 });
+
+/** Only GitHub's addresses may send, and behind a proxy every sender would have the proxy's. */
+export const lacksProxyHeader = (settings: Settings): boolean =>
+  settings.publicUrl !== undefined &&
+  settings.proxyHeader === undefined &&
+  settings.githubIpAllowlist !== "off";
+
+/** Where this machine reaches the hub. "All addresses" is none that one could connect to. */
+export function localUrl({ host, port }: Pick<Settings, "host" | "port">): string {
+  if (!ipaddr.isValid(host)) return `http://${host}:${port}`;
+  const address = ipaddr.parse(host);
+  if (address.range() === "unspecified") return `http://127.0.0.1:${port}`;
+  return `http://${address.kind() === "ipv6" ? `[${host}]` : host}:${port}`;
+}

@@ -1,17 +1,18 @@
 import type { Hub } from "../node/hub.ts";
-import type { Settings } from "../settings.ts";
+import { lacksProxyHeader, localUrl, type Settings } from "../settings.ts";
 import { bold, cyan, dim, green, yellow } from "./style.ts";
 
 /** What a person wants to know when the hub has started, and the lines to paste elsewhere. */
 export function banner(hub: Hub, settings: Settings, version: string): string {
-  const webhook = `${hub.publicUrl}/webhooks/github`;
+  const { open, reached } = addressesOf(hub, settings);
+  const webhook = `${reached}/webhooks/github`;
   const label = (text: string) => dim(text.padEnd(10));
   const lines = [
     "",
     `  ${green("●")} ${bold("Signalbox")} ${dim(version)}`,
     "",
-    `  ${label("Open")}${cyan(hub.publicUrl)}`,
-    `  ${label("Webhooks")}${cyan(webhook)}`,
+    `  ${label("Open")}${cyan(open)}`,
+    `  ${label("Webhooks")}${cyan(`${open}/webhooks/github`)}`,
     `  ${label("Storage")}${storageWords(settings)}`,
     "",
   ];
@@ -23,7 +24,13 @@ export function banner(hub: Hub, settings: Settings, version: string): string {
     );
   if (hub.unsigned)
     lines.push(
-      `  ${yellow("! Unsigned:")} no GITHUB_WEBHOOK_SECRET is set, so webhooks are taken from anybody on this machine.`,
+      `  ${yellow("! Unsigned:")} sources without a secret are taken from any program on this machine. Set GITHUB_WEBHOOK_SECRET.`,
+      "",
+    );
+  if (lacksProxyHeader(settings))
+    lines.push(
+      `  ${yellow("! Behind a tunnel or proxy")} every webhook comes from its address, which is none of GitHub's:`,
+      "    set SIGNALBOX_PROXY_HEADER (such as x-forwarded-for), or GITHUB_IP_ALLOWLIST=off.",
       "",
     );
   lines.push(
@@ -34,22 +41,33 @@ export function banner(hub: Hub, settings: Settings, version: string): string {
     `    Payload URL    ${webhook}`,
     "    Content type   application/json",
     `    Secret         ${settings.secrets.github?.length ? "the value of GITHUB_WEBHOOK_SECRET" : "make one (openssl rand -hex 32) and start the hub with GITHUB_WEBHOOK_SECRET=…"}`,
-    ...(hub.publicUrl.includes("127.0.0.1")
-      ? [
+    ...(settings.publicUrl
+      ? []
+      : [
           dim(
-            "    GitHub cannot reach 127.0.0.1: use a tunnel, and set SIGNALBOX_PUBLIC_URL to its address.",
+            settings.isPublic
+              ? "    Set SIGNALBOX_PUBLIC_URL to the address at which GitHub reaches this hub."
+              : "    GitHub cannot reach this machine: use a tunnel, and set SIGNALBOX_PUBLIC_URL to its address.",
           ),
-        ]
-      : []),
+        ]),
     "",
     `  ${bold("MCP client")}   ${dim(".mcp.json, or your client's own file")}`,
-    `    { "mcpServers": { "signalbox": { "type": "http", "url": "${hub.publicUrl}/mcp",`,
-    `        "headers": { "Authorization": "Bearer ${hub.adminToken ?? "<token>"}" } } } }`,
+    `    { "mcpServers": { "signalbox": { "type": "http", "url": "${open}/mcp",`,
+    '        "headers": { "Authorization": "Bearer <token>" } } } }',
+    dim("    npx signalbox token create NAME makes the <token>."),
     "",
     dim("  Ctrl+C stops it; what was accepted is finished first."),
     "",
   );
   return lines.join("\n");
+}
+
+/** To open here, and for others to send to: a hub on all addresses cannot know which they use. */
+function addressesOf(hub: Hub, { publicUrl }: Settings): { open: string; reached: string } {
+  if (publicUrl) return { open: hub.publicUrl, reached: hub.publicUrl };
+  const { hostname, port } = new URL(hub.url);
+  const open = localUrl({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) });
+  return { open, reached: open === hub.url ? open : "<address of this machine>" };
 }
 
 const storageWords = (settings: Settings) =>

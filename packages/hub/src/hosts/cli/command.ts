@@ -1,8 +1,11 @@
 import { parseArgs } from "node:util";
-import { SettingsError } from "../settings.ts";
+import { definitions, parseNumber, type SettingName, SettingsError } from "../settings.ts";
 
 /** Exit codes: 0 done, 1 it did not work, 2 the command line or a setting is wrong. */
 export class UsageError extends Error {}
+
+/** The command is right, but what it needs is not there; its message says what. */
+export class Failure extends Error {}
 
 type Flags = Record<string, string | boolean | undefined>;
 
@@ -16,8 +19,10 @@ export interface Command {
     string,
     { type: "string" | "boolean"; help: string; value?: string; short?: string }
   >;
-  /** Also takes the settings as flags. */
-  takesSettings: boolean;
+  /** What it reads of the settings: their flags are taken, and its help shows them. */
+  settings: readonly (SettingName | "secrets")[];
+  /** Takes the flags of all other settings too. */
+  takesAllSettings?: true;
   run(args: { positionals: string[]; flags: Flags }): Promise<void>;
 }
 
@@ -26,10 +31,19 @@ export interface Parsed {
   flags: Flags;
 }
 
-export function parse(command: Command, argv: string[], settings: Command["options"]): Parsed {
+export const allSettings = Object.keys(definitions) as SettingName[];
+
+export function parse(command: Command, argv: string[]): Parsed {
+  const names: readonly string[] = command.takesAllSettings ? allSettings : command.settings;
   const options = {
     help: { type: "boolean" as const, short: "h" },
-    ...(command.takesSettings ? settings : {}),
+    ...Object.fromEntries(
+      Object.entries(definitions).flatMap(([name, setting]) =>
+        "flag" in setting && names.includes(name)
+          ? [[setting.flag, { type: name === "allowUnsigned" ? "boolean" : "string" }]]
+          : [],
+      ),
+    ),
     ...command.options,
   };
   try {
@@ -53,6 +67,34 @@ export function parse(command: Command, argv: string[], settings: Command["optio
 
 export const text = (value: string | boolean | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;
+
+/** Arguments that nothing reads are a mistake; ignoring them would hide it. */
+export function refuseMore(rest: readonly string[]): void {
+  if (rest.length > 0) throw new UsageError(`"${rest.join(" ")}" is too much.`);
+}
+
+/** The number that a flag was given, within its bounds. */
+export function numberOf(
+  flags: Flags,
+  name: string,
+  allows: (value: number) => boolean,
+  words: string,
+): number | undefined {
+  const given = text(flags[name]);
+  if (given === undefined) return undefined;
+  const value = parseNumber(given);
+  if (value === undefined || !allows(value)) throw new UsageError(`--${name} must be ${words}.`);
+  return value;
+}
+
+/** The values that a flag was given, separated by commas. */
+export function listOf(flags: Flags, name: string): string[] | undefined {
+  const values = text(flags[name])
+    ?.split(",")
+    .map((value) => value.trim());
+  if (values?.includes("")) throw new UsageError(`--${name} must not be empty.`);
+  return values;
+}
 
 export const isUserError = (error: unknown): error is Error =>
   error instanceof UsageError ||

@@ -1,15 +1,17 @@
 import { loadSettings } from "../node/load-settings.ts";
 import { withoutPassword } from "../node/open-store.ts";
 import type { Origin } from "../settings.ts";
-import { type Command, print, table } from "./command.ts";
+import { type Command, print, refuseMore, table } from "./command.ts";
 
 export const config: Command = {
   name: "config",
   usage: "[--json] [options]",
   summary: "print the settings in force, and where each comes from",
   options: { json: { type: "boolean", help: "print JSON" } },
-  takesSettings: true,
-  async run({ flags }) {
+  settings: [],
+  takesAllSettings: true,
+  async run({ positionals, flags }) {
+    refuseMore(positionals);
     const { origins } = loadSettings(flags);
     if (flags.json) {
       const shown = origins.map((origin) => [

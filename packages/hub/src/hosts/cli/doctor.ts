@@ -1,9 +1,16 @@
-import { accessSync, constants, existsSync, statfsSync } from "node:fs";
+import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { loadSettings } from "../node/load-settings.ts";
-import { openStore, sqliteFile, withoutPassword } from "../node/open-store.ts";
-import { allowsUnsigned, checkSafety, definitions, type Settings } from "../settings.ts";
-import { type Command, print } from "./command.ts";
+import { isSqlite, openStore, sqliteFile, withoutPassword } from "../node/open-store.ts";
+import {
+  allowsUnsigned,
+  checkSafety,
+  definitions,
+  lacksProxyHeader,
+  localUrl,
+  type Settings,
+} from "../settings.ts";
+import { type Command, print, refuseMore } from "./command.ts";
 import { dim, green, red, yellow } from "./style.ts";
 
 interface Finding {
@@ -18,8 +25,10 @@ export const doctor: Command = {
   usage: "[--json] [options]",
   summary: "check settings, database, clock and reachability, and say what to fix",
   options: { json: { type: "boolean", help: "print JSON" } },
-  takesSettings: true,
-  async run({ flags }) {
+  settings: ["data", "databaseUrl", "host", "port", "publicUrl", "githubApiUrl"],
+  takesAllSettings: true,
+  async run({ positionals, flags }) {
+    refuseMore(positionals);
     const findings: Finding[] = [];
     let settings: Settings | undefined;
     try {
@@ -59,21 +68,21 @@ export const doctor: Command = {
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 function checkNode(): Finding {
-  const major = Number(process.versions.node.split(".")[0]);
-  return major >= 22
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  return major > 22 || (major === 22 && minor >= 15)
     ? { check: "node", state: "ok", says: `Node ${process.versions.node}` }
     : {
         check: "node",
         state: "problem",
         says: `Node ${process.versions.node} is too old`,
-        fix: "install Node 22 or newer",
+        fix: "install Node 22.15 or newer",
       };
 }
 
 async function checkDatabase(settings: Settings): Promise<Finding[]> {
-  const isSqlite = settings.databaseUrl.startsWith("sqlite:");
-  const where = isSqlite ? sqliteFile(settings) : withoutPassword(settings.databaseUrl);
-  if (isSqlite && !existsSync(where)) return [checkFolder(where)];
+  const embedded = isSqlite(settings);
+  const where = embedded ? sqliteFile(settings) : withoutPassword(settings.databaseUrl);
+  if (embedded && !existsSync(where)) return [checkFolder(where)];
   const findings: Finding[] = [];
   try {
     const store = await openStore(settings);
@@ -101,7 +110,7 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
       fix: "check DATABASE_URL, the folder's rights and the free space",
     });
   }
-  if (isSqlite) {
+  if (embedded) {
     const { bavail, bsize } = statfsSync(dirname(where));
     const free = (bavail * bsize) / 1024 ** 3;
     findings.push({
@@ -118,6 +127,13 @@ function checkFolder(file: string): Finding {
   let folder = dirname(file);
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
   try {
+    if (!statSync(folder).isDirectory())
+      return {
+        check: "database",
+        state: "problem",
+        says: `${folder} is no folder`,
+        fix: "move it away, or choose another folder with SIGNALBOX_DATA",
+      };
     accessSync(folder, constants.W_OK);
     return { check: "database", state: "ok", says: `${file} will be made on the first start` };
   } catch {
@@ -136,7 +152,7 @@ function checkSecrets(settings: Settings): Finding {
     .map(([source]) => source);
   if (signed.length > 0)
     return { check: "secrets", state: "ok", says: `set for ${signed.join(", ")}` };
-  return allowsUnsigned(settings)
+  return allowsUnsigned(settings, 0)
     ? {
         check: "secrets",
         state: "warning",
@@ -153,9 +169,12 @@ function checkSecrets(settings: Settings): Finding {
 
 /** Asks the hub where it should be, and reads the clock of whoever answers. */
 async function checkReach(settings: Settings): Promise<Finding[]> {
-  const local = `http://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${settings.port}`;
   const findings = [
-    await checkHub("hub", local, "start it with `signalbox serve`, or name its --host and --port"),
+    await checkHub(
+      "hub",
+      localUrl(settings),
+      "start it with `signalbox serve`, or name its --host and --port",
+    ),
   ];
   if (settings.publicUrl)
     findings.push(
@@ -165,6 +184,13 @@ async function checkReach(settings: Settings): Promise<Finding[]> {
         "check the tunnel or proxy in front of the hub, and SIGNALBOX_PUBLIC_URL",
       ),
     );
+  if (lacksProxyHeader(settings))
+    findings.push({
+      check: "proxy",
+      state: "warning",
+      says: "a tunnel or proxy connects from its own address, which is none of GitHub's",
+      fix: "behind one, set SIGNALBOX_PROXY_HEADER, or GITHUB_IP_ALLOWLIST=off",
+    });
   findings.push(await checkClock(settings));
   return findings;
 }

@@ -3,15 +3,16 @@ import { loadSettings } from "../node/load-settings.ts";
 import { createLog } from "../node/log.ts";
 import { version } from "../version.ts";
 import { banner } from "./banner.ts";
-import type { Command } from "./command.ts";
+import { allSettings, type Command, refuseMore } from "./command.ts";
 
 export const serve: Command = {
   name: "serve",
   usage: "[options]",
   summary: "start the hub",
   options: {},
-  takesSettings: true,
-  async run({ flags }) {
+  settings: [...allSettings, "secrets"],
+  async run({ positionals, flags }) {
+    refuseMore(positionals);
     const settings = loadSettings(flags);
     const log = await createLog({ level: settings.logLevel, format: settings.logFormat });
     const hub = await startHub({ settings, log, version });
@@ -21,7 +22,8 @@ export const serve: Command = {
       `${banner(hub, settings, version)}\n`,
     );
     log.info({ url: hub.url, storage: hub.store.backend, startedIn }, "listening");
-    if (hub.unsigned) log.warn("webhooks are not verified: no GITHUB_WEBHOOK_SECRET is set");
+    if (hub.unsigned)
+      log.warn("webhooks of sources without a secret are not verified: set GITHUB_WEBHOOK_SECRET");
 
     await new Promise<void>((resolve) => {
       const stop = (signal: NodeJS.Signals) => {

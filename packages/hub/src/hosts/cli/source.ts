@@ -1,17 +1,34 @@
 import { sources } from "../../ingest/sources/index.ts";
+import { toBase64 } from "../../lib/hmac.ts";
 import { createIds } from "../../lib/ids.ts";
-import { createSeal, type Seal } from "../../lib/seal.ts";
-import type { Source, Store } from "../../store/store.ts";
+import { createSeal } from "../../lib/seal.ts";
+import type { Source, SourceSecret, Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { openStore } from "../node/open-store.ts";
 import { sealKey } from "../node/seal-key.ts";
-import type { Settings } from "../settings.ts";
-import { type Command, print, table, text, UsageError } from "./command.ts";
+import { localUrl, readSecret, type Settings } from "../settings.ts";
+import {
+  type Command,
+  listOf,
+  numberOf,
+  print,
+  refuseMore,
+  table,
+  text,
+  UsageError,
+} from "./command.ts";
 import { bold, dim, green } from "./style.ts";
+import { withStore } from "./with-store.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
+const MAX_GRACE_HOURS = 87_600;
+const SECRET_VARIABLE = "SIGNALBOX_SOURCE_SECRET";
+
+/** Kinds whose senders want secrets of a certain form; the others take any text. */
+const madeSecrets: Record<string, () => string> = {
+  "standard-webhooks": () => `whsec_${toBase64(crypto.getRandomValues(new Uint8Array(32)))}`,
+};
 
 export const source: Command = {
   name: "source",
@@ -19,7 +36,7 @@ export const source: Command = {
   summary: "manage webhook endpoints that have a key and secrets of their own",
   details:
     "`rotate` adds a secret; the old ones go on working for --grace hours, so that the sender can change over.\n" +
-    "The secret is read from SIGNALBOX_SOURCE_SECRET; without it one is made and printed once.",
+    `The secret is read from the environment, ${SECRET_VARIABLE}; without it one is made and printed once.`,
   options: {
     config: {
       type: "string",
@@ -34,49 +51,55 @@ export const source: Command = {
     },
     json: { type: "boolean", help: "print JSON" },
   },
-  takesSettings: true,
+  settings: ["data", "databaseUrl", "key", "tenancy", "host", "port", "publicUrl"],
   async run({ positionals, flags }) {
-    const [action, argument, name] = positionals;
+    const [action, ...rest] = positionals;
     const work = { add, list, rotate, remove }[action ?? ""];
     if (!work) throw new UsageError("Say what to do: add KIND, list, rotate ID, or remove ID.");
-    const settings = loadSettings(flags);
-    const store = await openStore(settings);
-    try {
-      await work({
-        store,
-        settings,
+    refuseMore(rest.slice(work === list ? 0 : work === add ? 2 : 1));
+    const [argument, name] = rest;
+    const graceHours =
+      numberOf(
         flags,
-        argument,
-        name,
-        seal: createSeal(sealKey(settings.key, settings.data)),
-      });
-    } finally {
-      await store.close();
-    }
+        "grace",
+        (value) => value >= 0 && value <= MAX_GRACE_HOURS,
+        `a number from 0 to ${MAX_GRACE_HOURS}, in hours`,
+      ) ?? 24;
+    const tenants = listOf(flags, "tenant");
+    if (tenants && tenants.length > 1) throw new UsageError("--tenant must be one id.");
+    const settings = loadSettings(flags);
+    await withStore(settings, { create: work === add }, (store) =>
+      work({ store, settings, flags, argument, name, tenant: tenants?.[0], graceHours }),
+    );
   },
 };
 
 interface Work {
   store: Store;
   settings: Settings;
-  seal: Seal;
   flags: Record<string, string | boolean | undefined>;
   argument: string | undefined;
   name: string | undefined;
+  tenant: string | undefined;
+  graceHours: number;
 }
 
 const urlOf = (settings: Settings, { kind, key }: Pick<Source, "kind" | "key">) =>
-  `${(settings.publicUrl ?? `http://${settings.host}:${settings.port}`).replace(/\/$/, "")}/webhooks/${kind}/${key}`;
+  `${(settings.publicUrl ?? localUrl(settings)).replace(/\/$/, "")}/webhooks/${kind}/${key}`;
 
-async function addSecret({ store, seal }: Work, id: string, now: number): Promise<string> {
-  const secret = process.env.SIGNALBOX_SOURCE_SECRET || randomSecret("");
-  await store.addSourceSecret(id, {
-    id: createIds()(),
-    sealed: await seal.seal(secret),
-    created_at: now,
-    expires_at: null,
-  });
-  return process.env.SIGNALBOX_SOURCE_SECRET ? "(the given one)" : secret;
+/** A secret ready to be stored; and as text where it was made here, to be shown once. */
+async function makeSecret(
+  { settings }: Work,
+  kind: string,
+  now: number,
+): Promise<{ sealed: SourceSecret; made: string | undefined }> {
+  const given = readSecret(process.env, SECRET_VARIABLE);
+  const secret = given ?? (madeSecrets[kind] ?? (() => randomSecret("")))();
+  const { seal } = createSeal(sealKey(settings.key, settings.data));
+  return {
+    sealed: { id: createIds()(), sealed: await seal(secret), created_at: now, expires_at: null },
+    made: given === undefined ? secret : undefined,
+  };
 }
 
 async function add(work: Work): Promise<void> {
@@ -84,7 +107,7 @@ async function add(work: Work): Promise<void> {
   const definition = sources.find(({ id }) => id === kind);
   if (!definition)
     throw new UsageError(`Which kind? Known are: ${sources.map(({ id }) => id).join(", ")}.`);
-  const tenant = text(flags.tenant) ?? (settings.tenancy === "single" ? LOCAL_TENANT : undefined);
+  const tenant = work.tenant ?? (settings.tenancy === "single" ? LOCAL_TENANT : undefined);
   if (!tenant) throw new UsageError("Say whose events these are: --tenant ACCOUNT_ID.");
   const now = Date.now();
   const made = {
@@ -96,19 +119,24 @@ async function add(work: Work): Promise<void> {
     config: parseConfig(definition, text(flags.config)),
     created_at: now,
   };
+  const secret = await makeSecret(work, made.kind, now);
   await store.putTenant({ id: tenant, at: now });
-  await store.putSource(made);
-  const secret = await addSecret(work, made.id, now);
-  if (flags.json) return print(JSON.stringify({ id: made.id, url: urlOf(settings, made), secret }));
+  await store.putSource(made, secret.sealed);
+  if (flags.json)
+    return print(JSON.stringify({ id: made.id, url: urlOf(settings, made), secret: secret.made }));
   print(`${green("✓")} ${made.name}`);
   print(
     table([
       ["  URL", bold(urlOf(settings, made))],
-      ["  Secret", bold(secret)],
+      ["  Secret", secret.made ? bold(secret.made) : "the given one"],
       ["  Id", made.id],
     ]),
   );
-  print(dim("  The secret is shown once. A running hub knows the endpoint within five seconds."));
+  print(
+    dim(
+      `${secret.made ? "  The secret is shown once. " : "  "}A running hub knows the endpoint within five seconds.`,
+    ),
+  );
 }
 
 function parseConfig(
@@ -157,20 +185,23 @@ async function list({ store, settings, flags }: Work): Promise<void> {
 }
 
 async function rotate(work: Work): Promise<void> {
-  const { store, flags, argument: id } = work;
+  const { store, flags, argument: id, graceHours } = work;
   const found = (await store.listSources()).find((one) => one.id === id);
   if (!found) throw new UsageError("Which endpoint? `signalbox source list` shows their ids.");
-  const grace = Number(text(flags.grace) ?? 24);
-  if (!(grace >= 0)) throw new UsageError("--grace must be a number of hours.");
   const now = Date.now();
-  const secret = await addSecret(work, found.id, now);
+  const until = now + Math.round(graceHours * HOUR_MS);
+  const secret = await makeSecret(work, found.kind, now);
+  // The new one first: whatever happens in between, the endpoint has a secret that works.
+  await store.addSourceSecret(found.id, secret.sealed);
   for (const old of found.secrets)
-    if (old.expires_at === null)
-      await store.expireSourceSecret(found.id, old.id, now + grace * HOUR_MS);
+    if (old.expires_at === null || old.expires_at > until)
+      await store.expireSourceSecret(found.id, old.id, until);
   if (flags.json)
-    return print(JSON.stringify({ id: found.id, secret, oldUntil: now + grace * HOUR_MS }));
-  print(`${green("✓")} new secret ${bold(secret)}`);
-  print(dim(`  The old one works until ${new Date(now + grace * HOUR_MS).toISOString()}.`));
+    return print(JSON.stringify({ id: found.id, secret: secret.made, oldUntil: until }));
+  print(
+    `${green("✓")} ${secret.made ? `new secret ${bold(secret.made)}` : "the given secret is in"}`,
+  );
+  print(dim(`  Older ones work until ${new Date(until).toISOString()} at the latest.`));
 }
 
 async function remove({ store, flags, argument: id }: Work): Promise<void> {

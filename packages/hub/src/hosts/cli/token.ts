@@ -3,11 +3,12 @@ import type { Scope, Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { createToken, EVERY_TENANT, scopes } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { openStore } from "../node/open-store.ts";
-import { type Command, print, table, text, UsageError } from "./command.ts";
+import { type Command, listOf, numberOf, print, refuseMore, table, UsageError } from "./command.ts";
 import { bold, dim, green } from "./style.ts";
+import { withStore } from "./with-store.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
+const MAX_DAYS = 36_500;
 
 export const token: Command = {
   name: "token",
@@ -25,21 +26,19 @@ export const token: Command = {
       value: "LIST",
       help: "whose data it opens (single: local; github: account ids, or * for all)",
     },
-    days: { type: "string", value: "N", help: "days until it expires (never)" },
+    days: { type: "string", value: "N", help: `days until it expires, up to ${MAX_DAYS} (never)` },
     json: { type: "boolean", help: "print JSON" },
   },
-  takesSettings: true,
+  settings: ["data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
-    const [action, argument] = positionals;
-    const settings = loadSettings(flags);
+    const [action, ...rest] = positionals;
     const work = { create, list, revoke }[action ?? ""];
     if (!work) throw new UsageError("Say what to do: create NAME, list, or revoke ID.");
-    const store = await openStore(settings);
-    try {
-      await work(store, argument, flags, settings.tenancy);
-    } finally {
-      await store.close();
-    }
+    refuseMore(rest.slice(work === list ? 0 : 1));
+    const settings = loadSettings(flags);
+    await withStore(settings, { create: work === create }, (store) =>
+      work(store, rest[0], flags, settings.tenancy),
+    );
   },
 };
 
@@ -53,21 +52,21 @@ type Work = (
 const create: Work = async (store, name, flags, tenancy) => {
   if (!name)
     throw new UsageError("Give the token a name, such as `signalbox token create laptop`.");
-  const wanted = (text(flags.scope) ?? "inbox:read,inbox:write")
-    .split(",")
-    .map((scope) => scope.trim());
+  const wanted = listOf(flags, "scope") ?? ["inbox:read", "inbox:write"];
   for (const scope of wanted)
     if (!scopes.includes(scope as Scope))
       throw new UsageError(`There is no scope "${scope}". Known are: ${scopes.join(", ")}.`);
-  const tenants = text(flags.tenant)
-    ?.split(",")
-    .map((tenant) => tenant.trim());
+  const tenants = listOf(flags, "tenant");
   if (!tenants && tenancy === "github")
     throw new UsageError(
       `Say whose data it opens: --tenant ACCOUNT_ID, or --tenant ${EVERY_TENANT} for all.`,
     );
-  const days = flags.days === undefined ? null : Number(text(flags.days));
-  if (days !== null && !(days > 0)) throw new UsageError("--days must be a number above 0.");
+  const days = numberOf(
+    flags,
+    "days",
+    (value) => value > 0 && value <= MAX_DAYS,
+    `a number above 0, at most ${MAX_DAYS}`,
+  );
   const id = createIds()();
   const now = Date.now();
   const secret = await createToken(store, {
@@ -75,7 +74,7 @@ const create: Work = async (store, name, flags, tenancy) => {
     name,
     scopes: wanted as Scope[],
     tenants: tenants ?? [LOCAL_TENANT],
-    expiresAt: days === null ? null : now + days * DAY_MS,
+    expiresAt: days === undefined ? null : now + Math.ceil(days * DAY_MS),
     now,
   });
   if (flags.json) return print(JSON.stringify({ id, name, scopes: wanted, token: secret }));

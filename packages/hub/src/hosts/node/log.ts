@@ -14,6 +14,7 @@ export async function createLog({ level, format }: LogOptions): Promise<Logger> 
     ? (await import("pino-pretty")).default({
         colorize: process.stdout.isTTY === true && !process.env.NO_COLOR,
         ignore: "pid,hostname",
+        singleLine: true,
         translateTime: "HH:MM:ss",
         sync: false,
       })

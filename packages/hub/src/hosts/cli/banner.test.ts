@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import type { Hub } from "../node/hub.ts";
+import { readSettings } from "../settings.ts";
+import { banner } from "./banner.ts";
+
+const shown = (env: Record<string, string>, hub: Partial<Hub> = {}) => {
+  const settings = readSettings({ flags: {}, env, file: {} });
+  const url = hub.url ?? "http://127.0.0.1:4747";
+  return banner({ url, publicUrl: settings.publicUrl ?? url, ...hub } as Hub, settings, "1.2.3");
+};
+
+describe("the banner", () => {
+  it("gives no address to paste that nobody can reach", () => {
+    for (const [HOST, url] of [
+      ["0.0.0.0", "http://0.0.0.0:4747"],
+      ["::", "http://[::]:4747"],
+    ] as const) {
+      const text = shown({ HOST }, { url });
+      expect(text).not.toContain(url);
+      expect(text).toMatch(/Open +http:\/\/127\.0\.0\.1:4747\n/);
+      expect(text).toMatch(/Payload URL +<.*>\/webhooks\/github/);
+      expect(text).toContain("SIGNALBOX_PUBLIC_URL");
+    }
+  });
+
+  it("does not paste the admin token anywhere, and says that /mcp is to come", () => {
+    const text = shown({}, { adminToken: "sbx_hidden" });
+    expect(text.split("sbx_hidden")).toHaveLength(2);
+    expect(text).toContain('"url": "http://127.0.0.1:4747/mcp"');
+    expect(text).toContain("Bearer <token>");
+    expect(text).toMatch(/<token>.*signalbox token create/s);
+  });
+
+  it("warns that a tunnel or proxy has an address of its own", () => {
+    const env = { SIGNALBOX_PUBLIC_URL: "https://hub.example" };
+    expect(shown(env)).toMatch(/SIGNALBOX_PROXY_HEADER.*GITHUB_IP_ALLOWLIST=off/s);
+    expect(shown({ ...env, SIGNALBOX_PROXY_HEADER: "x-forwarded-for" })).not.toContain("ALLOWLIST");
+    expect(shown({ ...env, GITHUB_IP_ALLOWLIST: "off" })).not.toContain("ALLOWLIST");
+    expect(shown({})).not.toContain("ALLOWLIST");
+  });
+});

@@ -1,0 +1,61 @@
+import { chmodSync, mkdirSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect, it } from "vitest";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { SettingsError } from "../settings.ts";
+import { openStore, sqliteFile, withoutPassword } from "./open-store.ts";
+
+it.each([
+  ["postgres://user:hidden@host/db", "postgres://user:***@host/db"],
+  [
+    "postgres://host/db?password=hidden&sslmode=require",
+    "postgres://host/db?password=***&sslmode=require",
+  ],
+  ["postgres://host/db?sslPassword=hidden", "postgres://host/db?sslPassword=***"],
+  ["postgres://user:hid:den@h%ost:x/db", "postgres://…"],
+  ["postgres://user:hidden@", "postgres://…"],
+  ["sqlite:some.db", "sqlite:some.db"],
+])("shows %s as %s", (url, shown) => {
+  expect(withoutPassword(url)).toBe(shown);
+});
+
+it.each([
+  ["sqlite:", "data/signalbox.db"],
+  ["sqlite://", "data/signalbox.db"],
+  ["sqlite:some.db", "some.db"],
+  ["sqlite://some/where.db", "some/where.db"],
+  ["sqlite:/some/where.db", "/some/where.db"],
+  ["sqlite:///some/where.db", "/some/where.db"],
+])("%s is the file %s", (databaseUrl, file) => {
+  expect(sqliteFile({ databaseUrl, data: "data" })).toBe(resolve(file));
+});
+
+it("leaves a folder as it is that was given as a file", async () => {
+  const folder = join(tempFolder(), "folder");
+  mkdirSync(folder, { mode: 0o755 });
+  await expect(openStore({ databaseUrl: `sqlite:${folder}`, data: "" })).rejects.toThrow(
+    /is a folder/,
+  );
+  expect(statSync(folder).mode & 0o777).toBe(0o755);
+});
+
+it("says so where it may not write", async () => {
+  const folder = tempFolder();
+  const open = async (data: string) => (await openStore({ databaseUrl: "sqlite:", data })).close();
+  await open(join(folder, "mine")); // and loads the driver, while it may still be read
+  chmodSync(folder, 0o555);
+  // Rights do not hold root back.
+  const asRoot = process.geteuid?.() === 0;
+  if (asRoot) process.seteuid?.(65_534);
+  try {
+    for (const name of ["new", "mine"]) {
+      const error = await open(join(folder, name)).catch((error: unknown) => error);
+      expect(error).toBeInstanceOf(SettingsError);
+      expect((error as Error).message).toMatch(/cannot be made or written .* SIGNALBOX_DATA/);
+      if (!asRoot) break; // its own folder it may write
+    }
+  } finally {
+    if (asRoot) process.seteuid?.(0);
+    chmodSync(folder, 0o755);
+  }
+});

@@ -1,0 +1,370 @@
+/** The commands beside `serve`, as people and scripts use them. */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { SECRET } from "../support/deliver.ts";
+import { runCli, startHubProcess } from "../support/hub-process.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+const hubFolder = fileURLToPath(new URL("../../packages/hub/", import.meta.url));
+const readJson = (path: string) => JSON.parse(readFileSync(path, "utf8"));
+
+describe("what npm links as `signalbox`", () => {
+  const manifest = readJson(join(hubFolder, "package.json"));
+  const bin = join(hubFolder, manifest.bin.signalbox);
+
+  it("can be run, and fixes V8's young generation as `npm start` does", () => {
+    expect(manifest.files).toContain("bin");
+    expect(statSync(bin).mode & 0o111).toBe(0o111);
+    const { scripts } = readJson(join(hubFolder, "../../package.json"));
+    // With `exec`, signals to npm reach the hub: npm passes them on to its shell, and that dies alone.
+    expect(scripts.start).toMatch(/^exec node /);
+    const flag = /--max-semi-space-size=\d+/.exec(scripts.start)?.[0];
+    expect(readFileSync(bin, "utf8").split("\n")[0]).toBe(`#!/usr/bin/env -S node ${flag}`);
+    const { stdout } = spawnSync(bin, ["--version"], { encoding: "utf8" });
+    expect(stdout).toBe(`${manifest.version}\n`);
+  });
+
+  it("says so where nothing is built, and where Node is too old", () => {
+    const folder = tempFolder();
+    cpSync(bin, join(folder, "bin/signalbox.js"));
+    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+    const run = (...flags: string[]) =>
+      spawnSync(process.execPath, [...flags, join(folder, "bin/signalbox.js"), "--version"], {
+        encoding: "utf8",
+      });
+    const unbuilt = run();
+    expect([unbuilt.status, unbuilt.stderr]).toEqual([
+      2,
+      "signalbox: Signalbox is not built: run `npm run build` first.\n",
+    ]);
+    const old = (version: string) =>
+      `data:text/javascript,Object.defineProperty(process,"versions",{value:{node:"${version}"}})`;
+    for (const version of ["20.20.2", "22.14.0"]) {
+      const { status, stderr } = run("--import", old(version));
+      expect([status, stderr]).toEqual([
+        2,
+        `signalbox: Signalbox needs Node 22.15 or newer, this is ${version}.\n`,
+      ]);
+    }
+    for (const version of ["22.15.0", "24.0.0"])
+      expect(run("--import", old(version)).stderr).toContain("not built");
+  });
+});
+
+describe("the other commands", () => {
+  it("send posts a signed sample, doubles as a duplicate, and tells when nobody listens", async () => {
+    const hub = await startHubProcess({
+      data: tempFolder(),
+      env: { GITHUB_WEBHOOK_SECRET: SECRET },
+    });
+    const env = { GITHUB_WEBHOOK_SECRET: SECRET, PORT: new URL(hub.url).port };
+    const first = await runCli(
+      ["send", "github", "issues", "--action", "opened", "--id", "one", "--json"],
+      { env },
+    );
+    expect([first.code, JSON.parse(first.stdout)]).toEqual([
+      0,
+      { status: 202, outcome: "stored", id: expect.any(String) },
+    ]);
+    const second = await runCli(["send", "github", "issues", "--id", "one"], { env });
+    expect([second.code, second.stdout]).toEqual([0, expect.stringMatching(/200 duplicate/)]);
+    const forged = await runCli(["send", "github"], {
+      env: { ...env, SIGNALBOX_SEND_SECRET: "guess" },
+    });
+    expect([forged.code, forged.stdout]).toEqual([
+      1,
+      expect.stringMatching(/403 The signature does not fit/),
+    ]);
+    const unknown = await runCli(["send", "github", "nonsense"], { env });
+    expect([unknown.code, unknown.stderr]).toEqual([
+      2,
+      expect.stringMatching(/no sample of type "nonsense".*issues.*push/),
+    ]);
+    await hub.stop();
+    const nobody = await runCli(["send", "github"], { env });
+    expect([nobody.code, nobody.stderr]).toEqual([
+      1,
+      expect.stringMatching(/No hub answers at .*signalbox serve/),
+    ]);
+  });
+
+  it("token creates, lists and revokes, and shows the secret only once", async () => {
+    const env = { SIGNALBOX_DATA: tempFolder() };
+    const made = JSON.parse(
+      (await runCli(["token", "create", "laptop", "--json"], { env })).stdout,
+    );
+    expect(made.token).toMatch(/^sbx_/);
+    const listed = await runCli(["token", "list"], { env });
+    expect(listed.stdout).toMatch(/laptop +inbox:read,inbox:write +local .* active/);
+    expect(listed.stdout).not.toContain(made.token);
+    expect((await runCli(["token", "revoke", made.id], { env })).code).toBe(0);
+    expect((await runCli(["token", "list"], { env })).stdout).toMatch(/revoked/);
+    const again = await runCli(["token", "revoke", made.id], { env });
+    expect([again.code, again.stderr]).toEqual([2, expect.stringMatching(/no active token/)]);
+    const wrong = await runCli(["token", "create", "x", "--scope", "everything"], { env });
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/no scope "everything"/)]);
+  });
+
+  it("config shows values and origins, and no secret", async () => {
+    const cwd = tempFolder();
+    writeFileSync(
+      join(cwd, "signalbox.config.json"),
+      JSON.stringify({ rateLimit: 7, secrets: { stripe: "whsec_hidden" } }),
+    );
+    const { stdout } = await runCli(["config", "--port", "1234"], {
+      cwd,
+      env: {
+        HOST: "::1",
+        GITHUB_WEBHOOK_SECRET: "hidden",
+        DATABASE_URL: "postgres://u:hidden@127.0.0.1/x",
+      },
+    });
+    expect(stdout).toMatch(/port +1234 +flag/);
+    expect(stdout).toMatch(/host +::1 +environment/);
+    expect(stdout).toMatch(/rateLimit +7 +file/);
+    expect(stdout).toMatch(/secrets.github +\(set\)/);
+    expect(stdout).not.toContain("hidden");
+    writeFileSync(join(cwd, "signalbox.config.json"), "{ nonsense");
+    const broken = await runCli(["config"], { cwd });
+    expect([broken.code, broken.stderr]).toEqual([
+      2,
+      expect.stringMatching(/signalbox.config.json is not valid JSON/),
+    ]);
+  });
+
+  it("doctor finds what is wrong and says what to do", async () => {
+    const data = tempFolder();
+    const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
+    const env = {
+      SIGNALBOX_DATA: data,
+      PORT: new URL(hub.url).port,
+      GITHUB_WEBHOOK_SECRET: SECRET,
+      GITHUB_API_URL: hub.url,
+    };
+    const well = await runCli(["doctor", "--json"], { env });
+    const report = JSON.parse(well.stdout) as {
+      ok: boolean;
+      findings: { check: string; state: string }[];
+    };
+    expect([well.code, report.ok]).toEqual([0, true]);
+    const states = Object.fromEntries(report.findings.map(({ check, state }) => [check, state]));
+    expect(states).toMatchObject({
+      settings: "ok",
+      node: "ok",
+      database: "ok",
+      hub: "ok",
+      clock: "ok",
+      secrets: "ok",
+    });
+    await hub.stop();
+    const down = await runCli(["doctor"], {
+      env: { ...env, DATABASE_URL: "postgres://nobody@127.0.0.1:1/x" },
+    });
+    expect(down.code).toBe(1);
+    expect(down.stdout).toMatch(/✗ database .*does not open/);
+    expect(down.stdout).toMatch(/! hub .*nothing answers/);
+  });
+
+  it("doctor sees a file in the place of the folder, and a proxy that hides the sender", async () => {
+    const data = join(tempFolder(), "file");
+    writeFileSync(data, "");
+    const { code, stdout } = await runCli(["doctor"], {
+      env: {
+        SIGNALBOX_DATA: data,
+        SIGNALBOX_PUBLIC_URL: "http://127.0.0.1:1",
+        GITHUB_API_URL: "http://127.0.0.1:1",
+        PORT: "1",
+      },
+    });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/✗ database .*file is no folder/);
+    expect(stdout).toMatch(/! proxy .*\n.*SIGNALBOX_PROXY_HEADER/);
+    expect(statSync(data).size).toBe(0);
+  });
+
+  it("every command has help, and a wrong one is named", async () => {
+    for (const command of ["serve", "send", "token", "source", "config", "doctor"]) {
+      const { code, stdout } = await runCli([command, "--help"]);
+      expect([code, stdout]).toEqual([0, expect.stringContaining(`Usage: signalbox ${command}`)]);
+    }
+    expect((await runCli(["--help"])).stdout).toContain("Usage: signalbox COMMAND");
+    expect((await runCli(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+/);
+    const wrong = await runCli(["srve"]);
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      expect.stringMatching(/There is no command "srve"/),
+    ]);
+  });
+  it("send tells Slack's empty answer as success", async () => {
+    const hub = await startHubProcess({ data: tempFolder() });
+    const env = { PORT: new URL(hub.url).port };
+    const { code, stdout } = await runCli(["send", "slack"], { env });
+    const json = await runCli(["send", "slack", "--json"], { env });
+    await hub.stop();
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^✓ 200 accepted {2}delivery [\w-]+\n$/),
+    ]);
+    expect(JSON.parse(json.stdout)).toEqual({ status: 200 });
+  });
+
+  it("source makes an endpoint that takes what is signed with its secret, until it is rotated away", async () => {
+    const data = tempFolder();
+    const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
+    const env = { SIGNALBOX_DATA: data, PORT: new URL(hub.url).port };
+    const made = JSON.parse(
+      (await runCli(["source", "add", "standard-webhooks", "Shop", "--json"], { env })).stdout,
+    );
+    expect(made.url).toMatch(`${hub.url}/webhooks/standard-webhooks/`);
+    expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    const send = async (secret: string) =>
+      (
+        await runCli(["send", "standard-webhooks", "--url", made.url], {
+          env: { SIGNALBOX_SEND_SECRET: secret },
+        })
+      ).stdout;
+    expect(await send(made.secret)).toMatch(/202 stored/);
+    await hub.stop();
+
+    const rotate = async (...args: string[]) =>
+      JSON.parse((await runCli(["source", "rotate", made.id, ...args, "--json"], { env })).stdout);
+    const expiries = async (): Promise<(number | null)[]> =>
+      JSON.parse((await runCli(["source", "list", "--json"], { env })).stdout)[0].secrets.map(
+        (secret: { expires_at: number | null }) => secret.expires_at,
+      );
+    const second = await rotate("--grace", "10");
+    const third = await rotate("--grace", "20");
+    expect(await expiries()).toEqual([second.oldUntil, third.oldUntil, null]);
+    const last = await rotate("--grace", "0");
+    expect(await expiries()).toEqual([last.oldUntil, last.oldUntil, last.oldUntil, null]);
+
+    const again = await startHubProcess({
+      data,
+      env: { GITHUB_WEBHOOK_SECRET: SECRET, PORT: env.PORT },
+    });
+    for (const { secret } of [made, second, third]) expect(await send(secret)).toMatch(/✗ 403/);
+    expect(await send(last.secret)).toMatch(/202 stored/);
+    await again.stop();
+  });
+
+  it("source keeps a given secret to itself, and refuses an empty one", async () => {
+    const data = tempFolder();
+    const add = (secret: string, ...args: string[]) =>
+      runCli(["source", "add", "generic", ...args], {
+        env: { SIGNALBOX_DATA: data, SIGNALBOX_SOURCE_SECRET: secret },
+      });
+    const given = await add("hidden", "--json");
+    expect(JSON.parse(given.stdout)).toEqual({ id: expect.any(String), url: expect.any(String) });
+    const words = await add("hidden");
+    expect(words.stdout).toMatch(/Secret +the given one/);
+    expect(words.stdout).not.toMatch(/hidden|shown once/);
+    const empty = await add(" ");
+    expect([empty.code, empty.stderr]).toEqual([
+      2,
+      expect.stringMatching(/SIGNALBOX_SOURCE_SECRET holds an empty secret/),
+    ]);
+    const listed = await runCli(["source", "list", "--json"], { env: { SIGNALBOX_DATA: data } });
+    expect(JSON.parse(listed.stdout)).toHaveLength(2);
+  });
+
+  it("source names addresses that can be used", async () => {
+    const env = { SIGNALBOX_DATA: tempFolder() };
+    const urlWith = async (extra: Record<string, string>) =>
+      JSON.parse(
+        (await runCli(["source", "add", "stripe", "--json"], { env: { ...env, ...extra } })).stdout,
+      ).url;
+    expect(await urlWith({ HOST: "::1" })).toMatch("http://[::1]:4747/webhooks/stripe/");
+    expect(await urlWith({ HOST: "0.0.0.0" })).toMatch("http://127.0.0.1:4747/webhooks/stripe/");
+    expect(await urlWith({ HOST: "::" })).toMatch("http://127.0.0.1:4747/webhooks/stripe/");
+    expect(await urlWith({ SIGNALBOX_PUBLIC_URL: "https://hub.example/" })).toMatch(
+      "https://hub.example/webhooks/stripe/",
+    );
+  });
+
+  it("looking does not make a database", async () => {
+    const cwd = tempFolder();
+    for (const args of [
+      ["token", "list"],
+      ["token", "revoke", "x"],
+      ["source", "list"],
+      ["source", "rotate", "x"],
+      ["source", "remove", "x"],
+    ]) {
+      const { code, stderr } = await runCli(args, { cwd });
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/no database at .*signalbox\.db/)]);
+      expect(existsSync(join(cwd, ".signalbox"))).toBe(false);
+    }
+    expect((await runCli(["token", "create", "laptop"], { cwd })).code).toBe(0);
+    expect((await runCli(["token", "list"], { cwd })).stdout).toContain("laptop");
+  });
+
+  it.each([
+    [["config", "extra"], /"extra" is too much/],
+    [["doctor", "extra"], /"extra" is too much/],
+    [["token", "create", "a", "b", "c"], /"b c" is too much/],
+    [["token", "list", "a"], /"a" is too much/],
+    [["source", "add", "stripe", "name", "b"], /"b" is too much/],
+    [["source", "list", "a"], /"a" is too much/],
+    [["source", "remove", "a", "b"], /"b" is too much/],
+    [["send", "github", "issues", "more"], /"more" is too much/],
+    [["help", "nonsense"], /no command "nonsense"/],
+    [["--port", "1", "nonsense"], /"nonsense" is too much/],
+    [["token", "create", "a", "--tenant", ""], /--tenant must not be empty/],
+    [["token", "create", "a", "--tenant", "a,,b"], /--tenant must not be empty/],
+    [["source", "add", "stripe", "--tenant", " "], /--tenant must not be empty/],
+    [["source", "add", "stripe", "--tenant", "a,b"], /--tenant must be one id/],
+    [["token", "create", "a", "--days", "0"], /--days must be a number above 0, at most 36500/],
+    [["token", "create", "a", "--days", "1e9"], /--days must be/],
+    [["token", "create", "a", "--days", "99999"], /--days must be/],
+    [["source", "rotate", "x", "--grace", ""], /--grace must be a number from 0 to 87600/],
+    [["source", "rotate", "x", "--grace", "87601"], /--grace must be/],
+    [["send", "github", "--count", ""], /--count must be a whole number from 1 to 10000/],
+    [["send", "github", "--secret", "hidden"], /Unknown option '--secret'/],
+    [["send", "github", "--url", "nowhere"], /--url must be an http\(s\) URL/],
+    [["send", "github", "--rate-limit", "1"], /Unknown option '--rate-limit'/],
+  ] as [string[], RegExp][])("%o is refused, with exit code 2", async (args, message) => {
+    const { code, stderr } = await runCli(args, { env: { SIGNALBOX_DATA: tempFolder() } });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+    expect(stderr).not.toMatch(/ {4}at |hidden/);
+  });
+
+  it("help shows the settings that matter to a command, with their defaults", async () => {
+    const serve = (await runCli(["serve", "--help"])).stdout;
+    expect(serve).toMatch(/--port VALUE +port to listen on \(4747\) \[PORT\]/);
+    expect(serve).toMatch(/--keep-pending-days VALUE .*\(90\)/);
+    for (const variable of [
+      "GITHUB_WEBHOOK_SECRET",
+      "STANDARD_WEBHOOKS_WEBHOOK_SECRET",
+      "SIGNALBOX_TOKEN",
+      "SIGNALBOX_KEY",
+      "DATABASE_URL",
+    ])
+      expect(serve).toMatch(new RegExp(`^  ${variable} `, "m"));
+    const helpOf = async (command: string) => (await runCli(["help", command])).stdout;
+    expect(await helpOf("token")).toMatch(/--data .*DATABASE_URL/s);
+    expect(await helpOf("token")).not.toMatch(/--port|WEBHOOK_SECRET/);
+    expect(await helpOf("send")).toMatch(/--port .*GITHUB_WEBHOOK_SECRET/s);
+    expect(await helpOf("send")).not.toMatch(/--data|--rate-limit/);
+    expect(await helpOf("source")).toMatch(/--data .*--public-url/s);
+    expect(await helpOf("config")).not.toContain("--rate-limit VALUE");
+    expect(await helpOf("doctor")).not.toContain("--rate-limit VALUE");
+  });
+
+  it("a reader that has seen enough is no error", async () => {
+    const child = spawn(process.execPath, [join(hubFolder, "dist/cli.js"), "config"], {
+      env: { PATH: process.env.PATH },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    child.stdout.destroy();
+    let stderr = "";
+    child.stderr.on("data", (chunk) => {
+      stderr += chunk;
+    });
+    const [code] = await once(child, "close");
+    expect([code, stderr]).toEqual([0, ""]);
+  });
+});
