@@ -1,5 +1,5 @@
 /** Starting and stopping, as a person or an orchestrator does it. */
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
@@ -24,6 +24,15 @@ describe("signalbox serve", () => {
     expect(second.output()).not.toContain("sbx_");
     for (const file of readdirSync(data))
       expect(readFileSync(join(data, file)).includes(token as string), file).toBe(false);
+  });
+
+  it("writes a line for each thing in the log for people, too", async () => {
+    const hub = await startHubProcess({
+      data: tempFolder(),
+      env: { SIGNALBOX_LOG_FORMAT: "pretty" },
+    });
+    onTestFinished(async () => void (await hub.stop()));
+    await expect.poll(hub.output).toMatch(/ INFO: listening \{"url":"http:.*\}\n/);
   });
 
   it("keeps its folder and its key to itself", async () => {
@@ -62,7 +71,12 @@ describe("signalbox serve", () => {
       [],
       /does not open: .*Check DATABASE_URL/s,
     ],
+    [{ DATABASE_URL: "sqlite::memory:" }, [], /DATABASE_URL must name a file.*lose/],
+    [{ GITHUB_WEBHOOK_SECRET: " , " }, [], /GITHUB_WEBHOOK_SECRET holds an empty secret/],
+    [{ DATABASE_URL: "postgres://u:hidden@h%ost:x/db" }, [], /postgres:\/\/… does not open/],
     [{}, ["--prot", "1"], /Unknown option '--prot'/],
+    [{}, ["--database-url", "postgres://u:p@x"], /Unknown option '--database-url'/],
+    [{}, ["nonsense"], /"nonsense" is too much/],
   ] as [Record<string, string>, string[], RegExp][])(
     "does not start with %o %o, and says what to do",
     async (env, args, message) => {
@@ -70,10 +84,30 @@ describe("signalbox serve", () => {
         env: { SIGNALBOX_DATA: tempFolder(), ...env },
       });
       expect(stderr).toMatch(message);
-      expect(stderr).not.toContain("    at ");
+      expect(stderr).not.toMatch(/ {4}at |hidden/);
       expect(code).toBe(2);
     },
   );
+
+  it("says what is wrong with a database that does not open, without a stack", async () => {
+    const folder = tempFolder();
+    const at = (name: string) => join(folder, name);
+    writeFileSync(at("file"), "");
+    writeFileSync(at("damaged.db"), "no database".repeat(1000));
+    mkdirSync(at("folder"));
+    for (const [env, message] of [
+      [{ SIGNALBOX_DATA: at("file") }, /file is no folder.*SIGNALBOX_DATA/s],
+      [{ DATABASE_URL: `sqlite:${at("damaged.db")}` }, /damaged\.db is damaged.*backup/s],
+      [{ DATABASE_URL: `sqlite:${at("folder")}` }, /folder is a folder.*name a file/s],
+    ] as [Record<string, string>, RegExp][]) {
+      const { code, stderr } = await runCli(["serve"], {
+        env: { SIGNALBOX_DATA: at("data"), ...env },
+      });
+      expect(stderr).toMatch(message);
+      expect(stderr).not.toContain("    at ");
+      expect(code).toBe(2);
+    }
+  });
 
   it("says so when the port is taken", async () => {
     const hub = await startHubProcess({ data: tempFolder() });
@@ -160,132 +194,5 @@ describe("signalbox serve", () => {
     expect(outcomes.filter((outcome) => outcome === "duplicate")).toHaveLength(100);
     for (const hub of hubs) await hub.stop();
     expect(hubs.filter((hub) => hub.output().includes("sbx_"))).toHaveLength(1);
-  });
-});
-
-describe("the other commands", () => {
-  it("send posts a signed sample, doubles as a duplicate, and tells when nobody listens", async () => {
-    const hub = await startHubProcess({
-      data: tempFolder(),
-      env: { GITHUB_WEBHOOK_SECRET: SECRET },
-    });
-    const env = { GITHUB_WEBHOOK_SECRET: SECRET, PORT: new URL(hub.url).port };
-    const first = await runCli(
-      ["send", "github", "issues", "--action", "opened", "--id", "one", "--json"],
-      { env },
-    );
-    expect([first.code, JSON.parse(first.stdout)]).toEqual([
-      0,
-      { status: 202, outcome: "stored", id: expect.any(String) },
-    ]);
-    const second = await runCli(["send", "github", "issues", "--id", "one"], { env });
-    expect([second.code, second.stdout]).toEqual([0, expect.stringMatching(/200 duplicate/)]);
-    const forged = await runCli(["send", "github", "--secret", "guess"], { env });
-    expect([forged.code, forged.stdout]).toEqual([
-      1,
-      expect.stringMatching(/403 The signature does not fit/),
-    ]);
-    const unknown = await runCli(["send", "github", "nonsense"], { env });
-    expect([unknown.code, unknown.stderr]).toEqual([
-      2,
-      expect.stringMatching(/no sample of type "nonsense"/),
-    ]);
-    await hub.stop();
-    const nobody = await runCli(["send", "github"], { env });
-    expect([nobody.code, nobody.stderr]).toEqual([
-      2,
-      expect.stringMatching(/No hub answers at .*signalbox serve/),
-    ]);
-  });
-
-  it("token creates, lists and revokes, and shows the secret only once", async () => {
-    const env = { SIGNALBOX_DATA: tempFolder() };
-    const made = JSON.parse(
-      (await runCli(["token", "create", "laptop", "--json"], { env })).stdout,
-    );
-    expect(made.token).toMatch(/^sbx_/);
-    const listed = await runCli(["token", "list"], { env });
-    expect(listed.stdout).toMatch(/laptop +inbox:read,inbox:write +local .* active/);
-    expect(listed.stdout).not.toContain(made.token);
-    expect((await runCli(["token", "revoke", made.id], { env })).code).toBe(0);
-    expect((await runCli(["token", "list"], { env })).stdout).toMatch(/revoked/);
-    const again = await runCli(["token", "revoke", made.id], { env });
-    expect([again.code, again.stderr]).toEqual([2, expect.stringMatching(/no active token/)]);
-    const wrong = await runCli(["token", "create", "x", "--scope", "everything"], { env });
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/no scope "everything"/)]);
-  });
-
-  it("config shows values and origins, and no secret", async () => {
-    const cwd = tempFolder();
-    writeFileSync(
-      join(cwd, "signalbox.config.json"),
-      JSON.stringify({ rateLimit: 7, secrets: { stripe: "whsec_hidden" } }),
-    );
-    const { stdout } = await runCli(["config", "--port", "1234"], {
-      cwd,
-      env: {
-        HOST: "::1",
-        GITHUB_WEBHOOK_SECRET: "hidden",
-        DATABASE_URL: "postgres://u:hidden@127.0.0.1/x",
-      },
-    });
-    expect(stdout).toMatch(/port +1234 +flag/);
-    expect(stdout).toMatch(/host +::1 +environment/);
-    expect(stdout).toMatch(/rateLimit +7 +file/);
-    expect(stdout).toMatch(/secrets.github +\(set\)/);
-    expect(stdout).not.toContain("hidden");
-    writeFileSync(join(cwd, "signalbox.config.json"), "{ nonsense");
-    const broken = await runCli(["config"], { cwd });
-    expect([broken.code, broken.stderr]).toEqual([
-      2,
-      expect.stringMatching(/signalbox.config.json is not valid JSON/),
-    ]);
-  });
-
-  it("doctor finds what is wrong and says what to do", async () => {
-    const data = tempFolder();
-    const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
-    const env = {
-      SIGNALBOX_DATA: data,
-      PORT: new URL(hub.url).port,
-      GITHUB_WEBHOOK_SECRET: SECRET,
-      GITHUB_API_URL: hub.url,
-    };
-    const well = await runCli(["doctor", "--json"], { env });
-    const report = JSON.parse(well.stdout) as {
-      ok: boolean;
-      findings: { check: string; state: string }[];
-    };
-    expect([well.code, report.ok]).toEqual([0, true]);
-    const states = Object.fromEntries(report.findings.map(({ check, state }) => [check, state]));
-    expect(states).toMatchObject({
-      settings: "ok",
-      node: "ok",
-      database: "ok",
-      hub: "ok",
-      clock: "ok",
-      secrets: "ok",
-    });
-    await hub.stop();
-    const down = await runCli(["doctor"], {
-      env: { ...env, DATABASE_URL: "postgres://nobody@127.0.0.1:1/x" },
-    });
-    expect(down.code).toBe(1);
-    expect(down.stdout).toMatch(/✗ database .*does not open/);
-    expect(down.stdout).toMatch(/! hub .*nothing answers/);
-  });
-
-  it("every command has help, and a wrong one is named", async () => {
-    for (const command of ["serve", "send", "token", "source", "config", "doctor"]) {
-      const { code, stdout } = await runCli([command, "--help"]);
-      expect([code, stdout]).toEqual([0, expect.stringContaining(`Usage: signalbox ${command}`)]);
-    }
-    expect((await runCli(["--help"])).stdout).toContain("Usage: signalbox COMMAND");
-    expect((await runCli(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+/);
-    const wrong = await runCli(["srve"]);
-    expect([wrong.code, wrong.stderr]).toEqual([
-      2,
-      expect.stringMatching(/There is no command "srve"/),
-    ]);
   });
 });

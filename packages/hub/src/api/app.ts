@@ -34,7 +34,6 @@ export function createApp({
       await checkReady();
       return c.json({ status: "ready" });
     } catch (error) {
-      onError(error);
       return failed(
         503,
         "storage_unavailable",

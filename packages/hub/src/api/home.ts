@@ -3,7 +3,7 @@ export interface HomePage {
   version: string;
   url: string;
   webhookUrl: string;
-  signed: boolean;
+  unsigned: boolean;
   storage: string;
   pending: number | null;
 }
@@ -12,13 +12,13 @@ const escapeHtml = (text: string) =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 export function homePage(page: HomePage): string {
-  const warning = page.signed
+  const warning = !page.unsigned
     ? ""
-    : `<p class="warn"><strong>Unsigned.</strong> No GitHub secret is set, so anybody on this machine can post events. Set <code>GITHUB_WEBHOOK_SECRET</code> before you open this hub to others.</p>`;
+    : `<p class="warn"><strong>Unsigned.</strong> Any program on this machine can post events of sources without a secret. Set <code>GITHUB_WEBHOOK_SECRET</code> before you open this hub to others.</p>`;
   const waiting =
     page.pending === null
       ? ""
-      : `<dt>Waiting</dt><dd>${page.pending.toLocaleString("en")} events</dd>`;
+      : `<dt>Waiting</dt><dd>${page.pending.toLocaleString("en")} ${page.pending === 1 ? "event" : "events"}</dd>`;
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -58,6 +58,7 @@ export function homePage(page: HomePage): string {
     <li>Send yourself a first event, from a terminal in the project's folder:
       <pre>npx signalbox send github issues --action opened</pre></li>
     <li>Point a GitHub webhook at the address above: content type <code>application/json</code>, and the secret that you set as <code>GITHUB_WEBHOOK_SECRET</code>.</li>
+    <li>Let an agent see it: <code>npx signalbox token create laptop</code>, then point an MCP client at <code>${escapeHtml(page.url)}/mcp</code>.</li>
     <li>Watch it: <a href="/readyz">/readyz</a>, <a href="/healthz">/healthz</a>, <a href="/metrics">/metrics</a>.</li>
   </ol></section>
 </main>

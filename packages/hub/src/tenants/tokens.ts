@@ -5,6 +5,7 @@ import type { Scope, Store } from "../store/store.ts";
 export const scopes: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call", "admin"];
 export const EVERY_TENANT = "*";
 const ADMIN_ID = "admin";
+const GIVEN = "env-";
 
 export const randomSecret = (prefix: string): string =>
   prefix +
@@ -41,24 +42,34 @@ export async function createToken(
 }
 
 /**
- * Sees to it that an admin can get in. Answers with a token only where it just made one: of several
- * replicas that start at once on an empty database, one.
+ * Sees to it that an admin can get in. A given token is good for as long as it is given: another one,
+ * or none, revokes it. Answers with a token only where it just made one: of several replicas that
+ * start at once on an empty database, one.
  */
 export async function ensureAdminToken(
-  store: Pick<Store, "putToken">,
+  store: Pick<Store, "putToken" | "replaceTokens">,
   given: string | undefined,
   now: number,
 ): Promise<string | undefined> {
   const secret = given ?? randomSecret("sbx_");
   const hash = await sha256Hex(secret);
-  const created = await store.putToken({
-    id: given === undefined ? ADMIN_ID : `env-${hash.slice(0, 16)}`,
-    name: given === undefined ? "admin, made on first start" : "admin, from SIGNALBOX_TOKEN",
+  const token = {
     hash,
-    scopes: ["admin"],
+    scopes: ["admin" as const],
     tenants: [EVERY_TENANT],
     created_at: now,
     expires_at: null,
+  };
+  if (given !== undefined) {
+    const id = `${GIVEN}${hash.slice(0, 16)}`;
+    await store.replaceTokens(GIVEN, { ...token, id, name: "admin, from SIGNALBOX_TOKEN" }, now);
+    return undefined;
+  }
+  await store.replaceTokens(GIVEN, undefined, now);
+  const created = await store.putToken({
+    ...token,
+    id: ADMIN_ID,
+    name: "admin, made on first start",
   });
-  return given === undefined && created ? secret : undefined;
+  return created ? secret : undefined;
 }

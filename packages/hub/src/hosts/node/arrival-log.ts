@@ -33,9 +33,10 @@ function write(log: Logger, group: Observation[]): void {
     ms: Math.round(first.took * 10) / 10,
     ...(group.length > 1 ? { count: group.length, events: idsOf(group) } : detailsOf(first)),
   };
-  if (outcome.outcome !== "refused") log.info(facts, outcome.outcome);
-  else if (error) log.error({ ...facts, reason: outcome.reason, err: error }, "refused");
-  else log.warn({ ...facts, reason: outcome.reason }, "refused");
+  if (outcome.outcome !== "refused") return void log.info(facts, outcome.outcome);
+  const refusal = { ...facts, reason: outcome.reason, address: first.address };
+  if (error) log.error({ ...refusal, err: error }, "refused");
+  else log.warn(refusal, "refused");
 }
 
 function idsOf(group: Observation[]): string[] | undefined {

@@ -2,39 +2,35 @@
  * The hub on Node: opens the store, joins it to the pipeline, and serves both over HTTP. Stopping
  * finishes what was accepted, refuses what is new, and takes a bounded time.
  */
-import { createServer, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { createApp } from "../../api/app.ts";
 import { parseNetworks } from "../../ingest/addresses.ts";
 import { createEndpoints } from "../../ingest/endpoints.ts";
 import { createGithubRanges } from "../../ingest/github-ranges.ts";
+import type { Refusal } from "../../ingest/outcome.ts";
 import { createRateLimit } from "../../ingest/rate-limit.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { createIds } from "../../lib/ids.ts";
-import { problem } from "../../lib/problem.ts";
 import { createSeal } from "../../lib/seal.ts";
-import { createPipeline } from "../../pipeline.ts";
+import { createPipeline, type Observation } from "../../pipeline.ts";
 import { createGroupCommit } from "../../store/group-commit.ts";
 import type { Store } from "../../store/store.ts";
 import { createGithubTenancy, LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { ensureAdminToken } from "../../tenants/tokens.ts";
-import {
-  allowsUnsigned,
-  checkSafety,
-  quotaOf,
-  retentionOf,
-  type Settings,
-  SettingsError,
-} from "../settings.ts";
+import { allowsUnsigned, checkSafety, quotaOf, retentionOf, type Settings } from "../settings.ts";
+import { createAgents } from "./agents.ts";
 import { createArrivalLog } from "./arrival-log.ts";
 import { nodeHmacKey } from "./hmac.ts";
+import { openHttpServer } from "./http-server.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { openStore } from "./open-store.ts";
+import { createReadiness } from "./readiness.ts";
 import { createReceiver, WEBHOOKS } from "./receive.ts";
 import { sealKey } from "./seal-key.ts";
 import { startSweeper } from "./sweeper.ts";
+import { within } from "./within.ts";
 
 export interface HubOptions {
   settings: Settings;
@@ -42,8 +38,13 @@ export interface HubOptions {
   version: string;
   /** How long one request may take to arrive. */
   requestTimeoutMs?: number;
-  /** How long stopping waits for requests that are under way. */
+  /** How long stopping may take, with all that is under way. */
   stopTimeoutMs?: number;
+  /** How long somebody who was refused too early to be heard out has to read why. */
+  lingerMs?: number;
+  /** What all bodies that are being read may hold together. */
+  bodyBudgetBytes?: number;
+  sweepEveryMs?: number;
 }
 
 export interface Hub {
@@ -64,9 +65,13 @@ export async function startHub({
   version,
   requestTimeoutMs = 30_000,
   stopTimeoutMs = 10_000,
+  lingerMs = 1_000,
+  bodyBudgetBytes = 512 * 1024 * 1024,
+  sweepEveryMs,
 }: HubOptions): Promise<Hub> {
-  const onError = (error: unknown) => log.error({ err: error }, "storage trouble");
-  const store = await openStore(settings, onError);
+  const storageTrouble = (error: unknown) => log.error({ err: error }, "storage trouble");
+  const onError = (error: unknown) => log.error({ err: error }, "a request failed");
+  const store = await openStore(settings, storageTrouble);
   try {
     return await serve(store);
   } catch (error) {
@@ -76,15 +81,12 @@ export async function startHub({
 
   async function serve(store: Store): Promise<Hub> {
     const stored = await store.listSources();
-    checkSafety(
-      settings,
-      stored.reduce((sum, { secrets }) => sum + secrets.length, 0),
-    );
+    const storedSecrets = stored.reduce((sum, { secrets }) => sum + secrets.length, 0);
+    checkSafety(settings, storedSecrets);
     const { unseal } = createSeal(sealKey(settings.key, settings.data));
     const single = settings.tenancy === "single";
     if (single) await store.putTenant({ id: LOCAL_TENANT, at: Date.now() });
-    const adminToken = await ensureAdminToken(store, settings.token, Date.now());
-    const unsigned = allowsUnsigned(settings) && settings.secrets.github?.length === 0;
+    const unsigned = allowsUnsigned(settings, storedSecrets);
 
     const metrics = createMetrics(new Set(sources.map(({ id }) => id)));
     const useAllowlist =
@@ -99,13 +101,37 @@ export async function startHub({
     });
     if (useAllowlist) void ranges.refresh();
 
+    const readiness = createReadiness({
+      check: () => store.checkWritable(Date.now()),
+      now: Date.now,
+      onError: storageTrouble,
+    });
     const commit = createGroupCommit({
-      store,
+      store: {
+        isDataError: store.isDataError,
+        async appendEvents(batch, quota) {
+          try {
+            const appended = await store.appendEvents(batch, quota);
+            readiness.worked();
+            return appended;
+          } catch (error) {
+            if (!store.isDataError(error)) readiness.failed(error);
+            throw error;
+          }
+        },
+      },
       quota: quotaOf(settings),
       soon: setImmediate,
       onBatch: metrics.batch,
     });
     const logArrival = createArrivalLog(log, setImmediate);
+    const observe = (seen: Observation) => {
+      metrics.observe(seen);
+      logArrival(seen);
+    };
+    // Refused before it was known whom it is for.
+    const onRefused = (outcome: Refusal, address: string) =>
+      observe({ source: "", address, outcome, took: 0 });
     const pipeline = createPipeline({
       append: commit.append,
       endpoints: createEndpoints({
@@ -120,13 +146,10 @@ export async function startHub({
       tenancy: single ? undefined : createGithubTenancy(store, Date.now),
       isGithubAddress: useAllowlist ? ranges.includes : undefined,
       rateLimit: createRateLimit({ perSecond: settings.rateLimit, now: Date.now }),
-      allowUnsigned: allowsUnsigned(settings),
+      allowUnsigned: unsigned,
       newId: createIds(),
       now: Date.now,
-      observe(seen) {
-        metrics.observe(seen);
-        logArrival(seen);
-      },
+      observe,
     });
 
     let stopping = false;
@@ -134,6 +157,9 @@ export async function startHub({
     const receive = createReceiver({
       receive: pipeline.receive,
       isStopping,
+      onRefused,
+      lingerMs,
+      bodyBudgetBytes,
       proxy: settings.proxyHeader
         ? {
             header: settings.proxyHeader.toLowerCase(),
@@ -142,39 +168,55 @@ export async function startHub({
         : undefined,
     });
     const app = createApp({
-      checkReady: () => store.checkWritable(Date.now()),
+      checkReady: readiness.check,
       metrics,
       isStopping,
       onError,
       home: async () => ({
         version,
-        url,
+        url: http.url,
         webhookUrl: `${publicUrl}${WEBHOOKS}github`,
-        signed: !unsigned,
+        unsigned,
         storage: STORAGE[store.backend],
         pending: single ? (await store.pendingStatus(LOCAL_TENANT)).pending_count : null,
       }),
     });
-    const rest = getRequestListener(app.fetch);
-    const server = createServer(
-      {
-        requestTimeout: requestTimeoutMs,
-        headersTimeout: requestTimeoutMs,
-        connectionsCheckingInterval: Math.min(1000, requestTimeoutMs),
+    const agents = createAgents({ store, settings, version, onError });
+    agents.addRoutes(app);
+    const rest = getRequestListener(app.fetch, { hostname: "no-host.invalid" });
+    const http = await openHttpServer({
+      host: settings.host,
+      port: settings.port,
+      requestTimeoutMs,
+      lingerMs,
+      onRefused,
+      handle: (request, response) =>
+        request.url?.startsWith(WEBHOOKS)
+          ? receive(request, response)
+          : isEvents(request)
+            ? agents.live.sse(request, response)
+            : rest(request, response),
+      upgrade: (request, socket, head) =>
+        isEvents(request) ? agents.live.upgrade(request, socket, head) : socket.destroy(),
+    });
+    const publicUrl = (settings.publicUrl ?? http.url).replace(/\/$/, "");
+    // Only now: shown once, it would be lost for good were the port taken.
+    const adminToken = await ensureAdminToken(store, settings.token, Date.now()).catch(
+      async (error: unknown) => {
+        await http.close(0);
+        throw error;
       },
-      (request, response) =>
-        request.url?.startsWith(WEBHOOKS) ? receive(request, response) : rest(request, response),
     );
-    server.on("checkContinue", (request, response) => server.emit("request", request, response));
-    server.on("clientError", answerClientError);
-
-    await listen(server, settings);
-    const url = addressOf(server);
-    const publicUrl = (settings.publicUrl ?? url).replace(/\/$/, "");
-    const stopSweeping = startSweeper({ store, retention: retentionOf(settings), metrics, log });
+    const stopSweeping = startSweeper({
+      store,
+      retention: retentionOf(settings),
+      metrics,
+      log,
+      everyMs: sweepEveryMs,
+    });
 
     return {
-      url,
+      url: http.url,
       publicUrl,
       store,
       unsigned,
@@ -182,73 +224,27 @@ export async function startHub({
       async stop() {
         if (stopping) return;
         stopping = true;
+        const end = performance.now() + stopTimeoutMs;
+        const left = () => Math.max(0, end - performance.now());
         stopSweeping();
-        await closeServer(server, stopTimeoutMs);
-        await commit.drain();
-        await store.close();
+        try {
+          // Not all of the time: what slow clients leave is for storing what the others sent.
+          const quiet = Promise.all([agents.close(), http.close(stopTimeoutMs * 0.8)]);
+          await within(left(), quiet, "Not every request could be finished in time.");
+          await within(left(), commit.drain(), "Not everything could be stored in time.");
+        } finally {
+          await within(left(), store.close(), "The database could not be closed in time.");
+        }
       },
     };
   }
 }
+
+const isEvents = ({ method, url }: IncomingMessage): boolean =>
+  method === "GET" && /^\/events(\?|$)/.test(url ?? "");
 
 const STORAGE: Record<Store["backend"], string> = {
   sqlite: "SQLite",
   postgres: "PostgreSQL",
   "durable-object": "Durable Objects",
 };
-
-/** Requests that are no HTTP, or took too long to arrive, get a problem document too. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || socket.bytesWritten > 0) return void socket.destroy();
-  const [status, code, title, detail] =
-    error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-      ? ([
-          408,
-          "request_timeout",
-          "Request Timeout",
-          "The request took too long to arrive.",
-        ] as const)
-      : error.code === "HPE_HEADER_OVERFLOW"
-        ? ([
-            431,
-            "headers_too_large",
-            "Request Header Fields Too Large",
-            "The headers are larger than 16 KiB.",
-          ] as const)
-        : ([400, "invalid_http", "Bad Request", "This is not a valid HTTP request."] as const);
-  const body = JSON.stringify(problem(status, code, title, detail));
-  socket.end(
-    `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
-}
-
-function listen(server: Server, { host, port }: Settings): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const fix: Record<string, string> = {
-        EADDRINUSE: `Port ${port} on ${host} is taken. Stop what runs there, or choose another with --port.`,
-        EACCES: `Port ${port} needs more rights. Choose one above 1023 with --port.`,
-        EADDRNOTAVAIL: `${host} is not an address of this machine. Choose another with --host.`,
-        ENOTFOUND: `${host} is not an address of this machine. Choose another with --host.`,
-      };
-      reject(new SettingsError(fix[error.code ?? ""] ?? error.message, { cause: error }));
-    });
-    server.listen(port, host, resolve);
-  });
-}
-
-function addressOf(server: Server): string {
-  const { address, family, port } = server.address() as AddressInfo;
-  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
-}
-
-function closeServer(server: Server, timeoutMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => server.closeAllConnections(), timeoutMs);
-    server.close(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
-}

@@ -2,6 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { tooLarge } from "../../ingest/arrival.ts";
 import { type Refusal, refuse } from "../../ingest/outcome.ts";
 
+export const incomplete = (): Refusal =>
+  refuse("body_incomplete", "The connection ended before the whole body had arrived.");
+
+/** Told to a request whose body will not come to its end, with the refusal that says why. */
+export const CUT_SHORT = "cutShort";
+
 /**
  * Reads bodies straight from the socket, counting as it goes. All bodies in flight together have a
  * budget, so that many large ones cannot exhaust the memory.
@@ -29,10 +35,7 @@ export function createBodyReader(budgetBytes: number) {
         held -= size;
         resolve(result);
       };
-      const onClose = () =>
-        finish(
-          refuse("body_incomplete", "The connection ended before the whole body had arrived."),
-        );
+      const onClose = () => finish(incomplete());
       request.on("data", (chunk: Buffer) => {
         if (finished) return; // what still comes is dropped, and the answer can be read
         size += chunk.byteLength;
@@ -49,6 +52,7 @@ export function createBodyReader(budgetBytes: number) {
       );
       request.on("close", onClose);
       request.on("error", onClose);
+      request.on(CUT_SHORT, finish);
     });
   };
 }

@@ -5,8 +5,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { clientAddress, type TrustedProxy } from "../../ingest/addresses.ts";
 import type { Arrival } from "../../ingest/arrival.ts";
-import { type Outcome, refuse, toAnswer } from "../../ingest/outcome.ts";
+import { type Outcome, type Refusal, refuse, toAnswer } from "../../ingest/outcome.ts";
 import { createBodyReader } from "./read-body.ts";
+import { sendAnswer } from "./send-answer.ts";
 
 export const WEBHOOKS = "/webhooks/";
 
@@ -14,7 +15,10 @@ export interface ReceiveOptions {
   receive(arrival: Arrival): Promise<Outcome>;
   proxy: TrustedProxy | undefined;
   isStopping: () => boolean;
-  bodyBudgetBytes?: number;
+  /** Told of what is refused here, before it gets to `receive`. */
+  onRefused: (refusal: Refusal, address: string) => void;
+  lingerMs: number;
+  bodyBudgetBytes: number;
 }
 
 const NO_VALUES: readonly string[] = [];
@@ -23,33 +27,35 @@ export function createReceiver({
   receive,
   proxy,
   isStopping,
-  bodyBudgetBytes = 512 * 1024 * 1024,
+  onRefused,
+  lingerMs,
+  bodyBudgetBytes,
 }: ReceiveOptions) {
   const readBody = createBodyReader(bodyBudgetBytes);
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const { source, key } = route(request.url ?? "");
     const header = (name: string) => valuesOf(request.rawHeaders, name);
-    const outcome = isStopping()
-      ? refuse("stopping", "This hub is shutting down; send it again.", { retryAfter: 5 })
-      : await receive({
-          method: request.method ?? "",
-          source,
-          key,
-          address: clientAddress(
-            request.socket.remoteAddress ?? "",
-            (name) => header(name).join(","),
-            proxy,
-          ),
-          header,
-          headerNames: () => Object.keys(request.headersDistinct),
-          body: (limit) => readBody(request, response, header, limit),
-        });
-    if (response.destroyed) return;
-    const { status, headers, body } = toAnswer(outcome);
-    if (isStopping()) headers.connection = "close";
-    headers["content-length"] = String(Buffer.byteLength(body));
-    response.writeHead(status, headers).end(body);
+    const address = clientAddress(
+      request.socket.remoteAddress ?? "",
+      (name) => header(name).join(","),
+      proxy,
+    );
+    if (isStopping()) {
+      const refusal = refuse("stopping", "This hub is shutting down; send it again.", {
+        retryAfter: 5,
+      });
+      onRefused(refusal, address);
+      return sendAnswer(request, response, toAnswer(refusal), { lingerMs, close: true });
+    }
+    const outcome = await receive({
+      ...route(request.url ?? ""),
+      method: request.method ?? "",
+      address,
+      header,
+      headerNames: () => Object.keys(request.headersDistinct),
+      body: (limit) => readBody(request, response, header, limit),
+    });
+    sendAnswer(request, response, toAnswer(outcome), { lingerMs, close: isStopping() });
   };
 }
 

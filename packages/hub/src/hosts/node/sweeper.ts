@@ -2,8 +2,17 @@ import type { Retention, Store } from "../../store/store.ts";
 import type { Logger } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 
-const EVERY_MS = 60_000;
 const AT_ONCE = 500;
+
+export interface SweeperOptions {
+  store: Pick<Store, "sweep">;
+  retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
+  metrics: Pick<Metrics, "swept">;
+  log: Pick<Logger, "warn" | "error">;
+  everyMs?: number | undefined;
+  now?: () => number;
+  random?: () => number;
+}
 
 /** Retention, by itself: a bounded bite at a time, so that webhooks get their turn in between. */
 export function startSweeper({
@@ -11,33 +20,39 @@ export function startSweeper({
   retention,
   metrics,
   log,
-}: {
-  store: Pick<Store, "sweep">;
-  retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
-  metrics: Pick<Metrics, "swept">;
-  log: Logger;
-}): () => void {
+  everyMs = 60_000,
+  now = Date.now,
+  random = Math.random,
+}: SweeperOptions): () => void {
   let stopped = false;
   let timer: NodeJS.Timeout;
   const sweep = async () => {
+    const total = { processed: 0, expired: 0, overflow: 0 };
     try {
       for (let more = true; more && !stopped; ) {
-        const swept = await store.sweep({ now: Date.now(), ...retention, limit: AT_ONCE });
-        for (const why of ["processed", "expired", "overflow"] as const)
+        const swept = await store.sweep({ now: now(), ...retention, limit: AT_ONCE });
+        for (const why of ["processed", "expired", "overflow"] as const) {
           metrics.swept(why, swept[why]);
-        if (swept.expired + swept.overflow > 0)
-          log.warn(swept, "unprocessed events were removed by retention");
+          total[why] += swept[why];
+        }
         more = swept.more;
         await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
       log.error({ err: error }, "retention failed; it will be tried again");
     }
+    if (total.expired > 0)
+      log.warn({ events: total.expired }, "events that nobody processed were too old, and removed");
+    if (total.overflow > 0)
+      log.warn(
+        { events: total.overflow, maxBytes: retention.maxBytes },
+        "a tenant kept more than it may: its oldest events were removed, processed ones first",
+      );
     if (!stopped) plan();
   };
   const plan = () => {
     // Replicas that started together need not sweep together.
-    timer = setTimeout(sweep, EVERY_MS * (0.5 + Math.random()));
+    timer = setTimeout(sweep, everyMs * (0.5 + random()));
     timer.unref();
   };
   plan();

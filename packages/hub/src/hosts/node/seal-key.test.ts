@@ -1,0 +1,47 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { sealKey } from "./seal-key.ts";
+
+it("takes the key that is given, and writes none", () => {
+  const data = join(tempFolder(), "never");
+  const key = Buffer.alloc(32, 7);
+  expect(sealKey(key.toString("base64"), data)).toEqual(key);
+  expect(() => statSync(data)).toThrow("ENOENT");
+});
+
+it("makes a key once, for its owner only, and leaves nothing else behind", () => {
+  const data = join(tempFolder(), "new");
+  const first = sealKey(undefined, data);
+  expect(first).toHaveLength(32);
+  expect(sealKey(undefined, data)).toEqual(first);
+  expect(readdirSync(data)).toEqual(["key"]);
+  expect(statSync(join(data, "key")).mode & 0o777).toBe(0o600);
+  expect(statSync(data).mode & 0o777).toBe(0o700);
+  expect(sealKey(undefined, tempFolder())).not.toEqual(first);
+});
+
+it("never replaces a key, and says what is wrong with one", () => {
+  const data = tempFolder();
+  const file = join(data, "key");
+  writeFileSync(file, "");
+  expect(() => sealKey(undefined, data)).toThrow(/key is empty.*Restore it from a backup/);
+  writeFileSync(file, "c2hvcnQ=\n");
+  expect(() => sealKey(undefined, data)).toThrow(/does not hold a key of 32 bytes in base64/);
+  expect(readFileSync(file, "utf8")).toBe("c2hvcnQ=\n");
+});
+
+it("is the same for processes that make it at once", async () => {
+  const script = `import { sealKey } from ${JSON.stringify(join(import.meta.dirname, "seal-key.ts"))};
+    process.stdout.write(Buffer.from(sealKey(undefined, process.argv[1])).toString("base64"))`;
+  const data = join(tempFolder(), "new");
+  const runs = Array.from({ length: 6 }, () =>
+    promisify(execFile)(process.execPath, ["--input-type=module", "-e", script, data]),
+  );
+  const keys = (await Promise.all(runs)).map(({ stdout }) => stdout);
+  expect(new Set(keys)).toEqual(new Set([readFileSync(join(data, "key"), "utf8").trim()]));
+  expect(readdirSync(data)).toEqual(["key"]);
+});

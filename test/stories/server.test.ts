@@ -1,0 +1,494 @@
+/** The hub as a server: what it does with connections, time and trouble. In this process, with short times. */
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { type Hub, type HubOptions, startHub } from "../../packages/hub/src/hosts/node/hub.ts";
+import type { Logger } from "../../packages/hub/src/hosts/node/log.ts";
+import { readSettings } from "../../packages/hub/src/hosts/settings.ts";
+import { sha256Hex } from "../../packages/hub/src/lib/hmac.ts";
+import {
+  connect as connectSqlite,
+  openSqlite,
+} from "../../packages/hub/src/store/backends/sqlite.ts";
+import { deliver, issueOpened, rawExchange, SECRET, signature } from "../support/deliver.ts";
+import { createDatabase } from "../support/postgres.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+type Line = Record<string, unknown> & { msg: string };
+
+interface Started extends Hub {
+  lines: Line[];
+  data: string;
+}
+
+async function start(
+  env: Record<string, string> = {},
+  options: Partial<HubOptions> = {},
+): Promise<Started> {
+  const data = env.SIGNALBOX_DATA ?? tempFolder();
+  const lines: Line[] = [];
+  const settings = readSettings({
+    flags: {},
+    env: {
+      PORT: "0",
+      SIGNALBOX_DATA: data,
+      SIGNALBOX_RATE_LIMIT: "0",
+      GITHUB_WEBHOOK_SECRET: SECRET,
+      ...env,
+    },
+    file: {},
+  });
+  const note = (facts: object, msg: string) => void lines.push({ ...facts, msg });
+  const log = { info: note, warn: note, error: note } as unknown as Logger;
+  const hub = await startHub({ settings, log, version: "test", lingerMs: 300, ...options });
+  onTestFinished(() => hub.stop().catch(() => {}));
+  return Object.assign(hub, { lines, data });
+}
+
+const metrics = async (hub: Hub) => (await fetch(`${hub.url}/metrics`)).text();
+const refusals = async (hub: Hub, reason: string, source = "unknown") =>
+  Number(
+    new RegExp(
+      `signalbox_webhooks_total\\{source="${source}",outcome="refused",reason="${reason}"\\} (\\d+)`,
+    ).exec(await metrics(hub))?.[1] ?? 0,
+  );
+
+interface Conversation {
+  socket: Socket;
+  heard(): string;
+  /** Resolves when the connection is gone; answers with everything that was heard. */
+  ended: Promise<string>;
+}
+
+function converse(hub: Hub, ...pieces: string[]): Conversation {
+  const { hostname, port } = new URL(hub.url);
+  let heard = "";
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
+  socket.on("data", (chunk) => {
+    heard += chunk;
+  });
+  socket.on("error", () => {});
+  for (const piece of pieces) socket.write(piece);
+  // Whoever goes on sending after the goodbye finds out whether the hub is really gone.
+  let goOn: NodeJS.Timeout;
+  socket.on("end", () => {
+    goOn = setInterval(() => socket.write("x"), 20);
+  });
+  onTestFinished(() => void socket.destroy());
+  const ended = new Promise<string>((resolve) => {
+    socket.on("close", () => {
+      clearInterval(goOn);
+      resolve(heard);
+    });
+  });
+  return { socket, heard: () => heard, ended };
+}
+
+const body = JSON.stringify(issueOpened);
+const head = (more = "", path = "/webhooks/github") =>
+  `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-GitHub-Event: issues\r\nX-GitHub-Delivery: ${Math.random()}\r\nX-Hub-Signature-256: ${signature(body)}\r\n${more}`;
+const length = `Content-Length: ${body.length}\r\n`;
+
+/** The status, the code, and whether more may follow. */
+const read = (answer: string) => {
+  const [start = "", ...rest] = answer.split("\r\n");
+  return {
+    status: Number(start.split(" ")[1]),
+    problem: /^content-type: application\/problem\+json$/im.test(answer),
+    code: (JSON.parse(rest.at(-1) || "{}") as { code?: string }).code,
+    closes: /^connection: close$/im.test(answer),
+  };
+};
+const refused = (status: number, code: string) => ({ status, code, problem: true, closes: true });
+
+describe("requests that are no good before anybody looks where they go", () => {
+  it.each([
+    ["no HTTP at all", "hello\r\n\r\n", 400, "invalid_http"],
+    ["no Host", "GET /healthz HTTP/1.1\r\n\r\n", 400, "invalid_http"],
+    ["two Hosts", "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "invalid_http"],
+    ["a Host that is none", "GET /healthz HTTP/1.1\r\nHost: a/b\r\n\r\n", 400, "invalid_http"],
+    ["a target that is no path", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_http"],
+    ["CONNECT", "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 400, "invalid_http"],
+    [
+      "headers without an end",
+      `GET / HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`,
+      431,
+      "headers_too_large",
+    ],
+    [
+      "an expectation that cannot be met",
+      `${head(`Expect: a miracle\r\n${length}`)}\r\n`,
+      417,
+      "expectation_failed",
+    ],
+    [
+      "chunks that are none",
+      `${head("Transfer-Encoding: chunked\r\n")}\r\nnonsense\r\n`,
+      400,
+      "invalid_http",
+    ],
+  ])("%s: a problem document, a count, a line with the address", async (_, bytes, status, code) => {
+    const hub = await start();
+    const answer = await rawExchange(hub.url, bytes);
+    expect(read(answer)).toEqual(refused(status, code));
+    await expect
+      .poll(async () => (await refusals(hub, code)) + (await refusals(hub, code, "github")))
+      .toBe(1);
+    await expect
+      .poll(() => hub.lines.filter(({ msg }) => msg === "refused"))
+      .toMatchObject([{ reason: code, address: "127.0.0.1" }]);
+  });
+
+  it("HTTP/1.0 needs no Host, and a whole URL is as good as a path", async () => {
+    const hub = await start();
+    expect(read(await rawExchange(hub.url, "GET /healthz HTTP/1.0\r\n\r\n")).status).toBe(200);
+    for (const target of ["http://hub.example/webhooks/github", "HTTPS://x:8/webhooks/github?a=b"])
+      expect(
+        await rawExchange(hub.url, `${head(`${length}Connection: close\r\n`, target)}\r\n${body}`),
+      ).toMatch(/^HTTP\/1.1 202 /);
+    expect(
+      await rawExchange(
+        hub.url,
+        "GET http://hub.example HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+      ),
+    ).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  it("a good request before a bad one still gets its answer", async () => {
+    const hub = await start();
+    const answer = await rawExchange(hub.url, `${head(length)}\r\n${body}garbage\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1.1 202 /);
+  });
+});
+
+describe("clients that take their time", () => {
+  it("headers that do not come to an end: 408, and the line is cut", async () => {
+    const hub = await start({}, { requestTimeoutMs: 200 });
+    const slow = converse(hub, "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nX-");
+    const ended = await slow.ended;
+    expect(read(ended)).toEqual(refused(408, "request_timeout"));
+    expect(await refusals(hub, "request_timeout")).toBe(1);
+  });
+
+  it("a body that does not come to an end: 408, and the line is cut, on a used connection too", async () => {
+    const hub = await start({}, { requestTimeoutMs: 200 });
+    const slow = converse(hub, `${head(length)}\r\n${body}`);
+    await expect.poll(slow.heard).toContain("202");
+    const before = slow.heard().length;
+    slow.socket.write(`${head(length)}\r\n${body.slice(0, 10)}`);
+    const ended = await slow.ended;
+    expect(read(ended.slice(before))).toEqual(refused(408, "request_timeout"));
+    expect(await refusals(hub, "request_timeout", "github")).toBe(1);
+    expect(await refusals(hub, "body_incomplete", "github")).toBe(0);
+  });
+
+  it("a body that breaks off is counted, and not answered with a guess", async () => {
+    const hub = await start();
+    const { socket, ended } = converse(hub, `${head(length)}\r\n${body.slice(0, 10)}`);
+    socket.end();
+    expect(read(await ended)).toEqual(refused(400, "body_incomplete"));
+    expect(await refusals(hub, "body_incomplete", "github")).toBe(1);
+  });
+
+  it("sends 100-continue when the body is wanted, and not when it is refused", async () => {
+    const hub = await start();
+    const waits = `Expect: 100-continue\r\n${length}`;
+    const wanted = converse(hub, `${head(waits)}\r\n`);
+    await expect.poll(wanted.heard).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+    wanted.socket.write(body);
+    await expect.poll(wanted.heard).toContain("HTTP/1.1 202 ");
+    const unwanted = converse(hub, `${head(waits, "/webhooks/nobody")}\r\n`);
+    expect(read(await unwanted.ended)).toEqual(refused(404, "unknown_source"));
+  });
+});
+
+describe("a body that nobody wants", () => {
+  it("is not read to its end: whoever goes on sending is cut off soon", async () => {
+    const hub = await start();
+    for (const how of ["Content-Length: 1000000000\r\n", "Transfer-Encoding: chunked\r\n"]) {
+      const { socket, heard, ended } = converse(hub, `${head(how, "/webhooks/nobody")}\r\n`);
+      const piece = Buffer.alloc(16 * 1024, "x");
+      const framed = how.startsWith("T")
+        ? Buffer.concat([Buffer.from("4000\r\n"), piece, Buffer.from("\r\n")])
+        : piece;
+      let sent = 0;
+      const send = () => {
+        while (!socket.destroyed && socket.write(framed)) sent += framed.length;
+      };
+      socket.on("drain", send);
+      send();
+      await ended;
+      expect(read(heard())).toEqual(refused(404, "unknown_source"));
+      // What the kernels hold on the way comes on top of what the hub reads.
+      expect(sent).toBeLessThan(16 * 1024 * 1024);
+    }
+    expect(await refusals(hub, "unknown_source")).toBe(2);
+  });
+
+  it("whoever trickles is cut off as well", async () => {
+    const hub = await start();
+    const { socket, ended } = converse(
+      hub,
+      `${head("Content-Length: 1000000000\r\n", "/webhooks/nobody")}\r\n`,
+    );
+    const trickle = setInterval(() => socket.write("x"), 20);
+    onTestFinished(() => clearInterval(trickle));
+    expect(read(await ended)).toEqual(refused(404, "unknown_source"));
+  });
+
+  it("up to a megabyte can be sent to its end, and the answer be read after it", async () => {
+    const hub = await start({}, { lingerMs: 10_000 });
+    const size = 1024 * 1024 - 1024;
+    const { socket, heard } = converse(
+      hub,
+      `${head(`Content-Length: ${size}\r\n`, "/webhooks/nobody")}\r\n`,
+    );
+    socket.pause();
+    const sent = new Promise((resolve) => socket.write(Buffer.alloc(size, "x"), resolve));
+    await sent;
+    socket.resume();
+    await once(socket, "end");
+    expect(read(heard())).toEqual(refused(404, "unknown_source"));
+  });
+
+  it("a small one that has arrived anyway does not cost the connection", async () => {
+    const hub = await start();
+    const { socket, heard } = converse(hub, `${head(length, "/webhooks/nobody")}\r\n${body}`);
+    await expect.poll(heard).toContain("404");
+    socket.write(`${head(length)}\r\n${body}`);
+    await expect.poll(heard).toContain("202");
+  });
+
+  it("more bodies at once than fit the memory are sent away for a moment", async () => {
+    const hub = await start({}, { bodyBudgetBytes: 100_000 });
+    const large = JSON.stringify({ ...issueOpened, filler: "x".repeat(90_000) });
+    const first = converse(
+      hub,
+      `${head(`Content-Length: ${large.length}\r\n`)}\r\n${large.slice(0, 80_000)}`,
+    );
+    await once(first.socket, "connect");
+    await expect.poll(async () => (await deliver(hub.url, { body: large })).status).toBe(503);
+    expect(await refusals(hub, "busy", "github")).toBeGreaterThan(0);
+    first.socket.destroy();
+    await expect.poll(async () => (await deliver(hub.url, { body: large })).status).toBe(202);
+  });
+});
+
+describe("the first start", () => {
+  it("gives away a token that opens the door at once", async () => {
+    const hub = await start();
+    const token = await hub.store.findToken(await sha256Hex(hub.adminToken ?? ""));
+    expect(token).toMatchObject({ scopes: ["admin"], tenants: ["*"], revoked_at: null });
+    expect(token?.expires_at ?? Number.POSITIVE_INFINITY).toBeGreaterThan(Date.now());
+  });
+
+  it("makes the token only once it listens: a taken port costs nobody the token", async () => {
+    const data = tempFolder();
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    onTestFinished(() => void other.close());
+    const PORT = String((other.address() as AddressInfo).port);
+    await expect(start({ SIGNALBOX_DATA: data, PORT })).rejects.toThrow(/is taken/);
+    const hub = await start({ SIGNALBOX_DATA: data });
+    expect(hub.adminToken).toMatch(/^sbx_/);
+  });
+
+  it("a public hub lets only GitHub's addresses send, without being told to", async () => {
+    const hub = await start({
+      SIGNALBOX_PUBLIC_URL: "https://hub.example",
+      GITHUB_API_URL: "http://127.0.0.1:1",
+    });
+    const answer = await deliver(hub.url);
+    expect([answer.status, await answer.json()]).toEqual([
+      403,
+      expect.objectContaining({ code: "address_not_allowed" }),
+    ]);
+    const local = await start();
+    expect((await deliver(local.url)).status).toBe(202);
+  });
+
+  it("the page warns exactly where webhooks are not verified", async () => {
+    for (const secret of [SECRET, ""]) {
+      const hub = await start({ GITHUB_WEBHOOK_SECRET: secret });
+      expect(hub.unsigned).toBe(secret === "");
+      const page = await (await fetch(hub.url)).text();
+      expect(page.includes("Unsigned")).toBe(hub.unsigned);
+    }
+  });
+});
+
+describe("what operators see", () => {
+  it("every refusal has a line with reason, source and address; a crowd has one", async () => {
+    const hub = await start();
+    await deliver(hub.url, { secret: "wrong" });
+    const lines = () => hub.lines.filter(({ reason }) => reason === "signature_mismatch");
+    await expect.poll(lines).toMatchObject([{ source: "github", address: "127.0.0.1" }]);
+    await Promise.all(Array.from({ length: 50 }, () => deliver(hub.url, { secret: "wrong" })));
+    const counted = () =>
+      lines().reduce((sum, { count }) => sum + ((count as number | undefined) ?? 1), 0);
+    await expect.poll(counted).toBe(51);
+    for (const line of lines()) expect(line.address).toBe("127.0.0.1");
+  });
+
+  it("the metrics count commits, and time what was stored", async () => {
+    const hub = await start();
+    await deliver(hub.url);
+    const text = await metrics(hub);
+    expect(text).toMatch(/signalbox_commit_arrivals_count 1\n/);
+    expect(text).toMatch(/signalbox_webhook_seconds_count\{outcome="stored"\} 1\n/);
+    expect(text).toMatch(/source="github",outcome="stored",reason=""\} 1\n/);
+  });
+});
+
+describe("retention", () => {
+  const KEEP = { SIGNALBOX_KEEP_PROCESSED_DAYS: "3", SIGNALBOX_KEEP_PENDING_DAYS: "90" };
+  const seqs = async (hub: Hub) =>
+    (await hub.store.listEvents({ tenant: "local", limit: 10 })).items.map(({ seq }) => seq);
+
+  it.each([
+    ["expired", { ...KEEP, SIGNALBOX_KEEP_PENDING_DAYS: "0.0000001" }, [1]],
+    ["processed", { ...KEEP, SIGNALBOX_KEEP_PROCESSED_DAYS: "0.0000001" }, [2]],
+  ])("removes by itself what is %s, and leaves the rest", async (why, env, left) => {
+    const data = tempFolder();
+    const before = await start({ ...KEEP, SIGNALBOX_DATA: data }, { sweepEveryMs: 20 });
+    const { id } = (await (await deliver(before.url)).json()) as { id: string };
+    await deliver(before.url);
+    await before.store.markProcessed("local", [id], Date.now(), null);
+    expect(await seqs(before)).toEqual([2, 1]);
+    await before.stop();
+
+    const hub = await start({ ...env, SIGNALBOX_DATA: data }, { sweepEveryMs: 20 });
+    await expect.poll(() => seqs(hub)).toEqual(left);
+    expect(await metrics(hub)).toContain(`signalbox_swept_events_total{why="${why}"} 1\n`);
+    const warned = () => hub.lines.some(({ msg }) => msg.includes("nobody processed"));
+    await expect.poll(warned).toBe(why === "expired");
+  });
+});
+
+describe("a database in trouble", () => {
+  const isUp = async (hub: Hub) => (await fetch(`${hub.url}/healthz`)).status;
+
+  it("locked by another process: the hub answers meanwhile, and stores when it is free", async () => {
+    const hub = await start();
+    const other = connectSqlite(`${hub.data}/signalbox.db`);
+    onTestFinished(() => void other.close());
+    other.exec("BEGIN IMMEDIATE");
+    let stored = false;
+    const delivery = deliver(hub.url).then(({ status }) => {
+      stored = true;
+      return status;
+    });
+    for (let asked = 0; asked < 50; asked += 1) expect(await isUp(hub)).toBe(200);
+    expect(stored).toBe(false);
+    other.exec("ROLLBACK");
+    expect(await delivery).toBe(202);
+  });
+
+  it("events that cannot be stored make the hub not ready, though a small write passes", async () => {
+    const hub = await start();
+    expect((await fetch(`${hub.url}/readyz`)).status).toBe(200);
+    const other = connectSqlite(`${hub.data}/signalbox.db`);
+    onTestFinished(() => void other.close());
+    other.exec(
+      "CREATE TRIGGER full BEFORE INSERT ON packs BEGIN SELECT RAISE(FAIL, 'disk full'); END",
+    );
+    // A constraint would be the row's fault; an outage is not.
+    hub.store.isDataError = () => false;
+    expect((await deliver(hub.url)).status).toBe(503);
+    const answer = await fetch(`${hub.url}/readyz`);
+    expect([answer.status, await answer.json()]).toEqual([
+      503,
+      expect.objectContaining({
+        code: "storage_unavailable",
+        detail: expect.stringContaining("disk full"),
+      }),
+    ]);
+    other.exec("DROP TRIGGER full");
+    expect((await deliver(hub.url)).status).toBe(202);
+    expect((await fetch(`${hub.url}/readyz`)).status).toBe(200);
+  });
+});
+
+describe("stopping", () => {
+  it("refuses what comes over an open connection, says so at /readyz, and counts it", async () => {
+    const hub = await start();
+    const [busy, probe, late] = [1, 2, 3].map(() => converse(hub)) as [
+      Conversation,
+      Conversation,
+      Conversation,
+    ];
+    // Each is in the middle of a request, so that stopping does not hang up on it.
+    busy.socket.write(`${head(length)}\r\n${body.slice(0, 10)}`);
+    probe.socket.write("GET /readyz HTTP/1.1\r\n");
+    late.socket.write(head(length));
+    await deliver(hub.url);
+    const stopped = hub.stop();
+    probe.socket.write("Host: x\r\n\r\n");
+    expect(read(await probe.ended)).toMatchObject({ status: 503, code: "stopping" });
+    late.socket.write(`\r\n${body}`);
+    expect(read(await late.ended)).toEqual(refused(503, "stopping"));
+    busy.socket.write(body.slice(10));
+    expect(await busy.ended).toMatch(/^HTTP\/1.1 202 /);
+    await stopped;
+    expect(hub.lines.filter(({ reason }) => reason === "stopping")).toMatchObject([
+      { msg: "refused", address: "127.0.0.1" },
+    ]);
+  });
+
+  it("cuts off who does not come to an end, and stores what others sent", async () => {
+    const hub = await start({}, { stopTimeoutMs: 2_000 });
+    const slow = converse(hub, `${head(length)}\r\n${body.slice(0, 10)}`);
+    await deliver(hub.url);
+    const other = connectSqlite(`${hub.data}/signalbox.db`);
+    other.exec("BEGIN IMMEDIATE");
+    const waiting = converse(hub, `${head(length)}\r\n${body}`);
+    for (let asked = 0; asked < 3; asked += 1) await fetch(`${hub.url}/healthz`);
+    const stopped = hub.stop();
+    await slow.ended;
+    other.exec("ROLLBACK");
+    other.close();
+    await stopped;
+    await waiting.ended;
+    const store = openSqlite(`${hub.data}/signalbox.db`);
+    onTestFinished(() => store.close());
+    expect(await store.pendingStatus("local")).toMatchObject({ pending_count: 2 });
+  });
+
+  it("takes a bounded time, though the database is frozen", async () => {
+    const database = new URL(await createDatabase(inject("postgresUrl")));
+    const port = Number(database.port);
+    const sockets = new Set<Socket>();
+    const proxy = createServer((near) => {
+      const far = connect(port, database.hostname);
+      for (const [from, to] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        sockets.add(from);
+        from.on("error", () => {}).on("close", () => to.destroy());
+        from.pipe(to);
+      }
+    }).listen(0, "127.0.0.1");
+    await once(proxy, "listening");
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+    });
+    database.port = String((proxy.address() as AddressInfo).port);
+    const hub = await start({ DATABASE_URL: database.href }, { stopTimeoutMs: 500 });
+    expect((await deliver(hub.url)).status).toBe(202);
+    for (const socket of sockets) socket.unpipe().pause();
+    const stuck = deliver(hub.url).catch(() => "cut off");
+    for (let asked = 0; asked < 3; asked += 1) await fetch(`${hub.url}/healthz`);
+    const ended = await Promise.race([
+      hub.stop().then(
+        () => "stopped",
+        (error: Error) => error.message,
+      ),
+      delay(5_000, "too late", { ref: false }),
+    ]);
+    expect(ended).toMatch(/in time/);
+    expect(await stuck).toBe("cut off");
+  });
+});
