@@ -1,0 +1,489 @@
+/** The inbox through its three doors: plain HTTP, today's MCP client, and yesterday's. */
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { Hono } from "hono";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createInbox } from "../inbox/inbox.ts";
+import { createInboxServer } from "../mcp/inbox-server.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { arrival, sampleEvent } from "../store/contract/sample.ts";
+import type { NewEvent, Scope } from "../store/store.ts";
+import { createFeed } from "../stream/feed.ts";
+import { createAccesses } from "../tenants/access.ts";
+import { createToken } from "../tenants/tokens.ts";
+import { addInboxRoutes } from "./inbox-routes.ts";
+import { createIsOurHost } from "./our-host.ts";
+
+const ORIGIN = "http://127.0.0.1:4747";
+const utf8 = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+
+async function setup() {
+  const store = openSqlite(`${tempFolder()}/x.db`);
+  onTestFinished(() => store.close());
+  let at = Date.UTC(2026, 10, 15);
+  const now = () => at;
+  const inbox = createInbox({ store, now });
+  const feed = createFeed(store);
+  onTestFinished(feed.close);
+  const app = new Hono();
+  addInboxRoutes(app, {
+    inbox,
+    mcp: createInboxServer({ inbox, feed, version: "0.0.0" }),
+    accesses: createAccesses({ store, now, everyTenant: undefined }),
+    isOurHost: createIsOurHost({ host: "127.0.0.1", publicUrl: "https://hub.example" }),
+  });
+  let tokens = 0;
+  const token = (tenants: string[], scopes: Scope[], expiresAt: number | null = null) => {
+    tokens += 1;
+    return createToken(store, {
+      id: `t${tokens}`,
+      name: "test",
+      scopes,
+      tenants,
+      expiresAt,
+      now: at,
+    });
+  };
+  const fetch = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const request = new Request(url, init);
+    if (!request.headers.has("host")) request.headers.set("host", new URL(request.url).host);
+    return Promise.resolve(app.fetch(request));
+  };
+  const get = (path: string, bearer?: string, init: RequestInit = {}) =>
+    fetch(`${ORIGIN}${path}`, {
+      ...init,
+      headers: { ...(bearer ? { authorization: `Bearer ${bearer}` } : {}), ...init.headers },
+    });
+  const keep = (events: NewEvent[], tenant = "acme") =>
+    store.appendEvents([arrival(events, tenant)], null);
+  return { store, fetch, get, keep, token, advance: (ms: number) => (at += ms) };
+}
+
+type Setup = Awaited<ReturnType<typeof setup>>;
+
+async function newClient({ fetch }: Setup, bearer: string): Promise<Client> {
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${ORIGIN}/mcp`), {
+      fetch,
+      requestInit: { headers: { authorization: `Bearer ${bearer}` } },
+    }),
+  );
+  onTestFinished(() => client.close());
+  return client;
+}
+
+async function oldClient({ fetch }: Setup, bearer: string): Promise<OldClient> {
+  const client = new OldClient({ name: "test", version: "1" });
+  await client.connect(
+    new OldTransport(new URL(`${ORIGIN}/mcp`), {
+      fetch: fetch as typeof globalThis.fetch,
+      requestInit: { headers: { authorization: `Bearer ${bearer}` } },
+    }) as never,
+  );
+  onTestFinished(() => client.close());
+  return client;
+}
+
+const clients = [
+  ["the client of 2026", newClient],
+  ["a client of the initialize era", oldClient],
+] as const;
+
+const textOf = (result: unknown) =>
+  JSON.parse((result as { content: { text: string }[] }).content[0]?.text ?? "null");
+const wordsOf = (result: unknown) => {
+  const { isError, content } = result as { isError?: boolean; content: { text: string }[] };
+  return isError ? content[0]?.text : undefined;
+};
+
+describe.each(clients)("MCP, with %s", (_, connect) => {
+  it("walks the inbox as an agent does: status, list, get, mark", async () => {
+    const hub = await setup();
+    const events = [1, 2, 3].map((number) =>
+      sampleEvent({
+        number,
+        title: `Lamp ${number}`,
+        body: utf8({ issue: { number, labels: [{ name: "red" }] } }),
+      }),
+    );
+    await hub.keep(events);
+    const client = await connect(hub, await hub.token(["acme"], ["inbox:read", "inbox:write"]));
+    const call = (name: string, args: Record<string, unknown> = {}) =>
+      client.callTool({ name, arguments: args });
+
+    const status = await call("get_pending_status");
+    expect(textOf(status)).toEqual({
+      pending_count: 3,
+      latest_received_at: expect.any(String),
+      types: { issues: 3 },
+    });
+    expect(status.structuredContent).toEqual(textOf(status));
+
+    const first = await call("list_pending_events", { limit: 2 });
+    expect(textOf(first).map((event: { title: string }) => event.title)).toEqual([
+      "Lamp 3",
+      "Lamp 2",
+    ]);
+    expect(Object.keys(textOf(first)[0])).toEqual([
+      "id",
+      "type",
+      "received_at",
+      "processed",
+      "trigger_status",
+      "last_triggered_at",
+      "action",
+      "repo",
+      "sender",
+      "number",
+      "title",
+      "url",
+    ]);
+    const { next_cursor } = first.structuredContent as { next_cursor: string };
+    const second = await call("list_pending_events", { limit: 2, cursor: next_cursor });
+    expect(textOf(second).map((event: { title: string }) => event.title)).toEqual(["Lamp 1"]);
+    expect(second.structuredContent).toMatchObject({ next_cursor: null });
+
+    const id = events[0]?.id as string;
+    expect(textOf(await call("get_event", { event_id: id }))).toMatchObject({
+      id,
+      seq: 1,
+      payload: { issue: { number: 1 } },
+    });
+    expect(
+      textOf(await call("get_event", { event_id: id, path: "issue.labels[].name" })).payload,
+    ).toEqual(["red"]);
+    expect(textOf(await call("get_event", { event_id: id, max_bytes: 10 }))).toMatchObject({
+      truncated: true,
+      payload: '{"issue":{',
+    });
+    expect(textOf(await call("get_webhook_events", { limit: 1 }))).toMatchObject([
+      { payload: { issue: { number: 3 } } },
+    ]);
+
+    expect(textOf(await call("mark_processed", { event_id: id, note: "done" }))).toEqual({
+      success: true,
+      event_id: id,
+    });
+    expect((await call("mark_processed", { event_id: id })).structuredContent).toMatchObject({
+      already_processed: [id],
+    });
+    expect(textOf(await call("get_pending_status"))).toMatchObject({ pending_count: 2 });
+    expect(textOf(await call("search_events", { text: "lamp 1", processed: true }))).toMatchObject([
+      { id },
+    ]);
+    expect(textOf(await call("explain_event", { event_id: id }))).toMatchObject({ triggers: [] });
+  });
+
+  it("waits for an event that fits, and says when none came", async () => {
+    const hub = await setup();
+    const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
+    const wait = (args: Record<string, unknown>) =>
+      client.callTool({ name: "wait_for_event", arguments: args });
+    expect(textOf(await wait({ timeout_s: 1, type: "push" }))).toEqual({ timed_out: true });
+    expect(wordsOf(await wait({ timeout_s: 301 }))).toMatch(/^timeout_s: must be at most 300/);
+    expect(wordsOf(await wait({ filter: { "a..b": 1 } }))).toMatch(/^filter: /);
+
+    const waiting = wait({ filter: { "issue.labels[].name": "bug" }, timeout_s: 20 });
+    const labelled = (name: string) =>
+      sampleEvent({ body: utf8({ issue: { labels: [{ name }] } }) });
+    const bug = labelled("bug");
+    // Until it has been found: the wait has to be under way before the event comes in.
+    let answer: unknown;
+    void waiting.then((found) => {
+      answer = found;
+    });
+    await hub.keep([labelled("red")]);
+    await expect
+      .poll(async () => {
+        await hub.keep([{ ...bug, id: crypto.randomUUID(), external_id: crypto.randomUUID() }]);
+        return answer !== undefined;
+      })
+      .toBe(true);
+    expect(textOf(answer)).toMatchObject({ title: bug.title });
+  });
+
+  it("offers the inbox and each event as resources, and a prompt to triage it", async () => {
+    const hub = await setup();
+    const event = sampleEvent({ body: utf8({ hello: "there" }) });
+    const other = sampleEvent();
+    await hub.keep([event]);
+    await hub.keep([other], "stranger");
+    const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
+    const read = async (uri: string) => {
+      const { contents } = await client.readResource({ uri });
+      return JSON.parse((contents[0] as { text: string }).text);
+    };
+    expect((await client.listResources()).resources).toMatchObject([{ uri: "signalbox://inbox" }]);
+    expect((await client.listResourceTemplates()).resourceTemplates).toMatchObject([
+      { uriTemplate: "signalbox://events/{id}" },
+    ]);
+    expect(await read("signalbox://inbox")).toMatchObject({
+      pending_count: 1,
+      newest: [{ id: event.id }],
+    });
+    expect(await read(`signalbox://events/${event.id}`)).toMatchObject({
+      payload: { hello: "there" },
+    });
+    for (const uri of [
+      `signalbox://events/${other.id}`,
+      "signalbox://events/x",
+      "signalbox://else",
+    ])
+      await expect(client.readResource({ uri })).rejects.toThrow(/no resource/);
+    expect((await client.listPrompts()).prompts).toMatchObject([{ name: "triage_inbox" }]);
+    const prompt = await client.getPrompt({
+      name: "triage_inbox",
+      arguments: { repo: "octo/town" },
+    });
+    expect(JSON.stringify(prompt.messages)).toContain("octo/town");
+    await expect(client.getPrompt({ name: "other" })).rejects.toThrow(/no prompt other/);
+  });
+
+  it("ends a page of payloads early when it grows large, and goes on from its cursor", async () => {
+    const hub = await setup();
+    const body = utf8({ text: "x".repeat(3_000_000) });
+    const events = [1, 2, 3, 4, 5].map((number) => sampleEvent({ number, body }));
+    await hub.keep(events);
+    const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
+    const seen: string[][] = [];
+    let cursor: string | null | undefined;
+    do {
+      const { structuredContent } = await client.callTool({
+        name: "get_webhook_events",
+        arguments: cursor ? { cursor } : {},
+      });
+      const page = structuredContent as { events: { id: string }[]; next_cursor: string | null };
+      seen.push(page.events.map(({ id }) => id));
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    expect(seen.map((page) => page.length)).toEqual([2, 2, 1]);
+    expect(seen.flat()).toEqual(events.map(({ id }) => id).reverse());
+  });
+
+  it("is not told what broke inside", async () => {
+    const hub = await setup();
+    const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
+    hub.store.pendingStatus = () => Promise.reject(new Error("disk of the operator is on fire"));
+    const words = "could not do that just now";
+    await expect(client.readResource({ uri: "signalbox://inbox" })).rejects.toThrow(words);
+    const result = await client.callTool({ name: "get_pending_status", arguments: {} });
+    expect(wordsOf(result)).toContain(words);
+  });
+
+  it("two agents never claim the same event, and an expired lease comes back", async () => {
+    const hub = await setup();
+    await hub.keep([1, 2, 3].map((number) => sampleEvent({ number })));
+    const ada = await connect(hub, await hub.token(["acme"], ["inbox:write", "inbox:read"]));
+    const bob = await connect(hub, await hub.token(["acme"], ["inbox:write", "inbox:read"]));
+    const claim = async (client: Awaited<ReturnType<typeof connect>>, limit: number) =>
+      textOf(
+        await client.callTool({ name: "claim_events", arguments: { limit, lease_s: 60 } }),
+      ) as { id: string }[];
+    const [first, second] = [await claim(ada, 2), await claim(bob, 2)];
+    expect(first).toHaveLength(2);
+    expect(second).toHaveLength(1);
+    expect(new Set([...first, ...second].map(({ id }) => id)).size).toBe(3);
+    const stolen = await bob.callTool({
+      name: "release_event",
+      arguments: { event_id: first[0]?.id },
+    });
+    expect(wordsOf(stolen)).toBe("event_id: is not claimed by you");
+    await ada.callTool({ name: "release_event", arguments: { event_id: first[0]?.id } });
+    expect(await claim(bob, 5)).toMatchObject([{ id: first[0]?.id }]);
+    hub.advance(61_000);
+    expect(await claim(bob, 5)).toHaveLength(3);
+  });
+
+  it.each([
+    ["list_pending_events", { limit: 1.5 }, /^limit: must be a whole number/],
+    ["list_pending_events", { limit: 1e9 }, /^limit: must be at most 100/],
+    ["list_pending_events", { limit: "many" }, /^limit: /],
+    ["list_pending_events", { cursor: "nonsense" }, /^cursor: is not one that this hub gave out/],
+    ["list_pending_events", { order: "odd" }, /^order: /],
+    ["get_event", {}, /^event_id: /],
+    ["get_event", { event_id: "x" }, /^event_id: is not the id of an event/],
+    [
+      "get_event",
+      { event_id: "01a1dd86-35b7-702e-a4fc-71c93a9658a0" },
+      /^event_id: there is no event/,
+    ],
+    ["mark_processed", {}, /^event_id: is missing/],
+    [
+      "mark_processed",
+      { event_id: "01a1dd86-35b7-702e-a4fc-71c93a9658a0" },
+      /^event_id: there is no event/,
+    ],
+    ["search_events", { from: "yesterday" }, /^from: must be a time/],
+  ] as const)("%s %o is a tool error that names the field", async (name, args, words) => {
+    const hub = await setup();
+    const client = await connect(hub, await hub.token(["acme"], ["inbox:read", "inbox:write"]));
+    expect(wordsOf(await client.callTool({ name, arguments: args }))).toMatch(words);
+  });
+
+  it("shows the tools that the token may use, with schemas and hints, and knows no others", async () => {
+    const hub = await setup();
+    const reader = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
+    const { tools } = await reader.listTools();
+    expect(tools.map(({ name }) => name).sort()).toEqual([
+      "explain_event",
+      "get_event",
+      "get_pending_status",
+      "get_webhook_events",
+      "list_pending_events",
+      "search_events",
+      "wait_for_event",
+    ]);
+    for (const tool of tools) {
+      expect(tool.outputSchema).toMatchObject({ type: "object" });
+      expect(tool.annotations).toMatchObject({ readOnlyHint: true, destructiveHint: false });
+    }
+    const marked = await reader.callTool({ name: "mark_processed", arguments: { event_id: "x" } });
+    expect(wordsOf(marked)).toMatch(/lacks the scope inbox:write/);
+    await expect(reader.callTool({ name: "rm_rf", arguments: {} })).rejects.toThrow(
+      /no tool rm_rf/,
+    );
+  });
+
+  it("sees the tenants of its token as one inbox, and nobody else's", async () => {
+    const hub = await setup();
+    const [mine, ours, theirs] = ["acme", "umbrella", "stranger"].map((tenant) => ({
+      tenant,
+      event: sampleEvent(),
+    }));
+    for (const one of [mine, ours, theirs]) if (one) await hub.keep([one.event], one.tenant);
+    const client = await connect(
+      hub,
+      await hub.token(["acme", "umbrella"], ["inbox:read", "inbox:write"]),
+    );
+    const listed = await client.callTool({ name: "list_pending_events", arguments: { limit: 1 } });
+    const { next_cursor } = listed.structuredContent as { next_cursor: string };
+    const rest = await client.callTool({
+      name: "list_pending_events",
+      arguments: { limit: 5, cursor: next_cursor },
+    });
+    const ids = [...textOf(listed), ...textOf(rest)].map(({ id }: { id: string }) => id).sort();
+    expect(ids).toEqual([mine?.event.id, ours?.event.id].sort());
+    for (const name of ["get_event", "mark_processed", "explain_event", "release_event"])
+      expect(
+        wordsOf(await client.callTool({ name, arguments: { event_id: theirs?.event.id } })),
+      ).toMatch(/there is no event/);
+    await client.callTool({
+      name: "mark_processed",
+      arguments: { event_ids: [mine?.event.id, ours?.event.id] },
+    });
+    expect(await hub.store.pendingStatus("stranger")).toMatchObject({ pending_count: 1 });
+    expect(await hub.store.pendingStatus("umbrella")).toMatchObject({ pending_count: 0 });
+  });
+});
+
+describe("the routes of today's clients", () => {
+  it("give the same as the tools", async () => {
+    const { get, keep, token } = await setup();
+    const events = [1, 2].map((number) => sampleEvent({ number, body: utf8({ number }) }));
+    await keep(events);
+    const bearer = await token(["acme"], ["inbox:read", "inbox:write"]);
+    expect(await (await get("/pending-status", bearer)).json()).toMatchObject({
+      pending_count: 2,
+      types: { issues: 2 },
+    });
+    const page = await get("/pending-events?limit=1", bearer);
+    expect(await page.json()).toMatchObject([{ number: 2 }]);
+    const next = page.headers.get("x-next-cursor");
+    expect(
+      await (await get(`/pending-events?limit=1&cursor=${next}`, bearer)).json(),
+    ).toMatchObject([{ number: 1 }]);
+    expect(await (await get("/webhook-events", bearer)).json()).toMatchObject([
+      { payload: { number: 2 } },
+      { payload: { number: 1 } },
+    ]);
+    expect(await (await get(`/event?id=${events[0]?.id}`, bearer)).json()).toMatchObject({
+      payload: { number: 1 },
+    });
+    const body = JSON.stringify({ event_id: events[0]?.id });
+    const marked = await get("/mark-processed", bearer, { method: "POST", body });
+    expect([marked.status, await marked.json()]).toEqual([
+      200,
+      { success: true, event_id: events[0]?.id },
+    ]);
+    expect(await (await get("/pending-status", bearer)).json()).toMatchObject({ pending_count: 1 });
+  });
+
+  it.each([
+    ["/pending-events?limit=1.5", 400, "invalid", /limit: must be a whole number/],
+    ["/pending-events?limit=0", 400, "invalid", /limit: must be at least 1/],
+    ["/pending-events?cursor=x", 400, "invalid", /cursor/],
+    ["/event", 400, "invalid", /id: is missing/],
+    ["/event?id=x", 400, "invalid", /not the id of an event/],
+    ["/event?id=01a1dd86-35b7-702e-a4fc-71c93a9658a0", 404, "not_found", /there is no event/],
+  ])("%s → %i %s", async (path, status, code, detail) => {
+    const { get, token } = await setup();
+    const response = await get(path, await token(["acme"], ["inbox:read"]));
+    expect(response.headers.get("content-type")).toBe("application/problem+json");
+    expect(await response.json()).toMatchObject({
+      status,
+      code,
+      detail: expect.stringMatching(detail),
+    });
+  });
+});
+
+describe("the door", () => {
+  it.each(["/pending-status", "/mcp"])(
+    "of %s is closed to missing, unknown, expired and revoked tokens",
+    async (path) => {
+      const { get, token, store, advance } = await setup();
+      const expiring = await token(["acme"], ["inbox:read"], Date.UTC(2026, 10, 15) + 1_000);
+      const revoked = await token(["acme"], ["inbox:read"]);
+      await store.revokeToken("t2", 1);
+      advance(2_000);
+      for (const [bearer, code] of [
+        [undefined, "token_missing"],
+        ["guess", "token_unknown"],
+        [expiring, "token_expired"],
+        [revoked, "token_revoked"],
+      ] as const) {
+        const response = await get(path, bearer, { method: path === "/mcp" ? "POST" : "GET" });
+        expect([response.status, await response.json()]).toMatchObject([401, { code }]);
+        expect(response.headers.get("www-authenticate")).toContain(
+          "/.well-known/oauth-protected-resource",
+        );
+      }
+    },
+  );
+
+  it("closes within a second after a token that was just used is revoked", async () => {
+    const { get, token, store, advance } = await setup();
+    const bearer = await token(["acme"], ["inbox:read"]);
+    expect((await get("/pending-status", bearer)).status).toBe(200);
+    await store.revokeToken("t1", 1);
+    advance(1_000);
+    expect((await get("/pending-status", bearer)).status).toBe(401);
+  });
+
+  it("asks a token for everybody whom it means, and keeps a token for one to that one", async () => {
+    const { get, token } = await setup();
+    const all = await token(["*"], ["admin"]);
+    expect((await get("/pending-status", all)).status).toBe(403);
+    expect((await get("/pending-status?tenant=acme", all)).status).toBe(200);
+    const one = await token(["acme"], ["inbox:read"]);
+    expect((await get("/pending-status?tenant=umbrella", one)).status).toBe(403);
+  });
+
+  it("is shut to pages of other sites and to names that are not ours", async () => {
+    const { fetch, token } = await setup();
+    const authorization = `Bearer ${await token(["acme"], ["inbox:read"])}`;
+    const ask = (headers: Record<string, string>) =>
+      fetch(`${ORIGIN}/pending-status`, { headers: { authorization, ...headers } });
+    expect((await ask({ origin: "https://evil.example" })).status).toBe(403);
+    expect((await ask({ origin: "null" })).status).toBe(403);
+    expect((await ask({ host: "rebind.evil.example" })).status).toBe(421);
+    expect((await ask({ origin: "https://hub.example" })).status).toBe(200);
+    expect((await ask({ host: "hub.example" })).status).toBe(200);
+    expect((await ask({ host: "localhost:4747", origin: "http://localhost:4747" })).status).toBe(
+      200,
+    );
+  });
+});

@@ -1,0 +1,45 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { decodeCursor, encodeCursor } from "./cursor.ts";
+
+const place = fc.nat(1_000_000_000);
+
+it("is the plain place in the log of a single tenant", () => {
+  expect(encodeCursor(new Map([["acme", 7]]), ["acme"])).toBe("7");
+  expect(decodeCursor("7", ["acme"])).toEqual(new Map([["acme", 7]]));
+  expect(decodeCursor("7", ["acme", "umbrella"])).toBeUndefined();
+});
+
+it("comes back as it was, whatever tenants are called", () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(
+        fc.tuple(
+          fc.string({ minLength: 1 }).filter((t) => t.isWellFormed()),
+          place,
+        ),
+        {
+          selector: ([tenant]) => tenant,
+          minLength: 2,
+          maxLength: 5,
+        },
+      ),
+      (places) => {
+        const tenants = places.map(([tenant]) => tenant);
+        expect(decodeCursor(encodeCursor(new Map(places), tenants), tenants)).toEqual(
+          new Map(places),
+        );
+      },
+    ),
+  );
+});
+
+it("does not throw on nonsense, and never opens another tenant's log", () => {
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      const cursor = decodeCursor(text, ["acme", "umbrella"]);
+      for (const tenant of cursor?.keys() ?? []) expect(["acme", "umbrella"]).toContain(tenant);
+    }),
+  );
+  expect(decodeCursor("stranger:5,acme:1", ["acme", "umbrella"])).toEqual(new Map([["acme", 1]]));
+});

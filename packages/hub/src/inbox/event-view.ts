@@ -1,0 +1,84 @@
+/** Events as the outside sees them: names and forms that today's clients of such inboxes read. */
+import type { Json } from "../ingest/source.ts";
+import { readPayload } from "../ingest/sources/read-payload.ts";
+import type { EventRow, Payload, PendingStatus } from "../store/store.ts";
+
+const iso = (ms: number) => new Date(ms).toISOString();
+const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
+
+export interface SummaryView {
+  id: string;
+  type: string;
+  received_at: string;
+  processed: boolean;
+  trigger_status: string | null;
+  last_triggered_at: string | null;
+  action: string | null;
+  repo: string | null;
+  sender: string | null;
+  number: number | null;
+  title: string | null;
+  url: string | null;
+}
+
+export const summaryView = (event: EventRow): SummaryView => ({
+  id: event.id,
+  type: event.type,
+  received_at: iso(event.received_at),
+  processed: event.processed,
+  trigger_status: event.trigger_status,
+  last_triggered_at: isoOrNull(event.last_triggered_at),
+  action: event.action,
+  repo: event.repo,
+  sender: event.sender,
+  number: event.number,
+  title: event.title,
+  url: event.url,
+});
+
+export interface EventView {
+  id: string;
+  type: string;
+  payload: Json;
+  received_at: string;
+  processed: boolean;
+  trigger_status: string | null;
+  last_triggered_at: string | null;
+  source: string;
+  external_id: string | null;
+  seq: number;
+  outcome: string | null;
+  claimed_by: string | null;
+  claimed_until: string | null;
+  processed_at: string | null;
+  note: string | null;
+}
+
+export const eventView = (event: EventRow, payload: Payload | undefined): EventView => ({
+  id: event.id,
+  type: event.type,
+  payload: payload ? readPayload(event.source, payload) : null,
+  received_at: iso(event.received_at),
+  processed: event.processed,
+  trigger_status: event.trigger_status,
+  last_triggered_at: isoOrNull(event.last_triggered_at),
+  source: event.source,
+  external_id: event.external_id,
+  seq: event.seq,
+  outcome: event.outcome,
+  claimed_by: event.claimed_by,
+  claimed_until: isoOrNull(event.claimed_until),
+  processed_at: isoOrNull(event.processed_at),
+  note: event.note,
+});
+
+export interface StatusView {
+  pending_count: number;
+  latest_received_at: string | null;
+  types: Record<string, number>;
+}
+
+export const statusView = (status: PendingStatus): StatusView => ({
+  ...status,
+  latest_received_at: isoOrNull(status.latest_received_at),
+});

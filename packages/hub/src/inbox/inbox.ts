@@ -1,0 +1,273 @@
+/**
+ * One inbox over the tenants that a caller may see. Reads ask all of them and merge by time; writes
+ * go to the tenant that owns the event. What an event is called and looks like outside is decided in
+ * event-view.ts; what a caller did wrong comes back as a `Fault`, for HTTP and MCP alike.
+ */
+import type { Json } from "../ingest/source.ts";
+import { isId } from "../lib/ids.ts";
+import { parsePath, valuesAt } from "../match/path.ts";
+import type { EventRow, Page, Store } from "../store/store.ts";
+import { decodeCursor, encodeCursor } from "./cursor.ts";
+import {
+  type EventView,
+  eventView,
+  type StatusView,
+  type SummaryView,
+  statusView,
+  summaryView,
+} from "./event-view.ts";
+import type { MakeRoom } from "./room.ts";
+
+/** A page with payloads ends early when it holds so much; its cursor goes on from there. */
+const PAGE_BYTES = 8 * 1024 * 1024;
+
+/** What is wrong with a request, with the name of the field. */
+export class Fault extends Error {
+  readonly code: "invalid" | "not_found" | "forbidden" | "busy";
+  readonly field: string;
+  constructor(code: Fault["code"], field: string, message: string) {
+    super(message);
+    this.code = code;
+    this.field = field;
+  }
+}
+
+export interface ListOptions {
+  limit: number;
+  cursor?: string | undefined;
+  order?: "newest" | "oldest" | undefined;
+  type?: string | undefined;
+  repo?: string | undefined;
+  source?: string | undefined;
+  pending?: boolean | undefined;
+}
+
+export interface SearchOptions {
+  limit: number;
+  cursor?: string | undefined;
+  text?: string | undefined;
+  type?: string | undefined;
+  from?: number | undefined;
+  to?: number | undefined;
+  processed?: boolean | undefined;
+}
+
+export interface Listed<Item> {
+  events: Item[];
+  next_cursor: string | null;
+}
+
+export interface InboxOptions {
+  store: Store;
+  now: () => number;
+}
+
+export type Inbox = ReturnType<typeof createInbox>;
+
+export function createInbox({ store, now }: InboxOptions) {
+  /** Pages of several logs as one: each log is asked for a whole page, and the best of all are taken. */
+  async function merge(
+    tenants: readonly string[],
+    cursor: string | undefined,
+    limit: number,
+    newestFirst: boolean,
+    ask: (tenant: string, seq: number | undefined) => Promise<Page<EventRow>>,
+    mostBytes = Number.POSITIVE_INFINITY,
+  ): Promise<Listed<EventRow>> {
+    const from = cursor === undefined ? new Map<string, number>() : decodeCursor(cursor, tenants);
+    if (!from) throw new Fault("invalid", "cursor", "is not one that this hub gave out");
+    const pages = await Promise.all(
+      tenants.map(async (tenant) => ({ tenant, page: await ask(tenant, from.get(tenant)) })),
+    );
+    const direction = newestFirst ? -1 : 1;
+    const sorted = pages
+      .flatMap(({ page }) => page.items)
+      // Within one log `seq` decides: replicas' clocks may differ by a little.
+      .sort((a, b) =>
+        a.tenant === b.tenant
+          ? direction * (a.seq - b.seq)
+          : direction * (a.received_at - b.received_at || (a.id < b.id ? -1 : 1)),
+      )
+      .slice(0, limit);
+    let bytes = 0;
+    const over = sorted.findIndex(({ size }, at) => {
+      bytes += size;
+      return at > 0 && bytes > mostBytes;
+    });
+    const events = over === -1 ? sorted : sorted.slice(0, over);
+    const reached = new Map(from);
+    for (const { tenant, page } of pages) {
+      const taken = events.filter((event) => event.tenant === tenant);
+      const whole = taken.length === page.items.length;
+      const last = whole ? (page.next ?? taken.at(-1)?.seq) : taken.at(-1)?.seq;
+      if (last !== undefined) reached.set(tenant, last);
+    }
+    const more = pages.some(
+      ({ tenant, page }) =>
+        page.next !== null ||
+        page.items.length > events.filter((event) => event.tenant === tenant).length,
+    );
+    return { events, next_cursor: more ? encodeCursor(reached, tenants) : null };
+  }
+
+  async function find(tenants: readonly string[], id: string, field: string): Promise<EventRow> {
+    if (!isId(id)) throw new Fault("invalid", field, "is not the id of an event (a UUID)");
+    const found = await Promise.all(tenants.map((tenant) => store.getEvent(tenant, id)));
+    const event = found.find((one) => one !== undefined);
+    if (!event) throw new Fault("not_found", field, `there is no event ${id}`);
+    return event;
+  }
+
+  const list = (tenants: readonly string[], options: ListOptions, mostBytes?: number) => {
+    const { limit, cursor, order = "newest", ...filter } = options;
+    return merge(
+      tenants,
+      cursor,
+      limit,
+      order === "newest",
+      (tenant, seq) => store.listEvents({ tenant, limit, order, cursor: seq, ...filter }),
+      mostBytes,
+    );
+  };
+
+  return {
+    async status(tenants: readonly string[]): Promise<StatusView> {
+      const all = await Promise.all(tenants.map((tenant) => store.pendingStatus(tenant)));
+      const types: Record<string, number> = {};
+      let count = 0;
+      let latest: number | null = null;
+      for (const one of all) {
+        count += one.pending_count;
+        if (one.latest_received_at !== null) latest = Math.max(latest ?? 0, one.latest_received_at);
+        for (const [type, number] of Object.entries(one.types))
+          types[type] = (types[type] ?? 0) + number;
+      }
+      return statusView({ pending_count: count, latest_received_at: latest, types });
+    },
+
+    async listSummaries(
+      tenants: readonly string[],
+      options: ListOptions,
+    ): Promise<Listed<SummaryView>> {
+      const { events, next_cursor } = await list(tenants, options);
+      return { events: events.map(summaryView), next_cursor };
+    },
+
+    async listEvents(
+      tenants: readonly string[],
+      options: ListOptions,
+      makeRoom?: MakeRoom,
+    ): Promise<Listed<EventView>> {
+      const { events, next_cursor } = await list(tenants, options, PAGE_BYTES);
+      await makeRoom?.(events.reduce((sum, { size }) => sum + size, 0));
+      const views = await Promise.all(
+        events.map(async (event) =>
+          eventView(event, await store.getPayload(event.tenant, event.seq)),
+        ),
+      );
+      return { events: views, next_cursor };
+    },
+
+    async search(tenants: readonly string[], options: SearchOptions): Promise<Listed<SummaryView>> {
+      const { cursor, ...query } = options;
+      const { events, next_cursor } = await merge(
+        tenants,
+        cursor,
+        query.limit,
+        true,
+        (tenant, seq) => store.searchEvents({ tenant, cursor: seq, ...query }),
+      );
+      return { events: events.map(summaryView), next_cursor };
+    },
+
+    async get(
+      tenants: readonly string[],
+      id: string,
+      slice: { path?: string | undefined; maxBytes?: number | undefined } = {},
+      makeRoom?: MakeRoom,
+    ): Promise<EventView & { truncated?: boolean; payload_bytes?: number }> {
+      const event = await find(tenants, id, "event_id");
+      await makeRoom?.(event.size);
+      const view = eventView(event, await store.getPayload(event.tenant, event.seq));
+      if (slice.path !== undefined) view.payload = atPath(view.payload, slice.path);
+      if (slice.maxBytes === undefined) return view;
+      const text = JSON.stringify(view.payload);
+      const size = new TextEncoder().encode(text).byteLength;
+      if (size <= slice.maxBytes) return view;
+      return {
+        ...view,
+        payload: new TextDecoder().decode(new TextEncoder().encode(text).slice(0, slice.maxBytes)),
+        truncated: true,
+        payload_bytes: size,
+      };
+    },
+
+    /** Each id goes to its owner; what nobody has is a fault that names it, and nothing is marked. */
+    async markProcessed(
+      tenants: readonly string[],
+      ids: readonly string[],
+      note: string | null,
+    ): Promise<{ marked: string[]; already: string[] }> {
+      const owners = await Promise.all(ids.map((id) => find(tenants, id, "event_id")));
+      const marked: string[] = [];
+      const already: string[] = [];
+      for (const [tenant, events] of Map.groupBy(owners, (event) => event.tenant)) {
+        const own = [...new Set(events.map((event) => event.id))];
+        const done = await store.markProcessed(tenant, own, now(), note);
+        marked.push(...done.marked);
+        already.push(...done.already);
+      }
+      return { marked, already };
+    },
+
+    async claim(
+      tenants: readonly string[],
+      by: string,
+      options: { limit: number; leaseMs: number; type?: string | undefined },
+    ): Promise<EventRow[]> {
+      const claimed: EventRow[] = [];
+      const at = now();
+      for (const tenant of tenants) {
+        const limit = options.limit - claimed.length;
+        if (limit <= 0) break;
+        const { type } = options;
+        claimed.push(
+          ...(await store.claimEvents({
+            tenant,
+            by,
+            limit,
+            now: at,
+            until: at + options.leaseMs,
+            type,
+          })),
+        );
+      }
+      return claimed;
+    },
+
+    async release(tenants: readonly string[], by: string, id: string): Promise<void> {
+      const event = await find(tenants, id, "event_id");
+      const released = await store.releaseEvents(event.tenant, [id], by);
+      if (released.length === 0)
+        throw new Fault(
+          "invalid",
+          "event_id",
+          event.processed ? "is processed already" : "is not claimed by you",
+        );
+    },
+
+    find,
+  };
+}
+
+function atPath(payload: Json, text: string): Json {
+  const path = parsePath(text);
+  if (!path)
+    throw new Fault("invalid", "path", "is not a path such as issue.title or issue.labels[].name");
+  const values = valuesAt(payload, path);
+  if (text.includes("[]")) return values;
+  const [value] = values;
+  if (value === undefined)
+    throw new Fault("not_found", "path", `the payload has nothing at ${text}`);
+  return value;
+}

@@ -1,0 +1,40 @@
+/** The official inspector's command line, as somebody would try out a hub. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it, onTestFinished } from "vitest";
+import { deliver, SECRET } from "../support/deliver.ts";
+import { startHubProcess } from "../support/hub-process.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+const INSPECTOR = fileURLToPath(
+  import.meta.resolve("@modelcontextprotocol/inspector/clients/launcher/build/index.js"),
+);
+const TOKEN = "sbx_of_the_story_of_the_inspector";
+
+it("lists the tools of a hub, and calls one", async () => {
+  const hub = await startHubProcess({
+    data: tempFolder(),
+    env: { GITHUB_WEBHOOK_SECRET: SECRET, SIGNALBOX_TOKEN: TOKEN },
+  });
+  onTestFinished(async () => void (await hub.stop()));
+  expect((await deliver(hub.url)).status).toBe(202);
+  const home = tempFolder();
+  const inspect = async (token: string, ...args: string[]) => {
+    const target = [`${hub.url}/mcp`, "--transport", "http"];
+    const header = ["--header", `Authorization: Bearer ${token}`];
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [INSPECTOR, "--cli", ...target, "--method", ...args, ...header],
+      // It keeps a catalog in the home folder, and asks nobody anything.
+      { env: { PATH: process.env.PATH, HOME: home }, timeout: 25_000 },
+    );
+    return JSON.parse(stdout);
+  };
+  const { tools } = await inspect(TOKEN, "tools/list");
+  expect(tools.map(({ name }: { name: string }) => name)).toContain("get_pending_status");
+  expect(await inspect(TOKEN, "tools/call", "--tool-name", "get_pending_status")).toMatchObject({
+    structuredContent: { pending_count: 1, types: { issues: 1 } },
+  });
+  await expect(inspect("guess", "tools/list")).rejects.toThrow();
+});

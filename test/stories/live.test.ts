@@ -1,0 +1,196 @@
+/** What agents see of a running hub: live streams, tools, and the routes of today's clients. */
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { WebSocket } from "ws";
+import { deliver, SECRET } from "../support/deliver.ts";
+import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
+import { createDatabase } from "../support/postgres.ts";
+import { openSse } from "../support/sse.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+const TOKEN = "sbx_of_the_story_of_live_streams";
+const bearer = { authorization: `Bearer ${TOKEN}` };
+
+async function start(env: Record<string, string> = {}, data = tempFolder()): Promise<HubProcess> {
+  const hub = await startHubProcess({
+    data,
+    env: { GITHUB_WEBHOOK_SECRET: SECRET, SIGNALBOX_TOKEN: TOKEN, ...env },
+  });
+  onTestFinished(async () => void (await hub.stop()));
+  return hub;
+}
+
+const upTo = (last: number, first = 1) =>
+  Array.from({ length: last - first + 1 }, (_, at) => first + at);
+
+async function send(hub: HubProcess, count: number, type = "issues"): Promise<void> {
+  const answers = await Promise.all(
+    Array.from({ length: count }, () => deliver(hub.url, { type })),
+  );
+  for (const { status } of answers) expect(status).toBe(202);
+}
+
+function openSocket(hub: HubProcess, path = "/events", headers: Record<string, string> = bearer) {
+  const socket = new WebSocket(`${hub.url.replace("http", "ws")}${path}`, { headers });
+  const messages: Record<string, unknown>[] = [];
+  socket.on("message", (data) => messages.push(JSON.parse(String(data))));
+  const closed = new Promise<number>((resolve) => socket.on("close", resolve));
+  socket.on("error", () => {});
+  onTestFinished(() => socket.terminate());
+  const seqs = () => messages.flatMap(({ seq }) => (typeof seq === "number" ? [seq] : []));
+  return { socket, messages, seqs, closed };
+}
+
+describe("GET /events", () => {
+  it("on SSE: first connected, then each event once, with its place as id; resumes after Last-Event-ID", async () => {
+    const hub = await start();
+    await send(hub, 2);
+    const first = await openSse(`${hub.url}/events`, bearer);
+    expect(first.response.headers.get("content-type")).toBe("text/event-stream");
+    await expect.poll(() => first.messages[0]?.data).toEqual({ status: "connected" });
+    await send(hub, 3);
+    await expect.poll(first.seqs).toEqual([3, 4, 5]);
+    expect(first.messages[1]).toMatchObject({
+      id: "3",
+      data: {
+        event_id: expect.any(String),
+        type: "issues",
+        summary: { repo: "octo/town", title: "It rains" },
+      },
+    });
+    first.close();
+    await send(hub, 300);
+    const second = await openSse(`${hub.url}/events`, {
+      ...bearer,
+      "last-event-id": first.lastId() ?? "",
+    });
+    await send(hub, 5);
+    await expect.poll(() => second.seqs().length).toBe(305);
+    expect(second.seqs()).toEqual(upTo(310, 6));
+    second.close();
+    const whole = await openSse(`${hub.url}/events?after=0&type=issues`, bearer);
+    await expect.poll(() => whole.seqs().length).toBe(310);
+    whole.close();
+  });
+
+  it("on WebSocket: the same, answers ping, and resumes", async () => {
+    const hub = await start();
+    const { socket, messages, seqs } = openSocket(hub);
+    await expect.poll(() => messages[0]).toEqual({ status: "connected" });
+    await send(hub, 3);
+    await expect.poll(seqs).toEqual([1, 2, 3]);
+    expect(messages[1]).toMatchObject({
+      event_id: expect.any(String),
+      type: "issues",
+      cursor: "1",
+      summary: { sender: "mona" },
+    });
+    socket.send("ping");
+    await expect.poll(() => messages.at(-1)).toEqual({ pong: expect.any(Number) });
+    socket.close();
+    await send(hub, 4);
+    const again = openSocket(hub, "/events?after=3");
+    await expect.poll(again.seqs).toEqual([4, 5, 6, 7]);
+  });
+
+  it("filters by type, repo and source", async () => {
+    const hub = await start();
+    const pushes = await openSse(`${hub.url}/events?type=push`, bearer);
+    const elsewhere = await openSse(`${hub.url}/events?repo=octo/city`, bearer);
+    await expect.poll(() => pushes.messages.length + elsewhere.messages.length).toBe(2);
+    await send(hub, 1);
+    await send(hub, 1, "push");
+    await send(hub, 1);
+    await expect.poll(pushes.seqs).toEqual([2]);
+    expect(elsewhere.seqs()).toEqual([]);
+    pushes.close();
+    elsewhere.close();
+  });
+
+  it("ends within seconds when the token is revoked: 4401 on WebSocket", async () => {
+    const data = tempFolder();
+    const hub = await start({}, data);
+    const { id, token } = JSON.parse(
+      (await runCli(["token", "create", "x", "--json", "--data", data])).stdout,
+    );
+    const headers = { authorization: `Bearer ${token}` };
+    const sse = await openSse(`${hub.url}/events`, headers);
+    const socket = openSocket(hub, "/events", headers);
+    await expect.poll(() => socket.messages.length).toBe(1);
+    await runCli(["token", "revoke", id, "--data", data]);
+    expect(await socket.closed).toBe(4401);
+    await sse.ended;
+    expect(sse.messages.at(-1)).toMatchObject({ event: "closed", data: { code: 4401 } });
+    expect((await openSse(`${hub.url}/events`, headers)).response.status).toBe(401);
+  });
+
+  it("is closed to strangers, other sites and nonsensical cursors", async () => {
+    const hub = await start();
+    const status = async (path: string, headers: Record<string, string>) =>
+      (await openSse(`${hub.url}${path}`, headers)).response.status;
+    expect(await status("/events", {})).toBe(401);
+    expect(await status("/events", { authorization: "Bearer guess" })).toBe(401);
+    expect(await status("/events", { ...bearer, origin: "https://evil.example" })).toBe(403);
+    expect(await status("/events?after=nonsense", bearer)).toBe(400);
+    const refused = openSocket(hub, "/events", {});
+    expect(await refused.closed).toBe(1006);
+  });
+
+  it("reaches clients of one replica with what another took in, on PostgreSQL", async () => {
+    const env = { DATABASE_URL: await createDatabase(inject("postgresUrl")) };
+    const [one, other] = [await start(env), await start(env)];
+    const sse = await openSse(`${other.url}/events`, bearer);
+    await expect.poll(() => sse.messages.length).toBe(1);
+    await send(one, 50);
+    await send(other, 50);
+    await expect.poll(() => sse.seqs().length).toBe(100);
+    expect(sse.seqs()).toEqual(upTo(100));
+    sse.close();
+  });
+
+  it("a reader that never reads costs nobody else a thing", async () => {
+    const hub = await start();
+    const { request } = await import("node:http");
+    const stuck = request(`${hub.url}/events?after=0`, { headers: bearer }, (response) =>
+      response.pause(),
+    );
+    stuck.on("error", () => {});
+    stuck.end();
+    onTestFinished(() => void stuck.destroy());
+    const quick = await openSse(`${hub.url}/events`, bearer);
+    await expect.poll(() => quick.messages.length).toBe(1);
+    for (let batch = 0; batch < 20; batch += 1) await send(hub, 100);
+    await expect.poll(() => quick.seqs().length).toBe(2_000);
+    expect(quick.seqs()).toEqual(upTo(2_000));
+    quick.close();
+  });
+
+  it("a stopping hub sends its clients away, and does not wait for them", async () => {
+    const hub = await startHubProcess({ data: tempFolder(), env: { SIGNALBOX_TOKEN: TOKEN } });
+    const sse = await openSse(`${hub.url}/events`, bearer);
+    const socket = openSocket(hub);
+    await expect.poll(() => sse.messages.length + socket.messages.length).toBe(2);
+    expect(await hub.stop()).toBe(0);
+    await sse.ended;
+    expect(await socket.closed).toBe(1001);
+  });
+});
+
+describe("/mcp and the routes of today's clients, on the built hub", () => {
+  it("show a webhook to an agent that has the token", async () => {
+    const hub = await start();
+    await send(hub, 1);
+    const client = new Client({ name: "story", version: "1" });
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`), {
+        requestInit: { headers: bearer },
+      }),
+    );
+    const listed = await client.callTool({ name: "list_pending_events", arguments: {} });
+    expect(listed.structuredContent).toMatchObject({ events: [{ title: "It rains", number: 7 }] });
+    await client.close();
+    const status = await fetch(`${hub.url}/pending-status`, { headers: bearer });
+    expect(await status.json()).toMatchObject({ pending_count: 1 });
+    expect((await fetch(`${hub.url}/pending-status`)).status).toBe(401);
+  });
+});

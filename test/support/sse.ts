@@ -1,0 +1,54 @@
+/** A small reader of Server-Sent Events, over fetch. */
+interface SseMessage {
+  id: string | undefined;
+  event: string | undefined;
+  data: Record<string, unknown>;
+}
+
+export interface SseReader {
+  response: Response;
+  messages: SseMessage[];
+  /** Of events only, in the order in which they came. */
+  seqs(): number[];
+  lastId(): string | undefined;
+  /** Resolves when the server has ended the stream. */
+  ended: Promise<void>;
+  close(): void;
+}
+
+export async function openSse(url: string, headers: Record<string, string>): Promise<SseReader> {
+  const abort = new AbortController();
+  const response = await fetch(url, { headers, signal: abort.signal });
+  const messages: SseMessage[] = [];
+  const read = async () => {
+    if (!response.ok || !response.body) return;
+    let rest = "";
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      rest += chunk;
+      const blocks = rest.split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) messages.push(parse(block));
+    }
+  };
+  return {
+    response,
+    messages,
+    seqs: () => messages.flatMap(({ data }) => (typeof data.seq === "number" ? [data.seq] : [])),
+    lastId: () => messages.findLast(({ id }) => id !== undefined)?.id,
+    ended: read().catch(() => {}),
+    close: () => abort.abort(),
+  };
+}
+
+function parse(block: string): SseMessage {
+  const field = (name: string) =>
+    block
+      .split("\n")
+      .find((line) => line.startsWith(`${name}: `))
+      ?.slice(name.length + 2);
+  return {
+    id: field("id"),
+    event: field("event"),
+    data: JSON.parse(field("data") ?? "{}") as Record<string, unknown>,
+  };
+}
