@@ -49,7 +49,7 @@ function startFlags(): string[] {
   };
   const words = scripts.start.split(" ");
   return words.slice(
-    1,
+    words.indexOf("node") + 1,
     words.findIndex((word) => word.endsWith("cli.js")),
   );
 }

@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Announcement } from "./announcement.ts";
+import { type ChannelOptions, createChannel } from "./channel.ts";
+import type { BridgeState } from "./state-file.ts";
+
+beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 15) }));
+afterEach(() => void vi.useRealTimers());
+
+const nothing: BridgeState = { cursor: null, since: null, announced: [] };
+
+function setup(state: BridgeState = nothing, options: Partial<ChannelOptions> = {}) {
+  const disk = { state };
+  const sent: Announcement[] = [];
+  const channel = createChannel({
+    file: {
+      read: () => disk.state,
+      write: (next) => {
+        disk.state = next;
+      },
+    },
+    mayWake: () => true,
+    send: async (announcement) => void sent.push(announcement),
+    lookUp: async () => "gone",
+    remindMs: 60_000,
+    say: () => {},
+    ...options,
+  });
+  const take = (seq: number, more: Record<string, unknown> = {}) =>
+    channel.take({
+      id: String(seq),
+      event: "message",
+      data: JSON.stringify({
+        event_id: `e${seq}`,
+        type: "issues",
+        summary: { title: `t${seq}`, received_at: new Date().toISOString(), ...more },
+      }),
+    });
+  const ids = () => sent.map(({ meta }) => meta.message_id);
+  const open = (resumed: boolean) => channel.opened({ hubTime: Date.now(), resumed });
+  return { channel, disk, sent, ids, take, open };
+}
+
+describe("createChannel", () => {
+  it("the first time begins now, and announces at once", async () => {
+    const { channel, disk, ids, take, open } = setup();
+    expect(channel.position()).toBeUndefined();
+    open(false);
+    take(4);
+    take(5);
+    await channel.settled();
+    expect(ids()).toEqual(["e4", "e5"]);
+    expect(disk.state).toMatchObject({ cursor: "5", since: Date.now() });
+    expect(channel.position()).toBe("5");
+  });
+
+  it("remembers a place only when its announcement was handed over", async () => {
+    let fail = false;
+    const { channel, disk, take, open } = setup(nothing, {
+      send: async () => {
+        if (fail) throw new Error("EPIPE");
+      },
+    });
+    open(false);
+    take(1);
+    await channel.settled();
+    fail = true;
+    take(2);
+    await channel.settled();
+    fail = false;
+    take(3);
+    await channel.settled();
+    expect(disk.state.cursor).toBe("1");
+  });
+
+  it("tells a small backlog singly, in order, before what comes after", async () => {
+    const { channel, disk, ids, take, open } = setup({ ...nothing, cursor: "3", since: 1 });
+    expect(channel.position()).toBe("3");
+    open(true);
+    for (let seq = 4; seq <= 13; seq += 1) take(seq);
+    expect(disk.state.cursor).toBe("3");
+    vi.advanceTimersByTime(300);
+    take(14);
+    await channel.settled();
+    expect(ids()).toEqual(Array.from({ length: 11 }, (_, at) => `e${at + 4}`));
+    expect(disk.state.cursor).toBe("14");
+  });
+
+  it("tells a large one as a digest, without what is processed or may not wake", async () => {
+    const { channel, sent, take, open } = setup(
+      { ...nothing, cursor: "3", since: 1 },
+      { mayWake: (sender) => sender !== "mallory" },
+    );
+    open(true);
+    for (let seq = 4; seq <= 15; seq += 1) take(seq);
+    take(16, { processed: true });
+    take(17, { sender: "mallory" });
+    vi.advanceTimersByTime(300);
+    await channel.settled();
+    expect(sent.map(({ content }) => content)).toEqual([expect.stringMatching(/^12 events/)]);
+    expect(channel.position()).toBe("17");
+  });
+
+  it("does not keep silent over a backlog that never ends", async () => {
+    const { channel, sent, take, open } = setup({ ...nothing, cursor: "3", since: 1 });
+    open(true);
+    for (let seq = 4; seq < 104; seq += 1) {
+      take(seq, { received_at: "2026-01-01T00:00:00.000Z" });
+      vi.advanceTimersByTime(100);
+    }
+    await channel.settled();
+    expect(sent).toHaveLength(1);
+    vi.advanceTimersByTime(300);
+    await channel.settled();
+    const counts = sent.map(({ meta }) => Number(meta.count));
+    expect(counts.reduce((sum, count) => sum + count)).toBe(100);
+  });
+
+  it("is done with the backlog when an event comes that is newer than the connection", async () => {
+    const { channel, disk, ids, take, open } = setup({ ...nothing, cursor: "3", since: 1 });
+    open(true);
+    take(4);
+    take(5, { received_at: new Date(Date.now() + 1_000).toISOString() });
+    take(6);
+    await channel.settled();
+    expect(ids()).toEqual(["e4", "e5", "e6"]);
+    expect(disk.state.cursor).toBe("6");
+  });
+
+  it("without a place but with a first start, reads from the beginning what is not older", async () => {
+    const since = Date.now() - 1_000;
+    const { channel, ids, take, open } = setup({ ...nothing, since });
+    expect(channel.position()).toBe("0");
+    open(true);
+    take(1, { received_at: new Date(since - 1).toISOString() });
+    take(2, { received_at: new Date(since + 1).toISOString() });
+    vi.advanceTimersByTime(300);
+    await channel.settled();
+    expect(ids()).toEqual(["e2"]);
+  });
+
+  it("goes on from now when its place is not known any more", () => {
+    const { channel, disk } = setup({ ...nothing, cursor: "3", since: 1 });
+    channel.forgetPosition();
+    expect(channel.position()).toBeUndefined();
+    expect(disk.state.cursor).toBeNull();
+  });
+
+  it("names again, once, what still waits", async () => {
+    const pending = { id: "e2", type: "issues", source: "github", repo: null, action: null, title: null, sender: null, number: null, receivedAt: "", processed: false }; // biome-ignore format: one event
+    let hubIsUp = false;
+    const { channel, disk, sent, take, open } = setup(nothing, {
+      lookUp: async (id) => (hubIsUp ? (id === "e2" ? { pending } : "gone") : "unknown"),
+    });
+    open(false);
+    take(1);
+    take(2);
+    await channel.settled();
+    await channel.remind();
+    vi.advanceTimersByTime(59_000);
+    take(3);
+    await channel.settled();
+    vi.advanceTimersByTime(1_000);
+    await channel.remind();
+    expect(sent).toHaveLength(3);
+    hubIsUp = true;
+    await channel.remind();
+    expect(sent).toHaveLength(4);
+    expect(sent[3]?.content).toMatch(/^1 event was announced a while ago/);
+    expect(disk.state.announced.map(({ id }) => id)).toEqual(["e3"]);
+    await channel.remind();
+    expect(sent).toHaveLength(4);
+  });
+});

@@ -1,0 +1,37 @@
+/** Packs the bridge as one file that Claude Desktop installs: dist/signalbox.mcpb. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { strToU8, zipSync } from "fflate";
+import { build } from "tsdown";
+
+const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+const [target = at("dist/signalbox.mcpb")] = process.argv.slice(2);
+const bundle = at("dist/mcpb");
+
+// With everything it needs inside: nobody runs `npm install` in an unpacked bundle.
+await build({
+  config: false,
+  cwd: at("."),
+  entry: { index: "src/main.ts" },
+  outDir: bundle,
+  format: "esm",
+  platform: "node",
+  target: "node22",
+  fixedExtension: false,
+  dts: false,
+  logLevel: "error",
+  noExternal: [/./],
+  outputOptions: { codeSplitting: false },
+});
+
+const { version } = JSON.parse(readFileSync(at("package.json"), "utf8"));
+const manifest = JSON.parse(readFileSync(at("manifest.json"), "utf8"));
+const packed = zipSync({
+  "manifest.json": strToU8(`${JSON.stringify({ ...manifest, version }, null, 2)}\n`),
+  // The bundle is an ES module, and has no other package.json to say so.
+  "package.json": strToU8('{ "type": "module" }\n'),
+  "server/index.js": readFileSync(`${bundle}/index.js`),
+});
+mkdirSync(at("dist"), { recursive: true });
+writeFileSync(target, packed);
+process.stdout.write(`${target} (${Math.round(packed.length / 1024)} KiB)\n`);

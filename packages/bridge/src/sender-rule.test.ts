@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { createSenderRule } from "./sender-rule.ts";
+
+describe("createSenderRule", () => {
+  it.each([
+    ["mona", "mona", true],
+    ["mona", "MONA", true],
+    ["mona", "monalisa", false],
+    ["mo*", "monalisa", true],
+    ["*[bot]", "dependabot[bot]", true],
+    ["*[bot]", "dependabot", false],
+    ["m?na", "mina", true],
+    ["m?na", "mna", false],
+    ["*", "anybody", true],
+    ["a*b*c", "aXbXbXc", true],
+    ["a*b*c", "aXbX", false],
+    ["mo.a", "mona", false],
+  ])("%s lets %s pass: %s", (glob, sender, passes) => {
+    expect(createSenderRule(["nobody", glob])(sender)).toBe(passes);
+  });
+
+  it("without globs everybody may; with some, nobody who has no name, and with none nobody", () => {
+    expect(createSenderRule(undefined)(null)).toBe(true);
+    expect(createSenderRule(["*"])(null)).toBe(false);
+    expect(createSenderRule([])("mona")).toBe(false);
+  });
+
+  it("is not slowed by hostile names", () => {
+    const started = performance.now();
+    expect(createSenderRule([`${"*a".repeat(30)}b`])("a".repeat(5_000))).toBe(false);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+});

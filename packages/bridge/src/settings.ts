@@ -1,0 +1,87 @@
+/** The bridge's settings; they come from the environment, as MCP clients give them. */
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/** A setting is missing or wrong; the message names it and says what to do. */
+export class SettingsError extends Error {
+  readonly code = "bad_setting";
+}
+
+export interface BridgeSettings {
+  /** Of the hub, without a slash at its end. */
+  url: string;
+  token: string | undefined;
+  /** Whether events wake the agent; its tools are there in any case. */
+  channel: boolean;
+  /** Globs of the senders whose events may wake the agent; undefined: everybody's. */
+  senders: readonly string[] | undefined;
+  stateFolder: string;
+  /** After how long an announced event that nobody dealt with is named again; 0: never. */
+  remindMs: number;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export function readSettings(env: Environment, home: string = homedir()): BridgeSettings {
+  return {
+    url: readUrl(given(env, "WEBHOOK_WORKER_URL")),
+    token: readToken(given(env, "SIGNALBOX_TOKEN")),
+    channel: readSwitch(env, "WEBHOOK_CHANNEL"),
+    senders: readList(given(env, "WEBHOOK_CHANNEL_SENDERS")),
+    stateFolder: given(env, "SIGNALBOX_BRIDGE_STATE") ?? join(home, ".signalbox", "bridge"),
+    remindMs: readMinutes(given(env, "SIGNALBOX_BRIDGE_REMIND_MINUTES")) * 60_000,
+  };
+}
+
+/** What is empty, or a placeholder that an MCP client did not fill in, was not given. */
+function given(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim();
+  return value === undefined || value === "" || /^\$\{[^}]*\}$/.test(value) ? undefined : value;
+}
+
+function readUrl(value: string | undefined): string {
+  if (value === undefined)
+    throw new SettingsError(
+      "WEBHOOK_WORKER_URL is missing. Set it to your hub's address, such as http://127.0.0.1:4747.",
+    );
+  const url = URL.parse(value);
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new SettingsError(
+      "WEBHOOK_WORKER_URL must be an http(s) URL, such as http://127.0.0.1:4747.",
+    );
+  if (url.username || url.password || url.search || url.hash)
+    throw new SettingsError(
+      "WEBHOOK_WORKER_URL must be the hub's address alone; the token goes into SIGNALBOX_TOKEN.",
+    );
+  // People paste the address of one of the hub's doors; it is the house that is meant.
+  return url.href.replace(/\/(mcp|events)?\/?$/, "");
+}
+
+function readToken(value: string | undefined): string | undefined {
+  if (value !== undefined && !/^[\x21-\x7e]+$/.test(value))
+    throw new SettingsError("SIGNALBOX_TOKEN has characters that no token has.");
+  return value;
+}
+
+function readSwitch(env: Environment, name: string): boolean {
+  const value = given(env, name)?.toLowerCase() ?? "1";
+  if (["1", "true", "on", "yes"].includes(value)) return true;
+  if (["0", "false", "off", "no"].includes(value)) return false;
+  throw new SettingsError(`${name} must be 1 or 0.`);
+}
+
+function readList(value: string | undefined): string[] | undefined {
+  return value
+    ?.split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
+function readMinutes(value = "10"): number {
+  const minutes = Number(value);
+  if (!/^\d+(\.\d+)?$/.test(value) || minutes > 10_080)
+    throw new SettingsError(
+      "SIGNALBOX_BRIDGE_REMIND_MINUTES must be a number of minutes up to 10080 (a week), or 0 for never.",
+    );
+  return minutes;
+}

@@ -1,0 +1,64 @@
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { createStateFile, MOST_ANNOUNCED } from "./state-file.ts";
+
+const nothing = { cursor: null, since: null, announced: [] };
+
+function open(folder: string, url = "http://hub.example") {
+  const words: string[] = [];
+  return { words, ...createStateFile({ folder, url, onError: (line) => words.push(line) }) };
+}
+
+describe("createStateFile", () => {
+  it("remembers, per hub, and leaves nothing else behind", () => {
+    const folder = join(tempFolder(), "not", "there", "yet");
+    const file = open(folder);
+    expect(file.read()).toEqual(nothing);
+    const state = { cursor: "7", since: 5, announced: [{ id: "e", at: 1 }] };
+    file.write(state);
+    expect(open(folder).read()).toEqual(state);
+    expect(open(folder, "http://other.example").read()).toEqual(nothing);
+    expect(readdirSync(folder)).toHaveLength(1);
+    expect(file.words).toEqual([]);
+  });
+
+  it("keeps what was announced within bounds", () => {
+    const file = open(tempFolder());
+    const announced = Array.from({ length: 2_000 }, (_, at) => ({ id: `e${at}`, at }));
+    file.write({ cursor: "1", since: 0, announced });
+    expect(file.read().announced).toEqual(announced.slice(-MOST_ANNOUNCED));
+  });
+
+  it.each(["", "{", "null", '{"version":2}', '{"version":1,"cursor":"a\\r\\nb"}', '{"version":1}'])(
+    "takes %j for nothing, and says so",
+    (text) => {
+      const folder = tempFolder();
+      const file = open(folder);
+      file.write({ ...nothing, cursor: "1" });
+      for (const name of readdirSync(folder)) writeFileSync(join(folder, name), text);
+      expect(file.read()).toEqual(nothing);
+      expect(file.words).toEqual([expect.stringContaining("damaged")]);
+    },
+  );
+
+  it("goes on where it cannot write, and says so once", () => {
+    const folder = join(tempFolder(), "taken");
+    writeFileSync(folder, "a file, not a folder");
+    const file = open(folder);
+    file.write(nothing);
+    file.write(nothing);
+    expect(file.words).toEqual([expect.stringContaining("cannot remember its place")]);
+  });
+
+  it("never shows half a state: a leftover of a crash is not read", () => {
+    const folder = tempFolder();
+    mkdirSync(folder, { recursive: true });
+    const file = open(folder);
+    file.write({ ...nothing, cursor: "1" });
+    const [name = ""] = readdirSync(folder);
+    writeFileSync(join(folder, `${name}.1.abc.tmp`), "{");
+    expect(file.read().cursor).toBe("1");
+  });
+});

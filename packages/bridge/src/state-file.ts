@@ -1,0 +1,108 @@
+/** What the bridge remembers between two starts: its place in the hub's log, and what it announced. */
+import { createHash, randomUUID } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isRecord } from "./stream-event.ts";
+
+interface Announced {
+  id: string;
+  /** When it was announced, in ms. */
+  at: number;
+}
+
+export interface BridgeState {
+  /** The `id:` of the last message that was dealt with; null before the first one. */
+  cursor: string | null;
+  /** The hub's time at the very first start: what is older is none of our business. */
+  since: number | null;
+  /** Announced, and not yet known to be processed or named a second time; oldest first. */
+  announced: readonly Announced[];
+}
+
+export const MOST_ANNOUNCED = 500;
+
+export interface StateFile {
+  read(): BridgeState;
+  write(state: BridgeState): void;
+}
+
+export interface StateFileOptions {
+  folder: string;
+  url: string;
+  onError: (words: string) => void;
+}
+
+const nothing: BridgeState = { cursor: null, since: null, announced: [] };
+
+export function createStateFile({ folder, url, onError }: StateFileOptions): StateFile {
+  const name = createHash("sha256").update(url).digest("hex").slice(0, 32);
+  const path = join(folder, `${name}.json`);
+  let complained = false;
+
+  return {
+    read() {
+      let text: string;
+      try {
+        text = readFileSync(path, "utf8");
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT")
+          onError(`cannot read ${path} (${(error as Error).message}): starting from now on.`);
+        return nothing;
+      }
+      const state = parseState(text);
+      if (!state) onError(`${path} is not a file of ours or is damaged: starting from now on.`);
+      return state ?? nothing;
+    },
+    /**
+     * At once and whole: a reader sees the old state or the new one. Synchronous, so that nothing
+     * comes between an announcement and its memory; without fsync, since after a power cut the
+     * worst is an event announced twice.
+     */
+    write(state) {
+      const announced = state.announced.slice(-MOST_ANNOUNCED);
+      const temporary = `${path}.${process.pid}.${randomUUID().slice(0, 8)}.tmp`;
+      try {
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        writeFileSync(temporary, `${JSON.stringify({ version: 1, url, ...state, announced })}\n`, {
+          mode: 0o600,
+        });
+        renameSync(temporary, path);
+        complained = false;
+      } catch (error) {
+        tidy(temporary);
+        // The channel goes on without a memory; a full disk must not silence it.
+        if (!complained) onError(`cannot remember its place: ${(error as Error).message}`);
+        complained = true;
+      }
+    },
+  };
+}
+
+/** Where nothing can be written, there may be nothing to remove. */
+function tidy(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {}
+}
+
+function parseState(text: string): BridgeState | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(value) || value.version !== 1) return undefined;
+  const { cursor, since, announced } = value;
+  // It becomes a header: one line of printable ASCII, or it was not written by us.
+  if (cursor !== null && !(typeof cursor === "string" && /^[\x21-\x7e]{1,4096}$/.test(cursor)))
+    return undefined;
+  return {
+    cursor,
+    since: typeof since === "number" ? since : null,
+    announced: Array.isArray(announced) ? announced.filter(isAnnounced) : [],
+  };
+}
+
+const isAnnounced = (value: unknown): value is Announced =>
+  isRecord(value) && typeof value.id === "string" && typeof value.at === "number";
