@@ -243,8 +243,10 @@ describe("the bridge", () => {
     const hub = await startHub();
     const state = tempFolder();
     await post(hub, "before its time");
-    // The hub says its time in whole seconds.
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    // The hub says its time in whole seconds: the bridge must start in a later one.
+    const hubsTime = async () => (await fetch(`${hub.url}/healthz`)).headers.get("date");
+    const posted = await hubsTime();
+    await expect.poll(hubsTime, { timeout: 5_000 }).not.toBe(posted);
     const first = await startBridge(hub.url, state);
     await expect.poll(() => remembered(state)).toMatchObject({ cursor: null });
     await first.kill();

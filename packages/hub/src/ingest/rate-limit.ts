@@ -1,6 +1,6 @@
 /**
  * A sliding window per client: what came in the last second, the part of the previous window that
- * still counts included. No burst at the border of two windows gets through. Memory is bounded.
+ * still counts included. A burst at the border of two windows does not get double. Memory is bounded.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
 

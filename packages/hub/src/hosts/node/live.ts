@@ -156,6 +156,15 @@ export function createLive({
     if (ended) follower.stop();
   }
 
+  function refusalOf(error: unknown): { status: number; body: string } {
+    if (!(error instanceof Refused)) onError(error);
+    const { status, code, message } =
+      error instanceof Refused
+        ? error
+        : new Refused(503, "storage_unavailable", "Try again later.");
+    return { status, body: JSON.stringify(problem(status, code, "Refused", message)) };
+  }
+
   return {
     async sse(request: IncomingMessage, response: ServerResponse): Promise<void> {
       try {
@@ -175,14 +184,9 @@ export function createLive({
             response.end(`event: closed\ndata: ${JSON.stringify({ code, reason })}\n\n`),
         });
       } catch (error) {
-        if (!(error instanceof Refused)) onError(error);
-        const { status, code, message } =
-          error instanceof Refused
-            ? error
-            : new Refused(503, "storage_unavailable", "Try again later.");
+        const { status, body } = refusalOf(error);
         if (response.headersSent) return void response.destroy();
-        response.writeHead(status, { "content-type": PROBLEM_TYPE });
-        response.end(JSON.stringify(problem(status, code, "Refused", message)));
+        response.writeHead(status, { "content-type": PROBLEM_TYPE }).end(body);
       }
     },
 
@@ -200,12 +204,7 @@ export function createLive({
           });
         });
       } catch (error) {
-        if (!(error instanceof Refused)) onError(error);
-        const { status, code, message } =
-          error instanceof Refused
-            ? error
-            : new Refused(503, "storage_unavailable", "Try again later.");
-        const body = JSON.stringify(problem(status, code, "Refused", message));
+        const { status, body } = refusalOf(error);
         socket.end(
           `HTTP/1.1 ${status} Refused\r\ncontent-type: ${PROBLEM_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
         );

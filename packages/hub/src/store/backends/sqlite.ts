@@ -36,7 +36,7 @@ export interface SqliteOptions {
 const STANDSTILL_MS = 25;
 
 const WAL_LIMIT_BYTES = 16 * 1024 * 1024;
-const PAGE_BYTES = 8192; // payloads of some 10 KB take the fewest writes with it (bench: store)
+const PAGE_BYTES = 8192; // payloads of some 10 KB take the fewest writes with it
 
 /** Opens the file, and creates it where there is none, with settings that survive a power cut. */
 export function connect(
