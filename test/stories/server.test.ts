@@ -140,6 +140,20 @@ describe("requests that are no good before anybody looks where they go", () => {
       .toMatchObject([{ reason: code, address: "127.0.0.1" }]);
   });
 
+  it("a tunnel that was refused, and is reset before it has heard why, harms nobody", async () => {
+    const hub = await start();
+    for (const bytes of [
+      "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n",
+      "GET /events HTTP/1.1\r\nHost: a/b\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    ]) {
+      const { socket } = converse(hub, bytes);
+      await expect.poll(() => refusals(hub, "invalid_http")).toBeGreaterThan(0);
+      socket.resetAndDestroy();
+    }
+    await expect.poll(() => refusals(hub, "invalid_http")).toBe(2);
+    expect((await fetch(`${hub.url}/healthz`)).status).toBe(200);
+  });
+
   it("HTTP/1.0 needs no Host, and a whole URL is as good as a path", async () => {
     const hub = await start();
     expect(read(await rawExchange(hub.url, "GET /healthz HTTP/1.0\r\n\r\n")).status).toBe(200);

@@ -56,6 +56,8 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 
   const dismiss = (socket: Socket, refusal: Refusal) => {
     onRefused(refusal, socket.remoteAddress ?? "");
+    // Node has let go of a socket that wanted a tunnel: one that resets would end the process.
+    socket.on("error", () => socket.destroy());
     dismissed.set(socket, socket.bytesRead);
     const { status, headers, body } = toAnswer(refusal);
     const lines = Object.entries({
