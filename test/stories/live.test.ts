@@ -1,7 +1,12 @@
 /** What agents see of a running hub: live streams, tools, and the routes of today's clients. */
+import { connect } from "node:net";
+import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { WebSocket } from "ws";
+import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
+import { createToken } from "../../packages/hub/src/tenants/tokens.ts";
 import { deliver, SECRET } from "../support/deliver.ts";
 import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
 import { createDatabase } from "../support/postgres.ts";
@@ -47,7 +52,9 @@ describe("GET /events", () => {
     await send(hub, 2);
     const first = await openSse(`${hub.url}/events`, bearer);
     expect(first.response.headers.get("content-type")).toBe("text/event-stream");
-    await expect.poll(() => first.messages[0]?.data).toEqual({ status: "connected" });
+    await expect
+      .poll(() => first.messages[0])
+      .toMatchObject({ id: "2", data: { status: "connected", cursor: "2" } });
     await send(hub, 3);
     await expect.poll(first.seqs).toEqual([3, 4, 5]);
     expect(first.messages[1]).toMatchObject({
@@ -76,7 +83,7 @@ describe("GET /events", () => {
   it("on WebSocket: the same, answers ping, and resumes", async () => {
     const hub = await start();
     const { socket, messages, seqs } = openSocket(hub);
-    await expect.poll(() => messages[0]).toEqual({ status: "connected" });
+    await expect.poll(() => messages[0]).toEqual({ status: "connected", cursor: "0" });
     await send(hub, 3);
     await expect.poll(seqs).toEqual([1, 2, 3]);
     expect(messages[1]).toMatchObject({
@@ -91,6 +98,44 @@ describe("GET /events", () => {
     await send(hub, 4);
     const again = openSocket(hub, "/events?after=3");
     await expect.poll(again.seqs).toEqual([4, 5, 6, 7]);
+  });
+
+  it("cut off before the first event, goes on from where it began", async () => {
+    const hub = await start();
+    await send(hub, 2);
+    const sse = await openSse(`${hub.url}/events`, bearer);
+    const socket = openSocket(hub);
+    await expect.poll(() => sse.messages.length + socket.messages.length).toBe(2);
+    sse.close();
+    socket.socket.terminate();
+    await send(hub, 3);
+    const after = { ...bearer, "last-event-id": sse.lastId() ?? "" };
+    const second = await openSse(`${hub.url}/events`, after);
+    const again = openSocket(hub, `/events?after=${socket.messages[0]?.cursor}`);
+    await expect.poll(second.seqs).toEqual([3, 4, 5]);
+    await expect.poll(again.seqs).toEqual([3, 4, 5]);
+    second.close();
+  });
+
+  it("says so when the log is not the one that the cursor is of, and goes on from now", async () => {
+    const hub = await startHubProcess({
+      data: tempFolder(),
+      env: { GITHUB_WEBHOOK_SECRET: SECRET, SIGNALBOX_TOKEN: TOKEN },
+    });
+    await send(hub, 5);
+    await hub.stop();
+    const wiped = await start({ PORT: new URL(hub.url).port });
+    await send(wiped, 2);
+    const sse = await openSse(`${wiped.url}/events?after=5`, bearer);
+    await expect
+      .poll(() => sse.messages)
+      .toMatchObject([
+        { id: "2", data: { status: "connected", cursor: "2" } },
+        { event: "truncated", data: { detail: expect.stringContaining("ahead of the log") } },
+      ]);
+    await send(wiped, 1);
+    await expect.poll(sse.seqs).toEqual([3]);
+    sse.close();
   });
 
   it("filters by type, repo and source", async () => {
@@ -132,8 +177,73 @@ describe("GET /events", () => {
     expect(await status("/events", { authorization: "Bearer guess" })).toBe(401);
     expect(await status("/events", { ...bearer, origin: "https://evil.example" })).toBe(403);
     expect(await status("/events?after=nonsense", bearer)).toBe(400);
-    const refused = openSocket(hub, "/events", {});
-    expect(await refused.closed).toBe(1006);
+    const refusal = async (headers: Record<string, string>, path = "/events") => {
+      const { socket, closed } = openSocket(hub, path, headers);
+      const answer = new Promise((resolve) =>
+        socket.on("unexpected-response", (_, { statusCode }) => resolve(statusCode)),
+      );
+      const status = await Promise.race([answer, closed]);
+      socket.terminate();
+      return status;
+    };
+    expect(await refusal({})).toBe(401);
+    expect(await refusal({ authorization: "Bearer guess" })).toBe(401);
+    for (const origin of ["https://evil.example", "null", "not an origin"])
+      expect(await refusal({ ...bearer, origin })).toBe(403);
+    expect(await refusal({ ...bearer, host: "evil.example" })).toBe(421);
+    expect(await refusal(bearer, "/events?after=nonsense")).toBe(400);
+    const own = openSocket(hub, "/events", { ...bearer, origin: hub.url });
+    await expect.poll(() => own.messages.length).toBe(1);
+  });
+
+  it("ends when the token expires, and does not open with it again", async () => {
+    const data = tempFolder();
+    const hub = await start({}, data);
+    const store = openSqlite(join(data, "signalbox.db"));
+    const now = Date.now();
+    const token = await createToken(store, {
+      id: "mayfly",
+      name: "mayfly",
+      scopes: ["inbox:read"],
+      tenants: [LOCAL_TENANT],
+      expiresAt: now + 4_000,
+      now,
+    });
+    await store.close();
+    const headers = { authorization: `Bearer ${token}` };
+    const sse = await openSse(`${hub.url}/events`, headers);
+    const socket = openSocket(hub, "/events", headers);
+    await expect.poll(() => socket.messages.length).toBe(1);
+    expect(await socket.closed).toBe(4401);
+    await sse.ended;
+    expect(sse.messages.at(-1)).toMatchObject({ event: "closed", data: { code: 4401 } });
+    const { response } = await openSse(`${hub.url}/events`, headers);
+    expect([response.status, await response.json()]).toMatchObject([
+      401,
+      { code: "token_expired" },
+    ]);
+    expect(await openSocket(hub, "/events", headers).closed).toBe(1006);
+  });
+
+  it("outlives clients that hang up before they are answered", async () => {
+    const hub = await start();
+    const { hostname, port } = new URL(hub.url);
+    const upgrade =
+      "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+    for (let client = 0; client < 200; client += 1) {
+      const socket = connect(Number(port), hostname);
+      socket.on("error", () => {});
+      const authorization = client % 3 ? bearer.authorization : "Bearer guess";
+      const head = `host: ${hostname}\r\nauthorization: ${authorization}\r\n`;
+      socket.write(`GET /events HTTP/1.1\r\n${head}${client % 2 ? upgrade : ""}\r\n`, () =>
+        socket.resetAndDestroy(),
+      );
+      await new Promise((resolve) => socket.on("close", resolve));
+    }
+    const sse = await openSse(`${hub.url}/events`, bearer);
+    await send(hub, 1);
+    await expect.poll(sse.seqs).toEqual([1]);
+    sse.close();
   });
 
   it("reaches clients of one replica with what another took in, on PostgreSQL", async () => {

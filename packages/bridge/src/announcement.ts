@@ -69,6 +69,21 @@ export function announceReminder(tally: Tally): Announcement {
   );
 }
 
+/** Events are gone, or a whole log is: nothing can say which would have been announced. */
+export function announceGap(at: number): Announcement {
+  return {
+    content:
+      "Events may have come in that are not announced here: the hub no longer has all that followed the last one.\n" +
+      "list_pending_events shows what waits.",
+    meta: {
+      chat_id: "signalbox",
+      message_id: "",
+      user: "signalbox",
+      ts: new Date(at).toISOString(),
+    },
+  };
+}
+
 function digest({ count, kinds, last }: Tally, opening: string, closing: string): Announcement {
   const byCount = [...kinds].sort(([, a], [, b]) => b - a);
   let listed = byCount.slice(0, MOST_KINDS);

@@ -6,7 +6,7 @@ import type { BridgeState } from "./state-file.ts";
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 15) }));
 afterEach(() => void vi.useRealTimers());
 
-const nothing: BridgeState = { cursor: null, since: null, announced: [] };
+const nothing: BridgeState = { cursor: null, announced: [] };
 
 function setup(state: BridgeState = nothing, options: Partial<ChannelOptions> = {}) {
   const disk = { state };
@@ -35,9 +35,12 @@ function setup(state: BridgeState = nothing, options: Partial<ChannelOptions> = 
         summary: { title: `t${seq}`, received_at: new Date().toISOString(), ...more },
       }),
     });
+  /** A message without an event: the first one, or a heartbeat. */
+  const move = (seq: number, message: object = { status: "connected" }) =>
+    channel.take({ id: String(seq), event: "message", data: JSON.stringify(message) });
   const ids = () => sent.map(({ meta }) => meta.message_id);
   const open = (resumed: boolean) => channel.opened({ hubTime: Date.now(), resumed });
-  return { channel, disk, sent, ids, take, open };
+  return { channel, disk, sent, ids, take, move, open };
 }
 
 describe("createChannel", () => {
@@ -49,7 +52,7 @@ describe("createChannel", () => {
     take(5);
     await channel.settled();
     expect(ids()).toEqual(["e4", "e5"]);
-    expect(disk.state).toMatchObject({ cursor: "5", since: Date.now() });
+    expect(disk.state).toMatchObject({ cursor: "5" });
     expect(channel.position()).toBe("5");
   });
 
@@ -73,7 +76,7 @@ describe("createChannel", () => {
   });
 
   it("tells a small backlog singly, in order, before what comes after", async () => {
-    const { channel, disk, ids, take, open } = setup({ ...nothing, cursor: "3", since: 1 });
+    const { channel, disk, ids, take, open } = setup({ ...nothing, cursor: "3" });
     expect(channel.position()).toBe("3");
     open(true);
     for (let seq = 4; seq <= 13; seq += 1) take(seq);
@@ -87,7 +90,7 @@ describe("createChannel", () => {
 
   it("tells a large one as a digest, without what is processed or may not wake", async () => {
     const { channel, sent, take, open } = setup(
-      { ...nothing, cursor: "3", since: 1 },
+      { ...nothing, cursor: "3" },
       { mayWake: (sender) => sender !== "mallory" },
     );
     open(true);
@@ -101,7 +104,7 @@ describe("createChannel", () => {
   });
 
   it("does not keep silent over a backlog that never ends", async () => {
-    const { channel, sent, take, open } = setup({ ...nothing, cursor: "3", since: 1 });
+    const { channel, sent, take, open } = setup({ ...nothing, cursor: "3" });
     open(true);
     for (let seq = 4; seq < 104; seq += 1) {
       take(seq, { received_at: "2026-01-01T00:00:00.000Z" });
@@ -116,7 +119,7 @@ describe("createChannel", () => {
   });
 
   it("is done with the backlog when an event comes that is newer than the connection", async () => {
-    const { channel, disk, ids, take, open } = setup({ ...nothing, cursor: "3", since: 1 });
+    const { channel, disk, ids, take, open } = setup({ ...nothing, cursor: "3" });
     open(true);
     take(4);
     take(5, { received_at: new Date(Date.now() + 1_000).toISOString() });
@@ -126,20 +129,90 @@ describe("createChannel", () => {
     expect(disk.state.cursor).toBe("6");
   });
 
-  it("without a place but with a first start, reads from the beginning what is not older", async () => {
-    const since = Date.now() - 1_000;
-    const { channel, ids, take, open } = setup({ ...nothing, since });
-    expect(channel.position()).toBe("0");
+  it("remembers from its very first start where it was, though no event came", async () => {
+    const { channel, disk, sent, move, open } = setup();
+    open(false);
+    move(7);
+    await channel.settled();
+    expect(disk.state.cursor).toBe("7");
+    expect(channel.position()).toBe("7");
+    expect(sent).toEqual([]);
+  });
+
+  it("gets on with heartbeats, but never past what it has not told yet", async () => {
+    let handOver: (() => void) | undefined;
+    const { channel, disk, take, move, open } = setup(nothing, {
+      send: () =>
+        new Promise((resolve) => {
+          handOver = resolve;
+        }),
+    });
+    open(false);
+    move(1);
+    take(2);
+    move(5, { heartbeat: 1 });
+    await vi.waitUntil(() => handOver);
+    expect(disk.state.cursor).toBe("1");
+    handOver?.();
+    await channel.settled();
+    expect(disk.state.cursor).toBe("5");
+  });
+
+  it("in a backlog gets on with heartbeats when the backlog is told", async () => {
+    const { channel, disk, ids, take, move, open } = setup({ ...nothing, cursor: "3" });
     open(true);
-    take(1, { received_at: new Date(since - 1).toISOString() });
-    take(2, { received_at: new Date(since + 1).toISOString() });
+    move(3);
+    take(4);
+    move(6, { heartbeat: 1 });
+    await channel.settled();
+    expect(disk.state.cursor).toBe("3");
     vi.advanceTimersByTime(300);
     await channel.settled();
-    expect(ids()).toEqual(["e2"]);
+    expect(ids()).toEqual(["e4"]);
+    expect(disk.state.cursor).toBe("6");
+  });
+
+  it("remembers each of a small backlog on its own: a crash repeats one at the most", async () => {
+    const places: (string | null)[] = [];
+    const { channel, disk, take, open } = setup(
+      { ...nothing, cursor: "3" },
+      { send: async () => void places.push(disk.state.cursor) },
+    );
+    open(true);
+    for (let seq = 4; seq <= 7; seq += 1) take(seq);
+    vi.advanceTimersByTime(300);
+    await channel.settled();
+    expect(places).toEqual(["3", "4", "5", "6"]);
+    expect(disk.state.cursor).toBe("7");
+  });
+
+  it("says that there is a gap, once, and goes on where the hub does", async () => {
+    const words: string[] = [];
+    const { channel, disk, sent, ids, take, move, open } = setup(
+      { ...nothing, cursor: "900" },
+      { say: (line) => words.push(line) },
+    );
+    const truncated = () =>
+      channel.take({ id: undefined, event: "truncated", data: '{"truncated":true}' });
+    for (let connection = 0; connection < 2; connection += 1) {
+      open(true);
+      move(3);
+      truncated();
+    }
+    take(4);
+    vi.advanceTimersByTime(300);
+    await channel.settled();
+    expect(sent[0]?.content).toMatch(/^Events may have come in that are not announced/);
+    expect(ids()).toEqual(["", "e4"]);
+    expect(words).toHaveLength(1);
+    expect(disk.state.cursor).toBe("4");
+    truncated();
+    await channel.settled();
+    expect(sent).toHaveLength(3);
   });
 
   it("goes on from now when its place is not known any more", () => {
-    const { channel, disk } = setup({ ...nothing, cursor: "3", since: 1 });
+    const { channel, disk } = setup({ ...nothing, cursor: "3" });
     channel.forgetPosition();
     expect(channel.position()).toBeUndefined();
     expect(disk.state.cursor).toBeNull();

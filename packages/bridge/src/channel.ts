@@ -1,14 +1,16 @@
 /**
  * The channel: turns the hub's stream into announcements. An event's place is remembered only
- * after its announcement was handed over, so a crash repeats at most what was just being said, and
- * loses nothing. What gathered while nobody listened is told in one go: a few events singly, many
- * as one digest.
+ * after its announcement was handed over, one by one. So whoever stops the bridge in an orderly way
+ * hears of everything exactly once; a crash loses nothing, and repeats at most the one message that
+ * was just being said. What gathered while nobody listened is told in one go: a few events singly,
+ * many as one digest.
  */
 import {
   type Announcement,
   addToTally,
   announceBacklog,
   announceEvent,
+  announceGap,
   announceReminder,
   type Tally,
 } from "./announcement.ts";
@@ -47,11 +49,9 @@ export interface Channel {
 }
 
 const MOST_SINGLY = 10;
-/** Before the first event. A token for several tenants has no such word: see `forgetPosition`. */
-const BEGINNING = "0";
 
 interface Backlog {
-  first: StreamEvent[];
+  first: { event: StreamEvent; place: string }[];
   ids: string[];
   tally: Tally | undefined;
   since: number;
@@ -63,10 +63,11 @@ export function createChannel(options: ChannelOptions): Channel {
   let state: BridgeState = file.read();
   /** Of the last message taken; what is on disk may lag behind. */
   let cursor = state.cursor;
-  let fromBeginning = false;
   /** What the hub received after this is no backlog any more. */
   let liveFrom = 0;
   let backlog: Backlog | undefined;
+  /** Where we were when we last told of a gap. */
+  let gap: string | null | undefined;
   let quiet: NodeJS.Timeout | undefined;
   let stopped = false;
   let last: Promise<void> = Promise.resolve();
@@ -93,9 +94,9 @@ export function createChannel(options: ChannelOptions): Channel {
     return last;
   };
 
-  const tell = (announcements: Announcement[], ids: string[], place: string | null) =>
+  const tell = (announcement: Announcement | undefined, ids: string[], place: string | null) =>
     inOrder(async () => {
-      for (const announcement of announcements) await send(announcement);
+      if (announcement) await send(announcement);
       remember({ cursor: place, announced: withAnnounced(ids) });
     });
 
@@ -103,8 +104,13 @@ export function createChannel(options: ChannelOptions): Channel {
     clearTimeout(quiet);
     if (!backlog || stopped) return;
     const { first, ids, tally } = backlog;
-    const few = first.length === (tally?.count ?? 0);
-    void tell(few ? first.map(announceEvent) : tally ? [announceBacklog(tally)] : [], ids, cursor);
+    if (tally && tally.count > first.length) {
+      void tell(announceBacklog(tally), ids, cursor);
+      return;
+    }
+    for (const { event, place } of first) void tell(announceEvent(event), [event.id], place);
+    // Behind them may be some that nobody is told of.
+    void tell(undefined, [], cursor);
   }
 
   function endBacklog(): void {
@@ -114,26 +120,25 @@ export function createChannel(options: ChannelOptions): Channel {
 
   const emptyBacklog = (): Backlog => ({ first: [], ids: [], tally: undefined, since: now() });
 
-  function collect(backlog: Backlog, event: StreamEvent): void {
-    if (backlog.first.length < MOST_SINGLY) backlog.first.push(event);
+  function collect(backlog: Backlog, event: StreamEvent, place: string): void {
+    if (backlog.first.length < MOST_SINGLY) backlog.first.push({ event, place });
     if (backlog.ids.length < MOST_ANNOUNCED) backlog.ids.push(event.id);
     backlog.tally = addToTally(backlog.tally, event);
   }
 
-  const isOurs = (event: StreamEvent) =>
-    !event.processed &&
-    mayWake(event.sender) &&
-    !(fromBeginning && Date.parse(event.receivedAt) < (state.since ?? 0));
+  const isOurs = (event: StreamEvent) => !event.processed && mayWake(event.sender);
+
+  /** The hub says where we are also without an event: at the beginning, and at every heartbeat. */
+  function moveTo(place: string): void {
+    if (place === cursor) return;
+    cursor = place;
+    if (!backlog) void tell(undefined, [], place);
+  }
 
   return {
-    position() {
-      if (cursor !== null) return cursor;
-      return state.since === null ? undefined : BEGINNING;
-    },
+    position: () => cursor ?? undefined,
 
     opened({ hubTime, resumed }) {
-      fromBeginning = resumed && cursor === null;
-      if (state.since === null) remember({ since: hubTime });
       if (!resumed) return;
       // The hub says its time in whole seconds.
       liveFrom = hubTime + 1_000;
@@ -144,18 +149,26 @@ export function createChannel(options: ChannelOptions): Channel {
 
     take({ id, event: kind, data }) {
       if (stopped) return;
-      if (kind === "truncated")
-        say("the hub's retention removed events before they could be announced.");
+      if (kind === "truncated") {
+        // Until something comes after the gap, every connection begins with it again.
+        if (cursor !== gap) {
+          say("the hub no longer has all that came after our place: events may be missing.");
+          void inOrder(() => send(announceGap(now())));
+        }
+        gap = cursor;
+        return;
+      }
+      if (id === undefined) return;
       const event = readStreamEvent(parseJson(data));
-      if (id === undefined || !event) return;
+      if (!event) return moveTo(id);
       if (backlog && Date.parse(event.receivedAt) >= liveFrom) endBacklog();
       cursor = id;
       if (!backlog) {
         const ours = isOurs(event);
-        void tell(ours ? [announceEvent(event)] : [], ours ? [event.id] : [], id);
+        void tell(ours ? announceEvent(event) : undefined, ours ? [event.id] : [], id);
         return;
       }
-      if (isOurs(event)) collect(backlog, event);
+      if (isOurs(event)) collect(backlog, event, id);
       if (now() - backlog.since > patienceMs) {
         tellBacklog();
         backlog = emptyBacklog();
@@ -166,7 +179,7 @@ export function createChannel(options: ChannelOptions): Channel {
 
     forgetPosition() {
       cursor = null;
-      remember({ cursor: null, since: null });
+      remember({ cursor: null });
     },
 
     async remind() {

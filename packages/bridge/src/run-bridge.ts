@@ -5,6 +5,11 @@ import { type BridgeSettings, readSettings, SettingsError } from "./settings.ts"
 
 const say = (words: string) => void process.stderr.write(`signalbox-bridge: ${words}\n`);
 
+const flush = () =>
+  new Promise<void>((resolve, reject) => {
+    process.stdout.write("", (error) => (error ? reject(error) : resolve()));
+  });
+
 /** Ends the process when the client is gone. */
 export async function runBridge(): Promise<void> {
   let settings: BridgeSettings;
@@ -20,6 +25,6 @@ export async function runBridge(): Promise<void> {
   const transport = new StdioServerTransport();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => void transport.close());
-  await serveBridge({ settings, transport, say });
+  await serveBridge({ settings, transport, say, flush });
   process.exit();
 }

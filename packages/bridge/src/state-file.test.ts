@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { createStateFile, MOST_ANNOUNCED } from "./state-file.ts";
 
-const nothing = { cursor: null, since: null, announced: [] };
+const nothing = { cursor: null, announced: [] };
 
 function open(folder: string, url = "http://hub.example") {
   const words: string[] = [];
@@ -16,7 +16,7 @@ describe("createStateFile", () => {
     const folder = join(tempFolder(), "not", "there", "yet");
     const file = open(folder);
     expect(file.read()).toEqual(nothing);
-    const state = { cursor: "7", since: 5, announced: [{ id: "e", at: 1 }] };
+    const state = { cursor: "7", announced: [{ id: "e", at: 1 }] };
     file.write(state);
     expect(open(folder).read()).toEqual(state);
     expect(open(folder, "http://other.example").read()).toEqual(nothing);
@@ -27,7 +27,7 @@ describe("createStateFile", () => {
   it("keeps what was announced within bounds", () => {
     const file = open(tempFolder());
     const announced = Array.from({ length: 2_000 }, (_, at) => ({ id: `e${at}`, at }));
-    file.write({ cursor: "1", since: 0, announced });
+    file.write({ cursor: "1", announced });
     expect(file.read().announced).toEqual(announced.slice(-MOST_ANNOUNCED));
   });
 

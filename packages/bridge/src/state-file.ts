@@ -11,10 +11,8 @@ interface Announced {
 }
 
 export interface BridgeState {
-  /** The `id:` of the last message that was dealt with; null before the first one. */
+  /** The `id:` of the last message that was dealt with; null before the first one ever. */
   cursor: string | null;
-  /** The hub's time at the very first start: what is older is none of our business. */
-  since: number | null;
   /** Announced, and not yet known to be processed or named a second time; oldest first. */
   announced: readonly Announced[];
 }
@@ -32,7 +30,7 @@ export interface StateFileOptions {
   onError: (words: string) => void;
 }
 
-const nothing: BridgeState = { cursor: null, since: null, announced: [] };
+const nothing: BridgeState = { cursor: null, announced: [] };
 
 export function createStateFile({ folder, url, onError }: StateFileOptions): StateFile {
   const name = createHash("sha256").update(url).digest("hex").slice(0, 32);
@@ -56,7 +54,7 @@ export function createStateFile({ folder, url, onError }: StateFileOptions): Sta
     /**
      * At once and whole: a reader sees the old state or the new one. Synchronous, so that nothing
      * comes between an announcement and its memory; without fsync, since after a power cut the
-     * worst is an event announced twice.
+     * worst is that events are announced twice.
      */
     write(state) {
       const announced = state.announced.slice(-MOST_ANNOUNCED);
@@ -93,13 +91,12 @@ function parseState(text: string): BridgeState | undefined {
     return undefined;
   }
   if (!isRecord(value) || value.version !== 1) return undefined;
-  const { cursor, since, announced } = value;
+  const { cursor, announced } = value;
   // It becomes a header: one line of printable ASCII, or it was not written by us.
   if (cursor !== null && !(typeof cursor === "string" && /^[\x21-\x7e]{1,4096}$/.test(cursor)))
     return undefined;
   return {
     cursor,
-    since: typeof since === "number" ? since : null,
     announced: Array.isArray(announced) ? announced.filter(isAnnounced) : [],
   };
 }

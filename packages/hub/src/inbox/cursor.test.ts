@@ -34,12 +34,23 @@ it("comes back as it was, whatever tenants are called", () => {
   );
 });
 
+it("as 0 is the beginning, of however many logs", () => {
+  expect(decodeCursor("0", ["acme"])).toEqual(new Map([["acme", 0]]));
+  expect(decodeCursor("0", ["acme", "umbrella"])).toEqual(
+    new Map([
+      ["acme", 0],
+      ["umbrella", 0],
+    ]),
+  );
+});
+
 it("does not throw on nonsense, and never opens another tenant's log", () => {
   fc.assert(
-    fc.property(fc.string(), (text) => {
+    fc.property(fc.oneof(fc.string(), fc.stringMatching(/^(%?[0-9a-g]{0,3}:?\d?,?)+$/)), (text) => {
       const cursor = decodeCursor(text, ["acme", "umbrella"]);
       for (const tenant of cursor?.keys() ?? []) expect(["acme", "umbrella"]).toContain(tenant);
     }),
   );
+  expect(decodeCursor("%zz:1", ["acme"])).toBeUndefined();
   expect(decodeCursor("stranger:5,acme:1", ["acme", "umbrella"])).toEqual(new Map([["acme", 1]]));
 });

@@ -9,8 +9,12 @@ export function encodeCursor(cursor: Cursor, tenants: readonly string[]): string
   return [...cursor].map(([tenant, seq]) => `${encodeURIComponent(tenant)}:${seq}`).join(",");
 }
 
-/** Undefined for what no `encodeCursor` made. A tenant that it does not name starts at its beginning. */
+/**
+ * Undefined for what no `encodeCursor` made. `0` is the beginning of every log, also of several. A
+ * tenant that it does not name has no place: a list shows all of its log, a stream what is new.
+ */
 export function decodeCursor(text: string, tenants: readonly string[]): Cursor | undefined {
+  if (text === "0") return new Map(tenants.map((tenant) => [tenant, 0]));
   if (/^\d{1,15}$/.test(text)) {
     const [tenant] = tenants;
     return tenants.length === 1 && tenant !== undefined
@@ -19,10 +23,18 @@ export function decodeCursor(text: string, tenants: readonly string[]): Cursor |
   }
   const cursor = new Map<string, number>();
   for (const part of text.split(",")) {
-    const match = /^([^:,]+):(\d{1,15})$/.exec(part);
-    if (!match?.[1] || !URL.canParse(`x:${match[1]}`)) return undefined;
-    const tenant = decodeURIComponent(match[1]);
-    if (tenants.includes(tenant)) cursor.set(tenant, Number(match[2]));
+    const [, name, seq] = /^([^:,]+):(\d{1,15})$/.exec(part) ?? [];
+    const tenant = name === undefined ? undefined : decodeName(name);
+    if (tenant === undefined) return undefined;
+    if (tenants.includes(tenant)) cursor.set(tenant, Number(seq));
   }
   return cursor;
+}
+
+function decodeName(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -14,11 +14,19 @@ export interface Filter {
   source?: string | undefined;
 }
 
+/**
+ * Why a follower cannot have all that came after its cursor. `pruned`: retention has removed some of
+ * it. `ahead`: the log does not reach that far (it was wiped, or comes from a backup).
+ */
+export type Truncation = "pruned" | "ahead";
+
 /** Where a follower's events go. */
 interface Sink {
+  /** Told first, once: where the follower begins. */
+  start?(cursor: ReadonlyMap<string, number>): void;
   event(event: EventRow, cursor: ReadonlyMap<string, number>): void;
-  /** Events between the cursor and what is left have been removed by retention. */
-  truncated(tenant: string): void;
+  /** Told after `start`. The follower goes on with what is left, or from now where it was ahead. */
+  truncated(tenant: string, why: Truncation): void;
   /** No room until `resume` is called. */
   isFull(): boolean;
 }
@@ -32,6 +40,8 @@ interface FollowOptions {
 }
 
 export interface Follower {
+  /** What has been given to the sink or passed over by its filter, by tenant. */
+  readonly cursor: ReadonlyMap<string, number>;
   /** There is room again. */
   resume(): void;
   stop(): void;
@@ -48,51 +58,60 @@ const PAGE = 200;
 interface Followed {
   tail: Promise<Tail>;
   pumps: Set<() => void>;
+  retrying: boolean;
 }
 
 export function createFeed(
   store: Pick<Store, "getTenant" | "listEvents" | "subscribe">,
   onError: (error: unknown) => void = () => {},
+  /** After how long a failed read of the log is tried again. */
+  retryMs = 1_000,
 ): Feed {
   const followed = new Map<string, Followed>();
+  let closed = false;
 
-  const advance = (tenant: string) =>
-    followed
-      .get(tenant)
-      ?.tail.then((tail) => tail.advance())
-      .catch(onError);
+  const advance = async (one: Followed): Promise<void> => {
+    const tail = await one.tail.catch(() => undefined); // whoever follows is told of the failure
+    await tail?.advance().catch((error: unknown) => {
+      onError(error);
+      // Nobody else would look before the next event.
+      if (one.retrying) return;
+      one.retrying = true;
+      setTimeout(() => {
+        one.retrying = false;
+        if (!closed && one.pumps.size > 0) void advance(one);
+      }, retryMs);
+    });
+  };
   const unsubscribe = store.subscribe((notice: Notice) => {
-    if (notice.topic === "events") void advance(notice.tenant);
-    else for (const tenant of followed.keys()) void advance(tenant);
+    if (notice.topic === "gap") for (const one of followed.values()) void advance(one);
+    if (notice.topic !== "events") return;
+    const one = followed.get(notice.tenant);
+    if (one) void advance(one);
   });
 
   const join = (tenant: string, pump: () => void): Followed => {
-    let one = followed.get(tenant);
-    if (!one) {
-      const pumps = new Set<() => void>();
-      one = {
-        pumps,
-        tail: openTail(store, tenant, () => {
-          for (const each of pumps) each();
-        }),
-      };
-      followed.set(tenant, one);
-      // What was stored while the tail was being opened has been announced already.
-      void advance(tenant);
-    }
-    one.pumps.add(pump);
+    const known = followed.get(tenant);
+    known?.pumps.add(pump);
+    if (known) return known;
+    const pumps = new Set([pump]);
+    const tail = openTail(store, tenant, () => {
+      for (const each of pumps) each();
+    });
+    const one = { tail, pumps, retrying: false };
+    followed.set(tenant, one);
+    // What was stored while the tail was being opened has been announced already.
+    void advance(one);
     return one;
   };
-  const leave = (tenant: string, pump: () => void) => {
-    const one = followed.get(tenant);
-    one?.pumps.delete(pump);
-    if (one?.pumps.size === 0) followed.delete(tenant);
+  const leave = (tenant: string, one: Followed, pump: () => void) => {
+    one.pumps.delete(pump);
+    if (one.pumps.size === 0 && followed.get(tenant) === one) followed.delete(tenant);
   };
 
   return {
     async follow({ tenants, after, filter, sink }) {
       const cursor = new Map(after);
-      const pumps = new Map<string, () => void>();
       let stopped = false;
 
       const deliver = (tenant: string, events: readonly EventRow[]): void => {
@@ -102,16 +121,28 @@ export function createFeed(
           if (matches(event, filter)) sink.event(event, cursor);
         }
       };
-      const follow = async (tenant: string): Promise<void> => {
+      const followLog = (tenant: string) => {
         let behind: Promise<void> | undefined;
         let tail: Tail | undefined;
+        /** A sink may say while it is given an event that there is room. */
+        let delivering = false;
+        const place = () => cursor.get(tenant) ?? 0;
         const pump = () => {
-          if (!tail || stopped || behind || sink.isFull()) return;
-          const events = tail.after(cursor.get(tenant) ?? tail.last);
-          if (events) deliver(tenant, events);
-          else
+          if (!tail || stopped || closed || behind || delivering || sink.isFull()) return;
+          const events = tail.after(place());
+          if (events) {
+            delivering = true;
+            try {
+              deliver(tenant, events);
+            } finally {
+              delivering = false;
+            }
+          } else
             behind = catchUp(tail)
-              .catch(onError)
+              .catch((error: unknown) => {
+                onError(error);
+                return new Promise<void>((resolve) => setTimeout(resolve, retryMs));
+              })
               .finally(() => {
                 behind = undefined;
                 pump();
@@ -120,8 +151,10 @@ export function createFeed(
         /** From the log itself, until what is kept in memory reaches back far enough. */
         const catchUp = async (to: Tail): Promise<void> => {
           while (!stopped && !sink.isFull()) {
-            const from = cursor.get(tenant) ?? to.last;
+            const from = place();
             if (to.after(from)) return;
+            // Before the log is read: what comes meanwhile is not among the events that are gone.
+            const { last } = to;
             const { items } = await store.listEvents({
               tenant,
               order: "oldest",
@@ -129,33 +162,67 @@ export function createFeed(
               limit: PAGE,
             });
             if (items.length === 0) {
-              cursor.set(tenant, to.last);
+              cursor.set(tenant, last);
               return;
             }
             deliver(tenant, items);
           }
         };
-        pumps.set(tenant, pump);
-        tail = await join(tenant, pump).tail;
-        if (stopped) return;
-        const from = cursor.get(tenant);
-        if (from === undefined) cursor.set(tenant, tail.last);
-        else if (from < tail.pruned) sink.truncated(tenant);
-        pump();
+        const one = join(tenant, pump);
+        return {
+          /** Sets the cursor where there is none, or none that can be gone on from. */
+          async locate(): Promise<Truncation | undefined> {
+            const { last } = await one.tail;
+            const from = cursor.get(tenant);
+            if (from === undefined) {
+              cursor.set(tenant, last);
+              return undefined;
+            }
+            // Not from the tail: it may not have heard yet of what another replica has told already.
+            const { seq, pruned_seq } = (await store.getTenant(tenant)) ?? {
+              seq: 0,
+              pruned_seq: 0,
+            };
+            if (from <= seq) return from < pruned_seq ? "pruned" : undefined;
+            cursor.set(tenant, seq);
+            return "ahead";
+          },
+          async begin(): Promise<void> {
+            tail = await one.tail;
+            pump();
+          },
+          pump,
+          leave: () => leave(tenant, one, pump),
+        };
       };
 
-      await Promise.all(tenants.map(follow));
+      const logs = tenants.map(followLog);
+      const stop = () => {
+        stopped = true;
+        for (const { leave } of logs) leave();
+      };
+      try {
+        const truncations = await Promise.all(logs.map(({ locate }) => locate()));
+        sink.start?.(cursor);
+        for (const [at, why] of truncations.entries())
+          if (why) sink.truncated(tenants[at] as string, why);
+        await Promise.all(logs.map(({ begin }) => begin()));
+      } catch (error) {
+        stop();
+        throw error;
+      }
       return {
+        cursor,
         resume() {
-          for (const pump of pumps.values()) pump();
+          for (const { pump } of logs) pump();
         },
-        stop() {
-          stopped = true;
-          for (const [tenant, pump] of pumps) leave(tenant, pump);
-        },
+        stop,
       };
     },
-    close: unsubscribe,
+    close() {
+      closed = true;
+      unsubscribe();
+    },
   };
 }
 

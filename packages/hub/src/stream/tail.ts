@@ -11,8 +11,6 @@ const KEPT = 1_000;
 export interface Tail {
   /** The last place that is known to be there. */
   readonly last: number;
-  /** Retention may have removed events up to here. */
-  readonly pruned: number;
   /** The kept events after a place; undefined where it lies before all that are kept. */
   after(seq: number): readonly EventRow[] | undefined;
   /** Reads what is new; `onNew` is told once it is here. */
@@ -24,8 +22,7 @@ export async function openTail(
   tenant: string,
   onNew: () => void,
 ): Promise<Tail> {
-  const head = await store.getTenant(tenant);
-  let last = head?.seq ?? 0;
+  let last = (await store.getTenant(tenant))?.seq ?? 0;
   let before = last;
   let kept: EventRow[] = [];
   let reading: Promise<void> | undefined;
@@ -56,7 +53,6 @@ export async function openTail(
     get last() {
       return last;
     },
-    pruned: head?.pruned_seq ?? 0,
     after(seq) {
       if (seq >= last) return [];
       if (seq < before) return undefined;

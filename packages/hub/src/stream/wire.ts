@@ -1,7 +1,8 @@
 /** What goes over a live stream, on SSE and WebSocket alike; the names are those that today's clients read. */
-import { encodeCursor } from "../inbox/cursor.ts";
+import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
 import { summaryView } from "../inbox/event-view.ts";
 import type { EventRow } from "../store/store.ts";
+import type { Truncation } from "./feed.ts";
 
 const bodies = new WeakMap<EventRow, string>();
 
@@ -21,17 +22,18 @@ function bodyOf(event: EventRow): string {
   return body;
 }
 
+/** Every frame but `truncated` says from where to go on after it. */
 export interface Wire {
-  connected(): string;
-  event(event: EventRow, cursor: ReadonlyMap<string, number>, tenants: readonly string[]): string;
-  truncated(tenant: string): string;
-  heartbeat(now: number): string;
+  connected(cursor: Cursor, tenants: readonly string[]): string;
+  event(event: EventRow, cursor: Cursor, tenants: readonly string[]): string;
+  truncated(tenant: string, why: Truncation): string;
+  heartbeat(now: number, cursor: Cursor, tenants: readonly string[]): string;
 }
 
 const frames = new WeakMap<EventRow, string>();
 
 export const sseWire: Wire = {
-  connected: () => 'data: {"status":"connected"}\n\n',
+  connected: (...at) => `id: ${encodeCursor(...at)}\ndata: ${socketWire.connected(...at)}\n\n`,
   event(event, cursor, tenants) {
     if (tenants.length > 1)
       return `id: ${encodeCursor(cursor, tenants)}\ndata: ${bodyOf(event)}\n\n`;
@@ -42,22 +44,22 @@ export const sseWire: Wire = {
     }
     return frame;
   },
-  truncated: (tenant) => `event: truncated\ndata: ${truncation(tenant)}\n\n`,
-  heartbeat: (now) => `data: {"heartbeat":${now}}\n\n`,
+  truncated: (...what) => `event: truncated\ndata: ${socketWire.truncated(...what)}\n\n`,
+  heartbeat: (now, ...at) =>
+    `id: ${encodeCursor(...at)}\ndata: ${socketWire.heartbeat(now, ...at)}\n\n`,
 };
 
 export const socketWire: Wire = {
-  connected: () => '{"status":"connected"}',
-  event: (event, cursor, tenants) =>
-    `${bodyOf(event).slice(0, -1)},"cursor":${JSON.stringify(encodeCursor(cursor, tenants))}}`,
-  truncated: truncation,
-  heartbeat: (now) => `{"heartbeat":${now}}`,
+  connected: (...at) => JSON.stringify({ status: "connected", cursor: encodeCursor(...at) }),
+  event: (event, ...at) =>
+    `${bodyOf(event).slice(0, -1)},"cursor":${JSON.stringify(encodeCursor(...at))}}`,
+  truncated: (tenant, why) =>
+    JSON.stringify({ truncated: true, tenant, reason: why, detail: truncation[why] }),
+  heartbeat: (now, ...at) => JSON.stringify({ heartbeat: now, cursor: encodeCursor(...at) }),
 };
 
-function truncation(tenant: string): string {
-  return JSON.stringify({
-    truncated: true,
-    tenant,
-    detail: "Events after your cursor have been removed by retention; what is left follows.",
-  });
-}
+const truncation: Record<Truncation, string> = {
+  pruned: "Events after your cursor have been removed by retention; what is left follows.",
+  ahead:
+    "Your cursor is ahead of the log, which was wiped or restored from a backup; what comes from now on follows.",
+};

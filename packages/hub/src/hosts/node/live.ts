@@ -28,8 +28,18 @@ interface Client {
   authorization: string | undefined;
   tenant: string | undefined;
   fullSince: number | undefined;
-  send(text: string): void;
+  beat(): void;
+  end: Connection["end"];
+}
+
+/** What SSE and WebSocket have in common. */
+interface Connection {
   wire: Wire;
+  send(text: string): void;
+  isFull(): boolean;
+  onRoom(room: () => void): void;
+  onEnd(end: () => void): void;
+  /** Says goodbye; called again, it hangs up on a client that did not read it. */
   end(code: number, reason: string): void;
 }
 
@@ -57,16 +67,17 @@ export function createLive({
   stallMs = 30_000,
 }: LiveOptions) {
   const clients = new Set<Client>();
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024 });
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024, autoPong: false });
 
   const beat = setInterval(() => {
-    for (const client of clients)
-      if (client.fullSince === undefined) client.send(client.wire.heartbeat(Date.now()));
+    for (const client of clients) client.beat();
   }, heartbeatMs);
   const recheck = setInterval(async () => {
     for (const client of clients) {
-      if (client.fullSince !== undefined && Date.now() - client.fullSince > stallMs)
+      if (client.fullSince !== undefined && Date.now() - client.fullSince > stallMs) {
         client.end(TOO_SLOW, "too slow; resume after your cursor");
+        continue;
+      }
       try {
         const access = await accesses.check(client.authorization, client.tenant);
         if (typeof access === "string" || access.tenants.length === 0)
@@ -113,21 +124,23 @@ export function createLive({
   async function start(
     request: IncomingMessage,
     admitted: Awaited<ReturnType<typeof admit>>,
-    connection: Pick<Client, "send" | "wire" | "end"> & {
-      isFull(): boolean;
-      onRoom(room: () => void): void;
-      onEnd(end: () => void): void;
-    },
+    connection: Connection,
   ): Promise<void> {
     const { access, tenant, after, filter } = admitted;
+    const { tenants } = access;
+    const { wire, send } = connection;
+    let follower: Follower | undefined;
+    let ended = false;
     const client: Client = {
-      ...connection,
       authorization: request.headers.authorization,
       tenant,
       fullSince: undefined,
+      beat() {
+        if (follower && !connection.isFull())
+          send(wire.heartbeat(Date.now(), follower.cursor, tenants));
+      },
+      end: connection.end,
     };
-    let follower: Follower | undefined;
-    let ended = false;
     clients.add(client);
     connection.onEnd(() => {
       ended = true;
@@ -138,14 +151,14 @@ export function createLive({
       client.fullSince = undefined;
       follower?.resume();
     });
-    client.send(client.wire.connected());
     follower = await feed.follow({
-      tenants: access.tenants,
+      tenants,
       after,
       filter,
       sink: {
-        event: (event, cursor) => client.send(client.wire.event(event, cursor, access.tenants)),
-        truncated: (whose) => client.send(client.wire.truncated(whose)),
+        start: (cursor) => send(wire.connected(cursor, tenants)),
+        event: (event, cursor) => send(wire.event(event, cursor, tenants)),
+        truncated: (whose, why) => send(wire.truncated(whose, why)),
         isFull() {
           if (!connection.isFull()) return false;
           client.fullSince ??= Date.now();
@@ -168,21 +181,7 @@ export function createLive({
   return {
     async sse(request: IncomingMessage, response: ServerResponse): Promise<void> {
       try {
-        const admitted = await admit(request);
-        response.writeHead(200, {
-          "content-type": "text/event-stream",
-          "cache-control": "no-store",
-          "x-accel-buffering": "no",
-        });
-        await start(request, admitted, {
-          wire: sseWire,
-          send: (text) => void response.write(text),
-          isFull: () => response.writableNeedDrain || response.destroyed,
-          onRoom: (room) => response.on("drain", room),
-          onEnd: (end) => response.on("close", end),
-          end: (code, reason) =>
-            response.end(`event: closed\ndata: ${JSON.stringify({ code, reason })}\n\n`),
-        });
+        await start(request, await admit(request), responseConnection(response));
       } catch (error) {
         const { status, body } = refusalOf(error);
         if (response.headersSent) return void response.destroy();
@@ -191,14 +190,23 @@ export function createLive({
     },
 
     async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+      // Until the WebSocket has it, nobody else hears that the client hung up.
+      socket.on("error", () => {});
       try {
         const admitted = await admit(request);
         sockets.handleUpgrade(request, socket, head, (client) => {
+          const connection = socketConnection(client);
+          // Who asks and does not read gets no answers: they would pile up here.
           client.on("message", (data) => {
-            if (String(data) === "ping") client.send(`{"pong":${Date.now()}}`);
+            if (String(data) === "ping" && !connection.isFull())
+              client.send(`{"pong":${Date.now()}}`);
           });
-          client.on("error", onError);
-          start(request, admitted, socketConnection(client)).catch((error: unknown) => {
+          client.on("ping", (data) => {
+            if (!connection.isFull()) client.pong(data);
+          });
+          // Frames that are none: the close code says so to the client, whose fault it is.
+          client.on("error", () => {});
+          start(request, admitted, connection).catch((error: unknown) => {
             onError(error);
             client.close(1011);
           });
@@ -221,20 +229,52 @@ export function createLive({
   };
 }
 
+function responseConnection(response: ServerResponse): Connection {
+  // Not before the first word: until then a failure can still be answered as one.
+  const opened = () =>
+    response.headersSent
+      ? response
+      : response.writeHead(200, {
+          "content-type": "text/event-stream",
+          "cache-control": "no-store",
+          "x-accel-buffering": "no",
+        });
+  return {
+    wire: sseWire,
+    send(text) {
+      if (!response.writableEnded) opened().write(text);
+    },
+    isFull: () => response.writableNeedDrain || response.writableEnded || response.destroyed,
+    onRoom: (room) => void response.on("drain", room),
+    onEnd(end) {
+      // It may have gone while its token was looked up.
+      if (response.destroyed) end();
+      else response.on("close", end);
+    },
+    end(code, reason) {
+      if (response.writableEnded) response.destroy();
+      else opened().end(`event: closed\ndata: ${JSON.stringify({ code, reason })}\n\n`);
+    },
+  };
+}
+
 const SOCKET_BUFFER = 64 * 1024;
 
-function socketConnection(client: WebSocket) {
+function socketConnection(client: WebSocket): Connection {
   const rooms: (() => void)[] = [];
   return {
     wire: socketWire,
-    send: (text: string) =>
+    send: (text) =>
       client.send(text, () => {
         if (client.bufferedAmount < SOCKET_BUFFER) for (const room of rooms) room();
       }),
     isFull: () => client.bufferedAmount >= SOCKET_BUFFER || client.readyState !== client.OPEN,
-    onRoom: (room: () => void) => void rooms.push(room),
-    onEnd: (end: () => void) => void client.on("close", end),
-    end: (code: number, reason: string) => client.close(code, reason),
+    onRoom: (room) => void rooms.push(room),
+    onEnd: (end) => void client.on("close", end),
+    end(code, reason) {
+      if (client.readyState === client.OPEN) client.close(code, reason);
+      else client.terminate();
+    },
   };
 }
 

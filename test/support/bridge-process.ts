@@ -1,0 +1,68 @@
+/** The bridge as a child process with all that it says to its client, to the last byte before its end. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const BRIDGE = fileURLToPath(
+  new URL("../../packages/bridge/bin/signalbox-bridge.js", import.meta.url),
+);
+
+interface ChannelMessage {
+  content: string;
+  meta: Record<string, string>;
+}
+
+export type Ending = "SIGKILL" | "SIGTERM" | "hang up";
+
+export interface BridgeProcess {
+  messages: ChannelMessage[];
+  endedBy: Ending | undefined;
+  /** Resolves when it has ended and all that it said has been read. */
+  end(how: Ending): Promise<void>;
+}
+
+const line = (message: object) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
+
+export function startBridgeProcess(env: Record<string, string>): BridgeProcess {
+  const child = spawn(process.execPath, [BRIDGE], {
+    env: { PATH: process.env.PATH ?? "", ...env },
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  const messages: ChannelMessage[] = [];
+  const lines = createInterface(child.stdout);
+  lines.on("line", (text) => {
+    const said = parse(text);
+    if (said?.method === "notifications/claude/channel") messages.push(said.params);
+  });
+  const ended = Promise.all([once(child, "exit"), once(lines, "close")]);
+  child.stdin.on("error", () => {}); // it was killed before it read
+  const params = {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "story", version: "1" },
+  };
+  child.stdin.write(
+    line({ id: 1, method: "initialize", params }) + line({ method: "notifications/initialized" }),
+  );
+  const bridge: BridgeProcess = {
+    messages,
+    endedBy: undefined,
+    async end(how) {
+      bridge.endedBy = how;
+      if (how === "hang up") child.stdin.end();
+      else child.kill(how);
+      await ended;
+    },
+  };
+  return bridge;
+}
+
+/** A process that is killed may leave half a line behind: that has not been said. */
+function parse(text: string): { method?: string; params: ChannelMessage } | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
