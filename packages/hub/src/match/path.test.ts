@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../ingest/source.ts";
-import { parsePath, valuesAt } from "./path.ts";
+import { isWithin, parsePath, valuesAt } from "./path.ts";
 
 const data: Json = {
   issue: { title: "Lamp", labels: [{ name: "red" }, { name: "bug" }, {}] },
@@ -53,4 +53,17 @@ describe("paths", () => {
       }),
     );
   });
+});
+
+it.each([
+  ["headers", ["headers"], true],
+  ["headers", ["headers", 0, "value"], true],
+  ["headers[].value", ["headers", 0, "value"], true],
+  ["headers[].value", ["headers", "x", "value"], false],
+  ["headers[].value", ["headers", 0], false],
+  ["headers[0]", ["headers", 0], true],
+  ["headers[0]", ["headers", 1], false],
+  ["auth.token", ["auth", "user"], false],
+])("%s covers %j: %s", (text, keys, covered) => {
+  expect(isWithin(keys, parsePath(text) ?? [])).toBe(covered);
 });

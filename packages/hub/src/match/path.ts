@@ -2,7 +2,7 @@
  * Paths into a payload: names joined by dots, `[0]` for one element of an array, `[]` for all of
  * them: `issue.labels[].name`. Names with other characters are quoted: `data["odd.name"]`.
  */
-import type { Json } from "../ingest/source.ts";
+import type { Json } from "../lib/json.ts";
 
 export type Path = readonly (string | number | typeof EACH)[];
 const EACH = Symbol("each");
@@ -38,3 +38,11 @@ export function valuesAt(data: Json, path: Path): Json[] {
     });
   return values;
 }
+
+/** Whether a place, as the keys that lead to it, is what a path means, or lies below that. */
+export const isWithin = (keys: readonly PropertyKey[], path: Path): boolean =>
+  path.length <= keys.length &&
+  path.every((step, at) => {
+    const key = keys[at];
+    return step === EACH ? typeof key === "number" : String(step) === String(key);
+  });

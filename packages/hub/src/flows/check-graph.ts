@@ -1,0 +1,88 @@
+/** Nodes and edges: that they fit together. */
+import { type ErrorCode, type Finding, onNode } from "./finding.ts";
+import { findCycles } from "./graph.ts";
+import type { FlowEdge } from "./model.ts";
+import { partsOf, type Subject } from "./subject.ts";
+
+type Findings = Finding<ErrorCode>[];
+
+export const checkGraph = (subject: Subject): Findings => [
+  ...checkNames(subject),
+  ...subject.flow.edges.flatMap((edge) => checkEdge(subject, edge)),
+  ...checkCycles(subject),
+];
+
+function checkNames({ flow: { nodes, edges } }: Subject): Findings {
+  const findings: Findings = [];
+  const ids = new Set<string>();
+  const slugs = new Map<string, string>();
+  const toolNames = new Map<string, string>();
+  for (const node of nodes) {
+    if (ids.has(node.id))
+      findings.push(onNode("duplicate_id", node, `another node has the id ${node.id} too`));
+    ids.add(node.id);
+    const sameSlug = slugs.get(node.slug);
+    if (sameSlug !== undefined)
+      findings.push(onNode("duplicate_slug", node, `${sameSlug} has the slug ${node.slug} too`));
+    slugs.set(node.slug, node.name);
+    const { toolName } = node.parameters;
+    if (node.type !== "UserIntent" || typeof toolName !== "string") continue;
+    const sameTool = toolNames.get(toolName);
+    if (sameTool !== undefined)
+      findings.push(
+        onNode("duplicate_tool_name", node, `${sameTool} is the tool ${toolName} too`, "toolName"),
+      );
+    toolNames.set(toolName, node.name);
+  }
+  const edgeIds = new Set<string>();
+  for (const { id } of edges) {
+    if (edgeIds.has(id))
+      findings.push({ code: "duplicate_id", edgeId: id, message: `Two edges have the id ${id}.` });
+    edgeIds.add(id);
+  }
+  return findings;
+}
+
+function checkEdge(subject: Subject, edge: FlowEdge): Findings {
+  const findings: Findings = [];
+  const onEdge = (code: ErrorCode, message: string, nodeId?: string) =>
+    findings.push({ code, message, edgeId: edge.id, ...(nodeId ? { nodeId } : {}) });
+  const source = subject.node(edge.source);
+  const target = subject.node(edge.target);
+  if (!source)
+    onEdge("missing_node", `An edge comes from the node ${edge.source}, which is not there.`);
+  if (!target)
+    onEdge("missing_node", `An edge leads to the node ${edge.target}, which is not there.`);
+
+  const out = source && subject.definition(source)?.outPorts(partsOf(source).config);
+  if (source && out && !out.includes(edge.sourceHandle))
+    onEdge(
+      "missing_port",
+      `${source.name}: has no port ${edge.sourceHandle} to leave by; it has ${list(out)}.`,
+      source.id,
+    );
+  const definition = target && subject.definition(target);
+  if (!target || !definition) return findings;
+  if (definition.kind === "trigger")
+    onEdge(
+      "trigger_with_input",
+      `${target.name}: is a trigger, so nothing may lead to it.`,
+      target.id,
+    );
+  else if (!definition.inPorts.includes(edge.targetHandle))
+    onEdge(
+      "missing_port",
+      `${target.name}: has no port ${edge.targetHandle} to come in by; it has ${list(definition.inPorts)}.`,
+      target.id,
+    );
+  return findings;
+}
+
+const list = (ports: readonly string[]): string => ports.join(", ") || "none";
+
+function checkCycles(subject: Subject): Findings {
+  return findCycles(subject.graph).map((cycle) => {
+    const names = [...cycle, cycle[0] as string].map((id) => subject.node(id)?.name ?? id);
+    return { code: "cycle", message: `Cycle: ${names.join(" → ")}`, nodeId: cycle[0] as string };
+  });
+}

@@ -1,0 +1,46 @@
+/**
+ * The two words that the author of a node must know. Anything else that is thrown follows the
+ * node's retry settings.
+ */
+import type { Json } from "../lib/json.ts";
+
+interface FailureOptions {
+  /** Stable, to compare by. */
+  code?: string;
+  /** Recorded with the step, and shown to people. */
+  details?: Json;
+  cause?: unknown;
+}
+
+/** Trying again cannot help: the step fails at once. */
+export class Permanent extends Error {
+  override readonly name = "Permanent";
+  readonly code: string;
+  readonly details: Json;
+
+  constructor(message: string, { code = "permanent", details = null, cause }: FailureOptions = {}) {
+    super(message, { cause });
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** Try again then, not earlier, however the backoff is set; it counts as an attempt. */
+export class RetryAt extends Error {
+  override readonly name = "RetryAt";
+  readonly code: string;
+  readonly details: Json;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+
+  constructor(
+    at: number,
+    message: string,
+    { code = "retry_at", details = null, cause }: FailureOptions = {},
+  ) {
+    super(message, { cause });
+    this.at = at;
+    this.code = code;
+    this.details = details;
+  }
+}

@@ -1,0 +1,47 @@
+/** Something that a check has to say about a flow. */
+import type { FlowNode } from "./model.ts";
+
+export type ErrorCode =
+  | "cycle"
+  | "unknown_node_type"
+  | "invalid_config"
+  | "missing_node"
+  | "missing_port"
+  | "duplicate_id"
+  | "duplicate_slug"
+  | "duplicate_tool_name"
+  | "template_syntax"
+  | "dangling_reference"
+  | "reference_not_before"
+  | "not_in_loop"
+  | "secret_not_allowed"
+  | "trigger_with_input";
+
+export type WarningCode =
+  | "no_triggers"
+  | "no_active_triggers"
+  | "trigger_leads_nowhere"
+  | "orphan_node"
+  | "two_returns"
+  | "reference_not_always";
+
+export interface Finding<Code extends ErrorCode | WarningCode = ErrorCode | WarningCode> {
+  code: Code;
+  message: string;
+  nodeId?: string;
+  edgeId?: string;
+  /** Into the node's parameters. */
+  path?: string;
+}
+
+export const onNode = <Code extends ErrorCode | WarningCode>(
+  code: Code,
+  node: FlowNode,
+  message: string,
+  path?: string,
+): Finding<Code> => ({
+  code,
+  message: `${node.name}: ${message}`,
+  nodeId: node.id,
+  ...(path === undefined ? {} : { path }),
+});

@@ -1,0 +1,100 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { issuesOf } from "./issues.ts";
+import { appSchema, edgeSchema, flowDraftSchema, LIMITS, nodeSchema } from "./model.ts";
+import { testNode } from "./test-flow.ts";
+
+const node = testNode("Return", "Give back", { value: 1 });
+const problems = (input: unknown) => {
+  const { error } = flowDraftSchema.safeParse(input);
+  return error ? issuesOf(error).map(({ path, message }) => `${path}: ${message}`) : [];
+};
+
+describe("a flow", () => {
+  it("needs no more than a name", () => {
+    expect(flowDraftSchema.parse({ name: " Weather " })).toEqual({
+      name: "Weather",
+      description: "",
+      nodes: [],
+      edges: [],
+    });
+  });
+
+  it("keeps nodes and edges as they are", () => {
+    const edge = { id: "e", source: "a", sourceHandle: "true", target: "b", targetHandle: "in" };
+    const flow = { name: "x", description: "", nodes: [node], edges: [edge] };
+    expect(flowDraftSchema.parse(flow)).toEqual(flow);
+  });
+
+  it.each<[string, unknown, string]>([
+    ["no name", { name: "  " }, "name: must not be empty"],
+    ["unknown fields", { name: "x", toolName: "y" }, "(all of it): Unrecognized key"],
+    [
+      "a reserved slug",
+      { name: "x", nodes: [{ ...node, slug: "trigger" }] },
+      "nodes[0].slug: A slug starts with a letter",
+    ],
+    [
+      "a place that is none",
+      { name: "x", nodes: [{ ...node, position: { x: Number.NaN, y: 0 } }] },
+      "nodes[0].position.x: ",
+    ],
+    [
+      "parameters that are no object",
+      { name: "x", nodes: [{ ...node, parameters: [] }] },
+      "nodes[0].parameters: ",
+    ],
+    [
+      "too many nodes",
+      { name: "x", nodes: Array(LIMITS.nodes + 1).fill(node) },
+      "nodes: must be at most 500",
+    ],
+    [
+      "large parameters",
+      { name: "x", nodes: [{ ...node, parameters: { a: "x".repeat(LIMITS.parametersBytes) } }] },
+      "nodes[0].parameters: must have at most 262144 bytes",
+    ],
+  ])("is refused for %s", (_, input, problem) => {
+    expect(problems(input)).toEqual([expect.stringContaining(problem)]);
+  });
+
+  it("is refused for depth, and does not run out of stack", () => {
+    const deep = (depth: number) => JSON.parse(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`);
+    const flow = (depth: number) => ({ name: "x", nodes: [{ ...node, parameters: deep(depth) }] });
+    expect(problems(flow(LIMITS.depth))).toEqual([]);
+    expect(problems(flow(100_000))).toEqual([
+      "nodes[0].parameters: must not be nested deeper than 32 levels",
+    ]);
+  });
+
+  it("is parsed or refused, whatever comes", () => {
+    fc.assert(
+      fc.property(fc.object({ key: fc.constantFrom("name", "nodes", "edges", "id") }), (input) => {
+        flowDraftSchema.safeParse(input);
+      }),
+    );
+  });
+});
+
+it("handles may be left out", () => {
+  expect(edgeSchema.parse({ id: "e", source: "a", sourceHandle: null, target: "b" })).toEqual({
+    id: "e",
+    source: "a",
+    sourceHandle: "out",
+    target: "b",
+    targetHandle: "in",
+  });
+});
+
+it("parameters keep every kind of JSON", () => {
+  const parameters = { a: [1, "x", null, { b: true }], "odd key": {} };
+  expect(nodeSchema.parse({ ...node, parameters }).parameters).toEqual(parameters);
+});
+
+it.each(["a", "my-app", "7", "a".repeat(63)])("%s is the slug of an app", (slug) => {
+  expect(appSchema.parse({ slug, name: "App" }).slug).toBe(slug);
+});
+
+it.each(["", "-a", "a-", "A", "a b", "a/b", "a".repeat(64)])("%j is none", (slug) => {
+  expect(appSchema.safeParse({ slug, name: "App" }).success).toBe(false);
+});

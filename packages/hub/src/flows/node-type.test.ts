@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { Permanent } from "./errors.ts";
+import { createRegistry, defineNode, nodeSettings } from "./node-type.ts";
+import { testContext } from "./test-context.ts";
+
+const recipe = {
+  type: "Double",
+  title: "Double",
+  description: "Doubles a number.",
+  icon: "X",
+  kind: "data" as const,
+  config: z.strictObject({ number: z.number(), ways: z.array(z.string()).default(["out"]) }),
+  ports: { in: ["in"], out: ({ ways }: { ways: string[] }) => ways },
+  sample: { config: {}, result: { output: 0 }, refuses: { config: {}, path: "number" } },
+  run: ({ config }: { config: { number: number } }) => ({ output: config.number * 2 }),
+};
+const double = defineNode(recipe);
+
+describe("a type of node", () => {
+  it("runs with its config, defaults included", async () => {
+    expect(await double.run(testContext({ config: { number: 4 } }))).toEqual({ output: 8 });
+  });
+
+  it("fails for good where the config does not hold, with the path", async () => {
+    const failed = double.run(testContext({ config: { number: "4", more: 1 } }));
+    await expect(failed).rejects.toBeInstanceOf(Permanent);
+    await expect(failed).rejects.toMatchObject({
+      code: "invalid_config",
+      message: expect.stringMatching(/^number: .*; \(all of it\): Unrecognized key: "more"$/),
+      details: expect.arrayContaining([expect.objectContaining({ path: "number" })]),
+    });
+  });
+
+  it("has ports by its config, and `error` after them", () => {
+    expect(double.outPorts({ number: 1, ways: ["a", "b"] })).toEqual(["a", "b", "error"]);
+    expect(double.outPorts({ number: "no" })).toBeUndefined();
+  });
+
+  it("that is a trigger passes on what started it, has no port `error`, and no templates", async () => {
+    const { run: _, ...rest } = recipe;
+    const trigger = defineNode({ ...rest, kind: "trigger", ports: { in: [], out: ["out"] } });
+    const context = testContext({ config: { number: 1 }, input: { a: 1 } });
+    expect(await trigger.run(context)).toEqual({ output: { a: 1 } });
+    expect(trigger.outPorts({})).toEqual(["out"]);
+    expect(trigger.rawFields).toEqual([[]]);
+  });
+
+  it("cannot take the settings of all nodes for itself, nor name paths that are none", () => {
+    expect(() =>
+      defineNode({ ...recipe, config: z.object({ settings: z.any() }) as never }),
+    ).toThrow("settings");
+    expect(() => defineNode({ ...recipe, secretFields: ["a..b"] })).toThrow("a..b is not a path");
+  });
+
+  it("is found by its name", () => {
+    expect(createRegistry([double]).get("Double")).toBe(double);
+  });
+});
+
+describe("the settings of every node", () => {
+  it("may all be left out", () => expect(nodeSettings.parse({})).toEqual({}));
+
+  it("have a wait between attempts", () => {
+    expect(nodeSettings.parse({ retries: { attempts: 3 } })).toEqual({
+      retries: { attempts: 3, backoffMs: 1000 },
+    });
+  });
+
+  it.each([
+    { retries: { attempts: 0 } },
+    { retries: { attempts: 1.5 } },
+    { timeoutMs: 0 },
+    { continueOnError: "yes" },
+    { timeout: 5 },
+  ])("refuse %j", (settings) => expect(nodeSettings.safeParse(settings).success).toBe(false));
+});

@@ -1,0 +1,33 @@
+/** JavaScript of the flow's author, in a sandbox: it computes, and reaches nothing. */
+import { z } from "zod";
+import { defineNode } from "../node-type.ts";
+import { runCode } from "../run-code.ts";
+
+const config = z.strictObject({
+  /**
+   * The body of a function of `input`, `trigger` and `nodes` (outputs by slug); in a loop also `item`
+   * and `index`. What it returns is the output. `console` writes to the run's log.
+   */
+  code: z.string("must be JavaScript").regex(/\S/, "must not be empty").max(100_000),
+  /** Of computing. */
+  timeoutMs: z.int().min(1).max(2000).default(50),
+  memoryMb: z.int().min(16).max(128).default(32),
+});
+
+export const code = defineNode({
+  type: "Code",
+  title: "Code",
+  description: "Runs JavaScript on the data, in a sandbox.",
+  icon: "Braces",
+  kind: "data",
+  config,
+  ports: { in: ["in"], out: ["out"] },
+  rawFields: ["code"],
+  sample: {
+    config: {
+      code: "const total = input.lines.reduce((sum, { price }) => sum + price, 0);\nreturn { total };",
+    },
+    refuses: { config: { code: "return 1", timeoutMs: 60_000 }, path: "timeoutMs" },
+  },
+  run: (context) => runCode(context, { language: "javascript", ...context.config }),
+});

@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { testContext } from "../test-context.ts";
+import { emitEvent } from "./emit-event.ts";
+
+it("stores the event, and gives out its id", async () => {
+  const events: unknown[] = [];
+  const emit = async (event: unknown) => {
+    events.push(event);
+    return { id: "1" };
+  };
+  const { config } = emitEvent.sample;
+  expect(await emitEvent.run(testContext({ config, emit }))).toEqual({ output: { id: "1" } });
+  expect(await emitEvent.run(testContext({ config: { type: "tick" }, emit }))).toMatchObject({});
+  expect(events).toEqual([config, { type: "tick", data: {} }]);
+});
+
+it("fails where it is not stored", async () => {
+  const error = new Error("over quota");
+  const context = testContext({ config: { type: "tick" }, emit: () => Promise.reject(error) });
+  await expect(emitEvent.run(context)).rejects.toBe(error);
+});
+
+it.each(["", "a\nb", "x".repeat(201), 5])("the type cannot be %j", (type) => {
+  expect(emitEvent.config.safeParse({ type }).success).toBe(false);
+});

@@ -1,0 +1,32 @@
+/** Puts an event into the tenant's log: agents see it, and other flows can start from it. */
+import { z } from "zod";
+import { defineNode } from "../node-type.ts";
+
+const config = z.strictObject({
+  type: z
+    .string("must be the event's type")
+    .min(1, "must not be empty")
+    .max(200)
+    .regex(/^\P{Cc}*$/u, "must not hold control characters"),
+  data: z.record(z.string(), z.json()).default({}),
+});
+
+export const emitEvent = defineNode({
+  type: "EmitEvent",
+  title: "Emit event",
+  description: "Stores an event that agents see and other flows can start from.",
+  icon: "Radio",
+  kind: "action",
+  config,
+  ports: { in: ["in"], out: ["out"] },
+  outputSchema: () => ({
+    type: "object",
+    properties: { id: { type: "string" } },
+    required: ["id"],
+  }),
+  sample: {
+    config: { type: "invoice.overdue", data: { invoice: 17 } },
+    refuses: { config: { type: "" }, path: "type" },
+  },
+  run: async ({ config, emit }) => ({ output: await emit(config) }),
+});

@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import { issuesOf } from "../issues.ts";
+import { eventConfig } from "./event.ts";
+
+const problems = (config: object) => {
+  const { error } = eventConfig.safeParse(config);
+  return error ? issuesOf(error).map(({ path, message }) => `${path}: ${message}`) : [];
+};
+
+it("needs a source and nothing else", () => {
+  expect(eventConfig.parse({ source: "github" })).toEqual({
+    source: "github",
+    params: {},
+    isActive: true,
+  });
+  expect(problems({})).toEqual(["source: must name a source or a connection"]);
+});
+
+it("takes a blank filter for none", () => {
+  expect(problems({ source: "github", filter: " " })).toEqual([]);
+});
+
+it.each([
+  [{ source: "x", filter: "data.(" }, "filter: "],
+  [{ source: "x", filter: "/(a+)+$/" }, "filter: uses a regular expression"],
+  [{ source: "x", params: { "a..b": 1 } }, 'params["a..b"]: is not a path'],
+])("refuses %j", (config, words) => {
+  expect(problems(config)).toEqual([expect.stringContaining(words)]);
+});

@@ -1,0 +1,31 @@
+import { createRegistry, type NodeRegistry } from "../node-type.ts";
+import { callFlow } from "./call-flow.ts";
+import { code } from "./code.ts";
+import { condition } from "./condition.ts";
+import { emitEvent } from "./emit-event.ts";
+import { event } from "./event.ts";
+import { forEach } from "./for-each.ts";
+import { httpRequest } from "./http-request.ts";
+import { merge } from "./merge.ts";
+import { returnNode } from "./return.ts";
+import { switchNode } from "./switch.ts";
+import { transform } from "./transform.ts";
+import { userIntent } from "./user-intent.ts";
+import { wait } from "./wait.ts";
+
+/** Every type of node that the hub knows, in the order of the UI's picker. */
+export const nodeTypes: NodeRegistry = createRegistry([
+  userIntent,
+  event,
+  httpRequest,
+  callFlow,
+  emitEvent,
+  wait,
+  condition,
+  switchNode,
+  forEach,
+  merge,
+  transform,
+  code,
+  returnNode,
+]);

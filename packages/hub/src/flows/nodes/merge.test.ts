@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { testContext } from "../test-context.ts";
+import { merge } from "./merge.ts";
+
+const inputs = [
+  { slug: "b", port: "in", output: 2 },
+  { slug: "a", port: "in", output: { x: 1 } },
+];
+const run = (combine: string, given = inputs) =>
+  merge.run(testContext({ config: { combine }, inputs: given }));
+
+it.each([
+  ["object", { b: 2, a: { x: 1 } }],
+  ["list", [2, { x: 1 }]],
+  ["first", 2],
+])("%s", async (combine, output) => {
+  expect(await run(combine)).toEqual({ output });
+});
+
+it("of one way that was taken", async () => {
+  expect(await run("object", inputs.slice(1))).toEqual({ output: { a: { x: 1 } } });
+  expect(await run("first", [])).toEqual({ output: null });
+});

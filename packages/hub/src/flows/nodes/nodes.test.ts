@@ -1,0 +1,70 @@
+/** What holds of every type of node. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { issuesOf } from "../issues.ts";
+import { ERROR_PORT } from "../node-type.ts";
+import { testContext } from "../test-context.ts";
+import { nodeTypes } from "./index.ts";
+
+it("every file that defines a node is in the registry", () => {
+  const read = (name: string) => readFileSync(join(import.meta.dirname, name), "utf8");
+  const definitions = readdirSync(import.meta.dirname).filter(
+    (name) => !name.endsWith(".test.ts") && read(name).includes("defineNode({"),
+  );
+  for (const name of definitions) expect(read("index.ts")).toContain(`from "./${name}"`);
+  expect(nodeTypes.size).toBe(definitions.length);
+});
+
+describe.each([...nodeTypes])("%s", (type, definition) => {
+  const { config, kind, sample, inPorts } = definition;
+
+  it("has words for people", () => {
+    expect(definition.type).toBe(type);
+    expect(type).toMatch(/^[A-Z][A-Za-z]+$/);
+    expect(definition.title).not.toBe("");
+    expect(definition.description).toMatch(/\.$/);
+    expect(definition.icon).toMatch(/^[A-Z][A-Za-z0-9]+$/);
+  });
+
+  it("has a schema that a form can be drawn from", () => {
+    expect(z.toJSONSchema(config, { io: "input" })).toMatchObject({ type: "object" });
+  });
+
+  it("has ports: none in for a trigger, none out for a result", () => {
+    const out = definition.outPorts(sample.config) ?? [];
+    expect(inPorts.length > 0).toBe(kind !== "trigger");
+    expect(out.includes(ERROR_PORT)).toBe(kind !== "trigger");
+    expect(out.filter((port) => port !== ERROR_PORT).length > 0).toBe(kind !== "result");
+    expect(new Set(out).size).toBe(out.length);
+    for (const port of Object.keys(definition.locals)) expect(out).toContain(port);
+  });
+
+  it("takes its sample", () => {
+    expect(config.safeParse(sample.config).error).toBeUndefined();
+  });
+
+  if (sample.result)
+    it("does what the sample says", async () => {
+      const { input = null, inputs = [] } = sample;
+      const result = await definition.run(testContext({ config: sample.config, input, inputs }));
+      expect(result).toEqual(sample.result);
+      if ("port" in result) expect(definition.outPorts(sample.config)).toContain(result.port);
+    });
+
+  it("refuses a wrong config by path, before it runs", async () => {
+    const { error } = config.safeParse(sample.refuses.config);
+    expect(error && issuesOf(error).map(({ path }) => path)).toContain(sample.refuses.path);
+    await expect(
+      definition.run(testContext({ config: sample.refuses.config })),
+    ).rejects.toMatchObject({
+      code: "invalid_config",
+      message: expect.stringContaining(sample.refuses.path),
+    });
+  });
+
+  it("refuses what it does not know", () => {
+    expect(config.safeParse({ ...sample.config, noSuchField: 1 }).success).toBe(false);
+  });
+});

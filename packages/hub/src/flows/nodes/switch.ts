@@ -1,0 +1,76 @@
+/** Goes the way of the first case that fits, else `default`. */
+import { z } from "zod";
+import { holds, operators } from "../../match/operators.ts";
+import { defineNode, ERROR_PORT } from "../node-type.ts";
+
+const DEFAULT_PORT = "default";
+
+const config = z.strictObject({
+  value: z.json(),
+  cases: z
+    .array(
+      z.strictObject({
+        /** Of the port. */
+        name: z
+          .string()
+          .min(1)
+          .max(100)
+          .refine(
+            (name) => name !== DEFAULT_PORT && name !== ERROR_PORT,
+            "must not be default or error: each switch has those",
+          ),
+        op: z.enum(operators).default("eq"),
+        value: z.json(),
+      }),
+    )
+    .min(1, "must be at least one")
+    .max(50)
+    .superRefine((cases, context) => {
+      const names = cases.map(({ name }) => name);
+      for (const [at, name] of names.entries())
+        if (names.indexOf(name) !== at)
+          context.addIssue({
+            code: "custom",
+            path: [at, "name"],
+            message: `${name} is there twice`,
+          });
+    }),
+});
+
+export const switchNode = defineNode({
+  type: "Switch",
+  title: "Switch",
+  description: "Goes one of several ways, by a value.",
+  icon: "Split",
+  kind: "logic",
+  config,
+  ports: {
+    in: ["in"],
+    out: ({ cases }) => [...cases.map(({ name }) => name), DEFAULT_PORT],
+  },
+  sample: {
+    config: {
+      value: "bug",
+      cases: [
+        { name: "question", value: "question" },
+        { name: "work", op: "in", value: ["bug", "feature"] },
+      ],
+    },
+    input: { label: "bug" },
+    result: { port: "work", output: { label: "bug" } },
+    refuses: {
+      config: {
+        value: 1,
+        cases: [
+          { name: "a", value: 1 },
+          { name: "a", value: 2 },
+        ],
+      },
+      path: "cases[1].name",
+    },
+  },
+  run({ config: { value, cases }, input }) {
+    const taken = cases.find((one) => holds(one.op, [value], one.value));
+    return { port: taken?.name ?? DEFAULT_PORT, output: input };
+  },
+});

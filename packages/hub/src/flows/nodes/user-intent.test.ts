@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { issuesOf } from "../issues.ts";
+import { userIntent, userIntentConfig } from "./user-intent.ts";
+
+const good = { toolName: "go", toolDescription: "Goes." };
+const problems = (config: object) => {
+  const { error } = userIntentConfig.safeParse(config);
+  return error ? issuesOf(error).map(({ path }) => path) : [];
+};
+
+it("is active, and without parameters, where nothing is said", () => {
+  expect(userIntentConfig.parse(good)).toMatchObject({ isActive: true, parameters: [] });
+});
+
+it("keeps names that clients know, though new ones are spelled otherwise", () => {
+  expect(problems({ ...good, toolName: "Get-Weather.v2" })).toEqual([]);
+});
+
+it.each([
+  [{ toolName: "天気", toolDescription: "x" }, "toolName"],
+  [{ toolName: "", toolDescription: "x" }, "toolName"],
+  [{ toolName: "x" }, "toolDescription"],
+  [{ ...good, parameters: [{ name: "a b" }] }, "parameters[0].name"],
+  [{ ...good, parameters: [{ name: "a" }, { name: "a" }] }, "parameters[1].name"],
+  [{ ...good, isActive: "yes" }, "isActive"],
+])("refuses %j for its %s", (config, path) => {
+  expect(problems(config)).toEqual([path]);
+});
+
+it("gives out what its parameters say", () => {
+  expect(userIntent.outputSchema({ ...good, parameters: [{ name: "a" }] })).toMatchObject({
+    properties: { a: { type: "string" } },
+  });
+});

@@ -1,0 +1,59 @@
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { createRegistry, defineNode } from "./node-type.ts";
+import { nodeTypes } from "./nodes/index.ts";
+import { outputSchemaOf } from "./output-schema.ts";
+import { testFlow, testNode, testTool } from "./test-flow.ts";
+
+const call = testTool("Call");
+const merge = testNode("Merge", "Work");
+const decide = testNode("Condition", "Decide", { conditions: [{ left: 1, op: "eq", right: 1 }] });
+const city = { type: "object", properties: { city: { type: "string" } } };
+const town = { type: "object", properties: { town: { type: "string" } } };
+const end = testNode("Return", "End", { schema: city });
+const other = testNode("Return", "Other", { schema: town });
+const text = testNode("Return", "Text", { value: "just text" });
+const loop = defineNode({
+  type: "Loop",
+  title: "Loop",
+  description: "",
+  icon: "X",
+  kind: "logic",
+  config: z.strictObject({}),
+  ports: { in: ["in"], out: ["done", "item"] },
+  locals: { item: ["item"] },
+  sample: { config: {}, refuses: { config: {}, path: "" } },
+});
+const registry = createRegistry([...nodeTypes.values(), loop]);
+const nodes = [testNode("Loop", "Each"), call, testTool("Second"), merge, decide, end, other, text];
+const schemaFrom = (...edges: string[]) => outputSchemaOf(testFlow(nodes, edges), call, registry);
+
+it("is that of the result on the path", () => {
+  expect(schemaFrom("call → work", "work → end", "second → other")).toEqual(city);
+});
+
+it("is either, where a decision leads to one or the other", () => {
+  expect(schemaFrom("call → decide", "decide:true → end", "decide:false → other")).toEqual({
+    type: "object",
+    anyOf: [city, town],
+  });
+});
+
+it.each([
+  ["there is no result", ["call → work"]],
+  ["a decision may end without one", ["call → decide", "decide:true → end"]],
+  ["a failure may end without one", ["call → work", "work → end", "work:error → decide"]],
+  ["a result is no object", ["call → text"]],
+  ["one of two is no object", ["call → decide", "decide:true → end", "decide:false → text"]],
+])("is not known where %s", (_, edges) => {
+  expect(schemaFrom(...edges)).toBeUndefined();
+});
+
+it("is not that of a loop's rounds, which may be none", () => {
+  expect(schemaFrom("call → each", "each:item → other", "each:done → end")).toEqual(city);
+  expect(schemaFrom("call → each", "each:item → other")).toBeUndefined();
+});
+
+it("does not mind what goes on beside", () => {
+  expect(schemaFrom("call → end", "call → work")).toEqual(city);
+});

@@ -1,0 +1,128 @@
+/** What a tool wants to be told: parameters as people write them, JSON Schema underneath. */
+import { z } from "zod";
+import { isObject, type Json, type JsonObject, type JsonSchema, setOwn } from "../lib/json.ts";
+import { writePath } from "./issues.ts";
+import { checkAgainst, schemaProblem } from "./json-schema.ts";
+
+const scalarTypes = ["string", "number", "integer", "boolean"] as const;
+
+const parameterSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(
+        /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/,
+        "must start with a letter or _, and go on with letters, digits, _, . and - (at most 64)",
+      ),
+    type: z.enum([...scalarTypes, "enum", "array", "object"]).default("string"),
+    description: z.string().max(2000).default(""),
+    optional: z.boolean().optional(),
+    /** The older spelling, the other way round. */
+    required: z.boolean().optional(),
+    default: z.json().optional(),
+    /** Of a string: date-time, email, uri, … */
+    format: z.string().max(50).optional(),
+    /** The values of an enum. */
+    enum: z
+      .array(z.union([z.string(), z.number()]))
+      .min(1)
+      .max(500)
+      .optional(),
+    /** What an array holds. */
+    items: z.enum([...scalarTypes, "object"]).optional(),
+    /** JSON Schema in place of type, format, enum and items. */
+    schema: z.record(z.string(), z.json()).optional(),
+  })
+  .superRefine((parameter, context) => {
+    const issue = (path: string, message: string) =>
+      context.addIssue({ code: "custom", path: [path], message });
+    if (parameter.type === "enum" && !parameter.enum && !parameter.schema)
+      issue("enum", "must list the values");
+    const problem = parameter.schema && schemaProblem(parameter.schema);
+    if (problem) return issue("schema", problem);
+    if (parameter.default === undefined) return;
+    const misfit = checkAgainst(schemaOf(parameter), parameter.default);
+    if (misfit) issue("default", misfit.message);
+  });
+export type Parameter = z.output<typeof parameterSchema>;
+
+export const parametersSchema = z
+  .array(parameterSchema)
+  .max(100)
+  .superRefine((parameters, context) => {
+    const names = parameters.map(({ name }) => name);
+    for (const [at, name] of names.entries())
+      if (names.indexOf(name) !== at)
+        context.addIssue({ code: "custom", path: [at, "name"], message: `${name} is there twice` });
+  });
+
+const isOptional = ({ optional, required, default: fallback }: Parameter): boolean =>
+  fallback !== undefined || (optional ?? required === false);
+
+function schemaOf(parameter: Parameter): JsonSchema {
+  const { type, description, format, enum: values, items, schema, default: fallback } = parameter;
+  return {
+    ...(schema ?? {
+      // The values of an enum say their types themselves.
+      ...(type === "enum" ? {} : { type }),
+      ...(format !== undefined ? { format } : {}),
+      ...(values ? { enum: values } : {}),
+      ...(items ? { items: { type: items } } : {}),
+    }),
+    ...(description ? { description } : {}),
+    ...(fallback !== undefined ? { default: fallback } : {}),
+  };
+}
+
+export interface InputSchema extends JsonObject {
+  type: "object";
+  properties: JsonObject;
+  required: string[];
+  additionalProperties: false;
+}
+
+/** The `inputSchema` of the MCP tool. */
+export function inputSchema(parameters: readonly Parameter[]): InputSchema {
+  const properties: JsonObject = {};
+  for (const parameter of parameters) setOwn(properties, parameter.name, schemaOf(parameter));
+  const required = parameters.filter((one) => !isOptional(one)).map(({ name }) => name);
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+export type CheckedArguments =
+  | { ok: true; input: JsonObject }
+  | { ok: false; errors: { path: string; message: string }[] };
+
+/** Checks the arguments of a call, each by name, and adds the defaults of those left out. */
+export function checkArguments(parameters: readonly Parameter[], given: unknown): CheckedArguments {
+  if (given !== undefined && !isObject(given))
+    return { ok: false, errors: [{ path: "arguments", message: "must be an object" }] };
+  const input: JsonObject = {};
+  const errors: { path: string; message: string }[] = [];
+  for (const parameter of parameters) {
+    const { name, default: fallback } = parameter;
+    const value: Json | undefined = given && Object.hasOwn(given, name) ? given[name] : undefined;
+    if (value === undefined) {
+      if (fallback !== undefined) setOwn(input, name, structuredClone(fallback));
+      else if (!isOptional(parameter)) errors.push({ path: name, message: "is missing" });
+      continue;
+    }
+    const misfit = checkAgainst(schemaOf(parameter), value);
+    if (misfit)
+      errors.push({
+        path: writePath([name, ...misfit.keys.map(indexOrName)]),
+        message: misfit.message,
+      });
+    else setOwn(input, name, value);
+  }
+  const known = parameters.map(({ name }) => name);
+  for (const name of Object.keys(given ?? {}))
+    if (!known.includes(name))
+      errors.push({
+        path: writePath([name]),
+        message: `is not an argument of this tool; ${known.length ? `it has ${known.join(", ")}` : "it has none"}`,
+      });
+  return errors.length > 0 ? { ok: false, errors } : { ok: true, input };
+}
+
+const indexOrName = (key: string): string | number => (/^\d+$/.test(key) ? Number(key) : key);

@@ -1,0 +1,64 @@
+import { expect, it } from "vitest";
+import { nodeTypes } from "./nodes/index.ts";
+import { renameNode } from "./rename-node.ts";
+import { testFlow, testNode, testTool } from "./test-flow.ts";
+
+const flow = testFlow(
+  [
+    testTool("Get Weather", { toolDescription: "Says {{ get_weather.x }}" }),
+    testNode("Merge", "Fetch"),
+    testNode("Return", "End", {
+      value: { a: "{{ get_weather.city }}/{{ fetch.x }}", b: "get_weather.city" },
+      schema: { description: "{{ get_weather.city }}" },
+    }),
+  ],
+  ["get_weather → fetch", "fetch → end"],
+);
+const rename = (id: string, name: string, taken: string[] = []) =>
+  renameNode(flow, id, name, nodeTypes, new Set(taken));
+
+it("gives a trigger a new slug and tool name, and rewrites what speaks of it", () => {
+  const renamed = rename("get_weather", "Weather now");
+  expect(renamed).toMatchObject({
+    slug: { from: "get_weather", to: "weather_now" },
+    tool: { from: "get_weather", to: "weather_now" },
+  });
+  const [trigger, fetch, end] = renamed?.flow.nodes ?? [];
+  expect(trigger).toMatchObject({
+    id: "get_weather",
+    name: "Weather now",
+    slug: "weather_now",
+    parameters: { toolName: "weather_now", toolDescription: "Says {{ get_weather.x }}" },
+  });
+  expect(fetch).toBe(flow.nodes[1]);
+  expect(end?.parameters).toEqual({
+    value: { a: "{{ weather_now.city }}/{{ fetch.x }}", b: "get_weather.city" },
+    schema: { description: "{{ get_weather.city }}" },
+  });
+  expect(flow.nodes[0]?.name).toBe("Get Weather");
+});
+
+it("takes the lowest free names", () => {
+  expect(rename("get_weather", "Fetch", ["fetch", "fetch_2"])).toMatchObject({
+    slug: { to: "fetch_2" },
+    tool: { to: "fetch_3" },
+  });
+});
+
+it("of a node that is no tool changes no tool", () => {
+  const renamed = rename("fetch", "Load");
+  expect(renamed).toEqual({ flow: expect.anything(), slug: { from: "fetch", to: "load" } });
+  expect(renamed?.flow.nodes[2]?.parameters.value).toMatchObject({
+    a: "{{ get_weather.city }}/{{ load.x }}",
+  });
+});
+
+it("to a name that spells the same changes nothing but the name", () => {
+  const renamed = rename("get_weather", "get weather!");
+  expect(renamed?.tool).toBeUndefined();
+  expect(renamed?.flow.nodes[2]).toBe(flow.nodes[2]);
+});
+
+it("of a node that is not there is none", () => {
+  expect(rename("ghost", "X")).toBeUndefined();
+});

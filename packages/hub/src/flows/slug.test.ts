@@ -1,0 +1,26 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { isSlug, reservedSlugs, slugFor } from "./slug.ts";
+
+it.each([
+  ["Fetch Data", [], "fetch_data"],
+  ["Fetch Data", ["fetch_data"], "fetch_data_2"],
+  ["Trigger", [], "trigger_2"],
+  ["Secrets", [], "secrets_2"],
+  ["Trigger", ["trigger_2"], "trigger_3"],
+  ["Item", [], "item_2"],
+  ["天気", [], "node"],
+  ["2nd try", [], "node_2nd_try"],
+])("%s beside %j: %s", (name, taken, expected) => {
+  expect(slugFor(name, new Set(taken))).toBe(expected);
+});
+
+it("is always one that templates can name", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme-ascii" }), fc.array(fc.string()), (name, taken) => {
+      expect(isSlug(slugFor(name, new Set(taken)))).toBe(true);
+    }),
+  );
+  for (const slug of [...reservedSlugs, "", "1a", "a-b", "A", "x".repeat(65)])
+    expect(isSlug(slug)).toBe(false);
+});

@@ -1,0 +1,128 @@
+/**
+ * Templates: text with references in `{{ … }}`.
+ *
+ *     {{ trigger.city }}  {{ fetch.items[0].name }}  {{ fetch["key with spaces"] }}  {{ fetch.note? }}
+ *
+ * The first name is `trigger`, `secrets`, the slug of a node that ran before, or in a loop `item`
+ * or `index`. `?` allows that there is nothing. `\{{` is a plain `{{`. Nothing is computed.
+ */
+import { writePath } from "./issues.ts";
+
+interface TextPart {
+  kind: "text";
+  text: string;
+  start: number;
+  end: number;
+}
+
+export interface Reference {
+  kind: "reference";
+  root: string;
+  /** Where the root's name stands in the template. */
+  rootStart: number;
+  path: readonly (string | number)[];
+  optional: boolean;
+  start: number;
+  end: number;
+}
+
+export interface TemplateError {
+  message: string;
+  /** Of the first character that does not fit, counted from 0. */
+  position: number;
+}
+
+export interface Template {
+  parts: readonly (TextPart | Reference)[];
+  /** What is wrong stands in `parts` as text, so that the rest can still be worked with. */
+  errors: readonly TemplateError[];
+}
+
+export function parseTemplate(source: string): Template {
+  const parts: (TextPart | Reference)[] = [];
+  const errors: TemplateError[] = [];
+  let text = "";
+  let textStart = 0;
+  const endText = (at: number) => {
+    if (text) parts.push({ kind: "text", text, start: textStart, end: at });
+    text = "";
+  };
+  let at = 0;
+  while (at < source.length) {
+    const open = source.indexOf("{{", at);
+    if (open === -1) break;
+    // Backslashes count only in front of `{{`: two of them are one, an odd one escapes.
+    let from = open;
+    while (from > at && source[from - 1] === "\\") from--;
+    const backslashes = open - from;
+    text += source.slice(at, from) + "\\".repeat(Math.floor(backslashes / 2));
+    if (backslashes % 2 === 1) {
+      text += "{{";
+      at = open + 2;
+      continue;
+    }
+    const read = readReference(source, open);
+    if ("message" in read) {
+      errors.push(read);
+      text += "{{";
+      at = open + 2;
+      continue;
+    }
+    endText(open);
+    parts.push(read);
+    at = read.end;
+    textStart = at;
+  }
+  text += source.slice(at);
+  endText(source.length);
+  return { parts, errors };
+}
+
+const SPACE = /\s*/y;
+const ROOT = /[\p{L}_][\p{L}\p{N}_-]*/uy;
+const STEP = /\.([^\s.[\]"'{}?]+)|\[(\d{1,9})\]|\["((?:[^"\\]|\\.)*)"\]/sy;
+
+function readReference(source: string, start: number): Reference | TemplateError {
+  let at = start + 2;
+  const take = (pattern: RegExp) => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(source);
+    if (found) at = pattern.lastIndex;
+    return found;
+  };
+  take(SPACE);
+  const rootStart = at;
+  const root = take(ROOT)?.[0];
+  if (root === undefined) return unexpected(source, at, "a name such as trigger");
+  const path: (string | number)[] = [];
+  for (let step = take(STEP); step; step = take(STEP)) {
+    const [, name, index, quoted] = step;
+    if (name !== undefined) path.push(name);
+    else if (index !== undefined) path.push(Number(index));
+    else path.push((quoted ?? "").replaceAll(/\\(.)/gs, "$1"));
+  }
+  take(SPACE);
+  const optional = source[at] === "?";
+  if (optional) {
+    at++;
+    take(SPACE);
+  }
+  if (!source.startsWith("}}", at)) return unexpected(source, at, "}}");
+  return { kind: "reference", root, rootStart, path, optional, start, end: at + 2 };
+}
+
+function unexpected(source: string, position: number, wanted: string): TemplateError {
+  const found = String.fromCodePoint(source.codePointAt(position) ?? 0);
+  const there = position < source.length ? `${found} stands there` : "the text ends";
+  return { message: `expected ${wanted} at character ${position}, but ${there}`, position };
+}
+
+/** As somebody would write it, without the braces: `fetch.items[0].name`. */
+export const writeReference = ({ root, path }: Pick<Reference, "root" | "path">): string =>
+  writePath([root, ...path]);
+
+/** A template that is exactly one reference stands for the value itself, whatever its type. */
+export const soleReference = ({ parts }: Template): Reference | undefined => {
+  const [first] = parts;
+  return parts.length === 1 && first?.kind === "reference" ? first : undefined;
+};

@@ -1,0 +1,86 @@
+/** What is wrong with a flow, and what is odd about it: one answer for API, CLI and UI. */
+import { checkConfigs } from "./check-config.ts";
+import { checkGraph } from "./check-graph.ts";
+import { checkReferences } from "./check-references.ts";
+import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
+import type { FlowDraft } from "./model.ts";
+import type { NodeRegistry } from "./node-type.ts";
+import { returnsOnOnePath } from "./returns.ts";
+import { isActive, type Subject, subjectOf } from "./subject.ts";
+
+const NO_TRIGGERS = "This flow has no trigger nodes and cannot be executed via MCP.";
+const NO_ACTIVE_TRIGGERS = "No active triggers";
+
+export interface Validation {
+  /** None of these may be there when a flow is published; a cycle not even when it is saved. */
+  errors: Finding<ErrorCode>[];
+  warnings: Finding<WarningCode>[];
+}
+
+type Checked = Pick<FlowDraft, "nodes" | "edges">;
+
+export const validateFlow = (flow: Checked, registry: NodeRegistry): Validation =>
+  validate(subjectOf(flow, registry));
+
+function validate(subject: Subject): Validation {
+  const references = checkReferences(subject);
+  return {
+    errors: [...checkGraph(subject), ...checkConfigs(subject), ...references.errors],
+    warnings: [...findOddities(subject), ...references.warnings],
+  };
+}
+
+interface ExposedTool {
+  nodeId: string;
+  name: string;
+  description: string;
+}
+
+export interface FlowDescription extends Validation {
+  /** What `tools/list` shows of this flow. */
+  exposedTools: ExposedTool[];
+  hasTriggers: boolean;
+}
+
+/** All that lists and headers show of a flow. */
+export function describeFlow(flow: Checked, registry: NodeRegistry): FlowDescription {
+  const subject = subjectOf(flow, registry);
+  return {
+    exposedTools: exposedTools(flow),
+    hasTriggers: subject.triggers.length > 0,
+    ...validate(subject),
+  };
+}
+
+const exposedTools = ({ nodes }: Pick<FlowDraft, "nodes">): ExposedTool[] =>
+  nodes.flatMap((node) => {
+    const { toolName, toolDescription } = node.parameters;
+    if (node.type !== "UserIntent" || !isActive(node)) return [];
+    if (typeof toolName !== "string" || !toolName) return [];
+    const description = typeof toolDescription === "string" ? toolDescription : "";
+    return [{ nodeId: node.id, name: toolName, description }];
+  });
+
+function findOddities(subject: Subject): Finding<WarningCode>[] {
+  const { flow, triggers, graph } = subject;
+  const findings: Finding<WarningCode>[] = [];
+  if (triggers.length === 0) findings.push({ code: "no_triggers", message: NO_TRIGGERS });
+  else if (!triggers.some(isActive))
+    findings.push({ code: "no_active_triggers", message: NO_ACTIVE_TRIGGERS });
+  for (const trigger of triggers)
+    if (graph.outgoing(trigger.id).length === 0)
+      findings.push(onNode("trigger_leads_nowhere", trigger, "leads nowhere: nothing runs"));
+  const reached = new Set(triggers.flatMap((trigger) => [...subject.reach(trigger)]));
+  for (const node of flow.nodes)
+    if (!reached.has(node.id))
+      findings.push(onNode("orphan_node", node, "no trigger leads here, so it never runs"));
+  for (const [first, second] of returnsOnOnePath(subject))
+    findings.push(
+      onNode(
+        "two_returns",
+        second,
+        `one run can reach this and ${first.name}; only one result counts`,
+      ),
+    );
+  return findings;
+}
