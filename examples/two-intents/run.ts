@@ -1,0 +1,42 @@
+/** One flow with two triggers is two tools, with parameters of their own, that share what follows. */
+import assert from "node:assert/strict";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { openHub, readFlow } from "../hub.ts";
+
+const hub = await openHub();
+try {
+  await hub.install("stations", readFlow(import.meta.url));
+
+  const agent = new Client({ name: "example", version: "1.0.0" });
+  await agent.connect(
+    new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp/stations`), {
+      requestInit: { headers: { authorization: `Bearer ${hub.token}` } },
+    }),
+  );
+  const { tools } = await agent.listTools();
+  assert.deepEqual(tools.map(({ name }) => name).sort(), [
+    "find_station_by_code",
+    "find_station_by_name",
+  ]);
+
+  const byName = await agent.callTool({
+    name: "find_station_by_name",
+    arguments: { name: "chur" },
+  });
+  assert.deepEqual(byName.structuredContent, {
+    asked: { name: "chur" },
+    result: { found: true, station: { name: "Chur", code: 8509000, platforms: 8 } },
+  });
+  const byCode = await agent.callTool({
+    name: "find_station_by_code",
+    arguments: { code: 8507000 },
+  });
+  assert.equal((byCode.structuredContent as { result: { found: boolean } }).result.found, true);
+
+  const wrong = await agent.callTool({ name: "find_station_by_code", arguments: { code: "Bern" } });
+  assert.equal(wrong.isError, true);
+  await agent.close();
+  console.log("✓ two intents, two tools, one look-up");
+} finally {
+  await hub.stop();
+}

@@ -1,0 +1,25 @@
+/** Every example runs and asserts itself. */
+import { execFile } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+const folder = new URL("../../examples/", import.meta.url);
+const examples = readdirSync(folder).filter((name) =>
+  existsSync(new URL(`${name}/run.ts`, folder)),
+);
+
+it.each(examples)(
+  "%s",
+  async (name) => {
+    const file = fileURLToPath(new URL(`${name}/run.ts`, folder));
+    const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 60_000 });
+    expect(stdout).toContain("✓");
+  },
+  90_000,
+);
+
+it("are there", () => {
+  expect(examples).toEqual(["label-issues", "push-digest", "two-intents"]);
+});
