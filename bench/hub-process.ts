@@ -43,7 +43,7 @@ export function findCli(asked: string | undefined): string {
 }
 
 /** What `npm start` tells Node: the hub is measured as people run it. */
-function startFlags(): string[] {
+export function startFlags(): string[] {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     scripts: { start: string };
   };

@@ -92,7 +92,7 @@ function run(plan: LoadPlan): Promise<LoadReport> {
       const now = performance.now();
       const due = Math.min(plan.requests, Math.floor(((now - started) / 1000) * rate));
       while (sent + waiting.length < due && now < deadline) {
-        const connection = idle.pop();
+        const connection = idle.shift(); // all in turn: a server hangs up on one that is long unused
         if (connection) send(connection, now);
         else waiting.push(now);
       }

@@ -1,0 +1,48 @@
+/** A hub as an agent finds it: with a token, and so many pending events. */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
+import { type HubProcess, startHub } from "./hub-process.ts";
+import { makeFolder, removeFolder } from "./owned.ts";
+import { seed } from "./seed.ts";
+
+export interface AgentHub extends HubProcess {
+  token: string;
+}
+
+export interface AgentHubOptions {
+  cli: string;
+  name: string;
+  pending?: number;
+  nodeOptions?: string[];
+}
+
+export async function startAgentHub(options: AgentHubOptions): Promise<AgentHub> {
+  const { cli, pending = 0 } = options;
+  const data = makeFolder();
+  if (pending > 0) {
+    const store = openSqlite(join(data, "signalbox.db"));
+    await seed(store, pending);
+    await store.close();
+  }
+  const token = createToken(cli, data);
+  const hub = await startHub({ ...options, data });
+  return {
+    ...hub,
+    token,
+    async stop() {
+      await hub.stop();
+      removeFolder(data);
+    },
+  };
+}
+
+/** By the command line, so that it is one that this very hub knows. */
+function createToken(cli: string, data: string): string {
+  const made = execFileSync(
+    process.execPath,
+    [cli, "token", "create", "bench", "--scope", "inbox:read", "--data", data, "--json"],
+    { cwd: data, env: { PATH: process.env.PATH, HOME: process.env.HOME }, encoding: "utf8" },
+  );
+  return (JSON.parse(made) as { token: string }).token;
+}

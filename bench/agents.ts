@@ -1,0 +1,22 @@
+/** `npm run bench -- agents`: how soon, how widely and how cheaply agents learn what has happened. */
+import { measureFanOut } from "./agents-fan-out.ts";
+import { measureLatency } from "./agents-latency.ts";
+import { measureMcp } from "./agents-mcp.ts";
+import type { Benchmark, Result } from "./benchmark.ts";
+import { findCli } from "./hub-process.ts";
+import { startLoad } from "./load-process.ts";
+
+export const agents: Benchmark = async (options) => {
+  const cli = findCli(options.hub);
+  const load = startLoad();
+  const latency = await measureLatency(options, cli, load);
+  const fanOut = await measureFanOut(options, cli, load);
+  const mcp = await measureMcp(options, cli, load);
+  const parts: Result[] = [latency, fanOut, mcp];
+  return {
+    tables: parts.flatMap(({ tables }) => tables),
+    goals: parts.flatMap(({ goals }) => goals),
+    valid: parts.every(({ valid }) => valid),
+    data: { latency: latency.data, fanOut: fanOut.data, mcp: mcp.data },
+  };
+};

@@ -1,0 +1,77 @@
+/**
+ * Calls over MCP as the SDK's own client sends them: made once by that client through a proxy that
+ * keeps the bytes, and told anew for the load generator with other ids.
+ */
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { LoadPlan } from "./load.ts";
+
+const ERA = "2026-07-28";
+const ID = "00000000";
+
+export interface ToolCall {
+  name: string;
+  arguments: Record<string, unknown>;
+}
+
+export interface Recorded {
+  /** The request for the call itself, without those that led to it. */
+  head: string;
+  body: string;
+  result: Awaited<ReturnType<Client["callTool"]>>;
+}
+
+export async function recordCall(port: number, token: string, call: ToolCall): Promise<Recorded> {
+  let sent = "";
+  const proxy = createServer((socket) => {
+    const server = connect(port, "127.0.0.1");
+    socket.on("data", (chunk) => {
+      sent += chunk.toString("latin1");
+    });
+    socket.pipe(server).pipe(socket);
+    for (const side of [socket, server]) side.on("error", () => socket.destroy());
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const through = (proxy.address() as AddressInfo).port;
+  const client = new Client(
+    { name: "bench", version: "1" },
+    { versionNegotiation: { mode: { pin: ERA } } },
+  );
+  try {
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${through}/mcp`), {
+        requestInit: { headers: { authorization: `Bearer ${token}` } },
+      }),
+    );
+    await client.listTools(); // or the client would do it within the call
+    sent = "";
+    const result = await client.callTool(call);
+    if (result.isError) throw new Error(`${call.name} answered ${JSON.stringify(result)}`);
+    const at = sent.indexOf("POST /mcp");
+    const end = sent.indexOf("\r\n\r\n", at);
+    const head = sent.slice(at, end).replaceAll(`127.0.0.1:${through}`, `127.0.0.1:${port}`);
+    const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1]);
+    return { head, body: sent.slice(end + 4, end + 4 + length), result };
+  } finally {
+    await client.close();
+    proxy.close();
+  }
+}
+
+/** One request for each of the arguments, ready to be sent as often as one likes. */
+export function toTemplates(
+  { head, body }: Pick<Recorded, "head" | "body">,
+  all: readonly ToolCall["arguments"][],
+): LoadPlan["templates"] {
+  const message = JSON.parse(body) as { id: unknown; params: ToolCall };
+  return all.map((args) => {
+    const told = JSON.stringify({
+      ...message,
+      id: ID,
+      params: { ...message.params, arguments: args },
+    });
+    const request = `${head.replace(/(\r\ncontent-length: *)\d+/i, `$1${told.length}`)}\r\n\r\n${told}`;
+    return { request: Buffer.from(request, "latin1"), idAt: request.indexOf(`"${ID}"`) + 1 };
+  });
+}
