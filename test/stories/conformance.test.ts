@@ -23,7 +23,7 @@ const reasons = {
   completion: "the hub has nothing to complete",
   tasks: "the tasks extension is not offered",
   headers: "no tool of the hub mirrors an argument into a header",
-  sessions: "clients of the older eras are served without sessions; not yet",
+  resuming: "a stream that broke is not replayed: changes are hints, and a call is made again",
 } as const;
 type Reason = keyof typeof reasons;
 
@@ -55,11 +55,9 @@ const listed: Record<string, Listed> = {
     "elicitation-sep1034-defaults": "asking",
     "elicitation-sep1330-enums": "asking",
     "logging-set-level": "logging",
-    "resources-subscribe": "sessions",
-    "resources-unsubscribe": "sessions",
-    "server-session-lifecycle": "sessions",
-    "server-sse-multiple-streams": "sessions",
-    "server-sse-polling": "sessions",
+    "resources-subscribe": "fixture",
+    "resources-unsubscribe": "fixture",
+    "server-sse-polling": "resuming",
     "tools-call-elicitation": "asking",
     "tools-call-sampling": "asking",
     "tools-call-with-logging": "logging",

@@ -256,7 +256,7 @@ it("a client of the initialize eras that does not say what it accepts, or names 
 });
 
 it.each(["GET", "DELETE", "PUT"])(
-  "%s /mcp: there are no sessions to listen to or end",
+  "%s /mcp: without a session there is nothing to listen to or to end",
   async (method) => {
     const { status, said } = await ask(common, undefined, method);
     expect(status).toBe(405);

@@ -47,15 +47,16 @@ export async function startHubProcess({
     const read = (chunk: Buffer) => {
       output += chunk.toString();
       const url = /^ *Open +(http:\S+)$/m.exec(output)?.[1];
-      if (url) resolve(url);
+      if (!url) return;
+      clearTimeout(late);
+      resolve(url);
     };
     child.stdout?.on("data", read);
     child.stderr?.on("data", read);
-    const late = AbortSignal.timeout(20_000);
-    late.addEventListener("abort", () => {
+    const late = setTimeout(() => {
       child.kill("SIGKILL");
       reject(new Error(`the hub did not listen in time:\n${output}`));
-    });
+    }, 20_000);
     void ended.then((code) =>
       reject(new Error(`the hub ended (${code}) before it listened:\n${output}`)),
     );

@@ -19,6 +19,10 @@ import { Hono } from "hono";
 import { addInboxRoutes } from "../../packages/hub/src/api/inbox-routes.ts";
 import { createIsOurHost } from "../../packages/hub/src/api/our-host.ts";
 import { createInbox } from "../../packages/hub/src/inbox/inbox.ts";
+import { createResourceChanges } from "../../packages/hub/src/mcp/resource-changes.ts";
+import { resourceSubscriptions } from "../../packages/hub/src/mcp/resource-subscriptions.ts";
+import { createSessions } from "../../packages/hub/src/mcp/sessions.ts";
+import { createOpenStreams } from "../../packages/hub/src/mcp/sessions-streams.ts";
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
 import { createAccesses } from "../../packages/hub/src/tenants/access.ts";
 import { createToken } from "../../packages/hub/src/tenants/tokens.ts";
@@ -119,10 +123,10 @@ function read(uri: string): ReadResourceResult {
   return { contents: [{ uri, mimeType: "application/json", text: data }] };
 }
 
-function createFixture(): Server {
+function createFixture(resources: { subscribe?: boolean } = {}): Server {
   const server = new Server(
     { name: "signalbox-fixture", version: "0.0.0" },
-    { capabilities: { tools: {}, resources: {}, prompts: {} } },
+    { capabilities: { tools: {}, resources, prompts: {} } },
   );
   server.setRequestHandler("tools/list", () => ({
     tools: Object.keys(tools).map((name) => ({
@@ -181,11 +185,24 @@ export async function startMcpFixture(): Promise<{
     expiresAt: null,
     now: Date.now(),
   });
-  const handler = createMcpHandler(createFixture);
+  const handler = createMcpHandler(() => createFixture());
+  const changes = createResourceChanges(store, Date.now);
+  const streams = createOpenStreams({ isStillGood: async () => true, onError: () => {} });
+  const sessions = createSessions({
+    createServer: () => createFixture({ subscribe: true }),
+    subscriptions: resourceSubscriptions(async (uri) => uri === "test://watched-resource"),
+    changes,
+    streams,
+    now: Date.now,
+  });
   const app = new Hono();
   addInboxRoutes(app, {
     inbox: createInbox({ store, now: Date.now }),
-    mcp: { serve: (request) => handler.fetch(request), close: handler.close },
+    mcp: {
+      serve: async (request, access, makeRoom) =>
+        (await sessions.serve(request, { access, makeRoom })) ?? handler.fetch(request),
+      close: handler.close,
+    },
     accesses: createAccesses({ store, now: Date.now, everyTenant: undefined }),
     isOurHost: createIsOurHost({ host: "127.0.0.1", publicUrl: undefined }),
   });
@@ -195,6 +212,9 @@ export async function startMcpFixture(): Promise<{
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
     token,
     async stop() {
+      changes.close();
+      streams.close();
+      await sessions.close();
       await handler.close();
       http.closeAllConnections();
       await new Promise((resolve) => http.close(resolve));

@@ -16,9 +16,13 @@ export interface SseReader {
   close(): void;
 }
 
-export async function openSse(url: string, headers: Record<string, string>): Promise<SseReader> {
+export async function openSse(
+  url: string,
+  headers: Record<string, string>,
+  init: RequestInit = {},
+): Promise<SseReader> {
   const abort = new AbortController();
-  const response = await fetch(url, { headers, signal: abort.signal });
+  const response = await fetch(url, { headers, ...init, signal: abort.signal });
   const messages: SseMessage[] = [];
   const read = async () => {
     if (!response.ok || !response.body) return;

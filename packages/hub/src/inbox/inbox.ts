@@ -4,6 +4,7 @@
  * event-view.ts; what a caller did wrong comes back as a `Fault`, for HTTP and MCP alike.
  */
 import type { Json } from "../ingest/source.ts";
+import { Fault } from "../lib/fault.ts";
 import { isId } from "../lib/ids.ts";
 import { parsePath, valuesAt } from "../match/path.ts";
 import type { EventRow, Page, Store } from "../store/store.ts";
@@ -20,17 +21,6 @@ import type { MakeRoom } from "./room.ts";
 
 /** A page with payloads ends early when it holds so much; its cursor goes on from there. */
 const PAGE_BYTES = 8 * 1024 * 1024;
-
-/** What is wrong with a request, with the name of the field. */
-export class Fault extends Error {
-  readonly code: "invalid" | "not_found" | "forbidden" | "busy";
-  readonly field: string;
-  constructor(code: Fault["code"], field: string, message: string) {
-    super(message);
-    this.code = code;
-    this.field = field;
-  }
-}
 
 export interface ListOptions {
   limit: number;

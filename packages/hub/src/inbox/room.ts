@@ -3,7 +3,7 @@
  * bytes of payloads, from when they are read until the answer has left. Who asks for more waits a
  * little; a client that never reads gets no further, and costs only its own token.
  */
-import { Fault } from "./inbox.ts";
+import { Fault } from "../lib/fault.ts";
 
 /** Waits until so many bytes may be held for whoever asks. */
 export type MakeRoom = (bytes: number) => Promise<void>;

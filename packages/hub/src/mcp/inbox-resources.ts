@@ -1,16 +1,16 @@
 /** The inbox as resources: its status, and each event under an address of its own. */
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
-import { Fault, type Inbox } from "../inbox/inbox.ts";
+import type { Inbox } from "../inbox/inbox.ts";
 import type { MakeRoom } from "../inbox/room.ts";
+import { Fault } from "../lib/fault.ts";
 import type { Access } from "../tenants/access.ts";
+import { EVENT_URIS, INBOX_URI } from "./resource-changes.ts";
 
-const INBOX = "signalbox://inbox";
-const EVENTS = "signalbox://events/";
 const JSON_TYPE = "application/json";
 
 export const inboxResources = [
   {
-    uri: INBOX,
+    uri: INBOX_URI,
     name: "inbox",
     title: "Inbox",
     description: "How many events wait, by type, and summaries of the newest twenty.",
@@ -20,7 +20,7 @@ export const inboxResources = [
 
 export const inboxResourceTemplates = [
   {
-    uriTemplate: `${EVENTS}{id}`,
+    uriTemplate: `${EVENT_URIS}{id}`,
     name: "event",
     title: "Event",
     description:
@@ -39,12 +39,12 @@ export async function readInboxResource(
     contents: [{ uri, mimeType: JSON_TYPE, text: JSON.stringify(value) }],
   });
   try {
-    if (uri === INBOX) {
+    if (uri === INBOX_URI) {
       const { events } = await inbox.listSummaries(tenants, { limit: 20, pending: true });
       return contents({ ...(await inbox.status(tenants)), newest: events });
     }
-    if (uri.startsWith(EVENTS))
-      return contents(await inbox.get(tenants, uri.slice(EVENTS.length), {}, makeRoom));
+    if (uri.startsWith(EVENT_URIS))
+      return contents(await inbox.get(tenants, uri.slice(EVENT_URIS.length), {}, makeRoom));
   } catch (error) {
     if (!(error instanceof Fault) || error.code === "busy") throw error;
   }
@@ -53,6 +53,19 @@ export async function readInboxResource(
     `There is no resource ${uri.slice(0, 200)}.`,
     { uri },
   );
+}
+
+/** Somebody else's event is none. */
+export async function isInboxResource(inbox: Inbox, { tenants }: Access, uri: string) {
+  if (uri === INBOX_URI) return true;
+  if (!uri.startsWith(EVENT_URIS)) return false;
+  try {
+    await inbox.find(tenants, uri.slice(EVENT_URIS.length), "uri");
+    return true;
+  } catch (error) {
+    if (error instanceof Fault) return false;
+    throw error;
+  }
 }
 
 export const inboxPrompts = [

@@ -1,9 +1,9 @@
 /**
- * `/mcp`: the inbox as an MCP server, for the stateless protocol of 2026-07-28 and, through the
- * SDK's fallback, the `initialize` eras before it. A view on the inbox: it has no rules of its own.
+ * `/mcp`: the inbox as an MCP server, for the stateless protocol of 2026-07-28 and for the
+ * `initialize` eras before it, in a session or, through the SDK's fallback, without one. A view on
+ * the inbox: it has no rules of its own.
  */
 import {
-  type AuthInfo,
   type CallToolResult,
   createMcpHandler,
   type McpHttpHandler,
@@ -12,18 +12,33 @@ import {
   Server,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { Fault, type Inbox } from "../inbox/inbox.ts";
+import type { Inbox } from "../inbox/inbox.ts";
 import type { MakeRoom } from "../inbox/room.ts";
+import { Fault } from "../lib/fault.ts";
+import type { Triggers } from "../runs/explain.ts";
+import type { Store } from "../store/store.ts";
 import type { Feed } from "../stream/feed.ts";
-import { type Access, allows } from "../tenants/access.ts";
+import { type Access, type Accesses, allows } from "../tenants/access.ts";
+import { addEventsDraft } from "./events/add-events-draft.ts";
+import type { EventsContext } from "./events/context.ts";
+import { eventsCapability } from "./events-draft.ts";
 import {
   getInboxPrompt,
   inboxPrompts,
   inboxResources,
   inboxResourceTemplates,
+  isInboxResource,
   readInboxResource,
 } from "./inbox-resources.ts";
 import { inboxTools } from "./inbox-tools.ts";
+import { parseBody } from "./parse-body.ts";
+import { createResourceChanges } from "./resource-changes.ts";
+import { createListening } from "./resource-changes-listen.ts";
+import { resourceSubscriptions } from "./resource-subscriptions.ts";
+import { isOfClient } from "./sdk-errors.ts";
+import { createSessions } from "./sessions.ts";
+import { askingOf, authInfoOf, isSameAccess } from "./sessions-asking.ts";
+import { createOpenStreams } from "./sessions-streams.ts";
 import type { Tool, ToolContext } from "./tool.ts";
 
 const INSTRUCTIONS =
@@ -35,6 +50,11 @@ const INSTRUCTIONS =
 export interface InboxServerOptions {
   inbox: Inbox;
   feed: Feed;
+  triggers: Triggers;
+  store: Pick<Store, "subscribe">;
+  accesses: Accesses;
+  /** Where the draft of MCP Events is offered. */
+  events?: EventsContext | undefined;
   version: string;
   onError?: (error: unknown) => void;
 }
@@ -44,82 +64,123 @@ export interface InboxServer {
   close(): Promise<void>;
 }
 
-/** Who is asking, as `serve` hands it through the SDK. */
-interface Asking {
-  access: Access;
-  makeRoom: MakeRoom;
-}
-
 const tools = new Map(inboxTools.map((tool) => [tool.name, tool]));
 
 export function createInboxServer({
   inbox,
   feed,
+  triggers,
+  store,
+  accesses,
+  events,
   version,
   onError = () => {},
 }: InboxServerOptions): InboxServer {
-  const handler: McpHttpHandler = createMcpHandler(
-    ({ authInfo }) => {
-      const { access, makeRoom } = (authInfo as AuthInfo).extra as unknown as Asking;
-      const server = new Server(
-        { name: "signalbox", title: "Signalbox", version },
-        { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions: INSTRUCTIONS },
-      );
-      server.setRequestHandler("tools/list", () => ({
-        tools: inboxTools.filter(({ scope }) => allows(access, scope)).map(({ listed }) => listed),
-      }));
-      server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
-        const tool = tools.get(params.name);
-        if (!tool)
-          throw new ProtocolError(
-            ProtocolErrorCode.InvalidParams,
-            `There is no tool ${params.name.slice(0, 100)}.`,
-          );
-        return server.projectCallToolResult(
-          await call(tool, params.arguments, {
-            inbox,
-            feed,
-            access,
-            makeRoom,
-            signal: mcpReq.signal,
-            progress(progress, total, message) {
-              const progressToken = mcpReq._meta?.progressToken;
-              if (progressToken === undefined) return;
-              mcpReq
-                .notify({
-                  method: "notifications/progress",
-                  params: { progressToken, progress, total, message },
-                })
-                .catch(onError);
-            },
-          }),
-          tool.listed.outputSchema,
-        );
-      });
-      server.setRequestHandler("resources/list", () => ({ resources: inboxResources }));
-      server.setRequestHandler("resources/templates/list", () => ({
-        resourceTemplates: inboxResourceTemplates,
-      }));
-      server.setRequestHandler("resources/read", ({ params }) =>
-        readInboxResource(inbox, access, params.uri, makeRoom).catch((error: unknown) => {
-          // The SDK would tell the client whatever an error says.
-          if (error instanceof ProtocolError) throw error;
-          throw new ProtocolError(ProtocolErrorCode.InternalError, wordsFor(error));
-        }),
-      );
-      server.setRequestHandler("prompts/list", () => ({ prompts: inboxPrompts }));
-      server.setRequestHandler("prompts/get", ({ params }) =>
-        getInboxPrompt(params.name, params.arguments),
-      );
-      return server;
-    },
-    {
-      onerror(error) {
-        // What a client got wrong was answered, and is no failure of ours.
-        if (!/^(Rejected|Unsupported Media Type)/.test(error.message)) onError(error);
+  /** A client can be told of changes on a stream: in a session, or by listening in the later era. */
+  function createServer({ subscribe }: { subscribe: boolean }): Server {
+    const server = new Server(
+      { name: "signalbox", title: "Signalbox", version },
+      {
+        capabilities: {
+          tools: {},
+          resources: subscribe ? { subscribe } : {},
+          prompts: {},
+          ...(events ? eventsCapability : {}),
+        },
+        instructions: INSTRUCTIONS,
       },
-    },
+    );
+    server.setRequestHandler("tools/list", (_, context) => ({
+      tools: inboxTools
+        .filter(({ scope }) => allows(askingOf(context).access, scope))
+        .map(({ listed }) => listed),
+    }));
+    server.setRequestHandler("tools/call", async ({ params }, context) => {
+      const { mcpReq, http } = context;
+      const tool = tools.get(params.name);
+      if (!tool)
+        throw new ProtocolError(
+          ProtocolErrorCode.InvalidParams,
+          `There is no tool ${params.name.slice(0, 100)}.`,
+        );
+      return server.projectCallToolResult(
+        await call(tool, params.arguments, {
+          inbox,
+          feed,
+          triggers,
+          ...askingOf(context),
+          // A session outlives the connection of a call; the answer does not.
+          signal: AbortSignal.any([mcpReq.signal, ...(http?.req ? [http.req.signal] : [])]),
+          progress(progress, total, message) {
+            const progressToken = mcpReq._meta?.progressToken;
+            if (progressToken === undefined) return;
+            mcpReq
+              .notify({
+                method: "notifications/progress",
+                params: { progressToken, progress, total, message },
+              })
+              .catch(onError);
+          },
+        }),
+        tool.listed.outputSchema,
+      );
+    });
+    server.setRequestHandler("resources/list", () => ({ resources: inboxResources }));
+    server.setRequestHandler("resources/templates/list", () => ({
+      resourceTemplates: inboxResourceTemplates,
+    }));
+    server.setRequestHandler("resources/read", ({ params }, context) => {
+      const { access, makeRoom } = askingOf(context);
+      return readInboxResource(inbox, access, params.uri, makeRoom).catch(inWords);
+    });
+    addEventsDraft(server, events);
+    server.setRequestHandler("prompts/list", () => ({ prompts: inboxPrompts }));
+    server.setRequestHandler("prompts/get", ({ params }) =>
+      getInboxPrompt(params.name, params.arguments),
+    );
+    return server;
+  }
+
+  const onerror = (error: Error) => {
+    if (!isOfClient(error)) onError(error);
+  };
+  const handler: McpHttpHandler = createMcpHandler(
+    ({ era }) => createServer({ subscribe: era === "modern" }),
+    { onerror },
   );
+  const changes = createResourceChanges(store, Date.now);
+  const streams = createOpenStreams({
+    async isStillGood(request, access) {
+      const tenant =
+        new URL(request.url).searchParams.get("tenant") ??
+        request.headers.get("x-signalbox-tenant") ??
+        undefined;
+      const found = await accesses.check(request.headers.get("authorization"), tenant);
+      return typeof found !== "string" && isSameAccess(found, access);
+    },
+    onError,
+  });
+  const listening = createListening({
+    createServer: () => createServer({ subscribe: true }),
+    changes,
+    streams,
+    onError: onerror,
+  });
+  const sessions = createSessions({
+    createServer: () => createServer({ subscribe: true }),
+    subscriptions: resourceSubscriptions((uri, access) =>
+      isInboxResource(inbox, access, uri).catch(inWords),
+    ),
+    changes,
+    streams,
+    now: Date.now,
+  });
+
+  /** The SDK would tell the client whatever an error says. */
+  function inWords(error: unknown): never {
+    if (error instanceof ProtocolError) throw error;
+    throw new ProtocolError(ProtocolErrorCode.InternalError, wordsFor(error));
+  }
 
   async function call(tool: Tool, args: unknown, context: ToolContext): Promise<CallToolResult> {
     if (!allows(context.access, tool.scope))
@@ -146,16 +207,19 @@ export function createInboxServer({
   }
 
   return {
-    serve: (request, access, makeRoom) =>
-      handler.fetch(request, {
-        authInfo: {
-          token: access.token,
-          clientId: access.token,
-          scopes: [...access.scopes],
-          extra: { access, makeRoom },
-        },
-      }),
-    close: handler.close,
+    async serve(request, access, makeRoom) {
+      const asking = { access, makeRoom };
+      const opened =
+        (await listening.serve(request, asking)) ?? (await sessions.serve(request, asking));
+      if (opened) return opened;
+      const { request: rest, ...body } = await parseBody(request);
+      return handler.fetch(rest, { authInfo: authInfoOf(asking), ...body });
+    },
+    async close() {
+      changes.close();
+      streams.close();
+      await Promise.all([sessions.close(), handler.close()]);
+    },
   };
 }
 

@@ -246,17 +246,43 @@ export const inboxTools: readonly Tool[] = [
     output: z.object({
       event_id: z.string(),
       outcome: z.string().nullable(),
-      triggers: z.array(z.object({ trigger: z.string(), matched: z.boolean(), reason: z.string() })),
+      triggers: z.array(z.object({
+        trigger: z.string(),
+        flow_id: z.string(),
+        matched: z.boolean(),
+        reason: z.string(),
+        decided: z.enum(["on arrival", "now"]),
+        run_id: z.string().nullable(),
+        run_status: z.string().nullable(),
+      })),
       explanation: z.string(),
     }),
-    async run({ event_id }, { inbox, access }) {
-      const { id, outcome } = await inbox.find(access.tenants, event_id, "event_id");
-      const answer = {
-        event_id: id,
-        outcome,
-        triggers: [],
-        explanation: "It was stored. This hub has no triggers yet, so none was considered.",
-      };
+    async run({ event_id }, { inbox, access, triggers }) {
+      const { id, tenant, outcome } = await inbox.find(access.tenants, event_id, "event_id");
+      const considered = await triggers.explain(tenant, id);
+      const fired = considered.filter(({ run_id }) => run_id !== null).length;
+      const explanation =
+        considered.length === 0
+          ? "It was stored. There are no event triggers, so none was considered."
+          : `It was stored. Of ${considered.length} event triggers, ${fired} started a run.`;
+      const answer = { event_id: id, outcome, triggers: considered, explanation };
+      return { text: answer, structured: answer };
+    },
+  }),
+  defineTool({
+    name: "replay_event",
+    title: "Replay an event",
+    description: "Runs the triggers once more on a stored event: all of them, or those of one flow.",
+    scope: "flows:call",
+    input: z.object({ event_id: eventId, flow: z.string().min(1).optional().describe("The id of a flow; left out: all") }),
+    output: z.object({
+      event_id: z.string(),
+      runs: z.array(z.object({ run_id: z.string(), flow_id: z.string() })),
+      considered: z.number(),
+    }),
+    async run({ event_id, flow }, { inbox, access, triggers }) {
+      const { id, tenant } = await inbox.find(access.tenants, event_id, "event_id");
+      const answer = { event_id: id, ...(await triggers.replay(tenant, id, flow)) };
       return { text: answer, structured: answer };
     },
   }),

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { MakeRoom } from "../inbox/room.ts";
+import type { Triggers } from "../runs/explain.ts";
 import type { Scope } from "../store/store.ts";
 import type { Feed } from "../stream/feed.ts";
 import type { Access } from "../tenants/access.ts";
@@ -10,6 +11,7 @@ export interface ToolContext {
   inbox: Inbox;
   access: Access;
   feed: Feed;
+  triggers: Triggers;
   /** To be asked before payloads are read for the answer. */
   makeRoom: MakeRoom;
   /** Aborted when the client no longer waits. */

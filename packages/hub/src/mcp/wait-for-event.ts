@@ -1,5 +1,6 @@
-import { Fault, type Inbox } from "../inbox/inbox.ts";
+import type { Inbox } from "../inbox/inbox.ts";
 import type { Json } from "../ingest/source.ts";
+import { Fault } from "../lib/fault.ts";
 import { type Path, parsePath, valuesAt } from "../match/path.ts";
 import type { EventRow } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";

@@ -73,7 +73,7 @@ function tenantsOf(
 }
 
 /** `admin` may do everything. */
-export const allows = ({ scopes }: Access, scope: Scope): boolean =>
+export const allows = ({ scopes }: Pick<Access, "scopes">, scope: Scope): boolean =>
   scopes.includes(scope) || scopes.includes("admin");
 
 export const deniedWords: Record<Denied, string> = {

@@ -4,6 +4,8 @@ import type { Scope, Store } from "../store/store.ts";
 
 export const scopes: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call", "admin"];
 export const EVERY_TENANT = "*";
+/** The longest that a token is given for; without an end it may be good for ever. */
+export const MAX_DAYS = 36_500;
 const ADMIN_ID = "admin";
 const GIVEN = "env-";
 

@@ -1,0 +1,231 @@
+import { BlockList } from "node:net";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createAddressRules } from "./address-rules.ts";
+
+const judge = createAddressRules(false);
+const isRefused = (address: string) => judge(address) !== undefined;
+const numbersIn = (address: string) => address.split(".").map(Number);
+
+/** Written down from IANA's registries of special-purpose addresses, apart from what the code uses. */
+const SPECIAL_V4 = [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.88.99.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 4],
+  ["240.0.0.0", 4],
+] as const;
+
+const specialV4 = fc
+  .tuple(fc.constantFrom(...SPECIAL_V4), fc.nat(0xffffffff))
+  .map(([[network, bits], random]) => {
+    const start = numbersIn(network).reduce((sum, part) => sum * 256 + part, 0);
+    return dotted(start + (random % 2 ** (32 - bits)));
+  });
+
+const dotted = (whole: number) => [24, 16, 8, 0].map((bits) => (whole >>> bits) & 255).join(".");
+
+/** The 32 bits of an IPv4 address as two groups of IPv6, each bit turned over where asked. */
+const groups = (address: string, flip = 0) => {
+  const [a = 0, b = 0, c = 0, d = 0] = numbersIn(address).map((part) => part ^ flip);
+  return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+};
+
+describe("IPv4", () => {
+  it("refuses every address of special use", () => {
+    fc.assert(fc.property(specialV4, isRefused), { numRuns: 2_000 });
+  });
+
+  it("lets the public internet through, and nothing else", () => {
+    const special = new BlockList();
+    for (const [network, bits] of SPECIAL_V4) special.addSubnet(network, bits);
+    // Services of the internet itself, which ipaddr.js knows and no receiver has; and Azure's host.
+    for (const network of ["192.31.196.0", "192.52.193.0", "192.175.48.0"])
+      special.addSubnet(network, 24);
+    special.addAddress("168.63.129.16");
+    fc.assert(
+      fc.property(fc.ipV4(), (address) => isRefused(address) === special.check(address)),
+      { numRuns: 5_000 },
+    );
+    expect(["1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1"].filter(isRefused)).toEqual([]);
+  });
+
+  it("takes no other spelling than the one with four decimal parts", () => {
+    const spellings = ["134744072", "010.8.8.8", "0x8.8.8.8", "8.8", "8.8.8.8 ", "8.8.8.8/0", ""];
+    expect(spellings.filter((spelling) => !isRefused(spelling))).toEqual([]);
+  });
+});
+
+describe("URLs", () => {
+  const part = (value: number) =>
+    fc.constantFrom(
+      String(value),
+      `0${value.toString(8)}`,
+      `000${value.toString(8)}`,
+      `0x${value.toString(16)}`,
+      `0X000${value.toString(16).toUpperCase()}`,
+      ...(value === 0 ? ["0x"] : []),
+    );
+  const spelling = (address: string) => {
+    const [a = 0, b = 0, c = 0, d = 0] = numbersIn(address);
+    const tail = c * 256 + d;
+    const whole = ((a * 256 + b) * 256 + c) * 256 + d;
+    return fc
+      .oneof(
+        fc.tuple(part(whole)),
+        fc.tuple(part(a), part(whole - a * 2 ** 24)),
+        fc.tuple(part(a), part(b), part(tail)),
+        fc.tuple(part(a), part(b), part(c), part(d)),
+      )
+      .chain((parts) => fc.constantFrom(parts.join("."), `${parts.join(".")}.`))
+      .chain((host) => fc.constantFrom(host, fullWidth(host)));
+  };
+  const fullWidth = (host: string) =>
+    host.replace(/\d/g, (digit) => String.fromCharCode(0xff10 + Number(digit)));
+
+  it("spell an IPv4 address in many ways, and all of them are the same address", () => {
+    const spelled = specialV4.chain((address) => fc.tuple(fc.constant(address), spelling(address)));
+    fc.assert(
+      fc.property(spelled, ([address, host]) => {
+        const { hostname } = new URL(`http://${host}/`);
+        expect(hostname).toBe(address);
+        expect(isRefused(hostname)).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it.each([
+    "2130706433",
+    "0177.0.0.1",
+    "0x7f000001",
+    "0x7f.1",
+    "127.1",
+    "1２7.0.0.1",
+    "127。0。0。1",
+    "%31%32%37.0.0.1",
+  ])("%s is the loopback address", (host) => {
+    expect(judge(new URL(`http://${host}/`).hostname)).toMatch("a loopback address");
+  });
+});
+
+describe("IPv6", () => {
+  it.each([
+    ["::", /unspecified/],
+    ["::1", /loopback/],
+    ["0:0:0:0:0:0:0:1", /loopback/],
+    ["fe80::1", /link-local/],
+    ["fe80::1%eth0", /link-local/],
+    ["febf::1", /link-local/],
+    ["fec0::1", /special/],
+    ["fc00::1", /private/],
+    ["fdff::1", /private/],
+    ["ff02::1", /multicast/],
+    ["100::1", /special/],
+    ["2001:2::1", /special/],
+    ["2001:db8::1", /special/],
+    ["3fff::1", /special/],
+    ["5f00::1", /special/],
+    ["4000::1", /special/],
+    ["64:ff9b:1::8.8.8.8", /special/],
+    ["::8.8.8.8", /special/],
+    ["::ffff:0:8.8.8.8", /special/],
+    ["[::1]", /no IP address/],
+    ["::1]", /no IP address/],
+    ["x", /no IP address/],
+  ])("%s is refused", (address, words) => expect(judge(address)).toMatch(words));
+
+  it("is the IPv4 address that is inside, where it leads there", () => {
+    for (const prefix of ["::ffff:", "64:ff9b::"]) {
+      expect(judge(`${prefix}${groups("8.8.8.8")}`)).toBeUndefined();
+      expect(judge(`${prefix}8.8.8.8`)).toBeUndefined();
+      expect(judge(`${prefix}127.0.0.1`)).toMatch("a loopback address");
+      expect(judge(`${prefix}${groups("169.254.169.254")}`)).toMatch("link-local");
+    }
+  });
+
+  it("is refused with an IPv4 address of special use inside, however that is put", () => {
+    const wrapped = specialV4.chain((address) =>
+      fc.constantFrom(
+        `::ffff:${address}`,
+        `::ffff:${groups(address)}`,
+        `0:0:0:0:0:ffff:${groups(address)}`,
+        `::${groups(address)}`,
+        `64:ff9b::${groups(address)}`,
+        `64:ff9b:1::${groups(address)}`,
+        `2002:${groups(address)}::1`,
+        `2001:0:${groups(address)}::1`,
+        `2001:0:808:808:0:0:${groups(address, 255)}`,
+        `::ffff:0:${groups(address)}`,
+      ),
+    );
+    fc.assert(fc.property(wrapped, isRefused), { numRuns: 2_000 });
+  });
+
+  it("lets nothing through that is not assigned to the public internet", () => {
+    fc.assert(
+      fc.property(fc.ipV6(), (address) => {
+        const { hostname } = new URL(`http://[${address}]/`);
+        const isPublic = /^\[[23][0-9a-f]{3}:/.test(hostname);
+        const leadsToV4 = /^\[(::ffff|64:ff9b:):[^:]+(:[^:]+)?\]$/.test(hostname);
+        return isRefused(address) || isPublic || leadsToV4;
+      }),
+      { numRuns: 5_000 },
+    );
+    const open = ["2606:4700:4700::1111", "2a00:1450:4001::1", "2620:1ec::1"];
+    expect(open.filter(isRefused)).toEqual([]);
+  });
+});
+
+it("never throws, whatever a resolver answers", () => {
+  const texts = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(..."0123abf:.%[]/@") }));
+  fc.assert(
+    fc.property(texts, (text) => ["string", "undefined"].includes(typeof judge(text))),
+    { numRuns: 5_000 },
+  );
+});
+
+describe("with the operator's word", () => {
+  const refusedOf = (allow: Parameters<typeof createAddressRules>[0], addresses: string[]) => {
+    const withAllowed = createAddressRules(allow);
+    return addresses.filter((address) => withAllowed(address) !== undefined);
+  };
+  const metadata = [
+    "169.254.169.254",
+    "::ffff:169.254.169.254",
+    "fe80::a9fe:a9fe",
+    "100.100.100.200",
+    `64:ff9b::${groups("100.100.100.200")}`,
+    "168.63.129.16",
+    "fd00:ec2::254",
+    "fd20:ce::254",
+  ];
+
+  it("all private networks are open, but not where clouds keep credentials", () => {
+    const open = ["127.0.0.1", "::1", "10.1.2.3", "192.168.1.1", "fd12::1", "100.64.0.1"];
+    expect(refusedOf(true, open)).toEqual([]);
+    expect(refusedOf(true, ["::ffff:10.0.0.1", "64:ff9b::a00:1"])).toEqual([]);
+    const shut = [...metadata, "0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "192.0.2.1"];
+    expect(refusedOf(true, shut)).toEqual(shut);
+  });
+
+  it("a list opens what it names and no more", () => {
+    const list = ["10.0.0.0/8", "127.0.0.1", "fd12::/16", "169.254.169.254"];
+    const open = ["10.255.0.1", "127.0.0.1", "fd12::5", "169.254.169.254", "8.8.8.8"];
+    expect(refusedOf(list, open)).toEqual([]);
+    expect(refusedOf(list, ["::ffff:10.0.0.1", `64:ff9b::${groups("10.0.0.1")}`])).toEqual([]);
+    const shut = ["127.0.0.2", "::1", "192.168.0.1", "fd13::1", "169.254.169.253"];
+    expect(refusedOf(list, shut)).toEqual(shut);
+    expect(refusedOf([], ["127.0.0.1", ...metadata])).toHaveLength(metadata.length + 1);
+  });
+});

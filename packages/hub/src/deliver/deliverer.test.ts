@@ -1,0 +1,595 @@
+/** Deliveries with a real log, a clock that the tests drive, and endpoints that do as they are told. */
+import fc from "fast-check";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { DAY, keep, keepMany, SECOND, START, sampleEvent } from "../store/contract/sample.ts";
+import type { NewEvent, NewSubscription, Store } from "../store/store.ts";
+import { createFeed } from "../stream/feed.ts";
+import { createDeliverer, type DelivererOptions } from "./deliverer.ts";
+import { OutboundError, type OutboundResponse } from "./outbound.ts";
+import type { PostWebhook } from "./post-webhook.ts";
+
+/** After so long at the latest progress is recorded. */
+const RECORDED = 20;
+
+type Message = Parameters<PostWebhook>[1];
+type Answer = (message: Message, signal: AbortSignal | undefined) => Promise<number> | number;
+
+/** Time that passes only when told to. */
+function createClock(at = START) {
+  let timers: { at: number; work: () => void }[] = [];
+  const clock = {
+    now: () => at,
+    after(ms: number, work: () => void) {
+      const timer = { at: at + ms, work };
+      timers.push(timer);
+      return () => {
+        timers = timers.filter((one) => one !== timer);
+      };
+    },
+    /** What is due happens in order, and what it starts is given time to happen. */
+    async advance(ms: number) {
+      const end = at + ms;
+      for (;;) {
+        await settle();
+        const due = timers.filter((one) => one.at <= end).sort((a, b) => a.at - b.at)[0];
+        if (!due) break;
+        timers = timers.filter((one) => one !== due);
+        at = Math.max(at, due.at);
+        due.work();
+      }
+      at = end;
+      await settle();
+    },
+  };
+  return clock;
+}
+
+/** Until everything that needs no time has been done: SQLite answers at once. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 8; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function setup() {
+  const file = `${tempFolder()}/hub.db`;
+  const store = openSqlite(file);
+  const feed = createFeed(store);
+  const ends: (() => Promise<void>)[] = [];
+  onTestFinished(async () => {
+    for (const end of ends) await end();
+    feed.close();
+    await store.close();
+  });
+  const calls: {
+    url: string;
+    subscription: string;
+    message: Message;
+    secrets: readonly string[];
+  }[] = [];
+  const answers = new Map<string, Answer>();
+  const answer = (url: string, how: Answer) => void answers.set(url, how);
+  const post: PostWebhook = async ({ url, subscription, secrets }, message, signal) => {
+    calls.push({ url, subscription, message, secrets });
+    const status = await (answers.get(url) ?? (() => 200))(message, signal);
+    return {
+      status: Math.abs(status),
+      headers: new Headers(status < 0 ? { "retry-after": "60" } : {}),
+      body: new Uint8Array(),
+      url,
+    } satisfies OutboundResponse;
+  };
+  const errors: unknown[] = [];
+  const start = (
+    by: string,
+    clock: ReturnType<typeof createClock>,
+    given: Partial<DelivererOptions> = {},
+  ) => {
+    const deliverer = createDeliverer({
+      store,
+      feed,
+      post,
+      unseal: async (sealed) => sealed,
+      by,
+      now: clock.now,
+      after: clock.after,
+      random: () => 1,
+      onOutcome: () => {},
+      onError: (error) => errors.push(error),
+      ...given,
+    });
+    deliverer.poke();
+    return deliverer;
+  };
+  /** One that is closed when the test is over. */
+  const deliver: typeof start = (...given) => {
+    const deliverer = start(...given);
+    ends.push(deliverer.close);
+    return deliverer;
+  };
+  return { store, feed, calls, answer, start, deliver, errors };
+}
+
+async function subscribe(store: Store, given: Partial<NewSubscription> = {}, now = START) {
+  const wanted: NewSubscription = {
+    id: "sub",
+    principal: "ada",
+    tenants: ["acme"],
+    name: "github.issues",
+    arguments: {},
+    url: "https://a.example/",
+    secret: "whsec_now",
+    secret_hash: "hash",
+    places: { acme: 0 },
+    expires_at: START + 365 * DAY,
+    ...given,
+  };
+  await store.putToken({
+    id: "ada",
+    name: "Ada",
+    hash: "hash",
+    scopes: ["inbox:read"],
+    tenants: ["acme"],
+    created_at: START,
+    expires_at: null,
+  });
+  await store.putSubscription(wanted, { now, limit: 99, formerUntil: now + 60 * SECOND });
+}
+
+const event = (eventId: string, given: Partial<NewEvent> = {}) =>
+  sampleEvent({ external_id: eventId, ...given });
+const sent = (calls: { message: Message }[]) =>
+  calls.map(({ message }) => ("eventId" in message ? message.eventId : message.type));
+const progressOf = async (store: Store, id = "sub") =>
+  (await store.findSubscription(id))?.subscription;
+
+describe("a subscription", () => {
+  it("gets what came after its place, in order, and keeps how far it is", async () => {
+    const { store, calls, deliver } = setup();
+    const clock = createClock();
+    await keep(store, [event("old"), event("a"), event("push", { type: "push" })]);
+    await subscribe(store, { places: { acme: 1 } });
+    const first = deliver("me", clock);
+    await keep(store, [event("b")]);
+    await clock.advance(0);
+    expect(sent(calls)).toEqual(["a", "b"]);
+    expect(calls.map(({ message }) => ("eventId" in message ? message.cursor : ""))).toEqual([
+      "2",
+      "4",
+    ]);
+    await clock.advance(RECORDED);
+    expect(await progressOf(store)).toMatchObject({ places: { acme: 4 }, delivered_at: START });
+
+    await first.close();
+    await keep(store, [event("c")]);
+    deliver("you", clock);
+    await clock.advance(0);
+    expect(sent(calls)).toEqual(["a", "b", "c"]);
+  });
+
+  it("gets a backlog of any length", async () => {
+    const { store, calls, deliver } = setup();
+    const clock = createClock();
+    await subscribe(store);
+    const names = Array.from({ length: 1_500 }, (_, at) => `e${at}`);
+    await keepMany(
+      store,
+      names.map((name) => event(name)),
+    );
+    deliver("me", clock);
+    await vi.waitFor(() => expect(calls.length).toBe(1_500), { timeout: 20_000 });
+    expect(sent(calls)).toEqual(names);
+  });
+
+  it("is tried later when its secret does not open, and ends all the same", async () => {
+    const { store, calls, deliver, errors } = setup();
+    const clock = createClock();
+    await subscribe(store, { expires_at: START + 60 * SECOND });
+    deliver("me", clock, { unseal: () => Promise.reject(new Error("another key")) });
+    await keep(store, [event("a")]);
+    await clock.advance(30 * SECOND);
+    expect(await progressOf(store)).toMatchObject({ attempt: 5, places: { acme: 0 } });
+    expect(errors).toHaveLength(5);
+    await clock.advance(60 * SECOND);
+    expect(calls).toEqual([]);
+    expect(await progressOf(store)).toBeUndefined();
+  });
+
+  it("is tried again after ever longer, with the same id, and goes on from there", async () => {
+    const { store, calls, answer, deliver } = setup();
+    const clock = createClock();
+    let down = true;
+    answer("https://a.example/", () => {
+      if (down) throw new OutboundError("connection_refused", "nobody is there");
+      return 200;
+    });
+    await subscribe(store);
+    deliver("me", clock);
+    await keep(store, [event("a"), event("b")]);
+    await clock.advance(0);
+    for (const [wait, tries] of [
+      [1, 2],
+      [2, 3],
+      [4, 4],
+      [8, 5],
+    ] as const) {
+      await clock.advance(wait * SECOND - 1);
+      expect(sent(calls)).toHaveLength(tries - 1);
+      await clock.advance(1);
+      expect(sent(calls)).toEqual(Array.from({ length: tries }, () => "a"));
+    }
+    expect(await progressOf(store)).toMatchObject({
+      attempt: 5,
+      failing_since: START,
+      last_error: "nobody is there",
+      places: { acme: 0 },
+    });
+    down = false;
+    await clock.advance(16 * SECOND);
+    expect(sent(calls).slice(5)).toEqual(["a", "b"]);
+    await clock.advance(RECORDED);
+    expect(await progressOf(store)).toMatchObject({
+      attempt: 0,
+      failing_since: null,
+      last_error: null,
+      places: { acme: 2 },
+    });
+  });
+
+  it("waits as long as the endpoint asks for", async () => {
+    const { store, calls, answer, deliver } = setup();
+    const clock = createClock();
+    answer("https://a.example/", () => -429);
+    await subscribe(store);
+    deliver("me", clock);
+    await keep(store, [event("a")]);
+    await clock.advance(60 * SECOND - 1);
+    expect(calls).toHaveLength(1);
+    await clock.advance(1);
+    expect(calls).toHaveLength(2);
+  });
+
+  it("waits on after a restart, and does not begin to count anew", async () => {
+    const { store, calls, answer, deliver } = setup();
+    const clock = createClock();
+    answer("https://a.example/", () => 500);
+    await subscribe(store);
+    const first = deliver("me", clock);
+    await keep(store, [event("a")]);
+    await clock.advance(3 * SECOND);
+    expect(calls).toHaveLength(3);
+    await first.close();
+    deliver("you", clock);
+    await clock.advance(4 * SECOND - 1);
+    expect(calls).toHaveLength(3);
+    await clock.advance(1);
+    expect(calls).toHaveLength(4);
+  });
+
+  it("gives an event up after long enough, and says so before the next", async () => {
+    const { store, calls, answer, deliver } = setup();
+    const clock = createClock();
+    let status = 500;
+    answer("https://a.example/", () => status);
+    await subscribe(store);
+    deliver("me", clock, { giveUpMs: 30 * SECOND });
+    await keep(store, [event("a")]);
+    await clock.advance(25 * SECOND);
+    await keep(store, [event("b", { received_at: clock.now() })]);
+    expect(await progressOf(store)).toMatchObject({ places: { acme: 0 }, gap: false });
+    await clock.advance(10 * SECOND);
+    // The younger one has its own time.
+    expect(await progressOf(store)).toMatchObject({ places: { acme: 1 }, gap: true });
+    const tries = calls.length;
+    status = 200;
+    await clock.advance(60 * SECOND);
+    expect(sent(calls).slice(0, tries)).toEqual(Array.from({ length: tries }, () => "a"));
+    expect(sent(calls).slice(tries)).toEqual(["gap", "b"]);
+    expect(calls.at(-2)?.message).toMatchObject({ type: "gap", cursor: "1" });
+    expect(await progressOf(store)).toMatchObject({ places: { acme: 2 }, gap: false });
+  });
+
+  it("is told that retention was faster", async () => {
+    const { store, calls, deliver } = setup();
+    const clock = createClock();
+    const [lost, left] = [event("lost"), event("left")];
+    await keep(store, [lost, left]);
+    await subscribe(store);
+    await store.markProcessed("acme", [lost.id], START, null);
+    await store.sweep({
+      now: START + DAY,
+      processedFor: 0,
+      pendingFor: 9 * DAY,
+      maxBytes: 1e9,
+      limit: 9,
+    });
+    deliver("me", clock);
+    await clock.advance(0);
+    expect(sent(calls)).toEqual(["gap", "left"]);
+  });
+
+  it("ends with a word when it was not refreshed, or its token is no longer good", async () => {
+    for (const end of ["expired", "forbidden"]) {
+      const { store, calls, deliver } = setup();
+      const clock = createClock();
+      await subscribe(store, end === "expired" ? { expires_at: START + 10 * SECOND } : {});
+      deliver("me", clock);
+      await clock.advance(0);
+      if (end === "forbidden") await store.revokeToken("ada", START);
+      await clock.advance(20 * SECOND);
+      expect(calls.map(({ message }) => message)).toMatchObject([
+        { type: "terminated", reason: end },
+      ]);
+      expect(await progressOf(store)).toBeUndefined();
+      await keep(store, [event("late")]);
+      await clock.advance(20 * SECOND);
+      expect(calls).toHaveLength(1);
+    }
+  });
+
+  it("is not sent to any more once it is removed, or its endpoint is gone", async () => {
+    const { store, calls, answer, deliver } = setup();
+    const clock = createClock();
+    await subscribe(store, { id: "removed" });
+    await subscribe(store, { id: "gone", url: "https://b.example/" });
+    answer("https://a.example/", () => 500);
+    answer("https://b.example/", () => 410);
+    deliver("me", clock);
+    await keep(store, [event("a")]);
+    await clock.advance(0);
+    expect(sent(calls)).toEqual(["a", "a"]);
+    expect(await progressOf(store, "gone")).toBeUndefined();
+    await store.removeSubscription("removed");
+    await keep(store, [event("b")]);
+    await clock.advance(60 * SECOND);
+    expect(calls).toHaveLength(2);
+  });
+
+  it("signs with the former secret too, until it has run out", async () => {
+    const { store, calls, deliver } = setup();
+    const clock = createClock();
+    await subscribe(store);
+    await subscribe(store, { secret: "whsec_new", secret_hash: "other" });
+    deliver("me", clock);
+    await keep(store, [event("a")]);
+    await clock.advance(60 * SECOND);
+    await keep(store, [event("b")]);
+    await clock.advance(0);
+    expect(calls.map(({ secrets }) => secrets)).toEqual([
+      ["whsec_new", "whsec_now"],
+      ["whsec_new"],
+    ]);
+  });
+
+  it("comes further past what it does not want, so that retention does not overtake it", async () => {
+    const { store, calls, deliver } = setup();
+    const clock = createClock();
+    await subscribe(store, { arguments: { repo: "acme/other" } });
+    deliver("me", clock);
+    await keep(store, [event("a"), event("b", { type: "push" })]);
+    await clock.advance(20 * SECOND);
+    expect(calls).toEqual([]);
+    expect(await progressOf(store)).toMatchObject({ places: { acme: 2 } });
+  });
+
+  it("survives a database that fails for a while", async () => {
+    const { store, calls, deliver, errors } = setup();
+    const clock = createClock();
+    await subscribe(store);
+    let broken = false;
+    const trouble = () =>
+      broken ? Promise.reject<never>(new Error("the database is away")) : undefined;
+    const flaky: Store = {
+      ...store,
+      findSubscription: (id) => trouble() ?? store.findSubscription(id),
+      leaseSubscriptions: (lease) => trouble() ?? store.leaseSubscriptions(lease),
+      recordProgress: (by, all) => trouble() ?? store.recordProgress(by, all),
+    };
+    deliver("me", clock, { store: flaky });
+    await clock.advance(0);
+    broken = true;
+    await keep(store, [event("a")]);
+    await clock.advance(5 * SECOND);
+    expect(calls).toEqual([]);
+    broken = false;
+    await clock.advance(5 * SECOND);
+    expect(sent(calls)).toEqual(["a"]);
+    expect(errors.length).toBeGreaterThan(0);
+  });
+});
+
+describe("several subscriptions", () => {
+  it("do not wait for each other's endpoints", async () => {
+    const { store, calls, answer, deliver } = setup();
+    const clock = createClock();
+    await subscribe(store, { id: "slow", url: "https://slow.example/" });
+    await subscribe(store, { id: "quick" });
+    answer(
+      "https://slow.example/",
+      (_, signal) => new Promise((_, reject) => signal?.addEventListener("abort", reject)),
+    );
+    deliver("me", clock);
+    for (const name of ["a", "b", "c"]) await keep(store, [event(name)]);
+    await clock.advance(0);
+    const of = (id: string) => sent(calls.filter(({ subscription }) => subscription === id));
+    expect([of("slow"), of("quick")]).toEqual([["a"], ["a", "b", "c"]]);
+  });
+
+  it("of one principal have so many requests under way at the most", async () => {
+    const { store, calls, answer, deliver } = setup();
+    const clock = createClock();
+    const release: (() => void)[] = [];
+    for (const id of ["1", "2", "3", "4", "5"]) {
+      await subscribe(store, { id, url: `https://${id}.example/` });
+      answer(
+        `https://${id}.example/`,
+        () => new Promise((resolve) => release.push(() => resolve(200))),
+      );
+    }
+    deliver("me", clock, { mostAtOnce: 2 });
+    await keep(store, [event("a")]);
+    await clock.advance(0);
+    expect(calls).toHaveLength(2);
+    release.shift()?.();
+    await clock.advance(0);
+    expect(calls).toHaveLength(3);
+    for (let turn = 0; turn < 4; turn += 1) {
+      release.shift()?.();
+      await clock.advance(0);
+    }
+    expect(new Set(calls.map(({ url }) => url)).size).toBe(5);
+  });
+});
+
+describe("several processes", () => {
+  it("deliver each subscription once, and take over what a dead one held", async () => {
+    const { store, calls, answer, deliver } = setup();
+    const [mine, yours] = [createClock(), createClock()];
+    await subscribe(store);
+    const hanging: ((status: number) => void)[] = [];
+    answer("https://a.example/", () => new Promise((resolve) => hanging.push(resolve)));
+    deliver("me", mine);
+    await mine.advance(0);
+    deliver("you", yours);
+    await keep(store, [event("a")]);
+    await mine.advance(0);
+    await yours.advance(9 * SECOND);
+    expect(calls).toHaveLength(1);
+
+    // Its clock stands still: no lease is renewed any more, while its request is still under way.
+    answer("https://a.example/", () => 200);
+    await yours.advance(6 * SECOND);
+    expect(sent(calls)).toEqual(["a", "a"]);
+    await keep(store, [event("b")]);
+    await vi.waitFor(() => expect(sent(calls)).toEqual(["a", "a", "b"]));
+    await yours.advance(0);
+    // It wakes up and believes that "a" was its own: nothing goes back, and nothing is sent twice.
+    hanging[0]?.(200);
+    await mine.advance(0);
+    expect(await progressOf(store)).toMatchObject({ places: { acme: 2 }, leased_by: "you" });
+    await keep(store, [event("c")]);
+    await mine.advance(0);
+    await yours.advance(0);
+    expect(sent(calls)).toEqual(["a", "a", "b", "c"]);
+  });
+
+  it("leave alone what another has taken, also before they are told", async () => {
+    const { store, calls, deliver } = setup();
+    const [mine, yours] = [createClock(), createClock()];
+    await subscribe(store);
+    deliver("me", mine);
+    await mine.advance(0);
+    deliver("you", yours);
+    await yours.advance(15 * SECOND);
+    expect(await progressOf(store)).toMatchObject({ leased_by: "you" });
+    // Both follow the log.
+    await keep(store, [event("a")]);
+    await mine.advance(0);
+    await yours.advance(0);
+    expect(sent(calls)).toEqual(["a"]);
+  });
+
+  it("hand over at once when one stops, whatever is under way", async () => {
+    const { store, calls, answer, deliver } = setup();
+    const clock = createClock();
+    await subscribe(store);
+    answer(
+      "https://a.example/",
+      (_, signal) => new Promise((_, reject) => signal?.addEventListener("abort", reject)),
+    );
+    const first = deliver("me", clock);
+    await keep(store, [event("a")]);
+    await clock.advance(0);
+    await first.close();
+    expect(await progressOf(store)).toMatchObject({ attempt: 0, leased_by: "" });
+    answer("https://a.example/", () => 200);
+    deliver("you", clock);
+    await clock.advance(0);
+    expect(sent(calls)).toEqual(["a", "a"]);
+  });
+});
+
+type Act = { do: "event" | "other" | "fail" | "crash" | "stop" } | { do: "wait"; seconds: number };
+
+it("delivers everything, in order, whatever fails and whoever dies when", {
+  timeout: 60_000,
+}, async () => {
+  const act: fc.Arbitrary<Act> = fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom<Act>({ do: "event" }, { do: "other" }) },
+    { weight: 2, arbitrary: fc.constantFrom<Act>({ do: "fail" }, { do: "crash" }, { do: "stop" }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant("wait" as const), seconds: fc.nat(20) }) },
+  );
+  const { store, answer, start: launch } = setup();
+  const clock = createClock();
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(act, { maxLength: 25 }), async (acts) => {
+      run += 1;
+      const [id, tenant, url] = [`sub ${run}`, `tenant ${run}`, `https://${run}.example/`];
+      const wanted: string[] = [];
+      const taken: string[] = [];
+      let failures = 0;
+      await subscribe(store, {
+        id,
+        url,
+        tenants: [tenant],
+        principal: `p ${run}`,
+        places: { [tenant]: 0 },
+      });
+      await store.putToken({
+        id: `p ${run}`,
+        name: "p",
+        hash: `p ${run}`,
+        scopes: ["inbox:read"],
+        tenants: [tenant],
+        created_at: START,
+        expires_at: null,
+      });
+      answer(url, (message) => {
+        if (failures > 0) {
+          failures -= 1;
+          return 503;
+        }
+        if ("eventId" in message) taken.push(message.eventId);
+        return 200;
+      });
+      let process = 0;
+      const frozen = new Set<number>();
+      /** A crash leaves its lease and its timers behind, and never does anything again. */
+      const start = () => {
+        process += 1;
+        const own = process;
+        const alive = () => !frozen.has(own);
+        return launch(
+          `${run} ${own}`,
+          { ...clock, after: (ms, work) => clock.after(ms, () => alive() && work()) },
+          {
+            store: new Proxy(store, {
+              get: (target, name) =>
+                alive() ? Reflect.get(target, name) : () => new Promise(() => {}),
+            }),
+          },
+        );
+      };
+      let running = start();
+      for (const one of acts)
+        if (one.do === "event") {
+          wanted.push(`${run}-${wanted.length}`);
+          await keep(store, [event(wanted.at(-1) ?? "")], tenant);
+        } else if (one.do === "other") await keep(store, [sampleEvent({ type: "push" })], tenant);
+        else if (one.do === "fail") failures += 2;
+        else if (one.do === "wait") await clock.advance(one.seconds * SECOND);
+        else {
+          if (one.do === "stop") await running.close();
+          else frozen.add(process);
+          running = start();
+        }
+      await clock.advance(10 * 60 * SECOND);
+      expect([...new Set(taken)]).toEqual(wanted);
+      frozen.clear();
+      await running.close();
+      await store.removeSubscription(id);
+    }),
+    { numRuns: 20 },
+  );
+});

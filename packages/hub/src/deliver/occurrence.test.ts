@@ -1,0 +1,59 @@
+import { expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { MAX_BODY_BYTES } from "../mcp/events-draft.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { everything, keep, nth, START, sampleEvent } from "../store/contract/sample.ts";
+import type { NewEvent } from "../store/store.ts";
+import { toOccurrence } from "./occurrence.ts";
+
+async function occurrenceOf(given: Partial<NewEvent>) {
+  const store = openSqlite(`${tempFolder()}/hub.db`);
+  onTestFinished(() => store.close());
+  await keep(store, [sampleEvent({ received_at: START, ...given })]);
+  const event = nth(await everything(store), 0);
+  return { event, occurrence: await toOccurrence(store, event, "7") };
+}
+const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+
+it("is the event with its summary and its payload", async () => {
+  const { event, occurrence } = await occurrenceOf({ external_id: "d-1", body: json({ a: [1] }) });
+  expect(occurrence).toEqual({
+    eventId: "d-1",
+    name: "github.issues",
+    timestamp: "2026-01-01T00:00:00.000Z",
+    cursor: "7",
+    data: {
+      event_id: event.id,
+      seq: 1,
+      source: "github",
+      type: "issues",
+      received_at: "2026-01-01T00:00:00.000Z",
+      action: "opened",
+      repo: "acme/web",
+      sender: "ada",
+      number: event.number,
+      title: event.title,
+      url: event.url,
+      payload: { a: [1] },
+    },
+  });
+});
+
+it.each([
+  ["a large payload", json({ text: "x".repeat(MAX_BODY_BYTES) })],
+  ["one that is just too large with the rest", json({ text: "x".repeat(MAX_BODY_BYTES - 20) })],
+  ["one that grows when it is written anew", json({ text: "\u0001".repeat(50_000) })],
+])("leaves %s out, and says so", async (_, body) => {
+  const { occurrence } = await occurrenceOf({ body });
+  expect(occurrence.data).toMatchObject({ payload_omitted: true });
+  expect(occurrence.data).not.toHaveProperty("payload");
+  expect(JSON.stringify(occurrence).length).toBeLessThan(2_000);
+});
+
+it.each([null, "", "a b", "a\nb", "é", "x".repeat(257)])(
+  "has our own id where the sender's is none for a header: %j",
+  async (external_id) => {
+    const { event, occurrence } = await occurrenceOf({ external_id });
+    expect(occurrence.eventId).toBe(event.id);
+  },
+);

@@ -1,0 +1,94 @@
+import { Webhook } from "standardwebhooks";
+import { describe, expect, it } from "vitest";
+import { OutboundError, type OutboundErrorCode, type OutboundRequest } from "./outbound.ts";
+import { createPostWebhook } from "./post-webhook.ts";
+import { verifyEndpoint } from "./verify-endpoint.ts";
+
+const secret = `whsec_${Buffer.from("0123456789abcdef0123456789abcdef").toString("base64")}`;
+const endpoint = { subscription: "sub_1", url: "https://a.example/", secrets: [secret] };
+const utf8 = (text: string) => new TextEncoder().encode(text);
+
+function setup(
+  answer: (request: OutboundRequest) => { status: number; body?: string } = () => ({ status: 200 }),
+) {
+  const requests: OutboundRequest[] = [];
+  const post = createPostWebhook({
+    now: Date.now,
+    allowHttp: false,
+    newId: () => "random",
+    fetch: async (request) => {
+      requests.push(request);
+      const { status, body = "" } = answer(request);
+      return { status, body: utf8(body), headers: new Headers(), url: request.url };
+    },
+  });
+  return { post, requests };
+}
+
+const textOf = ({ body }: OutboundRequest) => new TextDecoder().decode(body);
+
+describe("a webhook to a subscriber", () => {
+  it("can be verified, names its event and subscription, and follows no redirect", async () => {
+    const { post, requests } = setup();
+    const occurrence = { eventId: "d-1", name: "github.issues", timestamp: "now", data: {} };
+    await post(endpoint, occurrence);
+    const [request] = requests as [OutboundRequest];
+    expect(request).toMatchObject({
+      method: "POST",
+      url: endpoint.url,
+      redirects: 0,
+      allowHttp: false,
+      headers: {
+        "webhook-id": "d-1",
+        "content-type": "application/json",
+        "x-mcp-subscription-id": "sub_1",
+      },
+    });
+    expect(new Webhook(secret).verify(textOf(request), { ...request.headers })).toEqual(occurrence);
+  });
+
+  it("that is no event has an id of its own", async () => {
+    const { post, requests } = setup();
+    await post(endpoint, { type: "gap", cursor: "1", message: "x" });
+    expect(requests[0]?.headers["webhook-id"]).toBe("msg_gap_random");
+  });
+});
+
+describe("an endpoint", () => {
+  const verify = (answer: Parameters<typeof setup>[0]) =>
+    verifyEndpoint(setup(answer).post, endpoint, "the challenge");
+
+  it.each([
+    ["as an object", 200, '{"challenge":"the challenge","more":1}'],
+    ["as text", 202, "the challenge\n"],
+  ])("is verified by giving the challenge back, %s", async (_, status, body) => {
+    expect(await verify(() => ({ status, body }))).toEqual({ outcome: "verified" });
+  });
+
+  it.each([
+    [200, "", "challenge_failed"],
+    [200, '{"challenge":"another"}', "challenge_failed"],
+    [200, '{"challenge":["the challenge"]}', "challenge_failed"],
+    [200, "the challenge and more", "challenge_failed"],
+    [302, "the challenge", "challenge_failed"],
+    [404, "the challenge", "http_4xx"],
+    [503, "the challenge", "http_5xx"],
+  ])("that answers %i %j is not: %s", async (status, body, reason) => {
+    expect(await verify(() => ({ status, body }))).toMatchObject({ outcome: "failed", reason });
+  });
+
+  it.each<[OutboundErrorCode, object]>([
+    ["timeout", { outcome: "failed", reason: "timeout" }],
+    ["tls_error", { outcome: "failed", reason: "tls_error" }],
+    ["connection_refused", { outcome: "failed", reason: "connection_refused" }],
+    ["dns_failed", { outcome: "failed", reason: "connection_refused" }],
+    ["too_large", { outcome: "failed", reason: "challenge_failed" }],
+    ["address_refused", { outcome: "refused" }],
+    ["invalid_url", { outcome: "refused" }],
+  ])("that cannot be called (%s) is not, with what happened in words", async (code, expected) => {
+    const verified = verify(() => {
+      throw new OutboundError(code, "what happened");
+    });
+    expect(await verified).toMatchObject({ ...expected, message: "what happened" });
+  });
+});

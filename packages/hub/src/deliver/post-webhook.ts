@@ -1,0 +1,62 @@
+/** One signed POST to a subscriber. Redirects are never followed: they would lead past the checks. */
+import type { MakeHmacKey } from "../lib/hmac.ts";
+import { utf8 } from "../lib/hmac.ts";
+import { type Envelope, type Occurrence, SUBSCRIPTION_HEADER } from "../mcp/events-draft.ts";
+import type { GuardedFetch, OutboundResponse } from "./outbound.ts";
+import { signWebhook } from "./standard-webhook.ts";
+
+const MOST_RESPONSE_BYTES = 64 * 1024;
+
+export interface Endpoint {
+  /** The id of the subscription. */
+  subscription: string;
+  url: string;
+  /** Unsealed; each of them signs. */
+  secrets: readonly string[];
+}
+
+export interface PostOptions {
+  fetch: GuardedFetch;
+  now: () => number;
+  allowHttp: boolean;
+  makeHmacKey?: MakeHmacKey | undefined;
+  timeoutMs?: number;
+  newId?: () => string;
+}
+
+export type PostWebhook = (
+  endpoint: Endpoint,
+  message: Occurrence | Envelope,
+  signal?: AbortSignal,
+) => Promise<OutboundResponse>;
+
+export function createPostWebhook({
+  fetch,
+  now,
+  allowHttp,
+  makeHmacKey,
+  timeoutMs = 15_000,
+  newId = () => crypto.randomUUID(),
+}: PostOptions): PostWebhook {
+  return async ({ subscription, url, secrets }, message, signal) => {
+    const body = utf8(JSON.stringify(message));
+    const id = "eventId" in message ? message.eventId : `msg_${message.type}_${newId()}`;
+    const signed = await signWebhook({ id, body, now: now(), secrets }, makeHmacKey);
+    return fetch({
+      method: "POST",
+      url,
+      headers: {
+        ...signed,
+        "content-type": "application/json",
+        "user-agent": "signalbox",
+        [SUBSCRIPTION_HEADER]: subscription,
+      },
+      body,
+      maxResponseBytes: MOST_RESPONSE_BYTES,
+      timeoutMs,
+      redirects: 0,
+      allowHttp,
+      ...(signal ? { signal } : {}),
+    });
+  };
+}

@@ -1,0 +1,171 @@
+import fc from "fast-check";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import type { Cursor } from "../inbox/cursor.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import {
+  DAY,
+  keep,
+  keepMany,
+  SECOND,
+  START,
+  sampleEvent,
+  sampleEvents,
+} from "../store/contract/sample.ts";
+import { findStart, readLog } from "./read-log.ts";
+import type { Wanted } from "./wanted.ts";
+
+function open() {
+  const store = openSqlite(`${tempFolder()}/hub.db`);
+  onTestFinished(() => store.close());
+  return store;
+}
+
+const issues: Wanted = { source: "github", type: "issues", narrowing: {} };
+const from = (place: number, tenant = "acme"): Cursor => new Map([[tenant, place]]);
+
+describe("reading the log", () => {
+  it("finds every wanted event once, in the order of each log, page by page, and from any cursor", async () => {
+    const store = open();
+    let run = 0;
+    const one = fc.record({
+      tenant: fc.constantFrom("a", "b", "c"),
+      type: fc.constantFrom("issues", "push"),
+      repo: fc.constantFrom("x", "y"),
+      at: fc.nat(5),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(one, { maxLength: 40 }),
+        fc.integer({ min: 1, max: 7 }),
+        fc.option(fc.constantFrom("x", "y"), { nil: undefined }),
+        async (events, limit, repo) => {
+          run += 1;
+          const tenants = ["a", "b", "c"].map((name) => `${name} ${run}`);
+          const stored: Record<string, string[]> = Object.fromEntries(
+            tenants.map((name) => [name, []]),
+          );
+          for (const { tenant, type, repo: its, at } of events) {
+            const event = sampleEvent({ type, repo: its, received_at: START + at });
+            await keep(store, [event], `${tenant} ${run}`);
+            if (type === "issues" && (repo === undefined || its === repo))
+              stored[`${tenant} ${run}`]?.push(event.id);
+          }
+          const wanted = { ...issues, narrowing: { repo } };
+          const found: { id: string; tenant: string; cursor: Cursor }[] = [];
+          let after: Cursor = new Map(tenants.map((tenant) => [tenant, 0]));
+          for (let more = true; more; ) {
+            const page = await readLog(store, { tenants, after, wanted, limit });
+            expect(page.found.length).toBeLessThanOrEqual(limit);
+            for (const { event, cursor } of page.found)
+              found.push({ id: event.id, tenant: event.tenant, cursor });
+            ({ reached: after, more } = page);
+          }
+          for (const tenant of tenants)
+            expect(found.filter((each) => each.tenant === tenant).map(({ id }) => id)).toEqual(
+              stored[tenant],
+            );
+          // Whoever goes on after the cursor of one has seen it and those before, and no other.
+          const middle = Math.floor(found.length / 2);
+          const cursor = found[middle]?.cursor;
+          if (!cursor) return;
+          const rest = await readLog(store, { tenants, after: cursor, wanted, limit: 100 });
+          expect(rest.found.map(({ event }) => event.id).sort()).toEqual(
+            found
+              .slice(middle + 1)
+              .map(({ id }) => id)
+              .sort(),
+          );
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("looks at so many rows and no more, and says that there is more", async () => {
+    const store = open();
+    await keepMany(store, [...sampleEvents(6_000, () => ({ type: "push" })), sampleEvent()]);
+    const first = await readLog(store, {
+      tenants: ["acme"],
+      after: from(0),
+      wanted: issues,
+      limit: 10,
+    });
+    expect(first).toMatchObject({ found: [], more: true });
+    const second = await readLog(store, {
+      tenants: ["acme"],
+      after: first.reached,
+      wanted: issues,
+      limit: 10,
+    });
+    expect([second.found.map(({ event }) => event.seq), second.more]).toEqual([[6_001], false]);
+  });
+
+  it("ends early when the payloads are large, but never before the first", async () => {
+    const store = open();
+    await keep(
+      store,
+      sampleEvents(3, () => ({ body: new Uint8Array(100) })),
+    );
+    const read = (mostBytes: number) =>
+      readLog(store, { tenants: ["acme"], after: from(0), wanted: issues, limit: 10, mostBytes });
+    expect((await read(1)).found).toHaveLength(1);
+    expect(await read(250)).toMatchObject({ found: [{}, {}], more: true, reached: from(2) });
+  });
+});
+
+describe("the start of a reader", () => {
+  it("is now without a cursor; else where the cursor is", async () => {
+    const store = open();
+    await keep(store, sampleEvents(3));
+    expect(await findStart(store, ["acme"], null, undefined)).toEqual({
+      from: from(3),
+      truncated: false,
+    });
+    expect(await findStart(store, ["acme"], "2", undefined)).toEqual({
+      from: from(2),
+      truncated: false,
+    });
+    expect(await findStart(store, ["nobody"], null, undefined)).toEqual({
+      from: from(0, "nobody"),
+      truncated: false,
+    });
+    await expect(findStart(store, ["acme"], "what?", undefined)).rejects.toMatchObject({
+      field: "cursor",
+    });
+  });
+
+  it("says that something is missing: swept away, or a log that does not reach so far", async () => {
+    const store = open();
+    const events = sampleEvents(3);
+    await keep(store, events);
+    await store.markProcessed("acme", [events[1].id], START, null);
+    await store.sweep({ now: START, processedFor: 0, pendingFor: DAY, maxBytes: 1e9, limit: 9 });
+    expect(await findStart(store, ["acme"], "1", undefined)).toEqual({
+      from: from(1),
+      truncated: true,
+    });
+    expect(await findStart(store, ["acme"], "2", undefined)).toEqual({
+      from: from(2),
+      truncated: false,
+    });
+    expect(await findStart(store, ["acme"], "4", undefined)).toEqual({
+      from: from(3),
+      truncated: true,
+    });
+  });
+
+  it("passes over what is too old, wherever that ends", async () => {
+    const store = open();
+    await keep(
+      store,
+      sampleEvents(50, (at) => ({ received_at: START + at * SECOND })),
+    );
+    for (const place of [0, 7, 49, 50])
+      for (const age of [-1, 0, 1, 6, 7, 8, 30, 48, 49, 50, 99])
+        expect(await findStart(store, ["acme"], String(place), START + age * SECOND)).toEqual({
+          from: from(Math.max(place, Math.min(Math.max(age, 0), 50))),
+          truncated: Math.min(age, 50) > place,
+        });
+  });
+});

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { utf8 } from "../lib/hmac.ts";
+import { type Hop, nextHop } from "./redirect.ts";
+
+const body = utf8("{}");
+const secrets = { authorization: "Bearer a", cookie: "b=c", "x-api-key": "d" };
+const harmless = { accept: "*/*", "idempotency-key": "e" };
+const described = { "content-type": "application/json", "content-language": "en" };
+
+const hop = (method = "POST"): Hop => ({
+  method,
+  url: new URL("https://one.example/a/b"),
+  headers: new Headers({ ...secrets, ...harmless, ...described }),
+  body,
+});
+
+const follow = (status: number, location: string | undefined, from = hop()) => {
+  const next = nextHop(from, status, new Headers(location === undefined ? {} : { location }), {
+    allowHttp: true,
+  });
+  return next && { ...next, url: next.url.href, headers: Object.fromEntries(next.headers) };
+};
+
+describe("by the rules of fetch", () => {
+  it.each([
+    [301, "POST", "GET"],
+    [302, "POST", "GET"],
+    [303, "POST", "GET"],
+    [303, "PUT", "GET"],
+    [303, "HEAD", "HEAD"],
+    [301, "HEAD", "HEAD"],
+    [301, "GET", "GET"],
+    [301, "PUT", "PUT"],
+    [302, "DELETE", "DELETE"],
+    [307, "POST", "POST"],
+    [308, "PATCH", "PATCH"],
+  ])("%i makes of a %s a %s", (status, method, expected) => {
+    const next = follow(status, "/c", hop(method));
+    expect(next?.method).toBe(expected);
+    const becameGet = method !== expected;
+    expect(next?.body).toBe(becameGet ? undefined : body);
+    expect(next?.headers).toEqual({ ...secrets, ...harmless, ...(becameGet ? {} : described) });
+  });
+
+  it("is relative to where it came from", () => {
+    expect(follow(307, "c?d=1")?.url).toBe("https://one.example/a/c?d=1");
+    expect(follow(307, "//two.example/e")?.url).toBe("https://two.example/e");
+  });
+
+  it("leads nowhere without a place to go, or with a status that is none", () => {
+    expect(follow(302, undefined)).toBeUndefined();
+    for (const status of [200, 201, 300, 304, 305, 306, 400])
+      expect(follow(status, "/c")).toBeUndefined();
+  });
+});
+
+it.each([
+  "https://two.example/a/b",
+  "https://one.example:8443/a/b",
+  "http://one.example/a/b",
+  "https://sub.one.example/",
+])("tells no secrets to another origin: %s", (location) => {
+  expect(follow(307, location)?.headers).toEqual({ ...harmless, ...described });
+});
+
+it("goes nowhere that could not be called in the first place", () => {
+  for (const location of ["file:///etc/passwd", "https://a:b@two.example/", "http://[::1"])
+    expect(() => follow(302, location)).toThrow(expect.objectContaining({ code: "invalid_url" }));
+  const location = new Headers({ location: "http://one.example/" });
+  expect(() => nextHop(hop(), 302, location, { allowHttp: false })).toThrow(/Use https:/);
+});

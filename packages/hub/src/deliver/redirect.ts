@@ -1,0 +1,54 @@
+import type { OutboundRequest } from "./outbound.ts";
+import { parseOutboundUrl } from "./outbound-url.ts";
+
+/** The part of a request that a redirect can change. */
+export interface Hop {
+  method: string;
+  url: URL;
+  headers: Headers;
+  body: OutboundRequest["body"] | undefined;
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * Any header can hold a secret (`x-api-key` does), and the new origin is not whom it was meant for:
+ * only what is known to be none goes along.
+ */
+const HARMLESS = new Set([
+  "accept",
+  "accept-encoding",
+  "accept-language",
+  "content-encoding",
+  "content-language",
+  "content-type",
+  "idempotency-key",
+  "range",
+  "user-agent",
+]);
+
+/** Where a response sends its caller, by the rules of fetch; `undefined` where it does not. */
+export function nextHop(
+  { method, url, headers, body }: Hop,
+  status: number,
+  answered: Headers,
+  { allowHttp }: { allowHttp: boolean },
+): Hop | undefined {
+  const location = answered.get("location");
+  if (!REDIRECTS.has(status) || location === null) return undefined;
+  const next = parseOutboundUrl(location, { allowHttp, base: url.href });
+  const becomesGet =
+    (status === 303 && method !== "GET" && method !== "HEAD") ||
+    ((status === 301 || status === 302) && method === "POST");
+  const kept = [...headers.keys()].filter(
+    (name) =>
+      (next.origin === url.origin || HARMLESS.has(name)) &&
+      !(becomesGet && name.startsWith("content-")),
+  );
+  return {
+    method: becomesGet ? "GET" : method,
+    url: next,
+    headers: new Headers(kept.map((name) => [name, headers.get(name) ?? ""])),
+    body: becomesGet ? undefined : body,
+  };
+}

@@ -1,0 +1,68 @@
+/** Whether an endpoint wants what the hub is about to send there: it has to give a challenge back. */
+import { equalBytes, utf8 } from "../lib/hmac.ts";
+import type { CallbackReason } from "../mcp/events-draft.ts";
+import { OutboundError, type OutboundErrorCode } from "./outbound.ts";
+import type { Endpoint, PostWebhook } from "./post-webhook.ts";
+
+export type Verified =
+  | { outcome: "verified" }
+  | { outcome: "failed"; reason: CallbackReason; message: string }
+  /** It must not be called at all. */
+  | { outcome: "refused"; message: string };
+
+const failed = (reason: CallbackReason, message: string): Verified => ({
+  outcome: "failed",
+  reason,
+  message,
+});
+
+/** What is none of these is a connection that did not come about. */
+const REASONS: Partial<Record<OutboundErrorCode, CallbackReason>> = {
+  timeout: "timeout",
+  tls_error: "tls_error",
+  too_large: "challenge_failed",
+};
+
+export async function verifyEndpoint(
+  post: PostWebhook,
+  endpoint: Endpoint,
+  challenge: string,
+): Promise<Verified> {
+  try {
+    const { status, body } = await post(endpoint, { type: "verification", challenge });
+    if (status >= 200 && status < 300)
+      return echoes(body, challenge)
+        ? { outcome: "verified" }
+        : failed(
+            "challenge_failed",
+            'It answered, but did not give the challenge back: answer { "challenge": … } with the one that was sent.',
+          );
+    if (status >= 500) return failed("http_5xx", `It answered ${status}.`);
+    if (status >= 400) return failed("http_4xx", `It answered ${status}.`);
+    return failed("challenge_failed", `It answered ${status}; redirects are not followed.`);
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    if (error.code === "invalid_url" || error.code === "address_refused")
+      return { outcome: "refused", message: error.message };
+    return failed(REASONS[error.code] ?? "connection_refused", error.message);
+  }
+}
+
+/** As the text itself, or as `challenge` of a JSON object. */
+function echoes(body: Uint8Array, challenge: string): boolean {
+  const text = new TextDecoder().decode(body).trim();
+  return equalBytes(utf8(challengeIn(text) ?? text), utf8(challenge));
+}
+
+function challengeIn(text: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    const found =
+      typeof value === "object" && value !== null && "challenge" in value
+        ? value.challenge
+        : undefined;
+    return typeof found === "string" ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,613 @@
+import { getEventListeners } from "node:events";
+import * as http from "node:http";
+import * as https from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { text } from "node:stream/consumers";
+import { setTimeout } from "node:timers/promises";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import type { OutboundError, OutboundRequest } from "../../deliver/outbound.ts";
+import { utf8 } from "../../lib/hmac.ts";
+import { createGuardedFetch, type GuardedFetchOptions } from "./guarded-fetch.ts";
+import { makeCertificate } from "./test-certificate.ts";
+
+const servers: http.Server[] = [];
+
+/** Resolves only when every connection has ended: what a caller does not free hangs here. */
+afterEach(async () => {
+  for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
+});
+
+async function listen<Server extends http.Server>(server: Server): Promise<number> {
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+interface Seen {
+  method: string | undefined;
+  url: string | undefined;
+  headers: http.IncomingHttpHeaders;
+  body: string;
+}
+
+/** A server that keeps what it was asked, and answers as it is told. */
+async function serve(answer: (response: http.ServerResponse, seen: Seen) => unknown) {
+  const requests: Seen[] = [];
+  const port = await listen(
+    http.createServer(async (request, response) => {
+      const body = await text(request);
+      const { method, url, headers } = request;
+      const seen = { method, url, headers, body };
+      requests.push(seen);
+      answer(response, seen);
+    }),
+  );
+  return { port, requests, url: `http://hooks.test:${port}` };
+}
+
+/** `.test` is no real domain: whoever reaches a server did so by the answer given here. */
+const toLoopback: GuardedFetchOptions = {
+  allowPrivate: ["127.0.0.1"],
+  lookup: async () => ["127.0.0.1"],
+};
+
+function call(request: Partial<OutboundRequest>, options: Partial<GuardedFetchOptions> = {}) {
+  return createGuardedFetch({ ...toLoopback, ...options })({
+    method: "GET",
+    url: "http://hooks.test",
+    headers: {},
+    maxResponseBytes: 1_000_000,
+    timeoutMs: 20_000,
+    allowHttp: true,
+    ...request,
+  });
+}
+
+async function failure(...given: Parameters<typeof call>): Promise<OutboundError> {
+  const [outcome] = await Promise.allSettled([call(...given)]);
+  if (outcome?.status === "rejected") return outcome.reason;
+  throw new Error("it did not fail");
+}
+
+const textOf = ({ body }: { body: Uint8Array }) => Buffer.from(body).toString();
+
+describe("a call", () => {
+  it("sends what it is given, under the name of the host", async () => {
+    const { url, port, requests } = await serve((response) =>
+      response
+        .writeHead(418, { "X-Tea": "yes", "set-cookie": ["a=1", "b=2"] })
+        .end("short and stout"),
+    );
+    const response = await call({
+      method: "post",
+      url: `${url}/a%20b?c=d#e`,
+      headers: { "X-Key": "k", "content-type": "text/plain" },
+      body: utf8("Grüße"),
+    });
+    expect(response).toMatchObject({ status: 418, url: `${url}/a%20b?c=d#e` });
+    expect(textOf(response)).toBe("short and stout");
+    expect(response.headers.get("x-tea")).toBe("yes");
+    expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+    expect(requests).toMatchObject([
+      {
+        method: "POST",
+        url: "/a%20b?c=d",
+        body: "Grüße",
+        headers: { host: `hooks.test:${port}`, "x-key": "k", "content-length": "7" },
+      },
+    ]);
+  });
+
+  it("leaves the connection's own headers to the connection", async () => {
+    const { url, port, requests } = await serve((response) => response.end());
+    await call({
+      url,
+      method: "DELETE",
+      body: utf8("gone"),
+      headers: {
+        Host: "metadata.internal",
+        "Content-Length": "1",
+        "Transfer-Encoding": "chunked",
+        Connection: "keep-alive",
+        Expect: "100-continue",
+        "User-Agent": "mine",
+      },
+    });
+    expect(requests[0]?.headers).toEqual({
+      host: `hooks.test:${port}`,
+      "content-length": "4",
+      connection: "close",
+      "accept-encoding": "gzip, br",
+      "user-agent": "mine",
+    });
+    expect(requests[0]?.body).toBe("gone");
+  });
+
+  it.each([
+    [{ headers: { "x-a": "hunter2\r\nx-c: d" } }, /x-a/],
+    [{ headers: { "x-a": "hunter2\u0001" } }, /x-a/],
+    [{ headers: { "x-a": "hunter2☃" } }, /x-a/],
+    [{ headers: { "x a": "b" } }, /x a/],
+    [{ method: "GET / HTTP/1.1\r\nx: y" }, /method/],
+    [{ method: "CONNECT" }, /method/],
+    [{ method: "" }, /method/],
+  ])("that cannot be written down is not sent: %j", async (request, words) => {
+    const error = await failure(request);
+    expect(error).toMatchObject({ code: "invalid_request", message: expect.stringMatching(words) });
+    expect(error.message).toContain("hooks.test");
+    expect(error.message).not.toContain("hunter2");
+  });
+
+  it("needs https unless told otherwise, and no credentials in its URL", async () => {
+    expect(await failure({ allowHttp: false })).toMatchObject({ code: "invalid_url" });
+    expect(await failure({ url: "https://a:b@hooks.test" })).toMatchObject({ code: "invalid_url" });
+    expect(await failure({ url: "nonsense" })).toMatchObject({ code: "invalid_url" });
+  });
+});
+
+describe("the address", () => {
+  const shut: Partial<GuardedFetchOptions> = { allowPrivate: false };
+
+  it("that a name resolves to is refused where it is private", async () => {
+    const { url, requests } = await serve((response) => response.end());
+    const error = await failure({ url }, shut);
+    expect(error.code).toBe("address_refused");
+    expect(error.message).toMatch(/^hooks\.test resolves to a loopback .*SIGNALBOX_ALLOW_PRIVATE/);
+    expect(requests).toEqual([]);
+  });
+
+  it("of the machine itself is found out by the system's resolver, too", async () => {
+    const guarded = createGuardedFetch({ allowPrivate: false });
+    const outcome = guarded({
+      method: "GET",
+      url: "https://localhost",
+      headers: {},
+      maxResponseBytes: 1,
+      timeoutMs: 20_000,
+    });
+    await expect(outcome).rejects.toMatchObject({ code: "address_refused" });
+  });
+
+  it("does not show in the message where a name hides it", async () => {
+    const error = await failure({}, { ...shut, lookup: async () => ["10.11.12.13"] });
+    expect(error.message).toContain("hooks.test resolves to a private address");
+    expect(error.message).not.toContain("10.11.12.13");
+  });
+
+  it("is refused with all others of its name, if only one of them is private", async () => {
+    const { url, requests } = await serve((response) => response.end());
+    for (const lookup of [
+      async () => ["127.0.0.1", "10.0.0.1"],
+      async () => ["10.0.0.1", "127.0.0.1"],
+      async () => ["127.0.0.1", "::ffff:169.254.169.254"],
+    ])
+      expect(await failure({ url }, { lookup })).toMatchObject({ code: "address_refused" });
+    expect(requests).toEqual([]);
+  });
+
+  it("written in the URL is checked in every spelling, and nobody is asked for it", async () => {
+    const lookup = () => {
+      throw new Error("asked for an address");
+    };
+    const hosts = fc.constantFrom(
+      ...["127.0.0.1", "2130706433", "0177.0.0.1", "0x7f.0.0.1", "127.1", "127.0.0.1.", "0"],
+      ...["[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]"],
+      ...["169.254.169.254", "10.0.0.1", "[fd00::1]", "[fe80::1]", "１２７.0.0.1"],
+    );
+    await fc.assert(
+      fc.asyncProperty(hosts, fc.constantFrom("http", "https"), async (host, scheme) => {
+        const error = await failure({ url: `${scheme}://${host}:1/` }, { ...shut, lookup });
+        expect(error).toMatchObject({ code: "address_refused" });
+      }),
+    );
+  });
+
+  it("that was checked is the one connected to, however the name answers next", async () => {
+    const { url, port, requests } = await serve((response) => response.end("checked"));
+    const answers = [["127.0.0.1"], ["127.0.0.2"], ["::1"], ["169.254.169.254"]];
+    let asked = 0;
+    const lookup = async () => answers[asked++] ?? [];
+    const guarded = { url, redirects: 3 };
+    expect(textOf(await call(guarded, { lookup }))).toBe("checked");
+    expect(asked).toBe(1);
+    expect(requests[0]?.headers.host).toBe(`hooks.test:${port}`);
+    // No connection is left over that a later call could use without its own check.
+    for (let at = 0; at < 3; at += 1)
+      expect(await failure(guarded, { lookup })).toMatchObject({ code: "address_refused" });
+    expect(requests).toHaveLength(1);
+  });
+
+  it("that does not answer makes way for the next one", async () => {
+    const { url } = await serve((response) => response.end("second"));
+    const lookup = async () => ["::1", "127.0.0.1"];
+    expect(textOf(await call({ url }, { lookup, allowPrivate: true }))).toBe("second");
+  });
+
+  it("is needed", async () => {
+    expect(await failure({}, { lookup: async () => [] })).toMatchObject({
+      code: "dns_failed",
+      message: expect.stringMatching(/hooks\.test does not resolve.*spelling/),
+    });
+    const notFound = Object.assign(new Error("no"), { code: "ENOTFOUND" });
+    const error = await failure({}, { lookup: () => Promise.reject(notFound) });
+    expect(error).toMatchObject({ code: "dns_failed", cause: notFound });
+  });
+});
+
+describe("a redirect", () => {
+  it("is the answer where none are followed", async () => {
+    const { url, requests } = await serve((response) =>
+      response.writeHead(302, { location: "/next" }).end("moved"),
+    );
+    const response = await call({ url });
+    expect(response).toMatchObject({ status: 302 });
+    expect([response.headers.get("location"), textOf(response)]).toEqual(["/next", "moved"]);
+    expect(requests).toHaveLength(1);
+  });
+
+  it("is followed, with the check, the secrets and the method that fit", async () => {
+    const { url, port, requests } = await serve((response, { url: path }) =>
+      path === "/"
+        ? response.writeHead(307, { location: "/same" }).end()
+        : path === "/same"
+          ? response.writeHead(302, { location: `http://other.test:${port}/other` }).end()
+          : response.end("there"),
+    );
+    const asked: string[] = [];
+    const response = await call(
+      {
+        method: "POST",
+        url,
+        headers: { authorization: "a", accept: "b" },
+        body: utf8("c"),
+        redirects: 2,
+      },
+      {
+        lookup: async (host) => {
+          asked.push(host);
+          return ["127.0.0.1"];
+        },
+      },
+    );
+    expect(textOf(response)).toBe("there");
+    expect(response.url).toBe(`http://other.test:${port}/other`);
+    expect(asked).toEqual(["hooks.test", "hooks.test", "other.test"]);
+    expect(
+      requests.map(({ method, body, headers }) => [method, body, headers.authorization]),
+    ).toEqual([
+      ["POST", "c", "a"],
+      ["POST", "c", "a"],
+      ["GET", "", undefined],
+    ]);
+    expect(requests[2]?.headers.accept).toBe("b");
+  });
+
+  it.each([
+    ["http://169.254.169.254/latest/meta-data", "address_refused"],
+    ["http://2852039166/", "address_refused"],
+    ["http://[::1]/", "address_refused"],
+    ["http://inside.test/", "address_refused"],
+    ["http://nowhere.test/", "dns_failed"],
+    ["file:///etc/passwd", "invalid_url"],
+    ["http://user:pass@hooks.test/", "invalid_url"],
+  ])("to %s is not followed", async (location, code) => {
+    const { url } = await serve((response) => response.writeHead(302, { location }).end());
+    const addresses: Record<string, string[]> = {
+      "hooks.test": ["127.0.0.1"],
+      "inside.test": ["192.168.0.1"],
+    };
+    const lookup = async (host: string) => addresses[host] ?? [];
+    expect(await failure({ url, redirects: 5 }, { lookup })).toMatchObject({ code });
+  });
+
+  it("that never ends is given up", async () => {
+    const { url, requests } = await serve((response) =>
+      response.writeHead(301, { location: "/" }).end(),
+    );
+    const error = await failure({ url, redirects: 3 });
+    expect(error.code).toBe("too_many_redirects");
+    expect(error.message).toMatch(/hooks\.test.*after 3 redirects/);
+    expect(requests).toHaveLength(4);
+  });
+
+  it("does not have its body read", async () => {
+    const { url } = await serve((response, { url: path }) => {
+      if (path === "/there") return response.end("there");
+      return response.writeHead(302, { location: "/there" }).write("a body without an end");
+    });
+    expect(textOf(await call({ url, redirects: 1 }))).toBe("there");
+  });
+});
+
+describe("a body", () => {
+  it("may be as large as the limit, and not a byte more", async () => {
+    const { url } = await serve((response) => response.end("x".repeat(1_000)));
+    expect((await call({ url, maxResponseBytes: 1_000 })).body).toHaveLength(1_000);
+    const error = await failure({ url, maxResponseBytes: 999 });
+    expect(error.code).toBe("too_large");
+    expect(error.message).toMatch(/hooks\.test.*more than 999 bytes/);
+  });
+
+  it("without an end is cut while it comes", async () => {
+    const { url } = await serve((response) => {
+      const more = () => {
+        while (!response.destroyed && response.write("x".repeat(10_000)));
+      };
+      response.on("drain", more);
+      more();
+    });
+    expect(await failure({ url, maxResponseBytes: 50_000 })).toMatchObject({ code: "too_large" });
+  });
+
+  it.each([
+    ["gzip", gzipSync],
+    ["x-gzip", gzipSync],
+    ["GZIP", gzipSync],
+    ["deflate", deflateSync],
+    ["br", brotliCompressSync],
+  ] as const)("in %s is decompressed, and counted as such", async (encoding, compress) => {
+    const whole = utf8("z".repeat(1_000_000));
+    const { url } = await serve((response) => {
+      const body = compress(whole);
+      expect(body.byteLength).toBeLessThan(10_000);
+      response
+        .writeHead(200, { "content-encoding": encoding, "content-length": body.byteLength })
+        .end(body);
+    });
+    const response = await call({ url, maxResponseBytes: whole.byteLength });
+    expect(Buffer.compare(response.body, whole)).toBe(0);
+    expect(response.headers.has("content-encoding")).toBe(false);
+    expect(response.headers.has("content-length")).toBe(false);
+    const error = await failure({ url, maxResponseBytes: whole.byteLength - 1 });
+    expect(error).toMatchObject({ code: "too_large" });
+  });
+
+  it("in an encoding that is not known stays as it is, and says so", async () => {
+    for (const encoding of ["compress", "gzip, gzip", "constructor"]) {
+      const { url } = await serve((response) =>
+        response.writeHead(200, { "content-encoding": encoding }).end("as it is"),
+      );
+      const response = await call({ url });
+      expect([textOf(response), response.headers.get("content-encoding")]).toEqual([
+        "as it is",
+        encoding,
+      ]);
+    }
+  });
+
+  it.each([
+    ["HEAD", 200, { "content-length": "5000000" }],
+    ["GET", 200, { "content-length": "0" }],
+    ["GET", 204, {}],
+    ["GET", 304, {}],
+  ])("may be absent where headers speak of one: %s, %i, %j", async (method, status, headers) => {
+    const { url } = await serve((response) =>
+      response.writeHead(status, { "content-encoding": "gzip", ...headers }).end(),
+    );
+    const response = await call({ url, method, maxResponseBytes: 10 });
+    expect(response).toMatchObject({ status, body: { length: 0 } });
+  });
+
+  it.each([
+    [
+      "breaks off",
+      (response: http.ServerResponse) => {
+        response.writeHead(200, { "content-length": "100" }).write("x", () => response.destroy());
+      },
+    ],
+    [
+      "is no gzip",
+      (response: http.ServerResponse) => {
+        response.writeHead(200, { "content-encoding": "gzip" }).end("plain text");
+      },
+    ],
+    [
+      "is half of a gzip",
+      (response: http.ServerResponse) => {
+        response
+          .writeHead(200, { "content-encoding": "gzip" })
+          .end(gzipSync("x".repeat(99)).subarray(0, 15));
+      },
+    ],
+  ])("that %s is an error, not half an answer", async (_, answer) => {
+    const { url } = await serve(answer);
+    const error = await failure({ url });
+    expect(error).toMatchObject({ code: "network", message: expect.stringMatching("hooks.test") });
+  });
+});
+
+describe("the time-out", () => {
+  it.each<[string, (response: http.ServerResponse) => unknown]>([
+    ["headers", () => {}],
+    ["the body's end", (response) => response.write("x")],
+    [
+      "a compressed body's end",
+      (response) => {
+        response
+          .writeHead(200, { "content-encoding": "gzip" })
+          .write(gzipSync("xyz").subarray(0, 12));
+      },
+    ],
+  ])("holds while waiting for %s", async (_, answer) => {
+    const { url } = await serve(answer);
+    const error = await failure({ url, timeoutMs: 200 });
+    expect(error.code).toBe("timeout");
+    expect(error.message).toMatch(/hooks\.test.*within 0\.2 s/);
+  });
+
+  it("holds while waiting for DNS, and does not mind what comes of that later", async () => {
+    let fail = (_: Error) => {};
+    const lookup = () =>
+      new Promise<string[]>((_, reject) => {
+        fail = reject;
+      });
+    expect(await failure({ timeoutMs: 20 }, { lookup })).toMatchObject({ code: "timeout" });
+    fail(new Error("late"));
+  });
+
+  it("may be longer than a timer can be", async () => {
+    const { url } = await serve((response) => response.end("soon"));
+    // A timer that overflows is set to 1 ms, and so goes off before this one.
+    const lookup = () => setTimeout(10, ["127.0.0.1"]);
+    for (const timeoutMs of [2 ** 40, Number.POSITIVE_INFINITY])
+      expect(textOf(await call({ url, timeoutMs }, { lookup }))).toBe("soon");
+  });
+
+  it("is one for all redirects together", async () => {
+    const { url } = await serve((response) => response.writeHead(302, { location: "/" }).end());
+    const error = await failure({ url, redirects: Number.POSITIVE_INFINITY, timeoutMs: 200 });
+    expect(error).toMatchObject({ code: "timeout" });
+  });
+});
+
+describe("the caller's signal", () => {
+  const reason = new Error("run cancelled");
+
+  it("ends a call before it starts", async () => {
+    const { url, requests } = await serve((response) => response.end());
+    const signal = AbortSignal.abort(reason);
+    expect(await failure({ url, signal })).toMatchObject({ code: "aborted", cause: reason });
+    expect(requests).toEqual([]);
+  });
+
+  it("ends a call that waits for DNS", async () => {
+    const controller = new AbortController();
+    const lookup = () => {
+      controller.abort(reason);
+      return new Promise<string[]>(() => {});
+    };
+    const error = await failure({ signal: controller.signal }, { lookup });
+    expect(error).toMatchObject({ code: "aborted", cause: reason });
+  });
+
+  it("ends a call that waits for headers, or for the body", async () => {
+    for (const begin of [() => {}, (response: http.ServerResponse) => response.write("x")]) {
+      const controller = new AbortController();
+      const { url } = await serve((response) => {
+        begin(response);
+        setImmediate(() => controller.abort(reason));
+      });
+      const error = await failure({ url, signal: controller.signal });
+      expect(error).toMatchObject({ code: "aborted", cause: reason });
+    }
+  });
+
+  it("is let go afterwards", async () => {
+    const { signal } = new AbortController();
+    const { url } = await serve((response) => response.end());
+    await call({ url, signal });
+    await failure({ url, signal, maxResponseBytes: 10 }, { allowPrivate: false });
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+});
+
+describe("https", () => {
+  const certificate = makeCertificate({ names: ["hooks.test"], ipv4: ["127.0.0.1"] });
+  const ca = certificate.cert;
+  const serveTls = (made = certificate) => {
+    const server = https.createServer(made, ({ headers, socket }, response) =>
+      response.end(JSON.stringify([headers.host, (socket as { servername?: unknown }).servername])),
+    );
+    return listen(server);
+  };
+
+  it("asks for the certificate of the name, at the address that was checked", async () => {
+    const port = await serveTls();
+    for (const host of ["hooks.test", "hooks.test."]) {
+      const response = await call({ url: `https://${host}:${port}`, allowHttp: false }, { ca });
+      expect(textOf(response)).toBe(JSON.stringify([`${host}:${port}`, "hooks.test"]));
+    }
+    const byAddress = await call({ url: `https://127.0.0.1:${port}` }, { ca });
+    expect(textOf(byAddress)).toBe(JSON.stringify([`127.0.0.1:${port}`, false]));
+  });
+
+  it("does not believe a Host header about whom it talks to", async () => {
+    const port = await serveTls();
+    const url = `https://other.test:${port}`;
+    const error = await failure({ url, headers: { host: "hooks.test" } }, { ca });
+    expect(error).toMatchObject({ code: "tls_error" });
+  });
+
+  it("ends where the certificate is for another name, not trusted, or too old", async () => {
+    const port = await serveTls();
+    const other = await failure({ url: `https://other.test:${port}` }, { ca });
+    expect(other).toMatchObject({ code: "tls_error" });
+    expect(other.message).toMatch(/other\.test.*altnames.*Check/);
+    const unknown = await failure({ url: `https://hooks.test:${port}` });
+    expect(unknown).toMatchObject({ code: "tls_error" });
+    expect(unknown.message).toMatch(/self-signed/);
+    const old = makeCertificate({ names: ["hooks.test"], until: "20010101000000Z" });
+    const expired = await failure(
+      { url: `https://hooks.test:${await serveTls(old)}` },
+      { ca: old.cert },
+    );
+    expect(expired).toMatchObject({ code: "tls_error" });
+    expect(expired.message).toMatch(/expired/);
+  });
+
+  it("ends where the other side does not speak it", async () => {
+    const { port } = await serve((response) => response.end());
+    const error = await failure({ url: `https://hooks.test:${port}` }, { ca });
+    expect(error).toMatchObject({ code: "tls_error" });
+    expect(error.message).toMatch(/wrong version number|packet length/);
+    const hangsUp = http.createServer();
+    hangsUp.on("connection", (socket: Socket) => socket.destroy());
+    const url = `https://hooks.test:${await listen(hangsUp)}`;
+    expect(await failure({ url }, { ca })).toMatchObject({ code: "tls_error" });
+  });
+
+  it("that breaks after the handshake is no fault of the certificate", async () => {
+    const server = https.createServer(certificate, ({ socket }) => socket.destroy());
+    const url = `https://hooks.test:${await listen(server)}`;
+    expect(await failure({ url }, { ca })).toMatchObject({ code: "network" });
+  });
+
+  it("does not step down to http unless that is allowed", async () => {
+    const plain = await serve((response) => response.end("plain"));
+    const server = https.createServer(certificate, (_, response) =>
+      response.writeHead(302, { location: plain.url }).end(),
+    );
+    const url = `https://hooks.test:${await listen(server)}`;
+    const error = await failure({ url, redirects: 1, allowHttp: false }, { ca });
+    expect(error).toMatchObject({ code: "invalid_url" });
+    expect(plain.requests).toEqual([]);
+    expect(textOf(await call({ url, redirects: 1 }, { ca }))).toBe("plain");
+  });
+});
+
+describe("a server", () => {
+  it("that is not there refuses the connection", async () => {
+    const { url, port } = await serve(() => {});
+    for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
+    const error = await failure({ url });
+    expect(error.code).toBe("connection_refused");
+    expect(error.message).toContain(`hooks.test refuses connections on port ${port}`);
+    expect(error.message).not.toContain("127.0.0.1");
+    const several = await failure(
+      { url },
+      { allowPrivate: true, lookup: async () => ["127.0.0.1", "127.0.0.1"] },
+    );
+    expect(several).toMatchObject({ code: "connection_refused" });
+  });
+
+  it.each([
+    ["hangs up", ""],
+    ["talks nonsense", "SSH-2.0-OpenSSH_9\r\n\r\n"],
+    ["switches protocols", "HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
+    ["sends endless headers", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`],
+  ])("that %s gives a network error", async (_, words) => {
+    const server = http.createServer();
+    server.removeAllListeners("connection");
+    server.on("connection", (socket: Socket) => {
+      socket.on("error", () => {});
+      socket.resume().end(words);
+    });
+    const url = `http://hooks.test:${await listen(server)}`;
+    expect(await failure({ url })).toMatchObject({
+      code: "network",
+      message: expect.stringMatching(/^hooks\.test.*no complete answer/),
+    });
+  });
+});

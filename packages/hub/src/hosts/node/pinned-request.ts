@@ -1,0 +1,135 @@
+import * as http from "node:http";
+import * as https from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import { pipeline, type Readable, type Transform } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { OutboundError } from "../../deliver/outbound.ts";
+import type { Hop } from "../../deliver/redirect.ts";
+import { tlsFailure } from "./outbound-failure.ts";
+
+export interface PinnedExchange {
+  status: number;
+  headers: Headers;
+  /** The body, decompressed; rejects as soon as it is larger than the limit. */
+  read(limit: number): Promise<Uint8Array>;
+  /** Frees the connection, whatever has or has not been read. */
+  close(): void;
+}
+
+/** How long one of several addresses may take to connect before the next is tried. */
+const ATTEMPT_MS = 1_000;
+
+/**
+ * One request over a connection of its own (one from a pool would not have been checked), to the
+ * addresses given and no others. Certificate and Host are those of the name.
+ */
+export async function openPinned(
+  { method, url, headers, body }: Hop,
+  addresses: readonly string[],
+  { signal, ca }: { signal: AbortSignal; ca: string | undefined },
+): Promise<PinnedExchange> {
+  const host = bareHost(url);
+  const isTls = url.protocol === "https:";
+  const connecting = {
+    lookup: answering(addresses),
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: ATTEMPT_MS,
+  };
+  const request = (isTls ? https : http).request({
+    agent: isTls
+      ? new https.Agent({ ...connecting, servername: serverName(host), ca })
+      : new http.Agent(connecting),
+    method,
+    host,
+    port: url.port,
+    path: url.pathname + url.search,
+    setHost: false,
+    headers: {
+      ...Object.fromEntries(headers),
+      host: url.host,
+      // Without it Node would send the body of a GET or DELETE with nothing to say where it ends.
+      ...(body ? { "content-length": String(body.byteLength) } : {}),
+    },
+    signal,
+  });
+
+  let isHandshaking = false;
+  request.once("socket", (socket) => {
+    socket.once("connect", () => {
+      isHandshaking = isTls;
+    });
+    socket.once("secureConnect", () => {
+      isHandshaking = false;
+    });
+  });
+
+  const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
+    request.once("response", resolve);
+    // It stays for as long as the request does: a late error must not end the process.
+    request.on("error", (error) => reject(isHandshaking ? tlsFailure(error, url) : error));
+    request.once("close", () => reject(new Error("it closed the connection")));
+    request.end(body);
+  });
+
+  const decoder = decoderFor(method, response);
+  return {
+    status: response.statusCode ?? 0,
+    headers: headersOf(response, decoder ? ["content-encoding", "content-length"] : []),
+    async read(limit) {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      const plain: Readable = decoder ? pipeline(response, decoder(), () => {}) : response;
+      for await (const chunk of plain as AsyncIterable<Buffer>) {
+        size += chunk.byteLength;
+        if (size > limit)
+          throw new OutboundError(
+            "too_large",
+            `${url.host} answered with more than ${limit} bytes. Ask it for less, or raise the limit.`,
+          );
+        chunks.push(chunk);
+      }
+      return Buffer.concat(chunks);
+    },
+    close: () => request.destroy(),
+  };
+}
+
+/** Of an IPv6 address, without the brackets. */
+export const bareHost = (url: URL): string => url.hostname.replace(/^\[|\]$/g, "");
+
+/** TLS knows no IP addresses as names, nor the dot that may end a name. */
+const serverName = (host: string): string => (isIP(host) ? "" : host.replace(/\.$/, ""));
+
+const answering =
+  (addresses: readonly string[]): LookupFunction =>
+  (_, { all }, done) => {
+    const found = addresses.map((address) => ({ address, family: isIP(address) }));
+    const [first] = found;
+    if (all) done(null, found);
+    else done(null, first?.address ?? "", first?.family);
+  };
+
+const DECODERS = new Map<string | undefined, () => Transform>([
+  ["gzip", createGunzip],
+  ["x-gzip", createGunzip],
+  ["deflate", createInflate],
+  ["br", createBrotliDecompress],
+]);
+
+/** None where there is no body: to a decoder, nothing is half of something. */
+function decoderFor(method: string, { statusCode, headers }: http.IncomingMessage) {
+  const isEmpty =
+    method === "HEAD" ||
+    statusCode === 204 ||
+    statusCode === 304 ||
+    headers["content-length"] === "0";
+  return isEmpty ? undefined : DECODERS.get(headers["content-encoding"]?.trim().toLowerCase());
+}
+
+function headersOf(response: http.IncomingMessage, without: readonly string[]): Headers {
+  const headers = new Headers();
+  for (const [name, values = []] of Object.entries(response.headersDistinct))
+    for (const value of values) headers.append(name, value);
+  for (const name of without) headers.delete(name);
+  return headers;
+}

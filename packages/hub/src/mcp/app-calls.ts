@@ -1,0 +1,124 @@
+/**
+ * `tools/call` of an app: a run, and its result. Who asks may leave: then the run is cancelled, unless
+ * it was handed over as a task, whose id the client has.
+ */
+import type { Result, Server, ServerContext } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import type { CalledTool, ToolCalls } from "../apps/call-tool.ts";
+import { Fault } from "../lib/fault.ts";
+import { isObject } from "../lib/json.ts";
+import type { StoredApp } from "../store/flow-store.ts";
+import type { Store } from "../store/store.ts";
+import { progressOf } from "./app-progress.ts";
+import {
+  failed,
+  RENAMED_TO,
+  type ResultStore,
+  renamed,
+  renamedWords,
+  resultOf,
+} from "./app-results.ts";
+import { type AppTasks, type Era, speaksTasks } from "./app-tasks.ts";
+import { outflowOf } from "./outflow.ts";
+import { askingOf } from "./sessions-asking.ts";
+
+export interface AppCallsOptions {
+  store: ResultStore & Pick<Store, "findTool" | "getRun" | "cancelRun">;
+  calls: Pick<ToolCalls, "call">;
+  now: () => number;
+  /** A client that can do so waits for a run of more than this as for a task. */
+  taskAfterMs: number;
+  createdTask: AppTasks["created"];
+}
+
+export interface AppCalls {
+  call(server: Server, era: Era, params: unknown, context: ServerContext): Promise<Result>;
+  /** From now on the hub ends calls, not their clients: the runs go on elsewhere. */
+  close(): void;
+}
+
+const callParams = z.looseObject({
+  name: z.string("must be the name of a tool"),
+  arguments: z.unknown(),
+  task: z.unknown(),
+});
+
+export function createAppCalls({
+  store,
+  calls,
+  now,
+  taskAfterMs,
+  createdTask,
+}: AppCallsOptions): AppCalls {
+  let closed = false;
+
+  async function start(
+    app: StoredApp,
+    { name, arguments: given }: z.infer<typeof callParams>,
+    context: ServerContext,
+  ): Promise<CalledTool> {
+    const { access } = askingOf(context);
+    const onStep = await progressOf({
+      store,
+      app,
+      tool: name,
+      mcpReq: context.mcpReq,
+      outflow: outflowOf(access),
+      now: now(),
+    });
+    return calls.call(app.tenant, app.slug, name, given, onStep && { onStep });
+  }
+
+  return {
+    async call(server, era, given, context) {
+      const app = askingOf(context).app as StoredApp;
+      const params = callParams.parse(given);
+      let started: CalledTool;
+      try {
+        started = await start(app, params, context);
+      } catch (error) {
+        // What an agent can put right by itself is for it to read; an unknown tool is not.
+        if (error instanceof Fault && error.code === "invalid") return failed(error.message);
+        throw error;
+      }
+      const { id, ended, renamedTo } = started;
+      const asTask = async (): Promise<Result> => {
+        const run = await store.getRun(app.tenant, id);
+        if (!run) throw new Error(`The run ${id} is not there.`);
+        const result = createdTask(era, run, renamedTo && renamedWords(params.name, renamedTo));
+        return renamedTo ? { ...result, _meta: { [RENAMED_TO]: renamedTo } } : result;
+      };
+      ended.catch(() => {}); // where nobody waits for it
+      if (era === "legacy" && isObject(params.task)) return asTask();
+
+      const { mcpReq, http } = context;
+      // A session outlives the connection of a call; the answer does not.
+      const signal = AbortSignal.any([mcpReq.signal, ...(http?.req ? [http.req.signal] : [])]);
+      const gone = Promise.withResolvers<"gone">();
+      const leave = () => gone.resolve("gone");
+      signal.addEventListener("abort", leave, { once: true });
+      if (signal.aborted) leave();
+      const late = Promise.withResolvers<"late">();
+      const timer =
+        era === "modern" && speaksTasks(server)
+          ? setTimeout(() => late.resolve("late"), taskAfterMs)
+          : undefined;
+      try {
+        const run = await Promise.race([ended, gone.promise, late.promise]);
+        if (run === "late") return await asTask();
+        if (run === "gone") {
+          if (!closed) await store.cancelRun(app.tenant, id, now());
+          return failed("Cancelled.");
+        }
+        const result = await resultOf(store, run);
+        return renamedTo ? renamed(result, params.name, renamedTo) : result;
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", leave);
+      }
+    },
+    close() {
+      closed = true;
+    },
+  };
+}

@@ -1,0 +1,105 @@
+import { ProtocolError } from "@modelcontextprotocol/server";
+import { describe, expect, it } from "vitest";
+import type { Json, JsonSchema } from "../lib/json.ts";
+import type { Run } from "../store/run-store.ts";
+import { inWords, renamed, resultOf } from "./app-results.ts";
+
+const result = (
+  run: Partial<Run>,
+  { outputSchema, version = 1 }: { outputSchema?: JsonSchema; version?: number } = {},
+) =>
+  resultOf(
+    {
+      getVersion: async () => ({
+        nodes: [
+          {
+            id: "n1",
+            type: "Code",
+            name: "Sum up",
+            slug: "s",
+            position: { x: 0, y: 0 },
+            parameters: {},
+          },
+        ],
+        edges: [],
+      }),
+      getTrigger: async () => ({ version, config: outputSchema ? { outputSchema } : {} }) as never,
+    },
+    {
+      id: "run1",
+      tenant: "acme",
+      flow_id: "f",
+      version: 1,
+      output: null,
+      error: null,
+      ...run,
+    } as Run,
+  );
+const succeeded = (output: Json, schema?: Parameters<typeof result>[1]) =>
+  result({ status: "succeeded", output }, schema);
+
+describe("the result of a run", () => {
+  it("is text, and an object where it is one", async () => {
+    expect(await succeeded({ a: [1] })).toEqual({
+      content: [{ type: "text", text: '{"a":[1]}' }],
+      structuredContent: { a: [1] },
+      _meta: { "signalbox/run": "run1" },
+    });
+    for (const [output, text] of [
+      [[1, 2], "[1,2]"],
+      [null, "null"],
+      [3, "3"],
+      ["Hello!", "Hello!"],
+    ] as const) {
+      const { content, structuredContent } = await succeeded(output as Json);
+      expect(content).toEqual([{ type: "text", text }]);
+      expect(structuredContent).toBeUndefined();
+    }
+  });
+
+  it("that does not fit the schema which the tool promises is an error", async () => {
+    const outputSchema = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
+    expect((await succeeded({ a: 1 }, { outputSchema })).isError).toBeUndefined();
+    const misfit = await succeeded({ a: "x" }, { outputSchema });
+    expect(misfit.isError).toBe(true);
+    expect(misfit.content).toMatchObject([
+      { text: expect.stringMatching(/schema: a: .*run run1/) },
+    ]);
+    // It was promised by another version.
+    expect((await succeeded({ a: "x" }, { outputSchema, version: 2 })).isError).toBeUndefined();
+  });
+
+  it("that failed or was cancelled says so", async () => {
+    const error = { code: "boom", message: "No sums today.", node_id: "n1" };
+    expect(await result({ status: "failed", error })).toMatchObject({
+      isError: true,
+      content: [{ text: 'No sums today. (node "Sum up", run run1)' }],
+    });
+    const late = { code: "run_timeout", message: "The run took longer than 5 ms." };
+    expect(await result({ status: "failed", error: late })).toMatchObject({
+      isError: true,
+      content: [{ text: "The run took longer than 5 ms. (run run1)" }],
+    });
+    expect(await result({ status: "cancelled" })).toMatchObject({
+      isError: true,
+      content: [{ text: "The run was cancelled (run run1)." }],
+    });
+  });
+
+  it("of a call by a former name keeps its first content", async () => {
+    const { content, _meta } = renamed(await succeeded({ a: 1 }), "old", "new");
+    expect(content).toMatchObject([
+      { text: '{"a":1}' },
+      { text: expect.stringContaining("old is now called new") },
+    ]);
+    expect(_meta).toEqual({ "signalbox/run": "run1", "signalbox/renamedTo": "new" });
+  });
+});
+
+it("what goes wrong in the hub is for its log, not for the client", () => {
+  const logged: unknown[] = [];
+  const error = inWords(new Error("password=hunter2"), (one) => logged.push(one));
+  expect(error).toBeInstanceOf(ProtocolError);
+  expect(error.message).not.toContain("hunter2");
+  expect(logged).toHaveLength(1);
+});

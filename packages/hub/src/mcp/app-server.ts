@@ -1,0 +1,173 @@
+/**
+ * `/mcp/:app`: the flows of an app as one MCP server, for the stateless protocol of 2026-07-28 and for
+ * the `initialize` eras before it. Each active intent of a published flow is a tool; calling it is a
+ * run. A view on the apps and their runs: it has no rules of its own.
+ */
+import {
+  createMcpHandler,
+  type McpRequestContext,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+} from "@modelcontextprotocol/server";
+import type { ToolCalls } from "../apps/call-tool.ts";
+import type { MakeRoom } from "../inbox/room.ts";
+import { Fault } from "../lib/fault.ts";
+import type { StoredApp } from "../store/flow-store.ts";
+import type { Store } from "../store/store.ts";
+import type { Access, Accesses } from "../tenants/access.ts";
+import { type AppCallsOptions, createAppCalls } from "./app-calls.ts";
+import { invalidParams, inWords } from "./app-results.ts";
+import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from "./app-tasks.ts";
+import { createAppTools } from "./app-tools.ts";
+import { outflowOf } from "./outflow.ts";
+import { createResourceChanges } from "./resource-changes.ts";
+import { createListening } from "./resource-changes-listen.ts";
+import { isOfClient } from "./sdk-errors.ts";
+import { createSessions } from "./sessions.ts";
+import { type Asking, askingOf, authInfoOf, isSameAccess } from "./sessions-asking.ts";
+import { createOpenStreams } from "./sessions-streams.ts";
+
+export interface AppServersOptions {
+  store: AppCallsOptions["store"] &
+    AppTasksOptions["store"] &
+    Pick<Store, "getApp" | "listTools" | "subscribe">;
+  calls: Pick<ToolCalls, "call">;
+  accesses: Accesses;
+  version: string;
+  /** How long runs stay that have ended. */
+  keepRunsMs?: number | undefined;
+  now?: () => number;
+  onError?: (error: unknown) => void;
+  taskAfterMs?: number;
+}
+
+export interface AppServers {
+  /** Throws a `Fault` where the caller has no such app. */
+  serve(request: Request, slug: string, access: Access, makeRoom: MakeRoom): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** The one thing that is watched: an app's list of tools. */
+const toolsOf = (slug: string) => `tools:${slug}`;
+const LONGEST_NAME = 128;
+
+export function createAppServers({
+  store,
+  calls,
+  accesses,
+  version,
+  keepRunsMs,
+  now = Date.now,
+  onError = () => {},
+  taskAfterMs = 500,
+}: AppServersOptions): AppServers {
+  const tools = createAppTools({ store });
+  const tasks = createAppTasks({ store, now, onError, keepRunsMs });
+  const appCalls = createAppCalls({ store, calls, now, taskAfterMs, createdTask: tasks.created });
+
+  /** A client can be told of changes on a stream: in a session, or by listening in the later era. */
+  function createServer(
+    { app }: Asking,
+    { era, listChanged }: { era: Era; listChanged: boolean },
+  ): Server {
+    const { slug, name, description } = app as StoredApp;
+    const server = new Server(
+      { name: `signalbox-${slug}`, title: name, version },
+      {
+        capabilities: { tools: listChanged ? { listChanged } : {}, ...taskCapabilities[era] },
+        ...(description && { instructions: description }),
+      },
+    );
+    server.setRequestHandler("tools/list", async ({ params }, context) => {
+      const { cursor = "" } = params ?? {};
+      if (cursor.length > LONGEST_NAME) throw invalidParams("cursor: is not one of this list");
+      try {
+        return await tools.list(askingOf(context).app as StoredApp, cursor);
+      } catch (error) {
+        throw inWords(error, onError);
+      }
+    });
+    tasks.addTo(server, era);
+    // Not by `setRequestHandler`: the SDK lets a call be answered with nothing but a finished result.
+    server.fallbackRequestHandler = async ({ method, params }, context) => {
+      if (method !== "tools/call")
+        throw new ProtocolError(ProtocolErrorCode.MethodNotFound, "Method not found");
+      try {
+        return await appCalls.call(server, era, params, context);
+      } catch (error) {
+        throw inWords(error, onError);
+      }
+    };
+    return server;
+  }
+
+  const onerror = (error: Error) => {
+    if (!isOfClient(error)) onError(error);
+  };
+  const forRequest = ({ era, authInfo }: McpRequestContext): Server =>
+    createServer(askingOf({ http: { authInfo } } as never), {
+      era,
+      listChanged: era === "modern",
+    });
+  const handler = createMcpHandler(forRequest, { onerror });
+  const changes = createResourceChanges(store, now, (notice) =>
+    notice.topic === "tools" ? { tenant: notice.tenant, uris: [toolsOf(notice.app)] } : undefined,
+  );
+  const watched = ({ app }: Asking) => new Set([toolsOf((app as StoredApp).slug)]);
+  const streams = createOpenStreams({
+    async isStillGood(request, access) {
+      const found = await accesses.check(request.headers.get("authorization"), access.tenants[0]);
+      return typeof found !== "string" && isSameAccess(found, access);
+    },
+    onError,
+  });
+  const listening = createListening({
+    createServer: forRequest,
+    changes,
+    streams,
+    onError: onerror,
+    wanted: (_, asking) => ({
+      uris: watched(asking),
+      eventOf: () => ({ kind: "tools_list_changed" }),
+    }),
+  });
+  const sessions = createSessions({
+    createServer: (asking) => createServer(asking, { era: "legacy", listChanged: true }),
+    subscriptions: (server, asking) => ({
+      uris: watched(asking),
+      tell: () => void server.sendToolListChanged().catch(() => {}),
+    }),
+    changes,
+    streams,
+    now,
+  });
+
+  /** Two of the caller's tenants may each have one of that name. */
+  async function findApp({ tenants }: Access, slug: string): Promise<StoredApp> {
+    const looked = await Promise.all(tenants.map((tenant) => store.getApp(tenant, slug)));
+    const [app, another] = looked.filter((found) => found !== undefined);
+    if (!app) throw new Fault("not_found", "app", `There is no app ${slug.slice(0, 100)}.`);
+    if (another) throw new Fault("invalid", "tenant", "say whose data you mean with ?tenant=…");
+    return app;
+  }
+
+  return {
+    async serve(request, slug, access, makeRoom) {
+      const app = await findApp(access, slug);
+      const asking: Asking = { access: { ...access, tenants: [app.tenant] }, makeRoom, app };
+      return outflowOf(asking.access).through(
+        (await listening.serve(request, asking)) ??
+          (await sessions.serve(request, asking)) ??
+          (await handler.fetch(request, { authInfo: authInfoOf(asking) })),
+      );
+    },
+    async close() {
+      appCalls.close();
+      tools.close();
+      changes.close();
+      streams.close();
+      await Promise.all([sessions.close(), handler.close()]);
+    },
+  };
+}

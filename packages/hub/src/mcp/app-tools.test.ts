@@ -1,0 +1,111 @@
+import { expect, it } from "vitest";
+import type { StoredApp, StoredTrigger } from "../store/flow-store.ts";
+import type { Notice } from "../store/sql.ts";
+import { createAppTools } from "./app-tools.ts";
+
+const app = (slug: string, tenant = "acme"): StoredApp => ({
+  tenant,
+  slug,
+  name: slug,
+  description: "",
+  created_at: 0,
+  updated_at: 0,
+});
+
+function setup(limits: { pageSize?: number; mostPages?: number } = {}) {
+  const named = new Map<string, string[]>();
+  const reads: string[] = [];
+  let tell = (_: Notice) => {};
+  let gate: Promise<void> = Promise.resolve();
+  const tools = createAppTools({
+    store: {
+      subscribe(listener) {
+        tell = listener;
+        return () => {};
+      },
+      async listTools(tenant, slug, after, limit) {
+        const key = `${tenant}/${slug}`;
+        reads.push(`${key} ${after}`);
+        const found = (named.get(key) ?? []).filter((name) => name > after).slice(0, limit);
+        await gate;
+        return found.map((name) => ({
+          tool_name: name,
+          config: { title: name, description: "", inputSchema: { type: "object" } },
+        })) as unknown as StoredTrigger[];
+      },
+    },
+    ...limits,
+  });
+  return {
+    tools,
+    named,
+    reads,
+    tell: (notice: Notice) => tell(notice),
+    holdReads(until: Promise<void>) {
+      gate = until;
+    },
+    names: async (one: StoredApp, after = "") =>
+      (await tools.list(one, after)).tools.map(({ name }) => name),
+  };
+}
+
+it("are read once, until they change; those of other apps and tenants are not touched by it", async () => {
+  const { named, reads, tell, names } = setup();
+  named.set("acme/a", ["one"]);
+  named.set("acme/b", ["two"]);
+  named.set("umbrella/a", ["three"]);
+  const all = async () => [
+    await names(app("a")),
+    await names(app("b")),
+    await names(app("a", "umbrella")),
+  ];
+  await all();
+  expect(await all()).toEqual([["one"], ["two"], ["three"]]);
+  expect(reads).toHaveLength(3);
+  named.set("acme/a", ["one", "more"]);
+  tell({ topic: "tools", tenant: "acme", app: "a" });
+  expect(await all()).toEqual([["one", "more"], ["two"], ["three"]]);
+  expect(reads.slice(3)).toEqual(["acme/a "]);
+  tell({ topic: "gap" });
+  await all();
+  expect(reads).toHaveLength(7);
+});
+
+it("that change while they are read are read again", async () => {
+  const { named, tell, names, holdReads } = setup();
+  const read = Promise.withResolvers<void>();
+  holdReads(read.promise);
+  named.set("acme/a", ["old"]);
+  const first = names(app("a"));
+  named.set("acme/a", ["new"]);
+  tell({ topic: "tools", tenant: "acme", app: "a" });
+  read.resolve();
+  await first;
+  expect(await names(app("a"))).toEqual(["new"]);
+});
+
+it("come in pages that join without a gap, of which only so many are kept", async () => {
+  const { tools, named, reads } = setup({ pageSize: 2, mostPages: 2 });
+  named.set("acme/a", ["a", "b", "c", "d"]);
+  const first = await tools.list(app("a"), "");
+  expect(first.nextCursor).toBe("b");
+  const second = await tools.list(app("a"), "b");
+  expect(second.tools.map(({ name }) => name)).toEqual(["c", "d"]);
+  expect(second.nextCursor).toBeUndefined();
+  await tools.list(app("b"), "");
+  await tools.list(app("a"), "b");
+  expect(reads).toEqual(["acme/a ", "acme/a b", "acme/b "]);
+  await tools.list(app("a"), "");
+  expect(reads).toHaveLength(4);
+});
+
+it("that could not be read are tried again", async () => {
+  const { named, names, holdReads } = setup();
+  named.set("acme/a", ["one"]);
+  const broken = Promise.reject(new Error("no disk"));
+  broken.catch(() => {});
+  holdReads(broken);
+  await expect(names(app("a"))).rejects.toThrow("no disk");
+  holdReads(Promise.resolve());
+  expect(await names(app("a"))).toEqual(["one"]);
+});

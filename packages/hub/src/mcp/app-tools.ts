@@ -1,0 +1,73 @@
+/**
+ * The tools of an app, as `tools/list` shows them. Pages that were read are kept until the store says
+ * that the app's tools have changed: agents list far more often than people publish.
+ */
+import type { ListToolsResult, Tool } from "@modelcontextprotocol/server";
+import type { StoredApp, StoredTrigger } from "../store/flow-store.ts";
+import type { Store } from "../store/store.ts";
+
+export interface AppToolsOptions {
+  store: Pick<Store, "listTools" | "subscribe">;
+  pageSize?: number;
+  /** Of all apps together. */
+  mostPages?: number;
+}
+
+export interface AppTools {
+  /** The page after the tool of this name. */
+  list(app: StoredApp, after: string): Promise<ListToolsResult>;
+  close(): void;
+}
+
+export function createAppTools({
+  store,
+  // Clients that gather all pages stop after a few dozen.
+  pageSize = 250,
+  mostPages = 200,
+}: AppToolsOptions): AppTools {
+  /** Those that were read last come last. */
+  const pages = new Map<string, Promise<ListToolsResult>>();
+  const keyOf = (tenant: string, slug: string) => `${tenant}\n${slug}\n`;
+
+  const unsubscribe = store.subscribe((notice) => {
+    if (notice.topic === "gap") pages.clear();
+    if (notice.topic !== "tools") return;
+    const key = keyOf(notice.tenant, notice.app);
+    for (const page of pages.keys()) if (page.startsWith(key)) pages.delete(page);
+  });
+
+  const read = async ({ tenant, slug }: StoredApp, after: string): Promise<ListToolsResult> => {
+    const triggers = await store.listTools(tenant, slug, after, pageSize + 1);
+    const tools = triggers.slice(0, pageSize).map(toTool);
+    const last = tools.at(-1);
+    return { tools, ...(triggers.length > pageSize && last && { nextCursor: last.name }) };
+  };
+
+  return {
+    list(app, after) {
+      const key = keyOf(app.tenant, app.slug) + after;
+      // Kept before it is read: a change in between takes it away again.
+      const page = pages.get(key) ?? read(app, after);
+      pages.delete(key);
+      pages.set(key, page);
+      page.catch(() => pages.get(key) === page && pages.delete(key));
+      if (pages.size > mostPages) pages.delete(pages.keys().next().value as string);
+      return page;
+    },
+    close: unsubscribe,
+  };
+}
+
+/** What there is to say of it was made when the flow was published. */
+function toTool({ tool_name, config }: StoredTrigger): Tool {
+  const { title, description, inputSchema, outputSchema, annotations } = config as unknown as Tool;
+  return {
+    name: tool_name as string,
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    inputSchema,
+    ...(outputSchema && { outputSchema }),
+    ...(annotations && { annotations }),
+    execution: { taskSupport: "optional" },
+  };
+}

@@ -1,0 +1,83 @@
+/** The draft's methods on a server of the SDK, each in words where something is wrong. */
+import { ProtocolError, type Server } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { Fault } from "../../lib/fault.ts";
+import {
+  CODES,
+  listParams,
+  METHODS,
+  pollParams,
+  streamParams,
+  subscribeParams,
+  unsubscribeParams,
+} from "../events-draft.ts";
+import { outflowOf } from "../outflow.ts";
+import { askingOf } from "../sessions-asking.ts";
+import type { Asking, EventsContext } from "./context.ts";
+import { EventsError } from "./events-error.ts";
+import { listEventTypes } from "./list.ts";
+import { pollEvents } from "./poll.ts";
+import { type Exchange, streamEvents } from "./stream.ts";
+
+const anything = z.looseObject({});
+
+export function addEventsDraft(server: Server, events: EventsContext | undefined): void {
+  if (!events) return;
+  const { subscriber, onError } = events;
+
+  const on = <Schema extends z.ZodType>(
+    method: string,
+    schema: Schema,
+    answer: (
+      params: z.infer<Schema>,
+      asking: Asking,
+      exchange: Exchange,
+    ) => Promise<Record<string, unknown>>,
+  ) =>
+    // Parsed here, not by the SDK: its words would not name the field.
+    server.setRequestHandler(method, { params: anything }, async (given, context) => {
+      const asking = askingOf(context);
+      try {
+        const params = schema.parse(given);
+        return await answer(
+          params,
+          { ...asking, outflow: outflowOf(asking.access) },
+          context.mcpReq,
+        );
+      } catch (error) {
+        throw inWords(error, onError);
+      }
+    });
+
+  on(METHODS.list, listParams, (params, { access }) => listEventTypes(events, access, params));
+  on(METHODS.poll, pollParams, (params, asking) => pollEvents(events, asking, params));
+  on(METHODS.stream, streamParams, (params, asking, exchange) =>
+    streamEvents(events, asking, params, exchange),
+  );
+  on(METHODS.subscribe, subscribeParams, (params, { access }) =>
+    subscriber.subscribe(access, params),
+  );
+  on(METHODS.unsubscribe, unsubscribeParams, (params, { access }) =>
+    subscriber.unsubscribe(access, params),
+  );
+}
+
+function inWords(error: unknown, onError: (error: unknown) => void): Error {
+  if (error instanceof EventsError) return error;
+  if (error instanceof z.ZodError)
+    return new ProtocolError(
+      CODES.invalidParams,
+      error.issues
+        .map(({ path, message }) => `${path.join(".") || "params"}: ${message}`)
+        .join("; "),
+    );
+  if (error instanceof Fault && error.code !== "busy")
+    return new ProtocolError(CODES.invalidParams, `${error.field}: ${error.message}`);
+  if (error instanceof Fault)
+    return new ProtocolError(CODES.exhausted, `${error.field}: ${error.message}`);
+  onError(error);
+  return new ProtocolError(
+    CODES.internal,
+    "The hub could not do that just now; its log says why. Try again later.",
+  );
+}

@@ -1,0 +1,23 @@
+import type { MakeRoom } from "../../inbox/room.ts";
+import type { Store } from "../../store/store.ts";
+import type { Feed } from "../../stream/feed.ts";
+import type { Access } from "../../tenants/access.ts";
+import type { Outflow } from "../outflow.ts";
+import type { EventStreams } from "./stream.ts";
+import type { Subscriber } from "./subscribe.ts";
+
+/** Who is asking, as the inbox server hands it through the SDK with each request. */
+export interface Asking {
+  access: Access;
+  makeRoom: MakeRoom;
+  outflow: Outflow;
+}
+
+export interface EventsContext {
+  store: Store;
+  feed: Feed;
+  now: () => number;
+  streams: EventStreams;
+  subscriber: Subscriber;
+  onError: (error: unknown) => void;
+}

@@ -1,0 +1,46 @@
+/** `events/list`: first what is declared, then what else was seen, in the order of its types. */
+
+import type { z } from "zod";
+import { Fault } from "../../lib/fault.ts";
+import type { Access } from "../../tenants/access.ts";
+import type { listParams } from "../events-draft.ts";
+import type { EventsContext } from "./context.ts";
+import { declaredTypes, type EventType, isDeclared, listed } from "./event-types.ts";
+
+const PAGE = 100;
+const SEEN = "after:";
+
+export async function listEventTypes(
+  { store }: Pick<EventsContext, "store">,
+  { tenants }: Access,
+  { cursor }: z.infer<typeof listParams>,
+) {
+  if (cursor === undefined) return page(declaredTypes.map(listed), SEEN);
+  if (!cursor.startsWith(SEEN))
+    throw new Fault("invalid", "cursor", "is not one that this hub gave out");
+  const after = cursor.slice(SEEN.length);
+  const pages = await Promise.all(
+    tenants.map((tenant) => store.listEventTypes(tenant, after, PAGE)),
+  );
+  const types = [...new Set(pages.flat().map(({ type }) => type))].sort(byBytes).slice(0, PAGE);
+  const seen = new Map<string, EventType>();
+  for (const one of pages.flat())
+    if (types.includes(one.type) && !isDeclared(one)) seen.set(`${one.source}.${one.type}`, one);
+  const more = pages.some((own) => own.length === PAGE);
+  return page([...seen.values()].map(listed), more ? `${SEEN}${types.at(-1)}` : undefined);
+}
+
+const page = (events: ReturnType<typeof listed>[], nextCursor: string | undefined) => ({
+  events,
+  ...(nextCursor === undefined ? {} : { nextCursor }),
+});
+
+/** As the databases sort. */
+const byBytes = (a: string, b: string): number => {
+  const [x, y] = [[...a], [...b]];
+  for (let at = 0; at < Math.min(x.length, y.length); at += 1) {
+    const difference = (x[at]?.codePointAt(0) ?? 0) - (y[at]?.codePointAt(0) ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return x.length - y.length;
+};

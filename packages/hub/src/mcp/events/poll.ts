@@ -1,0 +1,43 @@
+/** `events/poll`: stateless; the cursor is all that there is. */
+import type { z } from "zod";
+import { toOccurrence } from "../../deliver/occurrence.ts";
+import { findStart, readLog } from "../../deliver/read-log.ts";
+import { encodeCursor } from "../../inbox/cursor.ts";
+import { MAX_BODY_BYTES, type Occurrence, type pollParams } from "../events-draft.ts";
+import type { Asking, EventsContext } from "./context.ts";
+import { findType } from "./event-types.ts";
+
+/** An answer with so much payload ends early, and says that there is more. */
+const MOST_BYTES = 4 * 1024 * 1024;
+const NEXT_POLL_MS = 5_000;
+
+export async function pollEvents(
+  { store, now }: Pick<EventsContext, "store" | "now">,
+  { access: { tenants }, makeRoom }: Asking,
+  params: z.infer<typeof pollParams>,
+) {
+  const wanted = await findType(store, tenants, params.name, params.arguments);
+  const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
+  const { from, truncated } = await findStart(store, tenants, params.cursor, notBefore);
+  const { found, reached, more } =
+    params.cursor === null
+      ? { found: [], reached: from, more: false }
+      : await readLog(store, {
+          tenants,
+          after: from,
+          wanted,
+          limit: params.maxEvents,
+          mostBytes: MOST_BYTES,
+        });
+  await makeRoom(found.reduce((sum, { event }) => sum + Math.min(event.size, MAX_BODY_BYTES), 0));
+  const events: Occurrence[] = [];
+  for (const { event, cursor } of found)
+    events.push(await toOccurrence(store, event, encodeCursor(cursor, tenants)));
+  return {
+    events,
+    cursor: encodeCursor(reached, tenants),
+    truncated,
+    hasMore: more,
+    nextPollMs: more ? 0 : NEXT_POLL_MS,
+  };
+}

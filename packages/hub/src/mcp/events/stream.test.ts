@@ -1,0 +1,194 @@
+/** One stream with a real log behind it; the way to the client is the test's own. */
+import { expect, it, onTestFinished, vi } from "vitest";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../../store/backends/sqlite.ts";
+import { keep, keepMany, START, sampleEvent, sampleEvents } from "../../store/contract/sample.ts";
+import type { Store } from "../../store/store.ts";
+import { createFeed } from "../../stream/feed.ts";
+import { createToken } from "../../tenants/tokens.ts";
+import { streamParams } from "../events-draft.ts";
+import { createEventStreams, type StreamTimes, streamEvents } from "./stream.ts";
+
+interface Said {
+  method: string;
+  params: Record<string, unknown>;
+}
+
+async function setup(times: StreamTimes = {}, change: (store: Store) => Store = (store) => store) {
+  const store = openSqlite(`${tempFolder()}/hub.db`);
+  await createToken(store, {
+    id: "ada",
+    name: "Ada",
+    scopes: ["inbox:read"],
+    tenants: ["acme"],
+    expiresAt: null,
+    now: START,
+  });
+  const feed = createFeed(store);
+  const streams = createEventStreams({ heartbeatMs: 3_600_000, recheckMs: 5, ...times });
+  onTestFinished(async () => {
+    await streams.close();
+    feed.close();
+    await store.close();
+  });
+  let at = START;
+  const subscriber = {
+    subscribe: () => Promise.reject(new Error("not here")),
+    unsubscribe: () => Promise.reject(new Error("not here")),
+  };
+  const context = {
+    store: change(store),
+    feed,
+    now: () => at,
+    streams,
+    subscriber,
+    onError: () => {},
+  };
+  const open = (given: object = {}) => {
+    const heard: Said[] = [];
+    const rooms: (() => void)[] = [];
+    const abort = new AbortController();
+    const client = {
+      heard,
+      full: false,
+      /** After so many messages it reads no more. */
+      fullAfter: Number.POSITIVE_INFINITY,
+      hungUp: false,
+      leave: () => abort.abort(),
+      room: () => {
+        for (const room of rooms) room();
+      },
+    };
+    const outflow = {
+      isFull: () => client.full,
+      onRoom: (room: () => void) => void rooms.push(room),
+      onGone: () => {},
+      sent: () => {},
+      hangUp: () => {
+        client.hungUp = true;
+      },
+      through: (response: Response) => response,
+    };
+    const access = {
+      token: "ada",
+      name: "Ada",
+      scopes: ["inbox:read" as const],
+      tenants: ["acme"],
+    };
+    const ended = streamEvents(
+      context,
+      { access, outflow, makeRoom: async () => {} },
+      streamParams.parse({ name: "github.issues", cursor: "0", ...given }),
+      {
+        id: 7,
+        signal: abort.signal,
+        async notify(said) {
+          heard.push(said);
+          if (heard.length >= client.fullAfter) client.full = true;
+        },
+      },
+    );
+    ended.catch(() => {});
+    return Object.assign(client, { ended });
+  };
+  return { store, streams, open, pass: (ms: number) => (at += ms) };
+}
+
+const events = (heard: Said[]) =>
+  heard.flatMap(({ method, params }) =>
+    method === "notifications/events/event" ? [(params.data as { seq: number }).seq] : [],
+  );
+const of = (heard: Said[], kind: string) =>
+  heard.filter(({ method }) => method === `notifications/events/${kind}`);
+
+/** Until everything that needs no time has been done: SQLite answers at once. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+it("beats with a cursor past everything that was sent or is not wanted", async () => {
+  const { store, open } = await setup({ heartbeatMs: 10 });
+  await keep(store, [sampleEvent(), sampleEvent({ type: "push" })]);
+  const { heard } = open();
+  await vi.waitFor(() => expect(of(heard, "heartbeat").at(-1)?.params.cursor).toBe("2"));
+  await keep(store, [sampleEvent({ type: "push" })]);
+  await vi.waitFor(() => expect(of(heard, "heartbeat").at(-1)?.params.cursor).toBe("3"));
+  expect(events(heard)).toEqual([1]);
+  expect(
+    heard.every(
+      ({ params }) =>
+        JSON.stringify(params._meta) === '{"io.modelcontextprotocol/subscriptionId":7}',
+    ),
+  ).toBe(true);
+});
+
+it("holds a few events for a reader that is slow, and loses none", async () => {
+  const { store, open } = await setup();
+  let payloads = 0;
+  const { getPayload } = store;
+  store.getPayload = (...place) => {
+    payloads += 1;
+    return getPayload(...place);
+  };
+  await keepMany(store, sampleEvents(2_500));
+  const client = open();
+  client.full = true;
+  await vi.waitFor(() => expect(of(client.heard, "active")).toHaveLength(1));
+  await keep(store, sampleEvents(10));
+  await settle();
+  expect(events(client.heard)).toEqual([]);
+  expect(payloads).toBe(0);
+  client.full = false;
+  client.fullAfter = 4;
+  client.room();
+  await settle();
+  expect(events(client.heard)).toEqual([1, 2, 3]);
+  client.full = false;
+  client.fullAfter = Number.POSITIVE_INFINITY;
+  client.room();
+  await vi.waitFor(() => expect(events(client.heard)).toHaveLength(2_510), { timeout: 20_000 });
+  expect(events(client.heard)).toEqual(Array.from({ length: 2_510 }, (_, at) => at + 1));
+});
+
+it("sends a reader away that has stopped reading", async () => {
+  const { store, open, pass } = await setup({ stallMs: 30_000 });
+  await keep(store, [sampleEvent()]);
+  const client = open();
+  client.full = true;
+  await vi.waitFor(() => expect(of(client.heard, "active")).toHaveLength(1));
+  await keep(store, [sampleEvent()]);
+  await vi.waitFor(() => {
+    pass(10_000);
+    expect(client.hungUp).toBe(true);
+  });
+  expect(await client.ended).toEqual({});
+});
+
+it("tells of an event that cannot be read, and tries it again", async () => {
+  let broken = true;
+  const { store, open } = await setup({ retryMs: 5 }, (real) => ({
+    ...real,
+    getPayload: (...place) =>
+      broken ? Promise.reject(new Error("the disk is on fire")) : real.getPayload(...place),
+  }));
+  await keep(store, sampleEvents(2));
+  const { heard } = open();
+  await vi.waitFor(() => expect(of(heard, "error").length).toBeGreaterThan(0));
+  expect(JSON.stringify(heard)).not.toContain("fire");
+  broken = false;
+  await vi.waitFor(() => expect(events(heard)).toEqual([1, 2]));
+});
+
+it("lets a token have so many open, and counts those that ended no more", async () => {
+  const { open, streams } = await setup({ mostPerToken: 2 });
+  const [one, two] = [open(), open()];
+  for (const { heard } of [one, two]) await vi.waitFor(() => expect(heard).toHaveLength(1));
+  await expect(open().ended).rejects.toMatchObject({ code: -32013, data: { limit: 2 } });
+  one.leave();
+  await one.ended;
+  const three = open();
+  await vi.waitFor(() => expect(three.heard).toHaveLength(1));
+  await streams.close();
+  expect(of(three.heard, "terminated")).toHaveLength(1);
+  expect(streams.open.size).toBe(0);
+});

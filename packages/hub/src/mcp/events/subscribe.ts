@@ -1,0 +1,189 @@
+/**
+ * `events/subscribe` and `events/unsubscribe`: who wants what to be pushed where. Asking again for
+ * the same changes nothing but its end and its secret; the deliveries go on from where they are.
+ */
+import { OutboundError } from "../../deliver/outbound.ts";
+import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
+import type { PostWebhook } from "../../deliver/post-webhook.ts";
+import { findStart } from "../../deliver/read-log.ts";
+import { verifyEndpoint } from "../../deliver/verify-endpoint.ts";
+import type { Narrowing } from "../../deliver/wanted.ts";
+import { encodeCursor } from "../../inbox/cursor.ts";
+import { Fault } from "../../lib/fault.ts";
+import { sha256Hex } from "../../lib/hmac.ts";
+import type { Seal } from "../../lib/seal.ts";
+import type { Store, Subscription } from "../../store/store.ts";
+import type { Access } from "../../tenants/access.ts";
+import { randomSecret } from "../../tenants/tokens.ts";
+import type { SubscribeParams, UnsubscribeParams } from "../events-draft.ts";
+import { findType } from "./event-types.ts";
+import { EventsError } from "./events-error.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+const LEAST_TTL_MS = MINUTE_MS;
+const USUAL_TTL_MS = 7 * DAY_MS;
+const MOST_TTL_MS = 30 * DAY_MS;
+/** For so long a receiver may still know only the secret before. */
+const FORMER_SECRET_MS = DAY_MS;
+
+export interface SubscriberOptions {
+  store: Store;
+  post: PostWebhook;
+  seal: Seal["seal"];
+  now: () => number;
+  allowHttp: boolean;
+  /** Told when there is something new to deliver. */
+  onChange: () => void;
+  mostPerPrincipal?: number;
+}
+
+export interface Subscriber {
+  subscribe(access: Access, params: SubscribeParams): Promise<Record<string, unknown>>;
+  unsubscribe(access: Access, params: UnsubscribeParams): Promise<Record<string, unknown>>;
+}
+
+export function createSubscriber({
+  store,
+  post,
+  seal,
+  now,
+  allowHttp,
+  onChange,
+  mostPerPrincipal = 100,
+}: SubscriberOptions): Subscriber {
+  const urlOf = (text: string): string => {
+    try {
+      const { href } = parseOutboundUrl(text, { allowHttp });
+      if (href.length <= 2_000) return href;
+    } catch (error) {
+      if (!(error instanceof OutboundError)) throw error;
+      throw new Fault("invalid", "delivery.url", error.message);
+    }
+    throw new Fault("invalid", "delivery.url", "must have at most 2000 characters");
+  };
+
+  const verify = async (principal: string, id: string, url: string, secret: string) => {
+    if (await store.isVerified(principal, url)) return;
+    const challenge = randomSecret("");
+    const verified = await verifyEndpoint(
+      post,
+      { subscription: id, url, secrets: [secret] },
+      challenge,
+    );
+    if (verified.outcome === "refused")
+      throw new Fault("invalid", "delivery.url", verified.message);
+    if (verified.outcome === "failed")
+      throw new EventsError(
+        "callbackEndpoint",
+        `delivery.url: the endpoint could not be verified. ${verified.message}`,
+        { reason: verified.reason },
+      );
+    await store.putVerification(principal, url, now());
+  };
+
+  return {
+    async subscribe({ token, tenants }, params) {
+      const { mode, secret } = params.delivery;
+      if (mode !== "webhook")
+        throw new EventsError(
+          "unsupported",
+          `delivery.mode: must be webhook, not ${JSON.stringify(mode.slice(0, 50))}; events/stream pushes over MCP.`,
+          { feature: "delivery.mode" },
+        );
+      const url = urlOf(params.delivery.url);
+      await findType(store, tenants, params.name, params.arguments);
+      const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
+      const { from, truncated } = await findStart(store, tenants, params.cursor, notBefore);
+      const what = {
+        principal: token,
+        tenants,
+        name: params.name,
+        arguments: params.arguments,
+        url,
+      };
+      const id = await subscriptionId(what);
+      await verify(token, id, url, secret);
+      const ttl = Math.min(Math.max(params.ttlMs ?? USUAL_TTL_MS, LEAST_TTL_MS), MOST_TTL_MS);
+      const subscription = await store.putSubscription(
+        {
+          ...what,
+          id,
+          tenants: [...tenants],
+          arguments: canonical(params.arguments),
+          secret: await seal(secret),
+          secret_hash: await sha256Hex(`${id} ${secret}`),
+          places: Object.fromEntries(from),
+          expires_at: now() + ttl,
+        },
+        { now: now(), limit: mostPerPrincipal, formerUntil: now() + FORMER_SECRET_MS },
+      );
+      if (!subscription)
+        throw new EventsError(
+          "exhausted",
+          `This token has ${mostPerPrincipal} subscriptions already; unsubscribe from one first.`,
+          { limit: mostPerPrincipal },
+        );
+      onChange();
+      const isNew = subscription.created_at === subscription.updated_at;
+      return {
+        id,
+        refreshBefore: new Date(subscription.expires_at).toISOString(),
+        cursor: encodeCursor(new Map(Object.entries(subscription.places)), tenants),
+        truncated: isNew ? truncated : subscription.gap,
+        deliveryStatus: statusOf(subscription),
+      };
+    },
+
+    async unsubscribe({ token, tenants }, params) {
+      const url = urlOf(params.delivery.url);
+      const { name } = params;
+      const id = await subscriptionId({
+        principal: token,
+        tenants,
+        name,
+        arguments: params.arguments,
+        url,
+      });
+      if (!(await store.removeSubscription(id)))
+        throw new EventsError(
+          "notFound",
+          "There is no subscription with this name, these arguments and this URL.",
+          { kind: "subscription" },
+        );
+      return {};
+    },
+  };
+}
+
+/** With sorted keys, and without those that say nothing. */
+const canonical = (given: Narrowing): Record<string, string | number> =>
+  Object.fromEntries(
+    Object.entries(given)
+      .filter((entry): entry is [string, string | number] => entry[1] !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+
+/** Whoever asks twice for the same gets the same: the id is all that a subscription is unique by. */
+async function subscriptionId(of: {
+  principal: string;
+  tenants: readonly string[];
+  name: string;
+  arguments: Narrowing;
+  url: string;
+}): Promise<string> {
+  const parts = [of.principal, [...of.tenants].sort(), of.name, canonical(of.arguments), of.url];
+  return `sub_${(await sha256Hex(JSON.stringify(parts))).slice(0, 40)}`;
+}
+
+const isoOrNull = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+
+const statusOf = (subscription: Subscription) => ({
+  state: subscription.failing_since === null ? "ok" : "failing",
+  failedAttempts: subscription.attempt,
+  failingSince: isoOrNull(subscription.failing_since),
+  lastError: subscription.last_error,
+  lastDeliveredAt: isoOrNull(subscription.delivered_at),
+});

@@ -1,0 +1,167 @@
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Notice } from "../store/sql.ts";
+import { createResourceChanges, EVENT_URIS, INBOX_URI } from "./resource-changes.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function setup() {
+  const listeners = new Set<(notice: Notice) => void>();
+  const changes = createResourceChanges(
+    {
+      subscribe(listener) {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    },
+    Date.now,
+  );
+  const notice = (one: Notice) => {
+    for (const listener of listeners) listener(one);
+  };
+  let seq = 0;
+  return {
+    changes,
+    stored: (tenant = "acme") => notice({ topic: "events", tenant, seq: ++seq }),
+    worked: (ids: string[], tenant = "acme") => notice({ topic: "changed", tenant, ids }),
+    gap: () => notice({ topic: "gap" }),
+    listeners,
+    watch(uris: string[], tenants = ["acme"]) {
+      const heard: string[] = [];
+      const reader = { full: false };
+      const watched = new Set(uris);
+      const watcher = changes.watch({
+        tenants,
+        uris: watched,
+        tell: (uri) => void heard.push(uri),
+        isFull: () => reader.full,
+      });
+      return { ...watcher, heard, reader, watched };
+    },
+  };
+}
+
+describe("changes of resources", () => {
+  it("are told at once, in a burst once a second, and after it once more", () => {
+    const { stored, watch } = setup();
+    const { heard } = watch([INBOX_URI]);
+    for (let at = 0; at < 100; at += 1) stored();
+    expect(heard).toHaveLength(1);
+    vi.advanceTimersByTime(999);
+    expect(heard).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    expect(heard).toHaveLength(2);
+    vi.advanceTimersByTime(10_000);
+    expect(heard).toHaveLength(2);
+    stored();
+    expect(heard).toHaveLength(3);
+  });
+
+  it("reach those who watch the tenant and the resource, and nobody else", () => {
+    const { stored, worked, watch } = setup();
+    const event = `${EVENT_URIS}one`;
+    const [inbox, one, others, both] = [
+      watch([INBOX_URI]),
+      watch([event, `${EVENT_URIS}two`]),
+      watch([INBOX_URI, event], ["umbrella"]),
+      watch([INBOX_URI], ["acme", "umbrella"]),
+    ];
+    stored();
+    vi.advanceTimersByTime(1_000);
+    expect([inbox, one, others, both].map(({ heard }) => heard)).toEqual([
+      [INBOX_URI],
+      [],
+      [],
+      [INBOX_URI],
+    ]);
+    worked(["one", "three"]);
+    vi.advanceTimersByTime(1_000);
+    expect([inbox, one, others, both].map(({ heard }) => heard)).toEqual([
+      [INBOX_URI, INBOX_URI],
+      [event],
+      [],
+      [INBOX_URI, INBOX_URI],
+    ]);
+  });
+
+  it("wait for a reader that has stopped, as one of each", () => {
+    const { stored, worked, watch } = setup();
+    const event = `${EVENT_URIS}one`;
+    const { heard, reader, resume } = watch([INBOX_URI, event]);
+    reader.full = true;
+    for (let at = 0; at < 10; at += 1) {
+      stored();
+      worked(["one"]);
+      vi.advanceTimersByTime(1_000);
+    }
+    expect(heard).toEqual([]);
+    reader.full = false;
+    resume();
+    expect(heard).toEqual([INBOX_URI, event]);
+  });
+
+  it("may have been missed in a gap: then all is told", () => {
+    const { gap, watch } = setup();
+    const uris = [INBOX_URI, `${EVENT_URIS}one`];
+    const { heard } = watch(uris);
+    gap();
+    expect(heard).toEqual(uris);
+  });
+
+  it("are no longer told to who has left, nor of what is no longer watched", () => {
+    const { stored, watch, changes, listeners } = setup();
+    const [left, changed] = [watch([INBOX_URI]), watch([INBOX_URI])];
+    stored();
+    stored();
+    left.stop();
+    changed.watched.delete(INBOX_URI);
+    vi.advanceTimersByTime(1_000);
+    stored();
+    expect([left.heard, changed.heard]).toEqual([[INBOX_URI], [INBOX_URI]]);
+    expect(vi.getTimerCount()).toBe(0);
+    changes.close();
+    expect(listeners.size).toBe(0);
+  });
+
+  it("never end with one that was not told, whatever happens", () => {
+    const step = fc.oneof(
+      fc.constantFrom("stored", "gap", "full", "room"),
+      fc.integer({ min: 1, max: 2_500 }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const { stored, gap, watch, changes } = setup();
+        const { heard, reader, resume, stop } = watch([INBOX_URI]);
+        const told: number[] = [];
+        let untold = false;
+        const look = () => {
+          for (; told.length < heard.length; told.push(Date.now())) untold = false;
+        };
+        for (const one of [...steps, "room" as const, 1_000]) {
+          if (one === "full") reader.full = true;
+          else if (one === "room") {
+            reader.full = false;
+            resume();
+          } else if (typeof one === "number")
+            for (let ms = 0; ms < one; ms += 1) {
+              vi.advanceTimersByTime(1);
+              look();
+            }
+          else {
+            untold = true;
+            if (one === "gap") gap();
+            else stored();
+          }
+          look();
+        }
+        expect(untold).toBe(false);
+        for (const [at, time] of told.entries())
+          expect(time - (told[at - 1] ?? Number.NEGATIVE_INFINITY)).toBeGreaterThanOrEqual(1_000);
+        stop();
+        changes.close();
+      }),
+      { numRuns: 50 },
+    );
+  });
+});

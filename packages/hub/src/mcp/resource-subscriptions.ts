@@ -1,0 +1,33 @@
+/** `resources/subscribe` in a session: which resources its client wants to hear of. */
+import { ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
+import type { Access } from "../tenants/access.ts";
+import type { Subscriptions } from "./sessions.ts";
+import { askingOf } from "./sessions-asking.ts";
+
+const MOST_URIS = 1_000;
+
+export const resourceSubscriptions =
+  (isResource: (uri: string, access: Access) => Promise<boolean>) =>
+  (server: Server): Subscriptions => {
+    const uris = new Set<string>();
+    server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, context) => {
+      if (!(await isResource(uri, askingOf(context).access)))
+        throw new ProtocolError(
+          ProtocolErrorCode.ResourceNotFound,
+          `There is no resource ${uri.slice(0, 200)}.`,
+          { uri },
+        );
+      if (uris.size >= MOST_URIS && !uris.has(uri))
+        throw new ProtocolError(
+          ProtocolErrorCode.InvalidParams,
+          `uri: a session may subscribe to ${MOST_URIS} resources; unsubscribe from some first.`,
+        );
+      uris.add(uri);
+      return {};
+    });
+    server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
+      uris.delete(uri);
+      return {};
+    });
+    return { uris, tell: (uri) => void server.sendResourceUpdated({ uri }).catch(() => {}) };
+  };

@@ -1,0 +1,132 @@
+/**
+ * Streams that stay open: whether a reader keeps up, when it has left, and whether its token is still
+ * good. A reader that has stopped reading is told nothing until it goes on, so it costs no memory.
+ */
+import type { Access } from "../tenants/access.ts";
+
+const RECHECK_MS = 2_000;
+
+interface Held {
+  request: Request;
+  access: Access;
+  end(): void;
+}
+
+export interface HeldStream {
+  response: Response;
+  /** What was written last has not been read yet. */
+  isFull(): boolean;
+}
+
+export interface OpenStreams {
+  /** Keeps an eye on the stream of `response`; `end` is called when its token is no longer good. */
+  hold(response: Response, held: Held & Observer): HeldStream;
+  close(): void;
+}
+
+interface Observer {
+  /** There is room again. */
+  onRoom(): void;
+  /** Called once, whoever ended it. */
+  onEnd(): void;
+}
+
+export interface OpenStreamsOptions {
+  /** Whether the request would still be let in, with the same access. */
+  isStillGood(request: Request, access: Access): Promise<boolean>;
+  onError: (error: unknown) => void;
+}
+
+export function createOpenStreams({ isStillGood, onError }: OpenStreamsOptions): OpenStreams {
+  const open = new Set<Held>();
+  let timer: ReturnType<typeof setInterval> | undefined;
+
+  const recheck = async () => {
+    for (const held of open)
+      try {
+        if (!(await isStillGood(held.request, held.access))) held.end();
+      } catch (error) {
+        onError(error); // an outage is no reason to send everybody away
+      }
+  };
+  const letGo = (held: Held) => {
+    open.delete(held);
+    if (open.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+
+  return {
+    hold(response, { request, access, end, onRoom, onEnd }) {
+      const held: Held = { request, access, end };
+      open.add(held);
+      timer ??= setInterval(recheck, RECHECK_MS);
+      return observe(response, request, {
+        onRoom,
+        onEnd() {
+          letGo(held);
+          onEnd();
+        },
+      });
+    },
+    close() {
+      for (const held of open) held.end();
+      clearInterval(timer);
+    },
+  };
+}
+
+export const isStream = (response: Response): boolean =>
+  response.body !== null &&
+  (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
+
+/** The same response, looked at on its way out. */
+export function observe(
+  response: Response,
+  { signal }: Request,
+  { onRoom, onEnd }: Observer,
+): HeldStream {
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  let full = false;
+  let ended = false;
+  const end = () => {
+    if (ended) return;
+    ended = true;
+    signal.removeEventListener("abort", leave);
+    onEnd();
+  };
+  // Who leaves before the answer is there never cancels it.
+  const leave = () => {
+    end();
+    reader.cancel().catch(() => {});
+  };
+  if (signal.aborted) queueMicrotask(leave);
+  else signal.addEventListener("abort", leave);
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        full = false;
+        onRoom();
+        try {
+          const { done, value } = await reader.read();
+          if (done) {
+            end();
+            return controller.close();
+          }
+          full = true;
+          controller.enqueue(value);
+        } catch (error) {
+          end();
+          controller.error(error);
+        }
+      },
+      cancel(reason) {
+        end();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const { status, headers } = response;
+  return { response: new Response(body, { status, headers }), isFull: () => full };
+}

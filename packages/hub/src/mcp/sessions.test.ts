@@ -1,0 +1,169 @@
+import { Server } from "@modelcontextprotocol/server";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Notice } from "../store/sql.ts";
+import type { Access } from "../tenants/access.ts";
+import { createResourceChanges, INBOX_URI } from "./resource-changes.ts";
+import { resourceSubscriptions } from "./resource-subscriptions.ts";
+import { createSessions, type SessionsOptions } from "./sessions.ts";
+import { createOpenStreams } from "./sessions-streams.ts";
+
+const ada: Access = { token: "ada", name: "ada", scopes: ["inbox:read"], tenants: ["acme"] };
+const bob: Access = { ...ada, token: "bob" };
+
+function setup(limits: Partial<SessionsOptions> = {}) {
+  let at = 0;
+  let tell = (_: Notice) => {};
+  const changes = createResourceChanges(
+    {
+      subscribe(listener) {
+        tell = listener;
+        return () => {};
+      },
+    },
+    () => at,
+  );
+  const streams = createOpenStreams({ isStillGood: async () => true, onError: () => {} });
+  const sessions = createSessions({
+    createServer: () =>
+      new Server(
+        { name: "test", version: "1" },
+        { capabilities: { resources: { subscribe: true } } },
+      ),
+    subscriptions: resourceSubscriptions(async () => true),
+    changes,
+    streams,
+    now: () => at,
+    ...limits,
+  });
+  onTestFinished(async () => {
+    streams.close();
+    await sessions.close();
+  });
+  const request = (method: string, session?: string, message?: object) =>
+    new Request("http://hub/mcp", {
+      method,
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        ...(session ? { "mcp-session-id": session } : {}),
+      },
+      ...(message ? { body: JSON.stringify({ jsonrpc: "2.0", id: 1, ...message }) } : {}),
+    });
+  const serve = (one: Request, access = ada) =>
+    sessions.serve(one, { access, makeRoom: async () => {} });
+  const ask = async (session: string, method = "ping", params = {}, access = ada) => {
+    const response = await serve(request("POST", session, { method, params }), access);
+    await response?.text();
+    return response?.status;
+  };
+  const open = async (access = ada): Promise<string | undefined> => {
+    const params = {
+      protocolVersion: "2025-11-25",
+      capabilities: {},
+      clientInfo: { name: "test", version: "1" },
+    };
+    const response = await serve(
+      request("POST", undefined, { method: "initialize", params }),
+      access,
+    );
+    await response?.text();
+    return response?.headers.get("mcp-session-id") ?? undefined;
+  };
+  const stream = async (session = "") => {
+    const response = (await serve(request("GET", session))) as Response;
+    return (response.body as ReadableStream<Uint8Array>).getReader();
+  };
+  const stored = () => tell({ topic: "events", tenant: "acme", seq: 1 });
+  return { serve, request, ask, open, stream, stored, advance: (ms: number) => (at += ms) };
+}
+
+describe("sessions", () => {
+  it("end after half an hour without a request or an open stream", async () => {
+    const { ask, open, stream, advance } = setup();
+    const [used = "", held = "", idle = ""] = [await open(), await open(), await open()];
+    const reader = await stream(held);
+    advance(20 * 60_000);
+    expect(await ask(used)).toBe(200);
+    advance(20 * 60_000);
+    expect([await ask(used), await ask(held), await ask(idle)]).toEqual([200, 200, 404]);
+    await reader.cancel();
+    advance(31 * 60_000);
+    expect(await ask(held)).toBe(404);
+  });
+
+  it("make room for others when idle; when all are in use, clients go without", async () => {
+    const { ask, open, stream } = setup({ mostOfToken: 2, most: 3 });
+    const [first = "", second = "", third = ""] = [await open(), await open(), await open()];
+    expect([await ask(first), await ask(second), await ask(third)]).toEqual([404, 200, 200]);
+    const readers = [await stream(second), await stream(third)];
+    expect(await open()).toBeUndefined();
+    const theirs = await open(bob);
+    expect(await open(bob)).not.toBe(theirs);
+    expect(await ask(theirs ?? "", "ping", {}, bob)).toBe(404);
+    await readers[0]?.cancel();
+    expect(await open()).toBeDefined();
+    expect(await ask(second)).toBe(404);
+  });
+
+  it("are not more than there may be, however many open one at once", async () => {
+    const { ask, open } = setup({ mostOfToken: 5 });
+    const opened = await Promise.all(Array.from({ length: 50 }, () => open()));
+    const alive = await Promise.all(opened.map((session) => session && ask(session)));
+    expect(alive.filter((status) => status === 200).length).toBeLessThanOrEqual(5);
+    expect(await open()).toBeDefined();
+  });
+
+  it("write nothing to a reader that has stopped, and the last change when it goes on", async () => {
+    const { ask, open, stream, stored, advance, serve, request } = setup();
+    const session = (await open()) ?? "";
+    await ask(session, "resources/subscribe", { uri: INBOX_URI });
+    const reader = await stream(session);
+    stored();
+    expect((await reader.read()).done).toBe(false);
+    for (let more = 0; more < 100; more += 1) {
+      advance(5_000);
+      stored();
+    }
+    expect((await reader.read()).done).toBe(false);
+    await serve(request("DELETE", session));
+    expect((await reader.read()).done).toBe(true);
+  });
+
+  it("are idle again when a client has left before it got its stream", async () => {
+    const { serve, request, open, ask } = setup({ mostOfToken: 1 });
+    const session = (await open()) ?? "";
+    for (const leave of ["before", "after"] as const) {
+      const client = new AbortController();
+      const get = new Request(request("GET", session), { signal: client.signal });
+      const serving = serve(get);
+      if (leave === "before") client.abort();
+      expect((await serving)?.status).toBe(200);
+      expect(await ask(session)).toBe(200);
+      if (leave === "after") client.abort();
+    }
+    expect(await open()).toBeDefined();
+  });
+
+  it("leave alone what is not theirs", async () => {
+    const { serve, request, open } = setup();
+    const session = await open();
+    expect(await serve(request("POST", undefined, { method: "ping" }))).toBeUndefined();
+    expect(await serve(request("GET"))).toBeUndefined();
+    // A later era: the header means nothing there.
+    const later = request("POST", session, {
+      method: "ping",
+      params: { _meta: { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } },
+    });
+    expect(await serve(later)).toBeUndefined();
+  });
+
+  it("watch so many resources, and no more", async () => {
+    const { request, serve, open, ask } = setup();
+    const session = (await open()) ?? "";
+    for (let at = 0; at < 1_000; at += 1)
+      await ask(session, "resources/subscribe", { uri: `signalbox://events/${at}` });
+    const one = { method: "resources/subscribe", params: { uri: "signalbox://events/more" } };
+    const response = await serve(request("POST", session, one));
+    expect(await response?.text()).toContain("unsubscribe from some first");
+  });
+});

@@ -1,0 +1,276 @@
+/** Webhook subscriptions of the draft of MCP Events, with receivers as others would write them. */
+import { describe, expect, inject, it, vi } from "vitest";
+import { issueOpened } from "../support/deliver.ts";
+import {
+  type Connected,
+  eras,
+  later,
+  PATIENCE,
+  refusalOf,
+  send,
+  setup,
+} from "../support/events-client.ts";
+import { createDatabase } from "../support/postgres.ts";
+import { newSecret, type Receiver, startReceiver } from "../support/webhook-receiver.ts";
+
+const wish = (receiver: Pick<Receiver, "url" | "secret">, more: object = {}) => ({
+  name: "github.issues",
+  arguments: {},
+  delivery: { mode: "webhook", url: receiver.url, secret: receiver.secret },
+  cursor: null,
+  ...more,
+});
+const subscribe = (client: Connected, receiver: Receiver, more: object = {}) =>
+  client.request("events/subscribe", wish(receiver, more));
+const hasGot = (receiver: Receiver, ids: unknown[]) =>
+  vi.waitFor(() => expect(receiver.events()).toEqual(ids), PATIENCE);
+/** A hub that was killed may not have kept what it was just told: then that comes again. */
+const hasGotAll = (receiver: Receiver, ids: unknown[]) =>
+  vi.waitFor(() => expect([...new Set(receiver.events())]).toEqual(ids), PATIENCE);
+
+it.each(eras)(
+  "%s subscribes: verified, then delivered in order, until it unsubscribes",
+  async (_, connect) => {
+    const one = await setup();
+    const client = await connect(one.hub);
+    const [receiver, witness] = [await startReceiver(), await startReceiver()];
+    await send(one);
+    const given = await subscribe(client, receiver, { arguments: { action: "opened" } });
+    expect(given).toMatchObject({
+      id: expect.stringMatching(/^sub_/),
+      refreshBefore: expect.stringMatching(/Z$/),
+      cursor: "1",
+      truncated: false,
+      deliveryStatus: { state: "ok" },
+    });
+    expect(receiver.seen.map(({ id, body }) => [id.slice(0, 17), body.type])).toEqual([
+      ["msg_verification_", "verification"],
+    ]);
+
+    const first = await send(one);
+    await send(one, { action: "closed" });
+    const second = await send(one);
+    await hasGot(receiver, [first, second]);
+    expect(receiver.received[1]).toMatchObject({
+      id: second,
+      subscription: given.id,
+      signatures: 1,
+      body: {
+        eventId: second,
+        name: "github.issues",
+        cursor: "4",
+        data: { seq: 4, repo: "octo/town", payload: issueOpened },
+      },
+    });
+
+    // Asking again is the same subscription, which goes on from where it is, without a challenge.
+    const again = await subscribe(client, receiver, {
+      arguments: { action: "opened" },
+      cursor: "0",
+    });
+    expect([again.id, again.cursor]).toEqual([given.id, "4"]);
+    await subscribe(client, witness);
+    const third = await send(one);
+    await hasGot(receiver, [first, second, third]);
+
+    const { delivery, name } = wish(receiver);
+    const end = { name, arguments: { action: "opened" }, delivery: { url: delivery.url } };
+    expect(await client.request("events/unsubscribe", end)).toBeDefined();
+    const fourth = await send(one);
+    await hasGot(witness, [third, fourth]);
+    expect(receiver.events()).toEqual([first, second, third]);
+    expect(receiver.seen.filter(({ body }) => body.type === "verification")).toHaveLength(1);
+    expect(await refusalOf(client.request("events/unsubscribe", end))).toMatchObject({
+      code: -32011,
+      data: { kind: "subscription" },
+    });
+  },
+);
+
+it("loses nothing when the hub is killed, and goes on by itself", async () => {
+  const one = await setup();
+  const receiver = await startReceiver();
+  await subscribe(await later(one.hub), receiver);
+  const ids = [await send(one)];
+  await hasGot(receiver, ids);
+  receiver.answer = (_, response) => void response.writeHead(503).end();
+  for (let count = 0; count < 5; count += 1) ids.push(await send(one));
+  await vi.waitFor(() => expect(receiver.seen.length).toBeGreaterThan(2), PATIENCE);
+  await one.restart();
+  ids.push(await send(one));
+  receiver.answer = (_, response) => void response.writeHead(200).end();
+  await hasGotAll(receiver, ids);
+});
+
+it("is taken over by another replica when the one that delivers dies", async () => {
+  const one = await setup({ DATABASE_URL: await createDatabase(inject("postgresUrl")) });
+  const other = await one.replica();
+  const receiver = await startReceiver();
+  await subscribe(await later(one.hub), receiver);
+  const ids = [await send(one), await send({ hub: other }), await send(one)];
+  await hasGot(receiver, ids);
+  await one.hub.stop("SIGKILL");
+  ids.push(await send({ hub: other }));
+  await hasGotAll(receiver, ids);
+});
+
+it("loses nothing while the receiver is down; each event keeps its id", async () => {
+  const one = await setup();
+  const receiver = await startReceiver();
+  const client = await later(one.hub);
+  await subscribe(client, receiver);
+  await receiver.stop();
+  const [first, second] = [await send(one), await send(one)];
+  await vi.waitFor(async () => {
+    const { deliveryStatus } = await subscribe(client, receiver);
+    expect(deliveryStatus).toMatchObject({ state: "failing", lastError: expect.any(String) });
+  }, PATIENCE);
+  const back = await startReceiver(receiver.port, receiver.secret);
+  back.answer = ({ body }, response) =>
+    void response
+      .writeHead(back.seen.filter((one) => one.id === body.eventId).length > 1 ? 200 : 500)
+      .end();
+  await hasGot(back, [first, second]);
+  expect(back.seen.map(({ id }) => id)).toEqual([first, first, second, second]);
+  await vi.waitFor(async () => {
+    const { deliveryStatus } = await subscribe(client, back);
+    expect(deliveryStatus).toMatchObject({ state: "ok", failedAttempts: 0, lastError: null });
+  }, PATIENCE);
+});
+
+it("signs with both secrets after one was replaced", async () => {
+  const one = await setup();
+  const receiver = await startReceiver();
+  const client = await later(one.hub);
+  const { id } = await subscribe(client, receiver);
+  const fresh = { ...receiver, secret: newSecret() };
+  expect(await client.request("events/subscribe", wish(fresh))).toMatchObject({ id });
+  const first = await send(one);
+  await hasGot(receiver, [first]);
+  receiver.secret = fresh.secret;
+  const second = await send(one);
+  await hasGot(receiver, [first, second]);
+  expect(receiver.received.map(({ signatures }) => signatures)).toEqual([2, 2]);
+});
+
+it("ends with a word when the token is revoked, and is not delivered to again", async () => {
+  const one = await setup();
+  const { id, token } = await one.token();
+  const [receiver, witness] = [await startReceiver(), await startReceiver()];
+  await subscribe(await later(one.hub, token), receiver);
+  await subscribe(await later(one.hub), witness);
+  await one.revoke(id);
+  const first = await send(one);
+  await hasGot(witness, [first]);
+  await hasGot(receiver, ["terminated"]);
+  expect(receiver.received[0]).toMatchObject({
+    id: expect.stringMatching(/^msg_terminated_/),
+    body: { type: "terminated", reason: "forbidden" },
+  });
+  await hasGot(witness, [first, await send(one)]);
+  expect(receiver.events()).toEqual(["terminated"]);
+});
+
+it("passes over what is too large for the receiver, and says so; one that is gone is left alone", async () => {
+  const one = await setup();
+  const [receiver, witness] = [await startReceiver(), await startReceiver()];
+  const client = await later(one.hub);
+  await subscribe(client, receiver);
+  await subscribe(client, witness);
+  receiver.answer = (_, response) => void response.writeHead(413).end();
+  await send(one);
+  await vi.waitFor(() => expect(receiver.seen).toHaveLength(2), PATIENCE);
+  receiver.answer = (_, response) => void response.writeHead(200).end();
+  const second = await send(one);
+  await hasGot(receiver, ["gap", second]);
+  expect(receiver.received[0]).toMatchObject({ body: { type: "gap", cursor: "1" } });
+  receiver.answer = (_, response) => void response.writeHead(410).end();
+  await send(one);
+  await vi.waitFor(
+    () => expect(receiver.seen.filter(({ body }) => body.eventId)).toHaveLength(3),
+    PATIENCE,
+  );
+  await send(one);
+  await vi.waitFor(() => expect(witness.received).toHaveLength(4), PATIENCE);
+  expect(receiver.seen.filter(({ body }) => body.eventId)).toHaveLength(3);
+});
+
+describe("an endpoint that cannot be subscribed", () => {
+  it("is refused in words where it must not be called", async () => {
+    const one = await setup();
+    const client = await later(one.hub);
+    const attempt = (url: string, more: object = {}) =>
+      refusalOf(client.request("events/subscribe", wish({ url, secret: newSecret() }, more)));
+    for (const url of [
+      "https://169.254.169.254/latest/meta-data",
+      "http://10.0.0.1/",
+      "https://[::1]/",
+      "https://127.0.0.2/",
+      "https://0x7f.2/",
+      "http://192.168.1.1:8080/",
+      "ftp://example.com/",
+      "https://user:pass@example.com/",
+      "javascript:alert(1)",
+      "no url",
+    ])
+      expect([url, await attempt(url)]).toMatchObject([
+        url,
+        { code: -32602, message: expect.stringMatching(/delivery\.url: ./) },
+      ]);
+    const secret = { mode: "webhook", url: "https://example.com/" };
+    expect(
+      await attempt("", { delivery: { ...secret, secret: "whsec_dG9vIHNob3J0" } }),
+    ).toMatchObject({
+      code: -32602,
+      message: expect.stringMatching(/delivery\.secret: .*24 to 64/),
+    });
+    expect(
+      await attempt("", { delivery: { ...secret, secret: newSecret(), mode: "email" } }),
+    ).toMatchObject({ code: -32014, data: { feature: "delivery.mode" } });
+    expect(await attempt("https://example.com/", { name: "github.nothing" })).toMatchObject({
+      code: -32011,
+    });
+    expect(await attempt("https://example.com/", { ttlMs: 0 })).toMatchObject({
+      code: -32602,
+      message: expect.stringMatching(/ttlMs: /),
+    });
+  });
+
+  it("is refused with the reason where it does not answer as it should", async () => {
+    const one = await setup();
+    const client = await later(one.hub);
+    const [receiver, other] = [await startReceiver(), await startReceiver()];
+    const attempt = async (url = receiver.url) => {
+      const { code, message, data } = await refusalOf(
+        client.request("events/subscribe", wish({ url, secret: receiver.secret })),
+      );
+      return { code, data, inWords: message.includes("delivery.url: ") };
+    };
+    const failed = (reason: string) => ({ code: -32015, data: { reason }, inWords: true });
+    receiver.echo = () => JSON.stringify({ challenge: "something else" });
+    expect(await attempt()).toEqual(failed("challenge_failed"));
+    receiver.secret = newSecret(); // it answers 401 to what it cannot verify
+    const { secret } = receiver;
+    receiver.secret = newSecret();
+    expect(
+      await refusalOf(client.request("events/subscribe", wish({ url: receiver.url, secret }))),
+    ).toMatchObject({ code: -32015, data: { reason: "http_4xx" } });
+    await other.stop();
+    expect(await attempt(other.url)).toEqual(failed("connection_refused"));
+    expect(await attempt(receiver.url.replace("http:", "https:"))).toEqual(failed("tls_error"));
+  });
+
+  it("needs https, and a public address, unless the operator says otherwise", async () => {
+    const one = await setup({ SIGNALBOX_ALLOW_PRIVATE: "" });
+    const client = await later(one.hub);
+    const receiver = await startReceiver();
+    for (const [url, words] of [
+      [receiver.url, /https/],
+      [receiver.url.replace("http:", "https:"), /SIGNALBOX_ALLOW_PRIVATE/],
+    ] as const)
+      expect(
+        await refusalOf(client.request("events/subscribe", wish({ ...receiver, url }))),
+      ).toMatchObject({ code: -32602, message: expect.stringMatching(words) });
+    expect(receiver.seen).toEqual([]);
+  });
+});

@@ -1,0 +1,512 @@
+/** Clients of every era are told when the inbox, or an event in it, has changed; and only their own. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ResourceUpdatedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
+import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
+import { createDatabase } from "../support/postgres.ts";
+import { openSse } from "../support/sse.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+const INBOX = "signalbox://inbox";
+const uriOf = (id: string) => `signalbox://events/${id}`;
+
+interface Home {
+  hub: HubProcess;
+  token(tenant: number | "*", ...more: string[]): Promise<{ id: string; token: string }>;
+  revoke(id: string): Promise<unknown>;
+}
+
+async function start(data: string, more: Record<string, string> = {}): Promise<Home> {
+  const env = { SIGNALBOX_TENANCY: "github", SIGNALBOX_DATA: data, ...more };
+  const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET, ...env } });
+  return {
+    hub,
+    token: async (tenant, ...rest) =>
+      JSON.parse(
+        (
+          await runCli(["token", "create", "x", "--json", "--tenant", `${tenant}`, ...rest], {
+            env,
+          })
+        ).stdout,
+      ),
+    revoke: (id) => runCli(["token", "revoke", id], { env }),
+  };
+}
+
+/** For one test alone. */
+async function startOwn(data = tempFolder(), more: Record<string, string> = {}): Promise<Home> {
+  const home = await start(data, more);
+  onTestFinished(async () => void (await home.hub.stop()));
+  return home;
+}
+
+const folder = mkdtempSync(join(tmpdir(), "signalbox-subscriptions-"));
+let home: Home;
+beforeAll(async () => {
+  home = await start(folder);
+});
+afterAll(async () => {
+  await home.hub.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+let accounts = 100;
+const newAccount = () => ++accounts;
+
+/** An event of the account that has this id. */
+async function send(hub: HubProcess, account: number): Promise<string> {
+  const repository = { ...issueOpened.repository, owner: { id: account, login: `a${account}` } };
+  const body = JSON.stringify({ ...issueOpened, repository, installation: { id: account } });
+  const response = await deliver(hub.url, { body });
+  expect(response.status).toBe(202);
+  return ((await response.json()) as { id: string }).id;
+}
+
+interface Subscriber {
+  /** What it was told of, in the order in which it was. */
+  heard: string[];
+  onHeard: (uri: string) => void;
+  resources: unknown;
+  subscribe(uri: string): Promise<void>;
+  unsubscribe(uri: string): Promise<void>;
+  call(name: string, args: Record<string, unknown>): Promise<unknown>;
+}
+
+const mcpOf = ({ url }: HubProcess) => new URL(`${url}/mcp`);
+const withToken = (token: string) => ({
+  requestInit: { headers: { authorization: `Bearer ${token}` } },
+});
+
+type Connect = (hub: HubProcess, token: string) => Promise<Subscriber>;
+
+const later =
+  (mode: "auto" | { pin: string }): Connect =>
+  async (hub, token) => {
+    const client = new Client({ name: "story", version: "1" }, { versionNegotiation: { mode } });
+    const heard: string[] = [];
+    const subscriptions = new Map<string, Awaited<ReturnType<Client["listen"]>>>();
+    await client.connect(new StreamableHTTPClientTransport(mcpOf(hub), withToken(token)));
+    onTestFinished(() => client.close());
+    const subscriber: Subscriber = {
+      heard,
+      onHeard() {},
+      resources: client.getServerCapabilities()?.resources,
+      async subscribe(uri) {
+        const subscription = await client.listen({ resourceSubscriptions: [uri] });
+        expect(subscription.honoredFilter).toEqual({ resourceSubscriptions: [uri] });
+        subscriptions.set(uri, subscription);
+      },
+      async unsubscribe(uri) {
+        await subscriptions.get(uri)?.close();
+      },
+      call: (name, args) => client.callTool({ name, arguments: args }),
+    };
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
+      heard.push(params.uri);
+      subscriber.onHeard(params.uri);
+    });
+    return subscriber;
+  };
+
+const earlier =
+  (version: string): Connect =>
+  async (hub, token) => {
+    const client = new Client(
+      { name: "story", version: "1" },
+      { supportedProtocolVersions: [version] },
+    );
+    const heard: string[] = [];
+    const transport = new StreamableHTTPClientTransport(mcpOf(hub), withToken(token));
+    await client.connect(transport);
+    onTestFinished(() => client.close());
+    expect(client.getNegotiatedProtocolVersion()).toBe(version);
+    const subscriber: Subscriber = {
+      heard,
+      onHeard() {},
+      resources: client.getServerCapabilities()?.resources,
+      subscribe: async (uri) => void (await client.subscribeResource({ uri })),
+      unsubscribe: async (uri) => void (await client.unsubscribeResource({ uri })),
+      call: (name, args) => client.callTool({ name, arguments: args }),
+    };
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
+      heard.push(params.uri);
+      subscriber.onHeard(params.uri);
+    });
+    return subscriber;
+  };
+
+const firstGeneration: Connect = async (hub, token) => {
+  const client = new OldClient({ name: "story", version: "1" });
+  const heard: string[] = [];
+  await client.connect(new OldTransport(mcpOf(hub), withToken(token)) as never);
+  onTestFinished(() => client.close());
+  const subscriber: Subscriber = {
+    heard,
+    onHeard() {},
+    resources: client.getServerCapabilities()?.resources,
+    subscribe: async (uri) => void (await client.subscribeResource({ uri })),
+    unsubscribe: async (uri) => void (await client.unsubscribeResource({ uri })),
+    call: (name, args) => client.callTool({ name, arguments: args }),
+  };
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
+    heard.push(params.uri);
+    subscriber.onHeard(params.uri);
+  });
+  return subscriber;
+};
+
+const clients: [string, Connect][] = [
+  ["2.x that finds out the era", later("auto")],
+  ["2.x of 2026-07-28", later({ pin: "2026-07-28" })],
+  ["2.x of 2025-11-25", earlier("2025-11-25")],
+  ["2.x of 2025-06-18", earlier("2025-06-18")],
+  ["2.x of 2025-03-26", earlier("2025-03-26")],
+  ["1.x", firstGeneration],
+];
+const counted = (uris: readonly string[], wanted: string) =>
+  uris.filter((uri) => uri === wanted).length;
+
+describe.each(clients)("a client, %s,", (_, connect) => {
+  it("hears of what is stored and of what becomes of it, until it has heard enough", async () => {
+    const { hub, token } = home;
+    const account = newAccount();
+    const client = await connect(hub, (await token(account)).token);
+    expect(client.resources).toEqual({ subscribe: true });
+    const { heard } = client;
+    await client.subscribe(INBOX);
+    const id = await send(hub, account);
+    await expect.poll(() => heard, { timeout: 5_000 }).toEqual([INBOX]);
+
+    await client.subscribe(uriOf(id));
+    await client.call("claim_events", { limit: 1 });
+    await expect
+      .poll(() => [...heard].sort(), { timeout: 5_000 })
+      .toEqual([uriOf(id), INBOX, INBOX]);
+    await client.call("release_event", { event_id: id });
+    await expect.poll(() => counted(heard, uriOf(id)), { timeout: 5_000 }).toBe(2);
+    await expect.poll(() => counted(heard, INBOX), { timeout: 5_000 }).toBe(3);
+
+    await client.unsubscribe(INBOX);
+    await client.call("mark_processed", { event_id: id });
+    await expect.poll(() => counted(heard, uriOf(id)), { timeout: 5_000 }).toBe(3);
+    expect(counted(heard, INBOX)).toBe(3);
+  });
+
+  it("hears nothing of others", async () => {
+    const { hub, token } = home;
+    const [account, other] = [newAccount(), newAccount()];
+    const [theirs, own] = [await send(hub, account), await send(hub, other)];
+    const ada = await connect(hub, (await token(account)).token);
+    const bob = await connect(hub, (await token(other)).token);
+    for (const client of [ada, bob]) await client.subscribe(INBOX);
+    await bob.subscribe(uriOf(own));
+    // Where the client can be told, it is told that there is no such event; else it hears nothing.
+    await bob.subscribe(uriOf(theirs)).catch((error: Error) => {
+      expect(error.message).toMatch(/There is no resource/);
+    });
+    await ada.call("mark_processed", { event_id: theirs });
+    await expect.poll(() => ada.heard, { timeout: 5_000 }).toEqual([INBOX]);
+    await bob.call("mark_processed", { event_id: own });
+    await expect.poll(() => [...bob.heard].sort(), { timeout: 5_000 }).toEqual([uriOf(own), INBOX]);
+    expect(ada.heard).toEqual([INBOX]);
+  });
+
+  it("is told of a burst a few times, and the last time when all of it is there", async () => {
+    const { hub, token } = home;
+    const account = newAccount();
+    const client = await connect(hub, (await token(account)).token);
+    let seen = 0;
+    client.onHeard = async () => {
+      const { structuredContent } = (await client.call("get_pending_status", {})) as {
+        structuredContent: { pending_count: number };
+      };
+      seen = structuredContent.pending_count;
+    };
+    await client.subscribe(INBOX);
+    await Promise.all(Array.from({ length: 50 }, () => send(hub, account)));
+    await expect.poll(() => seen, { timeout: 10_000 }).toBe(50);
+    expect(client.heard.length).toBeLessThan(25);
+  });
+});
+
+it("a client that finds out the era takes the later one", async () => {
+  const { hub, token } = home;
+  const account = newAccount();
+  const client = new Client(
+    { name: "story", version: "1" },
+    { versionNegotiation: { mode: "auto" } },
+  );
+  const { token: bearer } = await token(account);
+  await client.connect(new StreamableHTTPClientTransport(mcpOf(hub), withToken(bearer)));
+  onTestFinished(() => client.close());
+  expect(client.getProtocolEra()).toBe("modern");
+});
+
+/** A request as no client's library sends it: what is asked of a hub, and what it says. */
+function speaker(hub: HubProcess, token: string, more: Record<string, string> = {}) {
+  const headers = {
+    authorization: `Bearer ${token}`,
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    ...more,
+  };
+  const ask = async (session: string | undefined, method: string, params: object = {}) => {
+    const response = await fetch(mcpOf(hub), {
+      method: "POST",
+      headers: { ...headers, ...(session ? { "mcp-session-id": session } : {}) },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+    });
+    const text = await response.text();
+    const said = text ? JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text) : undefined;
+    return { status: response.status, session: response.headers.get("mcp-session-id"), said };
+  };
+  const initialize = async (): Promise<string> => {
+    const { status, session } = await ask(undefined, "initialize", {
+      protocolVersion: "2025-11-25",
+      capabilities: {},
+      clientInfo: { name: "story", version: "1" },
+    });
+    expect(status).toBe(200);
+    return session as string;
+  };
+  const stream = (session: string) =>
+    openSse(`${hub.url}/mcp`, { ...headers, "mcp-session-id": session });
+  const end = async (session: string) =>
+    (
+      await fetch(mcpOf(hub), {
+        method: "DELETE",
+        headers: { ...headers, "mcp-session-id": session },
+      })
+    ).status;
+  return { ask, initialize, stream, end };
+}
+
+describe("a session", () => {
+  it("belongs to the token that opened it: for another there is none", async () => {
+    const { hub, token } = home;
+    const account = newAccount();
+    const mine = await token(account);
+    const ada = speaker(hub, mine.token);
+    const session = await ada.initialize();
+    const { token: equal } = await token(account);
+    const { token: everybodys } = await token("*", "--scope", "admin");
+    for (const other of [
+      speaker(hub, equal),
+      speaker(hub, everybodys, { "x-signalbox-tenant": `${account}` }),
+    ]) {
+      expect(await other.ask(session, "tools/list")).toMatchObject({
+        status: 404,
+        said: { error: { message: "Session not found" } },
+      });
+      expect((await other.stream(session)).response.status).toBe(404);
+      expect(await other.end(session)).toBe(404);
+    }
+    expect((await ada.ask(session, "tools/list")).status).toBe(200);
+    expect((await ada.ask("no-such-session", "tools/list")).status).toBe(404);
+  });
+
+  it("shows one tenant's inbox, not another's that the same token opens", async () => {
+    const { hub, token } = home;
+    const [account, other] = [newAccount(), newAccount()];
+    await send(hub, other);
+    const { token: bearer } = await token("*", "--scope", "admin");
+    const session = await speaker(hub, bearer, { "x-signalbox-tenant": `${account}` }).initialize();
+    const elsewhere = speaker(hub, bearer, { "x-signalbox-tenant": `${other}` });
+    expect((await elsewhere.ask(session, "tools/list")).status).toBe(404);
+    expect((await elsewhere.stream(session)).response.status).toBe(404);
+  });
+
+  it("ends with DELETE, and its stream with it", async () => {
+    const { hub, token } = home;
+    const account = newAccount();
+    const { ask, initialize, stream, end } = speaker(hub, (await token(account)).token);
+    const session = await initialize();
+    const opened = await stream(session);
+    expect(opened.response.status).toBe(200);
+    expect(await end(session)).toBe(200);
+    await opened.ended;
+    expect((await ask(session, "tools/list")).status).toBe(404);
+    expect((await stream(session)).response.status).toBe(404);
+  });
+
+  it("keeps what it could not say until its stream is open; a second stream takes over", async () => {
+    const { hub, token } = home;
+    const account = newAccount();
+    const { ask, initialize, stream } = speaker(hub, (await token(account)).token);
+    const session = await initialize();
+    await ask(session, "resources/subscribe", { uri: INBOX });
+    await send(hub, account);
+    const first = await stream(session);
+    await expect.poll(() => first.messages[0]?.data).toMatchObject({ params: { uri: INBOX } });
+    const second = await stream(session);
+    await first.ended;
+    await send(hub, account);
+    await expect
+      .poll(() => second.messages[0]?.data, { timeout: 5_000 })
+      .toMatchObject({ params: { uri: INBOX } });
+    second.close();
+  });
+
+  it("makes room for others of its token when it is the one that was idle for longest", async () => {
+    const { hub, token } = home;
+    const account = newAccount();
+    const { ask, initialize, stream } = speaker(hub, (await token(account)).token);
+    const other = speaker(hub, (await token(account)).token);
+    const theirs = await other.initialize();
+    const held = await initialize();
+    const opened = await stream(held);
+    const used = await initialize();
+    const idle = await initialize();
+    expect((await ask(used, "tools/list")).status).toBe(200);
+    for (let more = 0; more < 62; more += 1) await initialize();
+    expect((await ask(idle, "tools/list")).status).toBe(404);
+    for (const session of [held, used]) expect((await ask(session, "tools/list")).status).toBe(200);
+    expect((await other.ask(theirs, "tools/list")).status).toBe(200);
+    opened.close();
+  });
+
+  it("is not needed: calls without one are answered, only subscriptions want it", async () => {
+    const { hub, token } = home;
+    const account = newAccount();
+    const { ask, initialize } = speaker(hub, (await token(account)).token);
+    for (const before of [() => {}, initialize]) {
+      await before();
+      const { status, session, said } = await ask(undefined, "tools/list");
+      expect({ status, session }).toEqual({ status: 200, session: null });
+      expect(said.result.tools.length).toBeGreaterThan(5);
+    }
+    expect((await ask(undefined, "resources/subscribe", { uri: INBOX })).said.error.code).toBe(
+      -32601,
+    );
+  });
+
+  it("refuses to watch what is not there", async () => {
+    const { hub, token } = home;
+    const account = newAccount();
+    const { ask, initialize } = speaker(hub, (await token(account)).token);
+    const session = await initialize();
+    for (const uri of ["signalbox://else", uriOf("x"), uriOf(crypto.randomUUID())])
+      expect((await ask(session, "resources/subscribe", { uri })).said.error).toMatchObject({
+        message: `There is no resource ${uri}.`,
+      });
+  });
+
+  it("is gone after a restart: clients are told so, and open another", async () => {
+    const data = tempFolder();
+    const { hub, token } = await startOwn(data);
+    const { token: bearer } = await token(newAccount());
+    const session = await speaker(hub, bearer).initialize();
+    await hub.stop();
+    const again = speaker((await startOwn(data)).hub, bearer);
+    expect((await again.ask(session, "tools/list")).status).toBe(404);
+    const next = await again.initialize();
+    expect((await again.ask(next, "tools/list")).status).toBe(200);
+  });
+});
+
+it("streams end within seconds when their token is revoked, of both eras", async () => {
+  const { hub, token, revoke } = home;
+  const account = newAccount();
+  const { id, token: bearer } = await token(account);
+  const { initialize, stream } = speaker(hub, bearer);
+  const old = await stream(await initialize());
+  const client = new Client(
+    { name: "story", version: "1" },
+    { versionNegotiation: { mode: { pin: "2026-07-28" } } },
+  );
+  await client.connect(new StreamableHTTPClientTransport(mcpOf(hub), withToken(bearer)));
+  onTestFinished(() => client.close());
+  const subscription = await client.listen({ resourceSubscriptions: [INBOX] });
+  await revoke(id);
+  await old.ended;
+  expect(await subscription.closed).toBe("graceful");
+  expect((await stream("any")).response.status).toBe(401);
+});
+
+it("streams end when the hub stops, and do not hold it up", async () => {
+  const { hub, token } = await startOwn();
+  const account = newAccount();
+  const { initialize, stream } = speaker(hub, (await token(account)).token);
+  const opened = await stream(await initialize());
+  const { token: bearer } = await token(account);
+  const client = new Client(
+    { name: "story", version: "1" },
+    { versionNegotiation: { mode: { pin: "2026-07-28" } } },
+  );
+  await client.connect(new StreamableHTTPClientTransport(mcpOf(hub), withToken(bearer)));
+  onTestFinished(() => client.close());
+  const subscription = await client.listen({ resourceSubscriptions: [INBOX] });
+  expect(await hub.stop()).toBe(0);
+  await opened.ended;
+  expect(await subscription.closed).toBe("graceful");
+});
+
+it("too many listeners of one token are refused in words, too long a list too", async () => {
+  const { hub, token } = home;
+  const account = newAccount();
+  const { token: bearer } = await token(account);
+  const headers = {
+    authorization: `Bearer ${bearer}`,
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": "subscriptions/listen",
+  };
+  const listen = (uris: string[]) =>
+    openSse(`${hub.url}/mcp`, headers, {
+      method: "POST",
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "subscriptions/listen",
+        params: {
+          notifications: { resourceSubscriptions: uris },
+          _meta: {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { name: "story", version: "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+          },
+        },
+      }),
+    });
+  const opened = await Promise.all(Array.from({ length: 70 }, () => listen([INBOX])));
+  onTestFinished(() => {
+    for (const { close } of opened) close();
+  });
+  const types = opened.map(({ response }) => response.headers.get("content-type"));
+  expect(types.filter((type) => type === "text/event-stream")).toHaveLength(64);
+  const long = await listen(Array.from({ length: 5_000 }, () => uriOf(crypto.randomUUID())));
+  expect(long.response.status).toBe(413);
+  for (const { close } of opened) close();
+  await expect
+    .poll(async () => {
+      const again = await listen([INBOX]);
+      const type = again.response.headers.get("content-type");
+      again.close();
+      return type;
+    })
+    .toBe("text/event-stream");
+});
+
+it("with several replicas on PostgreSQL, it does not matter which one was told", async () => {
+  const env = { DATABASE_URL: await createDatabase(inject("postgresUrl")) };
+  const { hub, token } = await startOwn(tempFolder(), env);
+  const account = newAccount();
+  const { token: bearer } = await token(account);
+  const [ada, bob] = [await later("auto")(hub, bearer), await firstGeneration(hub, bearer)];
+  for (const client of [ada, bob]) await client.subscribe(INBOX);
+  const { hub: other } = await startOwn(tempFolder(), env);
+  const id = await send(other, account);
+  for (const { heard } of [ada, bob])
+    await expect.poll(() => counted(heard, INBOX), { timeout: 5_000 }).toBe(1);
+  for (const client of [ada, bob]) await client.subscribe(uriOf(id));
+  const worker = await later("auto")(other, bearer);
+  await worker.call("mark_processed", { event_id: id });
+  for (const { heard } of [ada, bob])
+    await expect.poll(() => counted(heard, uriOf(id)), { timeout: 5_000 }).toBe(1);
+});
