@@ -1,7 +1,8 @@
 import { defineConfig } from "tsdown";
 
 export default defineConfig({
-  entry: { cli: "src/hosts/cli.ts" },
+  // The sandbox's thread is a program of its own.
+  entry: { cli: "src/hosts/cli.ts", "sandbox-worker": "src/hosts/node/sandbox-worker.ts" },
   format: "esm",
   platform: "node",
   target: "node22",

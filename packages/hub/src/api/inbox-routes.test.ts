@@ -6,7 +6,9 @@ import { Hono } from "hono";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../inbox/inbox.ts";
+import { createIds } from "../lib/ids.ts";
 import { createInboxServer } from "../mcp/inbox-server.ts";
+import { createTriggers } from "../runs/explain.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { arrival, sampleEvent } from "../store/contract/sample.ts";
 import type { NewEvent, Scope } from "../store/store.ts";
@@ -27,11 +29,21 @@ async function setup() {
   const inbox = createInbox({ store, now });
   const feed = createFeed(store);
   onTestFinished(feed.close);
+  const accesses = createAccesses({ store, now, everyTenant: undefined });
+  const mcp = createInboxServer({
+    triggers: createTriggers({ store, newId: createIds(), now: Date.now, maxDepth: 5 }),
+    inbox,
+    feed,
+    store,
+    accesses,
+    version: "0.0.0",
+  });
+  onTestFinished(mcp.close);
   const app = new Hono();
   addInboxRoutes(app, {
     inbox,
-    mcp: createInboxServer({ inbox, feed, version: "0.0.0" }),
-    accesses: createAccesses({ store, now, everyTenant: undefined }),
+    mcp,
+    accesses,
     isOurHost: createIsOurHost({ host: "127.0.0.1", publicUrl: "https://hub.example" }),
   });
   let tokens = 0;
@@ -431,6 +443,24 @@ describe("the routes of today's clients", () => {
 });
 
 describe("the door", () => {
+  it.each(["", "/mcp"])(
+    "says at /.well-known/oauth-protected-resource%s what opens it, to everybody",
+    async (path) => {
+      const { get } = await setup();
+      const response = await get(`/.well-known/oauth-protected-resource${path}`);
+      expect([response.status, await response.json()]).toEqual([
+        200,
+        {
+          resource: `${ORIGIN}/mcp`,
+          resource_name: "Signalbox",
+          resource_documentation: `${ORIGIN}/`,
+          scopes_supported: ["inbox:read", "inbox:write", "flows:call", "admin"],
+          bearer_methods_supported: ["header"],
+        },
+      ]);
+    },
+  );
+
   it.each(["/pending-status", "/mcp"])(
     "of %s is closed to missing, unknown, expired and revoked tokens",
     async (path) => {

@@ -27,6 +27,21 @@ describe("readSettings", () => {
     });
   });
 
+  it("keeps to public addresses, unless it is told which others to call", () => {
+    const allowPrivate = (given: string) =>
+      read({ env: { SIGNALBOX_ALLOW_PRIVATE: given } }).allowPrivate;
+    expect([read().allowPrivate, read().eventsDraft]).toEqual([false, "on"]);
+    expect(["", "off", "on", "10.0.0.0/8, ::1"].map(allowPrivate)).toEqual([
+      false,
+      false,
+      true,
+      ["10.0.0.0/8", "::1"],
+    ]);
+    expect(read({ file: { allowPrivate: ["127.0.0.1"] } }).allowPrivate).toEqual(["127.0.0.1"]);
+    for (const wrong of ["yes", "10.0.0.0/33", "10.0.0.0/8,", "localhost"])
+      expect(() => allowPrivate(wrong)).toThrow(/SIGNALBOX_ALLOW_PRIVATE must be on, off, or IP/);
+  });
+
   it("flags win over the environment, that over the file, that over the default", () => {
     const settings = read({
       flags: { port: "1" },

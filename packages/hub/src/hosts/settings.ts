@@ -69,6 +69,29 @@ const listOf = z.preprocess(
   z.array(z.string()),
 );
 
+const NO_NETWORKS = "must be on, off, or IP addresses and networks, separated by commas";
+function areNetworks(texts: readonly string[]): boolean {
+  try {
+    parseNetworks(texts);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Off, on, or exactly these addresses and networks. */
+const allowPrivate = z.preprocess(
+  (value) =>
+    typeof value !== "string"
+      ? value
+      : value.trim() === "on"
+        ? true
+        : ["", "off"].includes(value.trim())
+          ? false
+          : value.split(",").map((part) => part.trim()),
+  z.union([z.boolean(), z.array(z.string()).refine(areNetworks, NO_NETWORKS)], NO_NETWORKS),
+);
+
 export const definitions = {
   port: setting({ env: "PORT", flag: "port", help: "port to listen on", schema: integer(0, 65_535).default(4747) }),
   host: setting({ env: "HOST", flag: "host", help: "address to listen on", schema: words.default("127.0.0.1") }),
@@ -91,11 +114,16 @@ export const definitions = {
   proxyHeader: setting({ env: "SIGNALBOX_PROXY_HEADER", flag: "proxy-header", help: "header in which a trusted proxy names the client, such as x-forwarded-for", schema: z.string().regex(/^[a-z0-9-]+$/i, "must be the name of a header").optional() }),
   proxyAddresses: setting({
     env: "SIGNALBOX_PROXY_ADDRESSES", flag: "proxy-addresses", help: "addresses or networks of those proxies",
-    schema: listOf.refine((texts) => { try { parseNetworks(texts); return true; } catch { return false; } }, "must be IP addresses or networks, separated by commas").default(["127.0.0.0/8", "::1"]),
+    schema: listOf.refine(areNetworks, "must be IP addresses or networks, separated by commas").default(["127.0.0.0/8", "::1"]),
   }),
   keepProcessedDays: setting({ env: "SIGNALBOX_KEEP_PROCESSED_DAYS", flag: "keep-processed-days", help: "days that processed events stay, above 0", schema: days.default(3) }),
   keepPendingDays: setting({ env: "SIGNALBOX_KEEP_PENDING_DAYS", flag: "keep-pending-days", help: "days that unprocessed events stay, above 0", schema: days.default(90) }),
   keepMegabytes: setting({ env: "SIGNALBOX_KEEP_MB", flag: "keep-mb", help: "megabytes of payloads that a tenant may keep", schema: integer(1, 1_000_000_000).default(8192) }),
+  eventsDraft: setting({ env: "SIGNALBOX_EVENTS_DRAFT", flag: "events-draft", help: "on or off: MCP Events (a draft) on /mcp, with webhooks to subscribers", schema: choice(["on", "off"]).default("on") }),
+  allowPrivate: setting({ env: "SIGNALBOX_ALLOW_PRIVATE", flag: "allow-private", help: "off; on, or addresses and networks of your own that the hub may call for others, also over http", schema: allowPrivate.default(false) }),
+  keepRunsDays: setting({ env: "SIGNALBOX_KEEP_RUNS_DAYS", flag: "keep-runs-days", help: "days that runs which have ended stay, above 0", schema: days.default(30) }),
+  runsAtOnce: setting({ env: "SIGNALBOX_RUNS_AT_ONCE", flag: "runs-at-once", help: "queued runs that this process walks at once; 0: none, others do", schema: integer(0, 10_000).default(16) }),
+  runLease: setting({ env: "SIGNALBOX_RUN_LEASE", flag: "run-lease", help: "seconds after which the runs of a process that died are taken over", schema: integer(1, 3_600).default(15) }),
   logLevel: setting({ env: "SIGNALBOX_LOG_LEVEL", flag: "log-level", help: "fatal, error, warn, info, debug or silent", schema: choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info") }),
   logFormat: setting({ env: "SIGNALBOX_LOG_FORMAT", flag: "log-format", help: "auto (pretty on a terminal), json or pretty", schema: choice(["auto", "json", "pretty"]).default("auto") }),
 } as const; // biome-ignore format: a table

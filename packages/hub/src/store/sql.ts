@@ -25,6 +25,14 @@ export interface Insert {
 /** Told to every listener of every replica once the transaction has committed. */
 export type Notice =
   | { topic: "events"; tenant: string; seq: number }
+  /** Stored events that were claimed, given back or marked processed. */
+  | { topic: "changed"; tenant: string; ids: readonly string[] }
+  /** Runs are waiting to be taken, from then on. */
+  | { topic: "runs"; due: number }
+  | { topic: "run_ended"; tenant: string; run: string }
+  | { topic: "run_cancel"; run: string }
+  /** The tools or triggers of an app's published flows have changed. */
+  | { topic: "tools"; tenant: string; app: string }
   /** Notices may have been missed: whoever waits for something should look for itself. */
   | { topic: "gap" };
 

@@ -3,6 +3,9 @@
  * something resolves, the change survives a crash. The same contract suite (contract.ts) runs on
  * every backend.
  */
+import type { FlowStore } from "./flow-store.ts";
+import type { EventPlan, RunStore } from "./run-store.ts";
+import type { SecretStore } from "./secret-store.ts";
 import type { Notice } from "./sql.ts";
 
 /** What a list shows of an event. Absent in the payload → null. */
@@ -60,12 +63,19 @@ export interface Arrived {
   tenant: string;
   events: NewEvent[];
   skipQuota?: boolean;
+  /** What they cause, by the triggers as of `revision`; `events` is empty where nothing could be caused. */
+  plan?: { revision: number; events: readonly EventPlan[] };
 }
 
 export type Appended =
   | { outcome: "stored"; events: { id: string; seq: number; duplicate: boolean }[] }
   | { outcome: "duplicate"; events: { id: string; seq: number; duplicate: boolean }[] }
   | { outcome: "over_quota"; pending: number; quota: number };
+
+/** Triggers have changed since the plan was made: nothing is stored, and another plan is needed. */
+export interface Stale {
+  outcome: "stale";
+}
 
 export interface PendingStatus {
   pending_count: number;
@@ -197,7 +207,7 @@ export interface SourceSecret {
 
 /** The log of events: everything that one tenant's inbox needs. */
 export interface EventStore {
-  appendEvents(batch: Arrived[], quota: number | null): Promise<Appended[]>;
+  appendEvents(batch: Arrived[], quota: number | null): Promise<(Appended | Stale)[]>;
   pendingStatus(tenant: string): Promise<PendingStatus>;
   listEvents(query: EventQuery): Promise<Page<EventRow>>;
   searchEvents(query: SearchQuery): Promise<Page<EventRow>>;
@@ -208,6 +218,15 @@ export interface EventStore {
   /** Gives back what `by` holds; answers with the ids that were given back. */
   releaseEvents(tenant: string, ids: string[], by: string): Promise<string[]>;
   sweep(retention: Retention): Promise<Swept>;
+  /**
+   * Types of which events are pending, in the order of their bytes, those after `after`; each with
+   * the source of its newest one.
+   */
+  listEventTypes(
+    tenant: string,
+    after: string,
+    limit: number,
+  ): Promise<{ source: string; type: string }[]>;
 }
 
 /** Who is who: tenants, their installations, tokens and webhook endpoints. */
@@ -236,6 +255,7 @@ export interface Registry {
     at: number,
   ): Promise<void>;
   findToken(hash: string): Promise<Token | undefined>;
+  getToken(id: string): Promise<Token | undefined>;
   listTokens(): Promise<Token[]>;
   /** False when there is no such token, or it was revoked before. */
   revokeToken(id: string, at: number): Promise<boolean>;
@@ -249,7 +269,106 @@ export interface Registry {
   expireSourceSecret(source: string, secret: string, at: number): Promise<boolean>;
 }
 
-export interface Store extends EventStore, Registry {
+/** Who wants which events, and where they are pushed to. Its places in the logs are its queue. */
+export interface Subscription extends Progress {
+  /** Made of all that it is unique by: principal, tenants, name, arguments and URL. */
+  id: string;
+  /** The id of the token that asked for it. */
+  principal: string;
+  tenants: string[];
+  name: string;
+  arguments: Record<string, string | number>;
+  url: string;
+  /** Sealed before they come here. */
+  secret: string;
+  /** By which a new secret is told from the same one, sealed again. */
+  secret_hash: string;
+  /** Signs as well, until then. */
+  former_secret: string | null;
+  former_until: number | null;
+  expires_at: number;
+  leased_by: string;
+  leased_until: number;
+  created_at: number;
+  updated_at: number;
+}
+
+/** How far the deliveries of a subscription have come. */
+export interface Progress {
+  id: string;
+  /** The last place that was delivered or passed over, by tenant. */
+  places: Record<string, number>;
+  /** Something was given up, and the subscriber does not know yet. */
+  gap: boolean;
+  /** Failed attempts at what comes next. */
+  attempt: number;
+  failing_since: number | null;
+  next_at: number;
+  last_error: string | null;
+  delivered_at: number | null;
+}
+
+export type NewSubscription = Pick<
+  Subscription,
+  | "id"
+  | "principal"
+  | "tenants"
+  | "name"
+  | "arguments"
+  | "url"
+  | "secret"
+  | "secret_hash"
+  | "places"
+  | "expires_at"
+>;
+
+export interface SubscriptionTerms {
+  now: number;
+  /** How many one principal may have. */
+  limit: number;
+  /** Until when a secret that is replaced signs as well. */
+  formerUntil: number;
+}
+
+export interface Lease {
+  by: string;
+  now: number;
+  until: number;
+  /** How many that nobody holds are taken at the most. */
+  limit: number;
+}
+
+/** Webhook subscriptions. Whoever holds the lease delivers, and nobody else. */
+export interface Subscriptions {
+  /**
+   * Stores a new one; one that is there keeps its places and gets the new secret and end. Undefined
+   * where the principal has as many as it may.
+   */
+  putSubscription(
+    subscription: NewSubscription,
+    terms: SubscriptionTerms,
+  ): Promise<Subscription | undefined>;
+  /** With the token of its principal, where that is still there. */
+  findSubscription(
+    id: string,
+  ): Promise<{ subscription: Subscription; token: Token | undefined } | undefined>;
+  removeSubscription(id: string): Promise<boolean>;
+  /** Renews what `by` holds and takes what nobody holds; answers with the ids of all that it holds now. */
+  leaseSubscriptions(lease: Lease): Promise<string[]>;
+  releaseSubscriptions(by: string): Promise<void>;
+  /** Answers with the ids that `by` still holds; the progress of others is not changed. */
+  recordProgress(by: string, progress: Progress[]): Promise<string[]>;
+  isVerified(principal: string, url: string): Promise<boolean>;
+  putVerification(principal: string, url: string, at: number): Promise<void>;
+}
+
+export interface Store
+  extends EventStore,
+    Registry,
+    Subscriptions,
+    FlowStore,
+    RunStore,
+    SecretStore {
   readonly backend: "sqlite" | "postgres" | "durable-object";
   /** Writes, so that a full disk or a read-only database shows. */
   checkWritable(at: number): Promise<void>;

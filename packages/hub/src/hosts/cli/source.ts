@@ -1,10 +1,10 @@
 import { sources } from "../../ingest/sources/index.ts";
-import { toBase64 } from "../../lib/hmac.ts";
+import { Fault } from "../../lib/fault.ts";
 import { createIds } from "../../lib/ids.ts";
 import { createSeal } from "../../lib/seal.ts";
-import type { Source, SourceSecret, Store } from "../../store/store.ts";
+import type { Source, Store } from "../../store/store.ts";
+import { createSources, GRACE_HOURS, MAX_GRACE_HOURS, webhookPath } from "../../tenants/sources.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
-import { randomSecret } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { sealKey } from "../node/seal-key.ts";
 import { localUrl, readSecret, type Settings } from "../settings.ts";
@@ -21,14 +21,7 @@ import {
 import { bold, dim, green } from "./style.ts";
 import { withStore } from "./with-store.ts";
 
-const HOUR_MS = 60 * 60 * 1000;
-const MAX_GRACE_HOURS = 87_600;
 const SECRET_VARIABLE = "SIGNALBOX_SOURCE_SECRET";
-
-/** Kinds whose senders want secrets of a certain form; the others take any text. */
-const madeSecrets: Record<string, () => string> = {
-  "standard-webhooks": () => `whsec_${toBase64(crypto.getRandomValues(new Uint8Array(32)))}`,
-};
 
 export const source: Command = {
   name: "source",
@@ -64,7 +57,7 @@ export const source: Command = {
         "grace",
         (value) => value >= 0 && value <= MAX_GRACE_HOURS,
         `a number from 0 to ${MAX_GRACE_HOURS}, in hours`,
-      ) ?? 24;
+      ) ?? GRACE_HOURS;
     const tenants = listOf(flags, "tenant");
     if (tenants && tenants.length > 1) throw new UsageError("--tenant must be one id.");
     const settings = loadSettings(flags);
@@ -84,79 +77,61 @@ interface Work {
   graceHours: number;
 }
 
-const urlOf = (settings: Settings, { kind, key }: Pick<Source, "kind" | "key">) =>
-  `${(settings.publicUrl ?? localUrl(settings)).replace(/\/$/, "")}/webhooks/${kind}/${key}`;
+const urlOf = (settings: Settings, source: Pick<Source, "kind" | "key">) =>
+  `${(settings.publicUrl ?? localUrl(settings)).replace(/\/$/, "")}${webhookPath(source)}`;
 
-/** A secret ready to be stored; and as text where it was made here, to be shown once. */
-async function makeSecret(
-  { settings }: Work,
-  kind: string,
-  now: number,
-): Promise<{ sealed: SourceSecret; made: string | undefined }> {
-  const given = readSecret(process.env, SECRET_VARIABLE);
-  const secret = given ?? (madeSecrets[kind] ?? (() => randomSecret("")))();
-  const { seal } = createSeal(sealKey(settings.key, settings.data));
-  return {
-    sealed: { id: createIds()(), sealed: await seal(secret), created_at: now, expires_at: null },
-    made: given === undefined ? secret : undefined,
-  };
-}
+const sourcesIn = ({ store, settings }: Work) =>
+  createSources({
+    store,
+    seal: createSeal(sealKey(settings.key, settings.data)),
+    newId: createIds(),
+    now: Date.now,
+  });
 
 async function add(work: Work): Promise<void> {
-  const { store, settings, flags, argument: kind, name } = work;
-  const definition = sources.find(({ id }) => id === kind);
-  if (!definition)
+  const { settings, flags, argument: kind, name } = work;
+  if (!sources.some(({ id }) => id === kind))
     throw new UsageError(`Which kind? Known are: ${sources.map(({ id }) => id).join(", ")}.`);
   const tenant = work.tenant ?? (settings.tenancy === "single" ? LOCAL_TENANT : undefined);
   if (!tenant) throw new UsageError("Say whose events these are: --tenant ACCOUNT_ID.");
-  const now = Date.now();
-  const made = {
-    id: createIds()(),
-    tenant,
-    kind: definition.id,
-    name: name ?? definition.title,
-    key: randomSecret("").slice(0, 22),
-    config: parseConfig(definition, text(flags.config)),
-    created_at: now,
-  };
-  const secret = await makeSecret(work, made.kind, now);
-  await store.putTenant({ id: tenant, at: now });
-  await store.putSource(made, secret.sealed);
+  const { source: made, made: secret } = await sourcesIn(work)
+    .add({
+      tenant,
+      kind: kind ?? "",
+      name,
+      config: parseConfig(text(flags.config)),
+      secret: readSecret(process.env, SECRET_VARIABLE),
+    })
+    .catch(asUsage);
   if (flags.json)
-    return print(JSON.stringify({ id: made.id, url: urlOf(settings, made), secret: secret.made }));
+    return print(JSON.stringify({ id: made.id, url: urlOf(settings, made), secret }));
   print(`${green("✓")} ${made.name}`);
   print(
     table([
       ["  URL", bold(urlOf(settings, made))],
-      ["  Secret", secret.made ? bold(secret.made) : "the given one"],
+      ["  Secret", secret ? bold(secret) : "the given one"],
       ["  Id", made.id],
     ]),
   );
   print(
     dim(
-      `${secret.made ? "  The secret is shown once. " : "  "}A running hub knows the endpoint within five seconds.`,
+      `${secret ? "  The secret is shown once. " : "  "}A running hub knows the endpoint within five seconds.`,
     ),
   );
 }
 
-function parseConfig(
-  definition: (typeof sources)[number],
-  given: string | undefined,
-): Record<string, unknown> {
-  if (!definition.config) {
-    if (given !== undefined) throw new UsageError(`${definition.title} has nothing to configure.`);
-    return {};
-  }
-  let value: unknown = {};
+function parseConfig(given: string | undefined): unknown {
+  if (given === undefined) return undefined;
   try {
-    value = JSON.parse(given ?? "{}");
+    return JSON.parse(given);
   } catch {
     throw new UsageError("--config must be JSON.");
   }
-  const parsed = definition.config.safeParse(value);
-  if (parsed.success) return value as Record<string, unknown>;
-  const [issue] = parsed.error.issues;
-  throw new UsageError(`--config: ${issue?.path.join(".") || "the object"} ${issue?.message}.`);
+}
+
+function asUsage(error: unknown): never {
+  if (!(error instanceof Fault)) throw error;
+  throw new UsageError(`--${error.field.replace(".", ": ")}: ${error.message}`);
 }
 
 async function list({ store, settings, flags }: Work): Promise<void> {
@@ -188,18 +163,14 @@ async function rotate(work: Work): Promise<void> {
   const { store, flags, argument: id, graceHours } = work;
   const found = (await store.listSources()).find((one) => one.id === id);
   if (!found) throw new UsageError("Which endpoint? `signalbox source list` shows their ids.");
-  const now = Date.now();
-  const until = now + Math.round(graceHours * HOUR_MS);
-  const secret = await makeSecret(work, found.kind, now);
-  // The new one first: whatever happens in between, the endpoint has a secret that works.
-  await store.addSourceSecret(found.id, secret.sealed);
-  for (const old of found.secrets)
-    if (old.expires_at === null || old.expires_at > until)
-      await store.expireSourceSecret(found.id, old.id, until);
+  const { made, until } = await sourcesIn(work).rotate(found, {
+    secret: readSecret(process.env, SECRET_VARIABLE),
+    graceHours,
+  });
   if (flags.json)
-    return print(JSON.stringify({ id: found.id, secret: secret.made, oldUntil: until }));
+    return print(JSON.stringify({ id: found.id, secret: made, oldUntil: until }));
   print(
-    `${green("✓")} ${secret.made ? `new secret ${bold(secret.made)}` : "the given secret is in"}`,
+    `${green("✓")} ${made ? `new secret ${bold(made)}` : "the given secret is in"}`,
   );
   print(dim(`  Older ones work until ${new Date(until).toISOString()} at the latest.`));
 }

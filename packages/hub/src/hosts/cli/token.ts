@@ -1,14 +1,13 @@
 import { createIds } from "../../lib/ids.ts";
 import type { Scope, Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
-import { createToken, EVERY_TENANT, scopes } from "../../tenants/tokens.ts";
+import { createToken, EVERY_TENANT, MAX_DAYS, scopes } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { type Command, listOf, numberOf, print, refuseMore, table, UsageError } from "./command.ts";
 import { bold, dim, green } from "./style.ts";
 import { withStore } from "./with-store.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-const MAX_DAYS = 36_500;
 
 export const token: Command = {
   name: "token",

@@ -1,23 +1,47 @@
 /** The agents' side of the hub, joined: one inbox and one feed behind tools, routes and streams. */
+
+import { createGuard } from "../../api/guard.ts";
 import { addInboxRoutes } from "../../api/inbox-routes.ts";
 import { createIsOurHost } from "../../api/our-host.ts";
+import type { ToolCalls } from "../../apps/call-tool.ts";
+import type { DeliveryOutcome } from "../../deliver/delivery.ts";
 import { createInbox } from "../../inbox/inbox.ts";
+import type { Seal } from "../../lib/seal.ts";
+import type { AppServers } from "../../mcp/app-server.ts";
 import type { InboxServer } from "../../mcp/inbox-server.ts";
+import { outflowOf } from "../../mcp/outflow.ts";
+import type { Triggers } from "../../runs/explain.ts";
 import type { Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
 import { createAccesses } from "../../tenants/access.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import type { Settings } from "../settings.ts";
+import { createEvents } from "./events.ts";
 import { createLive } from "./live.ts";
 
 export interface AgentsOptions {
   store: Store;
   settings: Settings;
   version: string;
+  seal: Seal;
+  triggers: Triggers;
+  calls: ToolCalls;
+  onDelivery: (outcome: DeliveryOutcome) => void;
   onError: (error: unknown) => void;
 }
 
-export function createAgents({ store, settings, version, onError }: AgentsOptions) {
+const DAY_MS = 24 * 3_600_000;
+
+export function createAgents({
+  store,
+  settings,
+  version,
+  seal,
+  triggers,
+  calls,
+  onDelivery,
+  onError,
+}: AgentsOptions) {
   const accesses = createAccesses({
     store,
     now: Date.now,
@@ -25,6 +49,10 @@ export function createAgents({ store, settings, version, onError }: AgentsOption
   });
   const inbox = createInbox({ store, now: Date.now });
   const feed = createFeed(store, onError);
+  const events =
+    settings.eventsDraft === "on"
+      ? createEvents({ store, feed, seal, settings, onDelivery, onError })
+      : undefined;
   const isOurHost = createIsOurHost(settings);
   const live = createLive({ feed, accesses, isOurHost, onError });
 
@@ -32,21 +60,56 @@ export function createAgents({ store, settings, version, onError }: AgentsOption
   let loading: Promise<InboxServer> | undefined;
   const load = () => {
     loading ??= import("../../mcp/inbox-server.ts").then(({ createInboxServer }) =>
-      createInboxServer({ inbox, feed, version, onError }),
+      createInboxServer({
+        inbox,
+        feed,
+        triggers,
+        store,
+        accesses,
+        events: events?.context,
+        version,
+        onError,
+      }),
     );
     return loading;
   };
   const mcp: InboxServer = {
-    serve: async (...call) => (await load()).serve(...call),
+    async serve(request, access, makeRoom) {
+      const server = await load();
+      return outflowOf(access).through(await server.serve(request, access, makeRoom));
+    },
     close: async () => (await loading)?.close(),
+  };
+  let loadingApps: Promise<AppServers> | undefined;
+  const apps: AppServers = {
+    async serve(...asked) {
+      loadingApps ??= import("../../mcp/app-server.ts").then(({ createAppServers }) =>
+        createAppServers({
+          store,
+          calls,
+          accesses,
+          version,
+          keepRunsMs: Math.floor(settings.keepRunsDays * DAY_MS),
+          onError,
+        }),
+      );
+      return (await loadingApps).serve(...asked);
+    },
+    close: async () => (await loadingApps)?.close(),
   };
 
   return {
     live,
+    guard: createGuard({ accesses, isOurHost }),
     addRoutes: (app: Parameters<typeof addInboxRoutes>[0]) =>
-      addInboxRoutes(app, { inbox, mcp, accesses, isOurHost }),
+      addInboxRoutes(app, { inbox, mcp, apps, accesses, isOurHost }),
+    /** From now on webhooks go out. */
+    start: () => events?.start(),
     async close() {
+      // First: from then on a connection that ends is no caller who has left.
+      await apps.close();
       live.close();
+      await events?.close();
       feed.close();
       await mcp.close();
     },

@@ -21,6 +21,7 @@ import { ensureAdminToken } from "../../tenants/tokens.ts";
 import { allowsUnsigned, checkSafety, quotaOf, retentionOf, type Settings } from "../settings.ts";
 import { createAgents } from "./agents.ts";
 import { createArrivalLog } from "./arrival-log.ts";
+import { createFlowSide } from "./flows.ts";
 import { nodeHmacKey } from "./hmac.ts";
 import { openHttpServer } from "./http-server.ts";
 import type { Logger } from "./log.ts";
@@ -83,7 +84,7 @@ export async function startHub({
     const stored = await store.listSources();
     const storedSecrets = stored.reduce((sum, { secrets }) => sum + secrets.length, 0);
     checkSafety(settings, storedSecrets);
-    const { unseal } = createSeal(sealKey(settings.key, settings.data));
+    const seal = createSeal(sealKey(settings.key, settings.data));
     const single = settings.tenancy === "single";
     if (single) await store.putTenant({ id: LOCAL_TENANT, at: Date.now() });
     const unsigned = allowsUnsigned(settings, storedSecrets);
@@ -132,14 +133,15 @@ export async function startHub({
     // Refused before it was known whom it is for.
     const onRefused = (outcome: Refusal, address: string) =>
       observe({ source: "", address, outcome, took: 0 });
+    const flowSide = createFlowSide({ store, commit, settings, seal, version, log, onError });
     const pipeline = createPipeline({
-      append: commit.append,
+      append: flowSide.append,
       endpoints: createEndpoints({
         sources,
         store,
         secrets: settings.secrets,
         tenant: single ? LOCAL_TENANT : undefined,
-        unseal,
+        unseal: seal.unseal,
         makeHmacKey: nodeHmacKey,
         now: Date.now,
       }),
@@ -181,8 +183,18 @@ export async function startHub({
         pending: single ? (await store.pendingStatus(LOCAL_TENANT)).pending_count : null,
       }),
     });
-    const agents = createAgents({ store, settings, version, onError });
+    const agents = createAgents({
+      store,
+      settings,
+      version,
+      seal,
+      triggers: flowSide.triggers,
+      calls: flowSide.calls,
+      onDelivery: metrics.delivery,
+      onError,
+    });
     agents.addRoutes(app);
+    flowSide.addRoutes(app, agents.guard);
     const rest = getRequestListener(app.fetch, { hostname: "no-host.invalid" });
     const http = await openHttpServer({
       host: settings.host,
@@ -207,9 +219,11 @@ export async function startHub({
         throw error;
       },
     );
+    agents.start();
     const stopSweeping = startSweeper({
       store,
       retention: retentionOf(settings),
+      runsFor: settings.keepRunsDays * DAY_MS,
       metrics,
       log,
       everyMs: sweepEveryMs,
@@ -229,7 +243,11 @@ export async function startHub({
         stopSweeping();
         try {
           // Not all of the time: what slow clients leave is for storing what the others sent.
-          const quiet = Promise.all([agents.close(), http.close(stopTimeoutMs * 0.8)]);
+          const quiet = Promise.all([
+            agents.close(),
+            flowSide.close(),
+            http.close(stopTimeoutMs * 0.8),
+          ]);
           await within(left(), quiet, "Not every request could be finished in time.");
           await within(left(), commit.drain(), "Not everything could be stored in time.");
         } finally {
@@ -239,6 +257,8 @@ export async function startHub({
     };
   }
 }
+
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 const isEvents = ({ method, url }: IncomingMessage): boolean =>
   method === "GET" && /^\/events(\?|$)/.test(url ?? "");

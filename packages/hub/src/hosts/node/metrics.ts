@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { DeliveryOutcome } from "../../deliver/delivery.ts";
 import type { Observation } from "../../pipeline.ts";
 
 /** What `/metrics` shows. Names of sources come from our registry, never from the request. */
@@ -30,6 +31,12 @@ export function createMetrics(knownSources: ReadonlySet<string>) {
     labelNames: ["why"],
     registers: [registry],
   });
+  const deliveries = new Counter({
+    name: "signalbox_deliveries_total",
+    help: "Webhooks to subscribers, by how they ended.",
+    labelNames: ["outcome"],
+    registers: [registry],
+  });
   new Gauge({
     name: "signalbox_up_since_seconds",
     help: "When this process started, in seconds since 1970.",
@@ -59,6 +66,7 @@ export function createMetrics(knownSources: ReadonlySet<string>) {
     },
     batch: (size: number) => batches.observe(size),
     swept: (why: "processed" | "expired" | "overflow", count: number) => swept.inc({ why }, count),
+    delivery: (outcome: DeliveryOutcome) => deliveries.inc({ outcome }),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

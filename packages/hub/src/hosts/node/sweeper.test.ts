@@ -16,13 +16,19 @@ const swept = (given: Partial<Swept> = {}): Swept => ({
 
 function start(answers: (Swept | Error)[]) {
   const asked: Retention[] = [];
+  const sweptRuns: number[] = [];
   const said: string[] = [];
   const counts: Record<string, number> = {};
   const note = (facts: object, words: string) =>
     void said.push(`${words} ${"events" in facts ? facts.events : ""}`.trim());
   const stop = startSweeper({
     retention,
+    runsFor: 30,
     store: {
+      async sweepRuns(endedBefore) {
+        sweptRuns.push(endedBefore);
+        return sweptRuns.length === 1 ? 500 : 0;
+      },
       async sweep(asking) {
         asked.push(asking);
         const answer = answers.shift() ?? swept();

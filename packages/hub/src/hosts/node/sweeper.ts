@@ -5,8 +5,10 @@ import type { Metrics } from "./metrics.ts";
 const AT_ONCE = 500;
 
 export interface SweeperOptions {
-  store: Pick<Store, "sweep">;
+  store: Pick<Store, "sweep" | "sweepRuns">;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
+  /** How long runs stay that have ended. */
+  runsFor: number;
   metrics: Pick<Metrics, "swept">;
   log: Pick<Logger, "warn" | "error">;
   everyMs?: number | undefined;
@@ -18,6 +20,7 @@ export interface SweeperOptions {
 export function startSweeper({
   store,
   retention,
+  runsFor,
   metrics,
   log,
   everyMs = 60_000,
@@ -38,6 +41,8 @@ export function startSweeper({
         more = swept.more;
         await new Promise((resolve) => setImmediate(resolve));
       }
+      while (!stopped && (await store.sweepRuns(now() - runsFor, AT_ONCE)) > 0)
+        await new Promise((resolve) => setImmediate(resolve));
     } catch (error) {
       log.error({ err: error }, "retention failed; it will be tried again");
     }

@@ -1,18 +1,24 @@
-import { env } from "cloudflare:workers";
+import { runInDurableObject } from "cloudflare:test";
+import { type DurableObjectStub, env } from "cloudflare:workers";
 import { storeContract } from "../contract.ts";
 import type { Store } from "../store.ts";
 import type { StoreObject } from "./durable-object.test-worker.ts";
 import { isDataError } from "./durable-object.ts";
 
-/** Every verb goes through RPC: so only what can be cloned crosses the seam. */
-const connect = (object: () => Pick<StoreObject, "call">): Store =>
+/**
+ * Every verb goes through RPC: so only what can be cloned crosses the seam. One that calls back is
+ * for code inside of the object.
+ */
+const connect = (object: () => DurableObjectStub<StoreObject>): Store =>
   new Proxy({ backend: "durable-object", isDataError } as Store, {
     get: (own, name) =>
       Reflect.get(own, name) ??
       (name === "then"
         ? undefined
         : async (...args: unknown[]) => {
-            const answer = await object().call(String(name), args);
+            const answer = args.some((arg) => typeof arg === "function")
+              ? await runInDurableObject(object(), (inside) => inside.call(String(name), args))
+              : await object().call(String(name), args);
             if ("error" in answer) throw new Error(answer.error);
             return answer.result;
           }),

@@ -2,6 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
 import { FILL, planned } from "../contract/plans.ts";
+import { RUN_FILL, runPlanned, toldAs } from "../contract/run-plans.ts";
 import { nth } from "../contract/sample.ts";
 import type { Row, Verb } from "../sql.ts";
 import { openPostgres } from "./postgres.ts";
@@ -14,7 +15,7 @@ beforeAll(async () => {
   await (await openPostgres(url)).close();
   client = new pg.Client({ connectionString: url, types });
   await client.connect();
-  for (const statement of FILL) await client.query(statement);
+  for (const statement of [...FILL, ...RUN_FILL]) await client.query(statement);
   await client.query("VACUUM ANALYZE");
 });
 
@@ -45,7 +46,10 @@ const sortsEvents = (plan: Plan): boolean =>
   plan["Parent Relationship"] !== "SubPlan" &&
   (isEvents(plan) === true || (plan.Plans?.some(sortsEvents) ?? false));
 
-async function walkExplaining(verb: Verb<unknown>): Promise<string[]> {
+async function walkExplaining(
+  verb: Verb<unknown>,
+  look: (plan: Plan) => Iterable<string> = looks,
+): Promise<string[]> {
   const used: string[] = [];
   let rows: Row[] = [];
   for (;;) {
@@ -58,7 +62,7 @@ async function walkExplaining(verb: Verb<unknown>): Promise<string[]> {
         text: `EXPLAIN (FORMAT JSON) ${text}`,
         values,
       });
-      used.push(...looks(nth(explained.rows, 0)["QUERY PLAN"][0].Plan));
+      used.push(...look(nth(explained.rows, 0)["QUERY PLAN"][0].Plan));
       rows = (await client.query<Row>({ text, values })).rows;
     }
   }
@@ -71,6 +75,26 @@ describe("on PostgreSQL", () => {
       try {
         const used = await walkExplaining(verb(dialect));
         expect(used.sort()).toEqual(indexes.toSorted());
+      } finally {
+        await client.query("ROLLBACK");
+      }
+    });
+});
+
+/** The index of each look at any table; and what should not be. */
+function* allLooks(plan: Plan): Generator<string> {
+  if (plan["Node Type"] === "Seq Scan") yield `Seq Scan of ${plan["Relation Name"]}`;
+  else if (plan["Index Name"]) yield plan["Index Name"].replace(/_pkey$/, "");
+  for (const part of plan.Plans ?? []) yield* allLooks(part);
+}
+
+describe("flows and runs on PostgreSQL", () => {
+  for (const planned of runPlanned)
+    test(`${planned.what}: by ${planned.indexes.join(", ")}`, async () => {
+      await client.query("BEGIN");
+      try {
+        const used = await walkExplaining(planned.verb(dialect), allLooks);
+        expect(toldAs(planned, used).sort()).toEqual(planned.indexes.toSorted());
       } finally {
         await client.query("ROLLBACK");
       }

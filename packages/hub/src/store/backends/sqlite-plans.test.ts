@@ -4,7 +4,8 @@ import { join } from "node:path";
 import type Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FILL, planned } from "../contract/plans.ts";
-import { runSync, type SyncSql } from "../run-sync.ts";
+import { RUN_FILL, runPlanned, toldAs } from "../contract/run-plans.ts";
+import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Row, Value } from "../sql.ts";
 import { connect, dialect, openSqlite } from "./sqlite.ts";
 
@@ -17,7 +18,7 @@ beforeAll(async () => {
   await openSqlite(file).close();
   // Without statistics, as SQLite has none unless it is told to gather them.
   db = connect(file);
-  for (const statement of FILL) db.exec(statement);
+  for (const statement of [...FILL, ...RUN_FILL]) db.exec(statement);
 });
 
 afterAll(() => {
@@ -35,7 +36,10 @@ const explaining = (plan: string[]): SyncSql => ({
     statement.run(...params);
     return [];
   },
-  insert() {},
+  insert(insert) {
+    const statement = db.prepare<Value[]>(insertSql(insert));
+    for (const row of insert.rows) statement.run(...row);
+  },
 });
 
 describe("on SQLite", () => {
@@ -55,5 +59,27 @@ describe("on SQLite", () => {
       });
       expect(used.sort()).toEqual(indexes.toSorted());
       expect(plan.some((line) => line.includes("TEMP B-TREE"))).toBe(sorts !== undefined);
+    });
+});
+
+/** Of what a statement made itself, or a handful of given keys. */
+const SMALL = /^SCAN (k|held|lost|old)\b|CONSTANT ROW/;
+
+describe("flows and runs on SQLite", () => {
+  for (const planned of runPlanned)
+    test(`${planned.what}: by ${planned.indexes.join(", ")}`, () => {
+      const plan: string[] = [];
+      db.exec("BEGIN");
+      try {
+        runSync(explaining(plan), planned.verb(dialect), []);
+      } finally {
+        db.exec("ROLLBACK");
+      }
+      const looks = plan.filter((line) => /^(SCAN|SEARCH) /.test(line) && !SMALL.test(line));
+      const used = looks.map((line) => {
+        const [, index] = /^SEARCH .* USING (?:COVERING )?INDEX (\w+)/.exec(line) ?? [];
+        return index?.replace(/^sqlite_autoindex_(\w+)_1$/, "$1") ?? line;
+      });
+      expect(toldAs(planned, used).sort()).toEqual(planned.indexes.toSorted());
     });
 });

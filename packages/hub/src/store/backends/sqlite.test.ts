@@ -79,18 +79,21 @@ describe("a SQLite file", () => {
     const file = newFile();
     await openSqlite(file).close();
     const db = new Database(file);
+    const { version } = db.prepare("SELECT version FROM schema_version").get() as {
+      version: number;
+    };
     db.exec("UPDATE schema_version SET version = 99");
     expect(() => openSqlite(file)).toThrow(
       expect.objectContaining({
         code: "database_too_new",
         message:
-          "The database is at version 99, but this hub only knows 1. " +
+          `The database is at version 99, but this hub only knows ${version}. ` +
           "Start a newer Signalbox, or point it at another database.",
       }),
     );
     // It holds the file no longer, either.
     db.pragma("locking_mode = EXCLUSIVE");
-    db.exec("UPDATE schema_version SET version = 1");
+    db.exec(`UPDATE schema_version SET version = ${version}`);
     db.close();
     await openSqlite(file).close();
   });

@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import { arrival, keep, START, sampleEvent, sampleEvents } from "./sample.ts";
+import { arrival, ids, keep, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It, Subject } from "./subject.ts";
 
 /** Notices come in the order of the commits: when this one has come, so have all before it. */
@@ -37,16 +37,42 @@ export function noticesContract(it: It): void {
     ]);
   });
 
-  it("say nothing of duplicates, refusals, failures and work on events", async (subject) => {
+  it("tell of work on events: which ones were claimed, given back and marked", async (subject) => {
+    const { store } = subject;
+    const events = sampleEvents(250);
+    const all = ids(events);
+    const [one = "", two = ""] = all;
+    await keep(store, events);
+    const claim = { tenant: "acme", by: "ada", limit: 2, now: START, until: START + 60 };
+    await store.claimEvents(claim);
+    await store.releaseEvents("acme", [two, one], "ada");
+    await store.markProcessed("acme", [one], START, null);
+    await store.markProcessed("acme", all, START, null);
+    const changed = (await heardUntilNow(subject)).flatMap((notice) =>
+      notice.topic === "changed" && notice.tenant === "acme" ? [[...notice.ids].sort()] : [],
+    );
+    expect(changed.slice(0, 3)).toEqual([[one, two].sort(), [one, two].sort(), [one]]);
+    // In pieces that every backend can carry.
+    expect(changed.slice(3).map((piece) => piece.length)).toEqual([100, 100, 49]);
+    expect(changed.slice(3).flat().sort()).toEqual(all.slice(1).sort());
+  });
+
+  it("say nothing of duplicates, refusals, failures, and work that changes nothing", async (subject) => {
     const { store } = subject;
     const event = sampleEvent({ external_id: "one" });
     await store.appendEvents([arrival([event])], 1);
     await store.appendEvents([arrival([sampleEvent({ external_id: "one" })])], 1);
     await store.appendEvents([arrival([sampleEvent()])], 1);
     await store.appendEvents([arrival([{ ...sampleEvent(), id: event.id }])], null).catch(() => {});
-    await store.claimEvents({ tenant: "acme", by: "ada", limit: 1, now: START, until: START + 1 });
     await store.markProcessed("acme", [event.id], START, null);
+    await store.markProcessed("acme", [event.id], START, null);
+    await store.markProcessed("umbrella", [event.id], START, null);
+    await store.releaseEvents("acme", [event.id], "ada");
+    await store.claimEvents({ tenant: "acme", by: "ada", limit: 1, now: START, until: START + 1 });
     await store.sweep({ now: START, processedFor: 0, pendingFor: 0, maxBytes: 0, limit: 10 });
-    expect(await heardUntilNow(subject)).toEqual([{ topic: "events", tenant: "acme", seq: 1 }]);
+    expect(await heardUntilNow(subject)).toEqual([
+      { topic: "events", tenant: "acme", seq: 1 },
+      { topic: "changed", tenant: "acme", ids: [event.id] },
+    ]);
   });
 }

@@ -30,6 +30,7 @@ export const planned: Planned[] = [
   { what: "pending events of a type", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, type: "rare" }), indexes: ["events_pending_type"] },
   { what: "pending events of a repo", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, repo: "acme/rare" }), indexes: ["events_pending_repo"] },
   { what: "processed events", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: false }), indexes: ["events_done"] },
+  { what: "the types of pending events", verb: (d) => verbTable(d).listEventTypes.run(tenant, "", 100), indexes: ["events_pending_type"] },
   { what: "all that came after a cursor", verb: (d) => verbTable(d).listEvents.run({ ...list, order: "oldest", cursor: 19_000 }), indexes: ["primary"] },
   { what: "one event", verb: (d) => verbTable(d).getEvent.run(tenant, "id-1"), indexes: ["events_id"] },
   { what: "its payload", verb: (d) => verbTable(d).getPayload.run(tenant, 1), indexes: ["primary"] },

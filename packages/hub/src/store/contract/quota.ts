@@ -1,5 +1,4 @@
 import { expect } from "vitest";
-import type { Appended } from "../store.ts";
 import {
   arrival,
   DAY,
@@ -13,7 +12,7 @@ import {
 } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const outcomes = (answers: Appended[]) => answers.map(({ outcome }) => outcome);
+const outcomes = (answers: { outcome: string }[]) => answers.map(({ outcome }) => outcome);
 
 export function quotaContract(it: It): void {
   it("takes exactly as many pending events as it allows", async ({ store }) => {

@@ -1,5 +1,5 @@
 import { createIds } from "../../lib/ids.ts";
-import type { Appended, Arrived, EventRow, NewEvent, Page, Store } from "../store.ts";
+import type { Appended, Arrived, EventRow, NewEvent, Page, Stale, Store } from "../store.ts";
 
 export const START = Date.UTC(2026, 0, 1);
 export const SECOND = 1_000;
@@ -66,8 +66,8 @@ export async function keep(store: Store, events: NewEvent[], tenant = "acme"): P
   return placesOf(appended);
 }
 
-export function placesOf(appended: Appended | undefined): number[] {
-  if (!appended || appended.outcome === "over_quota")
+export function placesOf(appended: Appended | Stale | undefined): number[] {
+  if (!appended || !("events" in appended))
     throw new Error(`not kept: ${JSON.stringify(appended)}`);
   return appended.events.map(({ seq }) => seq);
 }

@@ -5,7 +5,8 @@
  */
 import { createPacker, PACK_COLUMNS, type Packed } from "../packs.ts";
 import { type Dialect, insert, keyRows, notify, query, type Value, type Verb } from "../sql.ts";
-import type { Appended, Arrived, NewEvent } from "../store.ts";
+import type { Appended, Arrived, NewEvent, Stale } from "../store.ts";
+import { type Caused, storeCauses } from "./causes.ts";
 import { type Head, lockOrCreateTenants } from "./lock-tenants.ts";
 
 interface Place {
@@ -30,7 +31,7 @@ export function* appendEvents(
   dialect: Dialect,
   batch: readonly Arrived[],
   defaultQuota: number | null,
-): Verb<Appended[]> {
+): Verb<(Appended | Stale)[]> {
   const filled = batch.filter(({ events }) => events.length > 0);
   if (filled.length === 0) return batch.map(() => ({ outcome: "duplicate", events: [] }));
   const tenants = filled.map(({ tenant }) => tenant);
@@ -40,8 +41,9 @@ export function* appendEvents(
   const growths = new Map<string, Growth>();
   const events: Value[][] = [];
   const packer = createPacker(dialect);
+  const caused: Caused[] = [];
 
-  const outcomes = batch.map(({ tenant, events: arrived, skipQuota }): Appended => {
+  const outcomes = batch.map(({ tenant, events: arrived, skipQuota, plan }): Appended | Stale => {
     const keys = arrived.map((event) => keyOf(tenant, event));
     const fresh = new Set<string>();
     for (const key of keys) if (!known.has(key)) fresh.add(key);
@@ -49,6 +51,7 @@ export function* appendEvents(
       return { outcome: "duplicate", events: keys.map((key) => answer(known, key, true)) };
 
     const head = heads.get(tenant) as Head;
+    if (plan && plan.revision !== head.triggers_rev) return { outcome: "stale" };
     const quota = skipQuota ? null : (head.quota ?? defaultQuota);
     if (quota !== null && head.pending + fresh.size > quota)
       return { outcome: "over_quota", pending: head.pending, quota };
@@ -66,6 +69,8 @@ export function* appendEvents(
       growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
       events.push(eventValues(tenant, head.seq, event, packer.add(tenant, head.seq, event)));
       known.set(key, { id: event.id, seq: head.seq });
+      const causes = plan?.events[nth];
+      if (causes) caused.push({ ...causes, event_id: event.id, tenant });
       return answer(known, key, false);
     });
     return { outcome: "stored", events: answers };
@@ -73,6 +78,7 @@ export function* appendEvents(
 
   yield* insert("events", EVENT_COLUMNS, events);
   yield* insert("packs", PACK_COLUMNS, packer.finish());
+  yield* storeCauses(dialect, caused);
   yield* countUp(growths, heads);
   for (const tenant of growths.keys())
     yield* notify({ topic: "events", tenant, seq: (heads.get(tenant) as Head).seq });

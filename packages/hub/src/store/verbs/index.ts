@@ -3,10 +3,36 @@
  * running each entry in a transaction of its own.
  */
 
+import type { FlowStore } from "../flow-store.ts";
+import type { RunStore } from "../run-store.ts";
+import type { SecretStore } from "../secret-store.ts";
 import { type Dialect, query, type Verb } from "../sql.ts";
-import type { EventStore, Registry } from "../store.ts";
+import type { EventStore, Registry, Subscriptions } from "../store.ts";
 import { appendEvents } from "./append-events.ts";
-import { getEvent, getPayload, listEvents, pendingStatus } from "./read-events.ts";
+import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
+import { claimRuns, nextDue, releaseRuns, renewRuns } from "./claim-runs.ts";
+import {
+  createFlow,
+  deleteFlow,
+  editFlow,
+  getFlow,
+  getVersion,
+  listFlows,
+  listVersions,
+  publishFlow,
+  saveFlows,
+} from "./flows.ts";
+import { queueRuns, startRun } from "./queue-runs.ts";
+import { getEvent, getPayload, listEvents, listEventTypes, pendingStatus } from "./read-events.ts";
+import {
+  countRuns,
+  findRun,
+  getRun,
+  listRuns,
+  listSteps,
+  listVerdicts,
+  sweepRuns,
+} from "./read-runs.ts";
 import {
   findInstallation,
   getTenant,
@@ -14,7 +40,9 @@ import {
   putInstallation,
   putTenant,
 } from "./registry.ts";
+import { saveProgress } from "./run-progress.ts";
 import { searchEvents } from "./search-events.ts";
+import { deleteSecret, getSecrets, listSecretNames, putSecret } from "./secrets.ts";
 import {
   addSourceSecret,
   deleteSource,
@@ -23,8 +51,20 @@ import {
   listSources,
   putSource,
 } from "./sources.ts";
+import { cancelRun, retryRun, wakeRun } from "./steer-runs.ts";
+import {
+  findSubscription,
+  isVerified,
+  leaseSubscriptions,
+  putSubscription,
+  putVerification,
+  recordProgress,
+  releaseSubscriptions,
+  removeSubscription,
+} from "./subscriptions.ts";
 import { sweep } from "./sweep.ts";
-import { findToken, listTokens, putToken, replaceTokens, revokeToken } from "./tokens.ts";
+import { findToken, getToken, listTokens, putToken, replaceTokens, revokeToken } from "./tokens.ts";
+import { findTool, findTriggers, getTrigger, listEventTriggers, listTools } from "./triggers.ts";
 import { claimEvents, markProcessed, releaseEvents } from "./work-events.ts";
 
 function* checkWritable(at: number): Verb<void> {
@@ -34,7 +74,12 @@ function* checkWritable(at: number): Verb<void> {
   );
 }
 
-type Verbs = EventStore & Registry & { checkWritable(at: number): Promise<void> };
+type Verbs = EventStore &
+  Registry &
+  Subscriptions &
+  FlowStore &
+  RunStore &
+  SecretStore & { checkWritable(at: number): Promise<void> };
 
 /** The verbs as generators, typed by the interface that they make up. */
 export type VerbTable = {
@@ -52,6 +97,7 @@ export const verbTable = (dialect: Dialect): VerbTable => ({
   appendEvents: writes((batch, quota) => appendEvents(dialect, batch, quota)),
   pendingStatus: reads(pendingStatus),
   listEvents: reads(listEvents),
+  listEventTypes: reads(listEventTypes),
   searchEvents: reads((search) => searchEvents(dialect, search)),
   getEvent: reads(getEvent),
   getPayload: reads((tenant, seq) => getPayload(dialect, tenant, seq)),
@@ -67,6 +113,7 @@ export const verbTable = (dialect: Dialect): VerbTable => ({
   putToken: writes(putToken),
   replaceTokens: writes(replaceTokens),
   findToken: reads(findToken),
+  getToken: reads(getToken),
   listTokens: reads(listTokens),
   revokeToken: writes(revokeToken),
   putSource: writes(putSource),
@@ -75,6 +122,54 @@ export const verbTable = (dialect: Dialect): VerbTable => ({
   deleteSource: writes(deleteSource),
   addSourceSecret: writes(addSourceSecret),
   expireSourceSecret: writes(expireSourceSecret),
+  putSubscription: writes((subscription, terms) => putSubscription(dialect, subscription, terms)),
+  findSubscription: reads(findSubscription),
+  removeSubscription: writes(removeSubscription),
+  leaseSubscriptions: writes((lease) => leaseSubscriptions(dialect, lease)),
+  releaseSubscriptions: writes(releaseSubscriptions),
+  recordProgress: writes(recordProgress),
+  isVerified: reads(isVerified),
+  putVerification: writes(putVerification),
+  createApp: writes(createApp),
+  getApp: reads(getApp),
+  listApps: reads(listApps),
+  updateApp: writes(updateApp),
+  deleteApp: writes(deleteApp),
+  createFlow: writes((flow, edit) => createFlow(dialect, flow, edit)),
+  editFlow: writes((key, at, edit) => editFlow(dialect, key, at, edit)),
+  saveFlows: writes((app, plan) => saveFlows(dialect, app, plan)),
+  getFlow: reads(getFlow),
+  listFlows: reads(listFlows),
+  deleteFlow: writes((tenant, id) => deleteFlow(dialect, tenant, id)),
+  publishFlow: writes((key, prepare) => publishFlow(dialect, key, prepare)),
+  listVersions: reads(listVersions),
+  getVersion: reads(getVersion),
+  listTools: reads(listTools),
+  findTool: reads(findTool),
+  getTrigger: reads(getTrigger),
+  findTriggers: reads(findTriggers),
+  listEventTriggers: reads(listEventTriggers),
+  queueRuns: writes((runs) => queueRuns(dialect, runs)),
+  startRun: writes((run, lease) => startRun(dialect, run, lease)),
+  claimRuns: writes((lease, limit) => claimRuns(dialect, lease, limit)),
+  renewRuns: writes((lease) => renewRuns(dialect, lease)),
+  saveProgress: writes((batch) => saveProgress(dialect, batch)),
+  nextDue: reads(nextDue),
+  releaseRuns: writes((worker, now) => releaseRuns(dialect, worker, now)),
+  getRun: reads(getRun),
+  findRun: reads(findRun),
+  listRuns: reads(listRuns),
+  countRuns: reads(countRuns),
+  listSteps: reads((tenant, run) => listSteps(dialect, tenant, run)),
+  cancelRun: writes((tenant, id, at) => cancelRun(dialect, tenant, id, at)),
+  retryRun: writes((tenant, id, at) => retryRun(dialect, tenant, id, at)),
+  wakeRun: writes((tenant, id, at) => wakeRun(dialect, tenant, id, at)),
+  listVerdicts: reads(listVerdicts),
+  sweepRuns: writes((before, limit) => sweepRuns(dialect, before, limit)),
+  putSecret: writes(putSecret),
+  listSecretNames: reads(listSecretNames),
+  getSecrets: reads((tenant, names) => getSecrets(dialect, tenant, names)),
+  deleteSecret: writes(deleteSecret),
   checkWritable: writes(checkWritable),
 });
 

@@ -9,9 +9,11 @@ export interface Head {
   seq: number;
   pending: number;
   quota: number | null;
+  /** Grows with each change of the tenant's triggers. */
+  triggers_rev: number;
 }
 
-const HEAD = "id, seq, pending, quota";
+const HEAD = "id, seq, pending, quota, triggers_rev";
 const inOrder = (ids: Iterable<string>) => [...new Set(ids)].sort();
 
 /** Locks those that are there. */

@@ -18,6 +18,19 @@ export function* pendingStatus(tenant: string): Verb<PendingStatus> {
   };
 }
 
+export function* listEventTypes(
+  tenant: string,
+  after: string,
+  limit: number,
+): Verb<{ source: string; type: string }[]> {
+  return yield* query<{ source: string; type: string }>(
+    "SELECT t.type, (SELECT e.source FROM events e WHERE e.tenant_id = t.tenant_id AND e.type = t.type " +
+      "AND e.processed = 0 ORDER BY e.seq DESC LIMIT 1) AS source " +
+      "FROM pending_types t WHERE t.tenant_id = ? AND t.type > ? ORDER BY t.type LIMIT ?",
+    [tenant, after, limit],
+  );
+}
+
 export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
   const newest = (wanted.order ?? "newest") === "newest";
   const where = ["tenant_id = ?"];

@@ -62,6 +62,7 @@ function* findOverflow(maxBytes: number, limit: number): Verb<Place[]> {
 }
 
 interface Removed {
+  id: string;
   seq: number;
   type: string;
   size: number;
@@ -81,6 +82,18 @@ function* emptyPacks(tenant: string, removed: readonly Removed[]): Verb<void> {
   }
 }
 
+/** Which runs an event started, and why not others. */
+function* forget(dialect: Dialect, tenant: string, removed: readonly Removed[]): Verb<void> {
+  const ids = removed.map(({ id }) => id);
+  for (const { list, params } of inLists(ids, dialect, 1)) {
+    yield* query(`DELETE FROM verdicts WHERE tenant_id = ? AND event_id IN ${list}`, [
+      tenant,
+      ...params,
+    ]);
+    yield* query(`DELETE FROM run_events WHERE event_id IN ${list}`, params);
+  }
+}
+
 /** Removes what is still there (another replica may sweep as well); answers with how many. */
 function* remove(dialect: Dialect, places: readonly Place[]): Verb<number> {
   let count = 0;
@@ -91,12 +104,13 @@ function* remove(dialect: Dialect, places: readonly Place[]): Verb<number> {
       const these = `tenant_id = ? AND seq IN ${list}`;
       removed.push(
         ...(yield* query<Removed>(
-          `DELETE FROM events WHERE ${these} RETURNING seq, type, size, processed, pack`,
+          `DELETE FROM events WHERE ${these} RETURNING id, seq, type, size, processed, pack`,
           [tenant, ...params],
         )),
       );
     }
     yield* emptyPacks(tenant, removed);
+    yield* forget(dialect, tenant, removed);
     count += removed.length;
     const bytes = removed.reduce((sum, row) => sum + row.size, 0);
     const last = removed.reduce((most, row) => Math.max(most, row.seq), 0);

@@ -59,6 +59,11 @@ export function* findToken(hash: string): Verb<Token | undefined> {
   return row && toToken(row);
 }
 
+export function* getToken(id: string): Verb<Token | undefined> {
+  const row = yield* first<TokenRow>(`${TOKEN} WHERE id = ?`, [id]);
+  return row && toToken(row);
+}
+
 export function* listTokens(): Verb<Token[]> {
   return (yield* query<TokenRow>(`${TOKEN} ORDER BY created_at, id`)).map(toToken);
 }

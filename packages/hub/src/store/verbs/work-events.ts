@@ -1,5 +1,5 @@
 /** What agents do with events: claim them, give them back, and say that they are done. */
-import { type Dialect, inLists, query, type Value, type Verb } from "../sql.ts";
+import { type Dialect, inLists, notify, query, type Value, type Verb } from "../sql.ts";
 import type { Claim, EventRow, Marked } from "../store.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 import { lockTenants } from "./lock-tenants.ts";
@@ -9,6 +9,8 @@ import { lockTenants } from "./lock-tenants.ts";
  * for the better one, and read the whole backlog for a handful of ids.
  */
 const OWN = "coalesce(tenant_id, '') = ?";
+
+const IDS_PER_NOTICE = 100;
 
 export function* markProcessed(
   dialect: Dialect,
@@ -28,6 +30,7 @@ export function* markProcessed(
     ))
       marked.set(row.id, row);
   yield* countDown(tenant, [...marked.values()]);
+  yield* tellChanged(tenant, [...marked.keys()]);
 
   const rest = wanted.filter((id) => !marked.has(id));
   const already = new Set<string>();
@@ -42,6 +45,12 @@ export function* markProcessed(
     already: rest.filter((id) => already.has(id)),
     unknown: rest.filter((id) => !already.has(id)),
   };
+}
+
+/** In pieces: a notice of PostgreSQL holds 8,000 bytes. */
+function* tellChanged(tenant: string, ids: readonly string[]): Verb<void> {
+  for (let start = 0; start < ids.length; start += IDS_PER_NOTICE)
+    yield* notify({ topic: "changed", tenant, ids: ids.slice(start, start + IDS_PER_NOTICE) });
 }
 
 /** Takes events that are no longer pending out of the counts that status reads. */
@@ -72,7 +81,12 @@ export function* claimEvents(dialect: Dialect, claim: Claim): Verb<EventRow[]> {
   const room = claim.limit - expired.length;
   const free = { condition: "claimed_until = 0", params: [], ofType: "type = ?", order: "seq" };
   const fresh = room > 0 ? yield* take(dialect, claim, room, free) : [];
-  return [...expired, ...fresh].map(toEvent).sort((a, b) => a.seq - b.seq);
+  const claimed = [...expired, ...fresh].map(toEvent).sort((a, b) => a.seq - b.seq);
+  yield* tellChanged(
+    claim.tenant,
+    claimed.map(({ id }) => id),
+  );
+  return claimed;
 }
 
 function* take(
@@ -105,5 +119,6 @@ export function* releaseEvents(
       [tenant, by, ...params],
     ))
       released.add(id);
+  yield* tellChanged(tenant, [...released]);
   return [...new Set(ids)].filter((id) => released.has(id));
 }

@@ -1,0 +1,20 @@
+/** How much the answers that one token's clients have not read yet may hold together. */
+import type { Context } from "hono";
+import { createRoom, type MakeRoom } from "../inbox/room.ts";
+
+/** The largest payload fits. */
+const ROOM_BYTES = 32 * 1024 * 1024;
+const ROOM_WAIT_MS = 10_000;
+
+export function createAnswerRoom(): (c: Context, token: string) => MakeRoom {
+  const takeRoom = createRoom({ bytes: ROOM_BYTES, waitMs: ROOM_WAIT_MS });
+  return (c, token) => (bytes) => takeRoom(token, bytes, answered(c));
+}
+
+/** When the answer has left, on hosts that can tell: Node says so, elsewhere the runtime bounds it. */
+function answered(c: Context): Promise<unknown> {
+  const { outgoing } = (c.env ?? {}) as {
+    outgoing?: { once(event: "close", on: () => void): void };
+  };
+  return outgoing ? new Promise<void>((close) => outgoing.once("close", close)) : Promise.resolve();
+}

@@ -1,0 +1,88 @@
+/** Apps: each is an MCP server of its own. */
+import { z } from "zod";
+import { appSchema } from "../flows/model.ts";
+import { Fault } from "../lib/fault.ts";
+import type { Store } from "../store/store.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { appView, limitQuery, page, pageOf, viewApp } from "./views.ts";
+
+const tag = "apps";
+const appChange = z.strictObject({
+  name: appSchema.shape.name.optional(),
+  description: appSchema.shape.description.unwrap().optional(),
+});
+
+export function appRoutes(store: Store, now: () => number): Route[] {
+  const missing = (slug: string) => new Fault("not_found", "app", `There is no app ${slug}.`);
+  return [
+    defineRoute({
+      method: "get",
+      path: "/api/apps",
+      summary: "List apps",
+      tag,
+      scope: "admin",
+      query: z.strictObject({ limit: limitQuery, cursor: z.string().optional() }),
+      answer: { status: 200, schema: pageOf(appView) },
+      async handle({ tenant, query: { limit, cursor = "" } }) {
+        const apps = await store.listApps(tenant, cursor, limit);
+        return { json: page(apps, limit, ({ slug }) => slug, viewApp) };
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/apps",
+      summary: "Make an app",
+      tag,
+      scope: "admin",
+      body: appSchema,
+      answer: { status: 201, schema: appView },
+      async handle({ tenant, body }) {
+        const at = now();
+        const app = { tenant, ...body, created_at: at, updated_at: at };
+        if (!(await store.createApp(app)))
+          throw new Fault("conflict", "slug", `There is an app ${body.slug} already.`);
+        return { status: 201, json: viewApp(app) };
+      },
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/apps/:app",
+      summary: "Get an app",
+      tag,
+      scope: "admin",
+      answer: { status: 200, schema: appView },
+      async handle({ tenant, param }) {
+        const app = await store.getApp(tenant, param("app"));
+        if (!app) throw missing(param("app"));
+        return { json: viewApp(app) };
+      },
+    }),
+    defineRoute({
+      method: "patch",
+      path: "/api/apps/:app",
+      summary: "Change an app's name or description",
+      tag,
+      scope: "admin",
+      body: appChange,
+      answer: { status: 200, schema: appView },
+      async handle({ tenant, param, body: { name, description } }) {
+        const change = { ...(name && { name }), ...(description !== undefined && { description }) };
+        const app = await store.updateApp(tenant, param("app"), change, now());
+        if (!app) throw missing(param("app"));
+        return { json: viewApp(app) };
+      },
+    }),
+    defineRoute({
+      method: "delete",
+      path: "/api/apps/:app",
+      summary: "Delete an app with its flows",
+      tag,
+      scope: "admin",
+      answer: { status: 204 },
+      async handle({ tenant, param }) {
+        if (!(await store.deleteApp(tenant, param("app")))) throw missing(param("app"));
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,160 @@
+/** The inbox for people: what arrived, what became of it, and why. */
+import { z } from "zod";
+import type { Inbox } from "../inbox/inbox.ts";
+import { Fault } from "../lib/fault.ts";
+import type { Triggers } from "../runs/explain.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { limitQuery, pageOf } from "./views.ts";
+
+const tag = "events";
+
+const at = z.iso.datetime();
+const eventSummary = z.object({
+  id: z.string(),
+  type: z.string(),
+  received_at: at,
+  processed: z.boolean(),
+  trigger_status: z.string().nullable(),
+  last_triggered_at: at.nullable(),
+  action: z.string().nullable(),
+  repo: z.string().nullable(),
+  sender: z.string().nullable(),
+  number: z.number().nullable(),
+  title: z.string().nullable(),
+  url: z.string().nullable(),
+});
+const wholeEvent = eventSummary
+  .pick({
+    id: true,
+    type: true,
+    received_at: true,
+    processed: true,
+    trigger_status: true,
+    last_triggered_at: true,
+  })
+  .extend({
+    payload: z.json(),
+    source: z.string(),
+    external_id: z.string().nullable(),
+    seq: z.int(),
+    outcome: z.string().nullable(),
+    claimed_by: z.string().nullable(),
+    claimed_until: at.nullable(),
+    processed_at: at.nullable(),
+    note: z.string().nullable(),
+  });
+const explanation = z.object({
+  trigger: z.string(),
+  flow_id: z.string(),
+  matched: z.boolean(),
+  reason: z.string(),
+  decided: z.enum(["on arrival", "now"]),
+  run_id: z.string().nullable(),
+  run_status: z.string().nullable(),
+});
+
+const text = z.string().max(200, "must have at most 200 characters");
+const listQuery = z.strictObject({
+  limit: limitQuery,
+  cursor: z.string().optional(),
+  order: z.enum(["newest", "oldest"], "must be newest or oldest").optional(),
+  type: text.optional(),
+  repo: text.optional(),
+  source: text.optional(),
+  pending: z.enum(["0", "1"], "must be 0 or 1").optional(),
+  text: text.min(1, "must not be empty").optional(),
+});
+
+export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
+  return [
+    defineRoute({
+      method: "get",
+      path: "/api/events",
+      summary: "List events, newest first; ?text= searches them",
+      tag,
+      scope: "inbox:read",
+      query: listQuery,
+      answer: { status: 200, schema: pageOf(eventSummary) },
+      async handle({ tenant, query: { text, order, repo, source, pending, ...rest } }) {
+        const isPending = pending === undefined ? undefined : pending === "1";
+        const { events: items, next_cursor } =
+          text === undefined
+            ? await inbox.listSummaries([tenant], {
+                ...rest,
+                order,
+                repo,
+                source,
+                pending: isPending,
+              })
+            : await inbox.search([tenant], {
+                ...rest,
+                text: searchOnly(text, { order, repo, source }),
+                processed: isPending === undefined ? undefined : !isPending,
+              });
+        return { json: { items, next_cursor } };
+      },
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/events/:event",
+      summary: "Get an event with its payload",
+      tag,
+      scope: "inbox:read",
+      answer: { status: 200, schema: wholeEvent },
+      handle: async ({ tenant, param, makeRoom }) => ({
+        json: await inbox.get([tenant], param("event"), {}, makeRoom),
+      }),
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/events/:event/processed",
+      summary: "Mark an event as processed",
+      tag,
+      scope: "inbox:write",
+      body: z.strictObject({ note: z.string().max(1_000).optional() }),
+      answer: { status: 200, schema: z.object({ id: z.string(), already: z.boolean() }) },
+      async handle({ tenant, param, body }) {
+        const id = param("event");
+        const { already } = await inbox.markProcessed([tenant], [id], body.note ?? null);
+        return { json: { id, already: already.includes(id) } };
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/events/:event/replay",
+      summary: "Run the triggers on an event again, or those of one flow",
+      tag,
+      scope: "flows:call",
+      body: z.strictObject({ flow: z.string().min(1).max(100).optional() }),
+      answer: {
+        status: 202,
+        schema: z.object({
+          runs: z.array(z.object({ run_id: z.string(), flow_id: z.string() })),
+          considered: z.int(),
+        }),
+      },
+      async handle({ tenant, param, body }) {
+        const { id } = await inbox.find([tenant], param("event"), "event_id");
+        return { status: 202, json: await triggers.replay(tenant, id, body.flow) };
+      },
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/events/:event/explain",
+      summary: "Why triggers fired on an event, or did not",
+      tag,
+      scope: "inbox:read",
+      answer: { status: 200, schema: z.object({ items: z.array(explanation) }) },
+      async handle({ tenant, param }) {
+        const { id } = await inbox.find([tenant], param("event"), "event_id");
+        return { json: { items: await triggers.explain(tenant, id) } };
+      },
+    }),
+  ];
+}
+
+function searchOnly(text: string, others: Record<string, unknown>): string {
+  for (const [name, value] of Object.entries(others))
+    if (value !== undefined) throw new Fault("invalid", name, "cannot be combined with text");
+  return text;
+}

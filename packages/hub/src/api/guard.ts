@@ -1,0 +1,104 @@
+/** Who may ask: a token with the scope for it, and no web page of another site. */
+import type { Context } from "hono";
+import { z } from "zod";
+import { Fault, type FaultCode } from "../lib/fault.ts";
+import { PROBLEM_TYPE, type Problem, problem } from "../lib/problem.ts";
+import type { Scope } from "../store/store.ts";
+import { type Access, type Accesses, allows, deniedWords } from "../tenants/access.ts";
+
+export interface GuardOptions {
+  accesses: Accesses;
+  /** Names and addresses under which this hub may be asked; a DNS trick uses another. */
+  isOurHost: (host: string) => boolean;
+}
+
+export type Guard = (c: Context, scope: Scope | undefined) => Promise<Access | Response>;
+
+export function createGuard({ accesses, isOurHost }: GuardOptions): Guard {
+  return async (c, scope) => {
+    const stranger = foreignPage(c, isOurHost);
+    if (stranger) return stranger;
+    const tenant = c.req.query("tenant") ?? c.req.header("x-signalbox-tenant");
+    const access = await accesses.check(c.req.header("authorization"), tenant);
+    if (typeof access === "string")
+      return refused(401, `token_${access}`, "Unauthorized", deniedWords[access], {
+        "www-authenticate": `Bearer resource_metadata="${new URL(c.req.url).origin}/.well-known/oauth-protected-resource"`,
+      });
+    if (access.tenants.length === 0)
+      return refused(
+        403,
+        "no_tenant",
+        "Forbidden",
+        tenant === undefined
+          ? "This token is for all tenants: say whose data you mean with ?tenant=…"
+          : "This token does not open that tenant's data.",
+      );
+    if (scope !== undefined && !allows(access, scope))
+      return refused(403, "insufficient_scope", "Forbidden", `The token lacks the scope ${scope}.`);
+    return access;
+  };
+}
+
+export const refused = (
+  status: number,
+  code: string,
+  title: string,
+  detail: string,
+  headers: Record<string, string> = {},
+  errors?: Problem["errors"],
+) =>
+  new Response(JSON.stringify(problem(status, code, title, detail, errors)), {
+    status,
+    headers: { "content-type": PROBLEM_TYPE, ...headers },
+  });
+
+const FAULTS: Record<FaultCode, { status: number; title: string }> = {
+  invalid: { status: 400, title: "Invalid request" },
+  forbidden: { status: 403, title: "Forbidden" },
+  not_found: { status: 404, title: "Not found" },
+  conflict: { status: 409, title: "Conflict" },
+  changed: { status: 409, title: "Changed meanwhile" },
+  busy: { status: 429, title: "Too much at once" },
+};
+
+/** The answer to what a caller can put right; anything else is thrown on. */
+export function faulty(error: unknown): Response {
+  const fault = error instanceof z.ZodError ? faultOf(error) : error;
+  if (!(fault instanceof Fault)) throw error;
+  const { status, title } = FAULTS[fault.code];
+  const detail =
+    fault.errors.length > 1 || fault.code === "not_found" || fault.code === "conflict"
+      ? fault.message
+      : `${fault.field}: ${fault.message}`;
+  return refused(status, fault.code, title, detail, {}, [...fault.errors]);
+}
+
+export function faultOf({ issues }: z.ZodError, where = "body"): Fault {
+  const errors = issues.map(({ path, message }) => ({ path: path.join(".") || where, message }));
+  const detail = errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
+  const [first] = errors;
+  return errors.length === 1 && first
+    ? new Fault("invalid", first.path, first.message)
+    : new Fault("invalid", first?.path ?? where, detail, errors);
+}
+
+/** Tokens are not cookies, yet a page of another site should not even get to try. */
+function foreignPage(c: Context, isOurHost: (host: string) => boolean): Response | undefined {
+  const host = c.req.header("host") ?? "";
+  if (!isOurHost(host))
+    return refused(
+      421,
+      "wrong_host",
+      "Misdirected request",
+      "This hub is not known under that name. Set SIGNALBOX_PUBLIC_URL to the address that you use.",
+    );
+  const origin = c.req.header("origin");
+  if (origin !== undefined && (!URL.canParse(origin) || !isOurHost(new URL(origin).host)))
+    return refused(
+      403,
+      "foreign_origin",
+      "Forbidden",
+      "Requests from pages of other sites are refused.",
+    );
+  return undefined;
+}

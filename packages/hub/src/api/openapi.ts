@@ -1,0 +1,128 @@
+/** `GET /api/openapi.json`: made of the routes themselves. */
+import { z } from "zod";
+import { defineRoute, type Route } from "./route.ts";
+
+type Schemas = Record<string, unknown>;
+
+/** Zod puts what is recursive into `$defs` of each schema; here it goes where the document has it. */
+function toSchema(schema: z.ZodType, io: "input" | "output", shared: Schemas) {
+  const { $schema: _, ...made } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  const { $defs = {}, ...rest } = made;
+  let text = JSON.stringify(rest);
+  for (const [local, definition] of Object.entries($defs)) {
+    const own = `#/$defs/${local}`;
+    const name = nameFor(JSON.stringify(definition).replaceAll(own, "#"), shared);
+    const there = `#/components/schemas/${name}`;
+    shared[name] = JSON.parse(JSON.stringify(definition).replaceAll(own, there));
+    text = text.replaceAll(`"${own}"`, `"${there}"`);
+  }
+  return JSON.parse(text) as typeof rest;
+}
+
+/** The same definition has the same name, whichever schema it came from. */
+function nameFor(definition: string, shared: Schemas): string {
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? "Json" : `Json${number}`;
+    const known = shared[name];
+    const same = JSON.stringify(known)?.replaceAll(`#/components/schemas/${name}`, "#");
+    if (known === undefined || same === definition) return name;
+  }
+}
+
+const problemSchema = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  code: z.string().describe("Stable: compare by this."),
+  errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+});
+
+/** Tells of itself too. */
+export function openApiRoute(routes: readonly Route[], version: string): Route {
+  let document: Record<string, unknown> | undefined;
+  const route = defineRoute({
+    method: "get",
+    path: "/api/openapi.json",
+    summary: "This document",
+    tag: "meta",
+    scope: undefined,
+    answer: { status: 200, schema: z.record(z.string(), z.json()) },
+    async handle() {
+      document ??= openApi([...routes, route], version);
+      return { json: document };
+    },
+  });
+  return route;
+}
+
+export function openApi(routes: readonly Route[], version: string): Record<string, unknown> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  const schemas: Schemas = {};
+  schemas.Problem = toSchema(problemSchema, "output", schemas);
+  for (const route of routes) {
+    const path = route.path.replace(/:([a-z]+)/g, "{$1}");
+    paths[path] ??= {};
+    paths[path][route.method] = operation(route, schemas);
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "Signalbox", version, description: "The trigger hub for AI agents." },
+    security: [{ token: [] }],
+    paths,
+    components: {
+      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+      schemas,
+    },
+  };
+}
+
+function operation(route: Route, schemas: Schemas) {
+  const { method, path, summary, tag, scope, query, body, answer } = route;
+  const names = [...path.matchAll(/:([a-z]+)/g)].map(([, name]) => name as string);
+  const asked = query ? toSchema(query, "input", schemas) : undefined;
+  const required = new Set(asked?.required ?? []);
+  return {
+    operationId: `${method}${path.replace(/[^a-z]+([a-z])/g, (_, letter) => letter.toUpperCase())}`,
+    summary,
+    tags: [tag],
+    description:
+      scope === undefined ? "Needs any token." : `Needs a token with the scope \`${scope}\`.`,
+    parameters: [
+      ...names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
+      ...Object.entries(asked?.properties ?? {}).map(([name, schema]) => ({
+        name,
+        in: "query",
+        required: required.has(name),
+        schema,
+      })),
+      { name: "tenant", in: "query", required: false, schema: { type: "string" } },
+    ],
+    ...(body && {
+      requestBody: {
+        required: true,
+        content: { "application/json": { schema: toSchema(body, "input", schemas) } },
+      },
+    }),
+    responses: {
+      [answer.status]: {
+        description: summary,
+        ...((answer.schema || answer.type) && {
+          content: {
+            [answer.type ?? "application/json"]: {
+              schema: answer.schema
+                ? toSchema(answer.schema, "output", schemas)
+                : { type: "string" },
+            },
+          },
+        }),
+      },
+      default: {
+        description: "What is wrong, and what to do about it",
+        content: {
+          "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } },
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,121 @@
+/**
+ * A route of the API as data: the schemas that check what comes in are the ones that the OpenAPI
+ * document is made of.
+ */
+import type { Hono } from "hono";
+import type { z } from "zod";
+import type { MakeRoom } from "../inbox/room.ts";
+import { Fault } from "../lib/fault.ts";
+import type { Scope } from "../store/store.ts";
+import type { Access } from "../tenants/access.ts";
+import { createAnswerRoom } from "./answer-room.ts";
+import { faultOf, faulty, type Guard, refused } from "./guard.ts";
+import { readJson, refuseNulIn, TOO_LARGE, TOO_LARGE_WORDS } from "./read-json.ts";
+
+export interface Asked<Query, Body> {
+  access: Access;
+  /** Whose data it is about. */
+  tenant: string;
+  param(name: string): string;
+  query: Query;
+  body: Body;
+  /** The revision in `If-Match`, where one was sent. */
+  ifMatch: number | undefined;
+  /** Where the caller reached the hub. */
+  origin: string;
+  /** Waits until so much may be held for the caller. */
+  makeRoom: MakeRoom;
+  /** Aborted when the caller has gone. */
+  signal: AbortSignal;
+}
+
+export type Answer =
+  | { status?: 200 | 201 | 202; json: unknown; etag?: number; headers?: Record<string, string> }
+  | { status: 204 }
+  | Response;
+
+export interface Route {
+  method: "get" | "post" | "put" | "patch" | "delete";
+  path: string;
+  summary: string;
+  /** Undefined where any token will do. */
+  scope: Scope | undefined;
+  tag: string;
+  query: z.ZodType | undefined;
+  body: z.ZodType | undefined;
+  answer: { status: number; schema?: z.ZodType | undefined; type?: string | undefined };
+  handle(asked: Asked<never, never>): Promise<Answer>;
+}
+
+interface RouteRecipe<Query extends z.ZodType, Body extends z.ZodType>
+  extends Omit<Route, "query" | "body" | "handle"> {
+  query?: Query;
+  body?: Body;
+  handle(asked: Asked<z.output<Query>, z.output<Body>>): Promise<Answer>;
+}
+
+export const defineRoute = <
+  Query extends z.ZodType = z.ZodType<undefined>,
+  Body extends z.ZodType = z.ZodType<undefined>,
+>(
+  recipe: RouteRecipe<Query, Body>,
+): Route => ({ query: undefined, body: undefined, ...recipe }) as Route;
+
+export function mountRoutes(app: Hono, routes: readonly Route[], guard: Guard): void {
+  const roomFor = createAnswerRoom();
+  for (const route of routes)
+    app.on(route.method.toUpperCase(), route.path, async (c) => {
+      const access = await guard(c, route.scope);
+      if (access instanceof Response) return access;
+      try {
+        const [tenant, another] = access.tenants;
+        if (tenant === undefined || another !== undefined)
+          throw new Fault("invalid", "tenant", "say whose data you mean with ?tenant=…");
+        const query = withoutTenant(c.req.query());
+        refuseNulIn({ tenant, ...query, ...c.req.param() });
+        const body = route.body && (await readJson(c.req.raw.body));
+        if (body === TOO_LARGE) return refused(413, "too_large", "Too large", TOO_LARGE_WORDS);
+        return toResponse(
+          await route.handle({
+            access,
+            tenant,
+            param: (name) => c.req.param(name) ?? "",
+            query: parse(route.query, query, "query") as never,
+            body: parse(route.body, body, "body") as never,
+            ifMatch: revisionIn(c.req.header("if-match")),
+            origin: new URL(c.req.url).origin,
+            makeRoom: roomFor(c, access.token),
+            signal: c.req.raw.signal,
+          }),
+        );
+      } catch (error) {
+        return faulty(error);
+      }
+    });
+}
+
+function parse(schema: z.ZodType | undefined, value: unknown, where: string): unknown {
+  const parsed = schema?.safeParse(value);
+  if (parsed?.success === false) throw faultOf(parsed.error, where);
+  return parsed?.data;
+}
+
+const withoutTenant = ({ tenant: _, ...query }: Record<string, string>) => query;
+
+function revisionIn(header: string | undefined): number | undefined {
+  if (header === undefined || header === "*") return undefined;
+  const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header)?.[1];
+  if (revision === undefined)
+    throw new Fault("invalid", "If-Match", 'must be the ETag of the flow, such as "3"');
+  return Number(revision);
+}
+
+function toResponse(answer: Answer): Response {
+  if (answer instanceof Response) return answer;
+  if (!("json" in answer)) return new Response(null, { status: 204 });
+  const { status = 200, json, etag, headers = {} } = answer;
+  return Response.json(json, {
+    status,
+    headers: { ...headers, ...(etag !== undefined && { etag: `"${etag}"` }) },
+  });
+}

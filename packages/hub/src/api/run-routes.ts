@@ -1,0 +1,201 @@
+/** Runs: start, look, cancel, try again, follow live. */
+import { z } from "zod";
+import type { ToolCalls } from "../apps/call-tool.ts";
+import { Fault } from "../lib/fault.ts";
+import { ENDED, type Run } from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
+import { allows } from "../tenants/access.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { limitQuery, page, pageOf, runView, stepView, viewRun, viewStep } from "./views.ts";
+
+const tag = "runs";
+const runWithSteps = runView.extend({ steps: z.array(stepView) });
+
+export interface RunRoutes {
+  calls: ToolCalls;
+  store: Store;
+  now: () => number;
+  /** Aborted when the hub stops: nobody is kept waiting. */
+  closing: AbortSignal;
+  /** How long `?wait=1` waits. */
+  longestWaitMs?: number;
+}
+
+/** Proxies rarely wait longer than a minute. */
+const LONGEST_WAIT_MS = 50_000;
+
+export function runRoutes(options: RunRoutes): Route[] {
+  const { calls, store, now, closing, longestWaitMs = LONGEST_WAIT_MS } = options;
+  const found = (run: Run | undefined, id: string): Run => {
+    if (!run) throw new Fault("not_found", "run", `There is no run ${id}.`);
+    return run;
+  };
+  const withSteps = async (run: Run) => ({
+    ...viewRun(run),
+    steps: (await store.listSteps(run.tenant, run.id)).map(viewStep),
+  });
+
+  return [
+    defineRoute({
+      method: "post",
+      path: "/api/flows/:flow/runs",
+      summary:
+        "Start a run from a trigger; with ?wait=1 the answer is its result (200, with the steps), or 202 where that takes long",
+      tag,
+      scope: "flows:call",
+      query: z.strictObject({ wait: z.enum(["0", "1"], "must be 0 or 1").default("0") }),
+      body: z.strictObject({
+        trigger: z.string("must be the id or slug of a trigger").min(1, "must not be empty"),
+        input: z.record(z.string(), z.json(), "must be an object").default({}),
+      }),
+      answer: { status: 202, schema: runView },
+      async handle({ access, tenant, param, query, body, signal }) {
+        const wanted = { tenant, flow: param("flow"), onlyActive: !allows(access, "admin"), ...body };
+        if (query.wait === "1") {
+          const { id, ended } = await calls.start(wanted);
+          const enough = AbortSignal.any([signal, closing, AbortSignal.timeout(longestWaitMs)]);
+          const run = await Promise.race([ended, aborted(enough)]);
+          if (run) return { json: await withSteps(run) };
+          return { status: 202, json: viewRun(found(await store.getRun(tenant, id), id)) };
+        }
+        const id = await calls.queue(wanted);
+        return { status: 202, json: viewRun(found(await store.getRun(tenant, id), id)) };
+      },
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/runs",
+      summary: "List runs, newest first",
+      tag,
+      scope: "admin",
+      query: z.strictObject({
+        limit: limitQuery,
+        cursor: z.string().optional(),
+        flow: z.string().optional(),
+        app: z.string().optional(),
+        event: z.string().optional(),
+        status: runView.shape.status.optional(),
+      }),
+      answer: { status: 200, schema: pageOf(runView) },
+      async handle({ tenant, query: { limit, cursor, ...rest } }) {
+        const runs = await store.listRuns({ tenant, limit, before: cursor, ...rest });
+        return { json: page(runs, limit, ({ id }) => id, viewRun) };
+      },
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/runs/:run",
+      summary: "Get a run with its steps",
+      tag,
+      scope: "admin",
+      answer: { status: 200, schema: runWithSteps },
+      async handle({ tenant, param }) {
+        const id = param("run");
+        return { json: await withSteps(found(await store.getRun(tenant, id), id)) };
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/runs/:run/cancel",
+      summary: "Cancel a run",
+      tag,
+      scope: "admin",
+      answer: { status: 202, schema: runView },
+      async handle({ tenant, param }) {
+        const id = param("run");
+        return { status: 202, json: viewRun(found(await store.cancelRun(tenant, id, now()), id)) };
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/runs/:run/retry",
+      summary: "Go on with a failed or cancelled run at what failed",
+      tag,
+      scope: "admin",
+      answer: { status: 202, schema: runView },
+      async handle({ tenant, param }) {
+        const id = param("run");
+        const before = found(await store.getRun(tenant, id), id);
+        const run = await store.retryRun(tenant, id, now());
+        if (!run)
+          throw new Fault(
+            "conflict",
+            "run",
+            `The run is ${before.status}: only one that failed or was cancelled can be tried again.`,
+          );
+        return { status: 202, json: viewRun(run) };
+      },
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/runs/:run/stream",
+      summary: "Follow a run: Server-Sent Events `run` with the run and its steps, until it ends",
+      tag,
+      scope: "admin",
+      answer: { status: 200, type: "text/event-stream" },
+      async handle({ tenant, param, signal }) {
+        const id = param("run");
+        found(await store.getRun(tenant, id), id);
+        return follow(tenant, id, signal);
+      },
+    }),
+  ];
+
+  function follow(tenant: string, id: string, signal: AbortSignal): Response {
+    const encoder = new TextEncoder();
+    let unsubscribe = () => {};
+    let timer: ReturnType<typeof setInterval> | undefined;
+    let end = () => {};
+    const stop = () => {
+      unsubscribe();
+      clearInterval(timer);
+      closing.removeEventListener("abort", end);
+    };
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        end = () => {
+          stop();
+          controller.close();
+        };
+        let last = "";
+        let looking = false;
+        const look = async () => {
+          if (looking) return;
+          looking = true;
+          try {
+            const run = await store.getRun(tenant, id);
+            const text = run ? JSON.stringify(await withSteps(run)) : last;
+            if (text !== last) controller.enqueue(encoder.encode(`event: run\ndata: ${text}\n\n`));
+            last = text;
+            if (!run || ENDED.includes(run.status)) end();
+          } catch (error) {
+            stop();
+            controller.error(error);
+          } finally {
+            looking = false;
+          }
+        };
+        unsubscribe = store.subscribe((notice) => {
+          if (notice.topic === "run_ended" && notice.run === id) void look();
+        });
+        timer = setInterval(() => void look(), LOOK_EVERY_MS);
+        signal.addEventListener("abort", stop, { once: true });
+        closing.addEventListener("abort", end, { once: true });
+        void look();
+      },
+      cancel: stop,
+    });
+    return new Response(body, {
+      headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
+    });
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<undefined> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+
+/** Steps are not announced one by one: that would cost every run for the few that are watched. */
+const LOOK_EVERY_MS = 250;

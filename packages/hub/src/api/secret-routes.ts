@@ -1,0 +1,75 @@
+/** Secrets are written and used, never read. */
+import { z } from "zod";
+import { Fault } from "../lib/fault.ts";
+import type { Seal } from "../lib/seal.ts";
+import type { SecretStore } from "../store/secret-store.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const tag = "secrets";
+const scope = "admin" as const;
+const NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
+const NAME_RULE =
+  "A secret's name has 1 to 64 characters A–Z, 0–9 and _, and starts with a letter.";
+
+const secretView = z.object({
+  name: z.string(),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+
+export function secretRoutes(
+  store: SecretStore,
+  { seal }: Pick<Seal, "seal">,
+  now: () => number,
+): Route[] {
+  return [
+    defineRoute({
+      method: "get",
+      path: "/api/secrets",
+      summary: "List the names of secrets",
+      tag,
+      scope,
+      answer: { status: 200, schema: z.object({ items: z.array(secretView) }) },
+      async handle({ tenant }) {
+        const names = await store.listSecretNames(tenant);
+        const items = names.map(({ name, created_at, updated_at }) => ({
+          name,
+          created_at: new Date(created_at).toISOString(),
+          updated_at: new Date(updated_at).toISOString(),
+        }));
+        return { json: { items } };
+      },
+    }),
+    defineRoute({
+      method: "put",
+      path: "/api/secrets/:name",
+      summary: "Keep a secret, or replace it; flows use it as {{ secrets.NAME }}",
+      tag,
+      scope,
+      body: z.strictObject({ value: z.string("must be the secret's text").min(1).max(65_536) }),
+      answer: { status: 204 },
+      async handle({ tenant, param, body }) {
+        if (!NAME.test(param("name"))) throw new Fault("invalid", "name", NAME_RULE);
+        await store.putSecret(tenant, param("name"), await seal(body.value), now());
+        return { status: 204 };
+      },
+    }),
+    defineRoute({
+      method: "delete",
+      path: "/api/secrets/:name",
+      summary: "Forget a secret",
+      tag,
+      scope,
+      answer: { status: 204 },
+      async handle({ tenant, param }) {
+        if (!(await store.deleteSecret(tenant, param("name"))))
+          throw new Fault(
+            "not_found",
+            "name",
+            `There is no secret ${param("name").slice(0, 100)}.`,
+          );
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,156 @@
+/** Webhook endpoints: where senders post, and the secrets they sign with. Secrets are never read back. */
+import { z } from "zod";
+import { Fault } from "../lib/fault.ts";
+import type { Source, Store } from "../store/store.ts";
+import {
+  checkConfig,
+  type createSources,
+  GRACE_HOURS,
+  MAX_GRACE_HOURS,
+  webhookPath,
+} from "../tenants/sources.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const tag = "sources";
+const scope = "admin" as const;
+
+const at = z.iso.datetime();
+const sourceView = z.object({
+  id: z.string(),
+  kind: z.string(),
+  name: z.string(),
+  url: z.string().describe("To paste where the sender is set up."),
+  config: z.record(z.string(), z.json()),
+  secrets: z.array(z.object({ id: z.string(), created_at: at, expires_at: at.nullable() })),
+  created_at: at,
+});
+const withSecret = sourceView.extend({
+  secret: z.string().optional().describe("Where the hub made it: shown in this answer only."),
+});
+
+const name = z.string().trim().min(1, "must not be empty").max(200);
+const config = z.record(z.string(), z.json(), "must be an object");
+const secret = z.string("must be the secret's text").min(1, "must not be empty").max(4096);
+const iso = (ms: number) => new Date(ms).toISOString();
+
+export interface SourceRoutes {
+  store: Pick<Store, "listSources" | "putSource" | "deleteSource">;
+  sources: ReturnType<typeof createSources>;
+  /** Where others reach this hub, where that is set. */
+  publicUrl: string | undefined;
+}
+
+export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route[] {
+  const view = (source: Source, origin: string) => ({
+    id: source.id,
+    kind: source.kind,
+    name: source.name,
+    url: `${(publicUrl ?? origin).replace(/\/$/, "")}${webhookPath(source)}`,
+    config: source.config,
+    secrets: source.secrets.map(({ id, created_at, expires_at }) => ({
+      id,
+      created_at: iso(created_at),
+      expires_at: expires_at === null ? null : iso(expires_at),
+    })),
+    created_at: iso(source.created_at),
+  });
+  const find = async (tenant: string, id: string): Promise<Source> => {
+    const found = (await store.listSources(tenant)).find((one) => one.id === id);
+    if (!found) throw new Fault("not_found", "source", `There is no source ${id}.`);
+    return found;
+  };
+  const once = { "cache-control": "no-store" };
+
+  return [
+    defineRoute({
+      method: "get",
+      path: "/api/sources",
+      summary: "List webhook endpoints",
+      tag,
+      scope,
+      answer: { status: 200, schema: z.object({ items: z.array(sourceView) }) },
+      async handle({ tenant, origin }) {
+        const found = await store.listSources(tenant);
+        return { json: { items: found.map((source) => view(source, origin)) } };
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/sources",
+      summary: "Make a webhook endpoint; a secret is made where none is given",
+      tag,
+      scope,
+      body: z.strictObject({
+        kind: z.string("must be a kind of sender, such as github"),
+        name: name.optional(),
+        config: config.optional(),
+        secret: secret.optional(),
+      }),
+      answer: { status: 201, schema: withSecret },
+      async handle({ tenant, body, origin }) {
+        const { source, made } = await sources.add({ tenant, ...body });
+        return {
+          status: 201,
+          json: { ...view(source, origin), ...(made && { secret: made }) },
+          headers: once,
+        };
+      },
+    }),
+    defineRoute({
+      method: "patch",
+      path: "/api/sources/:source",
+      summary: "Change an endpoint's name or config, or rotate its secret",
+      tag,
+      scope,
+      body: z.strictObject({
+        name: name.optional(),
+        config: config.optional(),
+        rotate: z
+          .strictObject({
+            secret: secret.optional(),
+            grace_hours: z
+              .number()
+              .min(0, "must be at least 0")
+              .max(MAX_GRACE_HOURS, `must be at most ${MAX_GRACE_HOURS}`)
+              .default(GRACE_HOURS)
+              .describe("How long the older secrets go on working."),
+          })
+          .optional(),
+      }),
+      answer: { status: 200, schema: withSecret },
+      async handle({ tenant, param, body, origin }) {
+        const { secrets: _, ...source } = await find(tenant, param("source"));
+        const changed = {
+          ...source,
+          name: body.name ?? source.name,
+          config:
+            body.config === undefined ? source.config : checkConfig(source.kind, body.config),
+        };
+        await store.putSource(changed);
+        const rotated =
+          body.rotate &&
+          (await sources.rotate(await find(tenant, source.id), {
+            secret: body.rotate.secret,
+            graceHours: body.rotate.grace_hours,
+          }));
+        const now = await find(tenant, source.id);
+        return {
+          json: { ...view(now, origin), ...(rotated?.made && { secret: rotated.made }) },
+          headers: once,
+        };
+      },
+    }),
+    defineRoute({
+      method: "delete",
+      path: "/api/sources/:source",
+      summary: "Remove an endpoint; its events stay",
+      tag,
+      scope,
+      answer: { status: 204 },
+      async handle({ tenant, param }) {
+        await store.deleteSource((await find(tenant, param("source"))).id);
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,62 @@
+/** What a dashboard shows at a glance. Its cost does not grow with what is stored. */
+import { z } from "zod";
+import { idFloor } from "../lib/ids.ts";
+import { STATUSES } from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+const DAY_MS = 24 * 3_600_000;
+/** That many or more. */
+const MOST_COUNTED = 10_000;
+
+const count = z.int().min(0);
+const statsView = z.object({
+  events: z.object({
+    total: count.describe("All that ever arrived."),
+    pending: count,
+    pending_by_type: z.record(z.string(), count),
+    latest_pending_at: z.iso.datetime().nullable(),
+    bytes: count.describe("Of payloads that are kept."),
+    quota: count.nullable(),
+  }),
+  runs: z
+    .record(z.enum(STATUSES), count)
+    .describe(`Of the last day, by status; ${MOST_COUNTED} stands for that many or more.`),
+});
+
+export function statsRoutes(
+  store: Pick<Store, "getTenant" | "pendingStatus" | "countRuns">,
+  now: () => number,
+): Route[] {
+  return [
+    defineRoute({
+      method: "get",
+      path: "/api/stats",
+      summary: "Counts of events, and of the last day's runs",
+      tag: "stats",
+      scope: "inbox:read",
+      answer: { status: 200, schema: statsView },
+      async handle({ tenant }) {
+        const [counters, status, runs] = await Promise.all([
+          store.getTenant(tenant),
+          store.pendingStatus(tenant),
+          store.countRuns(tenant, idFloor(now() - DAY_MS), MOST_COUNTED),
+        ]);
+        const latest = status.latest_received_at;
+        return {
+          json: {
+            events: {
+              total: counters?.seq ?? 0,
+              pending: status.pending_count,
+              pending_by_type: status.types,
+              latest_pending_at: latest === null ? null : new Date(latest).toISOString(),
+              bytes: counters?.bytes ?? 0,
+              quota: counters?.quota ?? null,
+            },
+            runs,
+          },
+        };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,120 @@
+/** Access tokens. Who may see a token is who may see all that it opens. */
+import { z } from "zod";
+import { Fault } from "../lib/fault.ts";
+import type { Scope, Store, Token } from "../store/store.ts";
+import { createToken, EVERY_TENANT, MAX_DAYS, scopes } from "../tenants/tokens.ts";
+import { type Asked, defineRoute, type Route } from "./route.ts";
+
+const tag = "tokens";
+const scope = "admin" as const;
+const DAY_MS = 24 * 3_600_000;
+
+const scopeSchema = z.enum(scopes as [Scope, ...Scope[]], `must be one of ${scopes.join(", ")}`);
+const at = z.iso.datetime();
+const tokenView = z.object({
+  id: z.string(),
+  name: z.string(),
+  scopes: z.array(scopeSchema),
+  tenants: z.array(z.string()),
+  created_at: at,
+  expires_at: at.nullable(),
+  revoked_at: at.nullable(),
+});
+const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+const viewToken = ({ hash: _, ...token }: Token) => ({
+  ...token,
+  created_at: iso(token.created_at),
+  expires_at: iso(token.expires_at),
+  revoked_at: iso(token.revoked_at),
+});
+
+const newToken = z.strictObject({
+  name: z.string().trim().min(1, "must not be empty").max(200),
+  scopes: z.array(scopeSchema).min(1, "must name a scope").default(["inbox:read", "inbox:write"]),
+  tenants: z.array(z.string().min(1).max(200)).min(1).max(100).optional(),
+  days: z
+    .number()
+    .positive("must be above 0")
+    .max(MAX_DAYS, `must be at most ${MAX_DAYS}`)
+    .optional()
+    .describe("Until it expires; without it, never."),
+});
+
+export interface TokenRoutes {
+  store: Pick<Store, "getToken" | "listTokens" | "putToken" | "revokeToken">;
+  newId: () => string;
+  now: () => number;
+}
+
+export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
+  /** Whose data the asker's own token opens, on any request. */
+  const reachOf = async ({ access }: Pick<Asked<unknown, unknown>, "access">) => {
+    const granted = (await store.getToken(access.token))?.tenants ?? [];
+    return (tenants: readonly string[]) =>
+      granted.includes(EVERY_TENANT) || tenants.every((tenant) => granted.includes(tenant));
+  };
+
+  return [
+    defineRoute({
+      method: "get",
+      path: "/api/tokens",
+      summary: "List the tokens that open this tenant's data",
+      tag,
+      scope,
+      answer: { status: 200, schema: z.object({ items: z.array(tokenView) }) },
+      async handle({ access, tenant }) {
+        const reaches = await reachOf({ access });
+        const items = (await store.listTokens()).filter(
+          ({ tenants }) =>
+            reaches(tenants) && (tenants.includes(tenant) || tenants.includes(EVERY_TENANT)),
+        );
+        return { json: { items: items.map(viewToken) } };
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/tokens",
+      summary: "Make a token; it is shown in this answer, and never again",
+      tag,
+      scope,
+      body: newToken,
+      answer: { status: 201, schema: tokenView.extend({ token: z.string() }) },
+      async handle({ access, tenant, body }) {
+        const tenants = body.tenants ?? [tenant];
+        if (!(await reachOf({ access }))(tenants))
+          throw new Fault("forbidden", "tenants", "must be among those that your own token opens");
+        const at = now();
+        const made = {
+          id: newId(),
+          name: body.name,
+          scopes: body.scopes,
+          tenants,
+          expiresAt: body.days === undefined ? null : at + Math.ceil(body.days * DAY_MS),
+        };
+        const token = await createToken(store, { ...made, now: at });
+        const stored = await store.getToken(made.id);
+        if (!stored) throw new Error("A token that was just made is not there.");
+        return {
+          status: 201,
+          json: { ...viewToken(stored), token },
+          headers: { "cache-control": "no-store" },
+        };
+      },
+    }),
+    defineRoute({
+      method: "delete",
+      path: "/api/tokens/:token",
+      summary: "Revoke a token",
+      tag,
+      scope,
+      answer: { status: 204 },
+      async handle({ access, param }) {
+        const token = await store.getToken(param("token"));
+        const isTheirs = token && (await reachOf({ access }))(token.tenants);
+        if (!isTheirs || !(await store.revokeToken(token.id, now())))
+          throw new Fault("not_found", "token", `There is no active token ${param("token")}.`);
+        return { status: 204 };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,154 @@
+/** What the API answers with, as schemas: for the OpenAPI document, and for those who read it. */
+import { z } from "zod";
+import type { DescribedFlow } from "../apps/flows.ts";
+import { edgeSchema, nodeSchema } from "../flows/model.ts";
+import type { StoredApp } from "../store/flow-store.ts";
+import { type Run, STATUSES, type Step } from "../store/run-store.ts";
+
+const iso = (ms: number) => new Date(ms).toISOString();
+const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
+
+export const appView = z.object({
+  slug: z.string(),
+  name: z.string(),
+  description: z.string(),
+  mcp_path: z.string().describe("Where the app is served as an MCP server."),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+export const viewApp = (app: StoredApp): z.input<typeof appView> => ({
+  slug: app.slug,
+  name: app.name,
+  description: app.description,
+  mcp_path: `/mcp/${app.slug}`,
+  created_at: iso(app.created_at),
+  updated_at: iso(app.updated_at),
+});
+
+const finding = z.object({
+  code: z.string(),
+  message: z.string(),
+  nodeId: z.string().optional(),
+  edgeId: z.string().optional(),
+  path: z.string().optional(),
+});
+
+export const flowView = z.object({
+  id: z.string(),
+  app: z.string(),
+  name: z.string(),
+  description: z.string(),
+  nodes: z.array(nodeSchema),
+  edges: z.array(edgeSchema),
+  revision: z.int().describe("Send it as If-Match, so that nobody's change is lost."),
+  version: z.int().nullable().describe("The published version; null while there is none."),
+  exposedTools: z.array(
+    z.object({ nodeId: z.string(), name: z.string(), description: z.string() }),
+  ),
+  hasTriggers: z.boolean(),
+  warnings: z.array(finding),
+  errors: z.array(finding).describe("What has to be put right before it can be published."),
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+});
+export const viewFlow = ({ graph, ...flow }: DescribedFlow): z.input<typeof flowView> => ({
+  id: flow.id,
+  app: flow.app,
+  name: flow.name,
+  description: flow.description,
+  nodes: graph.nodes,
+  edges: graph.edges,
+  revision: flow.revision,
+  version: flow.version,
+  exposedTools: flow.exposedTools,
+  hasTriggers: flow.hasTriggers,
+  warnings: flow.warnings,
+  errors: flow.errors,
+  created_at: iso(flow.created_at),
+  updated_at: iso(flow.updated_at),
+});
+
+const runError = z.object({
+  code: z.string(),
+  message: z.string(),
+  node_id: z.string().optional(),
+  details: z.json().optional(),
+});
+
+export const runView = z.object({
+  id: z.string(),
+  app: z.string(),
+  flow_id: z.string(),
+  version: z.int(),
+  trigger_node: z.string(),
+  cause: z.enum(["tool", "event", "api", "flow", "replay"]),
+  event_id: z.string().nullable(),
+  parent_run: z.string().nullable(),
+  status: z.enum(STATUSES),
+  input: z.json(),
+  output: z.json(),
+  error: runError.nullable(),
+  created_at: z.iso.datetime(),
+  started_at: z.iso.datetime().nullable(),
+  finished_at: z.iso.datetime().nullable(),
+});
+export const viewRun = (run: Run): z.input<typeof runView> => ({
+  id: run.id,
+  app: run.app,
+  flow_id: run.flow_id,
+  version: run.version,
+  trigger_node: run.trigger_node,
+  cause: run.cause,
+  event_id: run.event_id ?? null,
+  parent_run: run.parent_run ?? null,
+  status: run.status,
+  input: run.input,
+  output: run.output,
+  error: run.error,
+  created_at: iso(run.created_at),
+  started_at: isoOrNull(run.started_at),
+  finished_at: isoOrNull(run.finished_at),
+});
+
+export const stepView = z.object({
+  node_id: z.string(),
+  item: z.string(),
+  attempt: z.int(),
+  status: z.enum(["running", "waiting", "done", "failed", "skipped", "retried"]),
+  port: z.string().nullable(),
+  input: z.json(),
+  output: z.json(),
+  error: runError.nullable(),
+  started_at: z.iso.datetime(),
+  finished_at: z.iso.datetime().nullable(),
+});
+export const viewStep = (step: Step): z.input<typeof stepView> => ({
+  ...step,
+  started_at: iso(step.started_at),
+  finished_at: isoOrNull(step.finished_at),
+});
+
+/** Lists page by cursor. */
+export const pageOf = (item: z.ZodType) =>
+  z.object({ items: z.array(item), next_cursor: z.string().nullable() });
+
+export function page<Item, View>(
+  items: readonly Item[],
+  limit: number,
+  cursorOf: (item: Item) => string,
+  view: (item: Item) => View,
+): { items: View[]; next_cursor: string | null } {
+  const last = items.at(-1);
+  return {
+    items: items.map(view),
+    next_cursor: items.length === limit && last !== undefined ? cursorOf(last) : null,
+  };
+}
+
+/** As text in a URL. */
+export const limitQuery = z
+  .string()
+  .regex(/^\d+$/, "must be a whole number")
+  .transform(Number)
+  .pipe(z.number().min(1, "must be at least 1").max(100, "must be at most 100"))
+  .default(20);

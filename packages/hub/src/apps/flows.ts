@@ -1,0 +1,263 @@
+/**
+ * What people and programs do with flows: make, edit, publish, roll back. Every edit is made inside
+ * the transaction that stores it, by pure rules; a draft may be unfinished, what runs may not.
+ */
+import type { FlowDraft, FlowEdge, FlowNode } from "../flows/model.ts";
+import type { NodeRegistry } from "../flows/node-type.ts";
+import { renameNode } from "../flows/rename-node.ts";
+import { slugFor } from "../flows/slug.ts";
+import { describeFlow, type FlowDescription, validateFlow } from "../flows/validate.ts";
+import { Fault } from "../lib/fault.ts";
+import type { Json } from "../lib/json.ts";
+import type { Edited, EditFlow, FlowGraph, StoredFlow } from "../store/flow-store.ts";
+import type { Store } from "../store/store.ts";
+import { finishDraft } from "./finish-draft.ts";
+import { importDraft } from "./import-draft.ts";
+import { triggersOf } from "./triggers.ts";
+
+export interface FlowsOptions {
+  store: Store;
+  registry: NodeRegistry;
+  newId: () => string;
+  now: () => number;
+  /** How long a tool answers to its former name. */
+  aliasMs?: number;
+}
+
+/** A flow with all that follows from it. */
+export type DescribedFlow = StoredFlow & FlowDescription;
+
+export interface FlowPlace {
+  tenant: string;
+  id: string;
+  ifRevision?: number | undefined;
+}
+
+type Loose<Whole, Name extends keyof Whole> = Omit<Whole, Name> & {
+  [Key in Name]?: Whole[Key] | undefined;
+};
+/** What is left out is made up: ids, slugs and places. */
+export type NewNode = Loose<FlowNode, "id" | "slug" | "position" | "parameters">;
+export type NewEdge = Loose<FlowEdge, "id">;
+export type NodeChange = {
+  [Key in "name" | "position" | "parameters"]?: FlowNode[Key] | undefined;
+};
+export interface FlowChange {
+  name?: string | undefined;
+  description?: string | undefined;
+  nodes?: NewNode[] | undefined;
+  edges?: NewEdge[] | undefined;
+}
+
+export type Flows = ReturnType<typeof createFlows>;
+
+type Change = (draft: FlowDraft, taken: ReadonlySet<string>) => FlowDraft;
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+
+export function createFlows({ store, registry, newId, now, aliasMs = WEEK_MS }: FlowsOptions) {
+  const describe = (flow: StoredFlow): DescribedFlow => ({
+    ...flow,
+    ...describeFlow(flow.graph, registry),
+  });
+
+  /** Turns a way to change a draft into one that also names its tools and refuses cycles. */
+  const editing =
+    (change: Change): EditFlow =>
+    ({ flow, taken }) => {
+      const before: FlowDraft = flow
+        ? { name: flow.name, description: flow.description, ...flow.graph }
+        : { name: "", description: "", nodes: [], edges: [] };
+      return finishDraft(change(before, taken), before.nodes, taken, registry);
+    };
+
+  const completeNodes = (given: readonly NewNode[], before: readonly FlowNode[]): FlowNode[] => {
+    const former = new Map(before.map((node) => [node.id, node.slug]));
+    const known = given.map(({ id, slug }) => slug ?? (id === undefined ? id : former.get(id)));
+    const slugs = new Set(known.filter((slug) => slug !== undefined));
+    return given.map(({ id = newId(), type, name, position, parameters = {} }, at) => {
+      const slug = known[at] ?? slugFor(name, slugs);
+      slugs.add(slug);
+      return { id, type, name, slug, position: position ?? { x: 100, y: 100 }, parameters };
+    });
+  };
+  const completeEdges = (given: readonly NewEdge[]): FlowEdge[] =>
+    given.map(({ id, ...rest }) => ({ id: id ?? newId(), ...rest }));
+  const apply = (draft: FlowDraft, { name, description, nodes, edges }: FlowChange): FlowDraft => ({
+    name: name ?? draft.name,
+    description: description ?? draft.description,
+    nodes: nodes ? completeNodes(nodes, draft.nodes) : draft.nodes,
+    edges: edges ? completeEdges(edges) : draft.edges,
+  });
+
+  const saved = (edited: Edited, place: { app?: string; id?: string }): DescribedFlow => {
+    switch (edited.outcome) {
+      case "saved":
+        return describe(edited.flow);
+      case "no_app":
+        throw new Fault("not_found", "app", `There is no app ${place.app}.`);
+      case "no_flow":
+        throw new Fault("not_found", "flow", `There is no flow ${place.id}.`);
+      case "changed":
+        throw new Fault(
+          "changed",
+          "If-Match",
+          `The flow has changed since: it is at revision ${edited.revision} now. Load it again, and repeat your change.`,
+        );
+    }
+  };
+
+  const edit = async (place: FlowPlace, change: Change): Promise<DescribedFlow> =>
+    saved(await store.editFlow(place, now(), editing(change)), place);
+
+  const checkFinished = (graph: FlowGraph): void => {
+    const { errors } = validateFlow(graph, registry);
+    if (errors.length > 0)
+      throw new Fault(
+        "invalid",
+        "flow",
+        `The flow cannot run yet: ${errors.map(({ message }) => message).join("; ")}`,
+        errors.map(({ nodeId, edgeId, path, message }) => ({
+          path: [nodeId ?? edgeId, path].filter(Boolean).join(".") || "flow",
+          message,
+        })),
+      );
+  };
+
+  const publish = async (
+    place: FlowPlace,
+    { note, by }: { note: string; by: string },
+  ): Promise<DescribedFlow> => {
+    const at = now();
+    const published = await store.publishFlow(place, ({ graph }) => {
+      checkFinished(graph);
+      const triggers = triggersOf(graph, registry);
+      return { graph, triggers, note, by, at, aliasUntil: at + aliasMs };
+    });
+    return saved(published, place);
+  };
+
+  return {
+    describe,
+
+    async create(tenant: string, app: string, given: FlowChange): Promise<DescribedFlow> {
+      const place = { id: newId(), tenant, app, at: now() };
+      return saved(
+        await store.createFlow(
+          place,
+          editing((draft) => apply(draft, given)),
+        ),
+        { app },
+      );
+    },
+
+    /** Out of a file, in today's form or an older one; what was odd is in the notes. */
+    async import(
+      tenant: string,
+      app: string,
+      input: Json,
+    ): Promise<{ flow: DescribedFlow; notes: string[] }> {
+      let notes: string[] = [];
+      const place = { id: newId(), tenant, app, at: now() };
+      const edited = await store.createFlow(place, ({ taken }) => {
+        const imported = importDraft(input, taken, newId);
+        notes = imported.notes;
+        return finishDraft(imported.draft, imported.draft.nodes, taken, registry);
+      });
+      return { flow: saved(edited, { app }), notes };
+    },
+
+    async get(tenant: string, id: string): Promise<DescribedFlow> {
+      const flow = await store.getFlow(tenant, id);
+      if (!flow) throw new Fault("not_found", "flow", `There is no flow ${id}.`);
+      return describe(flow);
+    },
+
+    list: async (
+      tenant: string,
+      query: { app?: string | undefined; after?: string | undefined; limit: number },
+    ): Promise<DescribedFlow[]> => (await store.listFlows(tenant, query)).map(describe),
+
+    /** All of it, or only what is given. */
+    change: (place: FlowPlace, change: FlowChange) => edit(place, (draft) => apply(draft, change)),
+
+    addNode: (place: FlowPlace, given: NewNode) =>
+      edit(place, (draft) => ({ ...draft, nodes: completeNodes([...draft.nodes, given], []) })),
+
+    /** Another name rewrites every reference to the node. */
+    changeNode: (place: FlowPlace, nodeId: string, { name, position, parameters }: NodeChange) =>
+      edit(place, (draft, taken) => {
+        const node = draft.nodes.find(({ id }) => id === nodeId);
+        if (!node) throw new Fault("not_found", "node", `The flow has no node ${nodeId}.`);
+        const changed = {
+          ...node,
+          ...(position && { position }),
+          ...(parameters && { parameters }),
+        };
+        const withChange = {
+          ...draft,
+          nodes: draft.nodes.map((one) => (one.id === nodeId ? changed : one)),
+        };
+        if (name === undefined || name === node.name) return withChange;
+        const renamed = renameNode(withChange, nodeId, name, registry, taken)?.flow ?? withChange;
+        if (node.type !== "UserIntent") return renamed;
+        // A tool name that comes along was meant; otherwise it follows from the node's new name.
+        const { toolName = "" } = changed.parameters;
+        const meant = toolName === node.parameters.toolName ? "" : toolName;
+        const withTool = (one: FlowNode): FlowNode =>
+          one.id === nodeId ? { ...one, parameters: { ...one.parameters, toolName: meant } } : one;
+        return { ...renamed, nodes: renamed.nodes.map(withTool) };
+      }),
+
+    removeNode: (place: FlowPlace, nodeId: string) =>
+      edit(place, (draft) => {
+        if (!draft.nodes.some(({ id }) => id === nodeId))
+          throw new Fault("not_found", "node", `The flow has no node ${nodeId}.`);
+        return {
+          ...draft,
+          nodes: draft.nodes.filter(({ id }) => id !== nodeId),
+          edges: draft.edges.filter(({ source, target }) => source !== nodeId && target !== nodeId),
+        };
+      }),
+
+    addEdge: (place: FlowPlace, edge: NewEdge) =>
+      edit(place, (draft) => ({ ...draft, edges: completeEdges([...draft.edges, edge]) })),
+
+    removeEdge: (place: FlowPlace, edgeId: string) =>
+      edit(place, (draft) => {
+        if (!draft.edges.some(({ id }) => id === edgeId))
+          throw new Fault("not_found", "edge", `The flow has no edge ${edgeId}.`);
+        return { ...draft, edges: draft.edges.filter(({ id }) => id !== edgeId) };
+      }),
+
+    async remove({ tenant, id, ifRevision }: FlowPlace): Promise<void> {
+      const flow = await store.getFlow(tenant, id);
+      if (flow && ifRevision !== undefined && ifRevision !== flow.revision)
+        saved({ outcome: "changed", revision: flow.revision }, { id });
+      if (!(await store.deleteFlow(tenant, id))) saved({ outcome: "no_flow" }, { id });
+    },
+
+    publish,
+
+    /** An older version becomes the newest, and the draft too. */
+    async rollBack(place: FlowPlace, version: number, by: string): Promise<DescribedFlow> {
+      const graph = await store.getVersion(place.tenant, place.id, version);
+      if (!graph) throw new Fault("not_found", "version", `The flow has no version ${version}.`);
+      checkFinished(graph);
+      // Its names were good once, so they are not held to the rule for new ones.
+      const back = await store.editFlow(place, now(), ({ flow, taken }) =>
+        finishDraft({ ...flowOf(flow), ...graph }, graph.nodes, taken, registry),
+      );
+      const { revision } = saved(back, place);
+      return publish(
+        { ...place, ifRevision: revision },
+        { note: `Back to version ${version}`, by },
+      );
+    },
+  };
+}
+
+const flowOf = (flow: StoredFlow | undefined) => ({
+  name: flow?.name,
+  description: flow?.description,
+});

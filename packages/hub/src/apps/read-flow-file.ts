@@ -1,0 +1,82 @@
+/**
+ * What a file of flows holds, app by app: one flow, a list of them, or `{ app, flows }`, as this hub
+ * exports them or as rows of an older system, whose columns may hold JSON as text. Pure.
+ */
+import { appSchema } from "../flows/model.ts";
+import { Fault } from "../lib/fault.ts";
+import { isObject, type Json, type JsonObject } from "../lib/json.ts";
+import { severalFaults } from "./finish-draft.ts";
+
+export interface AppFile {
+  app: { slug: string; name: string; description: string };
+  flows: JsonObject[];
+}
+
+/** `app` puts everything into that one. */
+export function readFlowFile(content: Json, app?: string): AppFile[] {
+  const files = new Map<string, AppFile>();
+  for (const { owner, flow } of flowsIn(content, app)) {
+    const read = appOf(owner);
+    const file = files.get(read.slug) ?? { app: read, flows: [] };
+    file.flows.push(flow);
+    files.set(read.slug, file);
+  }
+  return [...files.values()];
+}
+
+function flowsIn(
+  content: Json,
+  given: Json | undefined,
+  within?: Json,
+): { owner: Json | undefined; flow: JsonObject }[] {
+  if (Array.isArray(content)) return content.flatMap((one) => flowsIn(one, given, within));
+  if (!isObject(content))
+    throw new Fault("invalid", "file", "must hold a flow, a list of flows, or { app, flows }");
+  const owner = given ?? content.app ?? content.appSlug ?? content.appId ?? within;
+  if (Array.isArray(content.flows)) return flowsIn(content.flows, given, owner);
+  return [{ owner, flow: withoutText(content) }];
+}
+
+function appOf(owner: Json | undefined): AppFile["app"] {
+  if (owner === undefined || owner === null || owner === "")
+    throw new Fault("invalid", "app", "Say which app they go into: --app SLUG.");
+  const { slug, name, description } = isObject(owner) ? owner : { slug: owner };
+  const wanted = String(slug ?? name ?? "");
+  const parsed = appSchema.safeParse({
+    slug: slugOf(wanted),
+    name: name ?? wanted,
+    description: description ?? "",
+  });
+  if (parsed.success) return parsed.data;
+  throw severalFaults(
+    parsed.error.issues.map(({ path, message }) => ({
+      path: ["app", ...path].join("."),
+      message: `${JSON.stringify(owner).slice(0, 100)}: ${message}`,
+    })),
+  );
+}
+
+const slugOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 63)
+    .replace(/^-+|-+$/g, "");
+
+const MAYBE_TEXT = ["nodes", "edges", "connections", "parameters"];
+
+function withoutText(flow: JsonObject): JsonObject {
+  const columns = Object.entries(flow).map(([name, value]): [string, Json] => [
+    name,
+    MAYBE_TEXT.includes(name) && typeof value === "string" ? parsedOr(value) : value,
+  ]);
+  return Object.fromEntries(columns);
+}
+
+function parsedOr(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,90 @@
+/** Which tool name each intent of a draft gets, given what the app has. Pure. */
+
+import type { FlowNode } from "../flows/model.ts";
+import { checkToolName, TOOL_NAME_RULE, toolName, uniqueToolName } from "../flows/tool-name.ts";
+import { Fault } from "../lib/fault.ts";
+
+export interface NamedTools {
+  nodes: FlowNode[];
+  toolNames: { name: string; node_id: string }[];
+}
+
+/**
+ * A name follows from its node's, and changes with it. One that somebody wrote is kept as it is, or
+ * refused where it is taken; `before` are the nodes as they were.
+ */
+export function nameTools(
+  nodes: readonly FlowNode[],
+  before: readonly FlowNode[],
+  taken: ReadonlySet<string>,
+): NamedTools {
+  const former = new Map(before.map((node) => [node.id, node]));
+  const used = new Set(taken);
+  const names = new Map<string, string>();
+  const intents = nodes.filter(isIntent);
+
+  // Names that were written come first: those that are derived give way.
+  for (const node of intents) {
+    const written = writtenName(node, former.get(node.id));
+    if (written === undefined) continue;
+    const { name, isNew } = written;
+    const rule = isNew ? checkToolName(name) : undefined;
+    if (rule) throw new Fault("invalid", "toolName", rule);
+    if (used.has(name))
+      throw new Fault("conflict", "toolName", `Tool name '${name}' already exists in this app`);
+    used.add(name);
+    names.set(node.id, name);
+  }
+  for (const node of intents) {
+    if (names.has(node.id)) continue;
+    const name = uniqueToolName(toolName(node.name), used);
+    used.add(name);
+    names.set(node.id, name);
+  }
+  return {
+    nodes: nodes.map((node) => {
+      const name = names.get(node.id);
+      return name === undefined ? node : withTool(node, name);
+    }),
+    toolNames: [...names].map(([node_id, name]) => ({ name, node_id })),
+  };
+}
+
+/** For flows that come from elsewhere: names are kept as they are, but those that are taken make way. */
+export function makeWay(
+  nodes: readonly FlowNode[],
+  taken: ReadonlySet<string>,
+): { nodes: FlowNode[]; notes: string[] } {
+  const used = new Set(taken);
+  const notes: string[] = [];
+  const kept = nodes.map((node) => {
+    const given = node.parameters.toolName;
+    if (!isIntent(node) || typeof given !== "string" || !given) return node;
+    const name = uniqueToolName(given, used);
+    used.add(name);
+    if (name === given) return node;
+    notes.push(`toolName: ${given} is another tool's in this app; this one is now ${name}.`);
+    return withTool(node, name);
+  });
+  return { nodes: kept, notes };
+}
+
+const isIntent = ({ type }: FlowNode): boolean => type === "UserIntent";
+
+const withTool = (node: FlowNode, name: string): FlowNode =>
+  node.parameters.toolName === name
+    ? node
+    : { ...node, parameters: { ...node.parameters, toolName: name } };
+
+/** Undefined where the name is to be derived: there is none, or the node was renamed since. */
+function writtenName(
+  { name, parameters }: FlowNode,
+  former: FlowNode | undefined,
+): { name: string; isNew: boolean } | undefined {
+  const had = former?.parameters.toolName;
+  const given = parameters.toolName ?? (former?.name === name ? had : undefined);
+  if (given === undefined || given === null || given === "") return undefined;
+  if (typeof given !== "string") throw new Fault("invalid", "toolName", TOOL_NAME_RULE);
+  if (had !== given) return { name: given, isNew: true };
+  return former?.name === name ? { name: given, isNew: false } : undefined;
+}

@@ -1,0 +1,112 @@
+/** Flows on Node, joined: what matches events, what runs, and the routes to both. */
+import type { Hono } from "hono";
+import { appRoutes } from "../../api/app-routes.ts";
+import { eventRoutes } from "../../api/event-routes.ts";
+import { flowRoutes } from "../../api/flow-routes.ts";
+import type { Guard } from "../../api/guard.ts";
+import { nodeTypeRoutes } from "../../api/node-type-routes.ts";
+import { openApiRoute } from "../../api/openapi.ts";
+import { mountRoutes, type Route } from "../../api/route.ts";
+import { runRoutes } from "../../api/run-routes.ts";
+import { secretRoutes } from "../../api/secret-routes.ts";
+import { sourceRoutes } from "../../api/source-routes.ts";
+import { statsRoutes } from "../../api/stats-routes.ts";
+import { tokenRoutes } from "../../api/token-routes.ts";
+import { createToolCalls } from "../../apps/call-tool.ts";
+import { createFlows } from "../../apps/flows.ts";
+import { nodeTypes } from "../../flows/nodes/index.ts";
+import { createInbox } from "../../inbox/inbox.ts";
+import { createIds } from "../../lib/ids.ts";
+import type { Seal } from "../../lib/seal.ts";
+import { createMatchedAppend } from "../../runs/append-matched.ts";
+import { createTriggers } from "../../runs/explain.ts";
+import { loadInput } from "../../runs/load-input.ts";
+import { createMatcher } from "../../runs/matcher.ts";
+import { createReach } from "../../runs/reach.ts";
+import { createRunner } from "../../runs/runner.ts";
+import { openSecrets } from "../../runs/secrets.ts";
+import type { GroupCommit } from "../../store/group-commit.ts";
+import type { Store } from "../../store/store.ts";
+import { createSources } from "../../tenants/sources.ts";
+import type { Settings } from "../settings.ts";
+import { createGuardedFetch } from "./guarded-fetch.ts";
+import type { Logger } from "./log.ts";
+import { createSandbox } from "./sandbox.ts";
+
+export interface FlowsOptions {
+  store: Store;
+  commit: GroupCommit;
+  settings: Settings;
+  seal: Seal;
+  version: string;
+  log: Logger;
+  onError: (error: unknown) => void;
+}
+
+/** A chain of runs and events that cause each other is stopped here. */
+const MAX_DEPTH = 5;
+
+export function createFlowSide(options: FlowsOptions) {
+  const { store, commit, settings, seal, version, log, onError } = options;
+  const now = Date.now;
+  const newId = createIds();
+  const matcher = createMatcher({ store, newId, now, maxDepth: MAX_DEPTH });
+  const append = createMatchedAppend(matcher, commit.append);
+  const sandbox = createSandbox();
+  const runner = createRunner({
+    store,
+    registry: nodeTypes,
+    worker: newId(),
+    secrets: openSecrets(store, seal),
+    loadInput: (run) => loadInput(store, run),
+    reach: createReach({
+      store,
+      append,
+      start: (run, watch) => runner.start(run, watch),
+      fetch: createGuardedFetch({ allowPrivate: settings.allowPrivate }),
+      evaluate: sandbox.evaluate,
+      log: (message, data) => log.info({ data }, message),
+      newId,
+      now,
+      maxDepth: MAX_DEPTH,
+    }),
+    atOnce: settings.runsAtOnce,
+    leaseMs: settings.runLease * 1000,
+    onError,
+  });
+  const flows = createFlows({ store, registry: nodeTypes, newId, now });
+  const calls = createToolCalls({ store, runner, newId, now });
+  const triggers = createTriggers({ store, newId, now, maxDepth: MAX_DEPTH });
+  const closing = new AbortController();
+  const routes: Route[] = [
+    ...appRoutes(store, now),
+    ...flowRoutes({ flows, store }),
+    ...runRoutes({ calls, store, now, closing: closing.signal }),
+    ...secretRoutes(store, seal, now),
+    ...nodeTypeRoutes(nodeTypes),
+    ...eventRoutes(createInbox({ store, now }), triggers),
+    ...tokenRoutes({ store, newId, now }),
+    ...sourceRoutes({
+      store,
+      sources: createSources({ store, seal, newId, now }),
+      publicUrl: settings.publicUrl,
+    }),
+    ...statsRoutes(store, now),
+  ];
+
+  return {
+    /** Stores events together with the runs that they start. */
+    append,
+    calls,
+    triggers,
+    addRoutes(app: Hono, guard: Guard): void {
+      mountRoutes(app, [...routes, openApiRoute(routes, version)], guard);
+    },
+    async close() {
+      closing.abort();
+      matcher.close();
+      await runner.close();
+      await sandbox.close();
+    },
+  };
+}

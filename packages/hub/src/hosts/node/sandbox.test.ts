@@ -1,0 +1,351 @@
+import { afterAll, describe, expect, it } from "vitest";
+import type { Json, JsonObject } from "../../lib/json.ts";
+import type { Evaluation } from "../../sandbox/evaluation.ts";
+import { createSandbox } from "./sandbox.ts";
+
+const sandbox = createSandbox({ atOnce: 1, graceMs: 2000 });
+afterAll(() => sandbox.close());
+
+const never = new AbortController().signal;
+const evaluate = (code: string, given: Partial<Evaluation> = {}, { signal = never } = {}) =>
+  sandbox.evaluate(
+    { language: "javascript", code, data: {}, timeoutMs: 50, memoryMb: 32, ...given },
+    signal,
+  );
+const data = (input: Json): { data: JsonObject } => ({ data: { input, trigger: null, nodes: {} } });
+
+describe("JavaScript", () => {
+  it("gets its data, and gives back what it returns", async () => {
+    const names = {
+      input: [1, 2],
+      trigger: { a: 1 },
+      nodes: { fetch: { b: 2 } },
+      item: "x",
+      index: 3,
+    };
+    const code = "return [input[1], trigger.a, nodes.fetch.b, item, index, typeof secrets]";
+    expect(await evaluate(code, { data: names })).toEqual({
+      log: [],
+      output: [2, 1, 2, "x", 3, "undefined"],
+    });
+  });
+
+  it.each<[string, Json]>([
+    ["", null],
+    ["return", null],
+    ["return undefined", null],
+    ["return () => 1", null],
+    ["return [undefined, NaN, 1/0]", [null, null, null]],
+    ["return { a: new Date(0), b: undefined }", { a: "1970-01-01T00:00:00.000Z" }],
+    ["return 1 // the last line", 1],
+    ["if (input > 1) { return 'large' }\nreturn 'small'", "large"],
+    ["return '\\u0000ü\\ud83d\\ude00'", "\u0000ü😀"],
+  ])("%j gives %j", async (code, output) => {
+    expect(await evaluate(code, data(2))).toEqual({ log: [], output });
+  });
+
+  it("cannot change its data", async () => {
+    for (const code of ["input.a = 2", "input.list.push(1)", "delete input.a", "nodes.x = 1"])
+      expect(await evaluate(code, data({ a: 1, list: [] }))).toMatchObject({
+        fault: "code_failed",
+        message: expect.stringMatching(/^TypeError: .*\(line 1\)$/),
+      });
+  });
+
+  it("writes to a log, though not without end", async () => {
+    const code = "console.log('a', { b: 1 }, undefined); console.error(input); return 1";
+    expect(await evaluate(code, data([1]))).toEqual({
+      log: ['a {"b":1} undefined', "[1]"],
+      output: 1,
+    });
+    const { log } = await evaluate("for (let i = 0; i < 500; i++) console.log('x'.repeat(5000))");
+    expect(log).toHaveLength(101);
+    expect(log[0]).toBe(`${"x".repeat(1000)}…`);
+    expect(log.at(-1)).toBe("… and more");
+    const tricky =
+      "String.prototype.slice = function () { return this }; console.log('x'.repeat(5000))";
+    expect((await evaluate(tricky)).log[0]).toBe(`${"x".repeat(1000)}…`);
+  });
+
+  it.each([
+    ["return 1 +", "SyntaxError: "],
+    ["\n\nfoo.bar", "ReferenceError: 'foo' is not defined (line 3)"],
+    ["throw new Error('no such city')", "Error: no such city (line 1)"],
+    ["throw 'words'", "throws words"],
+    ["throw null", "throws "],
+    ["throw { a: 1 }", "throws an object"],
+    ["throw { message: {}, name: 5, stack: [] }", "throws an object"],
+    ["throw Symbol('x')", "throws "],
+    ["throw 'x'.repeat(1e6)", "throws xxx"],
+    ["return 1n", "TypeError: "],
+    ["const a = {}; a.a = a; return a", "TypeError: circular"],
+    ["return Promise.resolve(1)", "gives a promise"],
+    ["return (async () => 1)()", "gives a promise"],
+    ["import x from 'y'", "SyntaxError: "],
+    ["}), 5, ({", "TypeError: "],
+  ])("%j fails in words", async (code, words) => {
+    const evaluated = await evaluate(code);
+    expect(evaluated).toMatchObject({
+      fault: "code_failed",
+      message: expect.stringContaining(words),
+    });
+    expect("message" in evaluated && evaluated.message.length).toBeLessThan(1200);
+  });
+
+  it("finds nothing of the host", async () => {
+    const code = `
+      const found = [];
+      const names = ["process", "require", "module", "global", "Buffer", "fetch", "WebAssembly",
+        "setTimeout", "setInterval", "queueMicrotask", "std", "os", "self", "window", "importScripts"];
+      const wide = [globalThis, this, (0, eval)("this"), (function () { return this })(), Function("return this")(),
+        console, console.log, input].filter((one) => one != null);
+      for (const one of wide) for (const name of names)
+        try { if (one[name] !== undefined) found.push(name) } catch {}
+      for (const name of names)
+        for (const make of [Function, console.log.constructor, input.constructor.constructor,
+          [].constructor.constructor, (async () => {}).constructor, (function* () {}).constructor])
+          try {
+            const value = make("return typeof " + name)();
+            if (typeof value === "string" && value !== "undefined") found.push(name);
+          } catch {}
+      return found`;
+    expect(await evaluate(code, data({}))).toEqual({ log: [], output: [] });
+  });
+
+  it.each([
+    "this.constructor.constructor('return process')()",
+    "return console.log.constructor('return process')().env",
+    "return new Function('return process')().exit()",
+    "return input.__proto__.constructor.constructor('return process')().mainModule",
+    "return Error.prepareStackTrace = (e, s) => s, new Error().stack[0].getThis()",
+    "return import('node:fs').then((fs) => fs.readFileSync('/etc/passwd'))",
+    "return import.meta.url",
+  ])("%j fails", async (code) => {
+    expect(await evaluate(code, data({}))).toMatchObject({ fault: "code_failed" });
+  });
+
+  it("leaves nothing behind for the next one", async () => {
+    const code = `
+      Object.prototype.polluted = 1; Array.prototype.map = () => "mine"; globalThis.left = 1;
+      JSON.stringify = () => '"mine"'; JSON.parse = () => "mine"; String.prototype.slice = () => "mine";
+      Object.freeze = (one) => one; console.x = 1; input.__proto__.y = 1`;
+    expect(await evaluate(code, data({}))).toMatchObject({ fault: "code_failed" }); // console is frozen
+    expect(await evaluate(code.replace("console.x = 1;", ""), data({}))).toEqual({
+      log: [],
+      output: null,
+    });
+    const look =
+      "return [({}).polluted, [1].map((n) => n + 1), typeof left, 'abc'.slice(1), ({}).y]";
+    expect(await evaluate(look)).toEqual({ log: [], output: [null, [2], "undefined", "bc", null] });
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+    expect([1].map((n) => n)).toEqual([1]);
+  });
+
+  it("gives `__proto__` as a name like others, and changes no prototype by it", async () => {
+    const code = `return JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}')`;
+    const evaluated = await evaluate(code);
+    if (!("output" in evaluated)) throw new Error(evaluated.message);
+    const output = evaluated.output as JsonObject;
+    expect(Object.keys(output)).toEqual(["__proto__", "constructor"]);
+    expect(Object.getPrototypeOf(output)).toBe(Object.prototype);
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+    expect(await evaluate("return input", data(output))).toEqual(evaluated);
+  });
+
+  it.each([
+    ["an endless loop", "for (;;);"],
+    ["one that catches", "for (;;) try { for (;;); } catch { } finally { for (;;); }"],
+    ["a regular expression that backtracks", "return /(a+)+$/.test('a'.repeat(40) + 'b')"],
+    ["a getter of the result", "return { get a() { for (;;); } }"],
+    ["toJSON", "return { toJSON() { for (;;); } }"],
+    ["a proxy", "return new Proxy({}, { ownKeys() { for (;;); } })"],
+    ["an error's message", "throw { get message() { for (;;); } }"],
+    [
+      "an error's stack",
+      "const e = new Error(); Object.defineProperty(e, 'stack', { get() { for (;;); } }); throw e",
+    ],
+    ["a then", "return { get then() { for (;;); }, get a() { for (;;); } }"],
+    ["what the log is given", "console.log({ toJSON() { for (;;); } })"],
+    ["a generator", "function* g() { for (;;) yield 1 } for (const _ of g());"],
+    ["a sort", "[1, 2].sort(() => { for (;;); })"],
+    ["code outside of the function", "}); for (;;); (function () {"],
+  ])("that takes too long, by %s, is ended", async (_, code) => {
+    expect(await evaluate(code)).toMatchObject({
+      fault: "code_timeout",
+      message: "took more than 50 ms to compute",
+    });
+  });
+
+  it.each([
+    ["many objects", "const all = []; for (;;) all.push({ a: [] })"],
+    ["large texts", "const all = []; for (;;) all.push('x'.repeat(1e5))"],
+    ["one large text", "let a = 'x'.repeat(1000); for (;;) a = (a + a).toUpperCase()"],
+    ["large buffers", "const all = []; for (;;) all.push(new Uint8Array(1e6))"],
+    ["one large buffer", "return new ArrayBuffer(2 ** 30).byteLength"],
+    ["a large array", "return new Array(1e9).fill(1)"],
+    ["a large array that is caught", "for (;;) try { new Array(1e9).fill(1) } catch { }"],
+    ["a large number", "let n = 3n; for (;;) n = n * n"],
+    ["a map", "const m = new Map(); for (let i = 0; ; i++) m.set(i, [i])"],
+    ["the log", "for (;;) console.log('x'.repeat(1e6))"],
+    ["an error", "throw new Error('x'.repeat(1e9))"],
+  ])("that takes too much, by %s, is ended", async (_, code) => {
+    // Which limit it meets first is the machine's affair.
+    expect(await evaluate(code, { timeoutMs: 500 })).toMatchObject({
+      fault: expect.stringMatching(/^code_(out_of_memory|timeout|failed)$/),
+    });
+    expect(await evaluate("return 1")).toEqual({ log: [], output: 1 });
+  });
+
+  it.each([
+    "(function f() { f() })()",
+    "const f = () => f(); f()",
+    "const p = new Proxy({}, { get: (_, n, r) => r[n] }); p.x",
+    "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a",
+    "return '('.repeat(1e5) && eval('('.repeat(1e5))",
+    "new RegExp('('.repeat(1e5) + ')'.repeat(1e5))",
+  ])("that goes too deep fails: %s", async (code) => {
+    expect(await evaluate(code, { timeoutMs: 500, memoryMb: 128 })).toMatchObject({
+      fault: expect.stringMatching(/^code_(failed|out_of_memory|timeout)$/),
+    });
+  });
+
+  it("cannot give more, or deeper, than the hub can keep", async () => {
+    expect(await evaluate("return 'x'.repeat(5e6)", { memoryMb: 128 })).toMatchObject({
+      fault: "output_too_large",
+      message: "gives more than 4000000 characters as JSON",
+    });
+    expect(
+      await evaluate("let a = 1; for (let i = 0; i < 300; i++) a = [a]; return a"),
+    ).toMatchObject({
+      fault: "output_too_large",
+      message: "gives JSON nested deeper than 200 levels",
+    });
+  });
+
+  it("does not get more data than can be read in a moment", async () => {
+    expect(await evaluate("return 1", data("x".repeat(16_000_000)))).toMatchObject({
+      fault: "code_out_of_memory",
+      message: "would have to read more than 16000000 characters of data as JSON",
+    });
+  });
+
+  it("does not get data that has no place in its memory", async () => {
+    const input = Array.from({ length: 300_000 }, (_, at) => ({ at }));
+    expect(await evaluate("return 1", { ...data(input), memoryMb: 16 })).toMatchObject({
+      fault: "code_out_of_memory",
+      message: "needs more than 16 MB of memory",
+    });
+  });
+});
+
+describe("JSONata", () => {
+  const jsonata = (code: string, input: Json = null) =>
+    evaluate(code, { language: "jsonata", ...data(input) });
+
+  it.each<[string, Json]>([
+    ["input.a", 1],
+    ["input.nothing", null],
+    ["input.list", [1, 2]],
+    ["input.list[$ > 1]", 2],
+    ['{ "sum": $sum(input.list) }', { sum: 3 }],
+    ["$map(input.list, function($n) { $n * 2 })", [2, 4]],
+    ["[input.list.{ 'n': $ }]", [{ n: 1 }, { n: 2 }]],
+    ["nodes", {}],
+  ])("%s gives %j", async (code, output) => {
+    expect(await jsonata(code, { a: 1, list: [1, 2] })).toEqual({ log: [], output });
+  });
+
+  it.each([
+    ["input.(", "at character"],
+    ["function($x) { $x }", "gives a function"],
+    ['{ "f": $sum }', "gives a function"],
+    ["($f := function($n) { $n = 100 ? 1 : 1 + $f($n + 1) }; $map([1..5000], $f))", ""],
+    ["$error('no such city')", "no such city"],
+  ])("%s fails in words", async (code, words) => {
+    expect(await jsonata(code)).toMatchObject({
+      fault: "code_failed",
+      message: expect.stringContaining(words),
+    });
+  });
+
+  it("cannot change a prototype", async () => {
+    await jsonata('{ "__proto__": { "polluted": 1 } }');
+    await jsonata('$ ~> |$|{ "__proto__": { "polluted": 1 } }|');
+    await jsonata('$merge([{ "__proto__": { "polluted": 1 } }]).constructor');
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+    expect(await jsonata("input.polluted", {})).toEqual({ log: [], output: null });
+  });
+});
+
+describe("the threads", () => {
+  it("leave the hub's own thread alone while code hangs", async () => {
+    let turns = 0;
+    const ticking = setInterval(() => {
+      turns += 1;
+    }, 1);
+    await evaluate("for (;;);", { timeoutMs: 500 });
+    clearInterval(ticking);
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  it("are replaced where nothing else helps", async () => {
+    const strict = createSandbox({ atOnce: 1, graceMs: 1000 });
+    const run = (code: string) =>
+      strict.evaluate(
+        { language: "javascript", code, data: {}, timeoutMs: 1000, memoryMb: 128 },
+        never,
+      );
+    // The engine searches without looking at the time.
+    const uninterruptible = "return 'a'.repeat(4e6).indexOf('a'.repeat(2e6) + 'b')";
+    const [hung, next] = await Promise.all([run(uninterruptible), run("return 1")]);
+    expect(hung).toMatchObject({ fault: "code_timeout" });
+    expect(next).toEqual({ log: [], output: 1 });
+    await strict.close();
+  });
+
+  it("take turns, and each gets its own answer", async () => {
+    const two = createSandbox({ atOnce: 2 });
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, at) =>
+        two.evaluate(
+          {
+            language: "javascript",
+            code: "return input",
+            ...data(at),
+            timeoutMs: 1000,
+            memoryMb: 16,
+          },
+          never,
+        ),
+      ),
+    );
+    expect(answers).toEqual(answers.map((_, output) => ({ log: [], output })));
+    await two.close();
+  });
+
+  it("let go of what is cancelled, at work or still waiting, and go on with the next", async () => {
+    const controller = new AbortController();
+    const reason = new Error("cancelled");
+    const working = evaluate("for (;;);", { timeoutMs: 300 }, controller);
+    const waiting = evaluate("return 1", {}, controller);
+    const other = evaluate("return 2");
+    controller.abort(reason);
+    await expect(working).rejects.toBe(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await expect(evaluate("return 1", {}, controller)).rejects.toBe(reason);
+    expect(await other).toEqual({ log: [], output: 2 });
+  });
+
+  it("take nothing more once closed", async () => {
+    const closing = createSandbox({ atOnce: 1 });
+    const work = { language: "javascript", data: {}, timeoutMs: 2000, memoryMb: 16 } as const;
+    const under = closing.evaluate({ ...work, code: "for (;;);" }, never);
+    const waiting = closing.evaluate({ ...work, code: "return 1" }, never);
+    const both = Promise.allSettled([under, waiting]);
+    await closing.close();
+    expect((await both).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await expect(closing.evaluate({ ...work, code: "return 1" }, never)).rejects.toThrow(
+      "stopping",
+    );
+  });
+});

@@ -1,0 +1,21 @@
+import type { Appended, Arrived, Stale } from "../store/store.ts";
+import type { Matcher } from "./matcher.ts";
+
+export type Append = (arrived: Arrived) => Promise<Appended>;
+
+/** Stores events with what they cause. Triggers that change meanwhile are matched again. */
+export const createMatchedAppend = (
+  matcher: Matcher,
+  append: (arrived: Arrived) => Promise<Appended | Stale>,
+): Append => {
+  const appendMatched: Append = async (arrived) => {
+    const planned = matcher.plan(arrived);
+    // Awaiting what is there already would put every event off a turn.
+    const plan = planned instanceof Promise ? await planned : planned;
+    const appended = await append({ ...arrived, plan });
+    if (appended.outcome !== "stale") return appended;
+    matcher.forget(arrived.tenant);
+    return appendMatched(arrived);
+  };
+  return appendMatched;
+};

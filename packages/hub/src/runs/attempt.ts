@@ -1,0 +1,117 @@
+/** One attempt at one node: templates filled in, time limited, whatever goes wrong turned into words. */
+import { Permanent, RetryAt } from "../flows/errors.ts";
+import type { FlowNode } from "../flows/model.ts";
+import {
+  type NodeDefinition,
+  type NodeResult,
+  type NodeSettings,
+  nodeSettings,
+  type RunContext,
+} from "../flows/node-type.ts";
+import { referencesIn } from "../flows/references.ts";
+import { renderConfig, type Scope } from "../flows/render.ts";
+import type { Json, JsonObject } from "../lib/json.ts";
+import type { RunError } from "../store/run-store.ts";
+import { createMask, type Mask } from "./mask.ts";
+
+export interface AttemptOptions {
+  node: FlowNode;
+  definition: NodeDefinition;
+  scope: Scope;
+  context: Omit<RunContext<JsonObject>, "config" | "signal" | "scope">;
+  /** Of the run. */
+  signal: AbortSignal;
+  secrets: (names: readonly string[]) => Promise<Record<string, string>>;
+  defaultTimeoutMs: number;
+}
+
+interface Tried {
+  /** Its config, with secrets masked. */
+  input: Json;
+  mask: Mask;
+}
+export interface Failed extends Tried {
+  error: RunError;
+  retryAt: number | "backoff" | "never";
+}
+export type Attempted<Result = NodeResult> = (Tried & { result: Result }) | Failed;
+
+export function splitParameters({ parameters }: FlowNode): {
+  config: JsonObject;
+  settings: NodeSettings;
+} {
+  const { settings = {}, ...config } = parameters;
+  return { config, settings: nodeSettings.safeParse(settings).data ?? {} };
+}
+
+export async function attempt(options: AttemptOptions): Promise<Attempted> {
+  const { node, definition, scope, context, signal, secrets, defaultTimeoutMs } = options;
+  const { config: template, settings } = splitParameters(node);
+  const timeoutMs = settings.timeoutMs ?? defaultTimeoutMs;
+  const ending = new AbortController();
+  const ended = new Promise<never>((_, reject) => {
+    ending.signal.addEventListener("abort", () => reject(ending.signal.reason), { once: true });
+  });
+  ended.catch(() => {});
+  const onAbort = () => ending.abort(new Error("The run has ended."));
+  signal.addEventListener("abort", onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  const timeout = setTimeout(() => ending.abort(new TimedOut(timeoutMs)), timeoutMs);
+
+  let mask = createMask([]);
+  let input: Json = null;
+  const run = async (): Promise<NodeResult> => {
+    const names = referencesIn(template)
+      .filter(({ root }) => root === "secrets")
+      .map(({ path }) => String(path[0]));
+    const opened = names.length === 0 ? {} : await secrets([...new Set(names)]);
+    mask = createMask(Object.values(opened));
+    const config = renderConfig(template, definition, scope, opened);
+    input = mask.json(config);
+    return definition.run({ ...context, scope, config, signal: ending.signal });
+  };
+  try {
+    // A node that does not listen to its signal is left behind.
+    const result = await Promise.race([ended, run()]);
+    return { input, mask, result };
+  } catch (thrown) {
+    // Whatever the node makes of its signal, the reason is known.
+    const error: unknown = ending.signal.aborted ? ending.signal.reason : thrown;
+    const retryAt =
+      error instanceof RetryAt ? error.at : error instanceof Permanent ? "never" : "backoff";
+    return { input, mask, error: mask.error(toRunError(error, node.id)), retryAt };
+  } finally {
+    clearTimeout(timeout);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+class TimedOut extends Error {
+  readonly code = "timeout";
+  constructor(timeoutMs: number) {
+    super(`took longer than ${timeoutMs} ms`);
+  }
+}
+
+export function toRunError(error: unknown, node_id: string): RunError {
+  if (error instanceof Permanent || error instanceof RetryAt)
+    return {
+      code: error.code,
+      message: error.message,
+      node_id,
+      ...(error.details === null ? {} : { details: error.details }),
+    };
+  const { message, code } = Object(error) as { message?: unknown; code?: unknown };
+  return {
+    code: typeof code === "string" ? code : "failed",
+    message: typeof message === "string" && message !== "" ? message : String(error),
+    node_id,
+  };
+}
+
+export const unknownType = ({ id, type }: FlowNode): Failed => ({
+  input: null,
+  mask: createMask([]),
+  error: { code: "unknown_node_type", message: `There is no node type ${type}.`, node_id: id },
+  retryAt: "never",
+});

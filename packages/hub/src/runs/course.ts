@@ -1,0 +1,74 @@
+/** One run under way: what walking it takes, and what its nodes can see from where they stand. */
+import type { FlowNode } from "../flows/model.ts";
+import { ERROR_PORT, type NodeDefinition, type RunContext } from "../flows/node-type.ts";
+import type { Scope } from "../flows/render.ts";
+import type { Json, JsonObject } from "../lib/json.ts";
+import type { Run } from "../store/run-store.ts";
+import { splitParameters } from "./attempt.ts";
+import type { Frame, Layout } from "./frame.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Naps } from "./naps.ts";
+
+type Reached = RunContext<never>;
+
+/** Which step asks, and how often it has. */
+export interface Asking {
+  /** The step's own. */
+  key: string;
+  attempt: number;
+  /** Aborted when the run ends before the step does; not when somebody else goes on with it. */
+  cancelled: AbortSignal;
+}
+
+/** What nodes can reach, beyond what the run itself knows. */
+export interface NodeReach
+  extends Pick<Reached, "fetch" | "evaluate" | "callTool" | "listTools" | "log"> {
+  emit(
+    run: Run,
+    event: Parameters<Reached["emit"]>[0],
+    asking: Asking,
+  ): ReturnType<Reached["emit"]>;
+  callFlow(
+    run: Run,
+    call: Parameters<Reached["callFlow"]>[0],
+    asking: Asking,
+  ): ReturnType<Reached["callFlow"]>;
+}
+
+export interface Course {
+  run: Run;
+  layout: Layout;
+  node(id: string): FlowNode;
+  definition(id: string): NodeDefinition | undefined;
+  /** What `{{ trigger }}` stands for. */
+  trigger: JsonObject;
+  ledger: Ledger;
+  naps: Naps;
+  reach: NodeReach;
+  secrets: (names: readonly string[]) => Promise<Record<string, string>>;
+  now: () => number;
+  stepTimeoutMs: number;
+  cancelled: AbortSignal;
+}
+
+/** One walk: its frame, what only its templates see, and the walk that it is a round of. */
+export interface Site {
+  frame: Frame;
+  locals: Scope;
+  outer: Site | undefined;
+  /** Aborted when nothing may be begun here any more. */
+  signal: AbortSignal;
+}
+
+/** Where things go on by default; a result leads nowhere. */
+export function firstPort({ node, definition }: Course, id: string): string {
+  const [first = ERROR_PORT] = definition(id)?.outPorts(splitParameters(node(id)).config) ?? [];
+  return first === ERROR_PORT ? "" : first;
+}
+
+export function scopeOf(course: Course, { outer, frame, locals }: Site): Record<string, Json> {
+  const scope: Record<string, Json> = outer ? scopeOf(course, outer) : { trigger: course.trigger };
+  for (const [id, state] of frame.states)
+    if (state.status === "done") scope[course.node(id).slug] = state.output;
+  return Object.assign(scope, locals);
+}

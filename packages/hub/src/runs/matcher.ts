@@ -1,0 +1,205 @@
+/**
+ * Which runs an event will start, found out before it is stored. Triggers are remembered by sender
+ * and type, so an event costs the same however many triggers there are that it cannot start. What
+ * is remembered has a revision; the store refuses an event that was matched against an old one.
+ */
+import { BoundedMap } from "../lib/bounded-map.ts";
+import type { MaybePromise } from "../lib/hmac.ts";
+import type { Json, JsonObject } from "../lib/json.ts";
+import { matchTrigger, type Verdict } from "../match/match-trigger.ts";
+import { parsePath, valuesAt } from "../match/path.ts";
+import type { StoredTrigger } from "../store/flow-store.ts";
+import type { EventPlan, NewRun } from "../store/run-store.ts";
+import type { Arrived, NewEvent, Store } from "../store/store.ts";
+import { dataOf, depthOf } from "./event-input.ts";
+
+export interface MatcherOptions {
+  store: Pick<Store, "findTriggers" | "subscribe">;
+  newId: () => string;
+  now: () => number;
+  /** A chain of runs and events that cause each other ends here. */
+  maxDepth: number;
+}
+
+/** The plan of all events of an arrival; `events` is empty where none of them starts anything. */
+export interface Plan {
+  revision: number;
+  events: readonly EventPlan[];
+}
+
+export interface Matcher {
+  plan(arrived: Arrived): MaybePromise<Plan>;
+  /** The store has seen newer triggers. */
+  forget(tenant: string): void;
+  close(): void;
+}
+
+interface Remembered {
+  revision: number;
+  triggers: BoundedMap<string, readonly StoredTrigger[]>;
+}
+
+/** The triggers that an event may start. */
+interface Found {
+  revision: number;
+  triggers: readonly StoredTrigger[];
+}
+
+const NOTHING: Found = { revision: 0, triggers: [] };
+const NO_PLANS: readonly EventPlan[] = [];
+
+export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
+  const tenants = new BoundedMap<string, Remembered>(10_000);
+  const unsubscribe = store.subscribe((notice) => {
+    if (notice.topic === "tools") tenants.delete(notice.tenant);
+    else if (notice.topic === "gap") tenants.clear();
+  });
+
+  const recall = (tenant: string, event: NewEvent): Found | undefined => {
+    const known = tenants.get(tenant);
+    // Without any trigger there is nothing to look up, whatever comes.
+    if (known?.revision === 0) return NOTHING;
+    const triggers = known?.triggers.get(keyOf(event));
+    return known && triggers && { revision: known.revision, triggers };
+  };
+
+  const look = async (tenant: string, event: NewEvent): Promise<Found> => {
+    const { source, source_id, type } = event;
+    const found = await store.findTriggers(tenant, [source, source_id], type);
+    let known = tenants.get(tenant);
+    if (known?.revision !== found.revision) {
+      known = { revision: found.revision, triggers: new BoundedMap(1_000) };
+      tenants.set(tenant, known);
+    }
+    known.triggers.set(keyOf(event), found.triggers);
+    return found;
+  };
+
+  const planAll = async ({ tenant, events }: Arrived): Promise<Plan> => {
+    for (;;) {
+      const found: Found[] = [];
+      for (const event of events) found.push(recall(tenant, event) ?? (await look(tenant, event)));
+      const revision = found[0]?.revision ?? 0;
+      // Triggers that were looked up one after another must be of one revision.
+      if (found.some((one) => one.revision !== revision)) continue;
+      if (found.every(({ triggers }) => triggers.length === 0))
+        return { revision, events: NO_PLANS };
+      const plans: EventPlan[] = [];
+      for (const [nth, event] of events.entries())
+        plans.push(await planEvent(tenant, event, found[nth]?.triggers ?? [], options));
+      return { revision, events: plans };
+    }
+  };
+
+  return {
+    plan(arrived) {
+      const revision = tenants.get(arrived.tenant)?.revision;
+      if (revision !== undefined)
+        if (arrived.events.every((event) => recall(arrived.tenant, event)?.triggers.length === 0))
+          return { revision, events: NO_PLANS };
+      return planAll(arrived);
+    },
+    forget: (tenant) => tenants.delete(tenant),
+    close: unsubscribe,
+  };
+}
+
+export type PlanOptions = Omit<MatcherOptions, "store"> & { cause?: "event" | "replay" };
+
+/** The verdict of each trigger on an event, and the runs of those that match. */
+export async function planEvent(
+  tenant: string,
+  event: NewEvent,
+  triggers: readonly StoredTrigger[],
+  options: PlanOptions,
+): Promise<EventPlan> {
+  const data = triggers.length === 0 ? null : dataOf(event.source, event);
+  const depth = depthOf(event);
+  const verdicts: EventPlan["verdicts"] = [];
+  const runs: NewRun[] = [];
+  for (const trigger of triggers) {
+    const verdict = tripped(depth, options.maxDepth) ?? (await judge(tenant, event, data, trigger));
+    const { flow_id, node_id, version } = trigger;
+    verdicts.push({ flow_id, node_id, version, ...verdict });
+    if (verdict.matched) runs.push(runFor(trigger, event, data, depth, options));
+  }
+  return { verdicts, runs };
+}
+
+function runFor(
+  { tenant, app, flow_id, node_id, version, config }: StoredTrigger,
+  { id }: NewEvent,
+  data: Json,
+  depth: number,
+  { newId, now, cause = "event" }: PlanOptions,
+): NewRun {
+  const at = now();
+  const { concurrency, gather } = config as LaneConfig;
+  const lane = (key: string | undefined) => laneOf(flow_id, node_id, key, data);
+  // Whoever asks for an event once more does not want to wait for others like it.
+  const waits = cause === "event" ? gather : undefined;
+  return {
+    id: newId(),
+    tenant,
+    app,
+    flow_id,
+    version,
+    trigger_node: node_id,
+    cause,
+    event_id: id,
+    input: {},
+    at,
+    due_at: waits ? at + waits.forMs : at,
+    depth: depth + 1,
+    ...(waits && { gather: { lane: lane(waits.key) } }),
+    ...(concurrency && { limit: { lane: lane(concurrency.key), most: concurrency.most } }),
+  };
+}
+
+/** How many at once, and which events are told together; see the Event node. */
+interface LaneConfig {
+  concurrency?: { most: number; key?: string };
+  gather?: { forMs: number; key?: string };
+}
+
+/** Runs of one trigger, and where a path is given, of one value at it, share a lane. */
+function laneOf(flow: string, node: string, key: string | undefined, data: Json): string {
+  const path = key === undefined ? undefined : parsePath(key);
+  const value = path ? JSON.stringify(valuesAt(data, path)).slice(0, 500) : "";
+  return `${flow}:${node}:${value}`;
+}
+
+const keyOf = ({ source, source_id, type }: NewEvent): string =>
+  JSON.stringify([source, source_id, type]);
+
+export const judge = (
+  tenant: string,
+  event: NewEvent,
+  data: Json,
+  { source, type, active, config }: StoredTrigger,
+): Promise<Verdict> =>
+  matchTrigger(
+    {
+      id: event.id,
+      tenant,
+      source: event.source,
+      sourceId: event.source_id,
+      type: event.type,
+      data,
+      receivedAt: event.received_at,
+    },
+    {
+      tenant,
+      source: source ?? "",
+      type: type ?? undefined,
+      params: config.params as JsonObject | undefined,
+      filter: config.filter as string | undefined,
+      isActive: active,
+    },
+  );
+
+function tripped(depth: number, most: number): Verdict | undefined {
+  if (depth < most) return undefined;
+  const message = `${depth} runs and events led to this one: the chain was stopped, so that nothing goes round for ever`;
+  return { matched: false, reasons: [{ on: "active", holds: false, message }] };
+}

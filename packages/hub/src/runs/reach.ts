@@ -1,0 +1,125 @@
+/** What nodes reach outside of their run: other flows, the log of events, the network. */
+import { Permanent } from "../flows/errors.ts";
+import { cleanSummary } from "../ingest/clean.ts";
+import { utf8 } from "../lib/hmac.ts";
+import type { JsonObject } from "../lib/json.ts";
+import type { Run, StartedRun } from "../store/run-store.ts";
+import type { Appended, Arrived, Store } from "../store/store.ts";
+import { DEPTH_HEADER, OWN_SOURCE, RUN_HEADER } from "./event-input.ts";
+import type { NodeReach } from "./course.ts";
+import { outcomeOf, type Runner } from "./runner.ts";
+
+export interface ReachOptions {
+  store: Pick<Store, "getFlow" | "getTrigger" | "findRun" | "retryRun">;
+  /** Matches, and stores what matching causes together with the event. */
+  append: (arrived: Arrived) => Promise<Appended>;
+  /** Known only once the runner is there, which needs the reach first. */
+  start: Runner["start"];
+  fetch: NodeReach["fetch"];
+  evaluate: NodeReach["evaluate"];
+  log: NodeReach["log"];
+  newId: () => string;
+  now: () => number;
+  maxDepth: number;
+}
+
+export function createReach(options: ReachOptions): NodeReach {
+  const { store, append, start, fetch, evaluate, log, newId, now, maxDepth } = options;
+
+  const emit: NodeReach["emit"] = async (run, { type, data, id }, { key }) => {
+    const event = newId();
+    const text = (name: string) => (typeof data[name] === "string" ? data[name] : null);
+    const appended = await append({
+      tenant: run.tenant,
+      skipQuota: false,
+      events: [
+        {
+          id: event,
+          source: OWN_SOURCE,
+          source_id: run.flow_id,
+          external_id: id === undefined ? key : `${key}:${id}`,
+          type,
+          received_at: now(),
+          ...cleanSummary({ title: text("title"), url: text("url") }),
+          content_type: "application/json",
+          headers: { [DEPTH_HEADER]: String(run.depth), [RUN_HEADER]: run.id },
+          body: utf8(JSON.stringify(data)),
+        },
+      ],
+    });
+    if (appended.outcome === "over_quota")
+      throw new Error(
+        `${appended.pending} events are waiting to be processed, and the quota is ${appended.quota}.`,
+      );
+    return { id: appended.events[0]?.id ?? event };
+  };
+
+  const callFlow: NodeReach["callFlow"] = async (run, { flow, trigger, input }, asking) => {
+    const { key, attempt, cancelled } = asking;
+    if (run.depth >= maxDepth)
+      throw new Permanent(
+        `${run.depth} runs and events led to this call: the chain was stopped, so that nothing goes round for ever.`,
+        { code: "too_deep" },
+      );
+    const child = await childOf(run, flow, trigger, input, `call:${key}`);
+    // Somebody wants the step tried again: so is what it called, from where that has failed.
+    const former = attempt > 1 ? await store.findRun(run.tenant, child.key) : undefined;
+    if (former) await store.retryRun(run.tenant, former.id, now());
+    const { ended } = await start(child, { signal: cancelled });
+    const outcome = outcomeOf(await ended);
+    if (outcome.outcome === "succeeded") return outcome.output;
+    throw new Permanent(
+      outcome.outcome === "cancelled" ? "The called run was cancelled." : outcome.message,
+      { code: outcome.outcome === "cancelled" ? "cancelled" : outcome.code },
+    );
+  };
+
+  async function childOf(
+    run: Run,
+    flowId: string,
+    wanted: string,
+    input: JsonObject,
+    key: string,
+  ): Promise<StartedRun & { key: string }> {
+    const flow = await store.getFlow(run.tenant, flowId);
+    const node = flow?.graph.nodes.find(({ id, slug }) => id === wanted || slug === wanted);
+    const trigger = await store.getTrigger(run.tenant, flowId, node?.id ?? wanted);
+    if (!trigger)
+      throw new Permanent(
+        flow
+          ? `The flow ${flow.name} is not published, or has no trigger ${wanted}.`
+          : `There is no flow ${flowId}.`,
+        { code: "no_such_flow" },
+      );
+    const at = now();
+    return {
+      id: newId(),
+      tenant: run.tenant,
+      app: trigger.app,
+      flow_id: flowId,
+      version: trigger.version,
+      trigger_node: trigger.node_id,
+      cause: "flow",
+      key,
+      parent_run: run.id,
+      input,
+      at,
+      depth: run.depth + 1,
+    };
+  }
+
+  const noConnections = () => {
+    throw new Permanent("This hub has no connections to other MCP servers yet.", {
+      code: "no_connection",
+    });
+  };
+  return {
+    emit,
+    callFlow,
+    fetch,
+    evaluate,
+    log,
+    callTool: noConnections,
+    listTools: noConnections,
+  };
+}

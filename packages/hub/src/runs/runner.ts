@@ -1,0 +1,305 @@
+/**
+ * Takes runs that are due and walks them, as many at once as it may, and keeps their leases. It
+ * wakes when the store says that there is something to do, or when the next run is due: it does not
+ * poll. A run that somebody waits for is started here at once, and is as durable as the others.
+ */
+import type { NodeRegistry } from "../flows/node-type.ts";
+import type { Json } from "../lib/json.ts";
+import {
+  type ClaimedRun,
+  ENDED,
+  type NewRun,
+  type Run,
+  type StartedRun,
+  type Step,
+} from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
+import { type ExecuteOptions, executeRun } from "./execute-run.ts";
+import { createProgressCommit } from "./progress-commit.ts";
+
+export interface RunnerOptions extends Pick<ExecuteOptions, "secrets" | "loadInput" | "reach"> {
+  store: Pick<
+    Store,
+    | "claimRuns"
+    | "renewRuns"
+    | "releaseRuns"
+    | "saveProgress"
+    | "nextDue"
+    | "startRun"
+    | "queueRuns"
+    | "getRun"
+    | "findRun"
+    | "cancelRun"
+    | "subscribe"
+  >;
+  registry: NodeRegistry;
+  /** Unlike that of any other process, also of the same one before it was restarted. */
+  worker: string;
+  now?: () => number;
+  onError?: (error: unknown) => void;
+  /** Runs that are claimed and walked at once. Those that somebody waits for come on top. */
+  atOnce?: number;
+  leaseMs?: number;
+  stepTimeoutMs?: number;
+  runTimeoutMs?: number;
+  parkAfterMs?: number;
+}
+
+/** A run that somebody waits for. */
+export interface Started {
+  id: string;
+  /** Resolves with the run when it is at its end, wherever that is. */
+  ended: Promise<Run>;
+}
+
+export interface RunWatch {
+  onStep?: (step: Step) => void;
+  /** Cancels the run. */
+  signal?: AbortSignal;
+}
+
+export interface Runner {
+  /** Begins at once, in this process. With a key that is known, joins the run that has it. */
+  start(run: StartedRun, watch?: RunWatch): Promise<Started>;
+  /** To be taken by anybody. */
+  queue(runs: NewRun[]): Promise<string[]>;
+  /** Gives what it holds to others, and starts nothing more. */
+  close(): Promise<void>;
+}
+
+/** How long it may take to hear of something at the latest, should a notice be lost. */
+const LOOK_AGAIN_MS = 30_000;
+/** After trouble with the store. */
+const TRY_AGAIN_MS = 1_000;
+const STOPPING = "The hub is stopping; the run goes on when it is back.";
+
+export function createRunner(options: RunnerOptions): Runner {
+  const { store, registry, worker, secrets, loadInput, reach } = options;
+  const {
+    now = Date.now,
+    onError = () => {},
+    atOnce = 16,
+    leaseMs = 15_000,
+    stepTimeoutMs = 60_000,
+    runTimeoutMs = 24 * 3_600_000,
+    parkAfterMs = 2_000,
+  } = options;
+  const save = createProgressCommit(store);
+  const active = new Map<string, AbortController>();
+  const walks = new Set<Promise<void>>();
+  const watchers = new Map<string, Set<(step: Step) => void>>();
+  const waiting = new Map<string, Set<Waiter>>();
+  /** Those that were taken, not started here. */
+  const claimed = new Set<string>();
+  /** How many of them wait for runs that they called, and that somebody has yet to take. */
+  let calling = 0;
+  let closed = false;
+  const room = () => atOnce - claimed.size + calling;
+
+  const walk = (run: ClaimedRun): Promise<void> => {
+    const walked = walkToItsEnd(run).finally(() => walks.delete(walked));
+    walks.add(walked);
+    return walked;
+  };
+  const walkToItsEnd = async (run: ClaimedRun): Promise<void> => {
+    const { id } = run.run;
+    const controller = new AbortController();
+    active.set(id, controller);
+    try {
+      await executeRun({
+        claimed: run,
+        registry,
+        reach,
+        save,
+        secrets,
+        loadInput,
+        now,
+        signal: controller.signal,
+        onStep(step) {
+          for (const tell of watchers.get(id) ?? []) tell(step);
+        },
+        stepTimeoutMs,
+        runTimeoutMs,
+        parkAfterMs,
+      });
+    } catch (error) {
+      onError(error); // the store's trouble: when the lease is over, somebody takes the run over
+    } finally {
+      active.delete(id);
+    }
+  };
+
+  // --- Taking what is due.
+  let looking: Promise<void> | undefined;
+  let again = false;
+  let alarm: ReturnType<typeof setTimeout> | undefined;
+  let alarmAt = Number.POSITIVE_INFINITY;
+  const look = (): void => {
+    if (closed) return;
+    again = true;
+    looking ??= takeAll().finally(() => {
+      looking = undefined;
+      if (again && !closed && room() > 0) look();
+    });
+  };
+  const takeAll = async (): Promise<void> => {
+    clearTimeout(alarm);
+    try {
+      while (again && !closed && room() > 0) {
+        again = false;
+        const at = now();
+        const most = room();
+        const runs = await store.claimRuns({ worker, now: at, until: at + leaseMs }, most);
+        if (closed) return; // whoever closes gives them back
+        if (runs.length === most) again = true;
+        for (const run of runs) {
+          claimed.add(run.run.id);
+          void walk(run).finally(() => {
+            claimed.delete(run.run.id);
+            look();
+          });
+        }
+      }
+      // With no room left, the next run to end looks again.
+      if (room() > 0) setAlarm((await store.nextDue()) ?? Number.POSITIVE_INFINITY);
+    } catch (error) {
+      onError(error);
+      setAlarm(now() + TRY_AGAIN_MS);
+    }
+  };
+  const setAlarm = (due: number): void => {
+    clearTimeout(alarm);
+    if (closed) return;
+    alarmAt = due;
+    alarm = setTimeout(look, Math.min(LOOK_AGAIN_MS, Math.max(1, due - now())));
+    alarm.unref?.();
+  };
+
+  const beat = setInterval(async () => {
+    try {
+      const at = now();
+      const { cancel } = await store.renewRuns({ worker, now: at, until: at + leaseMs });
+      for (const id of cancel) active.get(id)?.abort("cancelled");
+    } catch (error) {
+      onError(error);
+    }
+  }, leaseMs / 3);
+  beat.unref?.();
+
+  const unsubscribe = store.subscribe((notice) => {
+    if (notice.topic === "runs") {
+      if (notice.due <= now()) look();
+      else if (notice.due < alarmAt) setAlarm(notice.due);
+    }
+    if (notice.topic === "run_cancel") active.get(notice.run)?.abort("cancelled");
+    else if (notice.topic === "run_ended")
+      for (const { check } of waiting.get(notice.run) ?? []) check();
+    else if (notice.topic === "gap") {
+      for (const waiters of waiting.values()) for (const { check } of waiters) check();
+      look();
+    }
+  });
+  look();
+
+  /** Resolves when a run is at its end, wherever it is walked. */
+  const untilEnded = (tenant: string, id: string, isNew: boolean): Promise<Run> => {
+    const { promise, resolve, reject } = Promise.withResolvers<Run>();
+    promise.catch(() => {}); // nobody has to wait for it
+    const waiters = waiting.get(id) ?? new Set();
+    waiting.set(id, waiters);
+    const leave = () => {
+      waiters.delete(waiter);
+      if (waiters.size === 0) waiting.delete(id);
+    };
+    const check = async () => {
+      try {
+        const run = await store.getRun(tenant, id);
+        if (run && !ENDED.includes(run.status)) return;
+        leave();
+        if (run) resolve(run);
+        else reject(new Error("The run is no longer there."));
+      } catch (error) {
+        onError(error);
+      }
+    };
+    const waiter: Waiter = {
+      check: () => void check(),
+      giveUp() {
+        leave();
+        reject(new Error(STOPPING));
+      },
+    };
+    waiters.add(waiter);
+    if (!isNew) waiter.check();
+    return promise;
+  };
+
+  return {
+    async start(run, { onStep, signal } = {}) {
+      if (closed) throw new Error(STOPPING);
+      const at = now();
+      const own = await store.startRun(run, { worker, now: at, until: at + leaseMs });
+      if (closed) {
+        if (own) await store.releaseRuns(worker, now());
+        throw new Error(STOPPING);
+      }
+      const id = own ? run.id : ((await store.findRun(run.tenant, run.key ?? ""))?.id ?? run.id);
+      if (onStep) watchers.set(id, (watchers.get(id) ?? new Set()).add(onStep));
+      // It may be anywhere by now: parked, or in another process.
+      const cancel = () => void store.cancelRun(run.tenant, id, now()).catch(onError);
+      signal?.addEventListener("abort", cancel, { once: true });
+      if (signal?.aborted) cancel();
+      if (own) void walk(own);
+      const ended = untilEnded(run.tenant, id, own !== undefined);
+      // A run that calls another one does not keep the place that the other one may need.
+      const lends = !own && claimed.has(run.parent_run ?? "");
+      if (lends) {
+        calling += 1;
+        look();
+      }
+      const leave = () => {
+        if (lends) calling -= 1;
+        const tells = watchers.get(id);
+        if (onStep && tells?.delete(onStep) && tells.size === 0) watchers.delete(id);
+        signal?.removeEventListener("abort", cancel);
+      };
+      ended.then(leave, leave);
+      return { id, ended };
+    },
+    queue: (runs) => store.queueRuns(runs),
+    async close() {
+      closed = true;
+      clearInterval(beat);
+      clearTimeout(alarm);
+      unsubscribe();
+      for (const waiters of waiting.values()) for (const { giveUp } of waiters) giveUp();
+      for (const controller of active.values()) controller.abort("stopping");
+      await looking;
+      await Promise.all(walks);
+      await store.releaseRuns(worker, now());
+    },
+  };
+}
+
+/** Somebody who waits for the end of a run. */
+interface Waiter {
+  check(): void;
+  giveUp(): void;
+}
+
+/** What a caller is told of a run that ended. */
+export type Outcome =
+  | { outcome: "succeeded"; output: Json }
+  | { outcome: "failed"; message: string; code: string; node_id: string | undefined }
+  | { outcome: "cancelled" };
+
+export function outcomeOf({ status, output, error }: Run): Outcome {
+  if (status === "succeeded") return { outcome: "succeeded", output };
+  if (status === "cancelled") return { outcome: "cancelled" };
+  return {
+    outcome: "failed",
+    message: error?.message ?? "The run failed.",
+    code: error?.code ?? "failed",
+    node_id: error?.node_id,
+  };
+}

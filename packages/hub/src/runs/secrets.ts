@@ -1,0 +1,17 @@
+import { Permanent } from "../flows/errors.ts";
+import type { Seal } from "../lib/seal.ts";
+import type { SecretStore } from "../store/secret-store.ts";
+
+/** Secrets by name, opened only when a step needs them. */
+export const openSecrets =
+  (store: Pick<SecretStore, "getSecrets">, { unseal }: Pick<Seal, "unseal">) =>
+  async (tenant: string, names: readonly string[]): Promise<Record<string, string>> => {
+    const sealed = await store.getSecrets(tenant, names);
+    const missing = names.filter((name) => !Object.hasOwn(sealed, name));
+    if (missing.length > 0)
+      throw new Permanent(`There is no secret ${missing.join(", ")}. Add it under /api/secrets.`, {
+        code: "no_secret",
+      });
+    const opened = Object.entries(sealed).map(async ([name, text]) => [name, await unseal(text)]);
+    return Object.fromEntries(await Promise.all(opened));
+  };

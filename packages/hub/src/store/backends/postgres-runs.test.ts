@@ -1,0 +1,278 @@
+/** Flows and runs with several hubs on one PostgreSQL, all at once. */
+import pg from "pg";
+import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
+import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { drafting, eventTrigger, intents, makeFlow, publishing } from "../contract/flow-sample.ts";
+import { claimAll } from "../contract/run-claims.ts";
+import { claim, lease, progress, runIds, sampleRun, sampleRuns } from "../contract/run-sample.ts";
+import { arrival, ids, keep, nth, START, sampleEvent, sampleEvents } from "../contract/sample.ts";
+import { raceForNames } from "../contract/tool-names.ts";
+import type { ClaimedRun, NewRun, RunProgress } from "../run-store.ts";
+import type { Store } from "../store.ts";
+import { openPostgres } from "./postgres.ts";
+
+let admin: pg.Client;
+let one: Store;
+let two: Store;
+const either = (at: number): Store => (at % 2 ? one : two);
+
+beforeEach(async () => {
+  const url = await createDatabase(inject("postgresUrl"));
+  admin = new pg.Client({ connectionString: url });
+  await admin.connect();
+  // Were two replicas ever to wait for each other, nothing would free them before the test fails.
+  await admin.query(
+    `ALTER DATABASE ${admin.escapeIdentifier(new URL(url).pathname.slice(1))} SET deadlock_timeout = '60s'`,
+  );
+  [one, two] = await Promise.all([openPostgres(url), openPostgres(url)]);
+});
+
+afterEach(async () => {
+  await Promise.all([one.close(), two.close(), admin.end()]);
+});
+
+const times = <Result>(count: number, make: (at: number) => Result): Result[] =>
+  Array.from({ length: count }, (_, at) => make(at));
+
+describe("replicas", () => {
+  test("give out fifty different names where all want the same", () => raceForNames([one, two]));
+
+  test("leave no names behind where flows are edited and deleted at the same time", async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const flows = await Promise.all(times(4, (at) => makeFlow(one, intents(`Tool ${at}`))));
+      await Promise.all([
+        ...flows.flatMap(({ id }, at) => [
+          either(at).editFlow({ tenant: "acme", id }, START, drafting("x", intents("Other"))),
+          either(at + 1).publishFlow({ tenant: "acme", id }, publishing()),
+          either(at).deleteFlow("acme", id),
+        ]),
+        ...(round % 2 ? [one.deleteApp("acme", "desk")] : []),
+      ]);
+      for (const { id } of flows) await two.deleteFlow("acme", id);
+    }
+    for (const table of ["tool_names", "triggers"])
+      expect((await admin.query(`SELECT * FROM ${table}`)).rows).toEqual([]);
+  });
+
+  test("never claim the same run, and leave none", async () => {
+    const runs = sampleRuns(300, (at) => ({ tenant: `tenant ${at % 3}` }));
+    await one.queueRuns(runs);
+    const claimed = await claimAll([one, two], 10);
+    expect(claimed.flat().sort()).toEqual(ids(runs).sort());
+    expect(claimed.filter((mine) => mine.length > 0).length).toBeGreaterThan(1);
+  });
+
+  test("queue a run once that has one key, and gather all that comes together", async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const key = `key ${round}`;
+      const lane = `lane ${round}`;
+      const [keyed, gathered] = await Promise.all([
+        Promise.all(times(6, (at) => either(at).queueRuns([sampleRun({ key })]))),
+        Promise.all(times(6, (at) => either(at).queueRuns([sampleRun({ gather: { lane } })]))),
+      ]);
+      expect(new Set(keyed.flat()).size).toBe(1);
+      expect(new Set(gathered.flat()).size).toBe(1);
+      const run = await one.getRun("acme", nth(gathered.flat(), 0));
+      expect(run).toMatchObject({ gathered_count: 5 });
+      expect(run?.gathered).toHaveLength(5);
+    }
+  });
+
+  test("either end a run that is cancelled, or ask whoever has just taken it", async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const runs = sampleRuns(6);
+      await one.queueRuns(runs);
+      const [taken] = await Promise.all([
+        claim(one),
+        ...runs.map(({ id }) => two.cancelRun("acme", id, START)),
+      ]);
+      const held = runIds(taken);
+      for (const { id } of runs)
+        expect(await one.getRun("acme", id)).toMatchObject({
+          status: held.includes(id) ? "running" : "cancelled",
+          cancel_asked: true,
+        });
+      await one.saveProgress(taken.map((run) => progress(run, END)));
+    }
+  });
+
+  test("lose nothing that joins a run while others begin with it", async () => {
+    let told = 0;
+    for (let round = 0; round < 20; round += 1) {
+      const runs = sampleRuns(6, () => ({ gather: { lane: "one" } }));
+      const taken: ClaimedRun[] = [];
+      await Promise.all([
+        ...runs.map((run, at) => either(at).queueRuns([run])),
+        ...times(4, async (at) => taken.push(...(await claim(either(at))))),
+      ]);
+      for (;;) {
+        taken.push(...(await claim(one)));
+        if (((await one.nextDue()) ?? Infinity) > START) break;
+      }
+      expect(await one.saveProgress(taken.map((run) => progress(run, END)))).not.toContain("lost");
+      told += taken.reduce((sum, { run }) => sum + 1 + run.gathered.length, 0);
+    }
+    expect(told).toBe(20 * 6);
+  });
+
+  test("show the end of an event's runs, though they end at the same time", async () => {
+    for (let round = 0; round < 30; round += 1) {
+      const event = sampleEvent();
+      await keep(one, [event]);
+      await one.queueRuns(sampleRuns(2, () => ({ event_id: event.id })));
+      const taken = await claim(one);
+      await Promise.all(taken.map((run, at) => either(at).saveProgress([progress(run, END)])));
+      expect(await one.getEvent("acme", event.id)).toMatchObject({ trigger_status: "succeeded" });
+    }
+  });
+
+  test("forget why an event started runs, when it is swept", async () => {
+    const [gone, kept] = sampleEvents(2);
+    await keep(one, [gone, kept]);
+    for (const { id } of [gone, kept])
+      await admin.query(
+        `INSERT INTO verdicts (tenant_id, event_id, flow_id, node_id, version, matched, reasons, run_id)
+         VALUES ('acme', $1, 'a flow', 'a node', 3, 1, '[]', 'a run')`,
+        [id],
+      );
+    const verdict = {
+      flow_id: "a flow",
+      node_id: "a node",
+      version: 3,
+      matched: true,
+      reasons: [],
+      run_id: "a run",
+    };
+    expect(await one.listVerdicts("acme", gone.id)).toEqual([verdict]);
+    expect(await one.listVerdicts("umbrella", gone.id)).toEqual([]);
+    await one.markProcessed("acme", [gone.id], START, null);
+    await one.sweep({ now: START, processedFor: 0, pendingFor: 1e12, maxBytes: 1e12, limit: 9 });
+    expect(await one.listVerdicts("acme", gone.id)).toEqual([]);
+    expect(await one.listVerdicts("acme", kept.id)).toEqual([verdict]);
+  });
+});
+
+const END: Partial<RunProgress> = { next: { status: "succeeded", output: null } };
+
+describe("everything at once", () => {
+  const TENANTS = ["acme", "bolt", "cone"];
+  const LANES: Record<string, number> = { narrow: 1, wide: 3 };
+  const WORKERS = 8;
+  const RUNS = 240;
+
+  test("never waits in a circle, exceeds no lane, ends every run", async () => {
+    const events = new Map<string, string[]>();
+    for (const tenant of TENANTS) {
+      const some = sampleEvents(10);
+      await keep(one, some, tenant);
+      events.set(tenant, ids(some));
+    }
+    const flows = await Promise.all(
+      TENANTS.map((tenant) => makeFlow(one, intents("Go"), { tenant })),
+    );
+    const newRun = (at: number): NewRun => {
+      const tenant = nth(TENANTS, at % TENANTS.length);
+      const lane = [undefined, "narrow", "wide"][at % 4];
+      return sampleRun({
+        tenant,
+        ...(lane && { limit: { lane, most: LANES[lane] as number } }),
+        event_id: nth(events.get(tenant) ?? [], at % 7),
+      });
+    };
+    const runs = times(RUNS, newRun);
+    const left = new Set(ids(runs));
+    const under = new Map<string, number>();
+    const laneOf = ({ run }: ClaimedRun): string => {
+      const { limit } = runs.find(({ id }) => id === run.id) as NewRun;
+      return limit ? `${run.tenant} ${limit.lane}` : "";
+    };
+    let most = 0;
+
+    /** Now and then it waits, is queued anew, or fails and is tried again. */
+    const work = async (worker: number, random: () => number): Promise<void> => {
+      const store = either(worker);
+      while (left.size > 0) {
+        const taken = await store.claimRuns(
+          lease(`worker ${worker}`),
+          1 + Math.floor(random() * 9),
+        );
+        for (const run of taken) {
+          const lane = laneOf(run);
+          under.set(lane, (under.get(lane) ?? 0) + 1);
+          if (!lane) continue;
+          most = Math.max(most, under.get(lane) ?? 0);
+          expect(under.get(lane)).toBeLessThanOrEqual(
+            LANES[lane.split(" ")[1] as string] as number,
+          );
+        }
+        if (random() < 0.3) await store.renewRuns(lease(`worker ${worker}`));
+        const batch = taken.map((run): RunProgress => {
+          const lane = laneOf(run);
+          under.set(lane, (under.get(lane) ?? 0) - 1);
+          const dice = random();
+          if (dice < 0.1) return progress(run, { next: { status: "waiting", due_at: null } });
+          if (dice < 0.2) return progress(run, { next: { status: "queued", due_at: START } });
+          if (dice < 0.3)
+            return progress(run, { next: { status: "failed", error: { code: "x", message: "" } } });
+          left.delete(run.run.id);
+          return progress(run, END);
+        });
+        // In another order than they were taken in.
+        const outcomes = await store.saveProgress(batch.toReversed());
+        expect(outcomes).not.toContain("lost");
+        for (const { run, next } of batch) {
+          const { tenant } = runs.find(({ id }) => id === run) as NewRun;
+          if (next?.status === "waiting")
+            expect(await store.wakeRun(tenant, run, START)).toBe(true);
+          if (next?.status === "failed")
+            expect(await store.retryRun(tenant, run, START)).toBeDefined();
+        }
+      }
+    };
+    const around = async (at: number): Promise<void> => {
+      const store = either(at);
+      for (let round = 0; left.size > 0; round += 1) {
+        const tenant = nth(TENANTS, (at + round) % TENANTS.length);
+        await store.appendEvents(
+          (round % 2 ? TENANTS : TENANTS.toReversed()).map((one) => arrival([sampleEvent()], one)),
+          null,
+        );
+        const { id } = nth(flows, (at + round) % flows.length);
+        await store.publishFlow({ tenant, id }, publishing({ triggers: [eventTrigger()] }));
+        await store.markProcessed(tenant, (events.get(tenant) ?? []).slice(0, 3), START, null);
+        await store.cancelRun(tenant, "unknown", START);
+        await store.sweepRuns(0, 10);
+      }
+    };
+    const queue = async (at: number): Promise<void> => {
+      for (let start = at * 10; start < RUNS; start += 40) {
+        const some = runs.slice(start, start + 10);
+        await either(at).queueRuns(at % 2 ? some : some.toReversed());
+      }
+    };
+    const random = (seed: number) => () => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+      return seed / 2 ** 31;
+    };
+    await Promise.all([
+      ...times(4, queue),
+      ...times(WORKERS, (at) => work(at, random(at + 1))),
+      ...times(3, around),
+    ]);
+    expect(most).toBe(3);
+    for (const tenant of TENANTS) {
+      const stored = await one.listRuns({ tenant, limit: 999 });
+      expect(new Set(stored.map(({ status }) => status))).toEqual(new Set(["succeeded"]));
+      for (const id of (events.get(tenant) ?? []).slice(0, 7)) {
+        const own = await one.listRuns({ tenant, limit: 999, event: id });
+        if (own.length > 0)
+          expect(await one.getEvent(tenant, id)).toMatchObject({ trigger_status: "succeeded" });
+      }
+    }
+    expect(runIds(await claim(one, { now: START * 2 }))).toEqual([]);
+    const { rows } = await admin.query(
+      "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()",
+    );
+    expect(rows).toEqual([{ deadlocks: "0" }]);
+  });
+});

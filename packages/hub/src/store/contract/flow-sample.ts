@@ -1,0 +1,124 @@
+import { toolName, uniqueToolName } from "../../flows/tool-name.ts";
+import { createIds } from "../../lib/ids.ts";
+import type {
+  Edited,
+  EditFlow,
+  FlowGraph,
+  NewTrigger,
+  Publication,
+  StoredApp,
+  StoredFlow,
+} from "../flow-store.ts";
+import type { Store } from "../store.ts";
+import { DAY, START } from "./sample.ts";
+
+const newId = createIds({ now: () => START });
+
+export const sampleApp = (given: Partial<StoredApp> = {}): StoredApp => ({
+  tenant: "acme",
+  slug: "desk",
+  name: "Desk",
+  description: "",
+  created_at: START,
+  updated_at: START,
+  ...given,
+});
+
+/** A graph of intents, each under its wanted tool name. */
+export const intents = (...names: string[]): FlowGraph => ({
+  nodes: names.map((name) => ({
+    id: `node ${name}`,
+    type: "UserIntent",
+    name,
+    slug: toolName(name),
+    position: { x: 0, y: 0 },
+    parameters: { toolName: toolName(name) },
+  })),
+  edges: [],
+});
+
+/** Gives each intent its name, or the next that is free. */
+export const drafting =
+  (name: string, graph: FlowGraph): EditFlow =>
+  ({ taken }) => {
+    const used = new Set(taken);
+    const nodes = graph.nodes.map((node) => {
+      const wanted = String(node.parameters.toolName);
+      const given = uniqueToolName(wanted, used);
+      used.add(given);
+      return { ...node, parameters: { ...node.parameters, toolName: given } };
+    });
+    return {
+      name,
+      description: "",
+      graph: { ...graph, nodes },
+      toolNames: toolNamesOf({ ...graph, nodes }).map((one) => ({ name: one })),
+    };
+  };
+
+export const toolNamesOf = ({ nodes }: FlowGraph): string[] =>
+  nodes.map(({ parameters }) => String(parameters.toolName));
+
+export function saved(edited: Edited): StoredFlow {
+  if (edited.outcome !== "saved") throw new Error(`not saved: ${edited.outcome}`);
+  return edited.flow;
+}
+
+/** A flow of an app that is made where it is not there. */
+export async function makeFlow(
+  store: Store,
+  graph: FlowGraph = intents("Go"),
+  { tenant = "acme", app = "desk", id = newId() } = {},
+): Promise<StoredFlow> {
+  await store.createApp(sampleApp({ tenant, slug: app }));
+  return saved(await store.createFlow({ id, tenant, app, at: START }, drafting("A flow", graph)));
+}
+
+export const triggersOf = ({ nodes }: FlowGraph): NewTrigger[] =>
+  nodes.map(({ id, parameters }) => ({
+    node_id: id,
+    kind: "intent",
+    tool_name: String(parameters.toolName),
+    source: null,
+    type: null,
+    active: true,
+    config: {},
+  }));
+
+export const publishing =
+  (given: Partial<Publication> = {}) =>
+  ({ graph }: StoredFlow): Publication => ({
+    graph,
+    triggers: triggersOf(given.graph ?? graph),
+    note: "",
+    by: "ada",
+    at: START,
+    aliasUntil: START + DAY,
+    ...given,
+  });
+
+export const eventTrigger = (given: Partial<NewTrigger> = {}): NewTrigger => ({
+  node_id: "on event",
+  kind: "event",
+  tool_name: null,
+  source: "github",
+  type: "issues",
+  active: true,
+  config: {},
+  ...given,
+});
+
+/** Of the draft, or of what is given. */
+export const publish = async (
+  store: Store,
+  { tenant, id }: Pick<StoredFlow, "tenant" | "id">,
+  given: Partial<Publication> = {},
+): Promise<StoredFlow> => saved(await store.publishFlow({ tenant, id }, publishing(given)));
+
+export const edit = async (
+  store: Store,
+  { tenant, id }: Pick<StoredFlow, "tenant" | "id">,
+  graph: FlowGraph,
+  at = START,
+): Promise<StoredFlow> =>
+  saved(await store.editFlow({ tenant, id }, at, drafting("A flow", graph)));

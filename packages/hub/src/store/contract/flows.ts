@@ -1,0 +1,220 @@
+import { expect } from "vitest";
+import {
+  drafting,
+  edit,
+  intents,
+  makeFlow,
+  publish,
+  publishing,
+  sampleApp,
+  toolNamesOf,
+} from "./flow-sample.ts";
+import { claim, sampleRun } from "./run-sample.ts";
+import { ids, nth, SECOND, START } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const LATER = START + 5 * SECOND;
+
+export function flowsContract(it: It): void {
+  it("keeps apps, each slug once in a tenant", async ({ store, reopen }) => {
+    const app = sampleApp();
+    expect(await store.createApp(app)).toBe(true);
+    expect(await store.createApp({ ...app, name: "Another" })).toBe(false);
+    expect(await store.createApp(sampleApp({ tenant: "umbrella", name: "Theirs" }))).toBe(true);
+    expect(await (await reopen()).getApp("acme", "desk")).toEqual(app);
+    expect(await store.getApp("umbrella", "desk")).toMatchObject({ name: "Theirs" });
+    expect(await store.getApp("acme", "none")).toBeUndefined();
+
+    const changed = { ...app, name: "Front desk", updated_at: LATER };
+    expect(await store.updateApp("acme", "desk", { name: "Front desk" }, LATER)).toEqual(changed);
+    expect(await store.updateApp("acme", "desk", { description: "" }, LATER)).toEqual(changed);
+    expect(await store.updateApp("acme", "none", { name: "x" }, LATER)).toBeUndefined();
+    expect(await store.getApp("umbrella", "desk")).toMatchObject({ name: "Theirs" });
+  });
+
+  it("lists apps in pages, and nobody else's", async ({ store }) => {
+    for (const slug of ["b", "a", "c"]) await store.createApp(sampleApp({ slug }));
+    await store.createApp(sampleApp({ tenant: "umbrella", slug: "aa" }));
+    const slugs = async (after: string, limit: number) =>
+      (await store.listApps("acme", after, limit)).map(({ slug }) => slug);
+    expect(await slugs("", 2)).toEqual(["a", "b"]);
+    expect(await slugs("b", 2)).toEqual(["c"]);
+    expect(await slugs("c", 2)).toEqual([]);
+  });
+
+  it("makes and changes a draft inside of one transaction", async ({ store, reopen }) => {
+    const flow = await makeFlow(store, intents("Get weather"));
+    expect(flow).toMatchObject({ tenant: "acme", app: "desk", revision: 1, version: null });
+    expect(await (await reopen()).getFlow("acme", flow.id)).toEqual(flow);
+
+    const graph = intents("Get weather", "Set weather");
+    const edited = await store.editFlow({ tenant: "acme", id: flow.id }, LATER, (found) => {
+      expect(found.flow).toEqual(flow);
+      expect(found.taken).toEqual(new Set());
+      return drafting("Weather", graph)(found);
+    });
+    const after = { ...flow, name: "Weather", graph, revision: 2, updated_at: LATER };
+    expect(edited).toEqual({ outcome: "saved", flow: after });
+    expect(await store.getFlow("acme", flow.id)).toEqual(after);
+  });
+
+  it("refuses an edit of what is not there, or was changed since", async ({ store }) => {
+    const flow = await makeFlow(store);
+    const never = () => {
+      throw new Error("called");
+    };
+    const nowhere = { id: "f", tenant: "acme", app: "none", at: START };
+    expect(await store.createFlow(nowhere, never)).toEqual({ outcome: "no_app" });
+    const key = { tenant: "acme", id: flow.id };
+    const { id } = flow;
+    expect(await store.editFlow({ tenant: "acme", id: "none" }, START, never)).toEqual({
+      outcome: "no_flow",
+    });
+    expect(await store.editFlow({ tenant: "umbrella", id }, START, never)).toEqual({
+      outcome: "no_flow",
+    });
+    expect(await store.publishFlow({ tenant: "umbrella", id }, never)).toEqual({
+      outcome: "no_flow",
+    });
+    const first = await store.editFlow(
+      { ...key, ifRevision: 1 },
+      START,
+      drafting("First", intents("Go")),
+    );
+    expect(first).toMatchObject({ outcome: "saved", flow: { revision: 2 } });
+    const stale = { ...key, ifRevision: 1 };
+    expect(await store.editFlow(stale, START, never)).toEqual({ outcome: "changed", revision: 2 });
+    expect(await store.publishFlow(stale, never)).toEqual({ outcome: "changed", revision: 2 });
+    expect(await store.getFlow("acme", id)).toMatchObject({ name: "First", version: null });
+  });
+
+  it("leaves everything as it was where the edit throws", async ({ store }) => {
+    const flow = await publish(store, await makeFlow(store, intents("Keep")));
+    const { revision } = await store.findTriggers("acme", [], "");
+    const key = { tenant: "acme", id: flow.id };
+    const refuse = () => {
+      throw new Error("Empty description");
+    };
+    await expect(store.editFlow(key, LATER, refuse)).rejects.toThrow("Empty description");
+    await expect(store.publishFlow(key, refuse)).rejects.toThrow("Empty description");
+    await expect(
+      store.createFlow({ id: "new", tenant: "acme", app: "desk", at: LATER }, refuse),
+    ).rejects.toThrow("Empty description");
+    // One that is found out only after something was written.
+    const twins = {
+      ...publishing()(flow),
+      triggers: [...publishing()(flow).triggers, ...publishing()(flow).triggers],
+    };
+    await expect(store.publishFlow(key, () => twins)).rejects.toThrow();
+    expect(await store.getFlow("acme", flow.id)).toEqual(flow);
+    expect(await store.getFlow("acme", "new")).toBeUndefined();
+    expect(await store.listVersions("acme", flow.id)).toHaveLength(1);
+    expect(await store.findTool("acme", "desk", "keep", START)).toMatchObject({ alias: false });
+    expect(await store.findTriggers("acme", [], "")).toEqual({ revision, triggers: [] });
+  });
+
+  it("loses no edit of two that are made at the same time", async ({ store }) => {
+    const flow = await makeFlow(store, intents());
+    const key = { tenant: "acme", id: flow.id };
+    await Promise.all(
+      Array.from({ length: 20 }, (_, at) =>
+        store.editFlow(key, START, ({ flow: found, taken }) => {
+          const nodes = [...(found?.graph.nodes ?? []), ...intents(`Node ${at}`).nodes];
+          return drafting("A flow", { nodes, edges: [] })({ flow: found, taken });
+        }),
+      ),
+    );
+    const after = await store.getFlow("acme", flow.id);
+    expect(after?.revision).toBe(21);
+    expect(new Set(after?.graph.nodes.map(({ id }) => id)).size).toBe(20);
+    const stale = await Promise.all(
+      Array.from({ length: 10 }, () =>
+        store.editFlow({ ...key, ifRevision: 21 }, START, drafting("Mine", intents())),
+      ),
+    );
+    expect(stale.filter(({ outcome }) => outcome === "saved")).toHaveLength(1);
+  });
+
+  it("lists flows in pages, of all apps or of one", async ({ store }) => {
+    for (const id of ["b", "a", "d"]) await makeFlow(store, intents(), { id });
+    await makeFlow(store, intents(), { id: "c", app: "shop" });
+    await makeFlow(store, intents(), { id: "aa", tenant: "umbrella" });
+    expect(ids(await store.listFlows("acme", { limit: 3 }))).toEqual(["a", "b", "c"]);
+    expect(ids(await store.listFlows("acme", { limit: 3, after: "c" }))).toEqual(["d"]);
+    expect(ids(await store.listFlows("acme", { limit: 9, app: "desk" }))).toEqual(["a", "b", "d"]);
+    expect(ids(await store.listFlows("acme", { limit: 9, app: "desk", after: "a" }))).toEqual([
+      "b",
+      "d",
+    ]);
+    expect(await store.getFlow("acme", "aa")).toBeUndefined();
+  });
+
+  it("publishes versions that never change, and goes back to one", async ({ store }) => {
+    const one = intents("One");
+    const flow = await makeFlow(store, one);
+    expect(await publish(store, flow, { note: "first" })).toMatchObject({
+      version: 1,
+      revision: 2,
+    });
+    const two = intents("Two");
+    await edit(store, flow, two);
+    expect(await store.getVersion("acme", flow.id, 1)).toEqual(one);
+    expect(await publish(store, flow, { by: "bob", at: LATER })).toMatchObject({ version: 2 });
+    expect(await publish(store, flow, { graph: one })).toMatchObject({ version: 3, graph: two });
+    expect(await store.listVersions("acme", flow.id)).toEqual([
+      { version: 3, note: "", created_by: "ada", created_at: START },
+      { version: 2, note: "", created_by: "bob", created_at: LATER },
+      { version: 1, note: "first", created_by: "ada", created_at: START },
+    ]);
+    expect(await store.getVersion("acme", flow.id, 1)).toEqual(one);
+    expect(await store.getVersion("acme", flow.id, 2)).toEqual(two);
+    expect(await store.getVersion("acme", flow.id, 3)).toEqual(one);
+    expect(await store.findTool("acme", "desk", "one", START)).toMatchObject({
+      trigger: { version: 3 },
+    });
+    expect(await store.getVersion("umbrella", flow.id, 1)).toBeUndefined();
+    expect(await store.getVersion("acme", flow.id, 4)).toBeUndefined();
+    expect(await store.listVersions("umbrella", flow.id)).toEqual([]);
+  });
+
+  it("forgets a deleted flow, but not what its runs go on with", async ({ store }) => {
+    const graph = intents("Go");
+    const flow = await publish(store, await makeFlow(store, graph));
+    await store.queueRuns([sampleRun({ flow_id: flow.id, version: 1 })]);
+    expect(await store.deleteFlow("umbrella", flow.id)).toBe(false);
+    expect(await store.deleteFlow("acme", flow.id)).toBe(true);
+    expect(await store.deleteFlow("acme", flow.id)).toBe(false);
+    expect(await store.getFlow("acme", flow.id)).toBeUndefined();
+    expect(await store.listFlows("acme", { limit: 9 })).toEqual([]);
+    expect(await store.findTool("acme", "desk", "go", START)).toBeUndefined();
+    expect(await store.getTrigger("acme", flow.id, "node Go")).toBeUndefined();
+    expect(await claim(store)).toMatchObject([{ graph }]);
+    // Its name is free at once.
+    expect(toolNamesOf((await makeFlow(store, graph)).graph)).toEqual(["go"]);
+  });
+
+  it("forgets a deleted app with its flows, and nothing of another", async ({ store }) => {
+    const graph = intents("Go");
+    const flow = await publish(store, await makeFlow(store, graph));
+    const draft = await makeFlow(store, intents("Draft"));
+    const other = await publish(store, await makeFlow(store, graph, { app: "shop" }));
+    const theirs = await publish(store, await makeFlow(store, graph, { tenant: "umbrella" }));
+    await store.queueRuns([sampleRun({ flow_id: flow.id, version: 1 })]);
+    expect(await store.deleteApp("acme", "none")).toBe(false);
+    expect(await store.deleteApp("acme", "desk")).toBe(true);
+    expect(await store.deleteApp("acme", "desk")).toBe(false);
+    expect(ids(await store.listFlows("acme", { limit: 9 }))).toEqual([other.id]);
+    expect(await store.listTools("acme", "desk", "", 9)).toEqual([]);
+    expect(await store.listTools("acme", "shop", "", 9)).toHaveLength(1);
+    expect(await store.getFlow("umbrella", theirs.id)).toEqual(theirs);
+    expect(await store.listTools("umbrella", "desk", "", 9)).toHaveLength(1);
+    for (const { id } of [flow, draft])
+      expect(await store.editFlow({ tenant: "acme", id }, START, drafting("x", intents()))).toEqual(
+        { outcome: "no_flow" },
+      );
+    expect(nth(await claim(store), 0).graph).toEqual(graph);
+    const again = await makeFlow(store, intents("Go", "Draft"));
+    expect(toolNamesOf(again.graph)).toEqual(["go", "draft"]);
+    expect(ids(await store.listFlows("acme", { limit: 9, app: "desk" }))).toEqual([again.id]);
+  });
+}

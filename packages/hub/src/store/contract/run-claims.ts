@@ -1,0 +1,198 @@
+import { expect, vi } from "vitest";
+import type { ClaimedRun } from "../run-store.ts";
+import type { Store } from "../store.ts";
+import {
+  claim,
+  LEASE,
+  lease,
+  progress,
+  runIds,
+  sampleRun,
+  sampleRuns,
+  sampleStep,
+  save,
+} from "./run-sample.ts";
+import { ids, nth, START } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+/** Claims with many workers until nothing is left; answers with what each got. */
+export async function claimAll(
+  stores: readonly Store[],
+  workers: number,
+  now = START,
+): Promise<string[][]> {
+  return Promise.all(
+    Array.from({ length: workers }, async (_, at) => {
+      const store = nth(stores, at % stores.length);
+      const mine: string[] = [];
+      for (let look = 0; look < 1_000; look += 1) {
+        const more = await claim(store, { by: `worker ${at}`, limit: 7, now });
+        mine.push(...runIds(more));
+        // Fewer than there are may only mean that somebody else is at them.
+        if (more.length === 0 && ((await store.nextDue()) ?? Infinity) > now) return mine;
+      }
+      throw new Error("something is due, but cannot be claimed");
+    }),
+  );
+}
+
+const tenantsOf = (claimed: readonly ClaimedRun[]) => claimed.map(({ run }) => run.tenant);
+
+export function runClaimsContract(it: It): void {
+  it("take what is due, the oldest first, and nothing that is not", async ({ store }) => {
+    const [late, early, future, middle] = sampleRuns(4, (at) => ({
+      due_at: START + ([3, 1, 9, 2][at] ?? 0),
+    }));
+    await store.queueRuns([late, early, future, middle]);
+    expect(await claim(store, { now: START })).toEqual([]);
+    const now = START + 3;
+    const taken = await claim(store, { now, limit: 2 });
+    expect(runIds(taken)).toEqual([early.id, middle.id]);
+    expect(taken).toMatchObject([
+      { run: { status: "running", worker: "ada", claims: 1, started_at: now }, steps: [] },
+      {},
+    ]);
+    expect(await store.getRun("acme", early.id)).toEqual(nth(taken, 0).run);
+    expect(runIds(await claim(store, { now }))).toEqual([late.id]);
+    expect(await claim(store, { now })).toEqual([]);
+    expect(runIds(await claim(store, { now: START + 9 }))).toEqual([future.id]);
+    expect(await claim(store, { now: START + 9, limit: 0 })).toEqual([]);
+  });
+
+  it("serve tenants in turn, whatever the backlog of one", async ({ store }) => {
+    const crowd = sampleRuns(1_000, () => ({ tenant: "crowd" }));
+    for (let at = 0; at < 1_000; at += 200) await store.queueRuns(crowd.slice(at, at + 200));
+    await store.queueRuns(sampleRuns(3, () => ({ tenant: "few", at: START + 9 })));
+    const first = await claim(store, { limit: 10 });
+    const second = await claim(store, { limit: 10, now: START + 1 });
+    expect([...first, ...second]).toHaveLength(20);
+    expect(tenantsOf([...first, ...second]).filter((tenant) => tenant === "few")).toHaveLength(3);
+    // One at a time too: nobody waits for longer than it takes to serve each of the others once.
+    await store.queueRuns(sampleRuns(2, () => ({ tenant: "few", due_at: START + 2 })));
+    await store.queueRuns(sampleRuns(2, () => ({ tenant: "late", due_at: START + 2 })));
+    const turns: string[] = [];
+    for (let at = 0; at < 6; at += 1)
+      turns.push(...tenantsOf(await claim(store, { limit: 1, now: START + 3 + at })));
+    expect(turns.slice(0, 3).sort()).toEqual(["crowd", "few", "late"]);
+    expect(turns.slice(3).sort()).toEqual(["crowd", "few", "late"]);
+  });
+
+  it("give the room that one tenant leaves to the others", async ({ store }) => {
+    await store.queueRuns([
+      ...sampleRuns(20, () => ({ tenant: "a" })),
+      ...sampleRuns(1, () => ({ tenant: "b" })),
+      ...sampleRuns(20, () => ({ tenant: "c" })),
+      ...sampleRuns(2, () => ({ tenant: "d" })),
+    ]);
+    const taken = tenantsOf(await claim(store, { limit: 20 }));
+    expect(taken).toHaveLength(20);
+    expect(new Set(taken)).toEqual(new Set(["a", "b", "c", "d"]));
+  });
+
+  it("give no run to two workers at the same time, and forget none", async ({ store }) => {
+    const runs = sampleRuns(150, (at) => ({ tenant: `tenant ${at % 4}` }));
+    await store.queueRuns(runs);
+    const taken = (await claimAll([store], 8)).flat();
+    expect(taken.sort()).toEqual(ids(runs).sort());
+  });
+
+  it("bring back the runs of a dead worker, with their steps, and not before", async ({
+    store,
+    reopen,
+  }) => {
+    const run = sampleRun();
+    await store.queueRuns([run]);
+    const [first] = await claim(store);
+    const steps = [
+      sampleStep(),
+      sampleStep({ nth: 2, node_id: "next", status: "running" }),
+    ];
+    if (first) await save(store, [first], { steps });
+    const again = await reopen();
+    expect(await claim(again, { by: "bob", now: START + LEASE - 1 })).toEqual([]);
+    const [second] = await claim(again, { by: "bob", now: START + LEASE });
+    expect(second).toMatchObject({ run: { id: run.id, worker: "bob", claims: 2 }, steps });
+    expect(await claim(again, { by: "cy", now: START + 2 * LEASE - 1 })).toEqual([]);
+    expect(await claim(again, { by: "cy", now: START + 2 * LEASE })).toMatchObject([
+      { run: { claims: 3 }, steps },
+    ]);
+  });
+
+  it("are fair also where a worker with many runs has died", async ({ store }) => {
+    await store.queueRuns(sampleRuns(50, () => ({ tenant: "crowd" })));
+    await claim(store, { limit: 50 });
+    const now = START + LEASE;
+    await store.queueRuns(sampleRuns(3, () => ({ tenant: "few", due_at: now })));
+    const taken = [...(await claim(store, { now })), ...(await claim(store, { now }))];
+    expect(tenantsOf(taken).filter((tenant) => tenant === "few")).toHaveLength(3);
+    expect(taken).toHaveLength(20);
+  });
+
+  it("are kept by renewing them, and nothing that was lost is revived", async ({ store }) => {
+    const [one, two, three] = sampleRuns(3);
+    await store.queueRuns([one, two, three]);
+    await claim(store, { limit: 2 });
+    await claim(store, { by: "bob", limit: 1 });
+    const now = START + LEASE - 1;
+    expect(await store.renewRuns(lease("ada", now))).toEqual({ cancel: [] });
+    // What bob did not renew is anybody's; ada's are hers for another while.
+    expect(runIds(await claim(store, { by: "cy", now: START + LEASE }))).toEqual([three.id]);
+    await store.cancelRun("acme", two.id, now);
+    expect(await store.renewRuns(lease("ada", now + 1))).toEqual({ cancel: [two.id] });
+    expect(await store.renewRuns(lease("bob", now + 1))).toEqual({ cancel: [] });
+    expect(await store.getRun("acme", three.id)).toMatchObject({ worker: "cy", claims: 2 });
+    // Too late: the lease was over, so it may be somebody else's the next moment.
+    const over = now + 1 + LEASE;
+    expect(await store.renewRuns(lease("ada", over))).toEqual({ cancel: [] });
+    const taken = await claim(store, { by: "dee", now: over });
+    expect(runIds(taken).sort()).toEqual(ids([one, two, three]).sort());
+  });
+
+  it("are given back when a worker stops, to be taken at once and first", async ({ store }) => {
+    const [one, two, three] = sampleRuns(3);
+    await store.queueRuns([one, two, three]);
+    const [first] = await claim(store, { limit: 1 });
+    await claim(store, { by: "bob", limit: 1 });
+    if (first) await save(store, [first], { steps: [sampleStep()] });
+    await store.releaseRuns("ada", START + 1);
+    expect(await store.getRun("acme", one.id)).toMatchObject({ status: "queued", worker: null });
+    expect(await claim(store, { by: "cy", now: START + 1 })).toMatchObject([
+      { run: { id: one.id, claims: 2 }, steps: [sampleStep()] },
+      { run: { id: three.id, claims: 1 } },
+    ]);
+    if (first) expect(await store.saveProgress([progress(first)])).toEqual(["lost"]);
+    await store.releaseRuns("nobody", START + 1);
+  });
+
+  it("say when the next run is due, or may be taken over", async ({ store }) => {
+    expect(await store.nextDue()).toBeNull();
+    await store.queueRuns([sampleRun({ due_at: START + 500 }), sampleRun({ due_at: START + 20 })]);
+    expect(await store.nextDue()).toBe(START + 20);
+    const [taken] = await claim(store, { now: START + 20 });
+    expect(await store.nextDue()).toBe(START + 20 + LEASE);
+    if (taken) await save(store, [taken], { next: { status: "waiting", due_at: null } });
+    expect(await store.nextDue()).toBe(START + 500);
+    await claim(store, { now: START + 500, limit: 1 });
+    await store.releaseRuns("ada", START + 501);
+    expect(await store.nextDue()).toBe(START + 501);
+    for (const { id } of await store.listRuns({ tenant: "acme", limit: 9 }))
+      await store.cancelRun("acme", id, START + 502);
+    await claim(store, { now: START + 502 });
+    expect(await store.nextDue()).toBeNull();
+  });
+
+  it("are told of when something is due, and of what ended", async ({ store, heard }) => {
+    const run = sampleRun({ due_at: START + 7 });
+    await store.queueRuns([run, sampleRun({ tenant: "umbrella", due_at: START + 5 })]);
+    const [, taken] = await claim(store, { now: START + 7 });
+    await store.cancelRun("acme", run.id, START);
+    if (taken) await save(store, [taken]);
+    await vi.waitFor(async () =>
+      expect((await heard()).filter(({ topic }) => topic !== "gap")).toEqual([
+        { topic: "runs", due: START + 5 },
+        { topic: "run_cancel", run: run.id },
+        { topic: "run_ended", tenant: "acme", run: run.id },
+      ]),
+    );
+  });
+}

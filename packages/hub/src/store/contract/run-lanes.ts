@@ -1,0 +1,227 @@
+import { expect } from "vitest";
+import type { NewRun } from "../run-store.ts";
+import type { Store } from "../store.ts";
+import { claim, failed, LEASE, runIds, sampleRun, sampleRuns, save } from "./run-sample.ts";
+import { ids, keep, nth, START, sampleEvents } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const inLane = (most: number, lane = "one"): Partial<NewRun> => ({ limit: { lane, most } });
+const gathering = (lane = "one", due_at = START + 100): Partial<NewRun> => ({
+  gather: { lane },
+  due_at,
+});
+
+const statuses = async (store: Store, runs: readonly NewRun[]) =>
+  Promise.all(runs.map(async ({ id }) => (await store.getRun("acme", id))?.status));
+
+/** Runs everything to its end, one claim after another; answers with the order. */
+async function drain(store: Store, now: number): Promise<string[]> {
+  const order: string[] = [];
+  for (;;) {
+    const taken = await claim(store, { now });
+    if (taken.length === 0) return order;
+    order.push(...runIds(taken));
+    await save(store, taken);
+  }
+}
+
+export function runLanesContract(it: It): void {
+  it("have no more runs under way than they may, and let the others in by and by", async ({
+    store,
+  }) => {
+    const runs = sampleRuns(5, () => inLane(2));
+    await store.queueRuns(runs);
+    const [one, two, ...none] = await claim(store);
+    expect(none).toEqual([]);
+    expect(await statuses(store, runs)).toEqual(["running", "running", "held", "held", "held"]);
+    expect(await claim(store, { by: "bob" })).toEqual([]);
+    if (!one || !two) throw new Error("not claimed");
+    await save(store, [two]);
+    expect(await statuses(store, runs)).toEqual(["running", "succeeded", "queued", "held", "held"]);
+    expect(runIds(await claim(store, { by: "bob" }))).toEqual([nth(runs, 2).id]);
+    await save(store, [one]);
+    expect(await drain(store, START + LEASE - 1)).toEqual([nth(runs, 3).id, nth(runs, 4).id]);
+  });
+
+  it("let runs in by the time that they were due, and none overtakes", async ({ store }) => {
+    const runs = sampleRuns(6, (at) => ({ ...inLane(1), due_at: START + (5 - at) }));
+    await store.queueRuns(runs);
+    const order: string[] = [];
+    const now = START + 5;
+    for (const _ of runs) {
+      const taken = await claim(store, { now, limit: 2 });
+      expect(taken).toHaveLength(1);
+      order.push(...runIds(taken));
+      await save(store, taken, { now, next: failed });
+    }
+    expect(order).toEqual(ids(runs.toReversed()));
+  });
+
+  it("are each on their own: by name, and by tenant", async ({ store }) => {
+    const runs = [
+      sampleRun(inLane(1, "a")),
+      sampleRun(inLane(1, "a")),
+      sampleRun(inLane(1, "b")),
+      sampleRun({ ...inLane(1, "a"), tenant: "umbrella" }),
+      sampleRun(),
+    ];
+    await store.queueRuns(runs);
+    const taken = await claim(store);
+    expect(runIds(taken).sort()).toEqual(ids(runs.filter((_, at) => at !== 1)).sort());
+  });
+
+  it("do not hold up what is behind those that are held", async ({ store }) => {
+    await store.queueRuns([...sampleRuns(30, () => inLane(1)), sampleRun({ due_at: START + 1 })]);
+    const taken = [
+      ...(await claim(store, { now: START + 1 })),
+      ...(await claim(store, { now: START + 1 })),
+    ];
+    expect(taken).toHaveLength(2);
+    expect(nth(taken, 1).run.due_at).toBe(START + 1);
+  });
+
+  it("forget nobody when a run fails, waits, is queued anew or cancelled", async ({ store }) => {
+    const runs = sampleRuns(8, () => inLane(1));
+    await store.queueRuns(runs);
+    const next = async () => nth(await claim(store), 0);
+    const at = (nr: number) => nth(runs, nr).id;
+
+    const fails = await next();
+    await save(store, [fails], { next: failed });
+    const waits = await next();
+    expect(waits.run.id).toBe(at(1));
+    await save(store, [waits], { next: { status: "waiting", due_at: START + 10 } });
+    const later = await next();
+    expect(later.run.id).toBe(at(2));
+    await save(store, [later], { next: { status: "queued", due_at: START + 20 } });
+    const stops = await next();
+    expect(stops.run.id).toBe(at(3));
+    await store.cancelRun("acme", at(3), START);
+    await save(store, [stops], { next: { status: "cancelled" } });
+    // The one that was let in just now, and one that is held.
+    await store.cancelRun("acme", at(4), START);
+    await store.cancelRun("acme", at(5), START);
+    const sixth = await next();
+    expect(sixth.run.id).toBe(at(6));
+    await store.releaseRuns("ada", START);
+    expect((await next()).run.id).toBe(at(6));
+    expect(await claim(store, { now: START + LEASE - 1 })).toEqual([]);
+    const order = await drain(store, START + LEASE);
+    expect(order.sort()).toEqual([at(6), at(7), at(1), at(2)].sort());
+  });
+
+  it("have room again for a run that waited, when it comes back", async ({ store }) => {
+    const [one, two] = sampleRuns(2, () => inLane(1));
+    await store.queueRuns([one, two]);
+    const [first] = await claim(store);
+    if (first) await save(store, [first], { next: { status: "waiting", due_at: START + 5 } });
+    const [second] = await claim(store);
+    expect(second?.run.id).toBe(two.id);
+    expect(await claim(store, { now: START + 5 })).toEqual([]);
+    expect(await statuses(store, [one, two])).toEqual(["held", "running"]);
+    if (second) await save(store, [second]);
+    expect(await drain(store, START + 5)).toEqual([one.id]);
+  });
+
+  it("keep the place of a run whose worker died", async ({ store }) => {
+    const runs = sampleRuns(3, () => inLane(1));
+    await store.queueRuns(runs);
+    await claim(store);
+    const [again, ...none] = await claim(store, { by: "bob", now: START + LEASE });
+    expect(again).toMatchObject({ run: { id: nth(runs, 0).id, claims: 2 } });
+    expect(none).toEqual([]);
+    if (again) await save(store, [again]);
+    expect(await drain(store, START + LEASE)).toEqual(ids(runs.slice(1)));
+  });
+
+  it("let a retried run wait for its turn", async ({ store }) => {
+    const [one, two] = sampleRuns(2, () => inLane(1));
+    await store.queueRuns([one, two]);
+    const [first] = await claim(store);
+    if (first) await save(store, [first], { next: failed });
+    await claim(store);
+    await store.retryRun("acme", one.id, START);
+    expect(await claim(store)).toEqual([]);
+    expect(await statuses(store, [one, two])).toEqual(["held", "running"]);
+  });
+
+  it("gather what comes while a run is still to begin", async ({ store }) => {
+    const events = sampleEvents(3);
+    await keep(store, events);
+    const runs = sampleRuns(3, (at) => ({
+      ...gathering(),
+      input: { at },
+      at: START + at,
+      event_id: nth(events, at).id,
+    }));
+    const [host] = runs;
+    expect(await store.queueRuns([nth(runs, 0)])).toEqual([host.id]);
+    expect(await store.queueRuns(runs.slice(1))).toEqual([host.id, host.id]);
+    const [taken] = await claim(store, { now: START + 100 });
+    expect(taken?.run).toMatchObject({
+      id: host.id,
+      input: { at: 0 },
+      gathered_count: 2,
+      gathered: [
+        { at: START + 1, input: { at: 1 }, event_id: nth(events, 1).id },
+        { at: START + 2, input: { at: 2 }, event_id: nth(events, 2).id },
+      ],
+    });
+    // Each event shows the run that stands for it.
+    for (const { id } of events) {
+      expect(ids(await store.listRuns({ tenant: "acme", limit: 9, event: id }))).toEqual([host.id]);
+      expect(await store.getEvent("acme", id)).toMatchObject({ trigger_status: "running" });
+    }
+    // What has begun takes nothing more.
+    const late = sampleRun(gathering());
+    expect(await store.queueRuns([late])).toEqual([late.id]);
+    if (taken) await save(store, [taken]);
+    for (const { id } of events)
+      expect(await store.getEvent("acme", id)).toMatchObject({ trigger_status: "succeeded" });
+  });
+
+  it("gather within one batch, by lane and tenant", async ({ store }) => {
+    const [a, b, c, d] = sampleRuns(4, (at) => gathering(at === 2 ? "two" : "one"));
+    const theirs = sampleRun({ ...gathering(), tenant: "umbrella" });
+    expect(await store.queueRuns([a, b, c, d, theirs])).toEqual([
+      a.id,
+      a.id,
+      c.id,
+      a.id,
+      theirs.id,
+    ]);
+    expect(await store.getRun("acme", a.id)).toMatchObject({ gathered_count: 2 });
+  });
+
+  it("gather into a run that is held, not into one that waits or was cancelled", async ({
+    store,
+  }) => {
+    const both = { ...inLane(1), gather: { lane: "g" } };
+    const runs = sampleRuns(5, () => both);
+    await store.queueRuns([nth(runs, 0)]);
+    const [first] = await claim(store);
+    await store.queueRuns([nth(runs, 1)]);
+    await claim(store);
+    expect(await statuses(store, runs.slice(0, 2))).toEqual(["running", "held"]);
+    expect(await store.queueRuns([nth(runs, 2)])).toEqual([nth(runs, 1).id]);
+    await store.cancelRun("acme", nth(runs, 1).id, START);
+    if (first) await save(store, [first], { next: { status: "waiting", due_at: null } });
+    expect(await store.queueRuns([nth(runs, 3)])).toEqual([nth(runs, 3).id]);
+  });
+
+  it("gather all that comes at the same time", async ({ store }) => {
+    const runs = sampleRuns(30, () => gathering());
+    const hosts = await Promise.all(runs.map((run) => store.queueRuns([run])));
+    expect(new Set(hosts.flat()).size).toBe(1);
+    expect(await store.getRun("acme", nth(hosts.flat(), 0))).toMatchObject({ gathered_count: 29 });
+  });
+
+  it("count what is too much to gather", async ({ store }) => {
+    const text = "x".repeat(90_000);
+    const runs = sampleRuns(4, () => ({ ...gathering(), input: { text } }));
+    await store.queueRuns(runs);
+    const run = await store.getRun("acme", nth(runs, 0).id);
+    expect(run?.gathered).toHaveLength(2);
+    expect(run?.gathered_count).toBe(3);
+  });
+}

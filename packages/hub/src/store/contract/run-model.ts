@@ -1,0 +1,321 @@
+import fc from "fast-check";
+import { expect } from "vitest";
+import { createIds } from "../../lib/ids.ts";
+import type { ClaimedRun, NewRun, Run, RunProgress } from "../run-store.ts";
+import type { Store } from "../store.ts";
+import { sampleRun } from "./run-sample.ts";
+import { START } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const worker = fc.constantFrom("ada", "bob");
+const pick = fc.nat({ max: 200 });
+const small = fc.nat({ max: 5 });
+const LANES: Record<string, number> = { narrow: 1, wide: 2 };
+
+const newRun = fc.record({
+  tenant: fc.constantFrom("acme", "umbrella"),
+  lane: fc.option(fc.constantFrom(...Object.keys(LANES))),
+  key: fc.option(fc.constantFrom("1", "2", "3"), { freq: 2 }),
+  delay: small,
+});
+const next = fc.constantFrom("on", "on", "succeeded", "failed", "waiting", "parked", "queued");
+
+const command = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("queue" as const),
+      runs: fc.array(newRun, { maxLength: 5 }),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: fc.constant("claim" as const), worker, limit: small, lease: small }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("save" as const),
+      all: fc.array(fc.record({ pick, next, delay: small }), { minLength: 1, maxLength: 3 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("cancel" as const), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("retry" as const), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("wake" as const), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("renew" as const), worker, lease: small }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("release" as const), worker }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("pass" as const), time: small }) },
+);
+type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** What is held and what is queued is the same here: both are to be taken. */
+type State = "open" | "running" | "waiting" | "succeeded" | "failed" | "cancelled";
+
+interface Known {
+  id: string;
+  tenant: string;
+  lane: string | null;
+  key: string | undefined;
+  state: State;
+  due: number | null;
+  worker: string | null;
+  until: number;
+  claims: number;
+  cancel: boolean;
+  woken: boolean;
+}
+
+/** The store, and the rules of runs once more, as plainly as possible. */
+class Pair {
+  readonly #store: Store;
+  readonly #name: (tenant: string) => string;
+  readonly #ids = createIds({ now: () => this.#now });
+  readonly #runs: Known[] = [];
+  readonly #claims: ClaimedRun[] = [];
+  #now = START;
+
+  constructor(store: Store, name: (tenant: string) => string) {
+    this.#store = store;
+    this.#name = name;
+  }
+
+  async do(command: Command): Promise<void> {
+    this.#now += 1;
+    const now = this.#now;
+    const run = "pick" in command ? this.#runs[command.pick % this.#runs.length] : undefined;
+    switch (command.do) {
+      case "queue":
+        await this.#queue(command.runs);
+        break;
+      case "claim":
+        await this.#claim(command.worker, now + command.lease, command.limit);
+        break;
+      case "save":
+        await this.#save(command.all);
+        break;
+      case "cancel":
+        if (run) await this.#cancel(run);
+        break;
+      case "retry":
+        if (run) await this.#retry(run);
+        break;
+      case "wake":
+        if (run) await this.#wake(run);
+        break;
+      case "renew":
+        await this.#renew(command.worker, now + command.lease);
+        break;
+      case "release":
+        await this.#store.releaseRuns(command.worker, now);
+        for (const one of this.#heldBy(command.worker)) this.#leave(one, "open", one.due);
+        break;
+      case "pass":
+        this.#now += command.time;
+    }
+    await this.compare();
+  }
+
+  async #queue(
+    given: readonly { tenant: string; lane: string | null; key: string | null; delay: number }[],
+  ) {
+    const runs = given.map(
+      ({ tenant, lane, key, delay }): NewRun =>
+        sampleRun({
+          id: this.#ids(),
+          tenant: this.#name(tenant),
+          at: this.#now,
+          due_at: this.#now + delay,
+          key: key ?? undefined,
+          limit: lane === null ? undefined : { lane, most: LANES[lane] as number },
+        }),
+    );
+    const ids = runs.map(({ id, tenant, key, due_at, limit }) => {
+      const twin = this.#runs.find(
+        (one) => key !== undefined && one.key === key && one.tenant === tenant,
+      );
+      if (twin) return twin.id;
+      const lane = limit?.lane ?? null;
+      const fresh = { worker: null, until: 0, claims: 0, cancel: false, woken: false };
+      this.#runs.push({ id, tenant, lane, key, state: "open", due: due_at, ...fresh });
+      return id;
+    });
+    expect(await this.#store.queueRuns(runs)).toEqual(ids);
+  }
+
+  async #claim(worker: string, until: number, limit: number): Promise<ClaimedRun[]> {
+    const now = this.#now;
+    const orphans = this.#runs.filter((one) => this.#isOrphan(one));
+    const taken = await this.#store.claimRuns({ worker, now, until }, limit);
+    expect(taken.length).toBeLessThanOrEqual(limit);
+    for (const { run } of taken) {
+      const known = this.#runs.find(({ id }) => id === run.id) as Known;
+      expect(this.#isDue(known) || this.#isOrphan(known)).toBe(true);
+      Object.assign(known, { state: "running", worker, until, claims: known.claims + 1 });
+      expect(run).toMatchObject({
+        status: "running",
+        worker,
+        claims: known.claims,
+        cancel_asked: known.cancel,
+      });
+    }
+    this.#claims.push(...taken);
+    // Of runs whose worker has died, as many are taken back as could be claimed.
+    for (const known of orphans.filter((one) => this.#isOrphan(one) && one.claims > 0)) {
+      const run = (await this.#store.getRun(known.tenant, known.id)) as Run;
+      if (run.status !== "running") this.#leave(known, "open", known.due);
+    }
+    return taken;
+  }
+
+  async #save(all: readonly { pick: number; next: string; delay: number }[]) {
+    const now = this.#now;
+    const expected: ("saved" | "lost")[] = [];
+    const batch: RunProgress[] = [];
+    for (const { pick, next, delay } of all) {
+      const claimed = this.#claims[pick % this.#claims.length];
+      if (!claimed) continue;
+      const { id, claims } = claimed.run;
+      const known = this.#runs.find((one) => one.id === id) as Known;
+      batch.push({ run: id, claim: claims, steps: [], now, ...progressOf(next, now + delay) });
+      const isHeld = known.state === "running" && known.claims === claims;
+      expected.push(isHeld ? "saved" : "lost");
+      if (!isHeld || next === "on") continue;
+      const goesOn = ["waiting", "parked", "queued"].includes(next);
+      if (!goesOn) this.#leave(known, next as State, known.due);
+      else if (known.cancel) this.#leave(known, "cancelled", known.due);
+      else if (next === "queued") this.#leave(known, "open", now + delay);
+      else
+        this.#leave(known, "waiting", known.woken ? now : next === "parked" ? null : now + delay);
+      known.woken = false;
+    }
+    expect(await this.#store.saveProgress(batch)).toEqual(expected);
+  }
+
+  async #cancel(run: Known) {
+    await this.#store.cancelRun(run.tenant, run.id, this.#now);
+    if (run.state === "open" || run.state === "waiting") run.state = "cancelled";
+    else if (run.state !== "running") return;
+    run.cancel = true;
+  }
+
+  async #retry(run: Known) {
+    const retried = await this.#store.retryRun(run.tenant, run.id, this.#now);
+    const may = run.state === "failed" || run.state === "cancelled";
+    expect(retried !== undefined).toBe(may);
+    if (may) Object.assign(run, { state: "open", due: this.#now, cancel: false });
+  }
+
+  async #wake(run: Known) {
+    const woken = await this.#store.wakeRun(run.tenant, run.id, this.#now);
+    if (run.state === "running") run.woken = true;
+    // One that waited, and is held by now, goes on anyway.
+    if (run.state === "waiting" && woken) run.due = this.#now;
+    if (run.state !== "waiting") expect(woken).toBe(run.state === "running");
+  }
+
+  async #renew(worker: string, until: number) {
+    const { cancel } = await this.#store.renewRuns({ worker, now: this.#now, until });
+    const held = this.#heldBy(worker).filter((one) => one.until > this.#now);
+    for (const one of held) one.until = until;
+    expect(cancel.sort()).toEqual(
+      held
+        .filter((one) => one.cancel)
+        .map(({ id }) => id)
+        .sort(),
+    );
+  }
+
+  #leave(run: Known, state: State, due: number | null) {
+    Object.assign(run, { state, due, worker: null });
+  }
+  #heldBy = (worker: string) =>
+    this.#runs.filter((one) => one.state === "running" && one.worker === worker);
+  #isDue = ({ state, due }: Known) =>
+    (state === "open" || state === "waiting") && due !== null && due <= this.#now;
+  #isOrphan = ({ state, until }: Known) => state === "running" && until <= this.#now;
+  #under = ({ tenant, lane }: Known) =>
+    this.#runs.filter(
+      (one) => one.tenant === tenant && one.lane === lane && one.state === "running",
+    ).length;
+
+  async compare(): Promise<void> {
+    const stored: Run[] = [];
+    for (const tenant of ["acme", "umbrella"])
+      stored.push(...(await this.#store.listRuns({ tenant: this.#name(tenant), limit: 999 })));
+    const byId = new Map(stored.map((run) => [run.id, run]));
+    expect(stored).toHaveLength(this.#runs.length);
+    for (const known of this.#runs) {
+      const { status, due_at, worker, claims, cancel_asked } = byId.get(known.id) as Run;
+      const isOpen = status === "queued" || status === "held";
+      // One that waited and came due while its lane was full is held like the others.
+      const state = known.state === "waiting" && isOpen ? "open" : known.state;
+      const { due, lane, worker: holder, cancel } = known;
+      expect({ state: isOpen ? "open" : status, due_at, worker, claims, cancel_asked }).toEqual({
+        state,
+        due_at: due,
+        worker: holder,
+        claims: known.claims,
+        cancel_asked: cancel,
+      });
+      if (lane !== null) expect(this.#under(known)).toBeLessThanOrEqual(LANES[lane] as number);
+    }
+    // What can be taken is not slept through.
+    const due = (await this.#store.nextDue()) ?? Infinity;
+    const waits = this.#runs.some(
+      (one) =>
+        this.#isOrphan(one) ||
+        (this.#isDue(one) && (one.lane === null || this.#under(one) < (LANES[one.lane] as number))),
+    );
+    if (waits) expect(due).toBeLessThanOrEqual(this.#now);
+  }
+
+  /** Everything comes to its end. */
+  async drain(): Promise<void> {
+    this.#now += 100;
+    for (const run of this.#runs) if (run.state === "waiting") await this.#wake(run);
+    for (let look = 0; ; look += 1) {
+      expect(look).toBeLessThan(1_000);
+      this.#now += 1;
+      const taken = await this.#claim("the last", this.#now + 1, 3);
+      if (taken.length === 0 && ((await this.#store.nextDue()) ?? Infinity) > this.#now) break;
+      this.#claims.splice(0, Infinity, ...taken);
+      await this.#save(taken.map((_, pick) => ({ pick, next: "succeeded", delay: 0 })));
+    }
+    await this.compare();
+    const left = this.#runs.filter(
+      ({ state }) => state === "open" || state === "running" || state === "waiting",
+    );
+    expect(left).toEqual([]);
+  }
+}
+
+function progressOf(next: string, due_at: number): Pick<RunProgress, "next"> {
+  switch (next) {
+    case "on":
+      return {};
+    case "succeeded":
+      return { next: { status: "succeeded", output: null } };
+    case "failed":
+      return { next: { status: "failed", error: { code: "oops", message: "No." } } };
+    case "parked":
+      return { next: { status: "waiting", due_at: null } };
+    default:
+      return { next: { status: next as "waiting" | "queued", due_at } };
+  }
+}
+
+export function runModelContract(it: It): void {
+  it("come to their end, once, and never too many of a lane at the same time", async ({
+    store,
+  }) => {
+    let round = 0;
+    const series = fc.array(command, { minLength: 1, maxLength: 40 });
+    const property = fc.asyncProperty(series, async (commands) => {
+      round += 1;
+      const pair = new Pair(store, (tenant) => `${tenant} ${round}`);
+      for (const command of commands) await pair.do(command);
+      await pair.drain();
+    });
+    await fc.assert(property, { numRuns: 30 });
+  });
+}

@@ -1,0 +1,121 @@
+/**
+ * Which indexes the statements of each verb of flows and runs may go by. None may read a table from
+ * end to end: claiming, saving and listing cost the same whatever the backlog.
+ */
+import type { Dialect, Verb } from "../sql.ts";
+import { verbTable } from "../verbs/index.ts";
+import { drafting, intents, publishing } from "./flow-sample.ts";
+import { sampleRun, sampleRuns, succeeded } from "./run-sample.ts";
+import { START } from "./sample.ts";
+
+interface RunPlanned {
+  what: string;
+  verb(dialect: Dialect): Verb<unknown>;
+  /** Each one that is used, once; `runs` is that table's primary key. */
+  indexes: string[];
+}
+
+/** For one row these two are as good; an engine takes either. */
+const ALIKE: Record<string, string> = { runs_tenant: "runs", flows_tenant: "flows" };
+
+/** The indexes that a verb has used, as they are told in the table below. */
+export const toldAs = ({ indexes }: RunPlanned, used: readonly string[]): string[] =>
+  [
+    ...new Set(used.map((index) => (indexes.includes(index) ? index : (ALIKE[index] ?? index)))),
+  ].filter((index) => index !== "tenants"); // a row of it is locked in another way by each engine
+
+const tenant = "acme";
+const list = { tenant, limit: 20 };
+const lease = { worker: "worker-7", now: START, until: START + 60 };
+const flow = { tenant, id: "flow-7" };
+/** Under way, in a lane, and started by an event. */
+const RUNNING = "run-00500";
+const save = { run: RUNNING, claim: 1, steps: [], now: START, next: succeeded };
+const queued = [
+  sampleRun({ key: "key-5", event_id: "id-5" }),
+  sampleRun({ gather: { lane: "lane-14" } }),
+  ...sampleRuns(20),
+];
+const TELL = ["run_events_run", "events_id", "run_events", "runs"];
+
+// biome-ignore format: a table
+export const runPlanned: RunPlanned[] = [
+  { what: "claiming runs", verb: (d) => verbTable(d).claimRuns.run(lease, 10), indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps", ...TELL] },
+  { what: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease), indexes: ["runs_worker", "runs"] },
+  { what: "giving runs back", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...TELL] },
+  { what: "when the next run is due", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
+  { what: "saving progress", verb: (d) => verbTable(d).saveProgress.run([save]), indexes: ["runs_lane", ...TELL] },
+  { what: "queueing runs", verb: (d) => verbTable(d).queueRuns.run(queued), indexes: ["runs_key", "runs_gather", ...TELL] },
+  { what: "starting a run", verb: (d) => verbTable(d).startRun.run(sampleRun({ key: "key" }), lease), indexes: ["runs_key", "runs", "flow_versions"] },
+  { what: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["runs_lane", ...TELL] },
+  { what: "retrying a run", verb: (d) => verbTable(d).retryRun.run(tenant, "run-00003", START), indexes: ["steps", ...TELL] },
+  { what: "waking a run", verb: (d) => verbTable(d).wakeRun.run(tenant, "run-00001", START), indexes: ["runs"] },
+  { what: "sweeping runs", verb: (d) => verbTable(d).sweepRuns.run(100, 50), indexes: ["runs_ended", "runs", "steps", "run_events_run"] },
+  { what: "a run by its key", verb: (d) => verbTable(d).findRun.run(tenant, "key-7"), indexes: ["runs_key"] },
+  { what: "the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9" }), indexes: ["runs_tenant"] },
+  { what: "the next page of them", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9", before: "run-15000" }), indexes: ["runs_tenant"] },
+  { what: "runs of a flow", verb: (d) => verbTable(d).listRuns.run({ ...list, flow: "flow-7" }), indexes: ["runs_flow"] },
+  { what: "runs of an app", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", before: "run-15000" }), indexes: ["runs_app"] },
+  { what: "runs by status", verb: (d) => verbTable(d).listRuns.run({ ...list, status: "failed" }), indexes: ["runs_status"] },
+  { what: "runs of an event", verb: (d) => verbTable(d).listRuns.run({ ...list, event: "id-7" }), indexes: ["run_events", "runs"] },
+  { what: "the steps of a run", verb: (d) => verbTable(d).listSteps.run(tenant, RUNNING), indexes: ["runs", "steps"] },
+  { what: "the verdicts of an event", verb: (d) => verbTable(d).listVerdicts.run(tenant, "id-7"), indexes: ["verdicts"] },
+  { what: "triggers for an event", verb: (d) => verbTable(d).findTriggers.run(tenant, ["source-7", "github"], "type-7"), indexes: ["triggers_event"] },
+  { what: "all event triggers", verb: (d) => verbTable(d).listEventTriggers.run(tenant, 50), indexes: ["triggers_event"] },
+  { what: "the tools of an app", verb: (d) => verbTable(d).listTools.run(tenant, "app-7", "tool-1", 20), indexes: ["triggers_tool"] },
+  { what: "a tool", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "tool-7", START), indexes: ["triggers_tool"] },
+  { what: "a tool by a former name", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "former-7", START), indexes: ["triggers_tool", "tool_names", "triggers"] },
+  { what: "apps", verb: (d) => verbTable(d).listApps.run(tenant, "app-1", 20), indexes: ["apps"] },
+  { what: "flows", verb: (d) => verbTable(d).listFlows.run(tenant, { after: "flow-1", limit: 20 }), indexes: ["flows_tenant"] },
+  { what: "flows of an app", verb: (d) => verbTable(d).listFlows.run(tenant, { app: "app-7", limit: 20 }), indexes: ["flows_app"] },
+  { what: "a version", verb: (d) => verbTable(d).getVersion.run(tenant, "flow-7", 1), indexes: ["flows", "flow_versions"] },
+  { what: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, drafting("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
+  { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publishing({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers"] },
+  { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(tenant, "flow-7"), indexes: ["flows", "apps", "tool_names_flow", "triggers"] },
+  { what: "secrets", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
+];
+
+const series = (count: number) =>
+  `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ${count})`;
+const padded = "substr('run-00000', 1, 9 - length('' || n)) || n";
+
+/** One run in three is over, a few are under way; the rest wait to be taken or for their time. */
+export const RUN_FILL = [
+  `${series(3000)} INSERT INTO tenants (id, created_at, triggers_rev) SELECT 'tenant-' || n, 0, 1 FROM series`,
+  `INSERT INTO tenants (id, created_at, triggers_rev) VALUES ('${tenant}', 0, 1) ON CONFLICT (id) DO UPDATE SET triggers_rev = 1`,
+  `${series(3000)} INSERT INTO queues (tenant_id, due_at) SELECT 'tenant-' || n, CASE WHEN n % 3 = 0 THEN ${START} + n END FROM series`,
+  `INSERT INTO queues (tenant_id, due_at) VALUES ('${tenant}', 1)`,
+  `${series(1000)} INSERT INTO apps (tenant_id, slug, name, description, created_at, updated_at)
+   SELECT '${tenant}', 'app-' || n, '', '', 0, 0 FROM series`,
+  `${series(1000)} INSERT INTO flows (id, tenant_id, app, name, description, graph, revision, version, created_at, updated_at)
+   SELECT 'flow-' || n, '${tenant}', 'app-' || n, '', '', '{"nodes":[],"edges":[]}', 1, 1, 0, 0 FROM series`,
+  `${series(5000)} INSERT INTO flows (id, tenant_id, app, name, description, graph, revision, created_at, updated_at)
+   SELECT 'other-' || n, 'tenant-' || n, 'app-' || n, '', '', '{}', 1, 0, 0 FROM series`,
+  `${series(1000)} INSERT INTO flow_versions (flow_id, version, graph, note, created_by, created_at)
+   SELECT 'flow-' || n, 1, '{"nodes":[],"edges":[]}', '', '', 0 FROM series`,
+  `${series(10_000)} INSERT INTO tool_names (tenant_id, app, name, flow_id, drafted, alias_node, alias_until)
+   SELECT '${tenant}', 'app-' || (n % 1000), CASE WHEN n < 1000 THEN 'former-' ELSE 'tool-' END || n, 'flow-' || (n % 1000), 1,
+     CASE WHEN n < 1000 THEN 'node-' || (n + 1000) END, CASE WHEN n < 1000 THEN ${START} + 1 END FROM series`,
+  `${series(10_000)} INSERT INTO triggers (tenant_id, app, flow_id, node_id, version, kind, tool_name, source, type, active, config)
+   SELECT '${tenant}', 'app-' || (n % 1000), 'flow-' || (n % 1000), 'node-' || n, 1, 'intent',
+     CASE WHEN n % 2 = 1 THEN 'tool-' || n END, CASE WHEN n % 2 = 0 THEN 'source-' || (n % 100) END,
+     CASE WHEN n % 4 = 0 THEN 'type-' || n END, 1, '{}' FROM series`,
+  `${series(30_000)} INSERT INTO runs (id, tenant_id, app, flow_id, version, trigger_node, cause, run_key, event_id, depth, input,
+     gathered, gathered_count, lane, lane_limit, gather_lane, status, due_at, worker, lease_until, claims, created_at, started_at, finished_at)
+   SELECT ${padded}, CASE WHEN n % 10 = 9 THEN 'tenant-' || (n % 100) ELSE '${tenant}' END, 'app-' || (n % 1000), 'flow-' || (n % 1000), 1,
+     '', 'event', CASE WHEN n % 5 = 0 THEN 'key-' || n END, 'id-' || n, 0, '{}', '[]', 0,
+     CASE WHEN n % 2 = 0 THEN 'lane-' || (n % 50) END, CASE WHEN n % 2 = 0 THEN 2 END, CASE WHEN n % 7 = 0 THEN 'lane-' || n END,
+     CASE WHEN n % 500 = 0 THEN 'running' WHEN n % 6 = 1 THEN 'waiting' WHEN n % 6 = 2 THEN 'queued' WHEN n % 30 = 4 THEN 'held'
+       WHEN n % 60 = 3 THEN 'failed' ELSE 'succeeded' END,
+     CASE WHEN n % 12 = 1 THEN ${START} + n WHEN n % 24 = 7 THEN NULL ELSE n END, CASE WHEN n % 500 = 0 THEN 'worker-' || ((n / 500) % 10) END,
+     CASE WHEN n = 1000 THEN 1 WHEN n % 500 = 0 THEN ${START} + n ELSE 0 END, CASE WHEN n % 6 = 2 AND n % 500 > 0 THEN 0 ELSE 1 END, n, n,
+     CASE WHEN n % 500 = 0 OR n % 6 IN (1, 2) OR n % 30 = 4 THEN NULL ELSE n END
+   FROM series`,
+  `${series(30_000)} INSERT INTO run_events (event_id, run_id, tenant_id) SELECT 'id-' || n, ${padded}, '${tenant}' FROM series`,
+  `${series(30_000)} INSERT INTO steps (run_id, nth, node_id, item, attempt, status, input, output, error, started_at)
+   SELECT ${padded}, 1, '', '', 1, 'done', 'null', 'null', 'null', 0 FROM series`,
+  `${series(5000)} INSERT INTO verdicts (tenant_id, event_id, flow_id, node_id, version, matched, reasons)
+   SELECT '${tenant}', 'id-' || n, '', '', 1, 0, '[]' FROM series`,
+  `${series(1000)} INSERT INTO secrets (tenant_id, name, sealed, created_at, updated_at)
+   SELECT '${tenant}', 'secret-' || n, '', 0, 0 FROM series`,
+];

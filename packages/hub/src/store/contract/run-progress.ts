@@ -1,0 +1,291 @@
+import { expect } from "vitest";
+import type { ClaimedRun, RunStatus } from "../run-store.ts";
+import type { Store } from "../store.ts";
+import {
+  claim,
+  failed,
+  LEASE,
+  progress,
+  runIds,
+  sampleRun,
+  sampleRuns,
+  sampleStep,
+  save,
+  succeeded,
+} from "./run-sample.ts";
+import { nth, START } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+async function claimOne(store: Store, now = START): Promise<ClaimedRun> {
+  await store.queueRuns([sampleRun()]);
+  return nth(await claim(store, { limit: 1, now }), 0);
+}
+
+const statusOf = async (store: Store, { run }: ClaimedRun): Promise<RunStatus | undefined> =>
+  (await store.getRun("acme", run.id))?.status;
+
+const waiting = (due_at: number | null) => ({ next: { status: "waiting", due_at } }) as const;
+
+export function runProgressContract(it: It): void {
+  it("keeps steps as they were last told, in the order that they began", async ({
+    store,
+    reopen,
+  }) => {
+    const taken = await claimOne(store);
+    const begun = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
+    await save(store, [taken], { steps: [begun, sampleStep({ node_id: "z" })] });
+    const ended = {
+      ...begun,
+      status: "failed",
+      port: null,
+      output: null,
+      error: { code: "http", message: "500", details: { body: "no" } },
+      finished_at: START + 3,
+    } as const;
+    const round = sampleStep({ nth: 4, node_id: "b", item: "each:1", attempt: 2 });
+    // It keeps the place that it had when it began.
+    await save(store, [taken], { steps: [begun, { ...ended, nth: 3 }, round] });
+    const steps = [sampleStep({ node_id: "z" }), ended, round];
+    expect(await (await reopen()).listSteps("acme", taken.run.id)).toEqual(steps);
+    expect(await store.listSteps("umbrella", taken.run.id)).toEqual([]);
+    expect(await statusOf(store, taken)).toBe("running");
+  });
+
+  it("ends runs, once and for all", async ({ store }) => {
+    await store.queueRuns(sampleRuns(3));
+    const [good, bad, off] = await claim(store);
+    if (!good || !bad || !off) throw new Error("not claimed");
+    const now = START + 5;
+    expect(
+      await store.saveProgress([
+        progress(good, { now, steps: [sampleStep()], next: succeeded }),
+        progress(bad, { now, next: failed }),
+        progress(off, { now, next: { status: "cancelled" } }),
+      ]),
+    ).toEqual(["saved", "saved", "saved"]);
+    const end = { worker: null, finished_at: now };
+    expect(await store.getRun("acme", good.run.id)).toEqual({
+      ...good.run,
+      ...end,
+      status: "succeeded",
+      output: succeeded.output,
+    });
+    expect(await store.getRun("acme", bad.run.id)).toEqual({
+      ...bad.run,
+      ...end,
+      status: "failed",
+      error: failed.error,
+    });
+    expect(await store.getRun("acme", off.run.id)).toMatchObject({ ...end, status: "cancelled" });
+    for (const one of [good, bad, off])
+      expect(await store.saveProgress([progress(one, { next: failed })])).toEqual(["lost"]);
+    expect(await claim(store, { now: START + 9 * LEASE })).toEqual([]);
+    expect(await store.getRun("acme", good.run.id)).toMatchObject({ status: "succeeded" });
+  });
+
+  it("takes nothing of a run that somebody else has, and all of the others", async ({ store }) => {
+    await store.queueRuns(sampleRuns(2));
+    const [lost, kept] = await claim(store);
+    if (!lost || !kept) throw new Error("not claimed");
+    await save(store, [kept], waiting(START));
+    const now = START + LEASE;
+    const [mine, theirs] = await claim(store, { by: "bob", now });
+    if (!mine || !theirs) throw new Error("not claimed");
+    const stale = { steps: [sampleStep({ output: "stale" })], next: failed };
+    expect(
+      await store.saveProgress([
+        progress(lost, stale),
+        progress(theirs, { steps: [sampleStep()], next: succeeded }),
+        progress({ run: { ...mine.run, id: "unknown" } }, stale),
+        progress(kept, stale),
+      ]),
+    ).toEqual(["lost", "saved", "lost", "lost"]);
+    expect(await store.listSteps("acme", lost.run.id)).toEqual([]);
+    expect(await store.listSteps("acme", theirs.run.id)).toEqual([sampleStep()]);
+    expect(await statusOf(store, lost)).toBe("running");
+  });
+
+  it("takes nothing of an earlier claim, though the same worker has the run again", async ({
+    store,
+  }) => {
+    const stalled = await claimOne(store);
+    const [other] = await claim(store, { by: "bob", now: START + LEASE });
+    if (!other) throw new Error("not claimed");
+    await save(store, [other], waiting(START + LEASE));
+    const [again] = await claim(store, { now: START + LEASE });
+    if (!again) throw new Error("not claimed");
+    expect([stalled.run.worker, again.run.worker]).toEqual(["ada", "ada"]);
+    expect(await store.saveProgress([progress(stalled, { next: failed })])).toEqual(["lost"]);
+    await save(store, [again]);
+    expect(await store.saveProgress([progress(stalled, { next: failed })])).toEqual(["lost"]);
+    expect(await statusOf(store, again)).toBe("succeeded");
+  });
+
+  it("is still taken where the lease is over but nobody else has come", async ({ store }) => {
+    const taken = await claimOne(store);
+    await save(store, [taken], { now: START + 9 * LEASE, next: succeeded });
+    expect(await claim(store, { now: START + 99 * LEASE })).toEqual([]);
+  });
+
+  it("of one run may come in parts; nothing counts after its end", async ({ store }) => {
+    const taken = await claimOne(store);
+    const begun = sampleStep({ status: "running" });
+    expect(
+      await store.saveProgress([
+        progress(taken, { steps: [begun] }),
+        progress(taken, { steps: [sampleStep()], next: succeeded }),
+        progress(taken, { steps: [sampleStep({ node_id: "after" })], next: failed }),
+      ]),
+    ).toEqual(["saved", "saved", "lost"]);
+    expect(await store.listSteps("acme", taken.run.id)).toEqual([sampleStep()]);
+    expect(await statusOf(store, taken)).toBe("succeeded");
+    expect(await store.saveProgress([])).toEqual([]);
+  });
+
+  it("is saved by the hundred", async ({ store }) => {
+    await store.queueRuns(sampleRuns(250));
+    const taken = await claim(store, { limit: 250 });
+    await save(store, taken, { steps: [sampleStep()], next: succeeded });
+    expect(await store.listRuns({ tenant: "acme", limit: 999, status: "succeeded" })).toHaveLength(
+      250,
+    );
+  });
+
+  it("lets a run wait until its time, or queues it anew", async ({ store }) => {
+    const taken = await claimOne(store);
+    await save(store, [taken], { steps: [sampleStep()], ...waiting(START + 100) });
+    expect(await store.getRun("acme", taken.run.id)).toMatchObject({
+      status: "waiting",
+      due_at: START + 100,
+      worker: null,
+    });
+    expect(await claim(store, { now: START + 99 })).toEqual([]);
+    const [again] = await claim(store, { now: START + 100 });
+    if (!again) throw new Error("not claimed");
+    expect(again).toMatchObject({ run: { claims: 2 }, steps: [sampleStep()] });
+    await save(store, [again], { next: { status: "queued", due_at: START + 200 } });
+    expect(await statusOf(store, again)).toBe("queued");
+    expect(await claim(store, { now: START + 199 })).toEqual([]);
+    expect(await claim(store, { now: START + 200 })).toHaveLength(1);
+  });
+
+  it("lets a run wait until somebody wakes it, before its time too", async ({ store }) => {
+    await store.queueRuns(sampleRuns(2));
+    const [forever, timed] = await claim(store);
+    if (!forever || !timed) throw new Error("not claimed");
+    await save(store, [forever], waiting(null));
+    await save(store, [timed], waiting(START + 1_000));
+    expect(await store.getRun("acme", forever.run.id)).toMatchObject({ due_at: null });
+    expect(await claim(store, { now: START + 999 })).toEqual([]);
+    expect(await store.nextDue()).toBe(START + 1_000);
+    expect(await store.wakeRun("umbrella", forever.run.id, START)).toBe(false);
+    expect(await store.wakeRun("acme", "unknown", START)).toBe(false);
+    const now = START + 10;
+    for (const { run } of [forever, timed])
+      expect(await store.wakeRun("acme", run.id, now)).toBe(true);
+    expect(await store.nextDue()).toBe(now);
+    expect(runIds(await claim(store, { now }))).toEqual(runIds([forever, timed]));
+  });
+
+  it("does not sleep through a call that came just before", async ({ store }) => {
+    const taken = await claimOne(store);
+    expect(await store.wakeRun("acme", taken.run.id, START + 1)).toBe(true);
+    await save(store, [taken], { now: START + 2, ...waiting(null) });
+    const [again] = await claim(store, { now: START + 2 });
+    if (!again) throw new Error("not claimed");
+    // It was woken for one wait, not for all.
+    await save(store, [again], { now: START + 3, ...waiting(null) });
+    expect(await claim(store, { now: START + 9 })).toEqual([]);
+    expect(await store.wakeRun("acme", taken.run.id, START + 9)).toBe(true);
+    const [last] = await claim(store, { now: START + 9 });
+    if (last) await save(store, [last]);
+    expect(await store.wakeRun("acme", taken.run.id, START + 9)).toBe(false);
+  });
+
+  it("is ended by a cancel: at once where nobody is at work", async ({ store }) => {
+    const [queued, later] = sampleRuns(2, (at) => ({ due_at: START + at * 100 }));
+    await store.queueRuns([queued, later]);
+    const [waits] = await claim(store);
+    if (!waits) throw new Error("not claimed");
+    await save(store, [waits], waiting(null));
+    const at = START + 7;
+    const end = { status: "cancelled", cancel_asked: true, finished_at: at };
+    expect(await store.cancelRun("umbrella", later.id, at)).toBeUndefined();
+    expect(await store.cancelRun("acme", "unknown", at)).toBeUndefined();
+    expect(await store.cancelRun("acme", later.id, at)).toMatchObject(end);
+    expect(await store.cancelRun("acme", waits.run.id, at)).toMatchObject(end);
+    expect(await store.cancelRun("acme", later.id, at + 1)).toMatchObject(end);
+    expect(await claim(store, { now: START + 9_999 })).toEqual([]);
+    expect(await store.wakeRun("acme", waits.run.id, at)).toBe(false);
+  });
+
+  it("is asked to end by a cancel where somebody is at work", async ({ store }) => {
+    await store.queueRuns(sampleRuns(4));
+    const [stops, ends, parks, dies] = await claim(store);
+    if (!stops || !ends || !parks || !dies) throw new Error("not claimed");
+    for (const { run } of [stops, ends, parks, dies])
+      expect(await store.cancelRun("acme", run.id, START)).toMatchObject({
+        status: "running",
+        cancel_asked: true,
+        finished_at: null,
+      });
+    await save(store, [stops], { next: { status: "cancelled" } });
+    expect(await statusOf(store, stops)).toBe("cancelled");
+    // It had come to its end already.
+    await save(store, [ends]);
+    expect(await statusOf(store, ends)).toBe("succeeded");
+    // With nobody at work any longer, it ends at once.
+    await save(store, [parks], waiting(null));
+    expect(await statusOf(store, parks)).toBe("cancelled");
+    const [again] = await claim(store, { by: "bob", now: START + LEASE });
+    expect(again).toMatchObject({ run: { id: dies.run.id, cancel_asked: true } });
+    expect(await store.cancelRun("acme", ends.run.id, START)).toMatchObject({
+      status: "succeeded",
+      cancel_asked: true,
+    });
+  });
+
+  it("is gone on with by a retry: what was done stays done", async ({ store }) => {
+    const taken = await claimOne(store);
+    const done = sampleStep({ node_id: "a" });
+    const bad = sampleStep({
+      nth: 2,
+      node_id: "b",
+      status: "failed",
+      error: failed.error,
+    });
+    const broken = sampleStep({ nth: 3, node_id: "c", status: "running" });
+    const skipped = sampleStep({ nth: 4, node_id: "d", status: "skipped" });
+    expect(await store.retryRun("acme", taken.run.id, START)).toBeUndefined();
+    await save(store, [taken], { steps: [done, bad, broken, skipped], next: failed });
+    expect(await store.retryRun("umbrella", taken.run.id, START)).toBeUndefined();
+    const at = START + 50;
+    expect(await store.retryRun("acme", taken.run.id, at)).toMatchObject({
+      status: "queued",
+      due_at: at,
+      error: null,
+      finished_at: null,
+    });
+    expect(await store.retryRun("acme", taken.run.id, at)).toBeUndefined();
+    const [again] = await claim(store, { now: at });
+    expect(again).toMatchObject({ run: { id: taken.run.id, claims: 2, started_at: START } });
+    expect(again?.steps).toEqual([
+      done,
+      { ...bad, status: "retried" },
+      { ...broken, status: "retried" },
+    ]);
+    if (again) await save(store, [again]);
+    expect(await store.retryRun("acme", taken.run.id, at)).toBeUndefined();
+  });
+
+  it("begins anew by a retry of a run that was cancelled before it began", async ({ store }) => {
+    const run = sampleRun();
+    await store.queueRuns([run]);
+    await store.cancelRun("acme", run.id, START);
+    expect(await store.retryRun("acme", run.id, START)).toMatchObject({
+      status: "queued",
+      cancel_asked: false,
+    });
+    expect(runIds(await claim(store))).toEqual([run.id]);
+  });
+}

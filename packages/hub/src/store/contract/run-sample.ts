@@ -1,0 +1,76 @@
+import { createIds } from "../../lib/ids.ts";
+import type { ClaimedRun, NewRun, RunLease, RunProgress, Step } from "../run-store.ts";
+import type { Store } from "../store.ts";
+import { type Few, START } from "./sample.ts";
+
+export const LEASE = 60;
+
+const newId = createIds({ now: () => START });
+
+export const sampleRun = (given: Partial<NewRun> = {}): NewRun => ({
+  id: newId(),
+  tenant: "acme",
+  app: "desk",
+  flow_id: "a flow",
+  version: 1,
+  trigger_node: "start",
+  cause: "api",
+  input: { n: 1 },
+  at: START,
+  due_at: START,
+  depth: 0,
+  ...given,
+});
+
+export const sampleRuns = <Count extends number>(
+  count: Count,
+  given: (at: number) => Partial<NewRun> = () => ({}),
+): Few<Count, NewRun> =>
+  Array.from({ length: count }, (_, at) => sampleRun(given(at))) as Few<Count, NewRun>;
+
+export const lease = (worker = "ada", now = START): RunLease => ({
+  worker,
+  now,
+  until: now + LEASE,
+});
+
+export const claim = (
+  store: Store,
+  { by = "ada", now = START, limit = 10 } = {},
+): Promise<ClaimedRun[]> => store.claimRuns(lease(by, now), limit);
+
+export const runIds = (claimed: readonly ClaimedRun[]): string[] =>
+  claimed.map(({ run }) => run.id);
+
+export const progress = (
+  { run }: Pick<ClaimedRun, "run">,
+  given: Partial<RunProgress> = {},
+): RunProgress => ({ run: run.id, claim: run.claims, steps: [], now: START, ...given });
+
+export const succeeded = { status: "succeeded", output: { ok: true } } as const;
+export const failed = { status: "failed", error: { code: "oops", message: "No." } } as const;
+
+/** Saves the next state of each, and expects that it counts. */
+export async function save(
+  store: Store,
+  claimed: readonly ClaimedRun[],
+  given: Partial<RunProgress> = { next: succeeded },
+): Promise<void> {
+  const outcomes = await store.saveProgress(claimed.map((one) => progress(one, given)));
+  if (outcomes.includes("lost")) throw new Error(`lost: ${outcomes}`);
+}
+
+export const sampleStep = (given: Partial<Step> = {}): Step => ({
+  nth: 1,
+  node_id: "start",
+  item: "",
+  attempt: 1,
+  status: "done",
+  port: "out",
+  input: { a: 1 },
+  output: { b: 2 },
+  error: null,
+  started_at: START,
+  finished_at: START,
+  ...given,
+});

@@ -1,0 +1,176 @@
+import { expect } from "vitest";
+import type { Run } from "../run-store.ts";
+import { intents, makeFlow, publish } from "./flow-sample.ts";
+import {
+  claim,
+  failed,
+  LEASE,
+  lease,
+  progress,
+  runIds,
+  sampleRun,
+  sampleRuns,
+  sampleStep,
+  save,
+  succeeded,
+} from "./run-sample.ts";
+import { ids, keep, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+export function runsContract(it: It): void {
+  it("are kept as they were queued", async ({ store, reopen }) => {
+    const parent = sampleRun();
+    const run = sampleRun({
+      key: "once",
+      cause: "flow",
+      parent_run: parent.id,
+      depth: 2,
+      input: { text: "Ünïcode \u0000 'quoted'", deep: [{ a: null }] },
+      due_at: START + 5,
+    });
+    expect(await store.queueRuns([parent, run])).toEqual([parent.id, run.id]);
+    const { at, key, ...rest } = run;
+    const stored: Run = {
+      ...rest,
+      key: "once",
+      event_id: undefined,
+      status: "queued",
+      output: null,
+      error: null,
+      cancel_asked: false,
+      worker: null,
+      claims: 0,
+      gathered: [],
+      gathered_count: 0,
+      created_at: at,
+      started_at: null,
+      finished_at: null,
+    };
+    const again = await reopen();
+    expect(await again.getRun("acme", run.id)).toEqual(stored);
+    expect(await again.findRun("acme", "once")).toEqual(stored);
+    expect(await again.getRun("umbrella", run.id)).toBeUndefined();
+    expect(await again.findRun("umbrella", "once")).toBeUndefined();
+    expect(await again.findRun("acme", "never")).toBeUndefined();
+    expect(await store.queueRuns([])).toEqual([]);
+  });
+
+  it("are one run where they have one key", async ({ store }) => {
+    const [one, two, three] = sampleRuns(3, () => ({ key: "tick 7" }));
+    const theirs = sampleRun({ key: "tick 7", tenant: "umbrella" });
+    expect(await store.queueRuns([one, two, theirs])).toEqual([one.id, one.id, theirs.id]);
+    const [taken] = await claim(store, { limit: 1 });
+    if (taken) await save(store, [taken]);
+    expect(await store.queueRuns([three])).toEqual([one.id]);
+    expect(await store.startRun(sampleRun({ key: "tick 7" }), lease())).toBeUndefined();
+    expect(await store.listRuns({ tenant: "acme", limit: 9 })).toHaveLength(1);
+    expect(await store.listRuns({ tenant: "umbrella", limit: 9 })).toHaveLength(1);
+    expect(await store.queueRuns(sampleRuns(2))).toHaveLength(2);
+  });
+
+  it("with one key that come at the same time are one run, however they start", async ({
+    store,
+  }) => {
+    for (let round = 0; round < 5; round += 1) {
+      const key = `round ${round}`;
+      const queued = await Promise.all(
+        sampleRuns(10, () => ({ key })).flatMap((run) => [
+          store.queueRuns([run]),
+          store.startRun({ ...run, id: `${run.id} started` }, lease()).then((one) => {
+            return one ? [one.run.id] : [];
+          }),
+        ]),
+      );
+      expect(new Set(queued.flat()).size).toBe(1);
+    }
+    expect(await store.listRuns({ tenant: "acme", limit: 99 })).toHaveLength(5);
+  });
+
+  it("that are queued by the hundred are all there", async ({ store }) => {
+    const runs = sampleRuns(250, (at) => ({ key: `key ${at}` }));
+    expect(await store.queueRuns(runs)).toEqual(ids(runs));
+    expect(await store.queueRuns(sampleRuns(250, (at) => ({ key: `key ${at}` })))).toEqual(
+      ids(runs),
+    );
+  });
+
+  it("that are started at once belong to the caller, and come back when it dies", async ({
+    store,
+  }) => {
+    const graph = intents("Go");
+    const flow = await publish(store, await makeFlow(store, graph));
+    const run = sampleRun({ flow_id: flow.id, key: "call 1", due_at: START + 9_999 });
+    const started = await store.startRun(run, lease("ada", START + 1));
+    expect(started).toMatchObject({
+      run: { id: run.id, status: "running", worker: "ada", claims: 1, started_at: START + 1 },
+      graph,
+      steps: [],
+    });
+    expect(await claim(store, { by: "bob" })).toEqual([]);
+    const now = START + 1 + LEASE;
+    expect(await claim(store, { by: "bob", now })).toMatchObject([
+      { run: { id: run.id, worker: "bob", claims: 2, started_at: START + 1 } },
+    ]);
+  });
+
+  it("are listed newest first, by flow, app, status and event, and nobody else's", async ({
+    store,
+  }) => {
+    const [event, other] = sampleEvents(2);
+    await keep(store, [event, other]);
+    const runs = sampleRuns(6, (at) => ({
+      flow_id: at % 2 ? "odd" : "even",
+      app: at < 3 ? "desk" : "shop",
+      ...(at === 1 || at === 4 ? { event_id: event.id } : {}),
+    }));
+    await store.queueRuns([...runs, sampleRun({ tenant: "umbrella", flow_id: "odd" })]);
+    const list = async (given: object, limit = 9) =>
+      (await store.listRuns({ tenant: "acme", limit, ...given })).map(({ id }) =>
+        runs.findIndex((run) => run.id === id),
+      );
+    expect(await list({})).toEqual([5, 4, 3, 2, 1, 0]);
+    expect(await list({}, 2)).toEqual([5, 4]);
+    expect(await list({ before: nth(runs, 4).id }, 2)).toEqual([3, 2]);
+    expect(await list({ flow: "odd" })).toEqual([5, 3, 1]);
+    expect(await list({ flow: "odd", app: "desk" })).toEqual([1]);
+    expect(await list({ app: "shop" })).toEqual([5, 4, 3]);
+    expect(await list({ event: event.id })).toEqual([4, 1]);
+    expect(await list({ event: other.id })).toEqual([]);
+    await claim(store, { limit: 3 });
+    expect(await list({ status: "running" })).toEqual([1, 0]);
+    expect(await list({ status: "queued", flow: "even" })).toEqual([4, 2]);
+    expect(await list({ status: "failed" })).toEqual([]);
+    expect(await store.listRuns({ tenant: "umbrella", limit: 9, event: event.id })).toEqual([]);
+  });
+
+  it("are removed some time after their end, with their steps", async ({ store }) => {
+    const event = sampleEvent();
+    await keep(store, [event]);
+    const runs = sampleRuns(4, () => ({ event_id: event.id }));
+    await store.queueRuns(runs);
+    const [one, two, three] = await claim(store, { limit: 3 });
+    if (!one || !two || !three) throw new Error("not claimed");
+    for (const [nth, taken] of [one, two, three].entries())
+      await save(store, [taken], {
+        steps: [sampleStep()],
+        now: START + nth,
+        next: nth === 1 ? failed : succeeded,
+      });
+    expect(await store.sweepRuns(START, 10)).toBe(0);
+    expect(await store.sweepRuns(START + 9, 1)).toBe(1);
+    expect(await store.getRun("acme", one.run.id)).toBeUndefined();
+    expect(await store.listSteps("acme", one.run.id)).toEqual([]);
+    expect(await store.sweepRuns(START + 9, 10)).toBe(2);
+    expect(await store.sweepRuns(START + 9, 10)).toBe(0);
+    expect(ids(await store.listRuns({ tenant: "acme", limit: 9, event: event.id }))).toEqual([
+      nth(runs, 3).id,
+    ]);
+    expect(await store.saveProgress([progress(one)])).toEqual(["lost"]);
+    expect(await store.retryRun("acme", two.run.id, START)).toBeUndefined();
+    expect(runIds(await claim(store))).toEqual([nth(runs, 3).id]);
+  });
+
+  it("have no verdicts where none were stored", async ({ store }) => {
+    expect(await store.listVerdicts("acme", "nothing")).toEqual([]);
+  });
+}

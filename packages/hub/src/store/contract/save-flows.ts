@@ -1,0 +1,83 @@
+import { expect } from "vitest";
+import type { EditFlow } from "../flow-store.ts";
+import { drafting, intents, makeFlow, publish, sampleApp, toolNamesOf } from "./flow-sample.ts";
+import { ids, START } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const app = sampleApp();
+const adding = (id: string, ...tools: string[]) => ({ id, edit: drafting(id, intents(...tools)) });
+
+export function saveFlowsContract(it: It): void {
+  it("saves several flows of an app at once, and makes the app", async ({ store, reopen }) => {
+    const saved = await store.saveFlows(app, (flows) => {
+      expect(flows).toEqual([]);
+      return [adding("b", "Go"), adding("a", "Go")];
+    });
+    expect(ids(saved)).toEqual(["b", "a"]);
+    expect(saved.map(({ graph }) => toolNamesOf(graph))).toEqual([["go"], ["go_2"]]);
+    const again = await reopen();
+    expect(await again.getApp("acme", "desk")).toEqual(app);
+    expect(ids(await again.listFlows("acme", { app: "desk", limit: 9 }))).toEqual(["a", "b"]);
+  });
+
+  it("changes those that are there, and leaves the app and the others as they are", async ({
+    store,
+  }) => {
+    const flow = await publish(store, await makeFlow(store, intents("Go")));
+    const other = await makeFlow(store, intents("Stay"));
+    const renamed = { ...app, name: "Another", created_at: START + 9, updated_at: START + 9 };
+    const saved = await store.saveFlows(renamed, (flows) => {
+      expect(ids(flows).toSorted()).toEqual([flow.id, other.id].toSorted());
+      return [adding(flow.id, "Went"), adding("new")];
+    });
+    expect(saved).toMatchObject([
+      { id: flow.id, revision: flow.revision + 1, version: 1, updated_at: START + 9 },
+      { id: "new", revision: 1 },
+    ]);
+    expect(await store.getApp("acme", "desk")).toEqual(app);
+    expect(await store.getFlow("acme", other.id)).toEqual(other);
+  });
+
+  it("saves none where one cannot be saved", async ({ store }) => {
+    const refuse: EditFlow = () => {
+      throw new Error("Empty description");
+    };
+    const plan = () => [adding("a", "Go"), { id: "b", edit: refuse }];
+    await expect(store.saveFlows(app, plan)).rejects.toThrow("Empty description");
+    expect(await store.getApp("acme", "desk")).toBeUndefined();
+    expect(await store.getFlow("acme", "a")).toBeUndefined();
+    // Its name is free too.
+    expect(toolNamesOf((await makeFlow(store, intents("Go"))).graph)).toEqual(["go"]);
+  });
+
+  it("takes up a deleted flow, with its versions, and nobody else's", async ({ store }) => {
+    const flow = await publish(store, await makeFlow(store, intents("Go")));
+    await store.deleteFlow("acme", flow.id);
+    const [back] = await store.saveFlows(app, () => [adding(flow.id, "Go")]);
+    expect(back).toMatchObject({ id: flow.id, version: null });
+    expect(await publish(store, flow)).toMatchObject({ version: 2 });
+
+    const elsewhere = await makeFlow(store, intents(), { app: "shop" });
+    const theirs = await makeFlow(store, intents(), { tenant: "umbrella" });
+    for (const { id } of [elsewhere, theirs]) {
+      const save = store.saveFlows(app, () => [adding("mine"), adding(id)]);
+      await expect(save).rejects.toThrow("that of a flow elsewhere");
+    }
+    await store.deleteFlow("umbrella", theirs.id);
+    await expect(store.saveFlows(app, () => [adding(theirs.id)])).rejects.toThrow("elsewhere");
+    expect(await store.getFlow("acme", "mine")).toBeUndefined();
+    await store.deleteFlow("acme", elsewhere.id);
+    await store.saveFlows(app, () => [adding(elsewhere.id)]);
+    expect(await store.getFlow("acme", elsewhere.id)).toMatchObject({ app: "desk" });
+  });
+
+  it("gives different names to what is saved at the same time", async ({ store }) => {
+    const all = await Promise.all(
+      Array.from({ length: 10 }, (_, at) =>
+        store.saveFlows(app, () => [adding(`${at}a`, "Go"), adding(`${at}b`, "Go")]),
+      ),
+    );
+    const names = all.flat().flatMap(({ graph }) => toolNamesOf(graph));
+    expect(new Set(names).size).toBe(20);
+  });
+}

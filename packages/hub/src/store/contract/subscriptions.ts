@@ -1,0 +1,224 @@
+import { expect } from "vitest";
+import type { NewSubscription, Progress, Store, Token } from "../store.ts";
+import { keep, nth, START, sampleEvent } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const token: Omit<Token, "revoked_at"> = {
+  id: "ada",
+  name: "Ada",
+  hash: "hash",
+  scopes: ["inbox:read"],
+  tenants: ["acme"],
+  created_at: START,
+  expires_at: null,
+};
+
+const wanted = (id: string, given: Partial<NewSubscription> = {}): NewSubscription => ({
+  id,
+  principal: "ada",
+  tenants: ["acme", "umbrella"],
+  name: "github.issues",
+  arguments: { number: 7, repo: "acme/web" },
+  url: "https://example.com/hook",
+  secret: "sealed",
+  secret_hash: "hash of the secret",
+  places: { acme: 3, umbrella: 0 },
+  expires_at: START + 1_000,
+  ...given,
+});
+
+const terms = { now: START, limit: 10, formerUntil: START + 500 };
+const lease = (by: string, now: number, limit = 10) => ({ by, now, until: now + 100, limit });
+const find = async (store: Store, id: string) => (await store.findSubscription(id))?.subscription;
+
+const progress = (id: string, given: Partial<Progress> = {}): Progress => ({
+  id,
+  places: { acme: 9, umbrella: 2 },
+  gap: true,
+  attempt: 4,
+  failing_since: START + 1,
+  next_at: START + 2,
+  last_error: "it answered 500",
+  delivered_at: START,
+  ...given,
+});
+
+export function subscriptionsContract(it: It): void {
+  it("keeps a subscription, with the token of whoever asked, over a restart", async (subject) => {
+    const { store } = subject;
+    await store.putToken(token);
+    const stored = await store.putSubscription(wanted("a"), terms);
+    expect(stored).toEqual({
+      ...wanted("a"),
+      former_secret: null,
+      former_until: null,
+      gap: false,
+      attempt: 0,
+      failing_since: null,
+      next_at: 0,
+      last_error: null,
+      delivered_at: null,
+      leased_by: "",
+      leased_until: 0,
+      created_at: START,
+      updated_at: START,
+    });
+    const again = await subject.reopen();
+    expect(await again.findSubscription("a")).toEqual({
+      subscription: stored,
+      token: { ...token, revoked_at: null },
+    });
+    expect(await again.findSubscription("b")).toBeUndefined();
+    await again.putSubscription(wanted("b", { principal: "nobody" }), terms);
+    expect(await again.findSubscription("b")).toMatchObject({ subscription: { id: "b" } });
+    expect((await again.findSubscription("b"))?.token).toBeUndefined();
+  });
+
+  it("renews one that is there: it keeps its places, and the former secret for a while", async ({
+    store,
+  }) => {
+    await store.putSubscription(wanted("a"), terms);
+    const later = { ...terms, now: START + 5, formerUntil: START + 900 };
+    const same = wanted("a", {
+      secret: "sealed again",
+      places: { acme: 0 },
+      expires_at: START + 7,
+    });
+    expect(await store.putSubscription(same, later)).toMatchObject({
+      places: { acme: 3, umbrella: 0 },
+      secret: "sealed",
+      former_secret: null,
+      former_until: null,
+      expires_at: START + 7,
+      created_at: START,
+      updated_at: START + 5,
+    });
+    const fresh = wanted("a", { secret: "other", secret_hash: "hash of another" });
+    expect(await store.putSubscription(fresh, later)).toMatchObject({
+      secret: "other",
+      secret_hash: "hash of another",
+      former_secret: "sealed",
+      former_until: START + 900,
+    });
+    expect(
+      await store.putSubscription(fresh, { ...later, formerUntil: START + 999 }),
+    ).toMatchObject({ secret: "other", former_secret: "sealed", former_until: START + 900 });
+  });
+
+  it("stores one of many equal ones that come at once", async (subject) => {
+    const { store } = subject;
+    await store.putToken(token);
+    const other = await subject.reopen();
+    const put = (at: number) =>
+      [store, other][at % 2]?.putSubscription(wanted("a"), { ...terms, limit: 1 });
+    const all = await Promise.all(Array.from({ length: 8 }, (_, at) => put(at)));
+    expect(all.map((one) => one?.id)).toEqual(Array.from({ length: 8 }, () => "a"));
+    expect(await store.leaseSubscriptions(lease("me", START))).toEqual(["a"]);
+  });
+
+  it("lets a principal have so many and no more, also of those that come at once", async (subject) => {
+    const { store } = subject;
+    await store.putToken(token);
+    const other = await subject.reopen();
+    const put = (id: string, at: number) =>
+      (at % 2 === 0 ? store : other).putSubscription(wanted(id), { ...terms, limit: 3 });
+    const all = await Promise.all(["a", "b", "c", "d", "e", "f"].map(put));
+    expect(all.filter((one) => one !== undefined)).toHaveLength(3);
+    const kept = all.find((one) => one !== undefined)?.id as string;
+    expect(await put(kept, 0)).toMatchObject({ id: kept });
+    expect(await put("g", 0)).toBeUndefined();
+    expect(
+      await store.putSubscription(wanted("h", { principal: "bob" }), { ...terms, limit: 3 }),
+    ).toMatchObject({ id: "h" });
+    expect(await store.removeSubscription(kept)).toBe(true);
+    expect(await store.removeSubscription(kept)).toBe(false);
+    expect(await put("g", 0)).toMatchObject({ id: "g" });
+  });
+
+  it("leases each one to one process, until the lease runs out or is given back", async ({
+    store,
+  }) => {
+    for (const id of ["a", "b", "c"]) await store.putSubscription(wanted(id), terms);
+    const mine = await store.leaseSubscriptions(lease("me", START, 2));
+    expect(mine).toHaveLength(2);
+    const yours = await store.leaseSubscriptions(lease("you", START + 1));
+    expect([...mine, ...yours].sort()).toEqual(["a", "b", "c"]);
+    // Renewed by one, let go by the other.
+    expect((await store.leaseSubscriptions(lease("me", START + 90))).sort()).toEqual(mine.sort());
+    expect((await store.leaseSubscriptions(lease("me", START + 150))).sort()).toEqual([
+      "a",
+      "b",
+      "c",
+    ]);
+    expect(await store.leaseSubscriptions(lease("you", START + 151))).toEqual([]);
+    await store.releaseSubscriptions("you");
+    expect(await store.leaseSubscriptions(lease("you", START + 152))).toEqual([]);
+    await store.releaseSubscriptions("me");
+    expect((await store.leaseSubscriptions(lease("you", START + 153))).sort()).toEqual([
+      "a",
+      "b",
+      "c",
+    ]);
+    expect(await find(store, "a")).toMatchObject({ leased_by: "you", leased_until: START + 253 });
+  });
+
+  it("never leases one twice, whoever asks at once", async (subject) => {
+    const { store } = subject;
+    const other = await subject.reopen();
+    for (let at = 0; at < 20; at += 1)
+      await store.putSubscription(wanted(`s${at}`), { ...terms, limit: 99 });
+    const taken = await Promise.all(
+      Array.from({ length: 6 }, (_, at) =>
+        (at % 2 === 0 ? store : other).leaseSubscriptions(lease(`replica ${at}`, START, 5)),
+      ),
+    );
+    expect(new Set(taken.flat()).size).toBe(taken.flat().length);
+  });
+
+  it("records progress for whoever holds the lease, and for nobody else", async ({ store }) => {
+    for (const id of ["a", "b"]) await store.putSubscription(wanted(id), terms);
+    await store.leaseSubscriptions(lease("me", START));
+    const all = [progress("b"), progress("gone"), progress("a", { gap: false, last_error: null })];
+    expect((await store.recordProgress("me", all)).sort()).toEqual(["a", "b"]);
+    expect(await find(store, "b")).toMatchObject(progress("b"));
+    expect(await find(store, "a")).toMatchObject({ gap: false, last_error: null, attempt: 4 });
+    expect(await store.recordProgress("you", [progress("a", { attempt: 9 })])).toEqual([]);
+    expect(await find(store, "a")).toMatchObject({ attempt: 4 });
+    // Whoever renews it does not undo what was delivered.
+    expect(await store.putSubscription(wanted("b"), terms)).toMatchObject(progress("b"));
+  });
+
+  it("remembers which endpoints a principal has verified", async ({ store }) => {
+    expect(await store.isVerified("ada", "https://example.com/")).toBe(false);
+    await store.putVerification("ada", "https://example.com/", START);
+    await store.putVerification("ada", "https://example.com/", START + 1);
+    expect(await store.isVerified("ada", "https://example.com/")).toBe(true);
+    expect(await store.isVerified("ada", "https://example.com/x")).toBe(false);
+    expect(await store.isVerified("bob", "https://example.com/")).toBe(false);
+  });
+
+  it("finds a token by its id", async ({ store }) => {
+    await store.putToken(token);
+    await store.revokeToken("ada", START + 1);
+    expect(await store.getToken("ada")).toEqual({ ...token, revoked_at: START + 1 });
+    expect(await store.getToken("hash")).toBeUndefined();
+  });
+
+  it("lists the types of pending events page by page, each with its newest source", async ({
+    store,
+  }) => {
+    const types = ["push", "Issue", "issues", "a.b", "issues"];
+    for (const [at, type] of types.entries())
+      await keep(store, [sampleEvent({ type, source: at === 4 ? "gitlab" : "github" })]);
+    await keep(store, [sampleEvent({ type: "theirs" })], "umbrella");
+    const all = await store.listEventTypes("acme", "", 10);
+    expect(all).toEqual([
+      { type: "Issue", source: "github" },
+      { type: "a.b", source: "github" },
+      { type: "issues", source: "gitlab" },
+      { type: "push", source: "github" },
+    ]);
+    expect(await store.listEventTypes("acme", nth(all, 1).type, 1)).toEqual([all[2]]);
+    expect(await store.listEventTypes("acme", "push", 9)).toEqual([]);
+  });
+}

@@ -1,0 +1,158 @@
+import { expect } from "vitest";
+import type { Store } from "../store.ts";
+import {
+  drafting,
+  edit,
+  intents,
+  makeFlow,
+  publish,
+  sampleApp,
+  saved,
+  toolNamesOf,
+} from "./flow-sample.ts";
+import { DAY, nth, START } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const find = async (store: Store, name: string, now = START) => {
+  const found = await store.findTool("acme", "desk", name, now);
+  return found && [found.trigger.tool_name, found.alias];
+};
+
+/** What a new flow gets that wants this name. */
+async function nextName(store: Store, wanted: string): Promise<string> {
+  const flow = await makeFlow(store, intents(wanted));
+  await store.deleteFlow("acme", flow.id);
+  return nth(toolNamesOf(flow.graph), 0);
+}
+
+export async function raceForNames(stores: readonly [Store, ...Store[]]): Promise<void> {
+  const [store] = stores;
+  await store.createApp(sampleApp());
+  const flows = await Promise.all(
+    Array.from({ length: 25 }, (_, at) => makeFlow(store, intents(), { id: `edited ${at}` })),
+  );
+  const edited = await Promise.all([
+    ...flows.map(({ id }, at) =>
+      nth(stores, at % stores.length).editFlow(
+        { tenant: "acme", id },
+        START,
+        drafting("A flow", intents("Same")),
+      ),
+    ),
+    ...flows.map((_, at) =>
+      nth(stores, at % stores.length).createFlow(
+        { id: `new ${at}`, tenant: "acme", app: "desk", at: START },
+        drafting("A flow", intents("Same")),
+      ),
+    ),
+  ]);
+  const names = edited.flatMap((one) => toolNamesOf(saved(one).graph));
+  const suffixes = Array.from({ length: 49 }, (_, at) => `same_${at + 2}`);
+  expect(names.sort()).toEqual(["same", ...suffixes].sort());
+}
+
+export function toolNamesContract(it: It): void {
+  it("are all different, though fifty want the same at once", ({ store }) => raceForNames([store]));
+
+  it("are refused where another flow has them, whatever the caller says", async ({ store }) => {
+    await makeFlow(store, intents("Go"));
+    const flow = await makeFlow(store, intents("Stop"));
+    const take = (...names: string[]) =>
+      store.editFlow({ tenant: "acme", id: flow.id }, START, () => ({
+        name: "A flow",
+        description: "",
+        graph: intents(...names),
+        toolNames: names.map((name) => ({ name })),
+      }));
+    const error = await take("go").catch((error: unknown) => error);
+    expect(store.isDataError(error)).toBe(true);
+    await expect(take("twice", "twice")).rejects.toThrow();
+    expect(await store.getFlow("acme", flow.id)).toEqual(flow);
+    expect(await nextName(store, "Stop")).toBe("stop_2");
+  });
+
+  it("are free in another app, and for another tenant", async ({ store }) => {
+    await publish(store, await makeFlow(store, intents("Go")));
+    for (const place of [{ app: "shop" }, { tenant: "umbrella" }]) {
+      const flow = await publish(store, await makeFlow(store, intents("Go"), place));
+      expect(toolNamesOf(flow.graph)).toEqual(["go"]);
+      expect(await store.findTool(flow.tenant, flow.app, "go", START)).toMatchObject({
+        trigger: { flow_id: flow.id },
+      });
+    }
+  });
+
+  it("of a removed node are free again: at once in a draft, else with the next version", async ({
+    store,
+  }) => {
+    const flow = await makeFlow(store, intents("Go", "Stop"));
+    await edit(store, flow, intents("Go"));
+    expect(await nextName(store, "Stop")).toBe("stop");
+
+    await publish(store, flow);
+    await edit(store, flow, intents());
+    expect(await nextName(store, "Go")).toBe("go_2");
+    expect(await find(store, "go")).toEqual(["go", false]);
+    await publish(store, flow);
+    expect(await find(store, "go")).toBeUndefined();
+    expect(await nextName(store, "Go")).toBe("go");
+  });
+
+  it("that were published work on under their former name, for a while", async ({ store }) => {
+    const rename = (to: string) => {
+      const { nodes } = intents(to);
+      return { nodes: nodes.map((node) => ({ ...node, id: "the node" })), edges: [] };
+    };
+    const flow = await makeFlow(store, rename("First"));
+    await publish(store, flow);
+    await edit(store, flow, rename("Second"));
+    // Until it is published, only the draft has the new name; both are taken.
+    expect(await find(store, "first")).toEqual(["first", false]);
+    expect(await find(store, "second")).toBeUndefined();
+    expect(await nextName(store, "First")).toBe("first_2");
+    expect(await nextName(store, "Second")).toBe("second_2");
+
+    await publish(store, flow, { aliasUntil: START + DAY });
+    expect(await find(store, "first")).toEqual(["second", true]);
+    expect(await find(store, "second")).toEqual(["second", false]);
+    await edit(store, flow, rename("Third"));
+    await publish(store, flow, { aliasUntil: START + 2 * DAY });
+    expect(await find(store, "first")).toEqual(["third", true]);
+    expect(await find(store, "second")).toEqual(["third", true]);
+    // Another edit, or the same version again, does not end it.
+    await edit(store, flow, rename("Third"));
+    await publish(store, flow, { aliasUntil: START + 9 * DAY });
+    expect(await find(store, "first", START + DAY - 1)).toEqual(["third", true]);
+    expect(await find(store, "first", START + DAY)).toBeUndefined();
+    expect(await find(store, "second", START + DAY)).toEqual(["third", true]);
+
+    // What has ended is free for others.
+    const at = START + DAY;
+    const other = await makeFlow(store, intents());
+    const taker = await edit(store, other, intents("First", "Second"), at);
+    expect(toolNamesOf(taker.graph)).toEqual(["first", "second_2"]);
+  });
+
+  it("may go from one trigger of a flow to another", async ({ store }) => {
+    const node = (id: string, name: string) => ({ ...nth(intents(name).nodes, 0), id });
+    const flow = await makeFlow(store, { nodes: [node("a", "X")], edges: [] });
+    await publish(store, flow);
+    await edit(store, flow, { nodes: [node("a", "Y")], edges: [] });
+    await publish(store, flow);
+    // The alias leads to the first node until the second is published under its name.
+    await edit(store, flow, { nodes: [node("a", "Y"), node("b", "X")], edges: [] });
+    expect(await store.findTool("acme", "desk", "x", START)).toMatchObject({
+      trigger: { node_id: "a" },
+      alias: true,
+    });
+    await publish(store, flow);
+    expect(await store.findTool("acme", "desk", "x", START)).toMatchObject({
+      trigger: { node_id: "b" },
+      alias: false,
+    });
+    // Back to a draft without it: the name stays with the version that runs.
+    await edit(store, flow, { nodes: [node("a", "Y")], edges: [] });
+    expect(await nextName(store, "X")).toBe("x_2");
+    expect(await find(store, "x")).toEqual(["x", false]);
+  });
+}

@@ -1,0 +1,105 @@
+import { expect, vi } from "vitest";
+import type { NewTrigger } from "../flow-store.ts";
+import type { Store } from "../store.ts";
+import { eventTrigger, intents, makeFlow, publish, triggersOf } from "./flow-sample.ts";
+import { START } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+/** A published flow with these triggers. */
+async function withTriggers(store: Store, triggers: NewTrigger[], place = {}) {
+  return publish(store, await makeFlow(store, intents(), place), { triggers });
+}
+
+export function triggersContract(it: It): void {
+  it("of events are found by any name of the sender and the type, or any type", async ({
+    store,
+  }) => {
+    const flow = await withTriggers(store, [
+      eventTrigger({ node_id: "typed", config: { params: { a: 1 } } }),
+      eventTrigger({ node_id: "any", type: null }),
+      eventTrigger({ node_id: "endpoint", source: "endpoint 7" }),
+      eventTrigger({ node_id: "other type", type: "push" }),
+      eventTrigger({ node_id: "other source", source: "stripe", type: null }),
+      eventTrigger({ node_id: "inactive", active: false }),
+    ]);
+    await withTriggers(store, [eventTrigger()], { tenant: "umbrella" });
+    const find = async (sources: string[], type: string) =>
+      (await store.findTriggers("acme", sources, type)).triggers.map(({ node_id }) => node_id);
+    expect(await find(["github"], "issues")).toEqual(["any", "typed"]);
+    expect(await find(["github", "endpoint 7"], "issues")).toEqual(["any", "endpoint", "typed"]);
+    expect(await find(["github", "github"], "star")).toEqual(["any"]);
+    expect(await find(["stripe"], "issues")).toEqual(["other source"]);
+    expect(await find([], "issues")).toEqual([]);
+    const [, typed] = (await store.findTriggers("acme", ["github"], "issues")).triggers;
+    expect(typed).toEqual({
+      ...eventTrigger({ node_id: "typed", config: { params: { a: 1 } } }),
+      tenant: "acme",
+      app: "desk",
+      flow_id: flow.id,
+      version: 1,
+    });
+    expect(await store.getTrigger("acme", flow.id, "typed")).toEqual(typed);
+    expect(await store.getTrigger("umbrella", flow.id, "typed")).toBeUndefined();
+    expect(await store.listEventTriggers("acme", 100)).toHaveLength(6);
+    expect(await store.listEventTriggers("acme", 2)).toHaveLength(2);
+  });
+
+  it("have a number that grows whenever one changes", async ({ store }) => {
+    const revision = async (tenant = "acme") =>
+      (await store.findTriggers(tenant, ["github"], "issues")).revision;
+    expect(await revision()).toBe(0);
+    const flow = await withTriggers(store, [eventTrigger()]);
+    expect(await revision()).toBe(1);
+    await publish(store, flow, { triggers: [] });
+    expect(await revision()).toBe(2);
+    expect((await store.findTriggers("acme", ["github"], "issues")).triggers).toEqual([]);
+    await store.deleteFlow("acme", flow.id);
+    expect(await revision()).toBe(3);
+    await withTriggers(store, [eventTrigger()]);
+    await store.deleteApp("acme", "desk");
+    expect(await revision()).toBe(5);
+    expect(await revision("umbrella")).toBe(0);
+  });
+
+  it("that are tools are listed in pages, by name, the active ones of one app", async ({
+    store,
+  }) => {
+    const graph = intents("b", "d", "a", "c");
+    const triggers = triggersOf(graph).map((trigger) => ({
+      ...trigger,
+      active: trigger.tool_name !== "c",
+    }));
+    const flow = await publish(store, await makeFlow(store, graph), {
+      triggers: [...triggers, eventTrigger()],
+    });
+    await publish(store, await makeFlow(store, intents("bb")));
+    await publish(store, await makeFlow(store, intents("other"), { app: "shop" }));
+    await publish(store, await makeFlow(store, intents("theirs"), { tenant: "umbrella" }));
+    await makeFlow(store, intents("draft"));
+    const names = async (after: string, limit: number) =>
+      (await store.listTools("acme", "desk", after, limit)).map(({ tool_name }) => tool_name);
+    expect(await names("", 3)).toEqual(["a", "b", "bb"]);
+    expect(await names("bb", 3)).toEqual(["d"]);
+    expect(await names("d", 3)).toEqual([]);
+    // An inactive one is found, so that a call can say so.
+    expect(await store.findTool("acme", "desk", "c", START)).toMatchObject({
+      trigger: { active: false, flow_id: flow.id, node_id: "node c" },
+    });
+    expect(await store.findTool("acme", "desk", "draft", START)).toBeUndefined();
+    expect(await store.findTool("acme", "desk", "theirs", START)).toBeUndefined();
+  });
+
+  it("tell of their change when it is committed, and of no other", async ({ store, heard }) => {
+    const flow = await withTriggers(store, []);
+    await store.publishFlow({ tenant: "acme", id: flow.id, ifRevision: 0 }, () => {
+      throw new Error("called");
+    });
+    await store.deleteFlow("acme", flow.id);
+    await vi.waitFor(async () =>
+      expect((await heard()).filter(({ topic }) => topic === "tools")).toEqual([
+        { topic: "tools", tenant: "acme", app: "desk" },
+        { topic: "tools", tenant: "acme", app: "desk" },
+      ]),
+    );
+  });
+}

@@ -1,0 +1,84 @@
+/** Apps. A change of an app's flows holds the app's row, so that tool names are given out one at a time. */
+import type { StoredApp } from "../flow-store.ts";
+import { type Dialect, first, query, type Verb } from "../sql.ts";
+import { touchTriggers } from "./triggers.ts";
+
+type AppRow = Omit<StoredApp, "tenant"> & { tenant_id: string };
+
+const APP = "tenant_id, slug, name, description, created_at, updated_at";
+
+const toApp = ({ tenant_id, ...rest }: AppRow): StoredApp => ({ tenant: tenant_id, ...rest });
+
+export function* createApp(app: StoredApp): Verb<boolean> {
+  const made = yield* first(
+    `INSERT INTO apps (${APP}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING slug`,
+    [app.tenant, app.slug, app.name, app.description, app.created_at, app.updated_at],
+  );
+  if (!made) return false;
+  // Its row counts how often triggers change, also where no event has come yet.
+  yield* query("INSERT INTO tenants (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING", [
+    app.tenant,
+    app.created_at,
+  ]);
+  return true;
+}
+
+export function* getApp(tenant: string, slug: string): Verb<StoredApp | undefined> {
+  const row = yield* first<AppRow>(`SELECT ${APP} FROM apps WHERE tenant_id = ? AND slug = ?`, [
+    tenant,
+    slug,
+  ]);
+  return row && toApp(row);
+}
+
+export function* listApps(tenant: string, after: string, limit: number): Verb<StoredApp[]> {
+  const rows = yield* query<AppRow>(
+    `SELECT ${APP} FROM apps WHERE tenant_id = ? AND slug > ? ORDER BY slug LIMIT ?`,
+    [tenant, after, limit],
+  );
+  return rows.map(toApp);
+}
+
+export function* updateApp(
+  tenant: string,
+  slug: string,
+  change: { name?: string; description?: string },
+  at: number,
+): Verb<StoredApp | undefined> {
+  const row = yield* first<AppRow>(
+    "UPDATE apps SET name = coalesce(?, name), description = coalesce(?, description), updated_at = ? " +
+      `WHERE tenant_id = ? AND slug = ? RETURNING ${APP}`,
+    [change.name ?? null, change.description ?? null, at, tenant, slug],
+  );
+  return row && toApp(row);
+}
+
+/** The versions of its flows stay: runs that are under way go on with theirs. */
+export function* deleteApp(tenant: string, slug: string): Verb<boolean> {
+  const gone = yield* first("DELETE FROM apps WHERE tenant_id = ? AND slug = ? RETURNING slug", [
+    tenant,
+    slug,
+  ]);
+  if (!gone) return false;
+  const own = "WHERE tenant_id = ? AND app = ?";
+  yield* query(`DELETE FROM tool_names ${own}`, [tenant, slug]);
+  yield* query(
+    "DELETE FROM triggers WHERE flow_id IN (SELECT id FROM flows WHERE tenant_id = ? AND app = ? AND deleted = 0)",
+    [tenant, slug],
+  );
+  yield* query(`UPDATE flows SET deleted = 1, version = NULL ${own} AND deleted = 0`, [
+    tenant,
+    slug,
+  ]);
+  yield* touchTriggers(tenant, slug);
+  return true;
+}
+
+/** False where there is none. */
+export function* lockApp(dialect: Dialect, tenant: string, app: string): Verb<boolean> {
+  const row = yield* first(
+    `SELECT slug FROM apps WHERE tenant_id = ? AND slug = ?${dialect.forUpdate}`,
+    [tenant, app],
+  );
+  return row !== undefined;
+}

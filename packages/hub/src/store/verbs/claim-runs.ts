@@ -1,0 +1,181 @@
+/** Who works on which run, and until when. */
+import type { ClaimedRun, RunLease, Step } from "../run-store.ts";
+import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
+import { tellEvents } from "./run-events.ts";
+import { endTurn, enqueue, isLimited, type Turns, wantTurn } from "./run-queues.ts";
+import { RUN, type RunRow, STEP, toRun, toStep } from "./run-rows.ts";
+
+/** How often one claim looks for more where runs turned out to be held. */
+const LOOKS = 5;
+
+export function* claimRuns(dialect: Dialect, lease: RunLease, limit: number): Verb<ClaimedRun[]> {
+  const lost = yield* takeBack(dialect, lease.now, limit);
+  const due = yield* query<{ tenant_id: string }>(
+    `SELECT tenant_id FROM queues WHERE due_at <= ? ORDER BY due_at LIMIT ?${dialect.skipLocked}`,
+    [lease.now, limit],
+  );
+  const tenants = due.map(({ tenant_id }) => tenant_id);
+  const taken: RunRow[] = [];
+  // Those that took all of their share may have more, for room that others left.
+  for (let eager = tenants; eager.length > 0 && taken.length < limit; ) {
+    const more: string[] = [];
+    for (const [nth, tenant] of eager.entries()) {
+      const share = Math.ceil((limit - taken.length) / (eager.length - nth));
+      const rows = yield* take(dialect, tenant, lease, share);
+      taken.push(...rows);
+      if (share > 0 && rows.length === share) more.push(tenant);
+    }
+    eager = more;
+  }
+  for (const tenant of tenants) yield* endTurn(tenant, lease.now);
+  yield* tellEvents(dialect, [...lost, ...taken]);
+  return yield* equip(dialect, taken);
+}
+
+type Lost = Pick<RunRow, "id" | "tenant_id" | "event_id" | "gathered_count">;
+
+/** Runs of workers that have died go back to where they came from. */
+function* takeBack(dialect: Dialect, now: number, limit: number): Verb<Lost[]> {
+  const lost = yield* query<Lost>(
+    "WITH lost AS MATERIALIZED (SELECT id FROM runs WHERE status = 'running' AND lease_until <= ? " +
+      `ORDER BY lease_until LIMIT ?${dialect.skipLocked}) ` +
+      "UPDATE runs SET status = 'queued', worker = NULL WHERE id IN (SELECT id FROM lost) " +
+      "RETURNING id, tenant_id, event_id, gathered_count",
+    [now, limit],
+  );
+  const turns: Turns = new Map();
+  for (const { tenant_id } of lost) wantTurn(turns, tenant_id, now);
+  yield* enqueue(turns);
+  return lost;
+}
+
+/** The oldest that are due; those whose lane is full are held, and let in when one of it leaves. */
+function* take(
+  dialect: Dialect,
+  tenant: string,
+  { worker, now, until }: RunLease,
+  limit: number,
+): Verb<RunRow[]> {
+  const taken: RunRow[] = [];
+  for (let look = 0; look < LOOKS && taken.length < limit; look += 1) {
+    const wanted = limit - taken.length;
+    const due = yield* query<Pick<RunRow, "id" | "tenant_id" | "lane" | "lane_limit">>(
+      "SELECT id, tenant_id, lane, lane_limit FROM runs WHERE tenant_id = ? AND status IN ('queued', 'waiting') " +
+        `AND due_at <= ? ORDER BY due_at, id LIMIT ?${dialect.skipLocked}`,
+      [tenant, now, wanted],
+    );
+    const lanes = due.flatMap((run) => (isLimited(run) ? [run.lane as string] : []));
+    const busy = yield* countBusy(dialect, tenant, lanes);
+    const free: string[] = [];
+    const held: string[] = [];
+    for (const { id, lane, lane_limit } of due) {
+      const under = busy.get(lane) ?? 0;
+      if (lane_limit !== null && under >= lane_limit) held.push(id);
+      else {
+        free.push(id);
+        busy.set(lane, under + 1);
+      }
+    }
+    for (const { list, params } of inLists(held, dialect, 0))
+      yield* query(`UPDATE runs SET status = 'held' WHERE id IN ${list}`, params);
+    for (const { list, params } of inLists(free, dialect, 3))
+      taken.push(
+        ...(yield* query<RunRow>(
+          "UPDATE runs SET status = 'running', worker = ?, lease_until = ?, claims = claims + 1, " +
+            `started_at = coalesce(started_at, ?) WHERE id IN ${list} RETURNING ${RUN}`,
+          [worker, until, now, ...params],
+        )),
+      );
+    if (due.length < wanted) break;
+  }
+  return taken.sort((a, b) => (a.due_at ?? 0) - (b.due_at ?? 0) || (a.id < b.id ? -1 : 1));
+}
+
+/** How many runs of each lane are under way. */
+function* countBusy(
+  dialect: Dialect,
+  tenant: string,
+  lanes: readonly string[],
+): Verb<Map<string | null, number>> {
+  const busy = new Map<string | null, number>();
+  for (const { list, params } of inLists([...new Set(lanes)], dialect, 1))
+    for (const { lane, count } of yield* query<{ lane: string; count: number }>(
+      "SELECT lane, count(*) AS count FROM runs WHERE tenant_id = ? AND status = 'running' AND finished_at IS NULL " +
+        `AND lane IN ${list} GROUP BY lane`,
+      [tenant, ...params],
+    ))
+      busy.set(lane, count);
+  return busy;
+}
+
+/** The graph of each run's version, and what was done of it before. */
+export function* equip(dialect: Dialect, rows: readonly RunRow[]): Verb<ClaimedRun[]> {
+  const graphs = new Map<string, ClaimedRun["graph"]>();
+  const versionOf = ({ flow_id, version }: RunRow) => JSON.stringify([flow_id, version]);
+  for (const row of rows) {
+    if (graphs.has(versionOf(row))) continue;
+    const found = yield* first<{ graph: string }>(
+      "SELECT graph FROM flow_versions WHERE flow_id = ? AND version = ?",
+      [row.flow_id, row.version],
+    );
+    graphs.set(versionOf(row), found ? JSON.parse(found.graph) : { nodes: [], edges: [] });
+  }
+  const begun = rows.flatMap(({ id, claims }) => (claims > 1 ? [id] : []));
+  const steps = yield* stepsOf(dialect, begun);
+  return rows.map((row) => ({
+    run: toRun(row),
+    graph: graphs.get(versionOf(row)) as ClaimedRun["graph"],
+    steps: steps.get(row.id) ?? [],
+  }));
+}
+
+export function* stepsOf(dialect: Dialect, runs: readonly string[]): Verb<Map<string, Step[]>> {
+  const steps = new Map<string, Step[]>();
+  for (const { list, params } of inLists(runs, dialect, 0))
+    for (const { run_id, ...row } of yield* query<
+      { run_id: string } & Parameters<typeof toStep>[0]
+    >(
+      `SELECT run_id, ${STEP} FROM steps WHERE run_id IN ${list} ORDER BY nth`,
+      params,
+    )) {
+      const own = steps.get(run_id) ?? [];
+      own.push(toStep(row));
+      steps.set(run_id, own);
+    }
+  return steps;
+}
+
+export function* renewRuns(
+  dialect: Dialect,
+  { worker, now, until }: RunLease,
+): Verb<{ cancel: string[] }> {
+  const rows = yield* query<{ id: string; cancel_asked: number }>(
+    "WITH held AS MATERIALIZED (SELECT id FROM runs WHERE worker = ? AND status = 'running' AND lease_until > ? " +
+      `ORDER BY id${dialect.forUpdate}) ` +
+      "UPDATE runs SET lease_until = ? WHERE id IN (SELECT id FROM held) RETURNING id, cancel_asked",
+    [worker, now, until],
+  );
+  return { cancel: rows.filter(({ cancel_asked }) => cancel_asked === 1).map(({ id }) => id) };
+}
+
+export function* releaseRuns(dialect: Dialect, worker: string, now: number): Verb<void> {
+  const rows = yield* query<RunRow>(
+    "WITH held AS MATERIALIZED (SELECT id FROM runs WHERE worker = ? AND status = 'running' " +
+      `ORDER BY id${dialect.forUpdate}) ` +
+      `UPDATE runs SET status = 'queued', worker = NULL WHERE id IN (SELECT id FROM held) RETURNING ${RUN}`,
+    [worker],
+  );
+  const turns: Turns = new Map();
+  for (const { tenant_id } of rows) wantTurn(turns, tenant_id, now);
+  yield* enqueue(turns);
+  yield* tellEvents(dialect, rows);
+}
+
+export function* nextDue(): Verb<number | null> {
+  const queued = yield* first<{ at: number | null }>("SELECT min(due_at) AS at FROM queues");
+  const leased = yield* first<{ at: number | null }>(
+    "SELECT min(lease_until) AS at FROM runs WHERE status = 'running'",
+  );
+  const times = [queued?.at, leased?.at].filter((at) => at != null);
+  return times.length === 0 ? null : Math.min(...times);
+}

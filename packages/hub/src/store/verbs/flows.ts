@@ -1,0 +1,213 @@
+/** Flows: the draft that people edit, and the versions that run. */
+import { Fault } from "../../lib/fault.ts";
+import type {
+  Edited,
+  EditFlow,
+  FlowGraph,
+  FlowKey,
+  FlowVersion,
+  PlanFlows,
+  Publication,
+  StoredApp,
+  StoredFlow,
+} from "../flow-store.ts";
+import { type Dialect, first, query, type Verb } from "../sql.ts";
+import { createApp, lockApp } from "./apps.ts";
+import { nameDraft, namePublished, takenNames } from "./tool-names.ts";
+import { insertTriggers, touchTriggers } from "./triggers.ts";
+
+type FlowRow = Omit<StoredFlow, "tenant" | "graph"> & { tenant_id: string; graph: string };
+
+const FLOW =
+  "id, tenant_id, app, name, description, graph, revision, version, created_at, updated_at";
+
+const toFlow = ({ tenant_id, graph, ...rest }: FlowRow): StoredFlow => ({
+  tenant: tenant_id,
+  ...rest,
+  graph: JSON.parse(graph) as FlowGraph,
+});
+
+export function* createFlow(
+  dialect: Dialect,
+  place: { id: string; tenant: string; app: string; at: number },
+  edit: EditFlow,
+): Verb<Edited> {
+  const { id, tenant, app, at } = place;
+  if (!(yield* lockApp(dialect, tenant, app))) return { outcome: "no_app" };
+  const taken = yield* takenNames(place, at);
+  const { name, description, graph, toolNames } = edit({ flow: undefined, taken });
+  const row = yield* first<FlowRow>(
+    "INSERT INTO flows (id, tenant_id, app, name, description, graph, revision, created_at, updated_at) " +
+      `VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING ${FLOW}`,
+    [id, tenant, app, name, description, JSON.stringify(graph), at, at],
+  );
+  yield* nameDraft(
+    place,
+    toolNames.map((tool) => tool.name),
+    at,
+  );
+  return { outcome: "saved", flow: toFlow(row as FlowRow) };
+}
+
+export function* editFlow(
+  dialect: Dialect,
+  key: FlowKey,
+  at: number,
+  edit: EditFlow,
+): Verb<Edited> {
+  const found = yield* lockFlow(dialect, key);
+  if ("outcome" in found) return found;
+  const taken = yield* takenNames(found, at);
+  const { name, description, graph, toolNames } = edit({ flow: found, taken });
+  const row = yield* first<FlowRow>(
+    "UPDATE flows SET name = ?, description = ?, graph = ?, revision = revision + 1, updated_at = ? " +
+      `WHERE id = ? RETURNING ${FLOW}`,
+    [name, description, JSON.stringify(graph), at, found.id],
+  );
+  yield* nameDraft(
+    found,
+    toolNames.map((tool) => tool.name),
+    at,
+  );
+  return { outcome: "saved", flow: toFlow(row as FlowRow) };
+}
+
+export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): Verb<StoredFlow[]> {
+  const { tenant, slug, updated_at: at } = app;
+  yield* createApp(app);
+  yield* lockApp(dialect, tenant, slug);
+  const rows = yield* query<FlowRow>(
+    `SELECT ${FLOW} FROM flows WHERE tenant_id = ? AND app = ? AND deleted = 0 ORDER BY id`,
+    [tenant, slug],
+  );
+  const saved: StoredFlow[] = [];
+  for (const { id, edit } of plan(rows.map(toFlow))) {
+    const edited = (yield* takeUp(id, tenant, slug))
+      ? yield* editFlow(dialect, { tenant, id }, at, edit)
+      : yield* createFlow(dialect, { id, tenant, app: slug, at }, edit);
+    if (edited.outcome === "saved") saved.push(edited.flow);
+  }
+  return saved;
+}
+
+/** False where there is no flow of this id, and one can be made. */
+function* takeUp(id: string, tenant: string, app: string): Verb<boolean> {
+  const row = yield* first<{ tenant_id: string; app: string; deleted: number }>(
+    "SELECT tenant_id, app, deleted FROM flows WHERE id = ?",
+    [id],
+  );
+  if (!row) return false;
+  if (row.tenant_id !== tenant || (row.app !== app && row.deleted === 0))
+    throw new Fault(
+      "conflict",
+      "id",
+      `The id ${id} is that of a flow elsewhere: give this one another, or none.`,
+    );
+  if (row.deleted === 1)
+    yield* query("UPDATE flows SET deleted = 0, app = ? WHERE id = ?", [app, id]);
+  return true;
+}
+
+export function* getFlow(tenant: string, id: string): Verb<StoredFlow | undefined> {
+  const row = yield* first<FlowRow>(
+    `SELECT ${FLOW} FROM flows WHERE id = ? AND tenant_id = ? AND deleted = 0`,
+    [id, tenant],
+  );
+  return row && toFlow(row);
+}
+
+export function* listFlows(
+  tenant: string,
+  {
+    app,
+    after = "",
+    limit,
+  }: { app?: string | undefined; after?: string | undefined; limit: number },
+): Verb<StoredFlow[]> {
+  const rows = yield* query<FlowRow>(
+    `SELECT ${FLOW} FROM flows WHERE tenant_id = ? AND deleted = 0 AND id > ? ` +
+      `${app === undefined ? "" : "AND app = ? "}ORDER BY id LIMIT ?`,
+    [tenant, after, ...(app === undefined ? [] : [app]), limit],
+  );
+  return rows.map(toFlow);
+}
+
+/** Its versions stay: runs that are under way go on with theirs. */
+export function* deleteFlow(dialect: Dialect, tenant: string, id: string): Verb<boolean> {
+  const found = yield* lockFlow(dialect, { tenant, id });
+  if ("outcome" in found) return false;
+  yield* query("UPDATE flows SET deleted = 1, version = NULL WHERE id = ?", [id]);
+  yield* query("DELETE FROM tool_names WHERE flow_id = ?", [id]);
+  yield* query("DELETE FROM triggers WHERE flow_id = ?", [id]);
+  yield* touchTriggers(tenant, found.app);
+  return true;
+}
+
+export function* publishFlow(
+  dialect: Dialect,
+  key: FlowKey,
+  prepare: (flow: StoredFlow) => Publication,
+): Verb<Edited> {
+  const found = yield* lockFlow(dialect, key);
+  if ("outcome" in found) return found;
+  const { graph, triggers, note, by, at, aliasUntil } = prepare(found);
+  const newest = yield* first<{ version: number | null }>(
+    "SELECT max(version) AS version FROM flow_versions WHERE flow_id = ?",
+    [found.id],
+  );
+  const version = (newest?.version ?? 0) + 1;
+  yield* query(
+    "INSERT INTO flow_versions (flow_id, version, graph, note, created_by, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+    [found.id, version, JSON.stringify(graph), note, by, at],
+  );
+  const former = yield* query<{ tool_name: string | null; node_id: string }>(
+    "DELETE FROM triggers WHERE flow_id = ? RETURNING tool_name, node_id",
+    [found.id],
+  );
+  yield* insertTriggers(found, version, triggers);
+  yield* namePublished(found, former, triggers, at, aliasUntil);
+  const row = yield* first<FlowRow>(
+    `UPDATE flows SET version = ?, revision = revision + 1, updated_at = ? WHERE id = ? RETURNING ${FLOW}`,
+    [version, at, found.id],
+  );
+  yield* touchTriggers(found.tenant, found.app);
+  return { outcome: "saved", flow: toFlow(row as FlowRow) };
+}
+
+export function* listVersions(tenant: string, id: string): Verb<FlowVersion[]> {
+  return yield* query<FlowVersion>(
+    "SELECT v.version, v.note, v.created_by, v.created_at FROM flow_versions v JOIN flows f ON f.id = v.flow_id " +
+      "WHERE v.flow_id = ? AND f.tenant_id = ? ORDER BY v.version DESC",
+    [id, tenant],
+  );
+}
+
+export function* getVersion(
+  tenant: string,
+  id: string,
+  version: number,
+): Verb<FlowGraph | undefined> {
+  const row = yield* first<{ graph: string }>(
+    "SELECT v.graph FROM flow_versions v JOIN flows f ON f.id = v.flow_id " +
+      "WHERE v.flow_id = ? AND v.version = ? AND f.tenant_id = ?",
+    [id, version, tenant],
+  );
+  return row && (JSON.parse(row.graph) as FlowGraph);
+}
+
+/** Locks its app. */
+function* lockFlow(
+  dialect: Dialect,
+  { tenant, id, ifRevision }: FlowKey,
+): Verb<StoredFlow | Exclude<Edited, { outcome: "saved" }>> {
+  const place = yield* first<{ app: string }>(
+    "SELECT app FROM flows WHERE id = ? AND tenant_id = ? AND deleted = 0",
+    [id, tenant],
+  );
+  if (!place || !(yield* lockApp(dialect, tenant, place.app))) return { outcome: "no_flow" };
+  const flow = yield* getFlow(tenant, id);
+  if (!flow) return { outcome: "no_flow" };
+  if (ifRevision !== undefined && ifRevision !== flow.revision)
+    return { outcome: "changed", revision: flow.revision };
+  return flow;
+}

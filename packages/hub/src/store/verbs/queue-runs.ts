@@ -1,0 +1,176 @@
+/** How runs come to be: queued for anybody, joined to one that is still to begin, or begun at once. */
+import type { ClaimedRun, Gathered, NewRun, RunLease, StartedRun } from "../run-store.ts";
+import { type Dialect, first, insert, keyRows, query, type Value, type Verb } from "../sql.ts";
+import { equip } from "./claim-runs.ts";
+import { lockOrCreateTenants } from "./lock-tenants.ts";
+import { linkEvents, tellEvents } from "./run-events.ts";
+import { enqueue, type Turns, wantTurn } from "./run-queues.ts";
+import { RUN, type RunRow } from "./run-rows.ts";
+
+/** A run that is still to begin, and what it has gathered so far. */
+interface Open {
+  id: string;
+  gathered: Gathered[];
+  count: number;
+}
+
+/** How much one run gathers, as JSON; what comes on top is only counted. */
+const GATHERED_CHARS = 200_000;
+
+export function* queueRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<string[]> {
+  const [earliest] = runs;
+  if (!earliest) return [];
+  yield* lockOrCreateTenants(
+    dialect,
+    runs.map(({ tenant }) => tenant),
+    earliest.at,
+  );
+  return yield* addRuns(dialect, runs);
+}
+
+/** For whoever holds the rows of the tenants: so the second of two runs finds the first to join. */
+export function* addRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<string[]> {
+  const known = yield* findKnown(dialect, runs);
+  const fresh: { run: NewRun; open: Open }[] = [];
+  const lanes = new Map<string, Open | undefined>();
+  const joined = new Set<Open>();
+  const ids: string[] = [];
+  for (const run of runs) {
+    const twin = known.get(keyOf(run.tenant, run.key));
+    const lane = run.gather && JSON.stringify([run.tenant, run.gather.lane]);
+    if (twin === undefined && lane !== undefined && !lanes.has(lane))
+      lanes.set(lane, yield* findOpen(dialect, run));
+    const host = lane === undefined ? undefined : lanes.get(lane);
+    if (twin === undefined && host) {
+      join(host, run);
+      joined.add(host);
+    }
+    const id = twin ?? host?.id ?? run.id;
+    ids.push(id);
+    if (run.key !== undefined) known.set(keyOf(run.tenant, run.key), id);
+    if (twin !== undefined || host) continue;
+    const open = { id, gathered: [], count: 0 };
+    fresh.push({ run, open });
+    if (lane !== undefined) lanes.set(lane, open);
+  }
+  yield* insert(
+    "runs",
+    RUN_COLUMNS,
+    fresh.map(({ run, open }) => runValues(run, open)),
+  );
+  const isFresh = new Set(fresh.map(({ open }) => open));
+  for (const open of joined) if (!isFresh.has(open)) yield* saveGathered(open);
+
+  const links = runs.map(({ tenant, event_id }, nth) => ({
+    tenant,
+    event_id,
+    id: ids[nth] as string,
+  }));
+  yield* linkEvents(links);
+  const turns: Turns = new Map();
+  for (const { run } of fresh) wantTurn(turns, run.tenant, run.due_at);
+  yield* enqueue(turns);
+  yield* tellEvents(dialect, links);
+  return ids;
+}
+
+export function* startRun(
+  dialect: Dialect,
+  given: StartedRun,
+  { worker, now, until }: RunLease,
+): Verb<ClaimedRun | undefined> {
+  const run: NewRun = { ...given, due_at: now, limit: undefined, gather: undefined };
+  if (run.key !== undefined) {
+    yield* lockOrCreateTenants(dialect, [run.tenant], run.at);
+    if ((yield* findKnown(dialect, [run])).size > 0) return undefined;
+  }
+  const columns = [...RUN_COLUMNS, "worker", "lease_until", "started_at"];
+  const open = { id: run.id, gathered: [], count: 0 };
+  yield* insert("runs", columns, [[...runValues(run, open, "running"), worker, until, now]]);
+  yield* linkEvents([run]);
+  yield* tellEvents(dialect, [run]);
+  const rows = yield* query<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ?`, [run.id]);
+  return (yield* equip(dialect, rows))[0];
+}
+
+const keyOf = (tenant: string, key: string | undefined): string | undefined =>
+  key === undefined ? undefined : JSON.stringify([tenant, key]);
+
+function* findKnown(
+  dialect: Dialect,
+  runs: readonly NewRun[],
+): Verb<Map<string | undefined, string>> {
+  const keys = runs.flatMap(({ tenant, key }) => (key === undefined ? [] : [[tenant, key]]));
+  const known = new Map<string | undefined, string>();
+  for (const { values, params } of keyRows(keys, dialect))
+    for (const { id, tenant_id, run_key } of yield* query<{
+      id: string;
+      tenant_id: string;
+      run_key: string;
+    }>(
+      `SELECT r.id, r.tenant_id, r.run_key FROM (VALUES ${values}) k JOIN runs r ` +
+        "ON r.tenant_id = k.column1 AND r.run_key = k.column2",
+      params,
+    ))
+      known.set(keyOf(tenant_id, run_key), id);
+  return known;
+}
+
+/** Locked, so that nobody begins with it before what joins it is there. */
+function* findOpen(dialect: Dialect, { tenant, gather }: NewRun): Verb<Open | undefined> {
+  const row = yield* first<{ id: string; gathered: string; gathered_count: number }>(
+    "SELECT id, gathered, gathered_count FROM runs WHERE tenant_id = ? AND gather_lane = ? AND claims = 0 " +
+      `AND finished_at IS NULL ORDER BY id LIMIT 1${dialect.skipLocked}`,
+    [tenant, gather?.lane ?? null],
+  );
+  return row && { id: row.id, gathered: JSON.parse(row.gathered), count: row.gathered_count };
+}
+
+function join(open: Open, { input, event_id, at }: NewRun): void {
+  open.count += 1;
+  const more = [...open.gathered, { at, input, ...(event_id !== undefined && { event_id }) }];
+  if (JSON.stringify(more).length <= GATHERED_CHARS) open.gathered = more;
+}
+
+function* saveGathered({ id, gathered, count }: Open): Verb<void> {
+  yield* query("UPDATE runs SET gathered = ?, gathered_count = ? WHERE id = ?", [
+    JSON.stringify(gathered),
+    count,
+    id,
+  ]);
+}
+
+// biome-ignore format: in groups, as in the table
+const RUN_COLUMNS = [
+  "id", "tenant_id", "app", "flow_id", "version", "trigger_node", "cause", "run_key", "event_id", "parent_run",
+  "depth", "input", "gathered", "gathered_count", "lane", "lane_limit", "gather_lane", "status", "due_at", "claims",
+  "created_at",
+];
+
+const runValues = (
+  run: NewRun,
+  { gathered, count }: Open,
+  status: "queued" | "running" = "queued",
+): Value[] => [
+  run.id,
+  run.tenant,
+  run.app,
+  run.flow_id,
+  run.version,
+  run.trigger_node,
+  run.cause,
+  run.key ?? null,
+  run.event_id ?? null,
+  run.parent_run ?? null,
+  run.depth,
+  JSON.stringify(run.input),
+  JSON.stringify(gathered),
+  count,
+  run.limit?.lane ?? null,
+  run.limit?.most ?? null,
+  run.gather?.lane ?? null,
+  status,
+  run.due_at,
+  status === "running" ? 1 : 0,
+  run.at,
+];

@@ -1,0 +1,100 @@
+/** Runs, their steps and the verdicts that led to them, for people to look at; and their end. */
+import {
+  type Run,
+  type RunQuery,
+  type RunStatus,
+  STATUSES,
+  type Step,
+  type StoredVerdict,
+} from "../run-store.ts";
+import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
+import { stepsOf } from "./claim-runs.ts";
+import { RUN, type RunRow, toRun } from "./run-rows.ts";
+
+export function* getRun(tenant: string, id: string): Verb<Run | undefined> {
+  const row = yield* first<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ? AND tenant_id = ?`, [
+    id,
+    tenant,
+  ]);
+  return row && toRun(row);
+}
+
+export function* findRun(tenant: string, key: string): Verb<Run | undefined> {
+  const row = yield* first<RunRow>(`SELECT ${RUN} FROM runs WHERE tenant_id = ? AND run_key = ?`, [
+    tenant,
+    key,
+  ]);
+  return row && toRun(row);
+}
+
+export function* listRuns(wanted: RunQuery): Verb<Run[]> {
+  const conditions = ["tenant_id = ?"];
+  const params: Value[] = [wanted.tenant];
+  for (const [condition, value] of [
+    ["id < ?", wanted.before],
+    ["flow_id = ?", wanted.flow],
+    ["app = ?", wanted.app],
+    ["status = ?", wanted.status],
+    ["id IN (SELECT run_id FROM run_events WHERE event_id = ?)", wanted.event],
+  ] as const)
+    if (value !== undefined) {
+      conditions.push(condition);
+      params.push(value);
+    }
+  const rows = yield* query<RunRow>(
+    `SELECT ${RUN} FROM runs WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ?`,
+    [...params, wanted.limit],
+  );
+  return rows.map(toRun);
+}
+
+export function* countRuns(
+  tenant: string,
+  since: string,
+  most: number,
+): Verb<Record<RunStatus, number>> {
+  const counts = {} as Record<RunStatus, number>;
+  for (const status of STATUSES) {
+    const row = yield* first<{ count: number }>(
+      "SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE tenant_id = ? AND status = ? AND id >= ? LIMIT ?) AS some",
+      [tenant, status, since, most],
+    );
+    counts[status] = Number(row?.count);
+  }
+  return counts;
+}
+
+export function* listSteps(dialect: Dialect, tenant: string, run: string): Verb<Step[]> {
+  if (!(yield* getRun(tenant, run))) return [];
+  return (yield* stepsOf(dialect, [run])).get(run) ?? [];
+}
+
+export function* listVerdicts(tenant: string, event: string): Verb<StoredVerdict[]> {
+  const rows = yield* query<
+    Omit<StoredVerdict, "matched" | "reasons"> & { matched: number; reasons: string }
+  >(
+    "SELECT flow_id, node_id, version, matched, reasons, run_id FROM verdicts WHERE tenant_id = ? AND event_id = ? " +
+      "ORDER BY flow_id, node_id",
+    [tenant, event],
+  );
+  return rows.map((row) => ({
+    ...row,
+    matched: row.matched === 1,
+    reasons: JSON.parse(row.reasons) as StoredVerdict["reasons"],
+  }));
+}
+
+export function* sweepRuns(dialect: Dialect, endedBefore: number, limit: number): Verb<number> {
+  const gone = yield* query<{ id: string }>(
+    "WITH old AS MATERIALIZED (SELECT id FROM runs WHERE finished_at < ? " +
+      `ORDER BY finished_at LIMIT ?${dialect.skipLocked}) ` +
+      "DELETE FROM runs WHERE id IN (SELECT id FROM old) RETURNING id",
+    [endedBefore, limit],
+  );
+  const ids = gone.map(({ id }) => id);
+  for (const { list, params } of inLists(ids, dialect, 0)) {
+    yield* query(`DELETE FROM steps WHERE run_id IN ${list}`, params);
+    yield* query(`DELETE FROM run_events WHERE run_id IN ${list}`, params);
+  }
+  return gone.length;
+}

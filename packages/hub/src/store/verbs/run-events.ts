@@ -1,0 +1,56 @@
+/** An event shows how all the runs that it started, or that it joined, are doing together. */
+import { type Dialect, inLists, insert, query, type Value, type Verb } from "../sql.ts";
+
+export function* linkEvents(
+  runs: readonly { id: string; tenant: string; event_id?: string | undefined }[],
+): Verb<void> {
+  yield* insert(
+    "run_events",
+    ["event_id", "run_id", "tenant_id"],
+    runs.flatMap(({ id, tenant, event_id }): Value[][] =>
+      event_id === undefined ? [] : [[event_id, id, tenant]],
+    ),
+    "ON CONFLICT (event_id, run_id) DO NOTHING",
+  );
+}
+
+const OF_EVENT =
+  "FROM run_events l JOIN runs r ON r.id = l.run_id WHERE l.event_id = events.id AND l.tenant_id = events.tenant_id";
+
+// A run that was swept counts no longer; without any, the event stays as it was.
+const TOGETHER =
+  "CASE WHEN count(*) = 0 THEN NULL " +
+  "WHEN sum(CASE WHEN r.status IN ('queued', 'held') THEN 1 ELSE 0 END) = count(*) THEN 'pending' " +
+  "WHEN count(r.finished_at) < count(*) THEN 'running' " +
+  "WHEN sum(CASE WHEN r.status = 'succeeded' THEN 1 ELSE 0 END) = count(*) THEN 'succeeded' " +
+  "ELSE 'failed' END";
+
+/** To be called last: whoever holds an event's row waits for nothing else. */
+export function* tellEvents(
+  dialect: Dialect,
+  runs: readonly { id: string; event_id?: string | null | undefined; gathered_count?: number }[],
+): Verb<void> {
+  const ids = runs.flatMap(({ id, event_id, gathered_count = 0 }) =>
+    event_id != null || gathered_count > 0 ? [id] : [],
+  );
+  const events = new Set<string>();
+  for (const { list, params } of inLists(ids, dialect, 0))
+    for (const { event_id } of yield* query<{ event_id: string }>(
+      `SELECT event_id FROM run_events WHERE run_id IN ${list}`,
+      params,
+    ))
+      events.add(event_id);
+  for (const { list, params } of inLists([...events].sort(), dialect, 0)) {
+    // Locked before the runs are counted: of two that end at the same time, the second sees the first.
+    if (dialect.forUpdate)
+      yield* query(
+        `SELECT id FROM events WHERE id IN ${list} ORDER BY id${dialect.forUpdate}`,
+        params,
+      );
+    yield* query(
+      `UPDATE events SET trigger_status = coalesce((SELECT ${TOGETHER} ${OF_EVENT}), trigger_status), ` +
+        `last_triggered_at = coalesce((SELECT max(r.started_at) ${OF_EVENT}), last_triggered_at) WHERE id IN ${list}`,
+      params,
+    );
+  }
+}

@@ -1,0 +1,99 @@
+/** What a run's worker has to say of it. */
+import type { RunProgress } from "../run-store.ts";
+import { type Dialect, inLists, insert, notify, query, type Value, type Verb } from "../sql.ts";
+import { tellEvents } from "./run-events.ts";
+import { enqueue, isLimited, letIn, lockQueues, type Turns, wantTurn } from "./run-queues.ts";
+import { RUN, type RunRow, STEP_COLUMNS, stepValues } from "./run-rows.ts";
+
+type Next = NonNullable<RunProgress["next"]>;
+interface Leaving {
+  row: RunRow;
+  next: Next;
+  now: number;
+}
+
+export function* saveProgress(
+  dialect: Dialect,
+  batch: readonly RunProgress[],
+): Verb<("saved" | "lost")[]> {
+  const held = yield* lockHeld(dialect, batch);
+  const steps = new Map<string, Value[]>();
+  const leaving: Leaving[] = [];
+  const outcomes = batch.map(({ run, claim, steps: done, next, now }) => {
+    const row = held.get(run);
+    if (row?.claims !== claim) return "lost";
+    for (const step of done)
+      steps.set(
+        JSON.stringify([run, step.node_id, step.item, step.attempt]),
+        stepValues(run, step),
+      );
+    if (next) {
+      held.delete(run);
+      leaving.push({ row, next: endIfCancelled(row, next), now });
+    }
+    return "saved";
+  });
+  yield* insert(
+    "steps",
+    STEP_COLUMNS,
+    [...steps.values()],
+    "ON CONFLICT (run_id, node_id, item, attempt) DO UPDATE SET status = excluded.status, port = excluded.port, " +
+      "input = excluded.input, output = excluded.output, error = excluded.error, " +
+      "started_at = excluded.started_at, finished_at = excluded.finished_at",
+  );
+  yield* leave(dialect, leaving);
+  return outcomes;
+}
+
+function* lockHeld(dialect: Dialect, batch: readonly RunProgress[]): Verb<Map<string, RunRow>> {
+  const held = new Map<string, RunRow>();
+  const ids = [...new Set(batch.map(({ run }) => run))].sort();
+  for (const { list, params } of inLists(ids, dialect, 0))
+    for (const row of yield* query<RunRow>(
+      `SELECT ${RUN} FROM runs WHERE id IN ${list} AND status = 'running' ORDER BY id${dialect.forUpdate}`,
+      params,
+    ))
+      held.set(row.id, row);
+  return held;
+}
+
+const goesOn = (next: Next) => next.status === "waiting" || next.status === "queued";
+
+/** Nobody would be at work on it to hear of it. */
+const endIfCancelled = (row: RunRow, next: Next): Next =>
+  row.cancel_asked === 1 && goesOn(next) ? { status: "cancelled" } : next;
+
+/** Nobody works on them any longer: they are at their end, or to be taken again later. */
+function* leave(dialect: Dialect, leaving: readonly Leaving[]): Verb<void> {
+  if (leaving.length === 0) return;
+  const queued = leaving.filter(({ row, next }) => isLimited(row) || goesOn(next));
+  yield* lockQueues(
+    dialect,
+    queued.map(({ row }) => row.tenant_id),
+  );
+  const turns: Turns = new Map();
+  for (const { row, next, now } of leaving) {
+    if (next.status === "waiting" || next.status === "queued") {
+      const due = row.woken === 1 && next.status === "waiting" ? now : next.due_at;
+      yield* query(
+        "UPDATE runs SET status = ?, due_at = ?, worker = NULL, woken = 0 WHERE id = ?",
+        [next.status, due, row.id],
+      );
+      if (due !== null) wantTurn(turns, row.tenant_id, due);
+    } else {
+      const output = next.status === "succeeded" ? next.output : null;
+      const error = next.status === "failed" ? next.error : null;
+      yield* query(
+        "UPDATE runs SET status = ?, output = ?, error = ?, finished_at = ?, worker = NULL, woken = 0 WHERE id = ?",
+        [next.status, JSON.stringify(output), JSON.stringify(error), now, row.id],
+      );
+      yield* notify({ topic: "run_ended", tenant: row.tenant_id, run: row.id });
+    }
+    yield* letIn(dialect, row, now, turns);
+  }
+  yield* enqueue(turns);
+  yield* tellEvents(
+    dialect,
+    leaving.map(({ row }) => row),
+  );
+}

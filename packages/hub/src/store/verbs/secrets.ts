@@ -1,0 +1,43 @@
+/** Secrets of flows, sealed before they come. */
+import type { SecretStore } from "../secret-store.ts";
+import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
+
+export function* putSecret(tenant: string, name: string, sealed: string, at: number): Verb<void> {
+  yield* query(
+    "INSERT INTO secrets (tenant_id, name, sealed, created_at, updated_at) VALUES (?, ?, ?, ?, ?) " +
+      "ON CONFLICT (tenant_id, name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
+    [tenant, name, sealed, at, at],
+  );
+}
+
+export function* listSecretNames(
+  tenant: string,
+): Verb<Awaited<ReturnType<SecretStore["listSecretNames"]>>> {
+  return yield* query(
+    "SELECT name, created_at, updated_at FROM secrets WHERE tenant_id = ? ORDER BY name",
+    [tenant],
+  );
+}
+
+export function* getSecrets(
+  dialect: Dialect,
+  tenant: string,
+  names: readonly string[],
+): Verb<Record<string, string>> {
+  const found: [string, string][] = [];
+  for (const { list, params } of inLists(names, dialect, 1))
+    for (const { name, sealed } of yield* query<{ name: string; sealed: string }>(
+      `SELECT name, sealed FROM secrets WHERE tenant_id = ? AND name IN ${list}`,
+      [tenant, ...params],
+    ))
+      found.push([name, sealed]);
+  return Object.fromEntries(found);
+}
+
+export function* deleteSecret(tenant: string, name: string): Verb<boolean> {
+  const gone = yield* first("DELETE FROM secrets WHERE tenant_id = ? AND name = ? RETURNING name", [
+    tenant,
+    name,
+  ]);
+  return gone !== undefined;
+}

@@ -1,0 +1,76 @@
+/** What people and other runs do to a run from outside. */
+import { ENDED, type Run } from "../run-store.ts";
+import { type Dialect, first, notify, query, type Verb } from "../sql.ts";
+import { getRun } from "./read-runs.ts";
+import { tellEvents } from "./run-events.ts";
+import { enqueue, letIn, lockQueues, type Turns } from "./run-queues.ts";
+import { RUN, type RunRow } from "./run-rows.ts";
+
+export function* cancelRun(
+  dialect: Dialect,
+  tenant: string,
+  id: string,
+  at: number,
+): Verb<Run | undefined> {
+  const row = yield* lockRun(dialect, tenant, id);
+  if (!row) return undefined;
+  if (row.status === "running") {
+    yield* query("UPDATE runs SET cancel_asked = 1 WHERE id = ?", [id]);
+    yield* notify({ topic: "run_cancel", run: id });
+  } else if (!ENDED.includes(row.status)) {
+    yield* lockQueues(dialect, [tenant]);
+    yield* query(
+      "UPDATE runs SET status = 'cancelled', cancel_asked = 1, finished_at = ? WHERE id = ?",
+      [at, id],
+    );
+    // It may be the one that was just let in.
+    const turns: Turns = new Map();
+    if (row.status === "queued") yield* letIn(dialect, row, at, turns);
+    yield* enqueue(turns);
+    yield* notify({ topic: "run_ended", tenant, run: id });
+    yield* tellEvents(dialect, [row]);
+  }
+  return yield* getRun(tenant, id);
+}
+
+export function* retryRun(
+  dialect: Dialect,
+  tenant: string,
+  id: string,
+  at: number,
+): Verb<Run | undefined> {
+  const row = yield* lockRun(dialect, tenant, id);
+  if (row?.status !== "failed" && row?.status !== "cancelled") return undefined;
+  // What failed is forgotten by the run, and so begins anew; its record stays under its attempt.
+  yield* query(
+    "UPDATE steps SET status = 'retried' WHERE run_id = ? AND status IN ('failed', 'running', 'waiting')",
+    [id],
+  );
+  yield* query("DELETE FROM steps WHERE run_id = ? AND status = 'skipped'", [id]);
+  yield* query(
+    "UPDATE runs SET status = 'queued', due_at = ?, cancel_asked = 0, error = 'null', finished_at = NULL WHERE id = ?",
+    [at, id],
+  );
+  yield* enqueue(new Map([[tenant, at]]));
+  yield* tellEvents(dialect, [row]);
+  return yield* getRun(tenant, id);
+}
+
+export function* wakeRun(dialect: Dialect, tenant: string, id: string, at: number): Verb<boolean> {
+  const row = yield* lockRun(dialect, tenant, id);
+  if (row?.status === "running") {
+    yield* query("UPDATE runs SET woken = 1 WHERE id = ?", [id]);
+    return true;
+  }
+  if (row?.status !== "waiting") return false;
+  yield* query("UPDATE runs SET due_at = ? WHERE id = ?", [at, id]);
+  yield* enqueue(new Map([[tenant, at]]));
+  return true;
+}
+
+function* lockRun(dialect: Dialect, tenant: string, id: string): Verb<RunRow | undefined> {
+  return yield* first<RunRow>(
+    `SELECT ${RUN} FROM runs WHERE id = ? AND tenant_id = ?${dialect.forUpdate}`,
+    [id, tenant],
+  );
+}

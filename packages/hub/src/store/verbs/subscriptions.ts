@@ -1,0 +1,147 @@
+/** Webhook subscriptions: what is wanted, how far each one is, and which process delivers it. */
+import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
+import type {
+  Lease,
+  NewSubscription,
+  Progress,
+  Subscription,
+  SubscriptionTerms,
+  Token,
+} from "../store.ts";
+import { getToken } from "./tokens.ts";
+
+interface SubscriptionRow extends Omit<Subscription, "tenants" | "arguments" | "places" | "gap"> {
+  tenants: string;
+  arguments: string;
+  places: string;
+  gap: number;
+}
+
+const toSubscription = (row: SubscriptionRow): Subscription => ({
+  ...row,
+  tenants: JSON.parse(row.tenants) as string[],
+  arguments: JSON.parse(row.arguments) as Subscription["arguments"],
+  places: JSON.parse(row.places) as Subscription["places"],
+  gap: row.gap === 1,
+});
+
+export function* putSubscription(
+  dialect: Dialect,
+  given: NewSubscription,
+  { now, limit, formerUntil }: SubscriptionTerms,
+): Verb<Subscription | undefined> {
+  // One at a time for each principal: the limit is exact, and of two equal ones the second finds the first.
+  yield* query(`SELECT id FROM tokens WHERE id = ?${dialect.forUpdate}`, [given.principal]);
+  const known = yield* first("SELECT id FROM subscriptions WHERE id = ?", [given.id]);
+  if (!known) {
+    const held = yield* first<{ count: number }>(
+      "SELECT count(*) AS count FROM subscriptions WHERE principal = ?",
+      [given.principal],
+    );
+    if ((held?.count ?? 0) >= limit) return undefined;
+  }
+  const row = yield* first<SubscriptionRow>(
+    "INSERT INTO subscriptions (id, principal, tenants, name, arguments, url, secret, secret_hash, " +
+      "places, expires_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
+      "ON CONFLICT (id) DO UPDATE SET " +
+      "former_secret = CASE WHEN subscriptions.secret_hash = excluded.secret_hash " +
+      "THEN subscriptions.former_secret ELSE subscriptions.secret END, " +
+      "former_until = CASE WHEN subscriptions.secret_hash = excluded.secret_hash " +
+      "THEN subscriptions.former_until ELSE CAST(? AS BIGINT) END, " +
+      "secret = CASE WHEN subscriptions.secret_hash = excluded.secret_hash " +
+      "THEN subscriptions.secret ELSE excluded.secret END, " +
+      "secret_hash = excluded.secret_hash, expires_at = excluded.expires_at, " +
+      "updated_at = excluded.updated_at RETURNING *",
+    [
+      given.id,
+      given.principal,
+      JSON.stringify(given.tenants),
+      given.name,
+      JSON.stringify(given.arguments),
+      given.url,
+      given.secret,
+      given.secret_hash,
+      JSON.stringify(given.places),
+      given.expires_at,
+      now,
+      now,
+      formerUntil,
+    ],
+  );
+  return row && toSubscription(row);
+}
+
+export function* findSubscription(
+  id: string,
+): Verb<{ subscription: Subscription; token: Token | undefined } | undefined> {
+  const row = yield* first<SubscriptionRow>("SELECT * FROM subscriptions WHERE id = ?", [id]);
+  if (!row) return undefined;
+  return { subscription: toSubscription(row), token: yield* getToken(row.principal) };
+}
+
+export function* removeSubscription(id: string): Verb<boolean> {
+  return (yield* query("DELETE FROM subscriptions WHERE id = ? RETURNING id", [id])).length > 0;
+}
+
+export function* leaseSubscriptions(
+  dialect: Dialect,
+  { by, now, until, limit }: Lease,
+): Verb<string[]> {
+  // A lease that has run out may be somebody else's by now, or is anybody's to take.
+  const renewed = yield* query<{ id: string }>(
+    "UPDATE subscriptions SET leased_until = ? WHERE leased_by = ? AND leased_until > ? RETURNING id",
+    [until, by, now],
+  );
+  const taken = yield* query<{ id: string }>(
+    "WITH picked AS MATERIALIZED (SELECT id FROM subscriptions WHERE leased_until <= ? " +
+      `ORDER BY leased_until LIMIT ?${dialect.skipLocked}) ` +
+      "UPDATE subscriptions SET leased_by = ?, leased_until = ? WHERE id IN (SELECT id FROM picked) RETURNING id",
+    [now, limit, by, until],
+  );
+  return [...renewed, ...taken].map(({ id }) => id);
+}
+
+export function* releaseSubscriptions(by: string): Verb<void> {
+  yield* query("UPDATE subscriptions SET leased_by = '', leased_until = 0 WHERE leased_by = ?", [
+    by,
+  ]);
+}
+
+export function* recordProgress(by: string, progress: readonly Progress[]): Verb<string[]> {
+  const held: string[] = [];
+  // In the order of their ids, so that no two transactions wait for each other.
+  for (const one of progress.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
+    const values: Value[] = [
+      JSON.stringify(one.places),
+      one.gap ? 1 : 0,
+      one.attempt,
+      one.failing_since,
+      one.next_at,
+      one.last_error,
+      one.delivered_at,
+    ];
+    const rows = yield* query(
+      "UPDATE subscriptions SET places = ?, gap = ?, attempt = ?, failing_since = ?, next_at = ?, " +
+        "last_error = ?, delivered_at = ? WHERE id = ? AND leased_by = ? RETURNING id",
+      [...values, one.id, by],
+    );
+    if (rows.length > 0) held.push(one.id);
+  }
+  return held;
+}
+
+export function* isVerified(principal: string, url: string): Verb<boolean> {
+  const row = yield* first(
+    "SELECT verified_at FROM callback_verifications WHERE principal = ? AND url = ?",
+    [principal, url],
+  );
+  return row !== undefined;
+}
+
+export function* putVerification(principal: string, url: string, at: number): Verb<void> {
+  yield* query(
+    "INSERT INTO callback_verifications (principal, url, verified_at) VALUES (?, ?, ?) " +
+      "ON CONFLICT (principal, url) DO UPDATE SET verified_at = excluded.verified_at",
+    [principal, url, at],
+  );
+}

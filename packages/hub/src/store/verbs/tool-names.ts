@@ -1,0 +1,108 @@
+/**
+ * Whose the tool names of an app are: a flow has those of its draft, of the version that runs, and
+ * former ones that still work. Everything here wants the app's row locked.
+ */
+import { insert, query, type Value, type Verb } from "../sql.ts";
+
+interface Place {
+  id: string;
+  tenant: string;
+  app: string;
+}
+
+interface Named {
+  tool_name: string | null;
+  node_id: string;
+}
+
+/** A former name, which leads to the same trigger for a while. */
+interface Alias {
+  name: string;
+  alias_node: string;
+  alias_until: number;
+}
+
+/** The names of the app's other flows. */
+export function* takenNames({ id, tenant, app }: Place, at: number): Verb<Set<string>> {
+  yield* query(
+    "DELETE FROM tool_names WHERE tenant_id = ? AND app = ? AND alias_until <= ? AND drafted = 0",
+    [tenant, app, at],
+  );
+  const rows = yield* query<{ name: string }>(
+    "SELECT name FROM tool_names WHERE tenant_id = ? AND app = ? AND flow_id <> ?",
+    [tenant, app, id],
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** The draft has other names now; what is published keeps its own. */
+export function* nameDraft(flow: Place, drafted: readonly string[], at: number): Verb<void> {
+  const published = yield* query<Named>(
+    "SELECT tool_name, node_id FROM triggers WHERE flow_id = ?",
+    [flow.id],
+  );
+  yield* rename(flow, drafted, published, yield* aliasesOf(flow, at));
+}
+
+/** What was listed until now goes on working until then, as long as its trigger is there. */
+export function* namePublished(
+  flow: Place,
+  former: readonly Named[],
+  published: readonly Named[],
+  at: number,
+  aliasUntil: number,
+): Verb<void> {
+  const drafted = yield* query<{ name: string }>(
+    "SELECT name FROM tool_names WHERE flow_id = ? AND drafted = 1",
+    [flow.id],
+  );
+  const aliases = former.flatMap(({ tool_name, node_id }): Alias[] =>
+    tool_name === null ? [] : [{ name: tool_name, alias_node: node_id, alias_until: aliasUntil }],
+  );
+  const nodes = new Set(published.map(({ node_id }) => node_id));
+  yield* rename(
+    flow,
+    drafted.map(({ name }) => name),
+    published,
+    [...(yield* aliasesOf(flow, at)), ...aliases].filter(({ alias_node }) => nodes.has(alias_node)),
+  );
+}
+
+const aliasesOf = ({ id }: Place, at: number): Verb<Alias[]> =>
+  query(
+    "SELECT name, alias_node, alias_until FROM tool_names WHERE flow_id = ? AND alias_until > ?",
+    [id, at],
+  );
+
+function* rename(
+  { id, tenant, app }: Place,
+  drafted: readonly string[],
+  published: readonly Named[],
+  aliases: readonly Alias[],
+): Verb<void> {
+  const current = new Set(published.map(({ tool_name }) => tool_name));
+  const former = new Map(
+    aliases.filter(({ name }) => !current.has(name)).map((alias) => [alias.name, alias]),
+  );
+  const row = (name: string, isDrafted: 0 | 1): Value[] => {
+    const alias = former.get(name);
+    return [
+      tenant,
+      app,
+      name,
+      id,
+      isDrafted,
+      alias?.alias_node ?? null,
+      alias?.alias_until ?? null,
+    ];
+  };
+  const others = new Set([...current, ...former.keys()].filter((name) => name !== null));
+  for (const name of drafted) others.delete(name);
+  yield* query("DELETE FROM tool_names WHERE flow_id = ?", [id]);
+  // A name that another flow has is refused here, whatever the caller took it for.
+  yield* insert(
+    "tool_names",
+    ["tenant_id", "app", "name", "flow_id", "drafted", "alias_node", "alias_until"],
+    [...drafted.map((name) => row(name, 1)), ...[...others].map((name) => row(name, 0))],
+  );
+}

@@ -1,0 +1,124 @@
+/** Where runs can start, as the published versions have it. */
+import type { NewTrigger, StoredTrigger } from "../flow-store.ts";
+import { first, insert, notify, query, type Value, type Verb } from "../sql.ts";
+
+type TriggerRow = Omit<StoredTrigger, "tenant" | "active" | "config"> & {
+  tenant_id: string;
+  active: number;
+  config: string;
+};
+
+const TRIGGER =
+  "tenant_id, app, flow_id, node_id, version, kind, tool_name, source, type, active, config";
+
+const toTrigger = ({ tenant_id, active, config, ...rest }: TriggerRow): StoredTrigger => ({
+  tenant: tenant_id,
+  ...rest,
+  active: active === 1,
+  config: JSON.parse(config) as StoredTrigger["config"],
+});
+
+export function* insertTriggers(
+  { id, tenant, app }: { id: string; tenant: string; app: string },
+  version: number,
+  triggers: readonly NewTrigger[],
+): Verb<void> {
+  const rows = triggers.map((trigger): Value[] => [
+    tenant,
+    app,
+    id,
+    trigger.node_id,
+    version,
+    trigger.kind,
+    trigger.tool_name,
+    trigger.source,
+    trigger.type,
+    trigger.active ? 1 : 0,
+    JSON.stringify(trigger.config),
+  ]);
+  yield* insert("triggers", TRIGGER.split(", "), rows);
+}
+
+/** Whoever keeps triggers in memory sees by this number that they have changed. */
+export function* touchTriggers(tenant: string, app: string): Verb<void> {
+  yield* query("UPDATE tenants SET triggers_rev = triggers_rev + 1 WHERE id = ?", [tenant]);
+  yield* notify({ topic: "tools", tenant, app });
+}
+
+export function* listTools(
+  tenant: string,
+  app: string,
+  after: string,
+  limit: number,
+): Verb<StoredTrigger[]> {
+  const rows = yield* query<TriggerRow>(
+    `SELECT ${TRIGGER} FROM triggers WHERE tenant_id = ? AND app = ? AND active = 1 ` +
+      "AND tool_name > ? ORDER BY tool_name LIMIT ?",
+    [tenant, app, after, limit],
+  );
+  return rows.map(toTrigger);
+}
+
+export function* findTool(
+  tenant: string,
+  app: string,
+  name: string,
+  now: number,
+): Verb<{ trigger: StoredTrigger; alias: boolean } | undefined> {
+  const row = yield* first<TriggerRow>(
+    `SELECT ${TRIGGER} FROM triggers WHERE tenant_id = ? AND app = ? AND tool_name = ?`,
+    [tenant, app, name],
+  );
+  if (row) return { trigger: toTrigger(row), alias: false };
+  const former = yield* first<{ flow_id: string; alias_node: string }>(
+    "SELECT flow_id, alias_node FROM tool_names WHERE tenant_id = ? AND app = ? AND name = ? AND alias_until > ?",
+    [tenant, app, name, now],
+  );
+  const trigger = former && (yield* getTrigger(tenant, former.flow_id, former.alias_node));
+  return trigger && { trigger, alias: true };
+}
+
+export function* getTrigger(
+  tenant: string,
+  flow: string,
+  node: string,
+): Verb<StoredTrigger | undefined> {
+  const row = yield* first<TriggerRow>(
+    `SELECT ${TRIGGER} FROM triggers WHERE flow_id = ? AND node_id = ? AND tenant_id = ?`,
+    [flow, node, tenant],
+  );
+  return row && toTrigger(row);
+}
+
+export function* findTriggers(
+  tenant: string,
+  sources: readonly string[],
+  type: string,
+): Verb<{ revision: number; triggers: StoredTrigger[] }> {
+  // The number first: what changes in between makes the list too new for it, never too old.
+  const head = yield* first<{ triggers_rev: number }>(
+    "SELECT triggers_rev FROM tenants WHERE id = ?",
+    [tenant],
+  );
+  const revision = head?.triggers_rev ?? 0;
+  if (revision === 0) return { revision, triggers: [] };
+  const select = `SELECT ${TRIGGER} FROM triggers WHERE tenant_id = ? AND source = ? AND active = 1`;
+  const looks = [...new Set(sources)].flatMap((source) => [
+    { sql: `${select} AND type = ?`, params: [tenant, source, type] },
+    { sql: `${select} AND type IS NULL`, params: [tenant, source] },
+  ]);
+  if (looks.length === 0) return { revision, triggers: [] };
+  const rows = yield* query<TriggerRow>(
+    `${looks.map(({ sql }) => sql).join(" UNION ALL ")} ORDER BY flow_id, node_id`,
+    looks.flatMap(({ params }) => params),
+  );
+  return { revision, triggers: rows.map(toTrigger) };
+}
+
+export function* listEventTriggers(tenant: string, limit: number): Verb<StoredTrigger[]> {
+  const rows = yield* query<TriggerRow>(
+    `SELECT ${TRIGGER} FROM triggers WHERE tenant_id = ? AND source IS NOT NULL ORDER BY source, type LIMIT ?`,
+    [tenant, limit],
+  );
+  return rows.map(toTrigger);
+}

@@ -1,0 +1,211 @@
+/**
+ * Runs survive anything: the process that walks them is killed with `kill -9` again and again, and
+ * still each run comes to its end, no step that was recorded as done has its effect again, and an
+ * interrupted step's effect carries the same key when it is repeated. CRASH_KILLS makes it longer.
+ */
+import { randomInt } from "node:crypto";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
+import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import type { Store } from "../../packages/hub/src/store/store.ts";
+import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
+import { createDatabase } from "../support/postgres.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+const KILLS = Number(process.env.CRASH_KILLS ?? 20);
+const RUNS = 200;
+const TOKEN = "sbx_crash_test_admin_token_0123456789";
+const LOCAL = "local";
+
+/** The outside world: counts what reaches it, by the key of the step. */
+interface World {
+  url: string;
+  /** Each effect with the time at which it came. */
+  effects: Map<string, { run: string; node: string; at: number }[]>;
+}
+
+async function startWorld(): Promise<World> {
+  const effects: World["effects"] = new Map();
+  const server: Server = createServer((request, response) => {
+    const key = String(request.headers["idempotency-key"] ?? "");
+    const { searchParams } = new URL(request.url ?? "", "http://world");
+    request.resume().on("end", () => {
+      const seen = effects.get(key) ?? [];
+      const [run, node] = [searchParams.get("run") ?? "", searchParams.get("node") ?? ""];
+      seen.push({ run, node, at: Date.now() });
+      effects.set(key, seen);
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ node, nth: seen.length }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, effects };
+}
+
+/** Twelve nodes: a trigger, two ways of four steps each side by side, a meeting, one more, a result. */
+function twelveNodes(world: World) {
+  const effect = (id: string) => ({
+    id,
+    name: id,
+    type: "HttpRequest",
+    parameters: {
+      method: "POST",
+      url: `${world.url}/effect`,
+      query: { run: "{{ trigger.n }}", node: id },
+      settings: { retries: { attempts: 5, backoffMs: 50 } },
+    },
+  });
+  const left = ["a1", "a2", "a3", "a4"];
+  const right = ["b1", "b2", "b3", "b4"];
+  const chain = (ids: string[]) =>
+    ids.slice(1).map((id, at) => ({ source: ids[at] as string, target: id }));
+  return {
+    name: "Twelve",
+    nodes: [
+      {
+        id: "start",
+        name: "Start",
+        type: "UserIntent",
+        parameters: { toolDescription: "Starts", parameters: [{ name: "n", type: "integer" }] },
+      },
+      ...[...left, ...right].map(effect),
+      { id: "meet", name: "Meet", type: "Merge", parameters: {} },
+      effect("last"),
+      {
+        id: "end",
+        name: "End",
+        type: "Return",
+        parameters: { value: { n: "{{ trigger.n }}", last: "{{ last.body.node }}" } },
+      },
+    ],
+    edges: [
+      ...chain(["start", ...left, "meet", "last", "end"]),
+      ...chain(["start", ...right, "meet"]),
+    ],
+  };
+}
+
+const api = async (hub: HubProcess, method: string, path: string, body?: unknown) => {
+  const response = await fetch(`${hub.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const answer = (await response.json()) as Record<string, unknown>;
+  if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
+  return answer;
+};
+
+async function queueRuns(hub: HubProcess, world: World): Promise<void> {
+  await api(hub, "POST", "/api/apps", { slug: "crash", name: "Crash" });
+  const flow = await api(hub, "POST", "/api/apps/crash/flows", twelveNodes(world));
+  await api(hub, "POST", `/api/flows/${flow.id}/publish`, {});
+  for (let n = 0; n < RUNS; n += 1)
+    await api(hub, "POST", `/api/flows/${flow.id}/runs`, { trigger: "start", input: { n } });
+}
+
+const allRuns = async (store: Store) => {
+  const runs = [];
+  let before: string | undefined;
+  for (;;) {
+    const page = await store.listRuns({ tenant: LOCAL, limit: 100, before });
+    runs.push(...page);
+    before = page.at(-1)?.id;
+    if (page.length < 100) return runs;
+  }
+};
+
+/** The keys of the steps that are recorded as done. */
+async function doneKeys(store: Store): Promise<Set<string>> {
+  const keys = new Set<string>();
+  for (const run of await allRuns(store))
+    for (const { node_id, status } of await store.listSteps(LOCAL, run.id))
+      if (status === "done") keys.add(`${run.id}:${node_id}`);
+  return keys;
+}
+
+async function checkTheEnd(store: Store, world: World): Promise<void> {
+  const runs = await allRuns(store);
+  expect(runs.map(({ status }) => status)).toEqual(Array(RUNS).fill("succeeded"));
+  expect(runs.map(({ output }) => output).toSorted((a, b) => nOf(a) - nOf(b))).toEqual(
+    Array.from({ length: RUNS }, (_, n) => ({ n, last: "last" })),
+  );
+  // Nine effects of each run, every one under one key of its own.
+  expect(world.effects.size).toBe(RUNS * 9);
+  for (const [key, seen] of world.effects) {
+    expect(new Set(seen.map(({ run, node }) => `${run} ${node}`)).size, key).toBe(1);
+    expect(key.endsWith(`:${seen[0]?.node}`)).toBe(true);
+  }
+}
+const nOf = (output: unknown) => (output as { n: number }).n;
+
+const env = {
+  SIGNALBOX_TOKEN: TOKEN,
+  SIGNALBOX_ALLOW_PRIVATE: "on",
+  SIGNALBOX_RUN_LEASE: "1",
+  SIGNALBOX_LOG_LEVEL: "error",
+};
+
+describe("runs, while the process that walks them is killed", () => {
+  it("come to their end, and repeat nothing that was recorded as done, on SQLite", async () => {
+    const world = await startWorld();
+    const data = tempFolder();
+    const idle = await startHubProcess({ data, env: { ...env, SIGNALBOX_RUNS_AT_ONCE: "0" } });
+    await queueRuns(idle, world);
+    await idle.stop("SIGKILL");
+
+    const store = openSqlite(`${data}/signalbox.db`);
+    onTestFinished(() => store.close());
+    /** What was done at each kill, and when that was. */
+    const kills: { at: number; done: Set<string> }[] = [];
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const hub = await startHubProcess({ data, env });
+      await new Promise((resolve) => setTimeout(resolve, randomInt(1_050, 1_400)));
+      await hub.stop("SIGKILL");
+      const at = Date.now();
+      kills.push({ at, done: await doneKeys(store) });
+    }
+    const hub = await startHubProcess({ data, env });
+    await expect
+      .poll(async () => (await allRuns(store)).every(({ status }) => status === "succeeded"), {
+        timeout: 60_000,
+        interval: 500,
+      })
+      .toBe(true);
+    await hub.stop();
+
+    await checkTheEnd(store, world);
+    for (const { at, done } of kills)
+      for (const key of done)
+        expect((world.effects.get(key) ?? []).filter((effect) => effect.at > at)).toEqual([]);
+    // The kills hit something: work was interrupted, and some of it repeated.
+    expect(kills.at(-1)?.done.size).toBeGreaterThan(0);
+  }, 180_000);
+
+  it("are never walked by two replicas at once, on PostgreSQL", async () => {
+    const world = await startWorld();
+    const databaseUrl = await createDatabase(inject("postgresUrl"));
+    const replicaEnv = { ...env, DATABASE_URL: databaseUrl };
+    const start = () => startHubProcess({ data: tempFolder(), env: replicaEnv });
+    const [first, second] = [await start(), await start()];
+    await queueRuns(first, world);
+    const store = await openPostgres(databaseUrl);
+    onTestFinished(() => store.close());
+    await expect
+      .poll(async () => (await allRuns(store)).every(({ status }) => status === "succeeded"), {
+        timeout: 90_000,
+        interval: 500,
+      })
+      .toBe(true);
+    await checkTheEnd(store, world);
+    // Nobody was killed, so nothing was repeated.
+    expect([...world.effects.values()].filter(({ length }) => length !== 1)).toEqual([]);
+    await Promise.all([first.stop(), second.stop()]);
+  }, 180_000);
+});

@@ -1,0 +1,319 @@
+/** A long run of an app's tool is a task, in both eras, and outlives the hub that began it. */
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { CallToolResultSchema, CreateTaskResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
+import { clients, newest } from "../support/app-clients.ts";
+import { startBearerProxy } from "../support/bearer-proxy.ts";
+import { createFlowMaker, intent, returns, waits } from "../support/flow-maker.ts";
+import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
+import { createDatabase } from "../support/postgres.ts";
+import { callAsTask, rpc } from "../support/task-client.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+const TOKEN = "sbx_of_the_story_of_tasks";
+const folder = mkdtempSync(join(tmpdir(), "signalbox-tasks-"));
+let hub: HubProcess;
+let make: ReturnType<typeof createFlowMaker>;
+beforeAll(async () => {
+  hub = await startHubProcess({ data: folder, env: { SIGNALBOX_TOKEN: TOKEN } });
+  make = createFlowMaker(hub.url, TOKEN);
+});
+afterAll(async () => {
+  await hub.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+let apps = 0;
+async function newApp(): Promise<{ app: string; url: string }> {
+  const app = `app-${++apps}`;
+  const { mcp_path } = await make.app(app);
+  return { app, url: `${hub.url}${mcp_path}` };
+}
+
+async function connectOld(url: string): Promise<OldClient> {
+  const client = new OldClient({ name: "story", version: "1" }, { capabilities: { tasks: {} } });
+  const requestInit = { headers: { authorization: `Bearer ${TOKEN}` } };
+  await client.connect(new OldTransport(new URL(url), { requestInit }) as never);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+describe("a task", () => {
+  const slow = (app: string) =>
+    make.flow(
+      app,
+      "Slow",
+      [
+        intent("go", "Go", [{ name: "seconds", type: "number" }]),
+        waits("wait", "{{ trigger.seconds }}"),
+        returns("end", { waited: "{{ trigger.seconds }}" }),
+      ],
+      [
+        ["go", "wait"],
+        ["wait", "end"],
+      ],
+    );
+
+  it("is what a long call becomes for a client of 2026-07-28 that knows tasks, and no other", async () => {
+    const { app, url } = await newApp();
+    const flow = await slow(app);
+    expect(await callAsTask(url, TOKEN, "go", { seconds: 0 })).toMatchObject({
+      resultType: "complete",
+      structuredContent: { waited: 0 },
+    });
+    expect(
+      await rpc(url, TOKEN, "tools/call", { name: "go", arguments: { seconds: 1 } }, {}),
+    ).toMatchObject({ resultType: "complete", structuredContent: { waited: 1 } });
+
+    const made = await callAsTask(url, TOKEN, "go", { seconds: 1 });
+    expect(made).toMatchObject({ resultType: "task", status: "working", pollIntervalMs: 1_000 });
+    const { taskId } = made;
+    const get = () => rpc(url, TOKEN, "tasks/get", { taskId });
+    await expect
+      .poll(get, { timeout: 5_000 })
+      .toMatchObject({ status: "completed", result: { structuredContent: { waited: 1 } } });
+    expect(await rpc(url, TOKEN, "tasks/cancel", { taskId })).not.toHaveProperty("status");
+    expect(await get()).toMatchObject({ status: "completed" });
+
+    const { taskId: long } = await callAsTask(url, TOKEN, "go", { seconds: 3_600 });
+    await rpc(url, TOKEN, "tasks/cancel", { taskId: long });
+    expect(await rpc(url, TOKEN, "tasks/get", { taskId: long })).toMatchObject({
+      status: "cancelled",
+    });
+    await expect(rpc(url, TOKEN, "tasks/get", { taskId }, {})).rejects.toMatchObject({
+      code: -32021,
+    });
+    for (const method of ["tasks/list", "tasks/result"])
+      await expect(rpc(url, TOKEN, method, { taskId })).rejects.toMatchObject({ code: -32601 });
+    // Nor is it one of another app; and a run that nobody called for as a tool is none at all.
+    const other = await newApp();
+    await expect(rpc(other.url, TOKEN, "tasks/get", { taskId })).rejects.toThrow("no task");
+    const { id } = await make.ask<{ id: string }>("POST", `/api/flows/${flow.id}/runs`, {
+      trigger: "go",
+      input: { seconds: 0 },
+    });
+    await expect(rpc(url, TOKEN, "tasks/get", { taskId: id })).rejects.toThrow("no task");
+    await expect(rpc(url, TOKEN, "tasks/get", { taskId: "none" })).rejects.toMatchObject({
+      code: -32602,
+      message: "There is no task none.",
+    });
+  });
+
+  it("is what a client of 2025-11-25 gets that asks for one", async () => {
+    const { app, url } = await newApp();
+    await slow(app);
+    const client = await connectOld(url);
+    expect(client.getServerCapabilities()?.tasks).toEqual({
+      list: {},
+      cancel: {},
+      requests: { tools: { call: {} } },
+    });
+    await client.listTools();
+    const stream = client.experimental.tasks.callToolStream(
+      { name: "go", arguments: { seconds: 1 } },
+      CallToolResultSchema,
+      { task: { ttl: 60_000 } },
+    );
+    const messages = [];
+    for await (const message of stream) messages.push(message);
+    expect(messages[0]).toMatchObject({ type: "taskCreated", task: { status: "working" } });
+    expect(messages.at(-1)).toMatchObject({
+      type: "result",
+      result: { structuredContent: { waited: 1 } },
+    });
+
+    const { task } = await client.request(
+      { method: "tools/call", params: { name: "go", arguments: { seconds: 3_600 }, task: {} } },
+      CreateTaskResultSchema,
+    );
+    const waiting = client.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema);
+    expect(await client.experimental.tasks.getTask(task.taskId)).toMatchObject({
+      status: "working",
+    });
+    expect(await client.experimental.tasks.cancelTask(task.taskId)).toMatchObject({
+      status: "cancelled",
+    });
+    expect(await waiting).toMatchObject({ isError: true });
+    await expect(client.experimental.tasks.cancelTask(task.taskId)).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining("The task is cancelled already."),
+    });
+    const { tasks } = await client.experimental.tasks.listTasks();
+    expect(tasks.map(({ status }) => status)).toEqual(["cancelled", "completed"]);
+  });
+
+  it("outlives the hub: killed while it waits, and started again, the task is completed", async () => {
+    const data = tempFolder();
+    const env = { SIGNALBOX_TOKEN: TOKEN, SIGNALBOX_RUN_LEASE: "1" };
+    const before = await startHubProcess({ data, env });
+    const maker = createFlowMaker(before.url, TOKEN);
+    await maker.app("slow");
+    await maker.flow(
+      "slow",
+      "Slow",
+      [intent("go", "Go"), waits("wait", 6), returns("end", { done: true })],
+      [
+        ["go", "wait"],
+        ["wait", "end"],
+      ],
+    );
+    const { taskId } = await callAsTask(`${before.url}/mcp/slow`, TOKEN, "go");
+    await expect
+      .poll(async () => (await maker.runs("slow")).items[0]?.status, { timeout: 5_000 })
+      .toBe("waiting");
+    await before.stop("SIGKILL");
+
+    const after = await startHubProcess({ data, env });
+    onTestFinished(async () => void (await after.stop()));
+    await expect
+      .poll(() => rpc(`${after.url}/mcp/slow`, TOKEN, "tasks/get", { taskId }), { timeout: 20_000 })
+      .toMatchObject({ status: "completed", result: { structuredContent: { done: true } } });
+  });
+});
+
+/** An app that has but one tool, which waits. */
+async function slowApp(url: string, seconds: number) {
+  const maker = createFlowMaker(url, TOKEN);
+  await maker.app("slow");
+  const flow = await maker.flow(
+    "slow",
+    "Slow",
+    [intent("go", "Go"), waits("wait", seconds), returns("end", { done: true })],
+    [
+      ["go", "wait"],
+      ["wait", "end"],
+    ],
+  );
+  const status = async () => (await maker.runs("slow")).items[0]?.status;
+  return { ...maker, flow: flow.id, status };
+}
+
+describe.each(clients)("a call by a client, %s,", (_, connect) => {
+  it("is not cancelled by the hub's own stop: the run goes on when it is back", async () => {
+    const data = tempFolder();
+    const env = { SIGNALBOX_TOKEN: TOKEN };
+    const before = await startHubProcess({ data, env });
+    const { status } = await slowApp(before.url, 3_600);
+    const client = await connect(`${before.url}/mcp/slow`, TOKEN);
+    const call = client.call("go").catch(() => {});
+    await expect.poll(status, { timeout: 5_000 }).toBe("waiting");
+    await before.stop();
+    await client.close();
+    await call;
+    const after = await startHubProcess({ data, env });
+    onTestFinished(async () => void (await after.stop()));
+    const { runs } = createFlowMaker(after.url, TOKEN);
+    expect((await runs("slow")).items).toMatchObject([{ status: "waiting" }]);
+  });
+});
+
+it("replicas share apps, tasks and what clients are told of", async () => {
+  const env = {
+    SIGNALBOX_TOKEN: TOKEN,
+    DATABASE_URL: await createDatabase(inject("postgresUrl")),
+  };
+  const [one, other] = await Promise.all(
+    [1, 2].map(() => startHubProcess({ data: tempFolder(), env })),
+  );
+  if (!one || !other) throw new Error("not started");
+  onTestFinished(async () => void (await Promise.all([one.stop(), other.stop()])));
+  const maker = await slowApp(one.url, 3_600);
+  const url = `${other.url}/mcp/slow`;
+  const client = await newest(url, TOKEN);
+  expect(await client.tools()).toHaveLength(1);
+  const heard = await client.listen();
+  await maker.change(maker.flow, "go", { name: "Proceed" });
+  await maker.publish(maker.flow);
+  await expect.poll(heard, { timeout: 5_000 }).toBe(1);
+  expect(await client.tools()).toMatchObject([{ name: "proceed" }]);
+
+  const { taskId } = await callAsTask(`${one.url}/mcp/slow`, TOKEN, "proceed");
+  expect(await rpc(url, TOKEN, "tasks/get", { taskId })).toMatchObject({ status: "working" });
+  await rpc(url, TOKEN, "tasks/cancel", { taskId });
+  await expect.poll(maker.status, { timeout: 5_000 }).toBe("cancelled");
+  expect(await rpc(`${one.url}/mcp/slow`, TOKEN, "tasks/get", { taskId })).toMatchObject({
+    status: "cancelled",
+  });
+});
+
+describe("the conformance suite's scenarios for tasks, with flows for the tools that it wants,", () => {
+  const SUITE = fileURLToPath(
+    import.meta.resolve("@modelcontextprotocol/conformance/dist/index.js"),
+  );
+  /** What does not pass, and is not expected to. */
+  const listed: Record<string, string[]> = {
+    // A run always ends with a result of the tool; there is no protocol_error_job.
+    "tasks-lifecycle": ["sep-2663-tasks-get-status-failed"],
+    "tasks-capability-negotiation": [],
+    "tasks-wire-fields": [],
+    "tasks-request-state-removal": [],
+    "tasks-request-headers": [],
+    // It asks for confirm_delete: a run never asks its client anything.
+    "tasks-dispatch-and-envelope": ["tasks-result-type-complete-on-non-task-responses"],
+  };
+
+  it("pass, but for what is listed", async () => {
+    const { app, url } = await newApp();
+    await make.flow(
+      app,
+      "Greet",
+      [intent("go", "greet", [{ name: "name" }]), returns("end", "Hello, {{ trigger.name }}!")],
+      [["go", "end"]],
+    );
+    const seconds = { name: "seconds", type: "number" };
+    await make.flow(
+      app,
+      "Slow",
+      [
+        intent("go", "slow_compute", [seconds, { name: "label" }]),
+        waits("wait", "{{ trigger.seconds }}"),
+        returns("end", "{{ trigger.label }}"),
+      ],
+      [
+        ["go", "wait"],
+        ["wait", "end"],
+      ],
+    );
+    await make.flow(
+      app,
+      "Failing",
+      [
+        intent("go", "failing_job"),
+        waits("wait", 1),
+        { id: "fail", type: "Code", name: "Fail", parameters: { code: "throw new Error('no')" } },
+      ],
+      [
+        ["go", "wait"],
+        ["wait", "fail"],
+      ],
+    );
+    const proxy = await startBearerProxy(hub.url, TOKEN);
+    onTestFinished(proxy.stop);
+    const target = `${proxy.url}${new URL(url).pathname}`;
+    const short = async (scenario: string): Promise<string[]> => {
+      const out = tempFolder();
+      const args = ["server", "--url", target, "--scenario", scenario, "--force", "-o", out];
+      const era = ["--spec-version", "2026-07-28"];
+      await promisify(execFile)(process.execPath, [SUITE, ...args, ...era], {
+        cwd: out,
+        maxBuffer: 100_000_000,
+      }).catch(() => {}); // its exit code says less than the checks that it wrote
+      const [result = ""] = readdirSync(out);
+      const checks: { id: string; status: string }[] = JSON.parse(
+        readFileSync(join(out, result, "checks.json"), "utf8"),
+      );
+      expect(checks.filter(({ status }) => status === "SUCCESS").length).toBeGreaterThan(1);
+      return checks.filter(({ status }) => status !== "SUCCESS").map(({ id }) => id);
+    };
+    const found: Record<string, string[]> = {};
+    for (const scenario of Object.keys(listed)) found[scenario] = await short(scenario);
+    expect(found).toEqual(listed);
+  }, 120_000);
+});

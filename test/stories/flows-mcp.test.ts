@@ -1,0 +1,456 @@
+/** An app is an MCP server: its flows' intents are tools, for clients of every era, and only its own. */
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { clients, newest } from "../support/app-clients.ts";
+import { createFlowMaker, intent, returns, waits } from "../support/flow-maker.ts";
+import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
+import { callAsTask, rpc } from "../support/task-client.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+const INSPECTOR = fileURLToPath(
+  import.meta.resolve("@modelcontextprotocol/inspector/clients/launcher/build/index.js"),
+);
+const TOKEN = "sbx_of_the_story_of_app_servers";
+const folder = mkdtempSync(join(tmpdir(), "signalbox-apps-"));
+let hub: HubProcess;
+let make: ReturnType<typeof createFlowMaker>;
+beforeAll(async () => {
+  hub = await startHubProcess({ data: folder, env: { SIGNALBOX_TOKEN: TOKEN } });
+  make = createFlowMaker(hub.url, TOKEN);
+});
+afterAll(async () => {
+  await hub.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+let apps = 0;
+/** An app of the running test, and where it is served. */
+async function newApp(more: object = {}): Promise<{ app: string; url: string }> {
+  const app = `app-${++apps}`;
+  const { mcp_path } = await make.app(app, more);
+  return { app, url: `${hub.url}${mcp_path}` };
+}
+const names = (tools: { name: string }[]) => tools.map(({ name }) => name);
+
+const city = { name: "city", type: "string", description: "Such as Bern" };
+const days = { name: "days", type: "integer", optional: true };
+
+/** Two intents, each with a way of its own, and one node that both ways lead to. */
+const weather = (app: string) =>
+  make.flow(
+    app,
+    "Weather",
+    [
+      intent("now", "Get Weather Data", [city], {
+        whenToUse: "Somebody asks for the weather.",
+        whenNotToUse: "They ask for the climate.",
+      }),
+      intent("later", "Get Forecast", [city, days]),
+      {
+        id: "only-now",
+        type: "Transform",
+        name: "Now",
+        parameters: { expression: '{ "kind": "now" }' },
+      },
+      {
+        id: "only-later",
+        type: "Transform",
+        name: "Later",
+        parameters: { expression: '{ "kind": "forecast" }' },
+      },
+      { id: "both", type: "Merge", name: "Both", parameters: {} },
+      returns("end", {
+        of: "{{ trigger.city }}",
+        now: "{{ now.kind? }}",
+        later: "{{ later.kind? }}",
+      }),
+    ],
+    [
+      ["now", "only-now"],
+      ["later", "only-later"],
+      ["only-now", "both"],
+      ["only-later", "both"],
+      ["both", "end"],
+    ],
+  );
+
+describe.each(clients)("a client, %s,", (_, connect) => {
+  it("finds two intents of one flow as two tools, and each runs only its own nodes", async () => {
+    const { app, url } = await newApp({ name: "The weather", description: "Of any city." });
+    await weather(app);
+    const client = await connect(url, TOKEN);
+    const tools = await client.tools();
+    expect(names(tools)).toEqual(["get_forecast", "get_weather_data"]);
+    const [forecast, now] = tools;
+    expect(Object.keys(forecast?.inputSchema.properties ?? {})).toEqual(["city", "days"]);
+    expect(now).toMatchObject({
+      title: "Get Weather Data",
+      description:
+        "What Get Weather Data does.\n\nWhen to use: Somebody asks for the weather.\n\nWhen not to use: They ask for the climate.",
+      inputSchema: { properties: { city: { type: "string" } }, required: ["city"] },
+      annotations: { readOnlyHint: true },
+    });
+
+    const called = await client.call("get_weather_data", { city: "Bern" });
+    expect(called.isError).toBeFalsy();
+    expect(called.structuredContent).toMatchObject({ of: "Bern", now: "now" });
+    expect(JSON.parse(called.content[0]?.text ?? "")).toEqual(called.structuredContent);
+    const { steps } = await make.run(String(called._meta?.["signalbox/run"]));
+    expect(steps.map(({ node_id }) => node_id).sort()).toEqual(["both", "end", "now", "only-now"]);
+
+    const other = await client.call("get_forecast", { city: "Basel", days: 3 });
+    expect(other.structuredContent).toMatchObject({ of: "Basel", later: "forecast" });
+  });
+
+  it("hears what is wrong with an argument by its name", async () => {
+    const { app, url } = await newApp();
+    await weather(app);
+    const client = await connect(url, TOKEN);
+    const missing = await client.call("get_forecast");
+    expect(missing).toMatchObject({ isError: true, content: [{ text: "city: is missing" }] });
+    const wrong = await client.call("get_forecast", { city: "Bern", days: 1.5, hours: 2 });
+    expect(wrong.isError).toBe(true);
+    expect(wrong.content[0]?.text).toMatch(/days: must be integer.*hours: is not an argument/);
+    await expect(client.call("get_climate")).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining("There is no tool get_climate."),
+    });
+    expect((await make.runs(app)).items).toEqual([]);
+  });
+
+  it("is told when tools come, go, and are renamed; a former name works and says so", async () => {
+    const { app, url } = await newApp();
+    const client = await connect(url, TOKEN);
+    expect(await client.tools()).toEqual([]);
+    const heard = await client.listen();
+    const flow = await weather(app);
+    await expect.poll(heard, { timeout: 5_000 }).toBe(1);
+    expect(await client.tools()).toHaveLength(2);
+
+    await make.change(flow.id, "now", { name: "Current Weather" });
+    expect(names(await client.tools())).toContain("get_weather_data"); // a draft changes nothing
+    await make.publish(flow.id);
+    await expect.poll(heard, { timeout: 5_000 }).toBe(2);
+    expect(names(await client.tools())).toEqual(["current_weather", "get_forecast"]);
+    const called = await client.call("get_weather_data", { city: "Bern" });
+    expect(called.structuredContent).toMatchObject({ of: "Bern" });
+    expect(called.content.at(-1)?.text).toMatch(/get_weather_data is now called current_weather/);
+    expect(called._meta).toMatchObject({ "signalbox/renamedTo": "current_weather" });
+
+    const { parameters } = intent("later", "Get Forecast", [city, days], { isActive: false });
+    await make.change(flow.id, "later", { parameters });
+    await make.publish(flow.id);
+    await expect.poll(heard, { timeout: 5_000 }).toBe(3);
+    expect(names(await client.tools())).toEqual(["current_weather"]);
+    await expect(client.call("get_forecast", { city: "Bern" })).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining("The tool get_forecast is switched off at present."),
+    });
+
+    await make.ask("DELETE", `/api/flows/${flow.id}`);
+    await expect.poll(heard, { timeout: 5_000 }).toBe(4);
+    expect(await client.tools()).toEqual([]);
+  });
+
+  it("follows a run step by step, by the names of its nodes", async () => {
+    const { app, url } = await newApp();
+    await make.flow(
+      app,
+      "Slow",
+      [
+        intent("go", "Go"),
+        waits("first", 0.05),
+        waits("second", 0.05),
+        returns("end", "{{ trigger }}"),
+      ],
+      [
+        ["go", "first"],
+        ["first", "second"],
+        ["second", "end"],
+      ],
+    );
+    const client = await connect(url, TOKEN);
+    const seen: string[] = [];
+    await client.call(
+      "go",
+      {},
+      {
+        onprogress: ({ progress, total, message }) => seen.push(`${progress}/${total} ${message}`),
+      },
+    );
+    expect(seen.slice(0, 3)).toEqual(["1/4 Go", "2/4 Wait first", "3/4 Wait second"]);
+  });
+
+  it("cancels the run by cancelling the call, and by leaving", async () => {
+    const { app, url } = await newApp();
+    await make.flow(
+      app,
+      "Long",
+      [intent("go", "Go"), waits("long", 3_600), returns("end", 1)],
+      [
+        ["go", "long"],
+        ["long", "end"],
+      ],
+    );
+    const statuses = async () => (await make.runs(app)).items.map(({ status }) => status);
+    const [caller, leaver] = [await connect(url, TOKEN), await connect(url, TOKEN)];
+    const abort = new AbortController();
+    const call = caller.call("go", {}, { signal: abort.signal }).catch(() => {});
+    await expect.poll(statuses, { timeout: 5_000 }).toEqual(["waiting"]);
+    abort.abort();
+    await call;
+    await expect.poll(statuses, { timeout: 5_000 }).toEqual(["cancelled"]);
+
+    const left = leaver.call("go").catch(() => {});
+    await expect.poll(statuses, { timeout: 5_000 }).toEqual(["waiting", "cancelled"]);
+    await leaver.close();
+    await left;
+    await expect.poll(statuses, { timeout: 5_000 }).toEqual(["cancelled", "cancelled"]);
+  });
+
+  it("reads what went wrong in a run in its own words, with node and run", async () => {
+    const { app, url } = await newApp();
+    await make.flow(
+      app,
+      "Broken",
+      [
+        intent("go", "Go"),
+        {
+          id: "sum",
+          type: "Code",
+          name: "Sum up",
+          parameters: { code: "throw new Error('no sums today')" },
+        },
+        returns("end", "{{ sum_up }}"),
+      ],
+      [
+        ["go", "sum"],
+        ["sum", "end"],
+      ],
+    );
+    const client = await connect(url, TOKEN);
+    const called = await client.call("go");
+    const run = called._meta?.["signalbox/run"];
+    expect(called.isError).toBe(true);
+    expect(called.content[0]?.text).toMatch(/no sums today/);
+    expect(called.content[0]?.text).toContain(`(node "Sum up", run ${run})`);
+  });
+});
+
+it("tools of one name get _2 and _3, across the flows of an app", async () => {
+  const { app, url } = await newApp();
+  for (const value of ["one", "two", "three"])
+    await make.flow(
+      app,
+      value,
+      [intent("go", "Get Weather"), returns("end", { value })],
+      [["go", "end"]],
+    );
+  const client = await newest(url, TOKEN);
+  expect(names(await client.tools())).toEqual(["get_weather", "get_weather_2", "get_weather_3"]);
+  expect((await client.call("get_weather_3")).structuredContent).toEqual({ value: "three" });
+});
+
+it("a flow without triggers offers nothing, and says why", async () => {
+  const { app, url } = await newApp();
+  const flow = await make.flow(app, "Nothing", [returns("end", 1)]);
+  expect(flow.hasTriggers).toBe(false);
+  expect(flow.warnings.map(({ message }) => message)).toContain(
+    "This flow has no trigger nodes and cannot be executed via MCP.",
+  );
+  expect(await (await newest(url, TOKEN)).tools()).toEqual([]);
+});
+
+it("lists thousands of tools, page by page", async () => {
+  const { app, url } = await newApp();
+  const some = (flow: number) =>
+    Array.from({ length: 100 }, (_, at) => intent(`n${at}`, `Tool ${flow * 100 + at + 10_000}`));
+  for (let flow = 0; flow < 10; flow += 1) await make.flow(app, `Flow ${flow}`, some(flow));
+  for (const [, connect] of clients) {
+    const tools = names(await (await connect(url, TOKEN)).tools());
+    expect(tools).toEqual(Array.from({ length: 1_000 }, (_, at) => `tool_${at + 10_000}`));
+  }
+});
+
+it("the inspector lists the tools of an app, and calls one", async () => {
+  const { app, url } = await newApp();
+  await weather(app);
+  const home = tempFolder();
+  const inspect = async (...args: string[]) => {
+    const header = ["--header", `Authorization: Bearer ${TOKEN}`];
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [INSPECTOR, "--cli", url, "--transport", "http", "--method", ...args, ...header],
+      // It keeps a catalog in the home folder, and asks nobody anything.
+      { env: { PATH: process.env.PATH, HOME: home }, timeout: 25_000 },
+    );
+    return JSON.parse(stdout);
+  };
+  const { tools } = await inspect("tools/list");
+  expect(names(tools)).toEqual(["get_forecast", "get_weather_data"]);
+  const call = ["tools/call", "--tool-name", "get_weather_data", "--tool-arg", "city=Bern"];
+  expect(await inspect(...call)).toMatchObject({ structuredContent: { of: "Bern" } });
+});
+
+it("what is not a call at all is refused in words", async () => {
+  const { app, url } = await newApp();
+  await weather(app);
+  const refused = (method: string, params: Record<string, unknown>) =>
+    expect(rpc(url, TOKEN, method, params)).rejects;
+  await refused("tools/call", { name: 5 }).toMatchObject({ code: -32602 });
+  await refused("tools/call", {}).toMatchObject({ code: -32602 });
+  await refused("tools/list", { cursor: "x".repeat(10_000) }).toMatchObject({
+    code: -32602,
+    message: "cursor: is not one of this list",
+  });
+  await refused("resources/list", {}).toMatchObject({ code: -32601 });
+  const call = (args: unknown) =>
+    rpc(url, TOKEN, "tools/call", { name: "get_weather_data", arguments: args, task: 5 });
+  for (const args of [[], "city", 5, null])
+    expect(await call(args)).toMatchObject({
+      isError: true,
+      content: [{ text: "arguments: must be an object" }],
+    });
+  expect(await call({ city: "Bern" })).toMatchObject({ structuredContent: { of: "Bern" } });
+});
+
+describe("whose an app is", () => {
+  it("is asked before anything else: 404 without it, 401 without a token, 403 without the scope", async () => {
+    const ask = async (path: string, token?: string) => {
+      const response = await fetch(`${hub.url}${path}`, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          ...(token && { authorization: `Bearer ${token}` }),
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }),
+      });
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+    };
+    expect(await ask("/mcp/nowhere", TOKEN)).toMatchObject({
+      status: 404,
+      body: { code: "not_found", detail: "There is no app nowhere." },
+    });
+    const { app } = await newApp();
+    expect(await ask(`/mcp/${app}`)).toMatchObject({ status: 401 });
+    const env = { SIGNALBOX_DATA: folder };
+    const { token: reader } = JSON.parse(
+      (await runCli(["token", "create", "x", "--json"], { env })).stdout,
+    );
+    expect(await ask(`/mcp/${app}`, reader)).toMatchObject({
+      status: 403,
+      body: { detail: "The token lacks the scope flows:call." },
+    });
+  });
+
+  it("two tenants with an app of the same name never see each other", async () => {
+    const data = tempFolder();
+    const env = { SIGNALBOX_TENANCY: "github", SIGNALBOX_DATA: data };
+    const many = await startHubProcess({
+      data,
+      env: { ...env, GITHUB_WEBHOOK_SECRET: "s3cret-s3cret" },
+    });
+    onTestFinished(async () => void (await many.stop()));
+    const tokenFor = async (tenants: string) =>
+      JSON.parse(
+        (
+          await runCli(
+            ["token", "create", "x", "--json", "--scope", "admin", "--tenant", tenants],
+            { env },
+          )
+        ).stdout,
+      ).token as string;
+    const [ada, bob, both] = [await tokenFor("1"), await tokenFor("2"), await tokenFor("1,2")];
+    const url = `${many.url}/mcp/shared`;
+    const of = async (token: string, name: string) => {
+      const maker = createFlowMaker(many.url, token);
+      await maker.app("shared");
+      const flow = () =>
+        maker.flow(
+          "shared",
+          name,
+          [intent("go", name), waits("w", 3_600), returns("end", 1)],
+          [
+            ["go", "w"],
+            ["w", "end"],
+          ],
+        );
+      return { maker, flow };
+    };
+    const [adas, bobs] = [await of(ada, "Of Ada"), await of(bob, "Of Bob")];
+    for (const [, connect] of clients) {
+      const client = await connect(url, bob);
+      const heard = await client.listen();
+      const { id } = await adas.flow();
+      await adas.maker.ask("DELETE", `/api/flows/${id}`);
+      const { id: own } = await bobs.flow();
+      await expect.poll(heard, { timeout: 5_000 }).toBeGreaterThan(0);
+      expect(heard()).toBe(1);
+      expect(names(await client.tools())).toEqual(["of_bob"]);
+      await expect(client.call("of_ada")).rejects.toThrow("There is no tool of_ada.");
+      await bobs.maker.ask("DELETE", `/api/flows/${own}`);
+      await client.close();
+    }
+
+    // A task is as much its tenant's as the app.
+    await adas.flow();
+    const task = await callAsTask(url, ada, "of_ada");
+    expect(task).toMatchObject({ resultType: "task", status: "working" });
+    const taskId = String(task.taskId);
+    for (const method of ["tasks/get", "tasks/cancel", "tasks/update"])
+      await expect(rpc(url, bob, method, { taskId, inputResponses: {} })).rejects.toMatchObject({
+        code: -32602,
+      });
+    expect(await rpc(url, ada, "tasks/get", { taskId })).toMatchObject({ status: "working" });
+
+    await expect(newest(url, both)).rejects.toThrow();
+    expect(names(await (await newest(`${url}?tenant=1`, both)).tools())).toEqual(["of_ada"]);
+  });
+
+  it("a session opens one app only", async () => {
+    const [one, other] = [await newApp(), await newApp()];
+    const headers = {
+      authorization: `Bearer ${TOKEN}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+    };
+    const opened = await fetch(one.url, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
+        params: {
+          protocolVersion: "2025-11-25",
+          capabilities: {},
+          clientInfo: { name: "story", version: "1" },
+        },
+      }),
+    });
+    const session = opened.headers.get("mcp-session-id") ?? "";
+    await opened.text();
+    const list = async (url: string) => {
+      const response = await fetch(url, {
+        method: "POST",
+        headers: { ...headers, "mcp-session-id": session },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/list" }),
+      });
+      await response.text();
+      return response.status;
+    };
+    expect(await list(one.url)).toBe(200);
+    expect(await list(other.url)).toBe(404);
+    expect(await list(`${hub.url}/mcp`)).toBe(404);
+  });
+});
+
+it("none of it was trouble for the hub", () => {
+  expect(hub.output()).not.toMatch(/"level":[56]0/);
+});
