@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { clients, newest } from "../support/app-clients.ts";
 import { createFlowMaker, intent, returns, waits } from "../support/flow-maker.ts";
 import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
-import { callAsTask, rpc } from "../support/task-client.ts";
+import { callAsTask, post, rpc } from "../support/task-client.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const INSPECTOR = fileURLToPath(
@@ -316,6 +316,10 @@ it("what is not a call at all is refused in words", async () => {
       isError: true,
       content: [{ text: "arguments: must be an object" }],
     });
+  expect(await rpc(url, TOKEN, "tools/call", { name: "get_weather_data" })).toMatchObject({
+    isError: true,
+    content: [{ text: "city: is missing" }],
+  });
   expect(await call({ city: "Bern" })).toMatchObject({ structuredContent: { of: "Bern" } });
 });
 
@@ -389,6 +393,8 @@ describe("whose an app is", () => {
       const heard = await client.listen();
       const { id } = await adas.flow();
       await adas.maker.ask("DELETE", `/api/flows/${id}`);
+      expect(await client.tools()).toEqual([]);
+      expect(heard()).toBe(0);
       const { id: own } = await bobs.flow();
       await expect.poll(heard, { timeout: 5_000 }).toBeGreaterThan(0);
       expect(heard()).toBe(1);
@@ -411,6 +417,19 @@ describe("whose an app is", () => {
 
     await expect(newest(url, both)).rejects.toThrow();
     expect(names(await (await newest(`${url}?tenant=1`, both)).tools())).toEqual(["of_ada"]);
+  });
+
+  it("is asked again and again: a stream of changes ends with its token", async () => {
+    const { url } = await newApp();
+    const env = { SIGNALBOX_DATA: folder };
+    const create = ["token", "create", "x", "--json", "--scope", "flows:call"];
+    const { id, token } = JSON.parse((await runCli(create, { env })).stdout);
+    const stream = await post(url, token, "subscriptions/listen", {
+      notifications: { toolsListChanged: true },
+    });
+    expect(stream.headers.get("content-type")).toMatch("text/event-stream");
+    await runCli(["token", "revoke", id], { env });
+    expect(await stream.text()).toContain("notifications/subscriptions/acknowledged");
   });
 
   it("a session opens one app only", async () => {

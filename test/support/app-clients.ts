@@ -14,7 +14,7 @@ interface Tool {
   annotations?: object | undefined;
 }
 
-export interface Called {
+interface Called {
   isError?: boolean | undefined;
   content: { type: string; text: string }[];
   structuredContent?: unknown;
@@ -27,7 +27,7 @@ interface Progress {
   message?: string | undefined;
 }
 
-export interface AppClient {
+interface AppClient {
   title: string | undefined;
   instructions: string | undefined;
   tools(): Promise<Tool[]>;

@@ -1,16 +1,18 @@
-/** A client of the 2026-07-28 era that knows tasks: the SDK's own does not. */
-const TASKS = "io.modelcontextprotocol/tasks";
+/** Requests of the 2026-07-28 era by a client that knows tasks: the SDK's own does not. */
+const TASKS = { "io.modelcontextprotocol/tasks": {} };
 let requests = 0;
-/** A request of the 2026-07-28 era, of a client that knows tasks. */
-export async function rpc(
+
+type Params = Record<string, unknown>;
+
+export function post(
   url: string,
   token: string,
   method: string,
-  params: Record<string, unknown>,
-  extensions: object = { [TASKS]: {} },
-): Promise<Record<string, unknown>> {
+  params: Params,
+  extensions: object = TASKS,
+): Promise<Response> {
   const name = params.taskId ?? params.name;
-  const response = await fetch(url, {
+  return fetch(url, {
     method: "POST",
     headers: {
       authorization: `Bearer ${token}`,
@@ -34,9 +36,14 @@ export async function rpc(
       },
     }),
   });
-  const { result, error } = (await response.json()) as Record<string, Record<string, unknown>>;
+}
+
+/** The result; an error is thrown, with its code. */
+export async function rpc(...asked: Parameters<typeof post>): Promise<Record<string, unknown>> {
+  const { result, error } = (await (await post(...asked)).json()) as Record<string, Params>;
   if (error) throw Object.assign(new Error(String(error.message)), error);
   return result ?? {};
 }
+
 export const callAsTask = (url: string, token: string, name: string, args = {}) =>
   rpc(url, token, "tools/call", { name, arguments: args });

@@ -39,8 +39,8 @@ export interface AppCalls {
 
 const callParams = z.looseObject({
   name: z.string("must be the name of a tool"),
-  arguments: z.unknown(),
-  task: z.unknown(),
+  arguments: z.unknown().optional(),
+  task: z.unknown().optional(),
 });
 
 export function createAppCalls({
@@ -88,7 +88,8 @@ export function createAppCalls({
         const result = createdTask(era, run, renamedTo && renamedWords(params.name, renamedTo));
         return renamedTo ? { ...result, _meta: { [RENAMED_TO]: renamedTo } } : result;
       };
-      ended.catch(() => {}); // where nobody waits for it
+      // It is rejected where the hub stops before the run does, or the run is no longer there.
+      const over = ended.catch((error: Error) => error);
       if (era === "legacy" && isObject(params.task)) return asTask();
 
       const { mcpReq, http } = context;
@@ -104,12 +105,13 @@ export function createAppCalls({
           ? setTimeout(() => late.resolve("late"), taskAfterMs)
           : undefined;
       try {
-        const run = await Promise.race([ended, gone.promise, late.promise]);
+        const run = await Promise.race([over, gone.promise, late.promise]);
         if (run === "late") return await asTask();
         if (run === "gone") {
           if (!closed) await store.cancelRun(app.tenant, id, now());
           return failed("Cancelled.");
         }
+        if (run instanceof Error) return failed(`${run.message} (run ${id})`);
         const result = await resultOf(store, run);
         return renamedTo ? renamed(result, params.name, renamedTo) : result;
       } finally {

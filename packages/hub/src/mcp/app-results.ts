@@ -13,7 +13,7 @@ import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 
 /** Keys of `_meta`. */
-export const RUN_ID = "signalbox/run";
+const RUN_ID = "signalbox/run";
 export const RENAMED_TO = "signalbox/renamedTo";
 
 export type ResultStore = Pick<Store, "getVersion" | "getTrigger">;

@@ -24,6 +24,7 @@ import { outflowOf } from "./outflow.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { createListening } from "./resource-changes-listen.ts";
 import { isOfClient } from "./sdk-errors.ts";
+import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
 import { type Asking, askingOf, authInfoOf, isSameAccess } from "./sessions-asking.ts";
 import { createOpenStreams } from "./sessions-streams.ts";
@@ -159,7 +160,7 @@ export function createAppServers({
       return outflowOf(asking.access).through(
         (await listening.serve(request, asking)) ??
           (await sessions.serve(request, asking)) ??
-          (await handler.fetch(request, { authInfo: authInfoOf(asking) })),
+          (await serveCall(handler, request, asking)),
       );
     },
     async close() {

@@ -31,11 +31,11 @@ import {
   readInboxResource,
 } from "./inbox-resources.ts";
 import { inboxTools } from "./inbox-tools.ts";
-import { parseBody } from "./parse-body.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { createListening } from "./resource-changes-listen.ts";
 import { resourceSubscriptions } from "./resource-subscriptions.ts";
 import { isOfClient } from "./sdk-errors.ts";
+import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
 import { askingOf, authInfoOf, isSameAccess } from "./sessions-asking.ts";
 import { createOpenStreams } from "./sessions-streams.ts";
@@ -209,11 +209,11 @@ export function createInboxServer({
   return {
     async serve(request, access, makeRoom) {
       const asking = { access, makeRoom };
-      const opened =
-        (await listening.serve(request, asking)) ?? (await sessions.serve(request, asking));
-      if (opened) return opened;
-      const { request: rest, ...body } = await parseBody(request);
-      return handler.fetch(rest, { authInfo: authInfoOf(asking), ...body });
+      return (
+        (await listening.serve(request, asking)) ??
+        (await sessions.serve(request, asking)) ??
+        serveCall(handler, request, asking)
+      );
     },
     async close() {
       changes.close();

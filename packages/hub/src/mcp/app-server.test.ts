@@ -1,0 +1,109 @@
+import { expect, it, onTestFinished } from "vitest";
+import type { Run } from "../store/run-store.ts";
+import type { Access } from "../tenants/access.ts";
+import { createAppServers } from "./app-server.ts";
+
+const access: Access = { token: "t", name: "t", scopes: ["flows:call"], tenants: ["acme"] };
+
+function setup() {
+  const cancelled: string[] = [];
+  const started = Promise.withResolvers<void>();
+  const run = Promise.withResolvers<Run>();
+  const servers = createAppServers({
+    store: {
+      getApp: async (tenant: string, slug: string) => ({ tenant, slug, name: slug }),
+      subscribe: () => () => {},
+      cancelRun: async (_: string, id: string) => void cancelled.push(id),
+    } as never,
+    calls: {
+      async call() {
+        started.resolve();
+        return { id: "run1", ended: run.promise, trigger: {} as never, renamedTo: undefined };
+      },
+    },
+    accesses: { check: async () => "unknown" },
+    version: "0.0.0",
+  });
+  onTestFinished(servers.close);
+  const client = new AbortController();
+  const send = (headers: Record<string, string>, message: object) =>
+    servers.serve(
+      new Request("http://hub/mcp/app", {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          ...headers,
+        },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, ...message }),
+        signal: client.signal,
+      }),
+      "app",
+      access,
+      async () => {},
+    );
+  return { servers, cancelled, started: started.promise, run, client, send };
+}
+type Setup = ReturnType<typeof setup>;
+
+const inSession = async ({ send }: Setup) => {
+  const params = {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "test", version: "1" },
+  };
+  const opened = await send({}, { method: "initialize", params });
+  await opened.text();
+  const session = opened.headers.get("mcp-session-id") ?? "";
+  return send({ "mcp-session-id": session }, { method: "tools/call", params: { name: "go" } });
+};
+const stateless = ({ send }: Setup) =>
+  send(
+    { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "go" },
+    {
+      method: "tools/call",
+      params: {
+        name: "go",
+        _meta: {
+          "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+          "io.modelcontextprotocol/clientCapabilities": {},
+        },
+      },
+    },
+  );
+const soon = () => new Promise((resolve) => setImmediate(resolve));
+
+it.each([
+  ["in a session", inSession],
+  ["without one", stateless],
+])("a call %s is cancelled by its client, but not by the hub's own end", async (_, call) => {
+  const left = setup();
+  const answer = call(left).then((response) => response.text());
+  answer.catch(() => {});
+  await left.started;
+  left.client.abort();
+  await expect.poll(() => left.cancelled).toEqual(["run1"]);
+
+  const stopped = setup();
+  call(stopped)
+    .then((response) => response.text())
+    .catch(() => {});
+  await stopped.started;
+  await stopped.servers.close();
+  stopped.client.abort(); // as the connection is closed with the hub
+  for (let turn = 0; turn < 5; turn += 1) await soon();
+  expect(stopped.cancelled).toEqual([]);
+});
+
+it("a call whose run the hub leaves to others says so", async () => {
+  const one = setup();
+  const answer = stateless(one);
+  await one.started;
+  one.run.reject(new Error("The hub is stopping; the run goes on when it is back."));
+  expect(await (await answer).json()).toMatchObject({
+    result: {
+      isError: true,
+      content: [{ text: "The hub is stopping; the run goes on when it is back. (run run1)" }],
+    },
+  });
+});

@@ -1,0 +1,88 @@
+/** A hub in a process of its own, and its API as an admin's program calls it. */
+import { inject, onTestFinished } from "vitest";
+import { SECRET } from "./deliver.ts";
+import { type HubProcess, runCli, startHubProcess } from "./hub-process.ts";
+import { createDatabase } from "./postgres.ts";
+import { tempFolder } from "./temp-folder.ts";
+
+export const ADMIN = "the-admin-of-this-story";
+
+export interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every form
+  json: any;
+  text: string;
+  headers: Headers;
+}
+
+export interface Ask {
+  token?: string;
+  headers?: Record<string, string>;
+  /** In place of a body as JSON. */
+  raw?: string | Uint8Array<ArrayBuffer>;
+}
+
+export interface Api {
+  hub: HubProcess;
+  env: Record<string, string>;
+  call(method: string, path: string, body?: unknown, ask?: Ask): Promise<Answer>;
+  /** The same, but anything else than the status is an error with the answer in its message. */
+  expect(status: number, method: string, path: string, body?: unknown, ask?: Ask): Promise<Answer>;
+  token(...more: string[]): Promise<string>;
+}
+
+export type Backend = "SQLite" | "PostgreSQL";
+
+export async function startApi(
+  backend: Backend = "SQLite",
+  more: Record<string, string> = {},
+): Promise<Api> {
+  const data = tempFolder();
+  const env: Record<string, string> = {
+    GITHUB_WEBHOOK_SECRET: SECRET,
+    SIGNALBOX_TOKEN: ADMIN,
+    SIGNALBOX_DATA: data,
+    ...(backend === "PostgreSQL" && { DATABASE_URL: await createDatabase(inject("postgresUrl")) }),
+    ...more,
+  };
+  const hub = await startHubProcess({ data, env });
+  onTestFinished(async () => void (await hub.stop("SIGKILL")));
+
+  const call: Api["call"] = async (method, path, body, { token = ADMIN, headers, raw } = {}) => {
+    const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const response = await fetch(`${hub.url}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(sent !== undefined && { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(sent !== undefined && { body: sent }),
+    });
+    const text = await response.text();
+    const isJson = /json/.test(response.headers.get("content-type") ?? "");
+    return {
+      status: response.status,
+      json: isJson ? JSON.parse(text) : undefined,
+      text,
+      headers: response.headers,
+    };
+  };
+  return {
+    hub,
+    env,
+    call,
+    async expect(status, method, path, body, ask) {
+      const answer = await call(method, path, body, ask);
+      if (answer.status !== status)
+        throw new Error(
+          `${method} ${path}: ${answer.status} in place of ${status}: ${answer.text}`,
+        );
+      return answer;
+    },
+    async token(...args) {
+      const made = await runCli(["token", "create", "x", "--json", ...args], { env });
+      return JSON.parse(made.stdout).token;
+    },
+  };
+}
