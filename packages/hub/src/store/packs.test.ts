@@ -20,14 +20,37 @@ const rowsOf = (codec: typeof zstd | undefined, sizes: number[], maxBlob = 1e9) 
 
 describe("packs", () => {
   it("hold what was committed together, up to a size that one reader can unpack", () => {
-    const rows = rowsOf(
-      zstd,
-      [10, 10, 10, 10, 10, 10, 10, 10, 10, 10].map((size) => size * KILOBYTE),
-    );
+    const rows = rowsOf(zstd, new Array(20).fill(10 * KILOBYTE));
     expect(rows.map(({ seq, events }) => [seq, events])).toEqual([
-      [1, 9],
-      [10, 1],
+      [1, 19],
+      [20, 1],
     ]);
+  });
+
+  it("keep their contents when the next pack is laid out", () => {
+    const packer = createPacker({ codec: zstd, maxBlob: 1e9 });
+    const letters = ["a", "b", "c", "d"];
+    const places = letters.map((letter, at) =>
+      packer.add("acme", at + 1, {
+        ...sampleEvent(),
+        body: new TextEncoder().encode(letter.repeat(90 * KILOBYTE)),
+      }),
+    );
+    const rows = packer.finish().map(([, seq, part, codec, , body]) => ({
+      seq,
+      part: part as number,
+      codec: codec as string,
+      body: body as Uint8Array,
+    }));
+    expect(rows.map(({ seq, codec }) => [seq, codec])).toEqual([
+      [1, "zstd"],
+      [3, "zstd"],
+    ]);
+    for (const [at, place] of places.entries()) {
+      const pack = rows.filter(({ seq }) => seq === place.pack);
+      const { body } = unpack(zstd, pack, { ...place, size: 90 * KILOBYTE });
+      expect(new TextDecoder().decode(body)).toBe(letters[at]?.repeat(90 * KILOBYTE));
+    }
   });
 
   it("are a fraction of alike payloads", () => {
