@@ -23,7 +23,7 @@ export interface Observation {
   /** The client's. */
   address: string;
   outcome: Outcome;
-  arrived?: Arrived;
+  arrived?: Arrived | undefined;
   took: number;
   error?: unknown;
 }
@@ -54,20 +54,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   return {
     async receive(arrival) {
       const start = performance.now();
-      const seen = (outcome: Outcome, rest: Partial<Observation> = {}): Outcome => {
+      const seen = (outcome: Outcome, arrived?: Arrived, error?: unknown): Outcome => {
         const { source, address } = arrival;
-        observe({ source, address, outcome, took: performance.now() - start, ...rest });
+        observe({ source, address, outcome, arrived, took: performance.now() - start, error });
         return outcome;
       };
       try {
         const admitted = await admit(arrival);
         if (admitted.outcome !== "admitted") return seen(admitted);
         const { arrived, bare } = admitted;
-        return seen(toOutcome(await fromStore(append(arrived)), bare), { arrived });
+        return seen(toOutcome(await fromStore(append(arrived)), bare), arrived);
       } catch (error) {
         return error instanceof StoreFailed
-          ? seen(outage, { error: error.cause })
-          : seen(ourFault, { error });
+          ? seen(outage, undefined, error.cause)
+          : seen(ourFault, undefined, error);
       }
     },
   };

@@ -156,7 +156,8 @@ export function createIngest(options: IngestOptions) {
     let verdict: Exclude<Verdict, "valid"> | undefined;
     for (const { key, expiresAt } of keys) {
       if (expiresAt !== null && expiresAt <= request.now) continue;
-      const given = await scheme.verify(request, key);
+      const verifying = scheme.verify(request, key);
+      const given = verifying instanceof Promise ? await verifying : verifying;
       if (given === "valid") return undefined;
       if (verdict === undefined || usefulness[given] > usefulness[verdict]) verdict = given;
     }
@@ -251,15 +252,19 @@ function checkContentType(
 }
 
 function checkReading({ type, externalId, inHeaders = [] }: Reading): Refusal | undefined {
-  for (const [part, name, text, most] of [
-    ["type", "event's type", type, MAX_TYPE],
-    ["externalId", "delivery's id", externalId ?? "", MAX_ID],
-  ] as const) {
-    const reason = inHeaders.includes(part) ? "invalid_header" : "invalid_field";
-    if (text.length > most) return refuse(reason, `The ${name} is longer than ${most} characters.`);
-    if (!isPrintable(text)) return refuse(reason, `The ${name} holds control characters.`);
-  }
-  return undefined;
+  const check = (part: "type" | "externalId", name: string, text: string, most: number) => {
+    if (text.length <= most && isPrintable(text)) return undefined;
+    return refuse(
+      inHeaders.includes(part) ? "invalid_header" : "invalid_field",
+      text.length > most
+        ? `The ${name} is longer than ${most} characters.`
+        : `The ${name} holds control characters.`,
+    );
+  };
+  return (
+    check("type", "event's type", type, MAX_TYPE) ??
+    check("externalId", "delivery's id", externalId ?? "", MAX_ID)
+  );
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what it looks for

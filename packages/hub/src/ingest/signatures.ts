@@ -80,7 +80,7 @@ function hmacScheme(recipe: HmacRecipe): SignatureScheme {
     reads: recipe.headers,
     headers: recipe.headers,
     keyBytes: recipe.keyBytes ?? utf8,
-    async verify(request, key) {
+    verify(request, key) {
       const parsed = recipe.parse(request.header);
       if (typeof parsed === "string") return parsed;
       const { signatures, before, timestamp } = parsed;
@@ -89,11 +89,12 @@ function hmacScheme(recipe: HmacRecipe): SignatureScheme {
         if (Math.abs(request.now - Number(timestamp) * 1000) > TOLERANCE_MS) return "expired";
       }
       const parts = before === undefined ? [request.body] : [utf8(before), request.body];
+      const judge = (expected: Uint8Array): Verdict =>
+        signatures.some((given) => given !== undefined && equalBytes(given, expected))
+          ? "valid"
+          : "mismatch";
       const signing = key.hmac.sign(parts);
-      const expected = signing instanceof Promise ? await signing : signing;
-      return signatures.some((given) => given !== undefined && equalBytes(given, expected))
-        ? "valid"
-        : "mismatch";
+      return signing instanceof Promise ? signing.then(judge) : judge(signing);
     },
     async sign(request, key) {
       const before = recipe.before?.(request);

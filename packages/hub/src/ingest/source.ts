@@ -3,6 +3,7 @@
  * sources/index.ts; the suite in sources/sources.test.ts then signs, replays and forges its sample.
  */
 import type { z } from "zod";
+import { BoundedMap } from "../lib/bounded-map.ts";
 import type { Summary } from "../store/store.ts";
 import { createDecoder, decodeObject, FORM } from "./decode.ts";
 import { isRefusal, type Outcome, type Refusal, refuse } from "./outcome.ts";
@@ -93,10 +94,18 @@ export const fixed = (value: string): Place => ({
   find: () => found(value, "field"),
 });
 
+/** Nearly all paths are written in our own tables: each is taken apart once. */
+const namesOf = new BoundedMap<string, readonly string[]>(2_000);
+
 /** What a path such as `event.type` or `pages.0.title` leads to. */
 export function at(body: Json | undefined, path: string): Json | undefined {
+  let names = namesOf.get(path);
+  if (!names) {
+    names = path.split(".");
+    namesOf.set(path, names);
+  }
   let value: Json | undefined = body;
-  for (const name of path.split(".")) {
+  for (const name of names) {
     if (Array.isArray(value)) value = /^\d+$/.test(name) ? value[Number(name)] : undefined;
     else if (isObject(value)) value = Object.hasOwn(value, name) ? value[name] : undefined;
     else return undefined;

@@ -50,14 +50,22 @@ export const toHex = (bytes: Uint8Array): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 export function fromHex(text: string): Uint8Array | undefined {
-  if (text.length % 2 !== 0 || !/^[0-9a-f]*$/i.test(text)) return undefined;
+  if (text.length % 2 !== 0) return undefined;
   const bytes = new Uint8Array(text.length / 2);
-  for (let at = 0; at < bytes.length; at += 1)
-    bytes[at] = (nibble(text.charCodeAt(at * 2)) << 4) | nibble(text.charCodeAt(at * 2 + 1));
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = (nibble(text.charCodeAt(at * 2)) << 4) | nibble(text.charCodeAt(at * 2 + 1));
+    if (byte < 0) return undefined;
+    bytes[at] = byte;
+  }
   return bytes;
 }
 
-const nibble = (code: number): number => (code <= 0x39 ? code - 0x30 : (code | 0x20) - 0x57);
+/** Below zero for what is none. */
+const nibble = (code: number): number => {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const lower = code | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+};
 
 export const toBase64 = (bytes: Uint8Array): string =>
   btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));

@@ -35,11 +35,8 @@ export function createReceiver({
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const header = (name: string) => valuesOf(request.rawHeaders, name);
-    const address = clientAddress(
-      request.socket.remoteAddress ?? "",
-      (name) => header(name).join(","),
-      proxy,
-    );
+    const peer = request.socket.remoteAddress ?? "";
+    const address = proxy ? clientAddress(peer, (name) => header(name).join(","), proxy) : peer;
     if (isStopping()) {
       const refusal = refuse("stopping", "This hub is shutting down; send it again.", {
         retryAfter: 5,
@@ -47,8 +44,10 @@ export function createReceiver({
       onRefused(refusal, address);
       return sendAnswer(request, response, toAnswer(refusal), { lingerMs, close: true });
     }
+    const { source, key } = route(request.url ?? "");
     const outcome = await receive({
-      ...route(request.url ?? ""),
+      source,
+      key,
       method: request.method ?? "",
       address,
       header,
@@ -74,8 +73,8 @@ function valuesOf(raw: readonly string[], name: string): readonly string[] {
 
 function route(url: string): { source: string; key: string | undefined } {
   const end = url.indexOf("?");
-  const [source = "", key, ...rest] = url
-    .slice(WEBHOOKS.length, end < 0 ? undefined : end)
-    .split("/");
-  return rest.length > 0 ? { source: "", key: undefined } : { source, key: key || undefined };
+  const parts = url.slice(WEBHOOKS.length, end < 0 ? undefined : end).split("/");
+  return parts.length > 2
+    ? { source: "", key: undefined }
+    : { source: parts[0] as string, key: parts[1] || undefined };
 }
