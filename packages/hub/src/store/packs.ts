@@ -25,7 +25,7 @@ export interface Packed {
 }
 
 /** A pack is closed at this size: reading one event means unpacking all of it. */
-const FULL_BYTES = 192 * 1024;
+export const FULL_BYTES = 256 * 1024;
 
 /**
  * Where a pack is laid out for the codec, used again for each of them: as much memory anew for every
