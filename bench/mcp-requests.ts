@@ -22,7 +22,12 @@ export interface Recorded {
   result: Awaited<ReturnType<Client["callTool"]>>;
 }
 
-export async function recordCall(port: number, token: string, call: ToolCall): Promise<Recorded> {
+export async function recordCall(
+  port: number,
+  token: string,
+  call: ToolCall,
+  path = "/mcp",
+): Promise<Recorded> {
   let sent = "";
   const proxy = createServer((socket) => {
     const server = connect(port, "127.0.0.1");
@@ -40,7 +45,7 @@ export async function recordCall(port: number, token: string, call: ToolCall): P
   );
   try {
     await client.connect(
-      new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${through}/mcp`), {
+      new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${through}${path}`), {
         requestInit: { headers: { authorization: `Bearer ${token}` } },
       }),
     );

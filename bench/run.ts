@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { agents } from "./agents.ts";
 import type { Backend, Benchmark, Result } from "./benchmark.ts";
+import { flows } from "./flows.ts";
 import { ingest } from "./ingest.ts";
 import { describeMachine, type Machine } from "./machine.ts";
 import { memory } from "./memory.ts";
@@ -13,14 +14,23 @@ import { reads } from "./reads.ts";
 import { start } from "./start.ts";
 import { figure } from "./table.ts";
 
-const benchmarks: Record<string, Benchmark> = { ingest, reads, agents, memory, start, profile };
-const inAll = ["start", "ingest", "reads", "agents", "memory"];
+const benchmarks: Record<string, Benchmark> = {
+  ingest,
+  reads,
+  agents,
+  flows,
+  memory,
+  start,
+  profile,
+};
+const inAll = ["start", "ingest", "reads", "agents", "flows", "memory"];
 
 const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] [--hub FILE] [--minutes N]
 
   ingest    webhooks per CPU-second and latency, beside a bare server; under a listing loop
   reads     status, list, get, mark, claim over ever larger backlogs
   agents    from a POST to an agent: latency, fan-out to 1,000 clients, calls over MCP
+  flows     a chain of steps, a burst that starts runs, matching, flows as tools
   memory    what 200,000 deliveries leave behind
   start     time to the first answer, memory at rest
   profile   where the hub spends its time at 64 at once

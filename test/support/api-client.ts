@@ -7,7 +7,7 @@ import { tempFolder } from "./temp-folder.ts";
 
 export const ADMIN = "the-admin-of-this-story";
 
-export interface Answer {
+interface Answer {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every form
   json: any;
@@ -15,7 +15,7 @@ export interface Answer {
   headers: Headers;
 }
 
-export interface Ask {
+interface Ask {
   token?: string;
   headers?: Record<string, string>;
   /** In place of a body as JSON. */

@@ -1,5 +1,6 @@
 /** The inbox for people: what arrived, what became of it, and why. */
 import { z } from "zod";
+import { eventSchema, explainedSchema, summarySchema } from "../inbox/event-schema.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Triggers } from "../runs/explain.ts";
@@ -7,51 +8,6 @@ import { defineRoute, type Route } from "./route.ts";
 import { limitQuery, pageOf } from "./views.ts";
 
 const tag = "events";
-
-const at = z.iso.datetime();
-const eventSummary = z.object({
-  id: z.string(),
-  type: z.string(),
-  received_at: at,
-  processed: z.boolean(),
-  trigger_status: z.string().nullable(),
-  last_triggered_at: at.nullable(),
-  action: z.string().nullable(),
-  repo: z.string().nullable(),
-  sender: z.string().nullable(),
-  number: z.number().nullable(),
-  title: z.string().nullable(),
-  url: z.string().nullable(),
-});
-const wholeEvent = eventSummary
-  .pick({
-    id: true,
-    type: true,
-    received_at: true,
-    processed: true,
-    trigger_status: true,
-    last_triggered_at: true,
-  })
-  .extend({
-    payload: z.json(),
-    source: z.string(),
-    external_id: z.string().nullable(),
-    seq: z.int(),
-    outcome: z.string().nullable(),
-    claimed_by: z.string().nullable(),
-    claimed_until: at.nullable(),
-    processed_at: at.nullable(),
-    note: z.string().nullable(),
-  });
-const explanation = z.object({
-  trigger: z.string(),
-  flow_id: z.string(),
-  matched: z.boolean(),
-  reason: z.string(),
-  decided: z.enum(["on arrival", "now"]),
-  run_id: z.string().nullable(),
-  run_status: z.string().nullable(),
-});
 
 const text = z.string().max(200, "must have at most 200 characters");
 const listQuery = z.strictObject({
@@ -74,7 +30,7 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
       tag,
       scope: "inbox:read",
       query: listQuery,
-      answer: { status: 200, schema: pageOf(eventSummary) },
+      answer: { status: 200, schema: pageOf(summarySchema) },
       async handle({ tenant, query: { text, order, repo, source, pending, ...rest } }) {
         const isPending = pending === undefined ? undefined : pending === "1";
         const { events: items, next_cursor } =
@@ -100,7 +56,7 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
       summary: "Get an event with its payload",
       tag,
       scope: "inbox:read",
-      answer: { status: 200, schema: wholeEvent },
+      answer: { status: 200, schema: eventSchema },
       handle: async ({ tenant, param, makeRoom }) => ({
         json: await inbox.get([tenant], param("event"), {}, makeRoom),
       }),
@@ -144,7 +100,7 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
       summary: "Why triggers fired on an event, or did not",
       tag,
       scope: "inbox:read",
-      answer: { status: 200, schema: z.object({ items: z.array(explanation) }) },
+      answer: { status: 200, schema: z.object({ items: z.array(explainedSchema) }) },
       async handle({ tenant, param }) {
         const { id } = await inbox.find([tenant], param("event"), "event_id");
         return { json: { items: await triggers.explain(tenant, id) } };

@@ -5,7 +5,15 @@ import { edgeSchema, flowDraftSchema, nodeSchema } from "../flows/model.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Store } from "../store/store.ts";
 import { type Asked, defineRoute, type Route } from "./route.ts";
-import { flowView, limitQuery, page, pageOf, viewFlow } from "./views.ts";
+import {
+  flowSummary,
+  flowView,
+  limitQuery,
+  page,
+  pageOf,
+  summarizeFlow,
+  viewFlow,
+} from "./views.ts";
 
 const tag = "flows";
 const scope = "admin" as const;
@@ -48,17 +56,17 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
     defineRoute({
       method: "get",
       path: "/api/apps/:app/flows",
-      summary: "List an app's flows",
+      summary: "List an app's flows, without their graphs",
       tag,
       scope,
       query: z.strictObject({ limit: limitQuery, cursor: z.string().optional() }),
-      answer: { status: 200, schema: pageOf(flowView) },
+      answer: { status: 200, schema: pageOf(flowSummary) },
       async handle({ tenant, param, query: { limit, cursor } }) {
         const app = param("app");
         if (!(await store.getApp(tenant, app)))
           throw new Fault("not_found", "app", `There is no app ${app}.`);
         const found = await flows.list(tenant, { app, after: cursor, limit });
-        return { json: page(found, limit, ({ id }) => id, viewFlow) };
+        return { json: page(found, limit, ({ id }) => id, summarizeFlow) };
       },
     }),
     defineRoute({
@@ -193,7 +201,11 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
         const wanted = version.safeParse(Number(param("version"))).data;
         const graph = wanted && (await store.getVersion(tenant, param("flow"), wanted));
         if (!graph)
-          throw new Fault("not_found", "version", `The flow has no version ${param("version").slice(0, 100)}.`);
+          throw new Fault(
+            "not_found",
+            "version",
+            `The flow has no version ${param("version").slice(0, 100)}.`,
+          );
         return { json: graph };
       },
     }),

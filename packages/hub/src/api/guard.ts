@@ -74,7 +74,13 @@ export function faulty(error: unknown): Response {
 }
 
 export function faultOf({ issues }: z.ZodError, where = "body"): Fault {
-  const errors = issues.map(({ path, message }) => ({ path: path.join(".") || where, message }));
+  const errors = issues.flatMap((issue) => {
+    const at = (keys: readonly PropertyKey[]) => keys.map(String).join(".") || where;
+    if (issue.code !== "unrecognized_keys")
+      return [{ path: at(issue.path), message: issue.message }];
+    const message = "is not known here: leave it out";
+    return issue.keys.map((key) => ({ path: at([...issue.path, key]), message }));
+  });
   const detail = errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
   const [first] = errors;
   return errors.length === 1 && first

@@ -56,7 +56,7 @@ export function openApiRoute(routes: readonly Route[], version: string): Route {
   return route;
 }
 
-export function openApi(routes: readonly Route[], version: string): Record<string, unknown> {
+function openApi(routes: readonly Route[], version: string): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   const schemas: Schemas = {};
   schemas.Problem = toSchema(problemSchema, "output", schemas);

@@ -29,7 +29,7 @@ export interface Asked<Query, Body> {
   signal: AbortSignal;
 }
 
-export type Answer =
+type Answer =
   | { status?: 200 | 201 | 202; json: unknown; etag?: number; headers?: Record<string, string> }
   | { status: 204 }
   | Response;

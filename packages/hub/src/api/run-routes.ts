@@ -50,7 +50,12 @@ export function runRoutes(options: RunRoutes): Route[] {
       }),
       answer: { status: 202, schema: runView },
       async handle({ access, tenant, param, query, body, signal }) {
-        const wanted = { tenant, flow: param("flow"), onlyActive: !allows(access, "admin"), ...body };
+        const wanted = {
+          tenant,
+          flow: param("flow"),
+          onlyActive: !allows(access, "admin"),
+          ...body,
+        };
         if (query.wait === "1") {
           const { id, ended } = await calls.start(wanted);
           const enough = AbortSignal.any([signal, closing, AbortSignal.timeout(longestWaitMs)]);

@@ -123,8 +123,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
         const changed = {
           ...source,
           name: body.name ?? source.name,
-          config:
-            body.config === undefined ? source.config : checkConfig(source.kind, body.config),
+          config: body.config === undefined ? source.config : checkConfig(source.kind, body.config),
         };
         await store.putSource(changed);
         const rotated =

@@ -51,6 +51,13 @@ export const flowView = z.object({
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
 });
+/** As lists show it: everything but the graph, which can be large. */
+export const flowSummary = flowView.omit({ nodes: true, edges: true });
+export const summarizeFlow = (flow: DescribedFlow): z.input<typeof flowSummary> => {
+  const { nodes: _, edges: __, ...summary } = viewFlow(flow);
+  return summary;
+};
+
 export const viewFlow = ({ graph, ...flow }: DescribedFlow): z.input<typeof flowView> => ({
   id: flow.id,
   app: flow.app,

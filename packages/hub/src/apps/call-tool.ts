@@ -104,7 +104,11 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
         `The published flow has no trigger ${name.slice(0, 100)}.`,
       );
     if (onlyActive && !trigger.active)
-      throw new Fault("conflict", "trigger", `The trigger ${node.name} is switched off at present.`);
+      throw new Fault(
+        "conflict",
+        "trigger",
+        `The trigger ${node.name} is switched off at present.`,
+      );
     return trigger;
   }
 }

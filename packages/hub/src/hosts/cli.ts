@@ -2,7 +2,9 @@ import { bridge } from "./cli/bridge.ts";
 import { type Command, Failure, isUserError, parse, print, UsageError } from "./cli/command.ts";
 import { config } from "./cli/config.ts";
 import { doctor } from "./cli/doctor.ts";
+import { flows } from "./cli/flows.ts";
 import { help, overview } from "./cli/help.ts";
+import { importFlows } from "./cli/import-flows.ts";
 import { send } from "./cli/send.ts";
 import { serve } from "./cli/serve.ts";
 import { source } from "./cli/source.ts";
@@ -10,7 +12,17 @@ import { red } from "./cli/style.ts";
 import { token } from "./cli/token.ts";
 import { version } from "./version.ts";
 
-const commands: Command[] = [serve, send, token, source, bridge, config, doctor];
+const commands: Command[] = [
+  serve,
+  send,
+  token,
+  source,
+  flows,
+  importFlows,
+  bridge,
+  config,
+  doctor,
+];
 
 function find(name: string): Command {
   const found = commands.find((command) => command.name === name);

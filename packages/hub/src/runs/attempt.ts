@@ -36,12 +36,21 @@ export interface Failed extends Tried {
 }
 export type Attempted<Result = NodeResult> = (Tried & { result: Result }) | Failed;
 
-export function splitParameters({ parameters }: FlowNode): {
+interface Parts {
   config: JsonObject;
   settings: NodeSettings;
-} {
-  const { settings = {}, ...config } = parameters;
-  return { config, settings: nodeSettings.safeParse(settings).data ?? {} };
+}
+
+/** A node is asked several times in each step. */
+const known = new WeakMap<FlowNode, Parts>();
+
+export function splitParameters(node: FlowNode): Parts {
+  const found = known.get(node);
+  if (found) return found;
+  const { settings = {}, ...config } = node.parameters;
+  const parts = { config, settings: nodeSettings.safeParse(settings).data ?? {} };
+  known.set(node, parts);
+  return parts;
 }
 
 export async function attempt(options: AttemptOptions): Promise<Attempted> {

@@ -69,11 +69,14 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   const onAbort = () =>
     interrupted.resolve(signal.reason === "cancelled" ? { status: "cancelled" } : "stopped");
   signal.addEventListener("abort", onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  if (claimed.run.cancel_asked) interrupted.resolve({ status: "cancelled" });
   const deadline = setDeadline(options, course, (next) => interrupted.resolve(next));
 
   try {
+    if (signal.aborted) return "stopped";
+    if (claimed.run.cancel_asked) {
+      const outcome = await ledger.close([], { status: "cancelled" });
+      return outcome === "lost" ? "lost" : "ended";
+    }
     const walked = naps.work(() => walk(course, options, over.signal));
     walked.catch(() => {}); // where it was interrupted, nobody asks
     const ending = await Promise.race([
@@ -116,13 +119,18 @@ function courseOf({ claimed, registry, secrets, reach, now, stepTimeoutMs }: Exe
 }
 
 function setDeadline(
-  { claimed: { run }, now, runTimeoutMs }: ExecuteOptions,
+  { claimed: { run, steps }, now, runTimeoutMs }: ExecuteOptions,
   { node }: Course,
   end: (next: Next) => void,
 ) {
   const trigger = node(run.trigger_node);
   const limit = (trigger && splitParameters(trigger).settings.timeoutMs) ?? runTimeoutMs;
-  const began = Math.max(run.started_at ?? now(), run.due_at ?? 0);
+  // Since it was last due: who had it before may have begun to work on it.
+  const began = steps.reduce(
+    (first, { started_at }) =>
+      started_at < (run.due_at ?? 0) ? first : Math.min(first, started_at),
+    now(),
+  );
   const error = { code: "run_timeout", message: `The run took longer than ${limit} ms.` };
   const left = Math.max(0, began + limit - now());
   return setTimeout(() => end({ status: "failed", error }), Math.min(LONGEST_TIMER_MS, left));

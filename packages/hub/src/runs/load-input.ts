@@ -12,7 +12,7 @@ export async function loadInput(
 ): Promise<JsonObject> {
   if (event_id === undefined) return input;
   const loaded = await loadEvent(store, tenant, event_id);
-  if (!loaded) 
+  if (!loaded)
     throw new Permanent("The event that started the run has been removed by retention.", {
       code: "no_input",
     });

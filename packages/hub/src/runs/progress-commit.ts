@@ -1,14 +1,26 @@
 /**
  * Steps that end at the same time share one transaction. While one batch is written the next one
- * gathers, so a run on its own waits for nobody. When `save` resolves, the steps survive a crash.
+ * gathers. When `save` resolves, the steps survive a crash.
  */
 import type { RunProgress, RunStore } from "../store/run-store.ts";
 
 export type SaveProgress = (progress: RunProgress) => Promise<"saved" | "lost">;
 
+export interface ProgressCommitOptions {
+  store: Pick<RunStore, "saveProgress">;
+  /**
+   * Lets the host do what else there is first. Without it, a run on a store that answers at once
+   * would keep the thread from step to step, and nothing else would get its turn.
+   */
+  soon?: ((work: () => void) => void) | undefined;
+}
+
 const MOST = 200;
 
-export function createProgressCommit(store: Pick<RunStore, "saveProgress">): SaveProgress {
+export function createProgressCommit({
+  store,
+  soon = (work) => void setTimeout(work, 0),
+}: ProgressCommitOptions): SaveProgress {
   const queue: {
     progress: RunProgress;
     resolve(outcome: "saved" | "lost"): void;
@@ -19,6 +31,7 @@ export function createProgressCommit(store: Pick<RunStore, "saveProgress">): Sav
   const write = async () => {
     writing = true;
     while (queue.length > 0) {
+      await new Promise<void>(soon);
       const batch = queue.splice(0, MOST);
       try {
         const outcomes = await store.saveProgress(batch.map(({ progress }) => progress));
@@ -35,7 +48,6 @@ export function createProgressCommit(store: Pick<RunStore, "saveProgress">): Sav
   return (progress) =>
     new Promise((resolve, reject) => {
       queue.push({ progress, resolve, reject });
-      // At the end of the turn: what other runs have ended in it goes along.
-      if (!writing) queueMicrotask(() => void (writing || write()));
+      if (!writing) void write();
     });
 }

@@ -5,8 +5,8 @@ import { utf8 } from "../lib/hmac.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Run, StartedRun } from "../store/run-store.ts";
 import type { Appended, Arrived, Store } from "../store/store.ts";
-import { DEPTH_HEADER, OWN_SOURCE, RUN_HEADER } from "./event-input.ts";
 import type { NodeReach } from "./course.ts";
+import { DEPTH_HEADER, OWN_SOURCE, RUN_HEADER } from "./event-input.ts";
 import { outcomeOf, type Runner } from "./runner.ts";
 
 export interface ReachOptions {

@@ -1,233 +1,127 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { z } from "zod";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { describe, expect, inject, test } from "vitest";
+import { createDatabase } from "../../../../test/support/postgres.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import type { FlowEdge, FlowNode } from "../flows/model.ts";
-import { createRegistry, defineNode, type NodeDefinition } from "../flows/node-type.ts";
-import { nodeTypes } from "../flows/nodes/index.ts";
-import { createIds } from "../lib/ids.ts";
-import type { JsonObject } from "../lib/json.ts";
+import { openPostgres } from "../store/backends/postgres.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import type { NewRun } from "../store/run-store.ts";
+import type { Step } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
-import { createRunner, type Runner } from "./runner.ts";
+import {
+  createFixture,
+  edges,
+  type Fixture,
+  HOUR,
+  node,
+  probe,
+  start,
+  TENANT,
+} from "./contract/fixture.ts";
+import { runnerContract } from "./contract.ts";
 
-const newId = createIds();
-let store: Store;
-let runner: Runner;
-let calls: string[];
-
-const probe = defineNode({
-  type: "Probe",
-  title: "Probe",
-  description: "Tells the test.",
-  icon: "Eye",
-  kind: "action",
-  config: z.strictObject({ value: z.json().optional(), fail: z.number().optional() }),
-  ports: { in: ["in"], out: ["out"] },
-  sample: { config: {}, result: { output: null }, refuses: { config: { x: 1 }, path: "x" } },
-  run({ config, run, idempotencyKey }) {
-    calls.push(`${run.slug} ${idempotencyKey.split(":").slice(1).join(":")} ${run.attempt}`);
-    if (config.fail !== undefined && run.attempt <= config.fail) throw new Error("no luck");
-    return { output: config.value ?? null };
-  },
-});
-const each = defineNode({
-  type: "ForEach",
-  title: "For each",
-  description: "",
-  icon: "Repeat",
-  kind: "logic",
-  config: z.strictObject({ items: z.array(z.json()) }),
-  ports: { in: ["in"], out: ["done", "item"] },
-  locals: { item: ["item", "index"] },
-  sample: { config: { items: [] }, result: { output: [] }, refuses: { config: {}, path: "items" } },
-  run: ({ config }) => ({ each: { items: config.items, atOnce: 2 } }),
-});
-const registry = createRegistry([...(nodeTypes.values() as Iterable<NodeDefinition>), probe, each]);
-
-const node = (slug: string, type: string, parameters: JsonObject = {}): FlowNode => ({
-  id: slug,
-  slug,
-  name: slug,
-  type,
-  position: { x: 0, y: 0 },
-  parameters,
-});
-const edge = (source: string, target: string, sourceHandle = "out"): FlowEdge => ({
-  id: `${source}-${target}`,
-  source,
-  target,
-  sourceHandle,
-  targetHandle: "in",
-});
-
-async function publish(
-  nodes: FlowNode[],
-  edges: FlowEdge[],
-): Promise<(input?: JsonObject) => NewRun> {
-  const graph = { nodes, edges };
-  const id = newId();
-  await store.createApp({
-    tenant: "local",
-    slug: "app",
-    name: "App",
-    description: "",
-    created_at: 1,
-    updated_at: 1,
-  });
-  await store.createFlow({ id, tenant: "local", app: "app", at: 1 }, () => ({
-    name: "Flow",
-    description: "",
-    graph,
-    toolNames: [],
-  }));
-  await store.publishFlow({ tenant: "local", id }, () => ({
-    graph,
-    triggers: [],
-    note: "",
-    by: "test",
-    at: 1,
-    aliasUntil: 1,
-  }));
-  return (input = {}) => ({
-    id: newId(),
-    tenant: "local",
-    app: "app",
-    flow_id: id,
-    version: 1,
-    trigger_node: "start",
-    cause: "api",
-    input,
-    at: Date.now(),
-    due_at: Date.now(),
-    depth: 0,
-  });
+async function inSqlite(body: (store: Store) => Promise<void>): Promise<void> {
+  const store = openSqlite(`${tempFolder()}/runs.db`);
+  await body(store).finally(() => store.close());
 }
 
-const open = () =>
-  createRunner({
-    store,
-    registry,
-    worker: newId(),
-    secrets: async () => ({}),
-    loadInput: async (run) => run.input,
-    reach: {
-      fetch: undefined,
-      emit: undefined,
-      callFlow: undefined,
-      callTool: undefined,
-      listTools: undefined,
-      log: () => {},
-    } as never,
-    leaseMs: 500,
-    onError: (error) => console.error(error),
-  });
-
-beforeEach(() => {
-  store = openSqlite(`${tempFolder()}/runs.db`);
-  calls = [];
-  runner = open();
-});
-afterEach(async () => {
-  await runner.close();
-  await store.close();
+runnerContract("SQLite", inSqlite);
+runnerContract("PostgreSQL", async (body) => {
+  const store = await openPostgres(await createDatabase(inject("postgresUrl")));
+  await body(store).finally(() => store.close());
 });
 
-const start = node("start", "UserIntent", { toolName: "t", toolDescription: "d" });
+/** In SQLite: what does not depend on the store. */
+const inFixture = (promise: string, body: (fixture: Fixture) => Promise<void>) =>
+  test(
+    promise,
+    () =>
+      inSqlite(async (store) => {
+        const fixture = createFixture(store);
+        await body(fixture).finally(fixture.close);
+      }),
+    60_000,
+  );
 
-describe("a run", () => {
-  test("goes from its trigger to its result, with every step on record", async () => {
-    const make = await publish(
+describe("a runner", () => {
+  inFixture("goes through 10,000 items and holds on to none of them", async (f) => {
+    const make = await f.publish(
       [
         start,
-        node("a", "Probe", { value: "{{ trigger.x }}" }),
-        node("b", "Probe", { value: "{{ a }}!" }),
-        node("end", "Return", { value: { got: "{{ b }}" } }),
+        node("each", "ForEach", { items: "{{ trigger.items }}", atOnce: 20 }),
+        probe("a", { value: "{{ item }}" }),
       ],
-      [edge("start", "a"), edge("a", "b"), edge("b", "end")],
+      edges("start > each.item > a"),
     );
-    const { id, ended } = await runner.start(make({ x: "hello" }));
-    expect(await ended).toMatchObject({ status: "succeeded", output: { got: "hello!" } });
-    expect(
-      (await store.listSteps("local", id))
-        .map(({ node_id, status }) => `${node_id} ${status}`)
-        .toSorted(),
-    ).toEqual(["a done", "b done", "end done", "start done"]);
+    const items = Array.from({ length: 10_000 }, (_, at) => at);
+    // Of each step that is told, nothing may be kept but its result: so the others are collected.
+    const alive = new Set<WeakRef<Step>>();
+    let most = 0;
+    let seen = 0;
+    const { id, ended } = await f
+      .openRunner({ soon: setImmediate })
+      .start(make({ input: { items } }), {
+        onStep(step) {
+          alive.add(new WeakRef(step));
+          seen += 1;
+          if (seen % 4_000 !== 0) return;
+          collectGarbage();
+          for (const ref of alive) if (!ref.deref()) alive.delete(ref);
+          most = Math.max(most, alive.size);
+        },
+      });
+    expect((await ended).output).toEqual(items);
+    expect((await f.store.listSteps(TENANT, id)).length).toBe(10_002);
+    expect(most).toBeLessThan(1_000);
   });
 
-  test("runs branches side by side, skips those that are not taken, and waits where they meet", async () => {
-    const make = await publish(
-      [
-        start,
-        node("fork", "Condition", {
-          conditions: [{ left: "{{ trigger.x }}", op: "gt", right: 5 }],
-        }),
-        node("yes", "Probe", { value: 1 }),
-        node("no", "Probe", { value: 2 }),
-        node("side", "Probe", { value: 3 }),
-        node("meet", "Merge"),
-        node("end", "Return"),
-      ],
-      [
-        edge("start", "fork"),
-        edge("fork", "yes", "true"),
-        edge("fork", "no", "false"),
-        edge("start", "side"),
-        edge("yes", "meet"),
-        edge("no", "meet"),
-        edge("side", "meet"),
-        edge("meet", "end"),
-      ],
+  inFixture("refuses a run without end", async (f) => {
+    const deep = Array.from({ length: 11 }, (_, at) => probe(`p${at}`));
+    const make = await f.publish(
+      [start, node("each", "ForEach", { items: "{{ trigger.items }}", atOnce: 20 }), ...deep],
+      edges(`start > each.item > ${deep.map(({ id }) => id).join(" > ")}`),
     );
-    const { id, ended } = await runner.start(make({ x: 7 }));
-    const run = await ended;
-    expect(run.error).toBeNull();
-    expect(run.output).toEqual({ yes: 1, side: 3 });
-    const steps = await store.listSteps("local", id);
-    expect(steps.find(({ node_id }) => node_id === "no")?.status).toBe("skipped");
+    const items = Array.from({ length: 10_000 }, (_, at) => at);
+    const { ended } = await f.openRunner({ soon: setImmediate }).start(make({ input: { items } }));
+    expect((await ended).error).toMatchObject({ code: "too_many_steps" });
   });
 
-  test("tries again, with the same key, and fails with the node's own words when that does not help", async () => {
-    const make = await publish(
-      [
-        start,
-        node("a", "Probe", { fail: 2, settings: { retries: { attempts: 3, backoffMs: 1 } } }),
-        node("b", "Probe", { fail: 9 }),
-      ],
-      [edge("start", "a"), edge("a", "b")],
-    );
-    const { ended } = await runner.start(make());
-    expect(await ended).toMatchObject({
-      status: "failed",
-      error: { message: "no luck", node_id: "b" },
-    });
-    expect(calls).toEqual(["a a 1", "a a 2", "a a 3", "b b 1"]);
+  inFixture("tries again by itself after trouble with the store", async (f) => {
+    const make = await f.publish([start, probe("a")], edges("start > a"));
+    let troubles = 2;
+    const store: Store = {
+      ...f.store,
+      claimRuns(...given) {
+        if (troubles-- > 0) return Promise.reject(new Error("no connection"));
+        return f.store.claimRuns(...given);
+      },
+    };
+    const run = make();
+    await f.store.queueRuns([run]);
+    f.openRunner({ store });
+    await expect.poll(() => f.status(run.id), { timeout: 10_000 }).toBe("succeeded");
+    expect(f.errors).toEqual([new Error("no connection"), new Error("no connection")]);
   });
 
-  test("goes round a loop, once for each item", async () => {
-    const make = await publish(
-      [
-        start,
-        node("each", "ForEach", { items: "{{ trigger.list }}" }),
-        node("a", "Probe", { value: "{{ item }}-{{ index }}" }),
-        node("end", "Return", { value: "{{ each }}" }),
-      ],
-      [edge("start", "each"), edge("each", "a", "item"), edge("each", "end", "done")],
-    );
-    const { ended } = await runner.start(make({ list: ["x", "y", "z"] }));
-    expect(await ended).toMatchObject({ status: "succeeded", output: ["x-0", "y-1", "z-2"] });
-    expect(calls.toSorted()).toEqual(["a a:each:0 1", "a a:each:1 1", "a a:each:2 1"]);
-  });
-
-  test("that was queued is taken by the runner, without anybody asking", async () => {
-    const make = await publish([start, node("a", "Probe", { value: 1 })], [edge("start", "a")]);
-    const runs = Array.from({ length: 50 }, () => make());
-    await runner.queue(runs);
-    await expect
-      .poll(
-        async () =>
-          (await store.listRuns({ tenant: "local", limit: 100, status: "succeeded" })).length,
-      )
-      .toBe(50);
+  inFixture("whose steps cannot be saved leaves the run to the next", async (f) => {
+    const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
+    const store: Store = {
+      ...f.store,
+      saveProgress: (batch) =>
+        batch.some(({ steps }) => steps.some(({ node_id }) => node_id === "b"))
+          ? Promise.reject(new Error("disk full"))
+          : f.store.saveProgress(batch),
+    };
+    const { id } = await f.openRunner({ store }).start(make());
+    await expect.poll(() => f.errors).toEqual([new Error("disk full")]);
+    expect(await f.status(id)).toBe("running");
+    f.openRunner({ now: () => Date.now() + HOUR });
+    await expect.poll(() => f.status(id)).toBe("succeeded");
+    // That it was done could not be recorded: so it is done again, under the same key.
+    expect(f.calls).toEqual(["a a 1", "a a 1", "b b 1"]);
   });
 });
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+}

@@ -36,6 +36,8 @@ export interface RunnerOptions extends Pick<ExecuteOptions, "secrets" | "loadInp
   /** Unlike that of any other process, also of the same one before it was restarted. */
   worker: string;
   now?: () => number;
+  /** Lets the host do what else there is first; see progress-commit.ts. */
+  soon?: (work: () => void) => void;
   onError?: (error: unknown) => void;
   /** Runs that are claimed and walked at once. Those that somebody waits for come on top. */
   atOnce?: number;
@@ -84,7 +86,7 @@ export function createRunner(options: RunnerOptions): Runner {
     runTimeoutMs = 24 * 3_600_000,
     parkAfterMs = 2_000,
   } = options;
-  const save = createProgressCommit(store);
+  const save = createProgressCommit({ store, soon: options.soon });
   const active = new Map<string, AbortController>();
   const walks = new Set<Promise<void>>();
   const watchers = new Map<string, Set<(step: Step) => void>>();
@@ -126,7 +128,11 @@ export function createRunner(options: RunnerOptions): Runner {
       onError(error); // the store's trouble: when the lease is over, somebody takes the run over
     } finally {
       active.delete(id);
+      tellEnded(id);
     }
+  };
+  const tellEnded = (id: string) => {
+    for (const { check } of waiting.get(id) ?? []) check();
   };
 
   // --- Taking what is due.
@@ -192,10 +198,10 @@ export function createRunner(options: RunnerOptions): Runner {
       else if (notice.due < alarmAt) setAlarm(notice.due);
     }
     if (notice.topic === "run_cancel") active.get(notice.run)?.abort("cancelled");
-    else if (notice.topic === "run_ended")
-      for (const { check } of waiting.get(notice.run) ?? []) check();
+    // Of a run that is walked here, whoever follows its steps hears of the last one first.
+    else if (notice.topic === "run_ended" && !active.has(notice.run)) tellEnded(notice.run);
     else if (notice.topic === "gap") {
-      for (const waiters of waiting.values()) for (const { check } of waiters) check();
+      for (const id of waiting.keys()) tellEnded(id);
       look();
     }
   });

@@ -7,7 +7,15 @@ import type { Json } from "../lib/json.ts";
 import type { Course, Site } from "./course.ts";
 import { advance, type Frame, resultOf } from "./frame.ts";
 import { runNode } from "./run-node.ts";
-import { Failure, Over, restOf, running, type StepRecord, skipped, triedIn } from "./step-records.ts";
+import {
+  Failure,
+  Over,
+  restOf,
+  running,
+  type StepRecord,
+  skipped,
+  triedIn,
+} from "./step-records.ts";
 
 /** A frame as far as it has come, by what is on record. */
 export function openFrame(

@@ -1,5 +1,5 @@
 import type { Json } from "../lib/json.ts";
-import { createExpressions, isJsonataFunction } from "../match/expression.ts";
+import { createExpressions, type Expressions, isJsonataFunction } from "../match/expression.ts";
 import {
   MOST_OUTPUT,
   type SpelledEvaluated,
@@ -16,15 +16,37 @@ const expressions = createExpressions({
   timeMs: 1000,
 });
 
+/** So little that nobody notices: about what a filter takes. */
+const briefly = createExpressions({ length: 2_000, steps: 1_000, timeMs: 5 });
+const BRIEF_DATA = 20_000;
+
 export const checkExpression = expressions.check;
 
-export async function runJsonata({ code, data }: SpelledEvaluation): Promise<SpelledEvaluated> {
+/**
+ * In a thread that others wait for, which is quicker than to ask another one. Undefined where it
+ * could take longer, or fails: then somebody with more time has to tell.
+ */
+export async function runJsonataBriefly(
+  evaluation: SpelledEvaluation,
+): Promise<SpelledEvaluated | undefined> {
+  if (evaluation.language !== "jsonata" || evaluation.data.length > BRIEF_DATA) return undefined;
+  const evaluated = await evaluate(briefly, evaluation);
+  return "fault" in evaluated ? undefined : evaluated;
+}
+
+export const runJsonata = (evaluation: SpelledEvaluation): Promise<SpelledEvaluated> =>
+  evaluate(expressions, evaluation);
+
+async function evaluate(
+  { evaluate: run }: Expressions,
+  { code, data }: SpelledEvaluation,
+): Promise<SpelledEvaluated> {
   const failed = (message: string): SpelledEvaluated => ({
     log: [],
     fault: "code_failed",
     message,
   });
-  const result = await expressions.evaluate(code, JSON.parse(data) as Json);
+  const result = await run(code, JSON.parse(data) as Json);
   if ("problem" in result) return failed(result.problem);
   try {
     // What selects nothing gives null.

@@ -90,7 +90,7 @@ export function createSources({ store, seal, newId, now }: SourcesOptions) {
   };
 }
 
-export function definitionOf(kind: string): (typeof sources)[number] {
+function definitionOf(kind: string): (typeof sources)[number] {
   const definition = sources.find(({ id }) => id === kind);
   if (definition) return definition;
   const known = sources.map(({ id }) => id).join(", ");

@@ -25,7 +25,11 @@ export const importFlows: Command = {
     "The flows of an app come in together or not at all. One that is here already, by its id or else its name in the\n" +
     "app, is left as it is: run it again as often as you like; --replace overwrites it.",
   options: {
-    app: { type: "string", value: "SLUG", help: "the app that they go into; made where it is missing" },
+    app: {
+      type: "string",
+      value: "SLUG",
+      help: "the app that they go into; made where it is missing",
+    },
     tenant: { type: "string", value: "ID", help: "whose flows these are (single: local)" },
     publish: { type: "boolean", help: "let them run, where they can" },
     replace: { type: "boolean", help: "overwrite the drafts of flows that are here already" },
@@ -149,14 +153,18 @@ async function publish(
 }
 
 function tell({ app, flows, error }: ToldApp): void {
-  if (error) return print(`${red("✗")} ${app}: nothing was stored. ${error}`);
+  if (error) print(`${red("✗")} ${app}: nothing was stored. ${error}`);
   for (const { id, name, outcome, notes, published, not_published } of flows) {
-    const words = { ...WORDS, skipped: "is here already, and left as it is" }[outcome];
     const version = published === undefined ? "" : `, published as version ${published}`;
-    print(`${green("✓")} ${app} / ${name}: ${words}${version}  ${dim(id)}`);
+    print(`${green("✓")} ${app} / ${name}: ${WORDS[outcome]}${version}  ${dim(id)}`);
     for (const note of notes) print(`    ${note}`);
     if (not_published) print(`    ${yellow("not published:")} ${not_published}`);
   }
 }
 
-const WORDS = { created: "created", replaced: "replaced", unchanged: "unchanged" };
+const WORDS: Record<ImportedFlow["outcome"], string> = {
+  created: "created",
+  replaced: "replaced",
+  unchanged: "unchanged",
+  skipped: "is here already, and left as it is",
+};

@@ -103,8 +103,7 @@ async function add(work: Work): Promise<void> {
       secret: readSecret(process.env, SECRET_VARIABLE),
     })
     .catch(asUsage);
-  if (flags.json)
-    return print(JSON.stringify({ id: made.id, url: urlOf(settings, made), secret }));
+  if (flags.json) return print(JSON.stringify({ id: made.id, url: urlOf(settings, made), secret }));
   print(`${green("✓")} ${made.name}`);
   print(
     table([
@@ -167,11 +166,8 @@ async function rotate(work: Work): Promise<void> {
     secret: readSecret(process.env, SECRET_VARIABLE),
     graceHours,
   });
-  if (flags.json)
-    return print(JSON.stringify({ id: found.id, secret: made, oldUntil: until }));
-  print(
-    `${green("✓")} ${made ? `new secret ${bold(made)}` : "the given secret is in"}`,
-  );
+  if (flags.json) return print(JSON.stringify({ id: found.id, secret: made, oldUntil: until }));
+  print(`${green("✓")} ${made ? `new secret ${bold(made)}` : "the given secret is in"}`);
   print(dim(`  Older ones work until ${new Date(until).toISOString()} at the latest.`));
 }
 

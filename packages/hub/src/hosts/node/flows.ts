@@ -72,6 +72,7 @@ export function createFlowSide(options: FlowsOptions) {
     }),
     atOnce: settings.runsAtOnce,
     leaseMs: settings.runLease * 1000,
+    soon: setImmediate,
     onError,
   });
   const flows = createFlows({ store, registry: nodeTypes, newId, now });

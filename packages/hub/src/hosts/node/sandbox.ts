@@ -15,6 +15,7 @@ import {
   tookTooMuch,
   tooMuchData,
 } from "../../sandbox/evaluation.ts";
+import { runJsonataBriefly } from "../../sandbox/run-jsonata.ts";
 
 export interface SandboxOptions {
   /** Threads, which start when they are first needed. */
@@ -122,34 +123,36 @@ export function createSandbox({
     return thread;
   };
 
+  const inThread = (evaluation: SpelledEvaluation, signal: AbortSignal) =>
+    new Promise<SpelledEvaluated>((resolve, reject) => {
+      if (closed) throw new Error("The hub is stopping.");
+      const onAbort = () => reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      const done = () => signal.removeEventListener("abort", onAbort);
+      waiting.push({
+        evaluation,
+        signal,
+        settle(evaluated) {
+          done();
+          resolve(evaluated);
+        },
+        fail(error) {
+          done();
+          reject(error);
+        },
+      });
+      next();
+    });
+
   return {
-    evaluate: ({ data, ...rest }: Evaluation, signal) =>
-      new Promise<Evaluated>((resolve, reject) => {
-        signal.throwIfAborted();
-        if (closed) throw new Error("The hub is stopping.");
-        const spelled = JSON.stringify(data);
-        if (spelled.length > MOST_DATA) return resolve({ log: [], ...tooMuchData });
-        const onAbort = () => reject(signal.reason);
-        signal.addEventListener("abort", onAbort, { once: true });
-        const done = () => signal.removeEventListener("abort", onAbort);
-        waiting.push({
-          evaluation: { ...rest, data: spelled },
-          signal,
-          settle(evaluated) {
-            done();
-            try {
-              resolve(read(evaluated));
-            } catch (error) {
-              reject(error); // thrown here, it would end the process
-            }
-          },
-          fail(error) {
-            done();
-            reject(error);
-          },
-        });
-        next();
-      }),
+    async evaluate({ data, ...rest }: Evaluation, signal) {
+      signal.throwIfAborted();
+      const evaluation = { ...rest, data: JSON.stringify(data) };
+      if (evaluation.data.length > MOST_DATA) return { log: [], ...tooMuchData };
+      const evaluated = await runJsonataBriefly(evaluation);
+      signal.throwIfAborted();
+      return read(evaluated ?? (await inThread(evaluation, signal)));
+    },
     async close() {
       closed = true;
       const stopping = new Error("The hub is stopping.");

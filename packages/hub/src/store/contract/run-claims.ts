@@ -103,10 +103,7 @@ export function runClaimsContract(it: It): void {
     const run = sampleRun();
     await store.queueRuns([run]);
     const [first] = await claim(store);
-    const steps = [
-      sampleStep(),
-      sampleStep({ nth: 2, node_id: "next", status: "running" }),
-    ];
+    const steps = [sampleStep(), sampleStep({ nth: 2, node_id: "next", status: "running" })];
     if (first) await save(store, [first], { steps });
     const again = await reopen();
     expect(await claim(again, { by: "bob", now: START + LEASE - 1 })).toEqual([]);

@@ -134,10 +134,7 @@ export function* stepsOf(dialect: Dialect, runs: readonly string[]): Verb<Map<st
   for (const { list, params } of inLists(runs, dialect, 0))
     for (const { run_id, ...row } of yield* query<
       { run_id: string } & Parameters<typeof toStep>[0]
-    >(
-      `SELECT run_id, ${STEP} FROM steps WHERE run_id IN ${list} ORDER BY nth`,
-      params,
-    )) {
+    >(`SELECT run_id, ${STEP} FROM steps WHERE run_id IN ${list} ORDER BY nth`, params)) {
       const own = steps.get(run_id) ?? [];
       own.push(toStep(row));
       steps.set(run_id, own);

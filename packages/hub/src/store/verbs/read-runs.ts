@@ -56,7 +56,7 @@ export function* countRuns(
   const counts = {} as Record<RunStatus, number>;
   for (const status of STATUSES) {
     const row = yield* first<{ count: number }>(
-      "SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE tenant_id = ? AND status = ? AND id >= ? LIMIT ?) AS some",
+      "SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE tenant_id = ? AND status = ? AND id >= ? LIMIT ?) AS found",
       [tenant, status, since, most],
     );
     counts[status] = Number(row?.count);

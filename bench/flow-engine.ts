@@ -1,0 +1,130 @@
+/** The run engine on a SQLite file of its own, without a server around it. */
+import { join } from "node:path";
+import type { FlowEdge, FlowNode } from "../packages/hub/src/flows/model.ts";
+import { nodeTypes } from "../packages/hub/src/flows/nodes/index.ts";
+import { createSandbox } from "../packages/hub/src/hosts/node/sandbox.ts";
+import { createIds } from "../packages/hub/src/lib/ids.ts";
+import type { JsonObject } from "../packages/hub/src/lib/json.ts";
+import { loadInput } from "../packages/hub/src/runs/load-input.ts";
+import { createReach } from "../packages/hub/src/runs/reach.ts";
+import { createRunner, type Runner } from "../packages/hub/src/runs/runner.ts";
+import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
+import type { NewTrigger } from "../packages/hub/src/store/flow-store.ts";
+import type { StartedRun } from "../packages/hub/src/store/run-store.ts";
+import type { Store } from "../packages/hub/src/store/store.ts";
+import { makeFolder, removeFolder } from "./owned.ts";
+import { TENANT } from "./seed.ts";
+
+const APP = "bench";
+export const newId = createIds();
+
+export interface Engine {
+  store: Store;
+  runner: Runner;
+  folder: string;
+  close(): Promise<void>;
+}
+
+export function openEngine(): Engine {
+  const folder = makeFolder();
+  const store = openSqlite(join(folder, "signalbox.db"));
+  const sandbox = createSandbox();
+  const unexpected = () => {
+    throw new Error("was not to be called");
+  };
+  const runner: Runner = createRunner({
+    store,
+    registry: nodeTypes,
+    worker: newId(),
+    secrets: async () => ({}),
+    loadInput: (run) => loadInput(store, run),
+    soon: setImmediate,
+    reach: createReach({
+      store,
+      append: unexpected,
+      start: (run, watch) => runner.start(run, watch),
+      fetch: unexpected,
+      evaluate: sandbox.evaluate,
+      log: () => {},
+      newId,
+      now: Date.now,
+      maxDepth: 5,
+    }),
+    onError: (error) => {
+      throw error;
+    },
+  });
+  return {
+    store,
+    runner,
+    folder,
+    async close() {
+      await runner.close();
+      await sandbox.close();
+      await store.close();
+      removeFolder(folder);
+    },
+  };
+}
+
+export const flowNode = (id: string, type: string, parameters: JsonObject = {}): FlowNode => ({
+  id,
+  slug: id,
+  name: id,
+  type,
+  position: { x: 0, y: 0 },
+  parameters,
+});
+
+const chainOf = (nodes: readonly FlowNode[]): FlowEdge[] =>
+  nodes.slice(1).map(({ id }, at) => {
+    const source = nodes[at]?.id as string;
+    return { id: `${source}-${id}`, source, sourceHandle: "out", target: id, targetHandle: "in" };
+  });
+
+/** One after the other, unless edges are given; answers with the flow's id. */
+export async function publishFlow(
+  store: Store,
+  nodes: readonly FlowNode[],
+  triggers: readonly NewTrigger[],
+  { app = APP, edges = chainOf(nodes) }: { app?: string; edges?: FlowEdge[] } = {},
+): Promise<string> {
+  const graph = { nodes: [...nodes], edges };
+  const id = newId();
+  await store.createApp({
+    tenant: TENANT,
+    slug: app,
+    name: app,
+    description: "",
+    created_at: 1,
+    updated_at: 1,
+  });
+  await store.createFlow({ id, tenant: TENANT, app, at: 1 }, () => ({
+    name: "Flow",
+    description: "",
+    graph,
+    toolNames: triggers.flatMap(({ tool_name }) => (tool_name ? [{ name: tool_name }] : [])),
+  }));
+  await store.publishFlow({ tenant: TENANT, id }, () => ({
+    graph,
+    triggers: [...triggers],
+    note: "",
+    by: "bench",
+    at: 1,
+    aliasUntil: 1,
+  }));
+  return id;
+}
+
+export const newRun = (flow_id: string, trigger_node: string, input: JsonObject): StartedRun => ({
+  id: newId(),
+  tenant: TENANT,
+  app: APP,
+  flow_id,
+  version: 1,
+  trigger_node,
+  cause: "api",
+  input,
+  at: Date.now(),
+  depth: 0,
+});

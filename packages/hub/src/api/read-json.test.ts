@@ -1,0 +1,77 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Fault } from "../lib/fault.ts";
+import { parseJson, readJson, refuseNulIn, TOO_LARGE } from "./read-json.ts";
+
+const stream = (...chunks: (string | Uint8Array)[]) =>
+  new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const chunk of chunks)
+        controller.enqueue(typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk);
+      controller.close();
+    },
+  });
+
+describe("a body", () => {
+  it("is JSON in any number of pieces; none is an empty object", async () => {
+    const bytes = new TextEncoder().encode('{"a":"ü"}');
+    expect(await readJson(stream(bytes.slice(0, 7), bytes.slice(7)))).toEqual({ a: "ü" });
+    expect(await readJson(null)).toEqual({});
+    expect(await readJson(stream())).toEqual({});
+  });
+
+  it("that is too large is read to its end, but not kept", async () => {
+    const megabyte = "x".repeat(1024 * 1024);
+    let pulled = 0;
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        controller.enqueue(new TextEncoder().encode(megabyte));
+        if (++pulled === 9) controller.close();
+      },
+    });
+    expect(await readJson(endless)).toBe(TOO_LARGE);
+    expect(pulled).toBe(9);
+    const fits = JSON.stringify("x".repeat(8 * 1024 * 1024 - 2));
+    expect(await readJson(stream(fits))).toHaveLength(fits.length - 2);
+    expect(await readJson(stream(fits, " "))).toBe(TOO_LARGE);
+  });
+
+  it("never ends without a sender's end", async () => {
+    let cancelled = false;
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(1024 * 1024)),
+      cancel() {
+        cancelled = true;
+      },
+    });
+    expect(await readJson(endless)).toBe(TOO_LARGE);
+    expect(cancelled).toBe(true);
+  });
+
+  it("that databases could not keep is refused by its place", () => {
+    expect(() => parseJson('{"a":[{"b":"x\\u0000"}]}', "body")).toThrow("U+0000");
+    expect(() => parseJson('{"a\\u0000":1}', "body")).toThrow("U+0000");
+    expect(parseJson('{"a":"\\\\u0000"}', "body")).toEqual({ a: "\\u0000" });
+    expect(() => refuseNulIn({ a: "x", b: "\0" })).toThrow("U+0000");
+    const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+    expect(() => parseJson(deep(101), "body")).not.toThrow();
+    expect(() => parseJson(deep(102), "body")).toThrow("nested deeper than 100");
+    expect(() => parseJson(deep(1_000_000), "body")).toThrow("nested deeper than 100");
+  });
+
+  it("of any bytes is a value or a fault", async () => {
+    const bytes = fc.oneof(
+      fc.uint8Array(),
+      fc.json().map((text) => new TextEncoder().encode(text)),
+    );
+    await fc.assert(
+      fc.asyncProperty(bytes, async (given) => {
+        try {
+          await readJson(stream(given));
+        } catch (error) {
+          expect(error).toBeInstanceOf(Fault);
+        }
+      }),
+    );
+  });
+});

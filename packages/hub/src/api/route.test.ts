@@ -1,0 +1,111 @@
+import { Hono } from "hono";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { Fault } from "../lib/fault.ts";
+import { defineRoute, mountRoutes, type Route } from "./route.ts";
+import { sourceRoutes } from "./source-routes.ts";
+
+const access = { token: "t", name: "Ada", scopes: ["admin" as const], tenants: ["acme"] };
+const appOf = (routes: Route[], tenants = access.tenants) => {
+  const app = new Hono();
+  mountRoutes(app, routes, async () => ({ ...access, tenants }));
+  return app;
+};
+const recipe = {
+  method: "put",
+  path: "/api/things/:thing",
+  summary: "",
+  tag: "",
+  scope: "admin",
+  answer: { status: 200 },
+} as const;
+
+describe("a route", () => {
+  const echo = defineRoute({
+    ...recipe,
+    query: z.strictObject({ deep: z.string().optional() }),
+    body: z.strictObject({ name: z.string(), list: z.array(z.int()).optional() }),
+    handle: async ({ tenant, param, query, body, ifMatch }) => ({
+      json: { tenant, thing: param("thing"), query, body, ifMatch },
+      etag: 7,
+    }),
+  });
+  const put = (body: string, headers: Record<string, string> = {}, query = "") =>
+    appOf([echo]).request(`/api/things/a%20b${query}`, { method: "PUT", body, headers });
+
+  it("hears what was asked, and whose it is", async () => {
+    const answer = await put('{"name":"x"}', { "if-match": 'W/"3"' }, "?deep=1&tenant=acme");
+    expect(answer.headers.get("etag")).toBe('"7"');
+    expect(await answer.json()).toEqual({
+      tenant: "acme",
+      thing: "a b",
+      query: { deep: "1" },
+      body: { name: "x" },
+      ifMatch: 3,
+    });
+    expect(await (await put('{"name":"x"}', { "if-match": "*" })).json()).not.toHaveProperty(
+      "ifMatch",
+    );
+  });
+
+  it.each([
+    ['{"name":5}', ["name"]],
+    ['{"name":5,"list":["a"],"more":1,"others":2}', ["name", "list.0", "more", "others"]],
+    ["[]", ["body"]],
+    ["{", ["body"]],
+  ])("names every field of %s that is wrong", async (body, paths) => {
+    const answer = await put(body);
+    expect(answer.status).toBe(400);
+    expect(answer.headers.get("content-type")).toBe("application/problem+json");
+    const { errors, code, detail } = (await answer.json()) as {
+      errors: { path: string }[];
+      code: string;
+      detail: string;
+    };
+    expect(code).toBe("invalid");
+    expect(errors.map(({ path }) => path)).toEqual(paths);
+    for (const path of paths) expect(detail).toContain(path);
+  });
+
+  it("is about one tenant", async () => {
+    const app = appOf([echo], ["acme", "umbrella"]);
+    const answer = await app.request("/api/things/x", { method: "PUT", body: "{}" });
+    expect(await answer.json()).toMatchObject({ status: 400, errors: [{ path: "tenant" }] });
+  });
+
+  it("answers faults by their code, and leaves the rest to whoever logs", async () => {
+    const thrown = async (error: Error) => {
+      const app = appOf([defineRoute({ ...recipe, handle: () => Promise.reject(error) })]);
+      app.onError((seen) => new Response(seen.message, { status: 500 }));
+      return app.request("/api/things/x", { method: "PUT" });
+    };
+    const statuses = { not_found: 404, conflict: 409, changed: 409, forbidden: 403, busy: 429 };
+    for (const [code, status] of Object.entries(statuses))
+      expect((await thrown(new Fault(code as "busy", "x", "words"))).status).toBe(status);
+    const other = await thrown(new Error("disk"));
+    expect([other.status, await other.text()]).toEqual([500, "disk"]);
+  });
+});
+
+it("an endpoint's URL is the public one, where there is one", async () => {
+  const source = {
+    id: "s",
+    tenant: "acme",
+    kind: "github",
+    name: "Repo",
+    key: "k",
+    config: {},
+    secrets: [],
+    created_at: 0,
+  };
+  const urlWith = async (publicUrl: string | undefined) => {
+    const store = { listSources: async () => [source] } as never;
+    const app = appOf(sourceRoutes({ store, sources: undefined as never, publicUrl }));
+    const { items } = (await (await app.request("http://here:1/api/sources")).json()) as {
+      items: { url: string }[];
+    };
+    return items[0]?.url;
+  };
+  expect(await urlWith(undefined)).toBe("http://here:1/webhooks/github/k");
+  expect(await urlWith("https://hub.example/")).toBe("https://hub.example/webhooks/github/k");
+});

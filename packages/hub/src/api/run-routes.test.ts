@@ -1,0 +1,28 @@
+import { Hono } from "hono";
+import { expect, it } from "vitest";
+import type { ToolCalls } from "../apps/call-tool.ts";
+import type { Run } from "../store/run-store.ts";
+import { mountRoutes } from "./route.ts";
+import { runRoutes } from "./run-routes.ts";
+
+it("waits for a result only so long, and tells how far the run is", async () => {
+  const run = { id: "r", status: "waiting", created_at: 0, started_at: 0, finished_at: null };
+  const app = new Hono();
+  const routes = runRoutes({
+    calls: {
+      start: async () => ({ id: "r", ended: new Promise<Run>(() => {}) }),
+    } as unknown as ToolCalls,
+    store: { getRun: async () => run } as never,
+    now: () => 0,
+    closing: new AbortController().signal,
+    longestWaitMs: 1,
+  });
+  const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
+  mountRoutes(app, routes, async () => access);
+  const answer = await app.request("/api/flows/f/runs?wait=1", {
+    method: "POST",
+    body: '{"trigger":"x"}',
+  });
+  expect(answer.status).toBe(202);
+  expect(await answer.json()).toMatchObject({ id: "r", status: "waiting" });
+});

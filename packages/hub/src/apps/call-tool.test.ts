@@ -1,0 +1,85 @@
+import { expect, it } from "vitest";
+import type { StoredTrigger } from "../store/flow-store.ts";
+import { createToolCalls } from "./call-tool.ts";
+
+const trigger: StoredTrigger = {
+  tenant: "acme",
+  app: "desk",
+  flow_id: "f",
+  node_id: "n",
+  version: 3,
+  kind: "intent",
+  tool_name: "ask",
+  source: null,
+  type: null,
+  active: true,
+  config: { parameters: [{ name: "x", type: "number", default: 1 }] },
+};
+const setup = (given: Partial<StoredTrigger> = {}, alias = false) => {
+  const started: object[] = [];
+  const found = { ...trigger, ...given };
+  const calls = createToolCalls({
+    store: {
+      findTool: async (_, __, name) => (name === "none" ? undefined : { trigger: found, alias }),
+      getFlow: async () => ({ version: 3 }) as never,
+      getVersion: async () => ({ nodes: [{ id: "n", slug: "ask", name: "Ask" }] }) as never,
+      getTrigger: async () => found,
+    },
+    runner: {
+      start: async (run) => {
+        started.push(run);
+        return { id: run.id, ended: new Promise(() => {}) };
+      },
+      queue: async () => [],
+    },
+    newId: () => "run",
+    now: () => 5,
+  });
+  return { calls, started };
+};
+
+it("calls a tool with its defaults filled in, from the version that runs", async () => {
+  const { calls, started } = setup();
+  expect(await calls.call("acme", "desk", "ask", {})).toMatchObject({ renamedTo: undefined });
+  expect(started).toEqual([
+    {
+      id: "run",
+      tenant: "acme",
+      app: "desk",
+      flow_id: "f",
+      version: 3,
+      trigger_node: "n",
+      cause: "tool",
+      input: { x: 1 },
+      at: 5,
+      depth: 0,
+    },
+  ]);
+});
+
+it("says the new name to whoever uses a former one", async () => {
+  const { calls } = setup({}, true);
+  expect(await calls.call("acme", "desk", "old", {})).toMatchObject({ renamedTo: "ask" });
+});
+
+it("starts nothing that is unknown, switched off, or asked wrongly", async () => {
+  const { calls, started } = setup({ active: false });
+  await expect(calls.call("acme", "desk", "none", {})).rejects.toThrow("There is no tool none.");
+  await expect(calls.call("acme", "desk", "ask", {})).rejects.toThrow("switched off");
+  const wanted = { tenant: "acme", flow: "f", trigger: "ask", input: {} };
+  await expect(calls.start({ ...wanted, onlyActive: true })).rejects.toThrow("switched off");
+  await expect(calls.queue({ ...wanted, trigger: "x", onlyActive: false })).rejects.toThrow(
+    "no trigger x",
+  );
+  const wrong = setup();
+  await expect(wrong.calls.call("acme", "desk", "ask", { x: "1", y: 2 })).rejects.toMatchObject({
+    code: "invalid",
+    errors: [{ path: "x" }, { path: "y" }],
+  });
+  expect([...started, ...wrong.started]).toEqual([]);
+  await calls.start({ ...wanted, onlyActive: false });
+  expect(started).toHaveLength(1);
+  const event = setup({ kind: "event" });
+  const asked = { ...wanted, trigger: "n", onlyActive: true };
+  await expect(event.calls.start({ ...asked, input: [] })).rejects.toThrow("must be an object");
+});

@@ -1,0 +1,81 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { nodeTypes } from "../flows/nodes/index.ts";
+import { Fault } from "../lib/fault.ts";
+import type { Json } from "../lib/json.ts";
+import { finishDraft } from "./finish-draft.ts";
+import { importDraft } from "./import-draft.ts";
+
+const counter = () => {
+  let count = 0;
+  return () => `new-${++count}`;
+};
+const bring = (input: Json, ...taken: string[]) => importDraft(input, new Set(taken), counter());
+
+describe("a flow from elsewhere", () => {
+  it("says what its tool does, or is made to", () => {
+    const { draft, notes } = bring({
+      name: "Flow",
+      nodes: [{ id: "a", type: "UserIntent", name: "Go", parameters: { toolDescription: " " } }],
+    });
+    expect(draft.nodes[0]?.parameters).toEqual({ toolDescription: "Go" });
+    expect(notes).toEqual(['toolDescription: Go had " "; it says "Go" now.']);
+  });
+
+  it("of the older form gets the next name where its own is taken", () => {
+    const old = { name: "Flow", toolName: "go", toolDescription: "Goes.", nodes: [] };
+    const { draft, notes } = bring(old, "go");
+    expect(draft.nodes).toMatchObject([{ parameters: { toolName: "go_2" } }]);
+    expect(notes.join()).toContain("go_2");
+  });
+
+  it("that is no flow is refused with each thing that is wrong", () => {
+    expect(() => bring([])).toThrow("must be a flow, as an object");
+    try {
+      bring({ nodes: [{ id: 1 }], edges: 5 });
+      expect.unreachable();
+    } catch (error) {
+      expect((error as Fault).errors.map(({ path }) => path)).toEqual(
+        expect.arrayContaining(["name", "nodes[0].id", "edges"]),
+      );
+    }
+  });
+
+  it("whatever it is, is a draft that can be stored, or a fault", () => {
+    const node = fc.record(
+      {
+        id: fc.oneof(fc.constantFrom<Json>("a", "b", 1), fc.jsonValue()),
+        type: fc.constantFrom("UserIntent", "Return", "Nonsense"),
+        name: fc.string(),
+        slug: fc.constantFrom("a", "trigger", "A!"),
+        parameters: fc.dictionary(
+          fc.constantFrom("toolName", "toolDescription", "x"),
+          fc.oneof(fc.constantFrom("go", ""), fc.jsonValue()),
+        ),
+      },
+      { requiredKeys: [] },
+    );
+    const flow = fc.record(
+      {
+        name: fc.string({ minLength: 1 }),
+        toolName: fc.oneof(fc.constant("go"), fc.jsonValue()),
+        nodes: fc.array(node, { maxLength: 4 }),
+        edges: fc.array(fc.record({ source: fc.constant("a"), target: fc.constantFrom("a", "b") })),
+      },
+      { requiredKeys: ["name"] },
+    );
+    fc.assert(
+      fc.property(flow, (input) => {
+        try {
+          const taken = new Set(["go"]);
+          const { draft } = importDraft(input as Json, taken, counter());
+          const { toolNames } = finishDraft(draft, draft.nodes, taken, nodeTypes);
+          const names = toolNames.map(({ name }) => name);
+          expect(new Set([...names, "go"]).size).toBe(names.length + 1);
+        } catch (error) {
+          if (!(error instanceof Fault)) throw error;
+        }
+      }),
+    );
+  });
+});

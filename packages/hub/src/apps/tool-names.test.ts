@@ -1,0 +1,91 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { FlowNode } from "../flows/model.ts";
+import { checkToolName } from "../flows/tool-name.ts";
+import { makeWay, nameTools } from "./tool-names.ts";
+
+const intent = (id: string, name: string, toolName?: unknown): FlowNode => ({
+  id,
+  type: "UserIntent",
+  name,
+  slug: id,
+  position: { x: 0, y: 0 },
+  parameters: toolName === undefined ? {} : { toolName: toolName as string },
+});
+const namesOf = (nodes: FlowNode[], before: FlowNode[] = [], taken: string[] = []) =>
+  nameTools(nodes, before, new Set(taken)).toolNames.map(({ name }) => name);
+
+describe("the name of a tool", () => {
+  it("follows from its node's, by the lowest number that is free", () => {
+    const twins = [intent("a", "Go"), intent("b", "Go!")];
+    expect(namesOf(twins, [], ["go_2"])).toEqual(["go", "go_3"]);
+    expect(namesOf([{ ...intent("a", "Go"), type: "Return" }])).toEqual([]);
+  });
+
+  it("that was written comes before those that are derived", () => {
+    const { nodes, toolNames } = nameTools(
+      [intent("a", "Go"), intent("b", "Else", "go")],
+      [],
+      new Set(),
+    );
+    expect(nodes.map(({ parameters }) => parameters.toolName)).toEqual(["go_2", "go"]);
+    expect(toolNames).toContainEqual({ name: "go", node_id: "b" });
+  });
+
+  it("stays where nothing was renamed, also where it is left out", () => {
+    const before = [intent("a", "Go", "go_7")];
+    expect(namesOf(before, before)).toEqual(["go_7"]);
+    expect(namesOf([intent("a", "Go")], before)).toEqual(["go_7"]);
+    expect(namesOf([intent("a", "Go", null)], before)).toEqual(["go_7"]);
+    expect(namesOf([intent("a", "Go", "")], before)).toEqual(["go"]);
+  });
+
+  it("of the older kind stays, but nobody can write such a one today", () => {
+    const before = [intent("a", "Go", "GoThere")];
+    expect(namesOf(before, before)).toEqual(["GoThere"]);
+    expect(() => namesOf(before)).toThrow(/A tool name starts with a letter/);
+    expect(() => namesOf([intent("a", "Go", 5)])).toThrow(/A tool name starts with a letter/);
+  });
+
+  it("changes with the node's, unless another one was written with it", () => {
+    const before = [intent("a", "Go", "go")];
+    expect(namesOf([intent("a", "Stay", "go")], before)).toEqual(["stay"]);
+    expect(namesOf([intent("a", "Stay")], before)).toEqual(["stay"]);
+    expect(namesOf([intent("a", "Stay", "mine")], before)).toEqual(["mine"]);
+  });
+
+  it("that is taken is refused where it was written", () => {
+    const words = "Tool name 'go' already exists in this app";
+    expect(() => namesOf([intent("a", "Go", "go")], [], ["go"])).toThrow(words);
+    expect(() => namesOf([intent("a", "A", "go"), intent("b", "B", "go")])).toThrow(words);
+  });
+
+  it("is good and unlike any other, whatever the nodes are called", () => {
+    const names = fc.array(fc.oneof(fc.string({ unit: "binary" }), fc.constant("Go")), {
+      maxLength: 20,
+    });
+    fc.assert(
+      fc.property(names, fc.array(fc.constantFrom("go", "go_2", "tool")), (given, taken) => {
+        const nodes = given.map((name, nth) => intent(String(nth), name));
+        const named = nameTools(nodes, [], new Set(taken));
+        const made = named.toolNames.map(({ name }) => name);
+        expect(new Set([...made, ...taken]).size).toBe(made.length + new Set(taken).size);
+        for (const name of made) expect(checkToolName(name)).toBeUndefined();
+        // Saving it again changes nothing.
+        expect(nameTools(named.nodes, named.nodes, new Set(taken)).nodes).toEqual(named.nodes);
+      }),
+    );
+  });
+});
+
+describe("names from elsewhere", () => {
+  it("are kept as they are, and those that are taken make way and say so", () => {
+    const nodes = [intent("a", "A", "Get"), intent("b", "B", "Get"), intent("c", "C")];
+    const { nodes: kept, notes } = makeWay(nodes, new Set(["other"]));
+    expect(kept.map(({ parameters }) => parameters.toolName)).toEqual(["Get", "Get_2", undefined]);
+    expect(notes).toEqual(["toolName: Get is another tool's in this app; this one is now Get_2."]);
+    expect(makeWay([intent("a", "A", "x")], new Set(["x", "x_2"])).nodes).toEqual([
+      intent("a", "A", "x_3"),
+    ]);
+  });
+});

@@ -1,0 +1,49 @@
+import { expect, it } from "vitest";
+import type { FlowNode } from "../flows/model.ts";
+import { nodeTypes } from "../flows/nodes/index.ts";
+import { triggersOf } from "./triggers.ts";
+
+const node = (id: string, type: string, parameters: FlowNode["parameters"]): FlowNode => ({
+  id,
+  type,
+  name: id,
+  slug: id,
+  position: { x: 0, y: 0 },
+  parameters,
+});
+
+it("keeps of each trigger what tools and events find it by", () => {
+  const nodes = [
+    node("ask", "UserIntent", {
+      toolName: "ask",
+      toolDescription: "Asks.",
+      whenToUse: "Often",
+      whenNotToUse: "At night",
+      parameters: [{ name: "x", type: "number" }],
+      settings: { timeoutMs: 5 },
+    }),
+    node("off", "UserIntent", { toolName: "off", toolDescription: "Off.", isActive: false }),
+    node("issue", "Event", { source: "github", type: " ", params: { action: "opened" } }),
+    node("end", "Return", { value: { n: 1 } }),
+  ];
+  const edges = [
+    { id: "e", source: "ask", sourceHandle: "out", target: "end", targetHandle: "in" },
+  ];
+  expect(triggersOf({ nodes, edges }, nodeTypes)).toMatchObject([
+    {
+      node_id: "ask",
+      kind: "intent",
+      tool_name: "ask",
+      source: null,
+      active: true,
+      config: {
+        title: "ask",
+        description: "Asks.\n\nWhen to use: Often\n\nWhen not to use: At night",
+        inputSchema: { type: "object", required: ["x"], properties: { x: { type: "number" } } },
+        outputSchema: { type: "object" },
+      },
+    },
+    { node_id: "off", active: false, config: { description: "Off." } },
+    { node_id: "issue", kind: "event", source: "github", type: null, tool_name: null },
+  ]);
+});

@@ -1,0 +1,167 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { AppFile } from "../../apps/read-flow-file.ts";
+import { snakeCase, uniqueName } from "../../flows/tool-name.ts";
+import { isObject, type JsonObject } from "../../lib/json.ts";
+import type { StoredApp, StoredFlow } from "../../store/flow-store.ts";
+import type { Store } from "../../store/store.ts";
+import { loadSettings } from "../node/load-settings.ts";
+import { type Command, print, refuseMore, text, UsageError } from "./command.ts";
+import { importAndTell, readApps, readJsonFile, tenantOf } from "./import-flows.ts";
+import { dim, green } from "./style.ts";
+import { withStore } from "./with-store.ts";
+
+const APP_FILE = "app.json";
+const PAGE = 100;
+
+export const flows: Command = {
+  name: "flows",
+  usage: "pull DIR | push DIR [options]",
+  summary: "keep flows as files, for git: pull writes them, push brings them back",
+  details:
+    "DIR has a folder for each app, and in it one file for each flow's draft, and app.json. `pull` writes what differs and\n" +
+    "removes nothing. `push` makes and changes flows by the ids in the files (by their names where a file has no id), the\n" +
+    "flows of an app together or not at all; flows without a file stay as they are.",
+  options: {
+    app: { type: "string", value: "SLUG", help: "only this app" },
+    tenant: { type: "string", value: "ID", help: "whose flows these are (single: local)" },
+    publish: { type: "boolean", help: "with push: let what was changed run" },
+    json: { type: "boolean", help: "print JSON" },
+  },
+  settings: ["data", "databaseUrl", "tenancy"],
+  async run({ positionals, flags }) {
+    const [action, dir, ...rest] = positionals;
+    const work = { pull, push }[action ?? ""];
+    if (!work || dir === undefined) throw new UsageError("Say what to do: pull DIR, or push DIR.");
+    refuseMore(rest);
+    if (work === push && !existsSync(dir)) throw new UsageError(`There is no folder ${dir}.`);
+    const settings = loadSettings(flags);
+    const tenant = tenantOf(settings, text(flags.tenant));
+    await withStore(settings, { create: work === push }, (store) =>
+      work({
+        store,
+        tenant,
+        dir,
+        app: text(flags.app),
+        publish: flags.publish === true,
+        json: flags.json === true,
+      }),
+    );
+  },
+};
+
+interface Work {
+  store: Store;
+  tenant: string;
+  dir: string;
+  app: string | undefined;
+  publish: boolean;
+  json: boolean;
+}
+
+async function pull({ store, tenant, dir, app: only, json }: Work): Promise<void> {
+  const files = filesIn(dir);
+  const pathOf = new Map(
+    files.flatMap(({ path, content }) =>
+      typeof content.id === "string" && basename(path) !== APP_FILE ? [[content.id, path]] : [],
+    ),
+  );
+  const taken = new Set(files.map(({ path }) => path));
+  const told: { id?: string; file: string; outcome: "written" | "unchanged" }[] = [];
+  const write = (file: string, content: object, id?: string) => {
+    const wanted = `${JSON.stringify(content, null, 2)}\n`;
+    const same = existsSync(file) && readFileSync(file, "utf8") === wanted;
+    if (!same) {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, wanted);
+    }
+    taken.add(file);
+    told.push({ ...(id && { id }), file, outcome: same ? "unchanged" : "written" });
+  };
+
+  for (const { slug, name, description } of await appsOf(store, tenant, only)) {
+    write(join(dir, slug, APP_FILE), { slug, name, description });
+    for (const flow of await flowsOf(store, tenant, slug)) {
+      // A file keeps its name when the flow gets another: git follows it more easily.
+      const fileOf = (word: string) => join(dir, slug, `${word}.json`);
+      const fresh = () =>
+        uniqueName(snakeCase(flow.name, "flow"), (word) => taken.has(fileOf(word)));
+      write(pathOf.get(flow.id) ?? fileOf(fresh()), contentOf(flow), flow.id);
+    }
+  }
+  if (json) return print(JSON.stringify({ files: told }));
+  for (const { file, outcome } of told) print(`${green("✓")} ${file}  ${dim(outcome)}`);
+  if (told.length === 0) print("There are no flows.");
+}
+
+async function push({ store, tenant, dir, app: only, publish, json }: Work): Promise<void> {
+  const files = filesIn(dir);
+  const about = new Map(
+    files.flatMap(({ path, folder, content }) =>
+      basename(path) === APP_FILE ? [[folder, { slug: folder, ...content }]] : [],
+    ),
+  );
+  const read = files.flatMap(({ path, folder, content }): AppFile[] => {
+    if (basename(path) === APP_FILE) return [];
+    const app = about.get(folder) ?? folder;
+    return readApps(content.app === undefined ? { ...content, app } : content, path, undefined);
+  });
+  const apps = [...Map.groupBy(read, ({ app }) => app.slug)].flatMap(([slug, parts]): AppFile[] => {
+    const app = readApps([{ app: about.get(slug) ?? slug, flows: [{}] }], APP_FILE, undefined)[0];
+    if (!app || (only !== undefined && slug !== only)) return [];
+    return [{ app: app.app, flows: parts.flatMap(({ flows }) => flows) }];
+  });
+  const how = { replace: true, strictIds: true };
+  await importAndTell(apps, { store, tenant, how, publish }, json);
+  if (apps.length === 0 && !json) print(`There are no flows in ${dir}.`);
+}
+
+const contentOf = ({ id, app, name, description, graph }: StoredFlow) => ({
+  id,
+  app,
+  name,
+  description,
+  ...graph,
+});
+
+/** The JSON files of the folder's folders. */
+function filesIn(dir: string): { path: string; folder: string; content: JsonObject }[] {
+  if (!existsSync(dir)) return [];
+  const folders = readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return folders.flatMap(({ name: folder }) =>
+    readdirSync(join(dir, folder))
+      .filter((name) => name.endsWith(".json"))
+      .toSorted()
+      .map((name) => {
+        const path = join(dir, folder, name);
+        const content = readJsonFile(path);
+        if (!isObject(content)) throw new UsageError(`${path}: must hold an object.`);
+        return { path, folder, content };
+      }),
+  );
+}
+
+async function appsOf(
+  store: Store,
+  tenant: string,
+  only: string | undefined,
+): Promise<StoredApp[]> {
+  if (only !== undefined) {
+    const app = await store.getApp(tenant, only);
+    if (!app) throw new UsageError(`There is no app ${only}.`);
+    return [app];
+  }
+  return everyPage((last?: StoredApp) => store.listApps(tenant, last?.slug ?? "", PAGE));
+}
+
+const flowsOf = (store: Store, tenant: string, app: string): Promise<StoredFlow[]> =>
+  everyPage((last?: StoredFlow) => store.listFlows(tenant, { app, after: last?.id, limit: PAGE }));
+
+async function everyPage<Item>(ask: (last?: Item) => Promise<Item[]>): Promise<Item[]> {
+  const all: Item[] = [];
+  for (;;) {
+    const page = await ask(all.at(-1));
+    all.push(...page);
+    if (page.length < PAGE) return all;
+  }
+}

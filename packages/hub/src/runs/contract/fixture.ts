@@ -1,0 +1,227 @@
+/** A store with flows to run, runners to run them, and nodes that tell the test what they do. */
+import { z } from "zod";
+import type { FlowEdge, FlowNode } from "../../flows/model.ts";
+import { createRegistry, defineNode, type NodeDefinition } from "../../flows/node-type.ts";
+import { nodeTypes } from "../../flows/nodes/index.ts";
+import { createIds } from "../../lib/ids.ts";
+import type { JsonObject } from "../../lib/json.ts";
+import type { NewRun, Run } from "../../store/run-store.ts";
+import type { Store } from "../../store/store.ts";
+import { loadInput } from "../load-input.ts";
+import { createReach } from "../reach.ts";
+import { createRunner, type Runner, type RunnerOptions } from "../runner.ts";
+
+export const TENANT = "local";
+export const HOUR = 3_600_000;
+
+const newId = createIds();
+
+export const node = (slug: string, type: string, parameters: JsonObject = {}): FlowNode => ({
+  id: slug,
+  slug,
+  name: slug,
+  type,
+  position: { x: 0, y: 0 },
+  parameters,
+});
+export const probe = (slug: string, parameters: JsonObject = {}) => node(slug, "Probe", parameters);
+export const gate = (slug: string, parameters: JsonObject = {}) => node(slug, "Gate", parameters);
+export const start = node("start", "UserIntent", { toolName: "t", toolDescription: "d" });
+
+/** `a > b` goes on by the default port; `a.error > b` by another one. Several on one line go on from each other. */
+export const edges = (...lines: string[]): FlowEdge[] =>
+  lines.flatMap((line) => {
+    const stops = line.split(" > ").map((stop) => stop.split("."));
+    return stops.slice(1).map(([target = ""], at) => {
+      const [source = "", sourceHandle = "out"] = stops[at] ?? [];
+      return {
+        id: `${source}.${sourceHandle}-${target}`,
+        source,
+        target,
+        sourceHandle,
+        targetHandle: "in",
+      };
+    });
+  });
+
+const sample = { config: {}, result: { output: null }, refuses: { config: { x: 1 }, path: "x" } };
+
+export function createFixture(store: Store) {
+  const calls: string[] = [];
+  const gates = new Map<string, PromiseWithResolvers<void>>();
+  const gateOf = (name: string) => {
+    const found = gates.get(name) ?? Promise.withResolvers<void>();
+    gates.set(name, found);
+    return found;
+  };
+  /** Tells of each attempt: slug, what follows the run in the key, number. */
+  const probeNode = defineNode({
+    type: "Probe",
+    title: "Probe",
+    description: "Tells the test.",
+    icon: "Eye",
+    kind: "action",
+    config: z.strictObject({
+      value: z.json().optional(),
+      /** How many attempts fail. */
+      fail: z.number().optional(),
+    }),
+    ports: { in: ["in"], out: ["out"] },
+    sample,
+    run({ config, run, idempotencyKey }) {
+      calls.push(`${run.slug} ${idempotencyKey.split(":").slice(1).join(":")} ${run.attempt}`);
+      if (config.fail !== undefined && run.attempt <= config.fail) throw new Error("no luck");
+      return { output: config.value ?? null };
+    },
+  });
+  /** Tells when it begins, and goes on when the test lets it. */
+  const gateNode = defineNode({
+    type: "Gate",
+    title: "Gate",
+    description: "Waits for the test.",
+    icon: "Fence",
+    kind: "action",
+    config: z.strictObject({ value: z.json().optional() }),
+    ports: { in: ["in"], out: ["out"] },
+    sample,
+    async run({ config, run, signal }) {
+      calls.push(`${run.slug} begins`);
+      signal.addEventListener("abort", () => void calls.push(`${run.slug} aborted`), {
+        once: true,
+      });
+      await gateOf(run.slug).promise;
+      return { output: config.value ?? null };
+    },
+  });
+  const registry = createRegistry([
+    ...(nodeTypes.values() as Iterable<NodeDefinition>),
+    probeNode,
+    gateNode,
+  ]);
+
+  const runners: Runner[] = [];
+  const errors: unknown[] = [];
+  const openRunner = (given: Partial<RunnerOptions> = {}): Runner => {
+    const now = given.now ?? Date.now;
+    const unexpected = () => {
+      throw new Error("was not to be called");
+    };
+    const runner: Runner = createRunner({
+      store,
+      registry,
+      worker: newId(),
+      secrets: async () => ({}),
+      loadInput: (run) => loadInput(store, run),
+      reach: createReach({
+        store,
+        append: unexpected,
+        start: (run, watch) => runner.start(run, watch),
+        fetch: unexpected,
+        evaluate: unexpected,
+        log: () => {},
+        newId,
+        now,
+        maxDepth: 5,
+      }),
+      onError: (error) => errors.push(error),
+      ...given,
+    });
+    runners.push(runner);
+    return runner;
+  };
+
+  return {
+    store,
+    calls,
+    /** What runners had to complain of. */
+    errors,
+    openRunner,
+    /** One whose process dies with `kill`: it holds its leases, and is never heard of again. */
+    openMortal(given: Partial<RunnerOptions> = {}): Runner & { kill(): void } {
+      let dead = false;
+      const mortal = new Proxy(store, {
+        get: (own, name) => {
+          const verb = Reflect.get(own, name);
+          if (typeof verb !== "function") return verb;
+          return (...args: unknown[]) =>
+            dead && name !== "subscribe" ? new Promise(() => {}) : verb.apply(own, args);
+        },
+      });
+      const runner = openRunner({ ...given, store: mortal });
+      runners.pop();
+      const kill = () => {
+        dead = true;
+      };
+      return { ...runner, kill };
+    },
+    open(name: string): void {
+      gateOf(name).resolve();
+    },
+    /** Answers with what makes runs of the flow. */
+    async publish(nodes: FlowNode[], lines: FlowEdge[]) {
+      const graph = { nodes, edges: lines };
+      const id = newId();
+      await store.createApp({
+        tenant: TENANT,
+        slug: "app",
+        name: "App",
+        description: "",
+        created_at: 1,
+        updated_at: 1,
+      });
+      await store.createFlow({ id, tenant: TENANT, app: "app", at: 1 }, () => ({
+        name: "Flow",
+        description: "",
+        graph,
+        toolNames: [],
+      }));
+      await store.publishFlow({ tenant: TENANT, id }, () => ({
+        graph,
+        triggers: [
+          {
+            node_id: "start",
+            kind: "intent",
+            tool_name: null,
+            source: null,
+            type: null,
+            active: true,
+            config: {},
+          },
+        ],
+        note: "",
+        by: "test",
+        at: 1,
+        aliasUntil: 1,
+      }));
+      return (given: Partial<NewRun> = {}): NewRun => ({
+        id: newId(),
+        tenant: TENANT,
+        app: "app",
+        flow_id: id,
+        version: 1,
+        trigger_node: "start",
+        cause: "api",
+        input: {},
+        at: Date.now(),
+        due_at: Date.now(),
+        depth: 0,
+        ...given,
+      });
+    },
+    run: async (id: string): Promise<Run> => (await store.getRun(TENANT, id)) as Run,
+    status: async (id: string) => (await store.getRun(TENANT, id))?.status,
+    /** Steps as `node status`, in their order; with the round, and the attempt from the second on. */
+    async steps(id: string): Promise<string[]> {
+      return (await store.listSteps(TENANT, id)).map(
+        ({ node_id, item, attempt, status }) =>
+          `${node_id}${item && `@${item}`}${attempt > 1 ? `#${attempt}` : ""} ${status}`,
+      );
+    },
+    async close(): Promise<void> {
+      for (const { resolve } of gates.values()) resolve();
+      for (const runner of runners) await runner.close();
+    },
+  };
+}
+
+export type Fixture = ReturnType<typeof createFixture>;

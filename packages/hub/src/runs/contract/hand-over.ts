@@ -1,0 +1,212 @@
+/** From one runner to the next: whatever happens in between, what is done stays done. */
+import { expect } from "vitest";
+import type { It } from "../contract.ts";
+import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
+
+const late = (ms: number) => () => Date.now() + ms;
+
+export function handOverContract(it: It): void {
+  it("that was queued is taken without anybody asking", async (f) => {
+    const make = await f.publish([start, probe("a")], edges("start > a"));
+    const runner = f.openRunner({ atOnce: 4 });
+    await runner.queue(Array.from({ length: 30 }, () => make()));
+    await expect
+      .poll(async () => {
+        const ended = { tenant: TENANT, limit: 100, status: "succeeded" } as const;
+        return (await f.store.listRuns(ended)).length;
+      })
+      .toBe(30);
+    expect(f.calls.length).toBe(30);
+  });
+
+  it("of a runner that died is taken over, with its steps and under the same keys", async (f) => {
+    const make = await f.publish(
+      [
+        start,
+        probe("a", { value: 1 }),
+        node("each", "ForEach", { items: [0, 1, 2] }),
+        probe("b", { value: "{{ item }}" }),
+        gate("hold"),
+        node("end", "Return", { value: ["{{ a }}", "{{ each }}"] }),
+      ],
+      edges("start > a > each.item > b > hold", "each.done > end"),
+    );
+    const mortal = f.openMortal();
+    const { id } = await mortal.start(make());
+    await expect.poll(() => f.calls.at(-1)).toBe("hold begins");
+    mortal.kill();
+    // Nobody takes it while the lease lasts.
+    const early = f.openRunner();
+    await early.close();
+    expect(f.calls).toEqual(["a a 1", "b b:each:0 1", "hold begins"]);
+    f.openRunner({ now: late(HOUR / 2) });
+    f.open("hold");
+    await expect.poll(() => f.status(id)).toBe("succeeded");
+    expect((await f.run(id)).output).toEqual([1, [null, null, null]]);
+    expect(f.calls.filter((call) => !call.startsWith("hold"))).toEqual([
+      "a a 1",
+      "b b:each:0 1",
+      "b b:each:1 1",
+      "b b:each:2 1",
+    ]);
+    expect((await f.run(id)).claims).toBe(2);
+  });
+
+  it("is given back by a runner that stops, to the next one at once", async (f) => {
+    const make = await f.publish([start, probe("a"), gate("b")], edges("start > a > b"));
+    const first = f.openRunner();
+    const { id, ended } = await first.start(make());
+    await expect.poll(() => f.calls.at(-1)).toBe("b begins");
+    await first.close();
+    await expect(ended).rejects.toThrow("The hub is stopping");
+    await expect(first.start(make())).rejects.toThrow("The hub is stopping");
+    expect(await f.status(id)).toBe("queued");
+    f.open("b");
+    f.openRunner();
+    await expect.poll(() => f.status(id)).toBe("succeeded");
+    expect(f.calls.filter((call) => call.startsWith("a"))).toEqual(["a a 1"]);
+  });
+
+  it("that waits is in nobody's memory, and goes on in whichever runner is there", async (f) => {
+    const make = await f.publish(
+      [start, probe("a"), node("rest", "Wait", { seconds: 3600 }), probe("b", { value: 1 })],
+      edges("start > a > rest > b"),
+    );
+    const first = f.openRunner();
+    const { id } = await first.start(make());
+    await expect.poll(() => f.status(id)).toBe("waiting");
+    expect(await f.steps(id)).toEqual(["start done", "a done", "rest waiting"]);
+    const { due_at } = await f.run(id);
+    expect(Math.abs((due_at ?? 0) - Date.now() - HOUR)).toBeLessThan(60_000);
+    // A time limit is for work: it does not count what the run has waited.
+    f.openRunner({ now: late(2 * HOUR), runTimeoutMs: HOUR });
+    await expect.poll(() => f.status(id)).toBe("succeeded");
+    expect(f.calls).toEqual(["a a 1", "b b 1"]);
+    expect(await f.steps(id)).toEqual(["start done", "a done", "rest done", "b done"]);
+  });
+
+  it("records what one branch has done before it parks for the sake of another", async (f) => {
+    const make = await f.publish(
+      [start, node("rest", "Wait", { seconds: 3600 }), gate("a"), probe("b")],
+      edges("start > rest", "start > a > b"),
+    );
+    const { id } = await f.openRunner().start(make());
+    await expect.poll(() => f.steps(id)).toContain("rest waiting");
+    f.open("a");
+    await expect.poll(() => f.status(id)).toBe("waiting");
+    expect((await f.steps(id)).toSorted()).toEqual([
+      "a done",
+      "b done",
+      "rest waiting",
+      "start done",
+    ]);
+  });
+
+  it("is tried again after a restart, when its time has come", async (f) => {
+    const retries = { attempts: 3, backoffMs: HOUR };
+    const make = await f.publish(
+      [start, probe("a", { fail: 2, value: 1, settings: { retries } })],
+      edges("start > a"),
+    );
+    const first = f.openRunner();
+    const { id } = await first.start(make());
+    await expect.poll(() => f.status(id)).toBe("waiting");
+    await first.close();
+    const second = f.openRunner({ now: late(HOUR + 60_000) });
+    await expect.poll(() => f.calls.length).toBe(2);
+    await expect.poll(() => f.status(id)).toBe("waiting");
+    await second.close();
+    // The wait doubles.
+    f.openRunner({ now: late(3 * HOUR + 120_000) });
+    await expect.poll(() => f.status(id)).toBe("succeeded");
+    expect(f.calls).toEqual(["a a 1", "a a 2", "a a 3"]);
+  });
+
+  it("that failed is gone on with at what failed, with as many attempts as before", async (f) => {
+    const retries = { attempts: 2, backoffMs: 0 };
+    const make = await f.publish(
+      [start, probe("a"), probe("b", { fail: 3, value: 1, settings: { retries } })],
+      edges("start > a > b"),
+    );
+    const { id, ended } = await f.openRunner().start(make());
+    expect((await ended).status).toBe("failed");
+    await f.store.retryRun(TENANT, id, Date.now());
+    await expect.poll(() => f.status(id)).toBe("succeeded");
+    expect(f.calls).toEqual(["a a 1", "b b 1", "b b 2", "b b 3", "b b 4"]);
+  });
+
+  it("can be cancelled: before it begins, under way, and while it waits", async (f) => {
+    const make = await f.publish([start, gate("a"), probe("b")], edges("start > a > b"));
+    const waits = await f.publish(
+      [start, node("rest", "Wait", { seconds: 3600 })],
+      edges("start > rest"),
+    );
+    const none = f.openRunner({ atOnce: 0 });
+    const queued = make();
+    await none.queue([queued]);
+    await f.store.cancelRun(TENANT, queued.id, Date.now());
+    expect(await f.status(queued.id)).toBe("cancelled");
+
+    const runner = f.openRunner();
+    const leaving = new AbortController();
+    const under = await runner.start(make(), { signal: leaving.signal });
+    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    leaving.abort();
+    expect((await under.ended).status).toBe("cancelled");
+    expect(f.calls).toEqual(["a begins", "a aborted"]);
+    expect(await f.steps(under.id)).toEqual(["start done", "a failed"]);
+
+    // Whoever waits for it may leave also while nobody is at work on it.
+    const left = new AbortController();
+    const parked = await runner.start(waits(), { signal: left.signal });
+    await expect.poll(() => f.status(parked.id)).toBe("waiting");
+    left.abort();
+    expect((await parked.ended).status).toBe("cancelled");
+  });
+
+  it("that is under way in another runner can be cancelled there", async (f) => {
+    const make = await f.publish([start, gate("a")], edges("start > a"));
+    const mortal = f.openMortal();
+    const { id } = await mortal.start(make());
+    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    await f.store.cancelRun(TENANT, id, Date.now());
+    await expect.poll(() => f.status(id)).toBe("cancelled");
+    // Where the one that has it is dead, the next one ends it, without going on.
+    const second = await mortal.start(make());
+    await expect.poll(() => f.calls.filter((call) => call === "a begins").length).toBe(2);
+    mortal.kill();
+    await f.store.cancelRun(TENANT, second.id, Date.now());
+    f.openRunner({ now: late(HOUR) });
+    await expect.poll(() => f.status(second.id)).toBe("cancelled");
+    expect(f.calls.filter((call) => call === "a begins").length).toBe(2);
+  });
+
+  it("is joined by whoever starts it again under the same key", async (f) => {
+    const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
+    const runner = f.openRunner();
+    const first = await runner.start(make({ key: "one" }));
+    const second = await runner.start(make({ key: "one" }));
+    expect(second.id).toBe(first.id);
+    f.open("a");
+    expect((await second.ended).output).toBe(1);
+    const third = await runner.start(make({ key: "one" }));
+    expect(await third.ended).toMatchObject({ id: first.id, output: 1 });
+    expect(f.calls).toEqual(["a begins"]);
+  });
+
+  it("keeps to its lane: no more of it are under way at once than may be", async (f) => {
+    const make = await f.publish([start, gate("a"), probe("b")], edges("start > a > b"));
+    const runner = f.openRunner();
+    const limit = { lane: "narrow", most: 2 };
+    const runs = Array.from({ length: 5 }, () => make({ limit }));
+    await runner.queue(runs);
+    await expect.poll(() => f.calls.length).toBe(2);
+    const statuses = await Promise.all(runs.map(({ id }) => f.status(id)));
+    expect(statuses.filter((status) => status === "running").length).toBe(2);
+    f.open("a");
+    await expect
+      .poll(async () => new Set(await Promise.all(runs.map(({ id }) => f.status(id)))))
+      .toEqual(new Set(["succeeded"]));
+    expect(f.calls.filter((call) => call.startsWith("b")).length).toBe(5);
+  });
+}

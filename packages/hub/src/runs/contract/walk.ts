@@ -1,0 +1,256 @@
+/** From the trigger to the end, in one runner. */
+import { expect } from "vitest";
+import type { It } from "../contract.ts";
+import { edges, gate, node, probe, start, TENANT } from "./fixture.ts";
+
+export function walkContract(it: It): void {
+  it("goes from its trigger to its result, with every step on record, in order", async (f) => {
+    const make = await f.publish(
+      [
+        start,
+        probe("a", { value: "{{ trigger.x }}" }),
+        probe("b", { value: "{{ a }}!" }),
+        node("end", "Return", { value: { got: "{{ b }}" } }),
+      ],
+      edges("start > a > b > end"),
+    );
+    const told: string[] = [];
+    const { id, ended } = await f.openRunner().start(make({ input: { x: "hello" } }), {
+      onStep: ({ node_id, status }) => told.push(`${node_id} ${status}`),
+    });
+    expect(await ended).toMatchObject({ status: "succeeded", output: { got: "hello!" } });
+    expect(await f.steps(id)).toEqual(["start done", "a done", "b done", "end done"]);
+    expect(told).toEqual([
+      "start done",
+      ...["a", "b", "end"].flatMap((name) => [`${name} running`, `${name} done`]),
+    ]);
+    const [, a] = await f.store.listSteps(TENANT, id);
+    expect(a).toMatchObject({ port: "out", input: { value: "hello" }, output: "hello" });
+  });
+
+  it("runs branches side by side, skips those that are not taken, and waits where they meet", async (f) => {
+    const make = await f.publish(
+      [
+        start,
+        node("fork", "Condition", {
+          conditions: [{ left: "{{ trigger.x }}", op: "gt", right: 5 }],
+        }),
+        gate("yes", { value: 1 }),
+        probe("no"),
+        gate("side", { value: 3 }),
+        node("meet", "Merge"),
+        node("end", "Return"),
+      ],
+      edges(
+        "start > fork.true > yes > meet",
+        "fork.false > no > meet",
+        "start > side > meet > end",
+      ),
+    );
+    const { id, ended } = await f.openRunner().start(make({ input: { x: 7 } }));
+    // Neither ends before both have begun.
+    await expect.poll(() => f.calls.toSorted()).toEqual(["side begins", "yes begins"]);
+    f.open("side");
+    f.open("yes");
+    expect((await ended).output).toEqual({ yes: 1, side: 3 });
+    expect((await f.steps(id)).toSorted()).toEqual(
+      [
+        "end done",
+        "fork done",
+        "meet done",
+        "no skipped",
+        "side done",
+        "start done",
+        "yes done",
+      ].toSorted(),
+    );
+  });
+
+  it("tries again, with the same key, and fails with the node's own words when that does not help", async (f) => {
+    const retries = { attempts: 3, backoffMs: 1 };
+    const make = await f.publish(
+      [start, probe("a", { fail: 2, settings: { retries } }), probe("b", { fail: 9 })],
+      edges("start > a > b"),
+    );
+    const { id, ended } = await f.openRunner().start(make());
+    const error = { message: "no luck", code: "failed", node_id: "b" };
+    expect(await ended).toMatchObject({ status: "failed", error });
+    expect(f.calls).toEqual(["a a 1", "a a 2", "a a 3", "b b 1"]);
+    expect(await f.steps(id)).toEqual([
+      "start done",
+      "a failed",
+      "a#2 failed",
+      "a#3 done",
+      "b failed",
+    ]);
+  });
+
+  it("goes on at an error edge, or in spite of an error, with the error as the output", async (f) => {
+    const make = await f.publish(
+      [
+        start,
+        probe("a", { fail: 9 }),
+        probe("fine"),
+        probe("rescue", { value: "{{ a.error.message }}" }),
+        probe("b", { fail: 9, settings: { continueOnError: true } }),
+        node("end", "Return", { value: ["{{ rescue }}", "{{ b.error.code }}"] }),
+      ],
+      edges("start > a > fine", "a.error > rescue > b > end"),
+    );
+    const { id, ended } = await f.openRunner().start(make());
+    expect(await ended).toMatchObject({ status: "succeeded", output: ["no luck", "failed"] });
+    expect(await f.steps(id)).toContain("fine skipped");
+  });
+
+  it("goes round a loop, once for each item, a few at once, and on with the results in order", async (f) => {
+    const make = await f.publish(
+      [
+        start,
+        node("each", "ForEach", { items: "{{ trigger.list }}", atOnce: 2 }),
+        probe("a", { value: "{{ item }}-{{ index }}" }),
+        node("inner", "ForEach", { items: ["p", "q"] }),
+        probe("b", { value: "{{ a }}{{ item }}" }),
+        node("end", "Return", { value: "{{ each }}" }),
+      ],
+      edges("start > each.item > a > inner.item > b", "each.done > end"),
+    );
+    const { ended } = await f.openRunner().start(make({ input: { list: ["x", "y", "z"] } }));
+    const rounds = (at: number, name: string) => ["p", "q"].map((last) => `${name}-${at}${last}`);
+    expect(await ended).toMatchObject({
+      status: "succeeded",
+      output: ["x", "y", "z"].map((name, at) => rounds(at, name)),
+    });
+    expect(f.calls).toContain("b b:each:2/inner:1 1");
+    expect(new Set(f.calls).size).toBe(9);
+  });
+
+  it("leaves a loop when one round fails, and begins no other", async (f) => {
+    const make = await f.publish(
+      [
+        start,
+        node("each", "ForEach", { items: [0, 1, 2, 3, 4], atOnce: 2 }),
+        node("fork", "Condition", { conditions: [{ left: "{{ index }}", op: "eq", right: 1 }] }),
+        probe("bad", { fail: 9 }),
+        gate("slow"),
+        node("end", "Return", { value: "{{ each.error.message }}" }),
+      ],
+      edges("start > each.item > fork.true > bad", "fork.false > slow", "each.error > end"),
+    );
+    const { id, ended } = await f.openRunner().start(make());
+    expect(await ended).toMatchObject({ status: "succeeded", output: "no luck" });
+    expect(f.calls.toSorted()).toEqual(["bad bad:each:1 1", "slow aborted", "slow begins"]);
+    // What was left behind does not look as if it were still going on.
+    const left = (await f.store.listSteps(TENANT, id)).find(({ node_id }) => node_id === "slow");
+    expect(left).toMatchObject({ status: "failed", error: { code: "stopped" } });
+  });
+
+  it("that fails in one branch stops the others", async (f) => {
+    const make = await f.publish(
+      [start, gate("slow"), gate("a"), probe("bad", { fail: 9 }), probe("after")],
+      edges("start > slow > after", "start > a > bad"),
+    );
+    const { id, ended } = await f.openRunner().start(make());
+    await expect.poll(() => f.calls.length).toBe(2);
+    f.open("a");
+    expect(await ended).toMatchObject({ status: "failed", error: { node_id: "bad" } });
+    expect(f.calls).toContain("slow aborted");
+    f.open("slow");
+    expect((await f.steps(id)).toSorted()).toEqual([
+      "a done",
+      "bad failed",
+      "slow failed",
+      "start done",
+    ]);
+  });
+
+  it("answers with the result that it reached; without one, with what came last", async (f) => {
+    const two = await f.publish(
+      [
+        start,
+        node("fork", "Condition", {
+          conditions: [{ left: "{{ trigger.x }}", op: "eq", right: 1 }],
+        }),
+        node("yes", "Return", { value: "one" }),
+        node("no", "Return", { value: "other" }),
+      ],
+      edges("start > fork.true > yes", "fork.false > no"),
+    );
+    const none = await f.publish(
+      [start, probe("a", { value: 1 }), probe("b", { value: 2 })],
+      edges("start > a", "start > b"),
+    );
+    const runner = f.openRunner();
+    const outputOf = async (run: Parameters<typeof runner.start>[0]) =>
+      (await (await runner.start(run)).ended).output;
+    expect(await outputOf(two({ input: { x: 1 } }))).toBe("one");
+    expect(await outputOf(two({ input: { x: 2 } }))).toBe("other");
+    expect(await outputOf(none())).toEqual({ a: 1, b: 2 });
+  });
+
+  it("fails where a step, or all of it, takes too long", async (f) => {
+    const slow = await f.publish(
+      [start, gate("a", { settings: { timeoutMs: 20 } })],
+      edges("start > a"),
+    );
+    const { ended } = await f.openRunner().start(slow());
+    const error = { code: "timeout", message: "took longer than 20 ms", node_id: "a" };
+    expect(await ended).toMatchObject({ status: "failed", error });
+    const limited = { ...start, parameters: { ...start.parameters, settings: { timeoutMs: 30 } } };
+    const all = await f.publish([limited, gate("b")], edges("start > b"));
+    const second = await f.openRunner().start(all());
+    expect(await second.ended).toMatchObject({
+      status: "failed",
+      error: { code: "run_timeout", message: "The run took longer than 30 ms." },
+    });
+    expect(f.calls).toContain("b aborted");
+    expect(await f.steps(second.id)).toEqual(["start done", "b failed"]);
+  });
+
+  it("of a flow that it cannot run fails, in words", async (f) => {
+    const unknown = await f.publish([start, node("a", "Teleport")], edges("start > a"));
+    const runner = f.openRunner();
+    const errorOf = async (run: Parameters<typeof runner.start>[0]) =>
+      (await (await runner.start(run)).ended).error;
+    expect(await errorOf(unknown())).toMatchObject({
+      code: "unknown_node_type",
+      message: "There is no node type Teleport.",
+    });
+    expect(await errorOf(unknown({ trigger_node: "gone" }))).toMatchObject({ code: "no_trigger" });
+    expect(await errorOf(unknown({ event_id: "swept" }))).toEqual({
+      code: "no_input",
+      message: "The event that started the run has been removed by retention.",
+    });
+  });
+
+  it("calls another flow, also where every place is taken by those that call", async (f) => {
+    const child = await f.publish(
+      [
+        start,
+        node("rest", "Wait", { seconds: 60 }),
+        node("end", "Return", { value: "{{ trigger.n }}" }),
+      ],
+      edges("start > rest > end"),
+    );
+    const call = { flow: child().flow_id, trigger: "start", input: { n: 7 } };
+    const make = await f.publish([start, node("call", "CallFlow", call)], edges("start > call"));
+    const first = f.openRunner({ atOnce: 1, parkAfterMs: 0 });
+    const run = make();
+    await first.queue([run]);
+    await expect
+      .poll(
+        async () =>
+          (await f.store.listRuns({ tenant: TENANT, limit: 9, status: "waiting" })).length,
+      )
+      .toBe(1);
+    await first.close();
+    // Now the child is as much up to be taken as its parent, which waits for it.
+    f.openRunner({ atOnce: 1, now: () => Date.now() + 120_000 });
+    await expect.poll(() => f.status(run.id)).toBe("succeeded");
+    expect((await f.run(run.id)).output).toBe(7);
+    const runs = await f.store.listRuns({ tenant: TENANT, limit: 9 });
+    expect(runs.map(({ parent_run, depth }) => [parent_run, depth])).toEqual([
+      [run.id, 1],
+      [undefined, 0],
+    ]);
+  });
+}

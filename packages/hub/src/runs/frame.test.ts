@@ -1,0 +1,160 @@
+import { describe, expect, test } from "vitest";
+import { graphOf } from "../flows/graph.ts";
+import { edges } from "./contract/fixture.ts";
+import { advance, type Frame, inputsOf, layOut, type NodeState, resultOf } from "./frame.ts";
+
+/** Of a drawing such as `a > b`; loops are the nodes whose name begins with `each`. */
+const lay = (...lines: string[]) => {
+  const drawn = edges(...lines);
+  const ids = [...new Set(drawn.flatMap(({ source, target }) => [source, target]))];
+  const graph = graphOf({ nodes: ids.map((id) => ({ id })), edges: drawn });
+  return layOut(graph, "start", (id) => id.startsWith("each"));
+};
+
+const frameOf = (nodes: ReadonlySet<string>, states: Record<string, NodeState> = {}): Frame => ({
+  item: "",
+  nodes,
+  states: new Map(Object.entries(states)),
+  started: new Set(),
+  outside: () => undefined,
+});
+const done = (port = "out", output: string | null = null): NodeState => ({
+  status: "done",
+  port,
+  output,
+});
+
+/** Advances, then ends each node that is ready by the port that is given for it. */
+function walk(layout: ReturnType<typeof lay>, ports: Record<string, string> = {}) {
+  const frame = frameOf(layout.main, { start: done(ports.start) });
+  const turns: string[] = [];
+  for (;;) {
+    const { ready, skipped } = advance(layout, frame);
+    if (ready.length + skipped.length === 0) return { turns, frame };
+    turns.push([...ready, ...skipped.map((id) => `-${id}`)].join(" "));
+    for (const id of ready) frame.states.set(id, done(ports[id], id));
+  }
+}
+
+describe("what may run next", () => {
+  test("in a diamond is both ways, then what they meet in, once", () => {
+    const layout = lay("start > a > meet", "start > b > meet > end");
+    expect(walk(layout).turns).toEqual(["a b", "meet", "end"]);
+  });
+
+  test("waits for all that can still come, however long the ways are", () => {
+    const layout = lay("start > a > b > c > meet", "start > meet");
+    expect(walk(layout).turns).toEqual(["a", "b", "c", "meet"]);
+  });
+
+  test("is not what lies on a way that was not taken; that is skipped, to its end", () => {
+    const layout = lay("start > if.true > a > b", "if.false > c > d > e");
+    expect(walk(layout, { if: "true" }).turns).toEqual(["if", "a -c -d -e", "b"]);
+  });
+
+  test("meets also where only one way has come", () => {
+    const layout = lay("start > if.true > a > meet", "if.false > c > meet > end");
+    expect(walk(layout, { if: "true" }).turns).toEqual(["if", "a -c", "meet", "end"]);
+  });
+
+  test("goes along the error edge of a node that left by it, and only there", () => {
+    const layout = lay("start > a > fine", "a.error > rescue");
+    expect(walk(layout, { a: "error" }).turns).toEqual(["a", "rescue -fine"]);
+    expect(walk(layout).turns).toEqual(["a", "fine -rescue"]);
+  });
+
+  test("ends where no port leads on", () => {
+    expect(walk(lay("start > a > b"), { a: "" }).turns).toEqual(["a", "-b"]);
+  });
+
+  test("does not wait for what another trigger would have brought", () => {
+    expect(walk(lay("start > a", "other > b > a")).turns).toEqual(["a"]);
+  });
+
+  test("is the same however far it had come before", () => {
+    const layout = lay("start > a > b", "start > c > b");
+    const frame = frameOf(layout.main, { start: done(), a: done() });
+    expect(advance(layout, frame)).toEqual({ ready: ["c"], skipped: [] });
+    // What has begun does not begin again.
+    expect(advance(layout, frame)).toEqual({ ready: [], skipped: [] });
+  });
+});
+
+describe("loops", () => {
+  const sets = (layout: ReturnType<typeof lay>) => ({
+    main: [...layout.main],
+    ...Object.fromEntries([...layout.bodies].map(([loop, body]) => [loop, [...body]])),
+  });
+
+  test("have what is reached by `item` as their body", () => {
+    expect(sets(lay("start > each.item > a > b", "each.done > c"))).toEqual({
+      main: ["start", "each", "c"],
+      each: ["a", "b"],
+    });
+  });
+
+  test("within loops have bodies of their own", () => {
+    expect(sets(lay("start > each1.item > a > each2.item > b", "each2.done > c"))).toEqual({
+      main: ["start", "each1"],
+      each1: ["a", "each2", "c"],
+      each2: ["b"],
+    });
+  });
+
+  test("leave out what is also reached after them: it runs once, at the end", () => {
+    expect(sets(lay("start > each.item > a > both", "each.done > both"))).toEqual({
+      main: ["start", "each", "both"],
+      each: ["a"],
+    });
+    const layout = lay("start > each.item > a > both", "each.done > both");
+    expect(walk(layout, { each: "done" }).turns).toEqual(["each", "both"]);
+  });
+
+  test("give a round what the nodes around it have brought", () => {
+    const layout = lay("start > x > each.item > a", "x > a");
+    const body = layout.bodies.get("each") as Set<string>;
+    const around = new Map([
+      ["x", done("out", "from x")],
+      ["each", done("item", "an item")],
+    ]);
+    const frame = { ...frameOf(body), outside: (id: string) => around.get(id) };
+    expect(advance(layout, frame).ready).toEqual(["a"]);
+    expect(inputsOf(layout, frame, "a", (id) => id)).toEqual([
+      { slug: "each", port: "in", output: "an item" },
+      { slug: "x", port: "in", output: "from x" },
+    ]);
+  });
+
+  test("run also in the middle of a chain that errors lead to", () => {
+    expect(sets(lay("start > a", "a.error > each.item > b", "each.error > c"))).toEqual({
+      main: ["start", "a", "each", "c"],
+      each: ["b"],
+    });
+  });
+});
+
+describe("a result", () => {
+  const result = (layout: ReturnType<typeof lay>, ports: Record<string, string> = {}) => {
+    const { frame } = walk(layout, ports);
+    return resultOf(
+      layout,
+      frame,
+      (id) => `the_${id}`,
+      (id) => id.startsWith("return"),
+    );
+  };
+
+  test("is that of the Return that was reached", () => {
+    const layout = lay("start > if.true > return1", "if.false > return2");
+    expect(result(layout, { if: "false" })).toBe("return2");
+  });
+
+  test("is what came last; of several, each by its slug", () => {
+    expect(result(lay("start > a > b"))).toBe("b");
+    expect(result(lay("start > a", "start > b > c"))).toEqual({ the_a: "a", the_c: "c" });
+  });
+
+  test("of a trigger that leads nowhere is what started it", () => {
+    expect(result(lay("start > a"), { start: "other" })).toBeNull();
+  });
+});

@@ -1,0 +1,102 @@
+import { Buffer } from "node:buffer";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Json } from "../lib/json.ts";
+import { createMask, MASK } from "./mask.ts";
+
+const secret = fc
+  .string({ unit: "binary", minLength: 4, maxLength: 40 })
+  .filter((text) => !text.includes("•"));
+/** Puts a text into any place of any JSON: as a value, as a key, in the midst of others. */
+const holding = (text: fc.Arbitrary<string>) =>
+  fc.letrec<{ json: Json; text: string }>((tie) => ({
+    text: fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.tuple(fc.string(), text, fc.string()).map((parts) => parts.join("")),
+    ),
+    json: fc.oneof(
+      { maxDepth: 4 },
+      tie("text"),
+      fc.oneof(fc.integer(), fc.double({ noNaN: true }), fc.constant(null), fc.boolean()),
+      fc.array(tie("json"), { maxLength: 4 }),
+      fc.dictionary(tie("text"), tie("json"), { maxKeys: 4 }),
+    ),
+  })).json;
+
+const within = (json: Json): string[] => {
+  if (typeof json === "string") return [json];
+  if (typeof json === "number") return [String(json)];
+  if (Array.isArray(json)) return json.flatMap(within);
+  if (typeof json !== "object" || json === null) return [];
+  return Object.entries(json).flatMap(([name, value]) => [name, ...within(value)]);
+};
+
+const spellings: Record<string, (text: string) => string> = {
+  "as it is": (text) => text,
+  "in a path": encodeURIComponent,
+  "in a query": (text) => new URLSearchParams({ q: text }).toString().slice(2),
+  "in JSON that is a text": (text) => JSON.stringify(text).slice(1, -1),
+  "in Base64": (text) => Buffer.from(text).toString("base64").replace(/=*$/, ""),
+};
+
+for (const [how, spell] of Object.entries(spellings))
+  test(`no secret survives, ${how}`, () => {
+    const spelled = secret.filter((text) => text.isWellFormed());
+    fc.assert(
+      fc.property(
+        spelled.chain((text) => fc.tuple(fc.constant(text), holding(fc.constant(spell(text))))),
+        ([text, json]) => {
+          const cleaned = within(createMask([text]).json(json));
+          expect(cleaned.filter((one) => one.includes(spell(text)))).toEqual([]);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+test("a password is found in the midst of Base64, wherever it stands", () => {
+  fc.assert(
+    fc.property(fc.string({ maxLength: 9 }), fc.string({ maxLength: 9 }), (before, after) => {
+      const password = "correct horse/battery+staple?";
+      const bytes = Buffer.from(`${before}${password}${after}`);
+      for (const encoding of ["base64", "base64url"] as const) {
+        const cleaned = createMask([password]).json(bytes.toString(encoding)) as string;
+        expect(cleaned).toContain(MASK);
+        expect(Buffer.from(cleaned, encoding).toString()).not.toContain("horse");
+      }
+    }),
+  );
+});
+
+test("what holds no secret stays as it is", () => {
+  fc.assert(
+    fc.property(fc.json(), (text) => {
+      const json = JSON.parse(text) as Json;
+      expect(createMask(["no such secret"]).json(json)).toEqual(json);
+      expect(createMask([]).json(json)).toBe(json);
+    }),
+  );
+});
+
+test("half of a pair is no secret's end", () => {
+  expect(createMask(["abc\ud800"]).json({ a: "abc\ud800", b: "xabc\ud800" })).toEqual({
+    a: MASK,
+    b: `x${MASK}`,
+  });
+});
+
+test("numbers, and short ones", () => {
+  expect(createMask(["12345", "ab"]).json({ n: 12345, m: 9123459, k: 1234, t: "ab" })).toEqual({
+    n: MASK,
+    m: MASK,
+    k: 1234,
+    t: "ab",
+  });
+});
+
+test("errors are cleaned in message and details", () => {
+  const { error } = createMask(["s3cret"]);
+  expect(
+    error({ code: "x", message: "401 for s3cret", node_id: "n", details: ["s3cret"] }),
+  ).toEqual({ code: "x", message: `401 for ${MASK}`, node_id: "n", details: [MASK] });
+});

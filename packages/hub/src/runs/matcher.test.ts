@@ -1,0 +1,282 @@
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createIds } from "../lib/ids.ts";
+import type { JsonObject } from "../lib/json.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { eventTrigger, makeFlow, publish } from "../store/contract/flow-sample.ts";
+import { arrival, sampleEvent } from "../store/contract/sample.ts";
+import type { NewTrigger, StoredFlow } from "../store/flow-store.ts";
+import type { EventPlan } from "../store/run-store.ts";
+import type { NewEvent, Store } from "../store/store.ts";
+import { createMatchedAppend } from "./append-matched.ts";
+import { DEPTH_HEADER, OWN_SOURCE } from "./event-input.ts";
+import { createTriggers } from "./explain.ts";
+import { createMatcher, type Matcher } from "./matcher.ts";
+
+const TENANT = "acme";
+const NOW = 1_000_000;
+const newId = createIds();
+const now = () => NOW;
+
+let store: Store;
+let matcher: Matcher;
+/** How often triggers were looked up in the store. */
+let looks: number;
+
+beforeEach(() => {
+  store = openSqlite(`${tempFolder()}/hub.db`);
+  looks = 0;
+  const counting: Store = {
+    ...store,
+    findTriggers(...asked) {
+      looks += 1;
+      return store.findTriggers(...asked);
+    },
+  };
+  matcher = createMatcher({ store: counting, newId, now, maxDepth: 5 });
+  onTestFinished(async () => {
+    matcher.close();
+    await store.close();
+  });
+});
+
+const publishTrigger = async (given: Partial<NewTrigger> = {}): Promise<StoredFlow> => {
+  const flow = await makeFlow(store);
+  await publish(store, flow, { triggers: [eventTrigger(given)] });
+  return flow;
+};
+const event = (data: JsonObject = {}, given: Partial<NewEvent> = {}) =>
+  sampleEvent({ body: new TextEncoder().encode(JSON.stringify(data)), ...given });
+const planOf = async (one: NewEvent): Promise<EventPlan | undefined> =>
+  (await matcher.plan(arrival([one]))).events[0];
+const starts = async (one: NewEvent) => (await planOf(one))?.runs.length ?? 0;
+
+describe("matching", () => {
+  test("starts a run for each trigger that fits, and says why others do not", async () => {
+    const flow = await publishTrigger({ config: { params: { action: "opened" } } });
+    const plan = await planOf(event({ action: "opened" }));
+    expect(plan?.runs).toMatchObject([
+      {
+        tenant: TENANT,
+        flow_id: flow.id,
+        version: 1,
+        trigger_node: "on event",
+        cause: "event",
+        at: NOW,
+        due_at: NOW,
+        depth: 1,
+      },
+    ]);
+    expect(plan?.verdicts).toMatchObject([{ flow_id: flow.id, matched: true }]);
+    const other = await planOf(event({ action: "closed" }));
+    expect(other?.runs).toEqual([]);
+    expect(other?.verdicts).toMatchObject([{ matched: false }]);
+    expect(other?.verdicts[0]?.reasons.find(({ holds }) => !holds)?.message).toBe(
+      'action is "closed", wanted "opened"',
+    );
+  });
+
+  test("knows a sender by its kind and by its own id, and a type that is any", async () => {
+    await publishTrigger({ source: "github", type: null });
+    await publishTrigger({ source: "endpoint-7", type: "issues" });
+    await publishTrigger({ source: "stripe", type: null });
+    await publishTrigger({ active: false });
+    expect(await starts(event())).toBe(1);
+    expect(await starts(event({}, { source_id: "endpoint-7" }))).toBe(2);
+    expect(await starts(event({}, { source_id: "endpoint-7", type: "push" }))).toBe(1);
+    expect(await starts(event({}, { source: "slack", source_id: "slack" }))).toBe(0);
+  });
+
+  test("asks the store once for each sender and type, and not at all where there is nothing", async () => {
+    for (let round = 0; round < 3; round += 1) await starts(event());
+    for (const type of ["push", "release"]) await starts(event({}, { type }));
+    expect(looks).toBe(1); // there is no trigger of any kind
+    await publishTrigger();
+    for (let round = 0; round < 3; round += 1) await starts(event());
+    for (let round = 0; round < 3; round += 1) await starts(event({}, { type: "push" }));
+    expect(looks).toBe(3);
+    // What is known needs no turn of the event loop.
+    expect(matcher.plan(arrival([event({}, { type: "push" })]))).not.toBeInstanceOf(Promise);
+  });
+
+  test("forgets what it knows when triggers change", async () => {
+    expect(await starts(event())).toBe(0);
+    await publishTrigger();
+    expect(await starts(event())).toBe(1);
+    await publishTrigger();
+    expect(await starts(event())).toBe(2);
+  });
+
+  test("plans all events of an arrival by triggers of one revision", async () => {
+    await publishTrigger();
+    const flow = await makeFlow(store);
+    let asked = 0;
+    const changing: Store = {
+      ...store,
+      async findTriggers(...given) {
+        const found = await store.findTriggers(...given);
+        asked += 1;
+        // Between the first and the second look, somebody publishes.
+        if (asked === 1) await publish(store, flow, { triggers: [eventTrigger()] });
+        return found;
+      },
+      subscribe: () => () => {},
+    };
+    const { plan } = createMatcher({ store: changing, newId, now, maxDepth: 5 });
+    const { revision, events } = await plan(arrival([event(), event({}, { type: "push" })]));
+    expect(revision).toBe((await store.findTriggers(TENANT, ["github"], "issues")).revision);
+    expect(events.map(({ runs }) => runs.length)).toEqual([2, 0]);
+  });
+
+  test("ends a chain of runs and events that cause each other, visibly", async () => {
+    await publishTrigger({ source: OWN_SOURCE, type: null });
+    const emitted = (depth: number, source = OWN_SOURCE) =>
+      event({}, { source, source_id: "a flow", headers: { [DEPTH_HEADER]: String(depth) } });
+    expect((await planOf(emitted(4)))?.runs).toMatchObject([{ depth: 5 }]);
+    const stopped = await planOf(emitted(5));
+    expect(stopped?.runs).toEqual([]);
+    expect(stopped?.verdicts).toMatchObject([
+      { matched: false, reasons: [{ message: expect.stringContaining("chain was stopped") }] },
+    ]);
+    // Strangers cannot say how deep they are.
+    await publishTrigger();
+    const headers = { [DEPTH_HEADER]: "99" };
+    expect((await planOf(event({}, { headers })))?.runs).toMatchObject([{ depth: 1 }]);
+  });
+
+  test("puts runs into lanes, by the value at a path", async () => {
+    const key = "issue.number";
+    await publishTrigger({
+      config: { concurrency: { most: 2, key }, gather: { forMs: 500, key } },
+    });
+    const lanes = async (number: number) => {
+      const [run] = (await planOf(event({ issue: { number } })))?.runs ?? [];
+      expect(run).toMatchObject({ due_at: NOW + 500, limit: { most: 2 } });
+      return [run?.limit?.lane, run?.gather?.lane];
+    };
+    expect(await lanes(1)).toEqual(await lanes(1));
+    expect(await lanes(1)).not.toEqual(await lanes(2));
+  });
+});
+
+describe("events with what they cause", () => {
+  const appendTo = (target: Store) =>
+    createMatchedAppend(matcher, async (arrived) => {
+      const [appended] = await target.appendEvents([arrived], null);
+      if (!appended) throw new Error("no answer");
+      return appended;
+    });
+  const runs = () => store.listRuns({ tenant: TENANT, limit: 100 });
+
+  test("are stored together; a delivery that comes again causes nothing again", async () => {
+    await publishTrigger();
+    const append = appendTo(store);
+    const one = event();
+    expect((await append(arrival([one]))).outcome).toBe("stored");
+    expect((await append(arrival([{ ...one, id: newId() }]))).outcome).toBe("duplicate");
+    expect(await runs()).toMatchObject([{ event_id: one.id, status: "queued" }]);
+  });
+
+  test("are matched again where triggers changed after they were", async () => {
+    const flow = await makeFlow(store);
+    await starts(event());
+    let isFirst = true;
+    const append = appendTo({
+      ...store,
+      async appendEvents(...given) {
+        // Published after the plan was made, before it is stored; the notice is not heard yet.
+        if (isFirst) {
+          isFirst = false;
+          await publish(store, flow, { triggers: [eventTrigger()] });
+        }
+        return store.appendEvents(...given);
+      },
+    });
+    expect((await append(arrival([event()]))).outcome).toBe("stored");
+    expect((await runs()).length).toBe(1);
+  });
+
+  test("that come in a burst are told in one run, and none is forgotten", async () => {
+    const flow = await publishTrigger({ config: { gather: { forMs: 60_000 } } });
+    const append = appendTo(store);
+    const burst = Array.from({ length: 20 }, (_, n) => event({ n }));
+    for (const one of burst) await append(arrival([one]));
+    const [run, ...others] = await runs();
+    expect(others).toEqual([]);
+    expect(run).toMatchObject({ flow_id: flow.id, event_id: burst[0]?.id, gathered_count: 19 });
+    for (const one of burst)
+      expect(await store.listVerdicts(TENANT, one.id)).toMatchObject([{ run_id: run?.id }]);
+  });
+});
+
+describe("explaining, and once more", () => {
+  const setUp = async (...triggers: Partial<NewTrigger>[]) => {
+    const flows = [];
+    for (const given of triggers) flows.push(await publishTrigger(given));
+    const one = event({ action: "opened" });
+    await store.appendEvents(
+      [{ ...arrival([one]), plan: await matcher.plan(arrival([one])) }],
+      null,
+    );
+    return { one, flows, triggers: createTriggers({ store, newId, now, maxDepth: 5 }) };
+  };
+
+  test("names every trigger, what it decided on arrival, and what it would now", async () => {
+    const { one, flows, triggers } = await setUp(
+      {},
+      { config: { params: { action: "closed" } } },
+      { source: "stripe" },
+    );
+    const later = await publishTrigger();
+    const explained = await triggers.explain(TENANT, one.id);
+    const of = (flow: StoredFlow | undefined) =>
+      explained.find(({ flow_id }) => flow_id === flow?.id);
+    expect(explained.length).toBe(4);
+    expect(of(flows[0])).toMatchObject({
+      matched: true,
+      decided: "on arrival",
+      run_status: "queued",
+      run_id: expect.any(String),
+      trigger: "A flow / on event",
+    });
+    expect(of(flows[1])).toMatchObject({
+      matched: false,
+      decided: "on arrival",
+      reason: expect.stringContaining("action"),
+      run_id: null,
+    });
+    expect(of(flows[2])).toMatchObject({ matched: false, decided: "now" });
+    expect(of(later)).toMatchObject({ matched: true, decided: "now", run_id: null });
+  });
+
+  test("runs an event again, for all its triggers or those of one flow, without gathering", async () => {
+    const { one, flows, triggers } = await setUp({}, { config: { gather: { forMs: 60_000 } } });
+    const all = await triggers.replay(TENANT, one.id);
+    expect(all.considered).toBe(2);
+    expect(all.runs.map(({ flow_id }) => flow_id).toSorted()).toEqual(
+      flows.map(({ id }) => id).toSorted(),
+    );
+    const only = await triggers.replay(TENANT, one.id, flows[1]?.id);
+    const [again] = only.runs;
+    expect(await store.getRun(TENANT, again?.run_id ?? "")).toMatchObject({
+      cause: "replay",
+      due_at: NOW,
+      event_id: one.id,
+      flow_id: flows[1]?.id,
+    });
+  });
+
+  test("says what is not there, and nothing of other tenants", async () => {
+    const { one, triggers } = await setUp({});
+    for (const asked of [
+      triggers.explain("umbrella", one.id),
+      triggers.explain(TENANT, "nothing"),
+      triggers.replay("umbrella", one.id),
+    ])
+      await expect(asked).rejects.toMatchObject({ code: "not_found", field: "event_id" });
+    await expect(triggers.replay(TENANT, one.id, "no flow")).rejects.toMatchObject({
+      code: "not_found",
+      field: "flow",
+    });
+  });
+});

@@ -1,0 +1,178 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createIds } from "../lib/ids.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import type { NewRun, Run } from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
+import {
+  createFixture,
+  edges,
+  type Fixture,
+  gate,
+  node,
+  probe,
+  start,
+  TENANT,
+} from "./contract/fixture.ts";
+import { DEPTH_HEADER, RUN_HEADER } from "./event-input.ts";
+import { createReach } from "./reach.ts";
+import type { Runner } from "./runner.ts";
+
+let store: Store;
+let f: Fixture;
+let runner: Runner;
+const newId = createIds();
+
+beforeEach(() => {
+  store = openSqlite(`${tempFolder()}/hub.db`);
+  f = createFixture(store);
+  runner = f.openRunner();
+});
+afterEach(async () => {
+  await f.close();
+  await store.close();
+});
+
+const unexpected = () => {
+  throw new Error("was not to be called");
+};
+const reach = (quota: number | null = null) =>
+  createReach({
+    store,
+    append: async (arrived) => {
+      const [appended] = await store.appendEvents([arrived], quota);
+      if (!appended || appended.outcome === "stale") throw new Error("not stored");
+      return appended;
+    },
+    start: (run, watch) => runner.start(run, watch),
+    fetch: unexpected,
+    evaluate: unexpected,
+    log: () => {},
+    newId,
+    now: Date.now,
+    maxDepth: 5,
+  });
+
+/** Some run that asks. */
+const asker = (given: Partial<Run> = {}) =>
+  ({ id: "parent", tenant: TENANT, flow_id: "a flow", depth: 2, ...given }) as Run;
+const asking = (attempt = 1) => ({
+  key: "parent:a",
+  attempt,
+  cancelled: new AbortController().signal,
+});
+
+describe("emitting", () => {
+  test("stores an event that says where it comes from", async () => {
+    const data = { title: "It rains", url: "https://example.com/7", n: 1 };
+    const { id } = await reach().emit(asker(), { type: "rain", data }, asking());
+    const event = await store.getEvent(TENANT, id);
+    expect(event).toMatchObject({ source: "signalbox", type: "rain", title: "It rains" });
+    const payload = await store.getPayload(TENANT, event?.seq ?? 0);
+    expect(payload?.headers).toMatchObject({ [DEPTH_HEADER]: "2", [RUN_HEADER]: "parent" });
+    expect(JSON.parse(new TextDecoder().decode(payload?.body))).toEqual(data);
+  });
+
+  test("does so once, however often the step is repeated; each with an id of its own", async () => {
+    const event = { type: "rain", data: {} };
+    const first = await reach().emit(asker(), event, asking());
+    expect(await reach().emit(asker(), event, asking(2))).toEqual(first);
+    const other = await reach().emit(asker(), { ...event, id: "second" }, asking());
+    expect(other.id).not.toBe(first.id);
+    expect((await store.pendingStatus(TENANT)).pending_count).toBe(2);
+  });
+
+  test("fails in words over the quota", async () => {
+    await expect(reach(0).emit(asker(), { type: "rain", data: {} }, asking())).rejects.toThrow(
+      "0 events are waiting to be processed, and the quota is 0.",
+    );
+  });
+});
+
+describe("calling a flow", () => {
+  const call = (make: () => NewRun, trigger = "start", input = {}) => ({
+    flow: make().flow_id,
+    trigger,
+    input,
+  });
+  const children = () => store.listRuns({ tenant: TENANT, limit: 9 });
+
+  test("answers with its result, and is on record as its cause", async () => {
+    const make = await f.publish(
+      [start, node("end", "Return", { value: "{{ trigger.x }}" })],
+      edges("start > end"),
+    );
+    const called = reach().callFlow(asker(), call(make, "start", { x: 7 }), asking());
+    expect(await called).toBe(7);
+    expect(await children()).toMatchObject([
+      { cause: "flow", parent_run: "parent", depth: 3, key: "call:parent:a" },
+    ]);
+  });
+
+  test("joins the run that it began when the step is repeated", async () => {
+    const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
+    const first = reach().callFlow(asker(), call(make), asking());
+    const second = reach().callFlow(asker(), call(make), asking());
+    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    f.open("a");
+    expect(await Promise.all([first, second])).toEqual([1, 1]);
+    expect(await reach().callFlow(asker(), call(make), asking())).toBe(1);
+    expect((await children()).length).toBe(1);
+  });
+
+  test("fails as it fails; tried again, it goes on where that has failed", async () => {
+    const make = await f.publish(
+      [start, probe("a"), probe("b", { fail: 1, value: 2 })],
+      edges("start > a > b"),
+    );
+    await expect(reach().callFlow(asker(), call(make), asking())).rejects.toMatchObject({
+      message: "no luck",
+      code: "failed",
+    });
+    // After a crash it is the same attempt: the answer is there already.
+    await expect(reach().callFlow(asker(), call(make), asking())).rejects.toThrow("no luck");
+    expect(await reach().callFlow(asker(), call(make), asking(2))).toBe(2);
+    expect(f.calls).toEqual(["a a 1", "b b 1", "b b 2"]);
+  });
+
+  test("ends with the run that asked", async () => {
+    const make = await f.publish([start, gate("a")], edges("start > a"));
+    const cancelled = new AbortController();
+    const called = reach().callFlow(asker(), call(make), {
+      ...asking(),
+      cancelled: cancelled.signal,
+    });
+    called.catch(() => {});
+    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    cancelled.abort();
+    await expect(called).rejects.toMatchObject({ code: "cancelled" });
+    expect((await children()).map(({ status }) => status)).toEqual(["cancelled"]);
+  });
+
+  test("goes on where the one that asked is only handed over", async () => {
+    const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
+    const parent = await f.publish(
+      [start, node("call", "CallFlow", call(make))],
+      edges("start > call"),
+    );
+    const { id } = await runner.start(parent());
+    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    await runner.close();
+    f.open("a");
+    f.openRunner();
+    await expect.poll(() => f.status(id)).toBe("succeeded");
+    expect((await f.run(id)).output).toBe(1);
+  });
+
+  test("is refused where the chain is too long, or there is nothing to call", async () => {
+    const make = await f.publish([start], []);
+    const refused = (run: Run, what: ReturnType<typeof call>) =>
+      expect(reach().callFlow(run, what, asking())).rejects;
+    await refused(asker({ depth: 5 }), call(make)).toMatchObject({ code: "too_deep" });
+    await refused(asker(), call(make, "nothing")).toMatchObject({
+      code: "no_such_flow",
+      message: "The flow Flow is not published, or has no trigger nothing.",
+    });
+    await refused(asker({ tenant: "other" }), call(make)).toMatchObject({ code: "no_such_flow" });
+  });
+});

@@ -1,0 +1,352 @@
+/** Who may ask the API for what, and what it says to nonsense; its own description. */
+import { describe, expect, it } from "vitest";
+import { type Api, type Backend, startApi } from "../support/api-client.ts";
+import { deliver } from "../support/deliver.ts";
+import { greeting, intent } from "../support/flow-samples.ts";
+
+const HUGE = 9 * 1024 * 1024;
+
+/** Every operation of the API as its own document has it, with ids that are there. */
+async function operations(api: Api, ids: Record<string, string>, tenant = "") {
+  const { paths } = (await api.expect(200, "GET", `/api/openapi.json${tenant}`)).json;
+  return Object.entries<Record<string, { description: string }>>(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { description }]) => ({
+      method: method.toUpperCase(),
+      route: path,
+      path: path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(ids[name] ?? "none")),
+      scope: /`(.*)`/.exec(description)?.[1],
+    })),
+  );
+}
+
+/** One of everything, and the names by which routes know it. */
+async function furnish(api: Api, tenant = ""): Promise<Record<string, string>> {
+  await api.expect(201, "POST", `/api/apps${tenant}`, { slug: "desk", name: "Desk" });
+  const flow = (await api.expect(201, "POST", `/api/apps/desk/flows${tenant}`, greeting)).json;
+  await api.expect(200, "POST", `/api/flows/${flow.id}/publish${tenant}`);
+  const run = await api.expect(202, "POST", `/api/flows/${flow.id}/runs${tenant}`, {
+    trigger: "say_hello",
+    input: { who: "you" },
+  });
+  await api.expect(204, "PUT", `/api/secrets/KEY${tenant}`, { value: "hidden value" });
+  const source = await api.expect(201, "POST", `/api/sources${tenant}`, { kind: "stripe" });
+  const token = await api.expect(201, "POST", `/api/tokens${tenant}`, { name: "theirs" });
+  return {
+    app: "desk",
+    flow: flow.id,
+    node: "end",
+    edge: flow.edges[0].id,
+    version: "1",
+    run: run.json.id,
+    name: "KEY",
+    source: source.json.id,
+    token: token.json.id,
+  };
+}
+
+const bodies: Record<string, unknown> = {
+  "POST /api/apps": { slug: "new", name: "New" },
+  "POST /api/apps/{app}/flows": { name: "New" },
+  "POST /api/apps/{app}/flows/import": { name: "New" },
+  "PUT /api/flows/{flow}": { name: "New" },
+  "POST /api/flows/{flow}/rollback": { version: 1 },
+  "POST /api/flows/{flow}/nodes": intent("New"),
+  "POST /api/flows/{flow}/edges": { source: "end", target: "end" },
+  "POST /api/flows/{flow}/runs": { trigger: "say_hello", input: { who: "me" } },
+  "PUT /api/secrets/{name}": { value: "mine" },
+  "POST /api/sources": { kind: "github" },
+  "POST /api/tokens": { name: "New" },
+};
+
+describe("the document of the API", () => {
+  it("is valid OpenAPI 3.1, and lists what is mounted", async () => {
+    const api = await startApi();
+    const document = (await api.expect(200, "GET", "/api/openapi.json")).json;
+    expect(document.openapi).toBe("3.1.0");
+    expect(document.info).toMatchObject({ title: "Signalbox", version: expect.any(String) });
+    const seen: string[] = [];
+    for (const [path, methods] of Object.entries<Record<string, Operation>>(document.paths)) {
+      expect(path).toMatch(/^\/api\//);
+      for (const [method, operation] of Object.entries(methods)) {
+        expect(["get", "post", "put", "patch", "delete"]).toContain(method);
+        seen.push(operation.operationId);
+        expect(operation.summary).not.toBe("");
+        const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+        const inPath = operation.parameters.filter((one) => one.in === "path");
+        expect(inPath.map(({ name }) => name)).toEqual(named);
+        for (const parameter of operation.parameters) {
+          expect(parameter).toMatchObject({ name: expect.any(String), schema: expect.anything() });
+          if (parameter.in === "path") expect(parameter.required).toBe(true);
+        }
+        expect(Object.keys(operation.responses)).toContain("default");
+        for (const response of Object.values(operation.responses))
+          expect(response.description).toEqual(expect.any(String));
+      }
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    // Every reference leads somewhere, and none is relative to a schema that is not a document.
+    const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref);
+    expect(refs.length).toBeGreaterThan(10);
+    for (const ref of new Set(refs)) {
+      const found = (ref ?? "")
+        .slice(2)
+        .split("/")
+        .reduce((value, key) => value?.[key], document);
+      expect(found, ref).toBeDefined();
+    }
+    expect(JSON.stringify(document)).not.toContain("$schema");
+  });
+
+  it("has every route that answers, and no other", async () => {
+    const api = await startApi();
+    for (const { method, path, route } of await operations(api, {})) {
+      const body = method === "GET" ? undefined : (bodies[`${method} ${route}`] ?? {});
+      const answer = await api.call(method, path, body);
+      // What is not mounted says so in other words.
+      expect(answer.json?.detail ?? "", `${method} ${path}`).not.toMatch(/^There is nothing at/);
+    }
+    const nothing = await api.expect(404, "GET", "/api/nonsense");
+    expect(nothing.json.detail).toMatch(/^There is nothing at/);
+  });
+});
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  parameters: { in: string; name: string; required: boolean; schema: object }[];
+  responses: Record<string, { description: string }>;
+}
+
+describe("a token", () => {
+  it("opens what its scopes say, and nothing without one", async () => {
+    const api = await startApi();
+    const ids = await furnish(api);
+    const all = await operations(api, ids);
+    const tokens = {
+      "inbox:read": await api.token("--scope", "inbox:read"),
+      "inbox:write": await api.token("--scope", "inbox:write"),
+      "flows:call": await api.token("--scope", "flows:call"),
+    };
+    for (const { method, path, route, scope } of all) {
+      const body =
+        method === "GET" || method === "DELETE" ? undefined : bodies[`${method} ${route}`];
+      for (const token of ["", "sbx_guess"])
+        expect((await api.call(method, path, body, { token })).status, path).toBe(401);
+      for (const [held, token] of Object.entries(tokens)) {
+        if (held === scope || scope === undefined) continue;
+        const refused = await api.call(method, path, body, { token });
+        expect([refused.status, refused.json.code], `${held} ${method} ${path}`).toEqual([
+          403,
+          "insufficient_scope",
+        ]);
+        expect(refused.json.detail).toContain(scope);
+      }
+    }
+    // Nothing of all that was tried has changed anything.
+    expect((await api.expect(200, "GET", `/api/flows/${ids.flow}`)).json.revision).toBe(2);
+    const caller = { token: tokens["flows:call"] };
+    const run = { trigger: "say_hello", input: { who: "me" } };
+    await api.expect(202, "POST", `/api/flows/${ids.flow}/runs`, run, caller);
+    await api.expect(200, "GET", "/api/node-types", undefined, caller);
+    const writes = all.filter(({ method, path }) => method !== "GET" && path.includes("/flows/"));
+    const allowed = writes.filter(({ scope }) => scope !== "admin").map(({ route }) => route);
+    expect(allowed).toEqual(["/api/flows/{flow}/runs"]);
+  });
+
+  it("starts no trigger that is switched off, unless it is an admin's, to try it out", async () => {
+    const api = await startApi();
+    await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
+    const [trigger, ...rest] = greeting.nodes;
+    const off = { ...trigger, parameters: { ...trigger?.parameters, isActive: false } };
+    const flow = { ...greeting, nodes: [off, ...rest] };
+    const { id } = (await api.expect(201, "POST", "/api/apps/desk/flows", flow)).json;
+    await api.expect(200, "POST", `/api/flows/${id}/publish`);
+    const run = { trigger: "say_hello", input: { who: "me" } };
+    const token = await api.token("--scope", "flows:call");
+    const refused = await api.expect(409, "POST", `/api/flows/${id}/runs`, run, { token });
+    expect(refused.json.detail).toBe("The trigger Say hello is switched off at present.");
+    await api.expect(202, "POST", `/api/flows/${id}/runs`, run);
+  });
+});
+
+describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend) => {
+  it("never see each other's, by any route", async () => {
+    const api = await startApi(backend, { SIGNALBOX_TENANCY: "github" });
+    const token = await api.token("--scope", "admin", "--tenant", "2");
+    const ids = await furnish(api, "?tenant=1");
+    await deliver(api.hub.url, {
+      body: JSON.stringify({
+        installation: { id: 7 },
+        repository: { owner: { id: 1, login: "a" } },
+      }),
+    });
+    const events = (await api.expect(200, "GET", "/api/events?tenant=1")).json.items;
+    expect(events).toHaveLength(1);
+    ids.event = events[0].id;
+    const before = await everything(api, ids);
+    const own = await operations(api, ids, "?tenant=1");
+    for (const { method, path, route } of own) {
+      const body =
+        method === "GET" || method === "DELETE" ? undefined : (bodies[`${method} ${route}`] ?? {});
+      const answer = await api.call(method, path, body, { token });
+      const what = `${method} ${path}: ${answer.status} ${answer.text}`;
+      // Where a thing is named, it is not there; a list does not have it; what is made is their own.
+      if (route.includes("{") && !/secrets/.test(route)) expect(answer.status, what).toBe(404);
+      else expect(answer.status, what).toBeLessThan(500);
+      for (const id of Object.values(ids))
+        if (id.length > 20 && !path.includes(id)) expect(answer.text, what).not.toContain(id);
+      const theirs = await api.call(method, `${path}?tenant=1`, body, { token });
+      expect([theirs.status, theirs.json.code], what).toEqual([403, "no_tenant"]);
+    }
+    expect(await everything(api, ids)).toEqual(before);
+    const reaching = { name: "x", tenants: ["1"] };
+    for (const tenants of [["1"], ["2", "1"], ["*"]]) {
+      const refused = await api.expect(
+        403,
+        "POST",
+        "/api/tokens",
+        { ...reaching, tenants },
+        { token },
+      );
+      expect(refused.json.errors[0].path).toBe("tenants");
+    }
+    const listed = (await api.expect(200, "GET", "/api/tokens", undefined, { token })).json.items;
+    expect(listed.every(({ tenants }: { tenants: string[] }) => tenants.join() === "2")).toBe(true);
+    const unsaid = await api.expect(403, "GET", "/api/apps");
+    expect(unsaid.json.detail).toMatch(/say whose data you mean/);
+    const both = await api.token("--scope", "admin", "--tenant", "1,2");
+    const unclear = await api.expect(400, "GET", "/api/apps", undefined, { token: both });
+    expect(unclear.json.errors[0].path).toBe("tenant");
+    await api.expect(200, "GET", "/api/apps?tenant=1", undefined, { token: both });
+  });
+});
+
+/** All that the first tenant can look at. */
+async function everything(api: Api, ids: Record<string, string>): Promise<unknown> {
+  const paths = [
+    "/api/apps",
+    `/api/flows/${ids.flow}`,
+    `/api/flows/${ids.flow}/versions`,
+    `/api/runs/${ids.run}`,
+    "/api/runs",
+    "/api/secrets",
+    "/api/sources",
+    "/api/tokens",
+    `/api/events/${ids.event}`,
+  ];
+  return Promise.all(
+    paths.map(async (path) => (await api.expect(200, "GET", `${path}?tenant=1`)).json),
+  );
+}
+
+describe.each<Backend>(["SQLite", "PostgreSQL"])("nonsense, on %s", (backend) => {
+  it("is refused in words that name the field, and never breaks anything", async () => {
+    const api = await startApi(backend);
+    const ids = await furnish(api);
+    const flow = `/api/flows/${ids.flow}`;
+    const deep = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
+    const raws: [string | Uint8Array<ArrayBuffer>, number][] = [
+      ["{", 400],
+      ["nonsense", 400],
+      ["[]", 400],
+      ["[[]]", 400],
+      ["null", 400],
+      ["5", 400],
+      ['"text"', 400],
+      [deep, 400],
+      [`[${deep}]`, 400],
+      [new Uint8Array([0xff, 0xfe, 0x00]), 400],
+      ['{"name":"\\u0000"}', 400],
+      ['{"\\u0000":1}', 400],
+      ['{"__proto__":{"name":"x"},"constructor":1}', 400],
+      [`{"name":"${"x".repeat(HUGE)}"}`, 413],
+    ];
+    const targets = (await operations(api, ids)).filter(
+      ({ method, path }) => /POST|PUT|PATCH/.test(method) && !/cancel|retry/.test(path),
+    );
+    expect(targets.length).toBeGreaterThan(15);
+    for (const { method, path } of targets)
+      for (const [raw, status] of raws) {
+        const answer = await api.call(method, path, undefined, { raw });
+        const what = `${method} ${path} ${String(raw).slice(0, 40)}: ${answer.text.slice(0, 300)}`;
+        expect(answer.status, what).toBe(status);
+        expect(answer.headers.get("content-type"), what).toBe("application/problem+json");
+        if (status === 400) expect(answer.json.errors[0].path, what).toEqual(expect.any(String));
+      }
+
+    const wrong: [string, string, object, string][] = [
+      ["POST", "/api/apps", { slug: "x" }, "name"],
+      ["POST", "/api/apps", { slug: "Not Good", name: "x" }, "slug"],
+      ["POST", "/api/apps", { slug: "x", name: " " }, "name"],
+      ["POST", "/api/apps", { slug: "x", name: "x", more: 1 }, "more"],
+      ["PATCH", "/api/apps/desk", { slug: "y" }, "slug"],
+      ["PATCH", "/api/apps/desk", { name: null }, "name"],
+      ["POST", "/api/apps/desk/flows", { name: 5 }, "name"],
+      ["POST", "/api/apps/desk/flows", { name: "x", nodes: {} }, "nodes"],
+      ["POST", "/api/apps/desk/flows", { name: "x", nodes: [5] }, "nodes.0"],
+      ["POST", "/api/apps/desk/flows", { name: "x", nodes: [{ type: "Return" }] }, "nodes.0.name"],
+      ["POST", "/api/apps/desk/flows", { name: "x", edges: [{ source: "a" }] }, "edges.0.target"],
+      ["PATCH", flow, { version: 5 }, "version"],
+      ["PATCH", flow, { nodes: null }, "nodes"],
+      ["POST", `${flow}/nodes`, { ...intent("x"), slug: "trigger" }, "slug"],
+      ["POST", `${flow}/nodes`, { ...intent("x"), position: { x: "1", y: 2 } }, "position.x"],
+      ["POST", `${flow}/nodes`, { ...intent("x"), parameters: [] }, "parameters"],
+      ["PATCH", `${flow}/nodes/end`, { id: "other" }, "id"],
+      ["PATCH", `${flow}/nodes/end`, { type: "Code" }, "type"],
+      ["POST", `${flow}/publish`, { note: 5 }, "note"],
+      ["POST", `${flow}/rollback`, { version: "1" }, "version"],
+      ["POST", `${flow}/rollback`, { version: 1.5 }, "version"],
+      ["POST", `${flow}/rollback`, { version: 1e300 }, "version"],
+      ["POST", `${flow}/runs`, { input: {} }, "trigger"],
+      ["POST", `${flow}/runs`, { trigger: "say_hello", input: [] }, "input"],
+      ["POST", `${flow}/runs?wait=maybe`, { trigger: "say_hello" }, "wait"],
+      ["PUT", "/api/secrets/KEY", { value: 5 }, "value"],
+      ["PUT", "/api/secrets/KEY", { value: "" }, "value"],
+      ["POST", "/api/sources", { kind: "nonsense" }, "kind"],
+      ["POST", "/api/sources", { kind: "stripe", config: { x: 1 } }, "config"],
+      ["POST", "/api/sources", { kind: "generic", config: { x: 1 } }, "config"],
+      [
+        "PATCH",
+        `/api/sources/${ids.source}`,
+        { rotate: { grace_hours: -1 } },
+        "rotate.grace_hours",
+      ],
+      ["POST", "/api/tokens", { name: "x", scopes: ["everything"] }, "scopes.0"],
+      ["POST", "/api/tokens", { name: "x", days: 0 }, "days"],
+    ];
+    for (const [method, path, body, field] of wrong) {
+      const answer = await api.call(method, path, body);
+      const what = `${method} ${path} ${JSON.stringify(body)}: ${answer.text}`;
+      expect(answer.status, what).toBe(400);
+      expect(
+        answer.json.errors
+          .map((one: { path: string; message: string }) => `${one.path} ${one.message}`)
+          .join("; "),
+        what,
+      ).toContain(field);
+    }
+
+    for (const query of ["limit=0", "limit=101", "limit=1.5", "limit=x", "more=1", "cursor=%00"]) {
+      for (const path of ["/api/apps", "/api/apps/desk/flows", "/api/runs", "/api/events"]) {
+        const answer = await api.call("GET", `${path}?${query}`);
+        expect([answer.status, answer.json.errors?.length], `${path}?${query}`).toEqual([400, 1]);
+      }
+    }
+    for (const path of ["/api/apps/%00", "/api/flows/%00", `${flow}/nodes/%00`, "/api/runs/%00"])
+      for (const method of ["GET", "PATCH", "DELETE"]) {
+        const { status } = await api.call(method, path, method === "GET" ? undefined : {});
+        expect([400, 404], `${method} ${path}`).toContain(status);
+      }
+    await api.expect(400, "GET", "/api/runs?status=nonsense");
+    await api.expect(400, "GET", "/api/events/nonsense");
+    for (const id of ["%zz", "%F0%9F%98%80", "'; DROP TABLE flows; --", "x".repeat(5_000)])
+      await api.expect(404, "GET", `/api/flows/${id}`);
+    // Another site's page, and another name for this machine.
+    const foreign = { headers: { origin: "https://evil.example" } };
+    expect((await api.expect(403, "GET", "/api/apps", undefined, foreign)).json.code).toBe(
+      "foreign_origin",
+    );
+    expect((await api.expect(200, "GET", flow)).json.revision).toBe(2);
+    expect(api.hub.output()).not.toContain("a request failed");
+  }, 60_000);
+});

@@ -1,0 +1,129 @@
+/**
+ * Ten thousand webhooks in a burst, each of which starts a flow. Half-way the hub is killed. Whoever
+ * got no answer sends again, under the same id. In the end there is one run for each delivery.
+ */
+import { randomUUID } from "node:crypto";
+import { Agent, request } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it, onTestFinished } from "vitest";
+import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import { issueOpened, SECRET, signature } from "../support/deliver.ts";
+import { createFlowMaker } from "../support/flow-maker.ts";
+import { startHubProcess } from "../support/hub-process.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+const TOKEN = "sbx_of_the_story_of_the_burst_0123456789";
+const DELIVERIES = 10_000;
+const SENDERS = 64;
+const TENANT = "local";
+
+it("ten thousand webhooks start ten thousand runs, though the hub is killed half-way", async () => {
+  const data = tempFolder();
+  const env = {
+    GITHUB_WEBHOOK_SECRET: SECRET,
+    SIGNALBOX_TOKEN: TOKEN,
+    SIGNALBOX_LOG_LEVEL: "error",
+    SIGNALBOX_RUN_LEASE: "1",
+    // Not one of those that the system hands out: while the hub is down, nobody else shall get it.
+    PORT: String(20_000 + Math.floor(Math.random() * 10_000)),
+  };
+  let hub = await startHubProcess({ data, env });
+  onTestFinished(async () => void (await hub.stop("SIGKILL")));
+  const maker = createFlowMaker(hub.url, TOKEN);
+  await maker.app("burst");
+  const { id: flowId } = await maker.flow(
+    "burst",
+    "Burst",
+    [
+      {
+        id: "on",
+        type: "Event",
+        name: "On issue",
+        parameters: { source: "github", type: "issues" },
+      },
+      {
+        id: "end",
+        type: "Return",
+        name: "End",
+        parameters: { value: "{{ trigger.data.issue.number }}" },
+      },
+    ],
+    [["on", "end"]],
+  );
+
+  let acknowledged = 0;
+  const half = Promise.withResolvers<void>();
+  const restarted = half.promise.then(async () => {
+    await hub.stop("SIGKILL");
+    hub = await startHubProcess({ data, env });
+  });
+  const deliver = createSender(hub.url);
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: SENDERS }, async () => {
+      for (let number = next++; number < DELIVERIES; number = next++) {
+        const id = randomUUID();
+        while (!(await deliver(id, number))) await sleep(50);
+        acknowledged += 1;
+        if (acknowledged === DELIVERIES / 2) half.resolve();
+      }
+    }),
+  );
+  await restarted;
+
+  const store = openSqlite(`${data}/signalbox.db`);
+  onTestFinished(() => store.close());
+  const runs = async () => {
+    const found = [];
+    for (let before: string | undefined; ; ) {
+      const page = await store.listRuns({ tenant: TENANT, flow: flowId, limit: 1_000, before });
+      found.push(...page);
+      before = page.at(-1)?.id;
+      if (page.length < 1_000) return found;
+    }
+  };
+  // One of each delivery, from the moment on that the last was acknowledged.
+  const stored = await runs();
+  expect(stored.length).toBe(DELIVERIES);
+  expect(new Set(stored.map(({ event_id }) => event_id)).size).toBe(DELIVERIES);
+
+  await expect
+    .poll(async () => (await runs()).filter(({ status }) => status !== "succeeded").length, {
+      timeout: 60_000,
+      interval: 1_000,
+    })
+    .toBe(0);
+  const outputs = (await runs()).map(({ output }) => Number(output));
+  expect(outputs.toSorted((a, b) => a - b)).toEqual(
+    Array.from({ length: DELIVERIES }, (_, number) => number),
+  );
+}, 150_000);
+
+/** Answers whether the delivery was acknowledged. */
+function createSender(url: string) {
+  const agent = new Agent({ keepAlive: true, maxSockets: SENDERS });
+  onTestFinished(() => agent.destroy());
+  return (id: string, number: number): Promise<boolean> =>
+    new Promise((resolve, reject) => {
+      const body = JSON.stringify({ ...issueOpened, issue: { ...issueOpened.issue, number } });
+      const sent = request(`${url}/webhooks/github`, {
+        agent,
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          "content-length": Buffer.byteLength(body),
+          "x-github-event": "issues",
+          "x-github-delivery": id,
+          "x-hub-signature-256": signature(body),
+        },
+      });
+      sent.on("error", () => resolve(false));
+      sent.on("response", (response) => {
+        response.resume();
+        response.on("error", () => resolve(false));
+        response.on("end", () => resolve(true));
+        if ((response.statusCode ?? 0) >= 300) reject(new Error(`refused: ${response.statusCode}`));
+      });
+      sent.end(body);
+    });
+}

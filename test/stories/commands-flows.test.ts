@@ -1,0 +1,435 @@
+/** Flows from files and back: `import-flows`, `flows pull` and `flows push`, as people and scripts use them. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
+import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
+import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import type { Store } from "../../packages/hub/src/store/store.ts";
+import type { Backend } from "../support/api-client.ts";
+import { edge, greeting, intent, node } from "../support/flow-samples.ts";
+import { runCli } from "../support/hub-process.ts";
+import { createDatabase } from "../support/postgres.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+const OLD = fileURLToPath(new URL("../fixtures/old-flows.json", import.meta.url));
+const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.url));
+
+const PATIENCE = { timeout: 20_000, interval: 20 };
+
+interface Desk {
+  env: Record<string, string>;
+  run(...args: string[]): ReturnType<typeof runCli>;
+  /** What a `--json` answer says. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every form
+  json(...args: string[]): Promise<any>;
+  /** Looks into the database itself. */
+  look<Result>(work: (store: Store) => Promise<Result>): Promise<Result>;
+}
+
+async function openDesk(backend: Backend = "SQLite"): Promise<Desk> {
+  const data = tempFolder();
+  const url = backend === "SQLite" ? undefined : await createDatabase(inject("postgresUrl"));
+  const env: Record<string, string> = {
+    SIGNALBOX_DATA: data,
+    ...(url && { DATABASE_URL: url }),
+  };
+  return {
+    env,
+    run: (...args) => runCli(args, { env }),
+    async json(...args) {
+      const { stdout, stderr } = await runCli([...args, "--json"], { env });
+      expect(stderr).toBe("");
+      return JSON.parse(stdout);
+    },
+    async look(work) {
+      const store = url ? await openPostgres(url) : openSqlite(join(data, "signalbox.db"));
+      try {
+        return await work(store);
+      } finally {
+        await store.close();
+      }
+    },
+  };
+}
+const flowsOf = (desk: Desk, app: string) =>
+  desk.look((store) => store.listFlows("local", { app, limit: 1000 }));
+const fileOf = (content: unknown): string => {
+  const file = join(tempFolder(), "flows.json");
+  writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
+  return file;
+};
+const outcomes = (app: { flows: { name: string; outcome: string }[] }) =>
+  app.flows.map(({ name, outcome }) => `${name} ${outcome}`);
+
+describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend) => {
+  it("brings in an older system's table, app by app, and tells all that is odd", async () => {
+    const desk = await openDesk(backend);
+    const { apps } = await desk.json("import-flows", OLD, "--publish");
+    expect(apps).toMatchObject([
+      {
+        app: "support-desk",
+        flows: [
+          { id: "clx1weather", outcome: "created", published: 1 },
+          { id: "clx2bare", outcome: "created", published: 1 },
+          { id: "clx3twin", outcome: "created", published: 1 },
+        ],
+      },
+      { app: "billing", flows: [{ id: "4", outcome: "created" }] },
+    ]);
+    const [weather, bare, twin] = apps[0].flows.map(({ notes }: { notes: string[] }) =>
+      notes.join("\n"),
+    );
+    expect(weather).toContain('"getWeather" is kept');
+    expect(bare).toContain("toolDescription: was");
+    expect(bare).toContain("isActive: was 0, taken for false");
+    expect(twin).toContain("getWeather_2");
+    expect(apps[1].flows[0].not_published).toMatch(/LegacyThing/);
+
+    const [first, second, third] = await flowsOf(desk, "support-desk");
+    expect(first).toMatchObject({
+      id: "clx1weather",
+      description: "Asks the weather service.",
+      graph: {
+        nodes: [
+          {
+            id: "n1",
+            slug: "ask",
+            parameters: {
+              toolName: "getWeather",
+              toolDescription: "The weather of a city, now.",
+              parameters: [{ name: "city" }],
+              isActive: true,
+            },
+          },
+          { id: "n2" },
+        ],
+        edges: [{ id: "c1", source: "n1", target: "n2" }],
+      },
+    });
+    expect(second?.graph).toMatchObject({
+      nodes: [
+        { id: "n1" },
+        { name: "Bare flow", position: { x: 100, y: 100 }, parameters: { isActive: false } },
+      ],
+      edges: [{ target: "n1" }],
+    });
+    expect(third?.graph.nodes).toMatchObject([{ parameters: { toolName: "getWeather_2" } }]);
+    const tools = await desk.look((store) => store.listTools("local", "support-desk", "", 9));
+    // One that was off is not shown.
+    expect(tools.map(({ tool_name }) => tool_name)).toEqual(["getWeather", "getWeather_2"]);
+  });
+
+  it("a second time changes nothing, and neither does --replace with the same file", async () => {
+    const desk = await openDesk(backend);
+    await desk.run("import-flows", OLD, "--publish");
+    const before = await desk.look((store) => store.listFlows("local", { limit: 99 }));
+    expect(before).toHaveLength(4);
+    const again = await desk.json("import-flows", OLD, "--publish");
+    expect(outcomes(again.apps[0])).toEqual([
+      "Get Weather Data skipped",
+      "Bare flow skipped",
+      "Get Weather Data skipped",
+    ]);
+    const replaced = await desk.json("import-flows", OLD, "--replace", "--publish");
+    expect(replaced.apps.flatMap(outcomes)).toEqual([
+      "Get Weather Data unchanged",
+      "Bare flow unchanged",
+      "Get Weather Data unchanged",
+      "天気 unchanged",
+    ]);
+    expect(await desk.look((store) => store.listFlows("local", { limit: 99 }))).toEqual(before);
+  });
+
+  it("killed half-way, an app is there whole or not at all; run again, nothing is missing or doubled", async () => {
+    const desk = await openDesk(backend);
+    const file = fileOf(manyApps());
+    const child = startImport(desk, file);
+    // What is printed has been stored. Nobody reads on, so the rest waits for its turn to print.
+    await once(child.stdout, "readable");
+    await kill(child);
+    const half = await counts(desk);
+    expect(half.length).toBeGreaterThanOrEqual(1);
+    expect(half.length).toBeLessThan(12);
+    expect(new Set(half)).toEqual(new Set([25]));
+
+    const again = await desk.json("import-flows", file);
+    expect(again.apps.flatMap(outcomes)).toHaveLength(300);
+    expect(await counts(desk)).toEqual(Array(12).fill(25));
+    const names = await flowsOf(desk, "app-3");
+    const tools = names.flatMap(({ graph }) => graph.nodes.map((one) => one.parameters.toolName));
+    expect(new Set(tools.filter(Boolean)).size).toBe(25);
+  });
+});
+
+it("import-flows, killed between two flows of an app, leaves none of that app", async () => {
+  const desk = await openDesk("PostgreSQL");
+  await desk.json("import-flows", fileOf([]));
+  const connect = async () => {
+    const client = new pg.Client({ connectionString: desk.env.DATABASE_URL });
+    await client.connect();
+    onTestFinished(() => client.end());
+    return client;
+  };
+  const [client, watcher] = [await connect(), await connect()];
+  // A name that nobody knows yet whether it is taken: whoever wants it has to wait.
+  await client.query("BEGIN");
+  await client.query(
+    "INSERT INTO tool_names (tenant_id, app, name, flow_id, drafted) VALUES ('local', 'app-2', 'tool_7', 'x', 1)",
+  );
+  const child = startImport(desk, fileOf(manyApps(4)));
+  child.stdout.resume();
+  await vi.waitFor(async () => {
+    const { rows } = await watcher.query(
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    );
+    expect(rows).toHaveLength(1);
+  }, PATIENCE);
+  await kill(child);
+  await client.query("ROLLBACK");
+  expect(await counts(desk)).toEqual([25, 25]);
+  expect(await flowsOf(desk, "app-2")).toEqual([]);
+  await desk.json("import-flows", fileOf(manyApps(4)));
+  expect(await counts(desk)).toEqual(Array(4).fill(25));
+});
+
+/** Each flow has something odd about it, and much to say of it. */
+const manyApps = (count = 12) =>
+  Array.from({ length: count }, (_, app) => ({
+    app: `app-${app}`,
+    flows: Array.from({ length: 25 }, (_, nth) => ({
+      id: `${app}-${nth}`,
+      name: `Flow ${nth % 20}`,
+      toolName: `tool_${nth % 10}`,
+      toolDescription: "It does.",
+      isActive: "yes ".repeat(1000),
+      nodes: [{ id: "end", type: "Return", name: "End", parameters: {} }],
+      connections: [],
+    })),
+  }));
+const startImport = ({ env }: Desk, file: string) =>
+  spawn(process.execPath, [CLI, "import-flows", file], {
+    env: { PATH: process.env.PATH ?? "", ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+async function kill(child: ReturnType<typeof startImport>): Promise<void> {
+  const ended = once(child, "exit");
+  child.kill("SIGKILL");
+  expect((await ended)[1]).toBe("SIGKILL");
+}
+/** How many flows each app has. */
+async function counts(desk: Desk): Promise<number[]> {
+  const all = await desk.look((store) => store.listFlows("local", { limit: 1000 }));
+  return [...Map.groupBy(all, ({ app }) => app).values()].map(({ length }) => length);
+}
+
+describe("import-flows", () => {
+  it("takes one flow, a list, or { app, flows }, and finds flows again by name", async () => {
+    const desk = await openDesk();
+    const { id: _, ...one } = { id: "", ...greeting };
+    await desk.json("import-flows", fileOf(one), "--app", "one");
+    const twins = fileOf([one, one]);
+    expect(outcomes((await desk.json("import-flows", twins, "--app", "one")).apps[0])).toEqual([
+      "Greeting skipped",
+      "Greeting created",
+    ]);
+    expect(outcomes((await desk.json("import-flows", twins, "--app", "one")).apps[0])).toEqual([
+      "Greeting skipped",
+      "Greeting skipped",
+    ]);
+    const app = { slug: "two", name: "The second", description: "With words" };
+    await desk.json("import-flows", fileOf({ app, flows: [one] }));
+    expect(await desk.look((store) => store.getApp("local", "two"))).toMatchObject(app);
+    expect(await flowsOf(desk, "one")).toHaveLength(2);
+  });
+
+  it("leaves what people changed since, unless told to replace it", async () => {
+    const desk = await openDesk();
+    const file = fileOf({ ...greeting, id: "hello" });
+    await desk.json("import-flows", file, "--app", "desk", "--publish");
+    const changed = { ...greeting, id: "hello", description: "Changed" };
+    await desk.json("import-flows", fileOf(changed), "--app", "desk", "--replace");
+    expect(await flowsOf(desk, "desk")).toMatchObject([{ description: "Changed", version: 1 }]);
+    const told = await desk.run("import-flows", file, "--app", "desk", "--publish");
+    expect(told.stdout).toMatch(/desk \/ Greeting: is here already, and left as it is/);
+    expect(await flowsOf(desk, "desk")).toMatchObject([{ description: "Changed", version: 1 }]);
+    await desk.json("import-flows", file, "--app", "desk", "--replace", "--publish");
+    expect(await flowsOf(desk, "desk")).toMatchObject([{ description: "", version: 1 }]);
+  });
+
+  it("gives new ids where those of the file are used elsewhere", async () => {
+    const desk = await openDesk();
+    const file = fileOf({ ...greeting, id: "hello" });
+    await desk.json("import-flows", file, "--app", "one");
+    for (const _ of [1, 2]) await desk.json("import-flows", file, "--app", "two");
+    await desk.json("import-flows", file, "--app", "one", "--tenant", "other");
+    const two = await flowsOf(desk, "two");
+    expect(two).toMatchObject([{ name: "Greeting" }]);
+    expect(two[0]?.id).not.toBe("hello");
+    const other = await desk.look((store) => store.listFlows("other", { limit: 9 }));
+    expect(other).toHaveLength(1);
+  });
+
+  it("stores all flows of an app or none, goes on with the next app, and says what is wrong", async () => {
+    const desk = await openDesk();
+    const cycle = {
+      name: "Round",
+      nodes: [intent("Go"), node("A", "Merge"), node("B", "Merge")],
+      edges: [edge("A", "B"), edge("B", "A")],
+    };
+    const file = fileOf([
+      { ...greeting, app: "bad" },
+      { ...cycle, app: "bad" },
+      { ...greeting, app: "good" },
+      { name: "", app: "ugly", nodes: [{}] },
+    ]);
+    const { code, stdout } = await desk.run("import-flows", file);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/✗ bad: nothing was stored\. Round: edges: Cycle: A → B → A/);
+    expect(stdout).toMatch(/✓ good \/ Greeting: created/);
+    expect(stdout).toMatch(/✗ ugly: nothing was stored\. .*name: must not be empty/);
+    expect(await flowsOf(desk, "bad")).toEqual([]);
+    expect(await desk.look((store) => store.getApp("local", "bad"))).toBeUndefined();
+    expect(await flowsOf(desk, "good")).toHaveLength(1);
+  });
+
+  it("refuses files that it cannot read, in words", async () => {
+    const desk = await openDesk();
+    const bad: [string[], RegExp][] = [
+      [[], /Which file\?/],
+      [["no-such-file.json"], /no-such-file\.json cannot be read/],
+      [[fileOf("{ nonsense")], /it is not valid JSON/],
+      [[fileOf("5")], /must hold a flow, a list of flows/],
+      [[fileOf('[{"name":"x","app":"a"},5]')], /must hold a flow/],
+      [[fileOf(greeting)], /--app SLUG/],
+      [[fileOf(greeting), "--app", "天気"], /A slug has/],
+      [[fileOf('{"name":"\\u0000","app":"a"}')], /U\+0000/],
+      [[fileOf(`${"[".repeat(5000)}${"]".repeat(5000)}`)], /nested deeper/],
+      [[fileOf(greeting), "more"], /"more" is too much/],
+      [[fileOf(greeting), "--nonsense"], /--nonsense/],
+    ];
+    for (const [args, words] of bad) {
+      const { code, stderr } = await desk.run("import-flows", ...args);
+      expect([code, stderr], args.join(" ")).toEqual([2, expect.stringMatching(words)]);
+    }
+    const github = await runCli(["import-flows", OLD], {
+      env: { ...desk.env, SIGNALBOX_TENANCY: "github" },
+    });
+    expect([github.code, github.stderr]).toEqual([2, expect.stringMatching(/--tenant/)]);
+    const empty = await desk.json("import-flows", fileOf([]));
+    expect(empty).toEqual({ apps: [] });
+  });
+});
+
+describe("flows pull and push", () => {
+  it("go round: what is pulled and pushed elsewhere is the same", async () => {
+    const [desk, other] = [await openDesk(), await openDesk()];
+    const app = { slug: "desk", name: "The desk", description: "Front" };
+    const second = { ...greeting, name: "Greeting" };
+    await desk.json("import-flows", fileOf({ app, flows: [greeting, second] }));
+    const dir = join(tempFolder(), "flows");
+    const pulled = await desk.json("flows", "pull", dir);
+    expect(pulled.files.map(({ outcome }: { outcome: string }) => outcome)).toEqual(
+      Array(3).fill("written"),
+    );
+    expect(readdirSync(join(dir, "desk")).toSorted()).toEqual([
+      "app.json",
+      "greeting.json",
+      "greeting_2.json",
+    ]);
+    const text = readFileSync(join(dir, "desk", "greeting.json"), "utf8");
+    expect(text).toMatch(/^\{\n {2}"id": /);
+    expect(text.endsWith("}\n")).toBe(true);
+
+    expect(outcomes((await other.json("flows", "push", dir, "--publish")).apps[0])).toEqual([
+      "Greeting created",
+      "Greeting created",
+    ]);
+    const strip = (flows: Awaited<ReturnType<typeof flowsOf>>) =>
+      flows.map(({ id, app, name, description, graph }) => ({ id, app, name, description, graph }));
+    expect(strip(await flowsOf(other, "desk"))).toEqual(strip(await flowsOf(desk, "desk")));
+    expect(await other.look((store) => store.getApp("local", "desk"))).toMatchObject(app);
+    const unchanged = await other.json("flows", "push", dir, "--publish");
+    expect(outcomes(unchanged.apps[0])).toEqual(["Greeting unchanged", "Greeting unchanged"]);
+    expect((await flowsOf(other, "desk")).map(({ version }) => version)).toEqual([1, 1]);
+    const again = await desk.json("flows", "pull", dir);
+    expect(new Set(again.files.map(({ outcome }: { outcome: string }) => outcome))).toEqual(
+      new Set(["unchanged"]),
+    );
+  });
+
+  it("push changes by id, makes what is new, takes up what was deleted; pull keeps file names", async () => {
+    const desk = await openDesk();
+    await desk.json("import-flows", fileOf({ ...greeting, id: "hello" }), "--app", "desk");
+    const dir = join(tempFolder(), "flows");
+    await desk.run("flows", "pull", dir);
+    const file = join(dir, "desk", "greeting.json");
+    const content = JSON.parse(readFileSync(file, "utf8"));
+    writeFileSync(file, JSON.stringify({ ...content, name: "Renamed" }));
+    mkdirSync(join(dir, "shop"));
+    writeFileSync(join(dir, "shop", "new.json"), JSON.stringify({ ...greeting, name: "By hand" }));
+    const pushed = await desk.run("flows", "push", dir);
+    expect(pushed.code).toBe(0);
+    expect(pushed.stdout).toMatch(/desk \/ Renamed: replaced/);
+    expect(pushed.stdout).toMatch(/shop \/ By hand: created/);
+    await desk.run("flows", "pull", dir);
+    expect(readdirSync(join(dir, "desk")).toSorted()).toEqual(["app.json", "greeting.json"]);
+    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ id: "hello", name: "Renamed" });
+    // By its name, it is the file that was written by hand: it has no id, so it gets a second one.
+    expect(readdirSync(join(dir, "shop")).toSorted()).toEqual([
+      "app.json",
+      "by_hand.json",
+      "new.json",
+    ]);
+    rmSync(join(dir, "shop", "new.json"));
+
+    await desk.look((store) => store.deleteFlow("local", "hello"));
+    const back = await desk.json("flows", "push", dir, "--app", "desk");
+    expect(back.apps).toHaveLength(1);
+    expect(outcomes(back.apps[0])).toEqual(["Renamed created"]);
+    expect(await flowsOf(desk, "desk")).toMatchObject([{ id: "hello", name: "Renamed" }]);
+  });
+
+  it("push refuses an id that is a flow's elsewhere, and says so", async () => {
+    const desk = await openDesk();
+    await desk.json("import-flows", fileOf({ ...greeting, id: "hello" }), "--app", "desk");
+    const dir = tempFolder();
+    mkdirSync(join(dir, "shop"));
+    writeFileSync(join(dir, "shop", "a.json"), JSON.stringify({ ...greeting, id: "hello" }));
+    const { code, stdout } = await desk.run("flows", "push", dir);
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/✗ shop: .*The id hello is that of/)]);
+  });
+
+  it("say what is missing", async () => {
+    const desk = await openDesk();
+    const dir = tempFolder();
+    const bad: [string[], number, RegExp][] = [
+      [[], 2, /pull DIR, or push DIR/],
+      [["fetch", dir], 2, /pull DIR, or push DIR/],
+      [["pull"], 2, /pull DIR, or push DIR/],
+      [["push", join(dir, "none")], 2, /There is no folder/],
+      [["pull", dir], 1, /There is no database/],
+    ];
+    for (const [args, code, words] of bad) {
+      const told = await desk.run("flows", ...args);
+      expect([told.code, told.stderr], args.join(" ")).toEqual([
+        code,
+        expect.stringMatching(words),
+      ]);
+    }
+    expect((await desk.run("flows", "push", dir)).stdout).toMatch(/There are no flows in/);
+    expect((await desk.run("flows", "pull", dir)).stdout).toMatch(/There are no flows\./);
+    expect((await desk.run("flows", "pull", dir, "--app", "none")).stderr).toMatch(/no app none/);
+    mkdirSync(join(dir, "desk"));
+    writeFileSync(join(dir, "desk", "a.json"), "[]");
+    expect((await desk.run("flows", "push", dir)).stderr).toMatch(/a\.json: must hold an object/);
+    expect(existsSync(join(dir, "desk", "app.json"))).toBe(false);
+    for (const command of ["flows", "import-flows"]) {
+      const { code, stdout } = await desk.run(command, "--help");
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/^Usage: signalbox .*--json/s)]);
+    }
+  });
+});

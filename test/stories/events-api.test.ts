@@ -1,0 +1,235 @@
+/** The inbox, endpoints, tokens and counts over the API, on a hub as users run it. */
+import { randomUUID } from "node:crypto";
+import { describe, expect, it, vi } from "vitest";
+import { type Api, type Backend, startApi } from "../support/api-client.ts";
+import { deliver, issueOpened, signature } from "../support/deliver.ts";
+import { edge, node } from "../support/flow-samples.ts";
+
+const PATIENCE = { timeout: 20_000, interval: 50 };
+
+const arrive = async ({ hub }: Api, change: object = {}, type = "issues"): Promise<string> => {
+  const body = JSON.stringify({ ...issueOpened, ...change });
+  const response = await deliver(hub.url, { body, type });
+  expect(response.status).toBe(202);
+  return ((await response.json()) as { id: string }).id;
+};
+const idsOf = (page: { items: { id: string }[] }) => page.items.map(({ id }) => id);
+
+/** Runs on issues that are opened. */
+async function publishTrigger(api: Api): Promise<string> {
+  await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
+  const flow = await api.expect(201, "POST", "/api/apps/desk/flows", {
+    name: "On issue",
+    nodes: [
+      node("start", "Event", { source: "github", type: "issues", params: { action: "opened" } }),
+      node("end", "Return", { value: "{{ trigger.data.issue.title }}" }),
+    ],
+    edges: [edge("start", "end")],
+  });
+  await api.expect(200, "POST", `/api/flows/${flow.json.id}/publish`);
+  return flow.json.id;
+}
+
+describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
+  it("are listed, searched, read and marked", async () => {
+    const api = await startApi(backend);
+    const first = await arrive(api, { issue: { ...issueOpened.issue, title: "It snows" } });
+    const second = await arrive(api);
+    const third = await arrive(api, {}, "push");
+    const list = async (query: string) =>
+      idsOf((await api.expect(200, "GET", `/api/events?${query}`)).json);
+    expect(await list("")).toEqual([third, second, first]);
+    expect(await list("order=oldest")).toEqual([first, second, third]);
+    expect(await list("type=issues")).toEqual([second, first]);
+    expect(await list("source=github&repo=octo/town&limit=1")).toEqual([third]);
+    expect(await list("text=snows")).toEqual([first]);
+    const page = (await api.expect(200, "GET", "/api/events?limit=2")).json;
+    expect(await list(`limit=2&cursor=${page.next_cursor}`)).toEqual([first]);
+    const both = await api.expect(400, "GET", "/api/events?text=x&repo=y");
+    expect(both.json.errors).toEqual([{ path: "repo", message: "cannot be combined with text" }]);
+    await api.expect(400, "GET", "/api/events?cursor=nonsense");
+
+    const one = (await api.expect(200, "GET", `/api/events/${second}`)).json;
+    expect(one).toMatchObject({ id: second, payload: issueOpened, processed: false, seq: 2 });
+    const done = { id: second, already: false };
+    const at = `/api/events/${second}/processed`;
+    expect((await api.expect(200, "POST", at, { note: "seen" })).json).toEqual(done);
+    expect((await api.expect(200, "POST", at)).json).toEqual({ ...done, already: true });
+    expect((await api.expect(200, "GET", `/api/events/${second}`)).json).toMatchObject({
+      processed: true,
+      note: "seen",
+    });
+    expect(await list("pending=1")).toEqual([third, first]);
+    expect(await list("pending=0")).toEqual([second]);
+    expect(await list("pending=0&text=rains")).toEqual([second]);
+    for (const [method, path] of [
+      ["GET", ""],
+      ["POST", "/processed"],
+      ["POST", "/replay"],
+      ["GET", "/explain"],
+    ]) {
+      await api.expect(404, method ?? "", `/api/events/${randomUUID()}${path}`);
+      await api.expect(400, method ?? "", `/api/events/nonsense${path}`);
+    }
+  });
+
+  it("say why a trigger fired or did not, and run it once more", async () => {
+    const api = await startApi(backend);
+    const before = await arrive(api);
+    const flow = await publishTrigger(api);
+    const fits = await arrive(api);
+    const other = await arrive(api, { action: "closed" });
+    const explain = async (id: string) =>
+      (await api.expect(200, "GET", `/api/events/${id}/explain`)).json.items;
+    expect(await explain(before)).toMatchObject([
+      { trigger: "On issue / start", matched: true, decided: "now", run_id: null },
+    ]);
+    const [fired] = await explain(fits);
+    expect(fired).toMatchObject({ flow_id: flow, matched: true, decided: "on arrival" });
+    const [refused] = await explain(other);
+    expect(refused).toMatchObject({ matched: false, run_id: null });
+    expect(refused.reason).toContain("action");
+    await vi.waitFor(async () => {
+      const run = (await api.expect(200, "GET", `/api/runs/${fired.run_id}`)).json;
+      expect(run).toMatchObject({ status: "succeeded", output: "It rains", event_id: fits });
+    }, PATIENCE);
+
+    const replayed = (await api.expect(202, "POST", `/api/events/${before}/replay`)).json;
+    expect(replayed).toEqual({
+      runs: [{ run_id: expect.any(String), flow_id: flow }],
+      considered: 1,
+    });
+    const again = (await api.expect(202, "POST", `/api/events/${before}/replay`, { flow })).json;
+    expect(again.runs[0].run_id).not.toBe(replayed.runs[0].run_id);
+    await api.expect(404, "POST", `/api/events/${before}/replay`, { flow: "none" });
+    expect((await api.expect(202, "POST", `/api/events/${other}/replay`)).json.runs).toEqual([]);
+    const runs = (await api.expect(200, "GET", `/api/runs?event=${before}`)).json;
+    expect(runs.items).toMatchObject([{ cause: "replay" }, { cause: "replay" }]);
+  });
+
+  it("and runs are counted for a dashboard", async () => {
+    const api = await startApi(backend);
+    await publishTrigger(api);
+    await arrive(api);
+    const done = await arrive(api, { action: "closed" });
+    await api.expect(200, "POST", `/api/events/${done}/processed`);
+    await vi.waitFor(async () => {
+      const stats = (await api.expect(200, "GET", "/api/stats")).json;
+      expect(stats).toEqual({
+        events: {
+          total: 2,
+          pending: 1,
+          pending_by_type: { issues: 1 },
+          latest_pending_at: expect.stringMatching(/Z$/),
+          bytes: expect.any(Number),
+          quota: null,
+        },
+        runs: {
+          queued: 0,
+          held: 0,
+          running: 0,
+          waiting: 0,
+          succeeded: 1,
+          failed: 0,
+          cancelled: 0,
+        },
+      });
+    }, PATIENCE);
+  });
+});
+
+describe("sources", () => {
+  it("are made with a secret that is shown once, take what it signs, and rotate it", async () => {
+    const api = await startApi();
+    const made = await api.expect(201, "POST", "/api/sources", { kind: "github", name: "Repo" });
+    expect(made.headers.get("cache-control")).toBe("no-store");
+    const { id, url, secret } = made.json;
+    expect(url).toMatch(new RegExp(`^${api.hub.url}/webhooks/github/[\\w-]{22}$`));
+    const send = async (key: string) => {
+      const body = JSON.stringify(issueOpened);
+      const response = await deliver(api.hub.url, {
+        path: new URL(url).pathname,
+        body,
+        headers: { "x-hub-signature-256": signature(body, key) },
+      });
+      return response.status;
+    };
+    expect(await send(secret)).toBe(202);
+    expect(await send("guess")).toBe(403);
+    const listed = await api.expect(200, "GET", "/api/sources");
+    expect(listed.json.items).toMatchObject([{ id, name: "Repo", kind: "github", url }]);
+    expect(listed.text).not.toContain(secret);
+    expect(Object.keys(listed.json.items[0].secrets[0])).toEqual([
+      "id",
+      "created_at",
+      "expires_at",
+    ]);
+
+    const at = `/api/sources/${id}`;
+    const renamed = (await api.expect(200, "PATCH", at, { name: "Renamed" })).json;
+    expect(renamed).toMatchObject({ name: "Renamed", secrets: [{ expires_at: null }] });
+    expect(renamed).not.toHaveProperty("secret");
+    const rotated = (await api.expect(200, "PATCH", at, { rotate: { grace_hours: 1 } })).json;
+    expect(rotated.secrets).toMatchObject([
+      { expires_at: expect.any(String) },
+      { expires_at: null },
+    ]);
+    // A hub reads an endpoint anew within five seconds.
+    await vi.waitFor(async () => expect(await send(rotated.secret)).toBe(202), PATIENCE);
+    expect(await send(secret)).toBe(202);
+    const given = { rotate: { secret: "given by hand", grace_hours: 0 } };
+    const last = await api.expect(200, "PATCH", at, given);
+    expect(last.json).not.toHaveProperty("secret");
+    expect(last.text).not.toContain("given by hand");
+    await vi.waitFor(async () => expect(await send("given by hand")).toBe(202), PATIENCE);
+    expect(await send(secret)).toBe(403);
+    await api.expect(204, "DELETE", at);
+    for (const method of ["PATCH", "DELETE"]) await api.expect(404, method, at, {});
+  });
+
+  it("take the configuration that their kind has", async () => {
+    const api = await startApi();
+    const config = { header: "x-signature" };
+    const made = (await api.expect(201, "POST", "/api/sources", { kind: "generic", config })).json;
+    expect(made).toMatchObject({ config, name: expect.any(String) });
+    const at = `/api/sources/${made.id}`;
+    const changed = { header: "x-other" };
+    expect((await api.expect(200, "PATCH", at, { config: changed })).json.config).toEqual(changed);
+    await api.expect(400, "PATCH", at, { name: "Not this either", config: { header: 5 } });
+    expect((await api.expect(200, "GET", "/api/sources")).json.items[0]).toMatchObject({
+      name: made.name,
+      config: changed,
+    });
+  });
+});
+
+describe("tokens", () => {
+  it("are made, shown once, listed without what opens, and revoked", async () => {
+    const api = await startApi();
+    const made = await api.expect(201, "POST", "/api/tokens", {
+      name: "laptop",
+      scopes: ["inbox:read"],
+      days: 1,
+    });
+    const { id, token } = made.json;
+    expect(made.headers.get("cache-control")).toBe("no-store");
+    expect(made.json).toMatchObject({ tenants: ["local"], scopes: ["inbox:read"] });
+    const life = Date.parse(made.json.expires_at) - Date.parse(made.json.created_at);
+    expect(life).toBe(24 * 3_600_000);
+    await api.expect(200, "GET", "/api/events", undefined, { token });
+    await api.expect(403, "GET", "/api/tokens", undefined, { token });
+    const listed = await api.expect(200, "GET", "/api/tokens");
+    expect(idsOf(listed.json)).toContain(id);
+    expect(listed.text).not.toContain(token);
+    expect(listed.text).not.toContain("hash");
+    await api.expect(204, "DELETE", `/api/tokens/${id}`);
+    await api.expect(404, "DELETE", `/api/tokens/${id}`);
+    // A token is remembered for a second at the most.
+    await vi.waitFor(
+      async () => api.expect(401, "GET", "/api/events", undefined, { token }),
+      PATIENCE,
+    );
+    const plain = (await api.expect(201, "POST", "/api/tokens", { name: "plain" })).json;
+    expect(plain).toMatchObject({ scopes: ["inbox:read", "inbox:write"], expires_at: null });
+  });
+});

@@ -1,0 +1,469 @@
+/** Apps, flows and runs over the API, on a hub as users run it. */
+import { describe, expect, it } from "vitest";
+import { type Api, type Backend, startApi } from "../support/api-client.ts";
+import { edge, greeting, intent, node } from "../support/flow-samples.ts";
+
+const backends: Backend[] = ["SQLite", "PostgreSQL"];
+
+async function startWithApp(backend?: Backend, env?: Record<string, string>): Promise<Api> {
+  const api = await startApi(backend, env);
+  await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
+  return api;
+}
+const make = async (api: Api, flow: object, app = "desk") =>
+  (await api.expect(201, "POST", `/api/apps/${app}/flows`, flow)).json;
+const toolsOf = ({ exposedTools }: { exposedTools: { name: string }[] }) =>
+  exposedTools.map(({ name }) => name);
+const codesOf = (findings: { code: string }[]) => findings.map(({ code }) => code);
+
+describe("apps", () => {
+  it("are made, listed in pages, changed and deleted with their flows", async () => {
+    const api = await startApi();
+    for (const slug of ["b", "a", "c"])
+      await api.expect(201, "POST", "/api/apps", { slug, name: slug.toUpperCase() });
+    const again = await api.expect(409, "POST", "/api/apps", { slug: "a", name: "Again" });
+    expect(again.json).toMatchObject({ code: "conflict", detail: "There is an app a already." });
+    expect((await api.expect(200, "GET", "/api/apps/a")).json).toEqual({
+      slug: "a",
+      name: "A",
+      description: "",
+      mcp_path: "/mcp/a",
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      updated_at: expect.any(String),
+    });
+    const first = (await api.expect(200, "GET", "/api/apps?limit=2")).json;
+    expect(first.items.map(({ slug }: { slug: string }) => slug)).toEqual(["a", "b"]);
+    const rest = (await api.expect(200, "GET", `/api/apps?limit=2&cursor=${first.next_cursor}`))
+      .json;
+    expect(rest).toMatchObject({ items: [{ slug: "c" }], next_cursor: null });
+
+    await api.expect(200, "PATCH", "/api/apps/a", { description: "What it is for" });
+    const renamed = await api.expect(200, "PATCH", "/api/apps/a", { name: "First" });
+    expect(renamed.json).toMatchObject({ name: "First", description: "What it is for" });
+
+    const flow = await make(api, greeting, "a");
+    await api.expect(204, "DELETE", "/api/apps/a");
+    for (const path of ["/api/apps/a", "/api/apps/a/flows", `/api/flows/${flow.id}`])
+      expect((await api.expect(404, "GET", path)).json.code).toBe("not_found");
+    await api.expect(404, "DELETE", "/api/apps/a");
+  });
+});
+
+describe("a flow", () => {
+  it("is made node by node, published, and answers", async () => {
+    const api = await startWithApp();
+    const made = await api.expect(201, "POST", "/api/apps/desk/flows", { name: "Weather" });
+    expect(made.json).toMatchObject({ hasTriggers: false, exposedTools: [], version: null });
+    expect(made.json.warnings).toEqual([
+      {
+        code: "no_triggers",
+        message: "This flow has no trigger nodes and cannot be executed via MCP.",
+      },
+    ]);
+    expect(made.headers.get("etag")).toBe('"1"');
+    const at = `/api/flows/${made.json.id}`;
+    const parameters = [{ name: "city", type: "string" }];
+    const withTrigger = await api.expect(201, "POST", `${at}/nodes`, {
+      ...intent("Get Weather Data", { parameters }),
+    });
+    expect(withTrigger.json).toMatchObject({ hasTriggers: true, revision: 2 });
+    expect(toolsOf(withTrigger.json)).toEqual(["get_weather_data"]);
+    expect(codesOf(withTrigger.json.warnings)).toEqual(["trigger_leads_nowhere"]);
+    const value = "{{ get_weather_data.city }} is fine";
+    await api.expect(201, "POST", `${at}/nodes`, node("end", "Return", { value }));
+    const joined = await api.expect(
+      201,
+      "POST",
+      `${at}/edges`,
+      edge("intent Get Weather Data", "end"),
+    );
+    expect(joined.json).toMatchObject({ warnings: [], errors: [], revision: 4 });
+    const edgeId = joined.json.edges[0].id;
+    await api.expect(200, "DELETE", `${at}/edges/${edgeId}`);
+    await api.expect(404, "DELETE", `${at}/edges/${edgeId}`);
+    await api.expect(201, "POST", `${at}/edges`, edge("intent Get Weather Data", "end"));
+
+    const early = await api.expect(400, "POST", `${at}/runs`, { trigger: "x" });
+    expect(early.json.detail).toMatch(/has not been published yet/);
+    const published = await api.expect(200, "POST", `${at}/publish`, { note: "first" });
+    expect(published.json).toMatchObject({ version: 1, revision: 7 });
+    const run = await api.expect(200, "POST", `${at}/runs?wait=1`, {
+      trigger: "get_weather_data",
+      input: { city: "Bern" },
+    });
+    expect(run.json).toMatchObject({ status: "succeeded", output: "Bern is fine", cause: "api" });
+    expect(run.json.steps).toHaveLength(2);
+
+    // Without its trigger it is a draft that leads nowhere; what runs is not touched.
+    const bare = await api.expect(200, "DELETE", `${at}/nodes/intent%20Get%20Weather%20Data`);
+    expect(bare.json).toMatchObject({ edges: [], hasTriggers: false, version: 1 });
+    await api.expect(200, "POST", `${at}/runs?wait=1`, {
+      trigger: "get_weather_data",
+      input: { city: "Bern" },
+    });
+    await api.expect(204, "DELETE", at);
+    await api.expect(404, "GET", at);
+  });
+
+  it("is listed with its app's others, in pages and without its graph", async () => {
+    const api = await startWithApp();
+    const made: string[] = [];
+    for (let nth = 0; nth < 3; nth++) made.push((await make(api, greeting)).id);
+    const first = (await api.expect(200, "GET", "/api/apps/desk/flows?limit=2")).json;
+    expect(first.items).toMatchObject([
+      { id: made[0], hasTriggers: true, exposedTools: [{ name: "say_hello" }], warnings: [] },
+      { id: made[1], exposedTools: [{ name: "say_hello_2" }] },
+    ]);
+    expect(first.items[0]).not.toHaveProperty("nodes");
+    const next = `/api/apps/desk/flows?limit=2&cursor=${first.next_cursor}`;
+    expect((await api.expect(200, "GET", next)).json).toMatchObject({
+      items: [{ id: made[2] }],
+      next_cursor: null,
+    });
+  });
+
+  it("warns where all triggers are off, and shows none of them", async () => {
+    const api = await startWithApp();
+    const flow = await make(api, {
+      name: "Off",
+      nodes: [intent("One", { isActive: false }), intent("Two", { isActive: false })],
+    });
+    expect(flow).toMatchObject({ hasTriggers: true, exposedTools: [] });
+    expect(flow.warnings).toContainEqual({
+      code: "no_active_triggers",
+      message: "No active triggers",
+    });
+  });
+
+  it("is published only when it is finished, and every error is named", async () => {
+    const api = await startWithApp();
+    const flow = await make(api, {
+      name: "Unfinished",
+      nodes: [
+        intent("Ask"),
+        node("call", "HttpRequest", {}),
+        node("what", "Nonsense", {}),
+        node("end", "Return", { value: "{{ nobody.x }}" }),
+      ],
+      edges: [edge("intent Ask", "call"), edge("call", "end", "nowhere")],
+    });
+    const refused = await api.expect(400, "POST", `/api/flows/${flow.id}/publish`);
+    expect(flow.errors.length).toBeGreaterThanOrEqual(4);
+    expect(refused.json.errors).toHaveLength(flow.errors.length);
+    for (const { message } of flow.errors) {
+      expect(refused.json.detail).toContain(message);
+      expect(refused.json.errors).toContainEqual({ path: expect.any(String), message });
+    }
+    expect(codesOf(flow.errors)).toEqual(
+      expect.arrayContaining([
+        "invalid_config",
+        "unknown_node_type",
+        "missing_port",
+        "dangling_reference",
+      ]),
+    );
+    const after = (await api.expect(200, "GET", `/api/flows/${flow.id}`)).json;
+    expect(after).toMatchObject({ version: null, revision: flow.revision });
+  });
+
+  it("never has a cycle, not even as a draft; the nodes are named", async () => {
+    const api = await startWithApp();
+    const nodes = [intent("Start"), node("A", "Merge"), node("B", "Merge")];
+    const edges = [edge("intent Start", "A"), edge("A", "B"), edge("B", "A")];
+    const refused = await api.expect(400, "POST", "/api/apps/desk/flows", {
+      name: "Round",
+      nodes,
+      edges,
+    });
+    expect(refused.json).toMatchObject({ code: "invalid", errors: [{ path: "edges" }] });
+    expect(refused.json.detail).toBe("edges: Cycle: A → B → A");
+    const flow = await make(api, { name: "Line", nodes, edges: edges.slice(0, 2) });
+    const closing = await api.expect(400, "POST", `/api/flows/${flow.id}/edges`, edge("B", "A"));
+    expect(closing.json.detail).toContain("A → B → A");
+    const after = (await api.expect(200, "GET", `/api/flows/${flow.id}`)).json;
+    expect(after.edges).toHaveLength(2);
+  });
+
+  it("is changed in parts by PATCH, and whole by PUT", async () => {
+    const api = await startWithApp();
+    const flow = await make(api, { ...greeting, description: "Says hello" });
+    const at = `/api/flows/${flow.id}`;
+    const patched = (await api.expect(200, "PATCH", at, { name: "Hello" })).json;
+    expect(patched).toMatchObject({ name: "Hello", description: "Says hello", nodes: flow.nodes });
+    const { nodes, edges } = patched;
+    expect((await api.expect(200, "PATCH", at, { description: "" })).json.description).toBe("");
+    const put = (await api.expect(200, "PUT", at, { name: "Whole", nodes, edges })).json;
+    expect(put).toMatchObject({ name: "Whole", description: "", nodes, edges });
+    const emptied = (await api.expect(200, "PUT", at, { name: "Empty" })).json;
+    expect(emptied).toMatchObject({ nodes: [], edges: [], hasTriggers: false });
+  });
+
+  it("keeps versions, and goes back to one", async () => {
+    const api = await startWithApp();
+    const flow = await make(api, greeting);
+    const at = `/api/flows/${flow.id}`;
+    await api.expect(200, "POST", `${at}/publish`, { note: "Hello" });
+    await api.expect(200, "PATCH", `${at}/nodes/end`, { parameters: { value: "Good day" } });
+    await api.expect(200, "POST", `${at}/publish`, { note: "Good day" });
+    const versions = (await api.expect(200, "GET", `${at}/versions`)).json.items;
+    expect(versions).toMatchObject([
+      { version: 2, note: "Good day", created_by: "admin, from SIGNALBOX_TOKEN" },
+      { version: 1, note: "Hello", created_at: expect.stringMatching(/Z$/) },
+    ]);
+    const first = (await api.expect(200, "GET", `${at}/versions/1`)).json;
+    expect(first).toEqual({ nodes: flow.nodes, edges: flow.edges });
+    const say = async () =>
+      (
+        await api.expect(200, "POST", `${at}/runs?wait=1`, {
+          trigger: "say_hello",
+          input: { who: "you" },
+        })
+      ).json.output;
+    expect(await say()).toBe("Good day");
+    const back = (await api.expect(200, "POST", `${at}/rollback`, { version: 1 })).json;
+    expect(back).toMatchObject({ version: 3, nodes: flow.nodes, edges: flow.edges });
+    expect(await say()).toEqual({ text: "Hello you!" });
+    expect((await api.expect(200, "GET", `${at}/versions`)).json.items[0].note).toBe(
+      "Back to version 1",
+    );
+    await api.expect(404, "POST", `${at}/rollback`, { version: 9 });
+    for (const version of ["9", "0", "-1", "1.5", "1e400", "99999999999999999999", "x"])
+      await api.expect(404, "GET", `${at}/versions/${version}`);
+  });
+
+  it("loses no change: If-Match against an older revision is refused with the current one", async () => {
+    const api = await startWithApp();
+    const flow = await make(api, greeting);
+    const at = `/api/flows/${flow.id}`;
+    const first = await api.expect(200, "GET", at);
+    const headers = { "if-match": first.headers.get("etag") ?? "" };
+    const mine = await api.expect(200, "PATCH", at, { name: "Mine" }, { headers });
+    expect(mine.headers.get("etag")).toBe('"2"');
+    const writes: [string, string, unknown?][] = [
+      ["PATCH", at, { name: "Theirs" }],
+      ["PUT", at, { name: "Theirs" }],
+      ["POST", `${at}/nodes`, intent("More")],
+      ["PATCH", `${at}/nodes/end`, { name: "More" }],
+      ["DELETE", `${at}/nodes/end`],
+      ["POST", `${at}/edges`, edge("end", "end")],
+      ["DELETE", `${at}/edges/${flow.edges[0].id}`],
+      ["POST", `${at}/publish`],
+      ["DELETE", at],
+    ];
+    for (const [method, path, body] of writes) {
+      const refused = await api.expect(409, method, path, body, { headers });
+      expect(refused.json).toMatchObject({ code: "changed", errors: [{ path: "If-Match" }] });
+      expect(refused.json.detail).toContain("revision 2");
+    }
+    const odd = await api.expect(400, "PATCH", at, {}, { headers: { "if-match": '"two"' } });
+    expect(odd.json.errors[0].path).toBe("If-Match");
+    expect((await api.expect(200, "GET", at)).json).toMatchObject({ name: "Mine", revision: 2 });
+    const all = await Promise.all(
+      Array.from({ length: 8 }, (_, nth) =>
+        api.call("PATCH", at, { name: `${nth}` }, { headers: { "if-match": '"2"' } }),
+      ),
+    );
+    expect(all.map(({ status }) => status).toSorted()).toEqual([200, ...Array(7).fill(409)]);
+  });
+
+  it("goes out as one file and comes in again, in today's spelling or the older one", async () => {
+    const api = await startWithApp();
+    await api.expect(201, "POST", "/api/apps", { slug: "other", name: "Other" });
+    const flow = await make(api, greeting);
+    const file = await api.expect(200, "GET", `/api/flows/${flow.id}/export`);
+    expect(file.headers.get("content-disposition")).toMatch(/attachment/);
+    const copy = (await api.expect(201, "POST", "/api/apps/other/flows/import", file.json)).json;
+    expect(copy.id).not.toBe(flow.id);
+    expect(copy).toMatchObject({ app: "other", notes: [], nodes: flow.nodes, edges: flow.edges });
+    // Its name is taken here: the copy gets another one, and says so.
+    const twin = (await api.expect(201, "POST", "/api/apps/desk/flows/import", file.json)).json;
+    expect(toolsOf(twin)).toEqual(["say_hello_2"]);
+    expect(twin.notes).toEqual([expect.stringContaining("say_hello_2")]);
+
+    const old = {
+      name: "Older",
+      toolName: "OldName",
+      toolDescription: "What it did.",
+      isActive: true,
+      parameters: [{ name: "who", type: "string", required: true }],
+      nodes: [
+        { id: "1", type: "Return", name: "End", parameters: { value: "Hi {{ trigger.who }}" } },
+      ],
+      connections: [],
+    };
+    const migrated = (await api.expect(201, "POST", "/api/apps/other/flows/import", old)).json;
+    expect(toolsOf(migrated)).toEqual(["OldName"]);
+    expect(migrated.edges).toMatchObject([{ target: "1", sourceHandle: "out" }]);
+    const spelled = (
+      await api.expect(201, "POST", "/api/apps/other/flows/import", {
+        name: "Spelled",
+        nodes: [intent("Go"), node("end", "Return", {})],
+        connections: [
+          {
+            sourceNodeId: "intent Go",
+            sourceHandle: "out",
+            targetNodeId: "end",
+            targetHandle: "in",
+          },
+        ],
+      })
+    ).json;
+    expect(spelled.edges).toMatchObject([{ source: "intent Go", target: "end" }]);
+    // What was published under a name of the older kind can be gone back to.
+    const at = `/api/flows/${migrated.id}`;
+    await api.expect(200, "POST", `${at}/publish`);
+    const trigger = migrated.exposedTools[0].nodeId;
+    await api.expect(200, "PATCH", `${at}/nodes/${trigger}`, { name: "Newer" });
+    await api.expect(200, "POST", `${at}/publish`);
+    const back = (await api.expect(200, "POST", `${at}/rollback`, { version: 1 })).json;
+    expect(toolsOf(back)).toEqual(["OldName"]);
+
+    const broken = await api.expect(400, "POST", "/api/apps/other/flows/import", {
+      name: "Broken",
+      nodes: [{ id: 5 }],
+      edges: "none",
+    });
+    expect(broken.json.errors.map(({ path }: { path: string }) => path)).toEqual(
+      expect.arrayContaining(["nodes[0].id", "edges"]),
+    );
+  });
+});
+
+describe("tool names", () => {
+  it("are derived from the node's name, unique in the app, lowest free number first", async () => {
+    const api = await startWithApp();
+    await api.expect(201, "POST", "/api/apps", { slug: "other", name: "Other" });
+    const one = await make(api, { name: "1", nodes: [intent("Get Weather Data")] });
+    const two = await make(api, { name: "2", nodes: [intent("Get weather  data!")] });
+    const three = await make(api, { name: "3", nodes: [intent("get_weather_data")] });
+    expect([one, two, three].flatMap(toolsOf)).toEqual([
+      "get_weather_data",
+      "get_weather_data_2",
+      "get_weather_data_3",
+    ]);
+    expect(toolsOf(await make(api, greeting, "other"))).toEqual(["say_hello"]);
+    expect(toolsOf(await make(api, greeting))).toEqual(["say_hello"]);
+    await api.expect(204, "DELETE", `/api/flows/${two.id}`);
+    const again = await make(api, { name: "4", nodes: [intent("Get Weather Data")] });
+    expect(toolsOf(again)).toEqual(["get_weather_data_2"]);
+    const odd = ["天気", "🌧", "123 go", "Ünïcode", "x".repeat(150)];
+    const names = toolsOf(
+      await make(api, {
+        name: "Odd",
+        nodes: odd.map((name, nth) => ({ ...intent(name), id: `odd-${nth}` })),
+      }),
+    );
+    expect(names).toEqual(["tool", "tool_2", "tool_123_go", "unicode", "x".repeat(64)]);
+    // Saving what was read changes no name.
+    const put = await api.expect(200, "PUT", `/api/flows/${three.id}`, {
+      name: "3",
+      nodes: [intent("get_weather_data")],
+    });
+    expect(toolsOf(put.json)).toEqual(["get_weather_data_3"]);
+  });
+
+  it("by hand: a taken one is 409, an invalid one 400 with the rule, no description 400", async () => {
+    const api = await startWithApp();
+    await make(api, greeting);
+    const other = await make(api, { name: "Other", nodes: [intent("Other")] });
+    const at = `/api/flows/${other.id}`;
+    const taken = "Tool name 'say_hello' already exists in this app";
+    const named = (toolName: unknown) => intent("Other", { toolName });
+    const tries: [string, string, object][] = [
+      ["POST", "/api/apps/desk/flows", { name: "New", nodes: [named("say_hello")] }],
+      ["PATCH", at, { nodes: [named("say_hello")] }],
+      ["PUT", at, { name: "New", nodes: [named("say_hello")] }],
+      ["PATCH", `${at}/nodes/intent%20Other`, { parameters: named("say_hello").parameters }],
+      ["POST", `${at}/nodes`, { ...intent("More"), parameters: named("say_hello").parameters }],
+    ];
+    for (const [method, path, body] of tries) {
+      const refused = await api.expect(409, method, path, body);
+      expect(refused.json).toMatchObject({ detail: taken, errors: [{ path: "toolName" }] });
+    }
+    const twice = await api.expect(409, "PATCH", at, {
+      nodes: [named("same"), { ...intent("Twin", { toolName: "same" }) }],
+    });
+    expect(twice.json.detail).toBe("Tool name 'same' already exists in this app");
+    for (const name of ["123_go", "Get", "get-weather", "_x", "x_", "x".repeat(65), 5, " "]) {
+      const refused = await api.expect(400, "PATCH", `${at}/nodes/intent%20Other`, {
+        parameters: named(name).parameters,
+      });
+      expect(refused.json.detail).toMatch(/^toolName: A tool name starts with a letter/);
+    }
+    for (const toolDescription of ["", "  ", undefined, 5]) {
+      const refused = await api.expect(400, "PATCH", `${at}/nodes/intent%20Other`, {
+        parameters: { toolDescription },
+      });
+      expect(refused.json).toMatchObject({ errors: [{ path: "toolDescription" }] });
+      expect(refused.json.detail).toContain("must not be empty");
+    }
+    expect((await api.expect(200, "GET", at)).json).toMatchObject({ revision: 1 });
+    const mine = await api.expect(200, "PATCH", `${at}/nodes/intent%20Other`, {
+      parameters: named("mine").parameters,
+    });
+    expect(toolsOf(mine.json)).toEqual(["mine"]);
+    const both = await api.expect(200, "PATCH", `${at}/nodes/intent%20Other`, {
+      name: "Another",
+      parameters: named("chosen").parameters,
+    });
+    expect(toolsOf(both.json)).toEqual(["chosen"]);
+  });
+
+  it("follow a rename, and so does every reference", async () => {
+    const api = await startWithApp();
+    await make(api, { name: "Taken", nodes: [intent("Question")] });
+    const flow = await make(api, {
+      name: "Chain",
+      nodes: [
+        intent("Ask", { parameters: [{ name: "x", type: "string" }] }),
+        intent("Twin"),
+        node("fetch", "HttpRequest", {
+          url: "https://example.com/{{ ask.x }}",
+          method: "POST",
+          headers: { "x-a": "{{ask.x}}" },
+          body: { deep: [{ text: "a {{ ask.x }} b {{ trigger.x }} ask.x {{ asker.x? }}" }] },
+        }),
+        node("end", "Return", { value: "{{ fetch.body }} {{ ask.x }}" }),
+      ],
+      edges: [edge("intent Ask", "fetch"), edge("fetch", "end")],
+    });
+    const at = `/api/flows/${flow.id}`;
+    const renamed = (
+      await api.expect(200, "PATCH", `${at}/nodes/intent%20Ask`, { name: "Question" })
+    ).json;
+    expect(toolsOf(renamed)).toEqual(["question_2", "twin"]);
+    const [trigger, , fetch, end] = renamed.nodes;
+    expect(trigger).toMatchObject({ name: "Question", slug: "question" });
+    expect(fetch.parameters).toMatchObject({
+      url: "https://example.com/{{ question.x }}",
+      headers: { "x-a": "{{question.x}}" },
+      body: { deep: [{ text: "a {{ question.x }} b {{ trigger.x }} ask.x {{ asker.x? }}" }] },
+    });
+    expect(end.parameters.value).toBe("{{ fetch.body }} {{ question.x }}");
+    // Another trigger of the same flow has the name that is derived.
+    const twin = await api.expect(200, "PATCH", `${at}/nodes/intent%20Twin`, { name: "Question" });
+    expect(toolsOf(twin.json)).toEqual(["question_2", "question_3"]);
+  });
+
+  it.each(backends)("50 racing creations get 50 names, on %s", async (backend) => {
+    const api = await startWithApp(backend);
+    const made = await Promise.all(
+      Array.from({ length: 50 }, () =>
+        api.expect(201, "POST", "/api/apps/desk/flows", { name: "Race", nodes: [intent("Go")] }),
+      ),
+    );
+    const names = made.flatMap(({ json }) => toolsOf(json));
+    const wanted = ["go", ...Array.from({ length: 49 }, (_, nth) => `go_${nth + 2}`)];
+    expect(names.toSorted()).toEqual(wanted.toSorted());
+    const [first] = made;
+    const at = `/api/flows/${first?.json.id}`;
+    await Promise.all(
+      Array.from({ length: 20 }, (_, nth) =>
+        api.expect(201, "POST", `${at}/nodes`, { ...intent("Go"), id: `n${nth}` }),
+      ),
+    );
+    const after = (await api.expect(200, "GET", at)).json;
+    expect(new Set(toolsOf(after)).size).toBe(21);
+    expect(new Set(after.nodes.map(({ slug }: { slug: string }) => slug)).size).toBe(21);
+  });
+});

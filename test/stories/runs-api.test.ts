@@ -1,0 +1,251 @@
+/** Runs and secrets over the API, on a hub as users run it. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.ts";
+import { edge, greeting, intent, node } from "../support/flow-samples.ts";
+import { openSse } from "../support/sse.ts";
+
+const PATIENCE = { timeout: 20_000, interval: 20 };
+
+async function startWithApp(backend?: Backend, env?: Record<string, string>): Promise<Api> {
+  const api = await startApi(backend, env);
+  await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
+  return api;
+}
+const publish = async (api: Api, flow: object) => {
+  const { id } = (await api.expect(201, "POST", "/api/apps/desk/flows", flow)).json;
+  await api.expect(200, "POST", `/api/flows/${id}/publish`);
+  return id as string;
+};
+const idsOf = (page: { items: { id: string }[] }) => page.items.map(({ id }) => id);
+const ended = async (api: Api, id: string) =>
+  vi.waitFor(async () => {
+    const run = (await api.expect(200, "GET", `/api/runs/${id}`)).json;
+    expect(run.finished_at).not.toBeNull();
+    return run;
+  }, PATIENCE);
+
+const napping = {
+  name: "Nap",
+  nodes: [intent("Nap"), node("wait", "Wait", { seconds: 3600 }), node("end", "Return", {})],
+  edges: [edge("intent Nap", "wait"), edge("wait", "end")],
+};
+const failing = {
+  name: "Fail",
+  nodes: [
+    intent("Fail"),
+    node("code", "Code", { code: "throw new Error('no luck')" }),
+    node("end", "Return", {}),
+  ],
+  edges: [edge("intent Fail", "code"), edge("code", "end")],
+};
+
+describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
+  it("is queued or waited for, is listed by what it is, and shows its steps", async () => {
+    const api = await startWithApp(backend);
+    const hello = await publish(api, greeting);
+    const fail = await publish(api, failing);
+    const input = { who: "you" };
+    const queued = await api.expect(202, "POST", `/api/flows/${hello}/runs`, {
+      trigger: "say_hello",
+      input,
+    });
+    expect(queued.json).toMatchObject({ flow_id: hello, app: "desk", version: 1, input });
+    expect(await ended(api, queued.json.id)).toMatchObject({
+      status: "succeeded",
+      output: { text: "Hello you!" },
+      error: null,
+      steps: [
+        { node_id: "intent Say hello", status: "done", output: { who: "you" } },
+        { node_id: "end", status: "done", output: { text: "Hello you!" } },
+      ],
+    });
+    const waited = await api.expect(200, "POST", `/api/flows/${hello}/runs?wait=1`, {
+      trigger: "intent Say hello",
+      input,
+    });
+    const failed = await api.expect(200, "POST", `/api/flows/${fail}/runs?wait=1`, {
+      trigger: "fail",
+    });
+    expect(failed.json).toMatchObject({ status: "failed", error: { node_id: "code" } });
+    expect(failed.json.error.message).toContain("no luck");
+
+    const list = async (query: string) =>
+      idsOf((await api.expect(200, "GET", `/api/runs?${query}`)).json);
+    const newest = [failed.json.id, waited.json.id, queued.json.id];
+    expect(await list("")).toEqual(newest);
+    expect(await list("status=failed")).toEqual([failed.json.id]);
+    expect(await list(`flow=${hello}`)).toEqual(newest.slice(1));
+    expect(await list(`flow=${hello}&status=failed`)).toEqual([]);
+    expect(await list("app=desk")).toEqual(newest);
+    expect(await list("app=shop")).toEqual([]);
+    const first = (await api.expect(200, "GET", "/api/runs?limit=2")).json;
+    expect(await list(`limit=2&cursor=${first.next_cursor}`)).toEqual(newest.slice(2));
+    await api.expect(404, "GET", "/api/runs/none");
+  });
+
+  it("refuses wrong input by the name of the argument, and unknown triggers", async () => {
+    const api = await startWithApp(backend);
+    const hello = await publish(api, greeting);
+    const at = `/api/flows/${hello}/runs`;
+    const trigger = "say_hello";
+    const missing = await api.expect(400, "POST", at, { trigger });
+    expect(missing.json.errors).toEqual([{ path: "who", message: "is missing" }]);
+    const wrong = await api.expect(400, "POST", at, { trigger, input: { who: 5, more: 1 } });
+    expect(wrong.json.errors.map(({ path }: { path: string }) => path)).toEqual(["who", "more"]);
+    const unknown = await api.expect(400, "POST", at, { trigger: "end", input: {} });
+    expect(unknown.json).toMatchObject({ errors: [{ path: "trigger" }] });
+    await api.expect(404, "POST", "/api/flows/none/runs", { trigger });
+    expect((await api.expect(200, "GET", "/api/runs")).json.items).toEqual([]);
+    // A draft that calls it something else changes nothing of what runs.
+    await api.expect(200, "PATCH", `/api/flows/${hello}/nodes/intent%20Say%20hello`, { name: "X" });
+    await api.expect(200, "POST", `${at}?wait=1`, { trigger, input: { who: "you" } });
+    await api.expect(400, "POST", at, { trigger: "x", input: { who: "you" } });
+  });
+
+  it("is cancelled, and tried again", async () => {
+    const api = await startWithApp(backend);
+    const nap = await publish(api, napping);
+    const { id } = (await api.expect(202, "POST", `/api/flows/${nap}/runs`, { trigger: "nap" }))
+      .json;
+    await vi.waitFor(
+      async () => expect((await api.call("GET", `/api/runs/${id}`)).json.status).toBe("waiting"),
+      PATIENCE,
+    );
+    const busy = await api.expect(409, "POST", `/api/runs/${id}/retry`);
+    expect(busy.json.detail).toMatch(/waiting: only one that failed or was cancelled/);
+    await api.expect(202, "POST", `/api/runs/${id}/cancel`);
+    expect(await ended(api, id)).toMatchObject({ status: "cancelled" });
+    expect((await api.expect(202, "POST", `/api/runs/${id}/cancel`)).json.status).toBe("cancelled");
+    await api.expect(202, "POST", `/api/runs/${id}/retry`);
+    await vi.waitFor(
+      async () => expect((await api.call("GET", `/api/runs/${id}`)).json.status).toBe("waiting"),
+      PATIENCE,
+    );
+    for (const action of ["cancel", "retry"])
+      await api.expect(404, "POST", `/api/runs/none/${action}`);
+  });
+
+  it("is followed live, to its end", async () => {
+    const api = await startWithApp(backend);
+    const nap = await publish(api, napping);
+    const { id } = (await api.expect(202, "POST", `/api/flows/${nap}/runs`, { trigger: "nap" }))
+      .json;
+    const reader = await openSse(`${api.hub.url}/api/runs/${id}/stream`, {
+      authorization: `Bearer ${ADMIN}`,
+    });
+    expect(reader.response.headers.get("content-type")).toBe("text/event-stream");
+    const statuses = () => reader.messages.map(({ data }) => data.status);
+    await vi.waitFor(() => expect(statuses()).toContain("waiting"), PATIENCE);
+    await api.expect(202, "POST", `/api/runs/${id}/cancel`);
+    await reader.ended;
+    expect(statuses().at(-1)).toBe("cancelled");
+    expect(reader.messages.at(-1)).toMatchObject({ event: "run", data: { id } });
+    await api.expect(404, "GET", "/api/runs/none/stream");
+  });
+});
+
+describe("a hub that stops", () => {
+  it("keeps nobody waiting who follows a run or waits for one", async () => {
+    const api = await startWithApp();
+    const nap = await publish(api, napping);
+    const waiting = api.call("POST", `/api/flows/${nap}/runs?wait=1`, { trigger: "nap" });
+    const { id } = await vi.waitFor(async () => {
+      const [run] = (await api.call("GET", "/api/runs")).json.items;
+      expect(run?.status).toBe("waiting");
+      return run;
+    }, PATIENCE);
+    const reader = await openSse(`${api.hub.url}/api/runs/${id}/stream`, {
+      authorization: `Bearer ${ADMIN}`,
+    });
+    await vi.waitFor(() => expect(reader.messages).not.toEqual([]), PATIENCE);
+    const stopped = api.hub.stop();
+    expect(await waiting).toMatchObject({ status: 202, json: { id, status: "waiting" } });
+    await reader.ended;
+    expect(await stopped).toBe(0);
+  });
+});
+
+/** Answers with all that it was sent. */
+async function startEcho(): Promise<string> {
+  const server = createServer((request, response) => {
+    const authorization = request.headers.authorization ?? "";
+    response.setHeader("content-type", "application/json");
+    response.statusCode = request.url === "/fail" ? 400 : 200;
+    response.setHeader("x-echo", authorization);
+    response.end(JSON.stringify({ url: request.url, authorization, [authorization]: true }));
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe("secrets", () => {
+  const VALUE = "s3cret/of+the=story";
+  const calling = (url: string) => ({
+    name: "Call",
+    nodes: [
+      intent("Call"),
+      node("http", "HttpRequest", {
+        url,
+        headers: { authorization: "Bearer {{ secrets.API_KEY }}" },
+      }),
+      node("end", "Return", { value: "{{ http }}" }),
+    ],
+    edges: [edge("intent Call", "http"), edge("http", "end")],
+  });
+
+  it("are written and used, and in no answer, step, error or log", async () => {
+    const api = await startWithApp("SQLite", { SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" });
+    const echo = await startEcho();
+    const seen: string[] = [];
+    const call: Api["call"] = async (...args) => {
+      const answer = await api.call(...args);
+      seen.push(answer.text);
+      return answer;
+    };
+    const flow = await publish(api, calling(`${echo}/ok`));
+    const fail = await publish(api, calling(`${echo}/fail`));
+    const run = (id: string) => call("POST", `/api/flows/${id}/runs?wait=1`, { trigger: "call" });
+    expect((await run(flow)).json.error).toMatchObject({ code: "no_secret" });
+
+    expect((await call("PUT", "/api/secrets/API_KEY", { value: VALUE })).status).toBe(204);
+    const sent = (await run(flow)).json;
+    expect(sent).toMatchObject({ status: "succeeded" });
+    expect(JSON.stringify(sent)).toContain("Bearer •••");
+    expect((await run(fail)).json).toMatchObject({ status: "failed" });
+    for (const path of ["/api/secrets", "/api/runs", `/api/flows/${flow}`, "/api/openapi.json"])
+      await call("GET", path);
+    expect((await call("GET", "/api/secrets")).json).toEqual({
+      items: [{ name: "API_KEY", created_at: expect.any(String), updated_at: expect.any(String) }],
+    });
+    expect((await call("GET", "/api/secrets/API_KEY")).status).toBe(404);
+    await call("PUT", "/api/secrets/API_KEY", { value: [VALUE] });
+    await call("PUT", "/api/secrets/API_KEY", { value: VALUE, more: VALUE });
+    for (const text of [...seen, api.hub.output()])
+      for (const spelling of [VALUE, encodeURIComponent(VALUE), btoa(VALUE)])
+        expect(text).not.toContain(spelling);
+
+    await api.expect(204, "DELETE", "/api/secrets/API_KEY");
+    await api.expect(404, "DELETE", "/api/secrets/API_KEY");
+    expect((await run(flow)).json.error).toMatchObject({ code: "no_secret" });
+    for (const name of ["lower", "1X", "A-B", "A".repeat(65), "A%00B"]) {
+      const refused = await api.expect(400, "PUT", `/api/secrets/${name}`, { value: "x" });
+      expect(refused.json.errors[0].path).toBe("name");
+    }
+  });
+
+  it("are refused where they would be shown", async () => {
+    const api = await startWithApp();
+    const flow = (
+      await api.expect(201, "POST", "/api/apps/desk/flows", {
+        name: "Leak",
+        nodes: [intent("Leak"), node("end", "Return", { value: "{{ secrets.API_KEY }}" })],
+        edges: [edge("intent Leak", "end")],
+      })
+    ).json;
+    expect(flow.errors).toMatchObject([{ code: "secret_not_allowed", nodeId: "end" }]);
+    await api.expect(400, "POST", `/api/flows/${flow.id}/publish`);
+  });
+});
