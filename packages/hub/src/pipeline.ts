@@ -1,7 +1,7 @@
 /**
  * The way of an event, on one screen.
  *
- *   bytes ─▶ ingest ─▶ store ─▶ (stream, match, runs)
+ *   bytes ─▶ ingest ─▶ match ─▶ store ─▶ stream, runs
  *
  * `receive` answers "stored" only when the event, and the work that it causes, are on disk.
  */
@@ -12,7 +12,7 @@ import { type Outcome, refuse } from "./ingest/outcome.ts";
 import type { Appended, Arrived } from "./store/store.ts";
 
 export interface PipelineOptions extends IngestOptions {
-  /** Stores an arrival; resolves when it is durable. On one machine, a group commit. */
+  /** Matches an arrival and stores it with the runs that it starts; resolves when all is durable. */
   append: (arrived: Arrived) => Promise<Appended>;
   /** One line for each arrival, however it ended; `took` in milliseconds. */
   observe?: (seen: Observation) => void;
