@@ -4,7 +4,6 @@
  */
 import { join } from "node:path";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
-import type { NewTrigger } from "../packages/hub/src/store/flow-store.ts";
 import type { Options, Result } from "./benchmark.ts";
 import { flowNode, publishFlow } from "./flow-engine.ts";
 import { type HubProcess, startHub } from "./hub-process.ts";
@@ -17,17 +16,6 @@ import { figure, table, times } from "./table.ts";
 
 const GOAL = 2;
 const CONNECTIONS = 32;
-
-export const eventTrigger = (given: Partial<NewTrigger> = {}): NewTrigger => ({
-  node_id: "on",
-  kind: "event",
-  tool_name: null,
-  source: "github",
-  type: "issues",
-  active: true,
-  config: { params: { action: { op: "ne", value: "no such thing" } } },
-  ...given,
-});
 
 export async function measureBurst(options: Options, cli: string, load: Load): Promise<Result> {
   const { quick, tell } = options;
@@ -42,7 +30,7 @@ export async function measureBurst(options: Options, cli: string, load: Load): P
       flowNode("shape", "Transform", { expression: '{ "number": input.data.issue.number }' }),
       flowNode("end", "Return", { value: "{{ shape }}" }),
     ];
-    await publishFlow(store, nodes, [eventTrigger({ config: {} })]);
+    await publishFlow(store, nodes);
     for (const [at, data] of folders.entries())
       hubs.push(await startHub({ cli, name: at === 0 ? "no flows" : "a flow each", data }));
     const [without, within] = hubs as [HubProcess, HubProcess];

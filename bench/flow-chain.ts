@@ -25,7 +25,7 @@ export async function measureChain({ quick, tell }: Options): Promise<Result> {
         flowNode(`n${at}`, "Transform", { expression: '{ "count": input.count + 1 }' }),
       ),
     ];
-    const flow = await publishFlow(engine.store, nodes, []);
+    const flow = await publishFlow(engine.store, nodes);
     const chain = async () => {
       const began = performance.now();
       const { ended } = await engine.runner.start(newRun(flow, "start", { count: 0 }));

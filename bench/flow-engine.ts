@@ -1,5 +1,6 @@
 /** The run engine on a SQLite file of its own, without a server around it. */
 import { join } from "node:path";
+import { triggersOf } from "../packages/hub/src/apps/triggers.ts";
 import type { FlowEdge, FlowNode } from "../packages/hub/src/flows/model.ts";
 import { nodeTypes } from "../packages/hub/src/flows/nodes/index.ts";
 import { createSandbox } from "../packages/hub/src/hosts/node/sandbox.ts";
@@ -86,10 +87,14 @@ const chainOf = (nodes: readonly FlowNode[]): FlowEdge[] =>
 export async function publishFlow(
   store: Store,
   nodes: readonly FlowNode[],
-  triggers: readonly NewTrigger[],
-  { app = APP, edges = chainOf(nodes) }: { app?: string; edges?: FlowEdge[] } = {},
+  {
+    app = APP,
+    edges = chainOf(nodes),
+    triggers: given,
+  }: { app?: string; edges?: FlowEdge[]; triggers?: NewTrigger[] } = {},
 ): Promise<string> {
   const graph = { nodes: [...nodes], edges };
+  const triggers = given ?? triggersOf(graph, nodeTypes);
   const id = newId();
   await store.createApp({
     tenant: TENANT,
@@ -107,7 +112,7 @@ export async function publishFlow(
   }));
   await store.publishFlow({ tenant: TENANT, id }, () => ({
     graph,
-    triggers: [...triggers],
+    triggers,
     note: "",
     by: "bench",
     at: 1,

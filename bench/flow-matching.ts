@@ -2,7 +2,6 @@
 import { createMatcher } from "../packages/hub/src/runs/matcher.ts";
 import type { NewEvent } from "../packages/hub/src/store/store.ts";
 import type { Options, Result } from "./benchmark.ts";
-import { eventTrigger } from "./flow-burst.ts";
 import { type Engine, flowNode, newId, openEngine, publishFlow } from "./flow-engine.ts";
 import { makePayloads } from "./payloads.ts";
 import { TENANT } from "./seed.ts";
@@ -86,17 +85,19 @@ export async function measureMatching({ quick, tell }: Options): Promise<Result>
 
 /** Only the first of them is for events such as those that come. */
 async function storeTriggers({ store }: Engine, count: number): Promise<void> {
-  const node = flowNode("on", "Event", { source: "github", type: "issues" });
+  const params = { action: { op: "ne", value: "no such thing" } };
   for (let made = 0; made < count; made += PER_FLOW)
-    await publishFlow(
-      store,
-      [node],
-      Array.from({ length: Math.min(PER_FLOW, count - made) }, (_, at) =>
-        made + at === 0
-          ? eventTrigger()
-          : eventTrigger({ node_id: `on-${at}`, type: `type-${made + at}` }),
-      ),
-    );
+    await publishFlow(store, [flowNode("on", "Event")], {
+      triggers: Array.from({ length: Math.min(PER_FLOW, count - made) }, (_, at) => ({
+        node_id: `on-${at}`,
+        kind: "event",
+        tool_name: null,
+        source: "github",
+        type: made + at === 0 ? "issues" : `type-${made + at}`,
+        active: true,
+        config: { params },
+      })),
+    });
 }
 
 const eventOf = (body: Buffer | undefined): NewEvent => ({

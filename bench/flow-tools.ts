@@ -101,41 +101,23 @@ const appOf = (size: number): string => `tools-${size}`;
 
 async function storeTools(store: Store, app: string, count: number): Promise<void> {
   for (let made = 0; made < count; made += PER_FLOW) {
-    const size = Math.min(PER_FLOW, count - made);
-    const parameters = [{ name: "n", type: "integer" }];
-    const tools = Array.from({ length: size }, (_, at) => {
+    const tools = Array.from({ length: Math.min(PER_FLOW, count - made) }, (_, at) => {
       const name = `tool_${made + at}`;
-      const config = {
+      return flowNode(`t${at}`, "UserIntent", {
         toolName: name,
         toolDescription: `What ${name} does, said in a sentence of some length.`,
-        parameters,
-      };
-      return { node: flowNode(`t${at}`, "UserIntent", config), name, config };
+        parameters: [{ name: "n", type: "integer" }],
+      });
     });
     const end = flowNode("end", "Return", { value: "{{ trigger.n }}" });
-    await publishFlow(
-      store,
-      [...tools.map(({ node }) => node), end],
-      tools.map(({ node, name, config }) => ({
-        node_id: node.id,
-        kind: "intent",
-        tool_name: name,
-        source: null,
-        type: null,
-        active: true,
-        config,
-      })),
-      {
-        app,
-        edges: tools.map(({ node }) => ({
-          id: `${node.id}-end`,
-          source: node.id,
-          sourceHandle: "out",
-          target: "end",
-          targetHandle: "in",
-        })),
-      },
-    );
+    const edges = tools.map(({ id }) => ({
+      id: `${id}-end`,
+      source: id,
+      sourceHandle: "out",
+      target: "end",
+      targetHandle: "in",
+    }));
+    await publishFlow(store, [...tools, end], { app, edges });
   }
 }
 

@@ -12,15 +12,12 @@ export interface ProgressCommitOptions {
    * Lets the host do what else there is first. Without it, a run on a store that answers at once
    * would keep the thread from step to step, and nothing else would get its turn.
    */
-  soon?: ((work: () => void) => void) | undefined;
+  soon: (work: () => void) => void;
 }
 
 const MOST = 200;
 
-export function createProgressCommit({
-  store,
-  soon = (work) => void setTimeout(work, 0),
-}: ProgressCommitOptions): SaveProgress {
+export function createProgressCommit({ store, soon }: ProgressCommitOptions): SaveProgress {
   const queue: {
     progress: RunProgress;
     resolve(outcome: "saved" | "lost"): void;

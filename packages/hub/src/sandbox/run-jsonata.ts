@@ -18,7 +18,7 @@ const expressions = createExpressions({
 
 /** So little that nobody notices: about what a filter takes. */
 const briefly = createExpressions({ length: 2_000, steps: 1_000, timeMs: 5 });
-const BRIEF_DATA = 20_000;
+const BRIEF_DATA = 64_000;
 
 export const checkExpression = expressions.check;
 
