@@ -80,12 +80,10 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
     return definition.run({ ...context, scope, config, signal: ending.signal });
   };
   try {
-    // A node that does not listen to its signal is left behind.
+    // A node that does not listen to its signal is left behind; what others make of it comes second.
     const result = await Promise.race([ended, run()]);
     return { input, mask, result };
-  } catch (thrown) {
-    // Whatever the node makes of its signal, the reason is known.
-    const error: unknown = ending.signal.aborted ? ending.signal.reason : thrown;
+  } catch (error) {
     const retryAt =
       error instanceof RetryAt ? error.at : error instanceof Permanent ? "never" : "backoff";
     return { input, mask, error: mask.error(toRunError(error, node.id)), retryAt };
@@ -102,7 +100,7 @@ class TimedOut extends Error {
   }
 }
 
-export function toRunError(error: unknown, node_id: string): RunError {
+function toRunError(error: unknown, node_id: string): RunError {
   if (error instanceof Permanent || error instanceof RetryAt)
     return {
       code: error.code,

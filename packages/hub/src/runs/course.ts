@@ -12,7 +12,7 @@ import type { Naps } from "./naps.ts";
 type Reached = RunContext<never>;
 
 /** Which step asks, and how often it has. */
-export interface Asking {
+interface Asking {
   /** The step's own. */
   key: string;
   attempt: number;

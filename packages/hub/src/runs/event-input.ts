@@ -8,12 +8,12 @@ export const OWN_SOURCE = "signalbox";
 export const DEPTH_HEADER = "signalbox-depth";
 export const RUN_HEADER = "signalbox-run";
 
-export type SeenEvent = Pick<
+type SeenEvent = Pick<
   EventRow,
   "id" | "source" | "source_id" | "external_id" | "type" | "received_at"
 >;
 
-export const eventInput = (event: SeenEvent, data: Json): JsonObject => ({
+const eventInput = (event: SeenEvent, data: Json): JsonObject => ({
   id: event.id,
   source: event.source,
   external_id: event.external_id,

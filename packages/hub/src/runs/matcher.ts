@@ -22,7 +22,7 @@ export interface MatcherOptions {
 }
 
 /** The plan of all events of an arrival; `events` is empty where none of them starts anything. */
-export interface Plan {
+interface Plan {
   revision: number;
   events: readonly EventPlan[];
 }

@@ -164,6 +164,35 @@ describe("calling a flow", () => {
     expect((await f.run(id)).output).toBe(1);
   });
 
+  test("goes on where the one that asked is in other hands", async () => {
+    const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
+    const parent = await f.publish(
+      [start, node("call", "CallFlow", call(make)), gate("x"), node("end", "Return")],
+      edges("start > call > end", "start > x"),
+    );
+    const run = parent();
+    // What it says of the parent comes too late from some time on.
+    let isLate = false;
+    const slow: Store = {
+      ...store,
+      saveProgress: async (batch) =>
+        isLate && batch.some((one) => one.run === run.id)
+          ? batch.map(() => "lost" as const)
+          : store.saveProgress(batch),
+    };
+    await f.openRunner({ store: slow }).start(run);
+    await expect.poll(() => f.calls.toSorted()).toEqual(["a begins", "x begins"]);
+    isLate = true;
+    f.open("x");
+    await expect.poll(() => f.calls).not.toContain("a aborted");
+    f.openRunner({ now: () => Date.now() + 60_000 });
+    await expect.poll(() => f.calls.filter((one) => one === "x begins").length).toBe(2);
+    expect((await children()).map(({ cancel_asked }) => cancel_asked)).toEqual([false, false]);
+    f.open("a");
+    await expect.poll(() => f.status(run.id)).toBe("succeeded");
+    expect((await f.run(run.id)).output).toBe(1);
+  });
+
   test("is refused where the chain is too long, or there is nothing to call", async () => {
     const make = await f.publish([start], []);
     const refused = (run: Run, what: ReturnType<typeof call>) =>

@@ -74,6 +74,22 @@ describe("a runner", () => {
     expect(most).toBeLessThan(1_000);
   });
 
+  inFixture("keeps secrets out of every record, also where a node passes one on", async (f) => {
+    const make = await f.publish(
+      [
+        start,
+        probe("a", { value: { echo: "Bearer {{ secrets.KEY }}" } }),
+        probe("b", { value: "{{ a.echo }}" }),
+      ],
+      edges("start > a > b"),
+    );
+    const runner = f.openRunner({ secrets: async () => ({ KEY: "s3cret-value" }) });
+    const { id, ended } = await runner.start(make());
+    expect((await ended).output).toBe("Bearer •••");
+    const kept = JSON.stringify([await f.run(id), await f.store.listSteps(TENANT, id)]);
+    expect(kept).not.toContain("s3cret-value");
+  });
+
   inFixture("refuses a run without end", async (f) => {
     const deep = Array.from({ length: 11 }, (_, at) => probe(`p${at}`));
     const make = await f.publish(

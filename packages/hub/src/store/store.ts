@@ -352,7 +352,12 @@ export interface Subscriptions {
   findSubscription(
     id: string,
   ): Promise<{ subscription: Subscription; token: Token | undefined } | undefined>;
-  removeSubscription(id: string): Promise<boolean>;
+  countSubscriptions(principal: string): Promise<number>;
+  /**
+   * With `unchangedSince`, its `updated_at` as it was read, only while nobody has refreshed it. The
+   * last one to an endpoint takes the endpoint's verification with it.
+   */
+  removeSubscription(id: string, unchangedSince?: number): Promise<boolean>;
   /** Renews what `by` holds and takes what nobody holds; answers with the ids of all that it holds now. */
   leaseSubscriptions(lease: Lease): Promise<string[]>;
   releaseSubscriptions(by: string): Promise<void>;

@@ -45,13 +45,24 @@ export interface FlowsOptions {
 
 /** A chain of runs and events that cause each other is stopped here. */
 const MAX_DEPTH = 5;
+/** While more events than this arrive at once, runs give way to them, by so much in each step. */
+const CROWD = 4;
+const GIVE_WAY_MS = 10;
 
 export function createFlowSide(options: FlowsOptions) {
   const { store, commit, settings, seal, version, log, onError } = options;
   const now = Date.now;
   const newId = createIds();
   const matcher = createMatcher({ store, newId, now, maxDepth: MAX_DEPTH });
-  const append = createMatchedAppend(matcher, commit.append);
+  let arriving = 0;
+  const append = createMatchedAppend(matcher, async (arrived) => {
+    arriving += 1;
+    try {
+      return await commit.append(arrived);
+    } finally {
+      arriving -= 1;
+    }
+  });
   const sandbox = createSandbox();
   const runner = createRunner({
     store,
@@ -72,7 +83,8 @@ export function createFlowSide(options: FlowsOptions) {
     }),
     atOnce: settings.runsAtOnce,
     leaseMs: settings.runLease * 1000,
-    soon: setImmediate,
+    // Senders wait for an answer; runs lie safe in the store, and go on a little later.
+    soon: (work) => (arriving > CROWD ? setTimeout(work, GIVE_WAY_MS) : setImmediate(work)),
     onError,
   });
   const flows = createFlows({ store, registry: nodeTypes, newId, now });

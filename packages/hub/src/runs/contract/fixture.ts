@@ -66,6 +66,7 @@ export function createFixture(store: Store) {
       /** How many attempts fail. */
       fail: z.number().optional(),
     }),
+    secretFields: ["value"],
     ports: { in: ["in"], out: ["out"] },
     sample,
     run({ config, run, idempotencyKey }) {

@@ -163,6 +163,16 @@ export function walkContract(it: It): void {
     ]);
   });
 
+  it("that fails keeps on record what was done beside it", async (f) => {
+    const make = await f.publish(
+      [start, probe("a", { value: 1 }), probe("bad", { fail: 9 })],
+      edges("start > a", "start > bad"),
+    );
+    const { id, ended } = await f.openRunner().start(make());
+    expect((await ended).status).toBe("failed");
+    expect(await f.steps(id)).toEqual(["start done", "a done", "bad failed"]);
+  });
+
   it("answers with the result that it reached; without one, with what came last", async (f) => {
     const two = await f.publish(
       [

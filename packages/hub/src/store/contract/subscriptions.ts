@@ -135,6 +135,27 @@ export function subscriptionsContract(it: It): void {
     expect(await put("g", 0)).toMatchObject({ id: "g" });
   });
 
+  it("removes one that nobody has changed since it was read, also within a millisecond", async ({
+    store,
+  }) => {
+    const read = await store.putSubscription(wanted("a"), terms);
+    const refreshed = await store.putSubscription(wanted("a"), terms);
+    expect(await store.removeSubscription("a", read?.updated_at)).toBe(false);
+    expect(await find(store, "a")).toEqual(refreshed);
+    // Progress is no change of what is wanted.
+    await store.leaseSubscriptions(lease("me", START));
+    await store.recordProgress("me", [progress("a")]);
+    expect(await store.removeSubscription("a", refreshed?.updated_at)).toBe(true);
+    expect(await store.removeSubscription("a", refreshed?.updated_at)).toBe(false);
+  });
+
+  it("counts what a principal has", async ({ store }) => {
+    for (const id of ["a", "b"]) await store.putSubscription(wanted(id), terms);
+    await store.putSubscription(wanted("c", { principal: "bob" }), terms);
+    expect(await store.countSubscriptions("ada")).toBe(2);
+    expect(await store.countSubscriptions("nobody")).toBe(0);
+  });
+
   it("leases each one to one process, until the lease runs out or is given back", async ({
     store,
   }) => {
@@ -195,6 +216,18 @@ export function subscriptionsContract(it: It): void {
     expect(await store.isVerified("ada", "https://example.com/")).toBe(true);
     expect(await store.isVerified("ada", "https://example.com/x")).toBe(false);
     expect(await store.isVerified("bob", "https://example.com/")).toBe(false);
+  });
+
+  it("forgets that an endpoint is verified with the last subscription to it", async ({ store }) => {
+    const { url } = wanted("a");
+    for (const principal of ["ada", "bob"]) await store.putVerification(principal, url, START);
+    for (const id of ["a", "b"]) await store.putSubscription(wanted(id), terms);
+    await store.removeSubscription("a");
+    await store.removeSubscription("b", START - 1);
+    expect(await store.isVerified("ada", url)).toBe(true);
+    await store.removeSubscription("b");
+    expect(await store.isVerified("ada", url)).toBe(false);
+    expect(await store.isVerified("bob", url)).toBe(true);
   });
 
   it("finds a token by its id", async ({ store }) => {

@@ -2,6 +2,7 @@
 import type { EventPlan } from "../run-store.ts";
 import { type Dialect, insert, type Value, type Verb } from "../sql.ts";
 import { addRuns } from "./queue-runs.ts";
+import { tellPending } from "./run-events.ts";
 
 export interface Caused extends EventPlan {
   tenant: string;
@@ -22,7 +23,7 @@ const VERDICT = [
 export function* storeCauses(dialect: Dialect, caused: readonly Caused[]): Verb<void> {
   const runs = caused.flatMap((one) => one.runs);
   // A run may join another that is still to begin, and then the event belongs to that one.
-  const ids = runs.length === 0 ? [] : yield* addRuns(dialect, runs);
+  const ids = runs.length === 0 ? [] : yield* addRuns(dialect, runs, tellPending);
   let next = 0;
   const verdicts: Value[][] = [];
   for (const { tenant, event_id, verdicts: found } of caused) {

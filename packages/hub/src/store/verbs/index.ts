@@ -53,6 +53,7 @@ import {
 } from "./sources.ts";
 import { cancelRun, retryRun, wakeRun } from "./steer-runs.ts";
 import {
+  countSubscriptions,
   findSubscription,
   isVerified,
   leaseSubscriptions,
@@ -124,6 +125,7 @@ export const verbTable = (dialect: Dialect): VerbTable => ({
   expireSourceSecret: writes(expireSourceSecret),
   putSubscription: writes((subscription, terms) => putSubscription(dialect, subscription, terms)),
   findSubscription: reads(findSubscription),
+  countSubscriptions: reads(countSubscriptions),
   removeSubscription: writes(removeSubscription),
   leaseSubscriptions: writes((lease) => leaseSubscriptions(dialect, lease)),
   releaseSubscriptions: writes(releaseSubscriptions),

@@ -28,8 +28,15 @@ export function* queueRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<stri
   return yield* addRuns(dialect, runs);
 }
 
-/** For whoever holds the rows of the tenants: so the second of two runs finds the first to join. */
-export function* addRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<string[]> {
+/**
+ * For whoever holds the rows of the tenants: so the second of two runs finds the first to join.
+ * `tell` says what the events show of them.
+ */
+export function* addRuns(
+  dialect: Dialect,
+  runs: readonly NewRun[],
+  tell: typeof tellEvents = tellEvents,
+): Verb<string[]> {
   const known = yield* findKnown(dialect, runs);
   const fresh: { run: NewRun; open: Open }[] = [];
   const lanes = new Map<string, Open | undefined>();
@@ -70,7 +77,7 @@ export function* addRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<string
   const turns: Turns = new Map();
   for (const { run } of fresh) wantTurn(turns, run.tenant, run.due_at);
   yield* enqueue(turns);
-  yield* tellEvents(dialect, links);
+  yield* tell(dialect, links);
   return ids;
 }
 

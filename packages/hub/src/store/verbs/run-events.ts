@@ -54,3 +54,13 @@ export function* tellEvents(
     );
   }
 }
+
+/** Of events that are new, and runs that are all still to begin: nothing has to be counted. */
+export function* tellPending(
+  dialect: Dialect,
+  runs: readonly { event_id?: string | null | undefined }[],
+): Verb<void> {
+  const events = new Set(runs.flatMap(({ event_id }) => (event_id == null ? [] : [event_id])));
+  for (const { list, params } of inLists([...events].sort(), dialect, 0))
+    yield* query(`UPDATE events SET trigger_status = 'pending' WHERE id IN ${list}`, params);
+}

@@ -33,13 +33,7 @@ export function* putSubscription(
   // One at a time for each principal: the limit is exact, and of two equal ones the second finds the first.
   yield* query(`SELECT id FROM tokens WHERE id = ?${dialect.forUpdate}`, [given.principal]);
   const known = yield* first("SELECT id FROM subscriptions WHERE id = ?", [given.id]);
-  if (!known) {
-    const held = yield* first<{ count: number }>(
-      "SELECT count(*) AS count FROM subscriptions WHERE principal = ?",
-      [given.principal],
-    );
-    if ((held?.count ?? 0) >= limit) return undefined;
-  }
+  if (!known && (yield* countSubscriptions(given.principal)) >= limit) return undefined;
   const row = yield* first<SubscriptionRow>(
     "INSERT INTO subscriptions (id, principal, tenants, name, arguments, url, secret, secret_hash, " +
       "places, expires_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " +
@@ -51,7 +45,9 @@ export function* putSubscription(
       "secret = CASE WHEN subscriptions.secret_hash = excluded.secret_hash " +
       "THEN subscriptions.secret ELSE excluded.secret END, " +
       "secret_hash = excluded.secret_hash, expires_at = excluded.expires_at, " +
-      "updated_at = excluded.updated_at RETURNING *",
+      // It grows with every change, also within a millisecond: whoever compares it misses none.
+      "updated_at = CASE WHEN excluded.updated_at > subscriptions.updated_at " +
+      "THEN excluded.updated_at ELSE subscriptions.updated_at + 1 END RETURNING *",
     [
       given.id,
       given.principal,
@@ -79,8 +75,28 @@ export function* findSubscription(
   return { subscription: toSubscription(row), token: yield* getToken(row.principal) };
 }
 
-export function* removeSubscription(id: string): Verb<boolean> {
-  return (yield* query("DELETE FROM subscriptions WHERE id = ? RETURNING id", [id])).length > 0;
+export function* countSubscriptions(principal: string): Verb<number> {
+  const held = yield* first<{ count: number }>(
+    "SELECT count(*) AS count FROM subscriptions WHERE principal = ?",
+    [principal],
+  );
+  return held?.count ?? 0;
+}
+
+export function* removeSubscription(id: string, unchangedSince?: number): Verb<boolean> {
+  const unchanged = unchangedSince === undefined ? "" : " AND updated_at = ?";
+  const removed = yield* first<Pick<Subscription, "principal" | "url">>(
+    `DELETE FROM subscriptions WHERE id = ?${unchanged} RETURNING principal, url`,
+    unchangedSince === undefined ? [id] : [id, unchangedSince],
+  );
+  if (!removed) return false;
+  const { principal, url } = removed;
+  yield* query(
+    "DELETE FROM callback_verifications WHERE principal = ? AND url = ? AND NOT EXISTS " +
+      "(SELECT 1 FROM subscriptions WHERE principal = ? AND url = ?)",
+    [principal, url, principal, url],
+  );
+  return true;
 }
 
 export function* leaseSubscriptions(
