@@ -2,9 +2,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -112,6 +113,41 @@ async function listening(
     if (heard) break;
   }
   bridge.messages.length = 0;
+}
+
+/** Stands before a hub, and hangs up once when the hub has answered the call that it is to lose. */
+async function startLossyProxy(hub: string) {
+  const lost: string[] = [];
+  let losing: string | undefined;
+  const proxy = createServer(async (asked, answer) => {
+    const body = await text(asked);
+    const { method = "GET", headers } = asked;
+    const upstream = request(new URL(asked.url ?? "/", hub), { method, headers }, (answered) => {
+      if (losing === undefined || !body.includes(`"${losing}"`)) {
+        answer.writeHead(answered.statusCode ?? 502, answered.headers);
+        answered.pipe(answer);
+        return;
+      }
+      lost.push(losing);
+      losing = undefined;
+      answered.resume().on("end", () => answer.destroy());
+    });
+    upstream.on("error", () => answer.destroy());
+    answer.on("close", () => upstream.destroy());
+    upstream.end(body);
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  onTestFinished(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  return {
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    lost,
+    lose(name: string) {
+      losing = name;
+    },
+  };
 }
 
 /** What the bridge wrote down, once it has. */
@@ -335,6 +371,43 @@ describe("the bridge", () => {
     await expect.poll(bridge.titles).toEqual(["one", "two", "three"]);
   });
 
+  it("says that a call may have happened whose answer was lost, and does not make it twice", async () => {
+    const hub = await startHub();
+    await post(hub, "one");
+    await post(hub, "two");
+    const lossy = await startLossyProxy(hub.url);
+    const bridge = await startBridge(lossy.url, tempFolder(), { WEBHOOK_CHANNEL: "0" });
+    lossy.lose("claim_events");
+    const lost = await bridge.call("claim_events");
+    expect(lost).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("claim_events may have been done all the same") }],
+    });
+    lossy.lose("get_webhook_events");
+    const listed = await bridge.call("get_webhook_events");
+    const { events } = listed.structuredContent as { events: { claimed_by: string | null }[] };
+    expect(events.map(({ claimed_by }) => claimed_by !== null).toSorted()).toEqual([false, true]);
+    expect(lossy.lost).toEqual(["claim_events", "get_webhook_events"]);
+  });
+
+  it("does not tell what another has processed while it was away", async () => {
+    const hub = await startHub();
+    const state = tempFolder();
+    const other = await startBridge(hub.url, tempFolder());
+    await listening(hub, other);
+    const first = await startBridge(hub.url, state);
+    await listening(hub, first);
+    await first.kill();
+    other.messages.length = 0;
+    await post(hub, "done by another");
+    await expect.poll(other.titles).toEqual(["done by another"]);
+    await other.call("mark_processed", { event_id: other.messages[0]?.meta.message_id });
+    await post(hub, "left for us");
+    const second = await startBridge(hub.url, state);
+    await expect.poll(() => second.titles()).toContain("left for us");
+    expect(second.titles()).toEqual(["left for us"]);
+  });
+
   it("names once more what was announced and is not processed", async () => {
     const hub = await startHub();
     const state = tempFolder();
@@ -351,7 +424,9 @@ describe("the bridge", () => {
     await bridge.call("mark_processed", { event_id: bridge.messages[0]?.meta.message_id });
     await expect.poll(() => bridge.messages.length, { timeout: 15_000 }).toBe(3);
     expect(bridge.messages[2]).toMatchObject({
-      content: expect.stringMatching(/^1 event was announced .* not marked processed: 1 issues/),
+      content: expect.stringMatching(
+        /^1 event was announced .* not marked processed: 1 issues in octo\/town\./,
+      ),
       meta: { message_id: bridge.messages[1]?.meta.message_id },
     });
     // Nothing is left to be named a third time.

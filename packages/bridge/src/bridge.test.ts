@@ -5,47 +5,67 @@ import { expect, it } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { serveBridge } from "./bridge.ts";
 import { readSettings } from "./settings.ts";
+import type { BridgeState } from "./state-file.ts";
 
-const frames =
-  'id: 0\ndata: {"status":"connected","cursor":"0"}\n\n' +
-  'id: 1\ndata: {"event_id":"e1","type":"push","summary":{}}\n\n';
+const connected = 'id: 0\ndata: {"status":"connected","cursor":"0"}\n\n';
+const frame = (seq: number, summary: object = {}) =>
+  `id: ${seq}\ndata: ${JSON.stringify({ event_id: `e${seq}`, type: "push", summary })}\n\n`;
 
-/** A hub that has told of one event, and keeps the line open. */
-const hub: typeof fetch = async (_, init) =>
-  new Response(
-    new ReadableStream({
-      start(controller) {
-        controller.enqueue(new TextEncoder().encode(frames));
-        init?.signal?.addEventListener("abort", () => controller.close());
-      },
-    }),
-    { headers: { "content-type": "text/event-stream" } },
-  );
+/** A hub that has told of some events, and keeps the line open; its tools answer with `results`. */
+const hubOf =
+  (frames: string, results: object[] = []): typeof fetch =>
+  async (url, init) => {
+    if (String(url).endsWith("/mcp")) {
+      const { id, method } = init?.method === "POST" ? JSON.parse(String(init.body)) : {};
+      if (id === undefined) return new Response(null, { status: method ? 202 : 405 });
+      const result =
+        method === "initialize"
+          ? {
+              protocolVersion: "2025-11-25",
+              capabilities: { tools: {} },
+              serverInfo: { name: "hub", version: "1" },
+            }
+          : results.shift();
+      return Response.json({ jsonrpc: "2.0", id, result });
+    }
+    return new Response(
+      new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode(frames));
+          init?.signal?.addEventListener("abort", () => controller.close());
+        },
+      }),
+      { headers: { "content-type": "text/event-stream" } },
+    );
+  };
 
-it("whose client goes in the middle of a message ends when that is said and remembered", async () => {
-  const folder = tempFolder();
+const complaint = (text: string) => ({ isError: true, content: [{ type: "text", text }] });
+
+/** A bridge whose client says hello and listens. */
+async function startBridge(options: {
+  hub: typeof fetch;
+  folder?: string;
+  env?: Record<string, string>;
+  flush?: () => Promise<void>;
+}) {
+  const { folder = tempFolder(), env = {}, flush = async () => {} } = options;
   const sent: JSONRPCMessage[] = [];
   const transport: Transport = {
     start: async () => {},
     send: async (message) => void sent.push(message),
     close: async () => transport.onclose?.(),
   };
-  const { promise: flushed, resolve: flush } = Promise.withResolvers<void>();
-  let over = false;
   const serving = serveBridge({
     settings: readSettings({
       WEBHOOK_WORKER_URL: "http://hub.example",
       SIGNALBOX_BRIDGE_STATE: folder,
+      ...env,
     }),
     transport,
     say: () => {},
-    flush: () => flushed,
-    fetch: hub,
-  }).then(() => {
-    over = true;
+    flush,
+    fetch: options.hub,
   });
-  const place = () =>
-    readdirSync(folder).map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")).cursor);
   const params = {
     protocolVersion: "2025-11-25",
     capabilities: {},
@@ -55,12 +75,73 @@ it("whose client goes in the middle of a message ends when that is said and reme
   transport.onmessage?.({ jsonrpc: "2.0", id: 1, method: "initialize", params });
   await expect.poll(() => sent.length).toBe(1);
   transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/initialized" });
-  await expect.poll(() => sent.length).toBe(2);
-  expect(sent[1]).toMatchObject({ params: { meta: { message_id: "e1" } } });
-  await transport.close();
+  const state = () => {
+    const [name] = readdirSync(folder);
+    return name && (JSON.parse(readFileSync(join(folder, name), "utf8")) as BridgeState);
+  };
+  const contents = () =>
+    sent.flatMap((message) =>
+      "method" in message && message.method === "notifications/claude/channel"
+        ? [String(message.params?.content)]
+        : [],
+    );
+  const end = async () => {
+    await transport.close();
+    await serving;
+  };
+  return { sent, transport, serving, state, contents, end, folder };
+}
+
+it("whose client goes in the middle of a message ends when that is said and remembered", async () => {
+  const { promise: flushed, resolve: flush } = Promise.withResolvers<void>();
+  const bridge = await startBridge({ hub: hubOf(connected + frame(1)), flush: () => flushed });
+  let over = false;
+  const ended = bridge.serving.then(() => {
+    over = true;
+  });
+  await expect.poll(() => bridge.sent.length).toBe(2);
+  expect(bridge.sent[1]).toMatchObject({ params: { meta: { message_id: "e1" } } });
+  await bridge.transport.close();
   await new Promise((resolve) => setImmediate(resolve));
-  expect([over, place()]).toEqual([false, ["0"]]);
+  expect([over, bridge.state()]).toMatchObject([false, { cursor: "0" }]);
   flush();
-  await serving;
-  expect(place()).toEqual(["1"]);
+  await ended;
+  expect(bridge.state()).toMatchObject({ cursor: "1" });
+});
+
+it("reminds though the hub could not say at first what waits, and says where", async () => {
+  const busy = complaint("The hub could not do that just now; its log says why. Try again later.");
+  const pending = { content: [], structuredContent: { id: "e1", type: "push", processed: false } };
+  const bridge = await startBridge({
+    hub: hubOf(connected + frame(1, { repo: "octo/town" }), [busy, pending]),
+    env: { SIGNALBOX_BRIDGE_REMIND_MINUTES: "0.0001" },
+  });
+  await expect.poll(() => bridge.contents().length, { timeout: 10_000 }).toBe(2);
+  expect(bridge.contents()[1]).toMatch(/^1 event was announced .*: 1 push in octo\/town\./);
+  await expect.poll(bridge.state).toMatchObject({ announced: [] });
+  await bridge.end();
+});
+
+it("does not remind of what is processed or gone", async () => {
+  const processed = { content: [], structuredContent: { id: "e1", type: "push", processed: true } };
+  const results = [processed, complaint("event_id: there is no event e2")];
+  const bridge = await startBridge({
+    hub: hubOf(connected + frame(1) + frame(2), results),
+    env: { SIGNALBOX_BRIDGE_REMIND_MINUTES: "0.0001" },
+  });
+  await expect.poll(() => results.length, { timeout: 10_000 }).toBe(0);
+  await expect.poll(bridge.state).toMatchObject({ cursor: "2", announced: [] });
+  expect(bridge.contents()).toHaveLength(2);
+  await bridge.end();
+});
+
+it("does not announce what somebody has processed while it was away", async () => {
+  const first = await startBridge({ hub: hubOf(connected) });
+  await expect.poll(first.state).toMatchObject({ cursor: "0" });
+  await first.end();
+  const frames = connected + frame(1, { processed: true }) + frame(2, { processed: false });
+  const next = await startBridge({ hub: hubOf(frames), folder: first.folder });
+  await expect.poll(next.state).toMatchObject({ cursor: "2", announced: [{ id: "e2" }] });
+  expect(next.contents()).toHaveLength(1);
+  await next.end();
 });

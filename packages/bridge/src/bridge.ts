@@ -171,10 +171,18 @@ function optionsOf({ mcpReq }: ServerContext) {
 async function lookUp(hub: HubClient, id: string, signal: AbortSignal): Promise<Lookup> {
   try {
     const args = { name: "get_event", arguments: { event_id: id, max_bytes: 1 } };
-    const { structuredContent: found, isError } = await hub.request("tools/call", args, { signal });
-    if (isError || !isRecord(found) || found.processed === true) return "gone";
-    const pending = readStreamEvent({ ...found, event_id: id, summary: found });
-    return pending ? { pending } : "gone";
+    const { structuredContent, isError, content } = await hub.request("tools/call", args, {
+      signal,
+    });
+    // Any other complaint, such as one about a full disk, may be over the next time.
+    if (isError) return JSON.stringify(content).includes("there is no event") ? "gone" : "unknown";
+    if (!isRecord(structuredContent)) return "unknown";
+    const pending = readStreamEvent({
+      ...structuredContent,
+      event_id: id,
+      summary: structuredContent,
+    });
+    return pending && !pending.processed ? { pending } : "gone";
   } catch {
     return "unknown";
   }

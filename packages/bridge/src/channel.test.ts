@@ -6,6 +6,8 @@ import type { BridgeState } from "./state-file.ts";
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 15) }));
 afterEach(() => void vi.useRealTimers());
 
+const waiting = { id: "e2", type: "issues", source: "github", repo: null, action: null, title: null, sender: null, number: null, receivedAt: "", processed: false }; // biome-ignore format: one event
+
 const nothing: BridgeState = { cursor: null, announced: [] };
 
 function setup(state: BridgeState = nothing, options: Partial<ChannelOptions> = {}) {
@@ -219,10 +221,9 @@ describe("createChannel", () => {
   });
 
   it("names again, once, what still waits", async () => {
-    const pending = { id: "e2", type: "issues", source: "github", repo: null, action: null, title: null, sender: null, number: null, receivedAt: "", processed: false }; // biome-ignore format: one event
     let hubIsUp = false;
     const { channel, disk, sent, take, open } = setup(nothing, {
-      lookUp: async (id) => (hubIsUp ? (id === "e2" ? { pending } : "gone") : "unknown"),
+      lookUp: async (id) => (hubIsUp ? (id === "e2" ? { pending: waiting } : "gone") : "unknown"),
     });
     open(false);
     take(1);
@@ -242,5 +243,99 @@ describe("createChannel", () => {
     expect(disk.state.announced.map(({ id }) => id)).toEqual(["e3"]);
     await channel.remind();
     expect(sent).toHaveLength(4);
+  });
+
+  const announced = (...ids: string[]) => ({
+    cursor: "9",
+    announced: ids.map((id) => ({ id, at: 0 })),
+  });
+  const pending = async (id: string) => ({ pending: { ...waiting, id } });
+
+  it("names it once, however often it is asked to while the hub is slow", async () => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    const { channel, sent, disk } = setup(announced("a", "b"), {
+      lookUp: async (id) => {
+        await answered;
+        return pending(id);
+      },
+    });
+    const reminders = [channel.remind(), channel.remind()];
+    answer();
+    await Promise.all(reminders);
+    expect(sent.map(({ meta }) => meta.count)).toEqual(["2"]);
+    expect(disk.state.announced).toEqual([]);
+  });
+
+  it("names what it can, and later what the hub could not say", async () => {
+    const bad = new Set(["b"]);
+    const { channel, sent, disk } = setup(announced("a", "b", "c"), {
+      lookUp: async (id) => (bad.has(id) ? "unknown" : pending(id)),
+    });
+    await channel.remind();
+    expect(sent.map(({ meta }) => meta.count)).toEqual(["2"]);
+    expect(disk.state.announced.map(({ id }) => id)).toEqual(["b"]);
+    await channel.remind();
+    expect(sent).toHaveLength(1);
+    bad.clear();
+    await channel.remind();
+    expect(sent[1]?.content).toMatch(/^1 event was announced/);
+  });
+
+  it("asks a few at a time, no more when none is answered, and others the next time", async () => {
+    const ids = Array.from({ length: 20 }, (_, at) => `e${at}`);
+    const asked: string[] = [];
+    let [now, most, answers] = [0, 0, false];
+    const { channel, sent } = setup(announced(...ids), {
+      lookUp: async (id) => {
+        asked.push(id);
+        now += 1;
+        most = Math.max(most, now);
+        await Promise.resolve();
+        now -= 1;
+        return answers ? pending(id) : "unknown";
+      },
+    });
+    await channel.remind();
+    await channel.remind();
+    expect(asked).toEqual(ids.slice(0, 8));
+    answers = true;
+    await channel.remind();
+    expect(most).toBe(4);
+    expect(sent.map(({ meta }) => meta.count)).toEqual(["20"]);
+  });
+
+  it("says where it was, also after a restart", async () => {
+    const { channel, disk, take, open } = setup();
+    open(false);
+    take(2, { repo: "octo/town" });
+    take(3, { repo: "o".repeat(100_000) });
+    await channel.settled();
+    channel.stop();
+    expect(JSON.stringify(disk.state).length).toBeLessThan(1_000);
+    vi.advanceTimersByTime(60_000);
+    const next = setup(disk.state, { lookUp: pending });
+    await next.channel.remind();
+    expect(next.sent[0]?.content).toMatch(/: 1 issues in octo\/town, 1 issues in o{80,100}…?\./);
+  });
+
+  it("in a large backlog too, remembers where each was", async () => {
+    const { channel, sent, take, open } = setup({ ...nothing, cursor: "3" }, { lookUp: pending });
+    open(true);
+    for (let seq = 4; seq <= 20; seq += 1) take(seq, { repo: "octo/town" });
+    vi.advanceTimersByTime(300);
+    await channel.settled();
+    vi.advanceTimersByTime(60_000);
+    await channel.remind();
+    expect(sent[1]?.content).toContain("17 issues in octo/town.");
+  });
+
+  it("does not tell of a backlog that somebody has dealt with", async () => {
+    const { channel, disk, sent, take, open } = setup({ ...nothing, cursor: "3" });
+    open(true);
+    for (let seq = 4; seq <= 20; seq += 1) take(seq, { processed: seq !== 9 });
+    vi.advanceTimersByTime(300);
+    await channel.settled();
+    expect(sent.map(({ meta }) => meta.message_id)).toEqual(["e9"]);
+    expect(disk.state).toMatchObject({ cursor: "20", announced: [{ id: "e9" }] });
   });
 });

@@ -14,11 +14,12 @@ import {
   announceReminder,
   type Tally,
 } from "./announcement.ts";
+import { cap } from "./clean-text.ts";
 import type { SseMessage } from "./sse-parser.ts";
-import { type BridgeState, MOST_ANNOUNCED, type StateFile } from "./state-file.ts";
+import { type Announced, type BridgeState, MOST_ANNOUNCED, type StateFile } from "./state-file.ts";
 import { readStreamEvent, type StreamEvent } from "./stream-event.ts";
 
-/** `gone`: processed, or not there any more. `unknown`: the hub cannot be asked now. */
+/** `gone`: processed, or not there any more. `unknown`: the hub cannot say now. */
 export type Lookup = { pending: StreamEvent } | "gone" | "unknown";
 
 export interface ChannelOptions {
@@ -49,10 +50,18 @@ export interface Channel {
 }
 
 const MOST_SINGLY = 10;
+/** So many lookups at a time: the agent's own calls go to the same hub. */
+const MOST_LOOKUPS = 4;
+const MOST_REPO = 100;
+
+type Told = Omit<Announced, "at">;
+
+const toldOf = ({ id, repo }: StreamEvent): Told =>
+  repo === null ? { id } : { id, repo: cap(repo, MOST_REPO) };
 
 interface Backlog {
   first: { event: StreamEvent; place: string }[];
-  ids: string[];
+  told: Told[];
   tally: Tally | undefined;
   since: number;
 }
@@ -70,6 +79,7 @@ export function createChannel(options: ChannelOptions): Channel {
   let gap: string | null | undefined;
   let quiet: NodeJS.Timeout | undefined;
   let stopped = false;
+  let reminding: Promise<void> | undefined;
   let last: Promise<void> = Promise.resolve();
 
   const remember = (change: Partial<BridgeState>) => {
@@ -77,10 +87,10 @@ export function createChannel(options: ChannelOptions): Channel {
     file.write(state);
   };
 
-  const withAnnounced = (ids: readonly string[]) =>
+  const withAnnounced = (told: readonly Told[]) =>
     remindMs === 0
       ? state.announced
-      : [...state.announced, ...ids.map((id) => ({ id, at: now() }))].slice(-MOST_ANNOUNCED);
+      : [...state.announced, ...told.map((one) => ({ ...one, at: now() }))].slice(-MOST_ANNOUNCED);
 
   /** One after the other; after a failure (the client is gone) nothing is sent or remembered. */
   const inOrder = (work: () => Promise<void>): Promise<void> => {
@@ -94,21 +104,21 @@ export function createChannel(options: ChannelOptions): Channel {
     return last;
   };
 
-  const tell = (announcement: Announcement | undefined, ids: string[], place: string | null) =>
+  const tell = (announcement: Announcement | undefined, told: Told[], place: string | null) =>
     inOrder(async () => {
       if (announcement) await send(announcement);
-      remember({ cursor: place, announced: withAnnounced(ids) });
+      remember({ cursor: place, announced: withAnnounced(told) });
     });
 
   function tellBacklog(): void {
     clearTimeout(quiet);
     if (!backlog || stopped) return;
-    const { first, ids, tally } = backlog;
+    const { first, told, tally } = backlog;
     if (tally && tally.count > first.length) {
-      void tell(announceBacklog(tally), ids, cursor);
+      void tell(announceBacklog(tally), told, cursor);
       return;
     }
-    for (const { event, place } of first) void tell(announceEvent(event), [event.id], place);
+    for (const { event, place } of first) void tell(announceEvent(event), [toldOf(event)], place);
     // Behind them may be some that nobody is told of.
     void tell(undefined, [], cursor);
   }
@@ -118,11 +128,11 @@ export function createChannel(options: ChannelOptions): Channel {
     backlog = undefined;
   }
 
-  const emptyBacklog = (): Backlog => ({ first: [], ids: [], tally: undefined, since: now() });
+  const emptyBacklog = (): Backlog => ({ first: [], told: [], tally: undefined, since: now() });
 
   function collect(backlog: Backlog, event: StreamEvent, place: string): void {
     if (backlog.first.length < MOST_SINGLY) backlog.first.push({ event, place });
-    if (backlog.ids.length < MOST_ANNOUNCED) backlog.ids.push(event.id);
+    if (backlog.told.length < MOST_ANNOUNCED) backlog.told.push(toldOf(event));
     backlog.tally = addToTally(backlog.tally, event);
   }
 
@@ -133,6 +143,38 @@ export function createChannel(options: ChannelOptions): Channel {
     if (place === cursor) return;
     cursor = place;
     if (!backlog) void tell(undefined, [], place);
+  }
+
+  async function remindOnce(): Promise<void> {
+    if (remindMs === 0 || stopped) return;
+    const due = state.announced.filter(({ at }) => at <= now() - remindMs);
+    const done = new Set<string>();
+    const unknown = new Set<string>();
+    let tally: Tally | undefined;
+    for (let at = 0; at < due.length && !stopped; at += MOST_LOOKUPS) {
+      const some = due.slice(at, at + MOST_LOOKUPS);
+      const found = await Promise.all(some.map(({ id }) => lookUp(id)));
+      for (const [index, { id, repo }] of some.entries()) {
+        const one = found[index];
+        if (one === undefined || one === "unknown") unknown.add(id);
+        else done.add(id);
+        if (typeof one === "object")
+          tally = addToTally(tally, { ...one.pending, repo: repo ?? one.pending.repo });
+      }
+      // The hub is away. The next time others come first, should it be these that it cannot read.
+      if (found.every((one) => one === "unknown")) break;
+    }
+    if (done.size + unknown.size === 0) return;
+    await inOrder(async () => {
+      if (tally) await send(announceReminder(tally));
+      const left = state.announced.filter(({ id }) => !done.has(id));
+      remember({
+        announced: [
+          ...left.filter(({ id }) => !unknown.has(id)),
+          ...left.filter(({ id }) => unknown.has(id)),
+        ],
+      });
+    });
   }
 
   return {
@@ -165,7 +207,7 @@ export function createChannel(options: ChannelOptions): Channel {
       cursor = id;
       if (!backlog) {
         const ours = isOurs(event);
-        void tell(ours ? announceEvent(event) : undefined, ours ? [event.id] : [], id);
+        void tell(ours ? announceEvent(event) : undefined, ours ? [toldOf(event)] : [], id);
         return;
       }
       if (isOurs(event)) collect(backlog, event, id);
@@ -182,22 +224,11 @@ export function createChannel(options: ChannelOptions): Channel {
       remember({ cursor: null });
     },
 
-    async remind() {
-      if (remindMs === 0 || stopped) return;
-      const due = state.announced.filter(({ at }) => at <= now() - remindMs);
-      const done = new Set<string>();
-      let tally: Tally | undefined;
-      for (const { id } of due) {
-        const found = await lookUp(id);
-        if (found === "unknown") return;
-        done.add(id);
-        if (found !== "gone") tally = addToTally(tally, found.pending);
-      }
-      if (done.size === 0) return;
-      await inOrder(async () => {
-        if (tally) await send(announceReminder(tally));
-        remember({ announced: state.announced.filter(({ id }) => !done.has(id)) });
+    remind() {
+      reminding ??= remindOnce().finally(() => {
+        reminding = undefined;
       });
+      return reminding;
     },
 
     stop() {

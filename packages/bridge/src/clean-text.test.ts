@@ -12,6 +12,14 @@ describe("cleanText", () => {
     ["a\u0000b\u001b[31mc\u202ed\u200be\u{E0041}f\uFE0F", "ab(31mcdef"],
     ["&lt;b&gt; R&D &#60;", "+lt;b+gt; R&D +#60;"],
     ["＜b＞", "‹b›"],
+    ["&lt/channel&gt &LTb &#60 &#x3c &ｌｔ；", "+lt/channel+gt +LTb +#60 +#x3c +ｌｔ；"],
+    ["AT&T, Q&A & more", "AT&T, Q&A & more"],
+    ["a\u3164\u115f\u1160\uffa0\u2800\u034fb", "a b"],
+    ["❮a❯ ⟪b⟫ ˂c˃ ᐸdᐳ ≮e≯ ❬f❭ ︿g﹀", "‹a› ‹b› ‹c› ‹d› ‹e› ‹f› ‹g›"],
+    ["ˋˋˋ `x` 〝y〞 ⟦z⟧", "''' 'x' 'y' (z)"],
+    [`a${"\u0300\u0301".repeat(50)}b`, "a\u0300\u0301\u0300b"],
+    ["\u0338\u20d2 first", "first"],
+    ["မြို့ क्षत्रिय ที่นี่ שָׁלוֹם", "မြို့ क्षत्रिय ที่นี่ שָׁלוֹם"],
     ["Grüße, 東京 👋", "Grüße, 東京 👋"],
   ])("%j becomes %j", (text, clean) => {
     expect(cleanText(text, 200)).toBe(clean);
@@ -22,8 +30,21 @@ describe("cleanText", () => {
     expect(cleanText("👋".repeat(10), 6)).toBe("👋👋…");
   });
 
+  /** What it is however the reader normalizes, decodes or draws it. */
+  function expectInert(clean: string): void {
+    for (const form of ["NFC", "NFD", "NFKC", "NFKD"]) {
+      const read = clean.normalize(form);
+      expect(read).not.toMatch(/[<>`"[\]\p{Zl}\p{Zp}]|~~~/u);
+      expect(read).not.toMatch(/[❮❯❬❭❰❱⟨⟩⟪⟫〈〉《》˂˃ᐸᐳ]/u);
+      expect(read).not.toMatch(/&(#|\w+;|lt|gt|amp|quot)/i);
+    }
+    expect(clean).not.toMatch(/[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u);
+    expect(clean).not.toMatch(/[\p{Mn}\p{Me}]{4}|^\p{M}/u);
+    expect(clean.isWellFormed()).toBe(true);
+  }
+
   it("leaves nothing that is markup, hides or breaks the line, whatever the text", () => {
-    const nasty = fc.constantFrom("<", ">", "`", "[", "]", '"', "\n", "\u2028", "\0", "\u202e", "</channel>", "\ud800", "&lt;"); // biome-ignore format: one list
+    const nasty = fc.constantFrom("<", ">", "`", "[", "]", '"', "\n", "\u2028", "\0", "\u202e", "</channel>", "\ud800", "&lt;", "&", "＆", "#", "lt", "ｇｔ", ";", "；", "~", "～", "\u0338", "\u0301", "\u034f", "\u3164", "\u2800", "ᐸ", "≮", "\u1fef"); // biome-ignore format: one list
     const text = fc
       .array(fc.oneof(nasty, fc.string({ unit: "binary" })), { maxLength: 60 })
       .map((parts) => parts.join(""));
@@ -31,9 +52,19 @@ describe("cleanText", () => {
       fc.property(text, fc.integer({ min: 1, max: 300 }), (given, most) => {
         const clean = cleanText(given, most);
         expect(clean.length).toBeLessThanOrEqual(most);
-        expect(clean).not.toMatch(/[<>`"[\]\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|&#?\w+;/u);
-        expect(clean.isWellFormed()).toBe(true);
+        expectInert(clean);
       }),
+      { numRuns: 1_000 },
     );
+  });
+
+  it("no character of Unicode is or becomes markup", () => {
+    const all = Array.from({ length: 0x110000 }, (_, code) => code).filter(
+      (code) => code < 0xd800 || code > 0xdfff,
+    );
+    for (let at = 0; at < all.length; at += 1_000) {
+      const some = all.slice(at, at + 1_000).map((code) => `a${String.fromCodePoint(code)}`);
+      expectInert(cleanText(some.join(""), 4_000));
+    }
   });
 });

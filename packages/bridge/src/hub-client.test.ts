@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createHubClient } from "./hub-client.ts";
 
 type Answer = (
-  message: { id?: number; method: string },
+  message: { id?: number; method: string; params?: { name?: string; cursor?: string } },
   response: ServerResponse,
   request: IncomingMessage,
 ) => void;
@@ -74,18 +74,169 @@ describe("createHubClient", () => {
     expect(methods.filter((method) => method === "initialize")).toHaveLength(2);
   });
 
-  it("tries again once when the connection broke, and no more", async () => {
-    let broken = 1;
-    const { hub, methods } = await start(({ id, method }, response) => {
-      if (method === "initialize") return json(response, hello(id));
-      broken -= 1;
-      if (broken >= 0) return void response.destroy();
+  const annotated = (id: number | undefined, cursor: unknown) => ({
+    jsonrpc: "2.0",
+    id,
+    result:
+      cursor === undefined
+        ? { tools: [listed("get_pending_status", { readOnlyHint: true })], nextCursor: "2" }
+        : {
+            tools: [
+              listed("mark_processed", { readOnlyHint: false, idempotentHint: true }),
+              listed("claim_events", { readOnlyHint: false, idempotentHint: false }),
+              listed("replay_event"),
+            ],
+          },
+  });
+  const listed = (name: string, annotations?: object) => ({
+    name,
+    inputSchema: { type: "object" },
+    ...(annotations ? { annotations } : {}),
+  });
+
+  /** A hub that does what it is asked, but whose answers get lost as `lose` says. */
+  async function startLossy(lose: (response: ServerResponse) => void) {
+    const lossy = { answers: 0 };
+    const started = await start(({ id, method, params }, response) => {
+      if (method === "initialize") return json(response, hello(id), { "mcp-session-id": "s" });
+      if (method === "tools/list" && lossy.answers <= 0)
+        return json(response, annotated(id, params?.cursor));
+      lossy.answers -= 1;
+      if (lossy.answers >= 0) return lose(response);
       json(response, done(id));
     });
-    expect(await hub.request("tools/call", call)).toMatchObject({ content: [{ text: "done" }] });
-    broken = 99;
-    await expect(hub.request("tools/call", call)).rejects.toMatchObject({ code: "unreachable" });
-    expect(methods.filter((method) => method === "tools/call")).toHaveLength(4);
+    const calls = () => started.methods.filter((method) => method === "tools/call").length;
+    return { ...started, lossy, calls };
+  }
+
+  const losses: [string, (response: ServerResponse) => void][] = [
+    ["a broken connection", (response) => void response.destroy()],
+    [
+      "half an answer",
+      (response) => {
+        response.writeHead(200, { "content-type": "application/json", "content-length": "99" });
+        response.write('{"jsonrpc"', () => setTimeout(() => response.destroy(), 20));
+      },
+    ],
+    [
+      "a stream that ends",
+      (response) => void response.writeHead(200, { "content-type": "text/event-stream" }).end(),
+    ],
+  ];
+
+  it.each(losses)("after %s tries again once what may be done twice", async (_, lose) => {
+    const { hub, lossy, calls } = await startLossy(lose);
+    for (const name of ["get_pending_status", "mark_processed"]) {
+      lossy.answers = 1;
+      expect(await hub.request("tools/call", { name })).toMatchObject({
+        content: [{ text: "done" }],
+      });
+    }
+    expect(calls()).toBe(4);
+    lossy.answers = 1;
+    expect(await hub.request("tools/list", {})).toMatchObject({ tools: [{}] });
+    lossy.answers = 99;
+    await expect(hub.request("resources/list", {})).rejects.toMatchObject({ code: "lost" });
+    expect(lossy.answers).toBe(97);
+  });
+
+  it.each(losses)("after %s does not send again what may have happened", async (_, lose) => {
+    const { hub, lossy, calls } = await startLossy(lose);
+    for (const name of ["claim_events", "replay_event", "unheard_of"]) {
+      lossy.answers = 1;
+      await expect(hub.request("tools/call", { name })).rejects.toMatchObject({
+        code: "lost",
+        message: expect.stringContaining(`${name} may have been done all the same`),
+      });
+    }
+    expect(calls()).toBe(3);
+    expect(await hub.request("tools/call", { name: "claim_events" })).toMatchObject({
+      content: [{ text: "done" }],
+    });
+  });
+
+  it("sends again what never left: the session had expired, or nobody was there", async () => {
+    let [expired, refused] = [false, 0];
+    const { methods, url } = await start(({ id, method }, response) => {
+      if (method === "initialize") {
+        expired = false;
+        return json(response, hello(id), { "mcp-session-id": "s" });
+      }
+      if (expired) return void response.writeHead(404).end();
+      json(response, done(id));
+    });
+    const nobody = createServer().listen(0, "127.0.0.1");
+    await once(nobody, "listening");
+    const { port } = nobody.address() as AddressInfo;
+    await new Promise((resolve) => nobody.close(resolve));
+    const hub = createHubClient({
+      url,
+      token: "t",
+      fetch: async (input, init) => {
+        refused -= 1;
+        return fetch(refused >= 0 ? `http://127.0.0.1:${port}` : input, init);
+      },
+    });
+    onTestFinished(hub.close);
+    const claim = () => hub.request("tools/call", { name: "claim_events" });
+    const calls = () => methods.filter((method) => method === "tools/call").length;
+    await claim();
+    expired = true;
+    expect(await claim()).toMatchObject({ content: [{ text: "done" }] });
+    expect(calls()).toBe(3);
+    refused = 1;
+    expect(await claim()).toMatchObject({ content: [{ text: "done" }] });
+    expect(calls()).toBe(4);
+    refused = 99;
+    const failed = await claim().catch((error: unknown) => error);
+    expect(failed).toMatchObject({ code: "unreachable" });
+    expect(String(failed)).not.toContain("may have been done");
+  });
+
+  it("sends what waited for a session whose opening broke: it had not been sent", async () => {
+    let broken = 1;
+    const { hub, methods } = await start(({ id, method }, response) => {
+      if (method !== "initialize") return json(response, done(id));
+      broken -= 1;
+      if (broken >= 0) return void response.destroy();
+      json(response, hello(id));
+    });
+    expect(await hub.request("tools/call", { name: "claim_events" })).toMatchObject({
+      content: [{ text: "done" }],
+    });
+    expect(methods.filter((method) => method === "tools/call")).toHaveLength(1);
+  });
+
+  it("says that it may have happened also when the answer got lost the second time", async () => {
+    let sessions = 0;
+    const { hub, methods } = await start(({ id, method }, response) => {
+      if (method === "initialize") {
+        sessions += 1;
+        return json(response, hello(id), { "mcp-session-id": `s${sessions}` });
+      }
+      if (method === "tools/list") return json(response, annotated(id, "2"));
+      if (sessions === 1) return void response.writeHead(404).end();
+      response.destroy();
+    });
+    await expect(hub.request("tools/call", { name: "claim_events" })).rejects.toThrow(
+      "claim_events may have been done all the same",
+    );
+    expect(methods.filter((method) => method === "tools/call")).toHaveLength(2);
+  });
+
+  it("one call's broken connection does not end the others", async () => {
+    const slow: (() => void)[] = [];
+    const { hub } = await start(({ id, method, params }, response) => {
+      if (method === "initialize") return json(response, hello(id), { "mcp-session-id": "s" });
+      if (params?.name === "wait_for_event") slow.push(() => json(response, done(id)));
+      else response.destroy();
+    });
+    const waiting = hub.request("tools/call", { name: "wait_for_event" });
+    await expect.poll(() => slow.length).toBe(1);
+    await expect(hub.request("tools/call", { name: "claim_events" })).rejects.toThrow();
+    slow[0]?.();
+    expect(await waiting).toMatchObject({ content: [{ text: "done" }] });
+    expect(slow).toHaveLength(1);
   });
 
   it.each([
@@ -97,7 +248,7 @@ describe("createHubClient", () => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(": hi\n\n", () => setTimeout(() => end(response), 20));
     });
-    await expect(hub.request("tools/call", call)).rejects.toMatchObject({ code: "unreachable" });
+    await expect(hub.request("tools/call", call)).rejects.toMatchObject({ code: "lost" });
   });
 
   it.each<[string, number, string, string, string]>([

@@ -1,7 +1,8 @@
 /**
  * The hub's `/mcp`, over one session that is opened when it is first needed and used from then on.
- * A call that finds the session or the connection gone opens a new one and is tried once more;
- * whatever else goes wrong is a `HubError` in plain words, or the hub's own protocol error.
+ * A call that finds the session gone or nobody there opens a new one and is tried once more; one
+ * whose answer got lost on the way only if it may be done twice. Whatever else goes wrong is a
+ * `HubError` in plain words, or the hub's own protocol error.
  */
 import {
   Client,
@@ -10,10 +11,13 @@ import {
   SdkErrorCode,
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
-import { causeOf, HubError } from "./hub-error.ts";
+import { causeOf, HubError, isNeverSent } from "./hub-error.ts";
 import { version } from "./version.ts";
 
-type RequestOptions = { signal?: AbortSignal; onprogress?: (progress: Progress) => void };
+interface RequestOptions {
+  signal?: AbortSignal;
+  onprogress?: (progress: Progress) => void;
+}
 
 interface Progress {
   progress: number;
@@ -49,6 +53,16 @@ export interface HubClientOptions {
 const CALL_MS = 330_000;
 const CONNECT_MS = 20_000;
 
+/** No hub has more pages of tools. */
+const MOST_PAGES = 50;
+
+interface Session {
+  client: Promise<Client>;
+  /** How many calls are under way. */
+  calls: number;
+  gone: boolean;
+}
+
 const requestOf = <Method extends ProxiedMethod>(
   client: Client,
   request: { method: Method; params?: Record<string, unknown> },
@@ -74,7 +88,7 @@ class HubTransport extends StreamableHTTPClientTransport {
 export function createHubClient(options: HubClientOptions): HubClient {
   const { url, token } = options;
   const fetch = createCheckedFetch(url, options.fetch ?? globalThis.fetch);
-  let session: Promise<Client> | undefined;
+  let session: Session | undefined;
 
   async function open(): Promise<Client> {
     const client = new Client({ name: "signalbox-bridge", version });
@@ -84,85 +98,129 @@ export function createHubClient(options: HubClientOptions): HubClient {
         ? {}
         : { requestInit: { headers: { authorization: `Bearer ${token}` } } }),
     });
-    await client.connect(transport, { timeout: CONNECT_MS });
+    try {
+      await client.connect(transport, { timeout: CONNECT_MS });
+    } catch (error) {
+      const failure = inWords(error, url);
+      // What is waiting for the session was not sent.
+      throw failure instanceof HubError && failure.code === "lost"
+        ? new HubError("unreachable", failure.message, { cause: failure })
+        : failure;
+    }
     return client;
   }
 
-  function current(): Promise<Client> {
+  function current(): Session {
     if (session) return session;
-    const opening = open();
-    session = opening;
-    opening.catch(() => {
-      if (session === opening) session = undefined;
-    });
-    return opening;
+    const opened: Session = { client: open(), calls: 0, gone: false };
+    session = opened;
+    opened.client.catch(() => drop(opened));
+    return opened;
   }
 
-  async function drop(gone: Promise<Client>): Promise<void> {
+  /** For new calls; those under way may still be answered. */
+  async function drop(gone: Session): Promise<void> {
+    gone.gone = true;
     if (session === gone) session = undefined;
-    const opened = await gone.catch(() => undefined);
+    await closeUnused(gone);
+  }
+
+  async function closeUnused({ client, calls, gone }: Session): Promise<void> {
+    if (!gone || calls > 0) return;
+    const opened = await client.catch(() => undefined);
     await opened?.close().catch(() => {});
   }
 
   async function once<Method extends ProxiedMethod>(
-    used: Promise<Client>,
     method: Method,
     params: Record<string, unknown> | undefined,
-    { signal, onprogress }: RequestOptions,
+    options: RequestOptions & { timeout?: number },
   ) {
-    const client = await used;
+    const used = current();
+    used.calls += 1;
     try {
-      return await requestOf(client, params ? { method, params } : { method }, {
-        timeout: CALL_MS,
-        ...(signal ? { signal } : {}),
-        ...(onprogress ? { onprogress } : {}),
-      });
+      const client = await used.client;
+      const request = params ? { method, params } : { method };
+      return await requestOf(client, request, { timeout: CALL_MS, ...options });
     } catch (error) {
-      if (!(error instanceof ProtocolError && error.code === STREAM_ENDED)) throw error;
-      throw new HubError("unreachable", `The hub at ${url} went away during the call.`);
+      const failure = inWords(error, url);
+      if (isGone(failure)) void drop(used);
+      throw failure;
+    } finally {
+      used.calls -= 1;
+      await closeUnused(used);
     }
+  }
+
+  /** The hub says of each tool whether it may be called twice; what it does not say may not. */
+  async function mayRepeat(name: unknown, { signal }: RequestOptions): Promise<boolean> {
+    const options = { timeout: CONNECT_MS, ...(signal ? { signal } : {}) };
+    let cursor: string | undefined;
+    for (let page = 0; page < MOST_PAGES; page += 1) {
+      const listed = await once("tools/list", cursor === undefined ? {} : { cursor }, options);
+      const tool = listed.tools.find((one) => one.name === name);
+      if (tool) return Boolean(tool.annotations?.readOnlyHint || tool.annotations?.idempotentHint);
+      cursor = listed.nextCursor;
+      if (cursor === undefined) break;
+    }
+    return false;
   }
 
   return {
     async request(method, params, requestOptions = {}) {
-      const used = current();
-      try {
-        return await once(used, method, params, requestOptions);
-      } catch (error) {
-        if (requestOptions.signal?.aborted || !isGone(error)) throw inWords(error, url);
-        await drop(used);
-      }
-      const again = current();
-      try {
-        return await once(again, method, params, requestOptions);
-      } catch (error) {
-        if (isGone(error)) await drop(again);
-        throw inWords(error, url);
+      for (let again = true; ; again = false) {
+        try {
+          return await once(method, params, requestOptions);
+        } catch (error) {
+          if (requestOptions.signal?.aborted || !isGone(error)) throw error;
+          if (
+            error.code === "lost" &&
+            method === "tools/call" &&
+            !(await mayRepeat(params?.name, requestOptions).catch(() => false))
+          )
+            throw new HubError(
+              "lost",
+              `${error.message} ${params?.name} may have been done all the same, so it was not sent again: look at what is there before you call it once more.`,
+              { cause: error },
+            );
+          if (!again) throw error;
+        }
       }
     },
     async close() {
-      if (session) await drop(session);
+      if (!session) return;
+      // Nobody waits for the answers any more.
+      session.calls = 0;
+      await drop(session);
     },
   };
 }
 
-function isGone(error: unknown): boolean {
-  if (error instanceof HubError) return error.code === "unreachable" || error.code === "expired";
-  return (
-    error instanceof SdkError &&
-    (error.code === SdkErrorCode.NotConnected || error.code === SdkErrorCode.ConnectionClosed)
-  );
-}
+/** The session, the connection or the hub: with new ones it may go better. */
+const isGone = (error: unknown): error is HubError =>
+  error instanceof HubError && ["unreachable", "expired", "lost"].includes(error.code);
 
 function inWords(error: unknown, url: string): unknown {
-  if (error instanceof HubError || error instanceof ProtocolError) return error;
-  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
-    return new HubError("timeout", `The hub at ${url} did not answer in time.`, { cause: error });
+  const as = (code: HubError["code"], words: string) => new HubError(code, words, { cause: error });
+  const lost = (why: string) =>
+    as("lost", `The hub at ${url} cannot be reached any more: ${why} before its answer came.`);
+  if (error instanceof HubError) return error;
+  if (error instanceof ProtocolError)
+    return error.code === STREAM_ENDED ? lost("the stream ended") : error;
+  if (error instanceof SdkError) {
+    if (error.code === SdkErrorCode.RequestTimeout)
+      return as(
+        "timeout",
+        `The hub at ${url} did not answer in time. It may have done all the same what it was asked.`,
+      );
+    if (error.code === SdkErrorCode.NotConnected)
+      return as("unreachable", `The connection to the hub at ${url} was closed.`);
+    if (error.code === SdkErrorCode.ConnectionClosed) return lost("the connection was closed");
+    return as("refused", `The hub at ${url} failed: ${causeOf(error)}.`);
+  }
   if (error instanceof SyntaxError || (error instanceof Error && error.name === "ZodError"))
-    return new HubError("not_a_hub", notAHub(url, "not JSON as MCP has it"), { cause: error });
-  return new HubError("unreachable", `The hub at ${url} failed: ${causeOf(error)}.`, {
-    cause: error,
-  });
+    return as("not_a_hub", notAHub(url, "not JSON as MCP has it"));
+  return lost(`the connection broke (${causeOf(error)})`);
 }
 
 const notAHub = (url: string, what: string) =>
@@ -178,7 +236,7 @@ function createCheckedFetch(url: string, fetch: typeof globalThis.fetch): typeof
     try {
       response = await fetch(input, init);
     } catch (error) {
-      if (init?.signal?.aborted) throw error;
+      if (init?.signal?.aborted || !isNeverSent(error)) throw error;
       throw new HubError(
         "unreachable",
         `The hub at ${url} cannot be reached (${causeOf(error)}). Its events are safe; try again later.`,

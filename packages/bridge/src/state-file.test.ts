@@ -24,6 +24,18 @@ describe("createStateFile", () => {
     expect(file.words).toEqual([]);
   });
 
+  it("takes the place that a hub of many tenants gives, and what an event was about", () => {
+    const folder = tempFolder();
+    const state = {
+      cursor: "x".repeat(64 * 1024),
+      announced: [{ id: "e", at: 1, repo: "octo/town" }],
+    };
+    open(folder).write(state);
+    const file = open(folder);
+    expect(file.read()).toEqual(state);
+    expect(file.words).toEqual([]);
+  });
+
   it("keeps what was announced within bounds", () => {
     const file = open(tempFolder());
     const announced = Array.from({ length: 2_000 }, (_, at) => ({ id: `e${at}`, at }));

@@ -4,10 +4,12 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { isRecord } from "./stream-event.ts";
 
-interface Announced {
+export interface Announced {
   id: string;
   /** When it was announced, in ms. */
   at: number;
+  /** Where it happened: the hub tells of it only in the stream. */
+  repo?: string;
 }
 
 export interface BridgeState {
@@ -92,14 +94,18 @@ function parseState(text: string): BridgeState | undefined {
   }
   if (!isRecord(value) || value.version !== 1) return undefined;
   const { cursor, announced } = value;
-  // It becomes a header: one line of printable ASCII, or it was not written by us.
-  if (cursor !== null && !(typeof cursor === "string" && /^[\x21-\x7e]{1,4096}$/.test(cursor)))
+  // It becomes a header: one line of printable ASCII, or it was not written by us. Its length is
+  // the hub's choice, and grows with the tenants that the token opens.
+  if (cursor !== null && !(typeof cursor === "string" && /^[\x21-\x7e]{1,65536}$/.test(cursor)))
     return undefined;
   return {
     cursor,
-    announced: Array.isArray(announced) ? announced.filter(isAnnounced) : [],
+    announced: Array.isArray(announced) ? announced.flatMap(readAnnounced) : [],
   };
 }
 
-const isAnnounced = (value: unknown): value is Announced =>
-  isRecord(value) && typeof value.id === "string" && typeof value.at === "number";
+function readAnnounced(value: unknown): Announced[] {
+  if (!isRecord(value) || typeof value.id !== "string" || typeof value.at !== "number") return [];
+  const { id, at, repo } = value;
+  return [typeof repo === "string" ? { id, at, repo } : { id, at }];
+}
