@@ -289,6 +289,26 @@ describe("a subscription", () => {
     expect(await progressOf(store)).toMatchObject({ places: { acme: 2 }, gap: false });
   });
 
+  it("passes over what is too large for the endpoint, which has not taken it", async () => {
+    const { store, calls, answer, deliver } = setup();
+    const clock = createClock();
+    answer("https://a.example/", (message) =>
+      "eventId" in message && message.eventId === "large" ? 413 : 200,
+    );
+    await subscribe(store);
+    deliver("me", clock);
+    await keep(store, [event("large")]);
+    await clock.advance(RECORDED);
+    expect(await progressOf(store)).toMatchObject({ places: { acme: 1 }, delivered_at: null });
+    await keep(store, [event("b")]);
+    await clock.advance(RECORDED);
+    expect(sent(calls)).toEqual(["large", "gap", "b"]);
+    expect(await progressOf(store)).toMatchObject({
+      gap: false,
+      delivered_at: clock.now() - RECORDED,
+    });
+  });
+
   it("is told that retention was faster", async () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
@@ -325,6 +345,58 @@ describe("a subscription", () => {
       await clock.advance(20 * SECOND);
       expect(calls).toHaveLength(1);
     }
+  });
+
+  it("that is refreshed while it ends goes on, whoever was told what", async () => {
+    const { store, calls, answer, deliver } = setup();
+    const clock = createClock();
+    const short = { expires_at: START + 10 * SECOND };
+    await subscribe(store, { id: "bye", ...short });
+    await subscribe(store, { id: "saved", url: "https://b.example/", ...short });
+    await subscribe(store, { id: "gone", url: "https://c.example/" });
+    const goodbyes: (() => void)[] = [];
+    answer("https://a.example/", (message) =>
+      "type" in message ? new Promise((done) => goodbyes.push(() => done(200))) : 200,
+    );
+    let status = 410;
+    answer("https://c.example/", async () => {
+      if (status === 410) await subscribe(store, { id: "gone", url: "https://c.example/" });
+      return status;
+    });
+    const { removeSubscription } = store;
+    let refreshed = false;
+    store.removeSubscription = async (id, ...since) => {
+      // It comes between looking and removing.
+      if (id === "saved" && !refreshed) {
+        refreshed = true;
+        await subscribe(store, { id, url: "https://b.example/" });
+      }
+      return removeSubscription(id, ...since);
+    };
+    deliver("me", clock);
+    await keep(store, [event("a", { type: "push" })]);
+    await clock.advance(20 * SECOND);
+    expect(calls.map(({ subscription }) => subscription)).toEqual(["bye"]);
+    expect(await progressOf(store, "saved")).toMatchObject({ leased_by: "me" });
+
+    // Asked for again while it is told goodbye: a new one, which the former one leaves alone.
+    expect(await progressOf(store, "bye")).toBeUndefined();
+    await subscribe(store, { id: "bye", places: { acme: 0 } });
+    await keep(store, [event("b")]);
+    await clock.advance(20 * SECOND);
+    const of = (id: string) => sent(calls.filter(({ subscription }) => subscription === id));
+    expect(of("bye")).toEqual(["terminated"]);
+    expect(await progressOf(store, "bye")).toMatchObject({ places: { acme: 0 } });
+    goodbyes[0]?.();
+    await clock.advance(5 * SECOND);
+    expect(of("bye")).toEqual(["terminated", "b"]);
+    expect(of("saved")).toEqual(["b"]);
+
+    expect(await progressOf(store, "gone")).toMatchObject({ last_error: "It answered 410." });
+    status = 200;
+    await clock.advance(60 * 60 * SECOND);
+    expect(of("gone").at(-1)).toBe("b");
+    expect(await progressOf(store, "gone")).toMatchObject({ attempt: 0, places: { acme: 2 } });
   });
 
   it("is not sent to any more once it is removed, or its endpoint is gone", async () => {

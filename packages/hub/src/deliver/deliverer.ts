@@ -98,10 +98,7 @@ export function createDeliverer({
     const held = await store.leaseSubscriptions({ by, now: at, until: at + leaseMs, limit: TAKE });
     const mine = new Set(held);
     for (const [id, { delivery }] of open)
-      if (!mine.has(id)) {
-        open.delete(id);
-        void delivery.then((one) => one?.stop());
-      }
+      if (!mine.has(id)) void delivery.then((one) => one?.letGo());
     for (const id of held) if (!open.has(id) && !closed) start(id);
     // Not waited for: one that says goodbye to a slow endpoint must not keep the leases waiting.
     for (const id of held) look(id).catch(onError);

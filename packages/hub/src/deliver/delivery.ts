@@ -43,6 +43,8 @@ export interface Delivery {
   check(): Promise<void>;
   /** Keeps what was passed over, so that retention does not overtake a subscription that waits. */
   keepPlaces(): Promise<void>;
+  /** It is not ours any more. A goodbye that is being said is said to its end. */
+  letGo(): void;
   /** Resolves when nothing is under way any more. */
   stop(): Promise<void>;
 }
@@ -89,15 +91,22 @@ export async function openDelivery(
   let troubles = 0;
   let recording = Promise.resolve();
   let unrecorded = false;
+  let ended = false;
 
   const retryMs = (failures: number, mostMs: number) =>
     backoffMs(failures, { firstMs: FIRST_RETRY_MS, mostMs, random: context.random });
 
-  const halt = () => {
-    if (abort.signal.aborted) return;
-    abort.abort();
+  /** Nothing is begun any more; a last word may still be under way. */
+  const end = () => {
+    ended = true;
+    waiting.length = 0;
     cancelTimer();
     follower?.stop();
+  };
+  const halt = () => {
+    if (abort.signal.aborted) return;
+    end();
+    abort.abort();
     onStopped();
   };
 
@@ -143,26 +152,30 @@ export async function openDelivery(
     return { subscription: id, url: subscription.url, secrets };
   };
 
-  const remove = async (outcome: "gone" | "terminated") => {
-    await store.removeSubscription(id);
+  /** False where it was refreshed since it was read: somebody was told that it goes on. */
+  const remove = async ({ updated_at }: Subscription, outcome: "gone" | "terminated") => {
+    if (!(await store.removeSubscription(id, updated_at))) return false;
     context.onOutcome(outcome, id);
-    halt();
+    end();
+    return true;
   };
-  const terminate = async (subscription: Subscription, end: Omit<Ending, "type">) => {
+  const terminate = async (subscription: Subscription, ending: Omit<Ending, "type">) => {
+    if (!(await remove(subscription, "terminated"))) return;
     // Once, as a courtesy: whoever does not hear it will not be sent anything either.
     await endpointOf(subscription)
-      .then((endpoint) => send(endpoint, { type: "terminated", ...end }))
+      .then((endpoint) => send(endpoint, { type: "terminated", ...ending }))
       .catch(onError);
-    await remove("terminated");
+    halt();
   };
 
   /** As it is now, or undefined where it is not ours to deliver any more. */
   const look = async () => {
     const found = await store.findSubscription(id);
+    if (ended) return undefined;
     if (!found || found.subscription.leased_by !== context.by) return void halt();
-    const end = endingOf(found.subscription, found.token, now());
-    if (!end) return found.subscription;
-    return void (await terminate(found.subscription, end));
+    const ending = endingOf(found.subscription, found.token, now());
+    if (!ending) return found.subscription;
+    return void (await terminate(found.subscription, ending));
   };
 
   const failed = (why: string, retryAfterMs: number) => {
@@ -178,12 +191,11 @@ export async function openDelivery(
     progress.places = places;
     progress.gap = true;
   };
-  const succeeded = () => {
+  const answered = () => {
     progress.attempt = 0;
     progress.failing_since = null;
     progress.next_at = 0;
     progress.last_error = null;
-    progress.delivered_at = now();
   };
 
   const tellGap = (endpoint: Endpoint): Promise<Sent> => {
@@ -215,20 +227,23 @@ export async function openDelivery(
   const attempt = async (): Promise<void> => {
     const subscription = await look();
     const [next] = waiting;
-    if (!subscription || !next || abort.signal.aborted) return;
+    if (!subscription || !next || ended) return;
     const sent = await sendNext(subscription, next);
     if (abort.signal.aborted && sent.result === "failed") return;
     switch (sent.result) {
       case "taken":
         waiting.shift();
         progress.places = next.places;
-        succeeded();
+        answered();
+        progress.delivered_at = now();
         context.onOutcome("delivered", id);
         break;
       case "gone":
-        return remove("gone");
+        if (await remove(subscription, "gone")) return halt();
+        failed("It answered 410.", 0);
+        break;
       case "too_large":
-        succeeded();
+        answered();
         passOver(next.places);
         break;
       case "failed": {
@@ -248,7 +263,7 @@ export async function openDelivery(
   };
   const run = async (): Promise<void> => {
     try {
-      while (waiting.length > 0 && !abort.signal.aborted) {
+      while (waiting.length > 0 && !ended) {
         const wait = progress.next_at - now();
         if (wait > 0) return sleep(wait);
         await context.inTurn(principal, attempt);
@@ -258,11 +273,11 @@ export async function openDelivery(
     } catch (error) {
       onError(error); // of the store
       troubles += 1;
-      if (!abort.signal.aborted) sleep(retryMs(troubles, MOST_STORE_RETRY_MS));
+      if (!ended) sleep(retryMs(troubles, MOST_STORE_RETRY_MS));
     }
   };
   function work(): void {
-    if (working || abort.signal.aborted) return;
+    if (working || ended) return;
     asleep = false;
     working = run().finally(() => {
       working = undefined;
@@ -288,19 +303,22 @@ export async function openDelivery(
         isFull: () => waiting.length >= MOST_WAITING,
       },
     });
-  if (abort.signal.aborted) follower?.stop();
+  if (ended) follower?.stop();
 
   return {
     async check() {
       if (!working) await look();
     },
     async keepPlaces() {
-      if (!follower || working || waiting.length > 0) return;
+      if (!follower || working || ended || waiting.length > 0) return;
       const places = Object.fromEntries(follower.cursor);
       if (!unrecorded && JSON.stringify(places) === JSON.stringify(progress.places)) return;
       progress.places = places;
       keep();
       await recording;
+    },
+    letGo() {
+      if (!ended) halt();
     },
     async stop() {
       halt();

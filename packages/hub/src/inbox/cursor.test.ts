@@ -1,5 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { pollParams } from "../mcp/events-draft.ts";
+import { inboxTools } from "../mcp/inbox-tools.ts";
+import { MAX_TENANTS, tenantsFault } from "../tenants/tokens.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 
 const place = fc.nat(1_000_000_000);
@@ -53,4 +56,23 @@ it("does not throw on nonsense, and never opens another tenant's log", () => {
   );
   expect(decodeCursor("%zz:1", ["acme"])).toBeUndefined();
   expect(decodeCursor("stranger:5,acme:1", ["acme", "umbrella"])).toEqual(new Map([["acme", 1]]));
+});
+
+it("is short enough for everything that takes one, for any tenants of a token", () => {
+  const isTaken = (cursor: string) => [
+    pollParams.safeParse({ name: "github.issues", cursor }).success,
+    ...inboxTools
+      .map(({ listed }) => listed.inputSchema.properties as Record<string, { maxLength?: number }>)
+      .flatMap((properties) => properties?.cursor ?? [])
+      .map(({ maxLength = 0 }) => cursor.length <= maxLength),
+  ];
+  const many = Array.from({ length: MAX_TENANTS }, (_, at) => `${at}`.padStart(20, "0"));
+  for (const tenants of [many, ["❤".repeat(440), "umbrella"]]) {
+    expect(tenantsFault(tenants)).toBeUndefined();
+    const places = new Map(tenants.map((tenant) => [tenant, 10 ** 15 - 1]));
+    expect(isTaken(encodeCursor(places, tenants))).toEqual([true, true, true, true]);
+  }
+  expect(tenantsFault(Array.from({ length: MAX_TENANTS + 1 }, () => "a"))).toContain("at most 200");
+  expect(tenantsFault(["❤".repeat(445)])).toContain("4000 characters");
+  expect(tenantsFault(["\ud800"])).toBe("must be ids of tenants");
 });

@@ -4,6 +4,12 @@
  */
 export type Cursor = ReadonlyMap<string, number>;
 
+/**
+ * No longer one is given out: what tenants a token may have sees to it. Proxies seldom take more in
+ * one line of a header.
+ */
+export const MAX_CURSOR = 8_000;
+
 export function encodeCursor(cursor: Cursor, tenants: readonly string[]): string {
   if (tenants.length === 1) return String([...cursor.values()][0]);
   return [...cursor].map(([tenant, seq]) => `${encodeURIComponent(tenant)}:${seq}`).join(",");

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { webhookSecretFault } from "../deliver/standard-webhook.ts";
+import { MAX_CURSOR } from "../inbox/cursor.ts";
 import { summaryFields } from "../inbox/event-schema.ts";
 
 /** What a server says of itself. */
@@ -23,6 +24,7 @@ export const NOTIFICATIONS = {
   heartbeat: "notifications/events/heartbeat",
   error: "notifications/events/error",
   terminated: "notifications/events/terminated",
+  listChanged: "notifications/events/list_changed",
 } as const;
 
 /** On every notification of a stream: the id of the request that opened it. */
@@ -91,7 +93,9 @@ export const argumentsSchema = z.strictObject(
   },
 );
 
-const cursor = z.string("must be a cursor, or null for from now on").max(2_000, "is too long");
+const cursor = z
+  .string("must be a cursor, or null for from now on")
+  .max(MAX_CURSOR, "is longer than any that this hub gives out");
 const milliseconds = (least: number) =>
   z.int("must be whole milliseconds").min(least, `must be at least ${least}`);
 const start = {

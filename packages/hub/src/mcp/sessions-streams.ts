@@ -41,13 +41,18 @@ export function createOpenStreams({ isStillGood, onError }: OpenStreamsOptions):
   const open = new Set<Held>();
   let timer: ReturnType<typeof setInterval> | undefined;
 
+  let rechecking = false;
   const recheck = async () => {
+    // A slow database must not be asked ever more at once.
+    if (rechecking) return;
+    rechecking = true;
     for (const held of open)
       try {
         if (!(await isStillGood(held.request, held.access))) held.end();
       } catch (error) {
         onError(error); // an outage is no reason to send everybody away
       }
+    rechecking = false;
   };
   const letGo = (held: Held) => {
     open.delete(held);

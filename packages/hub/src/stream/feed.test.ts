@@ -3,7 +3,7 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { DAY, keep, nth, START, sampleEvent } from "../store/contract/sample.ts";
 import type { Notice } from "../store/sql.ts";
-import type { Store } from "../store/store.ts";
+import type { EventRow, Store } from "../store/store.ts";
 import { createFeed, type Filter, type Follower } from "./feed.ts";
 
 type Read = Pick<Store, "getTenant" | "listEvents" | "subscribe">;
@@ -37,6 +37,7 @@ function setup(
     } = {},
   ) => {
     const seen: number[] = [];
+    const rows: EventRow[] = [];
     let follower: Follower | undefined;
     /** What comes before the events. */
     const told: unknown[] = [];
@@ -53,6 +54,7 @@ function setup(
         event(event, cursor) {
           expect(cursor.get(event.tenant)).toBe(event.seq);
           seen.push(event.seq);
+          rows.push(event);
           room -= 1;
           options.onEvent?.(follower);
         },
@@ -64,7 +66,7 @@ function setup(
       room = amount;
       follower?.resume();
     };
-    return { seen, told, more, stop: follower.stop, cursor: follower.cursor };
+    return { seen, rows, told, more, stop: follower.stop, cursor: follower.cursor };
   };
   const append = (count: number, tenant = "acme", given = {}) =>
     keep(
@@ -202,6 +204,60 @@ describe("a follower", () => {
     await append(4);
     await expect.poll(() => cursor.get("acme")).toBe(5);
     expect(seen).toEqual([1]);
+  });
+
+  it("sees events as they are, however they changed since others saw them", async () => {
+    let onRead = async () => {};
+    const listeners: ((notice: Notice) => void)[] = [];
+    const { store, follow, append } = setup((real) => ({
+      subscribe(listener) {
+        listeners.push(listener);
+        return real.subscribe((notice) => notice.topic === "events" && listener(notice));
+      },
+      async listEvents(query) {
+        const page = await real.listEvents(query);
+        await onRead();
+        return page;
+      },
+    }));
+    const first = await follow();
+    await append(3);
+    await expect.poll(() => first.seen).toEqual(upTo(3));
+    const { items } = await store.listEvents({ tenant: "acme", limit: 10, order: "oldest" });
+    const mark = (seq: number) =>
+      store.markProcessed("acme", [nth(items, seq - 1).id], START, null);
+    const tellAll = (notice: Notice) => {
+      for (const listener of listeners) listener(notice);
+    };
+    const from = async (seq: number) => {
+      const { rows } = await follow({ after: [["acme", seq]] });
+      return () => rows.map(({ seq, processed }) => (processed ? -seq : seq));
+    };
+    await mark(2);
+    tellAll({ topic: "changed", tenant: "acme", ids: [nth(items, 1).id, "another"] });
+    await expect.poll(await from(0)).toEqual([1, -2, 3]);
+    await expect.poll(await from(2)).toEqual([3]);
+
+    // Nobody knows what was missed.
+    await mark(3);
+    tellAll({ topic: "gap" });
+    await expect.poll(await from(2)).toEqual([-3]);
+
+    // It changes while it is being read.
+    for (const notice of [
+      (id: string): Notice => ({ topic: "changed", tenant: "acme", ids: [id] }),
+      (): Notice => ({ topic: "gap" }),
+    ]) {
+      const event = sampleEvent();
+      onRead = async () => {
+        onRead = async () => {};
+        await store.markProcessed("acme", [event.id], START, null);
+        tellAll(notice(event.id));
+      };
+      const seq = nth(await keep(store, [event]), 0);
+      await expect.poll(() => first.seen.at(-1)).toBe(seq);
+      await expect.poll(await from(seq - 1)).toEqual([-seq]);
+    }
   });
 
   it("is told when retention has removed what it missed, also while others follow", async () => {

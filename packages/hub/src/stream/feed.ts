@@ -83,11 +83,22 @@ export function createFeed(
       }, retryMs);
     });
   };
+  const forget = (one: Followed, ids?: readonly string[]) => {
+    one.tail.then(
+      (tail) => tail.forget(ids),
+      () => {}, // whoever follows is told of the failure
+    );
+  };
   const unsubscribe = store.subscribe((notice: Notice) => {
-    if (notice.topic === "gap") for (const one of followed.values()) void advance(one);
-    if (notice.topic !== "events") return;
+    if (notice.topic === "gap")
+      for (const one of followed.values()) {
+        forget(one);
+        void advance(one);
+      }
+    if (notice.topic !== "events" && notice.topic !== "changed") return;
     const one = followed.get(notice.tenant);
-    if (one) void advance(one);
+    if (one && notice.topic === "changed") forget(one, notice.ids);
+    else if (one) void advance(one);
   });
 
   const join = (tenant: string, pump: () => void): Followed => {

@@ -15,6 +15,8 @@ export interface Tail {
   after(seq: number): readonly EventRow[] | undefined;
   /** Reads what is new; `onNew` is told once it is here. */
   advance(): Promise<void>;
+  /** These are no longer as they were read, or, without ids, any may be: the log has them. */
+  forget(ids?: readonly string[]): void;
 }
 
 export async function openTail(
@@ -27,24 +29,30 @@ export async function openTail(
   let kept: EventRow[] = [];
   let reading: Promise<void> | undefined;
   let again = false;
+  /** Changed since they were kept, or while they are being read; some may not be kept any more. */
+  let changed = new Set<string>();
+  let forgotten = 0;
 
+  const drop = (count: number) => {
+    before = kept[count - 1]?.seq ?? before;
+    kept = kept.slice(count);
+  };
   const read = async () => {
     do {
       again = false;
+      const known = forgotten;
       const { items, next } = await store.listEvents({
         tenant,
         order: "oldest",
         cursor: last,
         limit: PAGE,
       });
-      if (next !== null) again = true;
-      if (items.length === 0) continue;
+      const isOld = known !== forgotten;
+      if (next !== null || isOld) again = true;
+      if (items.length === 0 || isOld) continue;
       kept.push(...items);
       last = items.at(-1)?.seq ?? last;
-      if (kept.length > 2 * KEPT) {
-        before = kept[kept.length - KEPT - 1]?.seq ?? before;
-        kept = kept.slice(-KEPT);
-      }
+      if (kept.length > 2 * KEPT) drop(kept.length - KEPT);
       onNew();
     } while (again);
   };
@@ -56,7 +64,15 @@ export async function openTail(
     after(seq) {
       if (seq >= last) return [];
       if (seq < before) return undefined;
-      return kept.slice(firstAfter(kept, seq));
+      const from = firstAfter(kept, seq);
+      const events = kept.slice(from);
+      // Looked at only here: most who follow are at the end, past whatever changes.
+      const stale = changed.size === 0 ? -1 : events.findLastIndex(({ id }) => changed.has(id));
+      if (stale < 0) return events;
+      const end = from + stale + 1;
+      for (const { id } of kept.slice(0, end)) changed.delete(id);
+      drop(end);
+      return undefined;
     },
     advance() {
       again = true;
@@ -64,6 +80,18 @@ export async function openTail(
         reading = undefined;
       });
       return reading;
+    },
+    forget(ids) {
+      if (!ids) {
+        forgotten += 1;
+        drop(kept.length);
+        return;
+      }
+      for (const id of ids) changed.add(id);
+      if (changed.size <= 4 * KEPT) return;
+      // What is being read may hold some of them too.
+      if (reading) forgotten += 1;
+      changed = new Set(kept.map(({ id }) => id).filter((id) => changed.has(id)));
     },
   };
 }

@@ -8,8 +8,9 @@ import type { Scope, Store } from "../store/store.ts";
 import { EVERY_TENANT } from "./tokens.ts";
 
 export interface Access {
+  /** Its id, which claims carry. */
   token: string;
-  /** The name that claims and notes carry. */
+  /** As people call it; what they publish carries it. */
   name: string;
   scopes: readonly Scope[];
   /** Whose data it opens. */

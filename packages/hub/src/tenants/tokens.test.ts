@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { sha256Hex } from "../lib/hmac.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { EVERY_TENANT, ensureAdminToken } from "./tokens.ts";
+import { createToken, EVERY_TENANT, ensureAdminToken, MAX_TENANTS } from "./tokens.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 
@@ -49,4 +49,20 @@ it("leaves the tokens that people made alone", async () => {
   const made = await ensureAdminToken(store, undefined, NOW);
   await ensureAdminToken(store, "given later on", NOW + 1);
   expect(await isGood(made)).toBe(true);
+});
+
+it("makes no token for more tenants than a cursor can name", async () => {
+  const { store } = open();
+  const make = (count: number) =>
+    createToken(store, {
+      id: `of ${count}`,
+      name: "many",
+      scopes: ["inbox:read"],
+      tenants: Array.from({ length: count }, (_, at) => `${at}`),
+      expiresAt: null,
+      now: NOW,
+    });
+  await expect(make(MAX_TENANTS + 1)).rejects.toMatchObject({ code: "invalid", field: "tenants" });
+  expect(await store.listTokens()).toEqual([]);
+  expect(await make(MAX_TENANTS)).toMatch(/^sbx_/);
 });

@@ -1,4 +1,5 @@
 /** Access tokens: 256 random bits, shown once, kept as SHA-256. */
+import { Fault } from "../lib/fault.ts";
 import { sha256Hex, toBase64 } from "../lib/hmac.ts";
 import type { Scope, Store } from "../store/store.ts";
 
@@ -6,6 +7,9 @@ export const scopes: readonly Scope[] = ["inbox:read", "inbox:write", "flows:cal
 export const EVERY_TENANT = "*";
 /** The longest that a token is given for; without an end it may be good for ever. */
 export const MAX_DAYS = 36_500;
+/** Of one token: a cursor names a place in each of their logs, and has to fit into a header. */
+export const MAX_TENANTS = 200;
+const MAX_TENANTS_LENGTH = 4_000;
 const ADMIN_ID = "admin";
 const GIVEN = "env-";
 
@@ -15,6 +19,15 @@ export const randomSecret = (prefix: string): string =>
     .replaceAll("+", "-")
     .replaceAll("/", "_")
     .replaceAll("=", "");
+
+/** Why a token cannot be for all of them; undefined where it can. */
+export function tenantsFault(tenants: readonly string[]): string | undefined {
+  if (!tenants.every((tenant) => tenant.isWellFormed())) return "must be ids of tenants";
+  const length = tenants.map(encodeURIComponent).join("").length;
+  return tenants.length > MAX_TENANTS || length > MAX_TENANTS_LENGTH
+    ? `must be at most ${MAX_TENANTS}, with ${MAX_TENANTS_LENGTH} characters together; make several tokens, or one for ${EVERY_TENANT}`
+    : undefined;
+}
 
 export interface NewToken {
   id: string;
@@ -30,6 +43,8 @@ export async function createToken(
   store: Pick<Store, "putToken">,
   token: NewToken,
 ): Promise<string> {
+  const fault = tenantsFault(token.tenants);
+  if (fault !== undefined) throw new Fault("invalid", "tenants", fault);
   const secret = randomSecret("sbx_");
   await store.putToken({
     id: token.id,

@@ -1,6 +1,6 @@
 /** The live stream's wire and its clients' lives, on real sockets. */
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { WebSocket } from "ws";
@@ -8,10 +8,10 @@ import { openSse } from "../../../../../test/support/sse.ts";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../../store/backends/sqlite.ts";
 import { keep, sampleEvent, sampleEvents } from "../../store/contract/sample.ts";
-import type { Store } from "../../store/store.ts";
+import type { NewEvent, Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
 import { createAccesses } from "../../tenants/access.ts";
-import { createToken } from "../../tenants/tokens.ts";
+import { createToken, MAX_TENANTS } from "../../tenants/tokens.ts";
 import { createLive, type LiveOptions } from "./live.ts";
 
 let store: Store;
@@ -46,6 +46,7 @@ async function serve(options: Partial<LiveOptions> = {}): Promise<string> {
     feed,
     accesses: createAccesses({ store, now: Date.now, everyTenant: undefined }),
     isOurHost: () => true,
+    isOurOrigin: () => true,
     onError: (error) => errors.push(error),
     ...options,
   });
@@ -138,6 +139,107 @@ describe("the first frame, and every heartbeat", () => {
   });
 });
 
+it("is of the tenant that the header names; the query is heard first", async () => {
+  const url = await serve();
+  await keep(store, sampleEvents(2));
+  await keep(store, [sampleEvent()], "umbrella");
+  const named = { ...bearer, "x-signalbox-tenant": "umbrella" };
+  for (const [path, cursor] of [
+    ["/events", "1"],
+    [ONE, "2"],
+  ] as const) {
+    const sse = await openSse(`${url}${path}`, named);
+    await expect.poll(() => sse.lastId()).toBe(cursor);
+    sse.close();
+  }
+  const strange = await openSse(`${url}/events`, { ...bearer, "x-signalbox-tenant": "initech" });
+  expect(strange.response.status).toBe(403);
+});
+
+it("a filter that says nothing is none", async () => {
+  const url = await serve();
+  await keep(store, sampleEvents(2));
+  const sse = await openSse(`${url}${ONE}&after=0&type=&repo=&source=`, bearer);
+  await expect.poll(sse.seqs).toEqual([1, 2]);
+  sse.close();
+});
+
+it("says what it wants: GET, and a token", async () => {
+  const url = await serve({ publicUrl: "https://hub.example/" });
+  for (const method of ["HEAD", "POST", "DELETE"]) {
+    const response = await fetch(`${url}${ONE}`, { method, headers: bearer });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"]);
+  }
+  const { status, headers } = await fetch(`${url}${ONE}`);
+  expect([status, headers.get("www-authenticate")]).toEqual([
+    401,
+    'Bearer resource_metadata="https://hub.example/.well-known/oauth-protected-resource"',
+  ]);
+  const refused = new WebSocket(`${url.replace("http", "ws")}${ONE}`);
+  const [, answer] = (await once(refused, "unexpected-response")) as [unknown, IncomingMessage];
+  expect([answer.statusCode, answer.headers["www-authenticate"]]).toEqual([
+    401,
+    headers.get("www-authenticate"),
+  ]);
+  answer.destroy();
+});
+
+it("looks at each token once at a time, however long that takes", async () => {
+  let looking = 0;
+  let most = 0;
+  let asked = 0;
+  const real = createAccesses({ store, now: Date.now, everyTenant: undefined });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let slow = false;
+  const url = await serve({
+    recheckMs: 2,
+    accesses: {
+      async check(...given) {
+        if (!slow) return real.check(...given);
+        asked += 1;
+        looking += 1;
+        most = Math.max(most, looking);
+        if (asked < 3) await new Promise((next) => setTimeout(next, 50));
+        looking -= 1;
+        if (asked >= 3) resolve();
+        return real.check(...given);
+      },
+    },
+  });
+  const sse = await openSse(`${url}${ONE}`, bearer);
+  await expect.poll(() => sse.messages).toHaveLength(1);
+  slow = true;
+  await promise;
+  expect(most).toBe(1);
+  sse.close();
+});
+
+it("goes on after the longest cursor that it gives out, in a header and in the query", async () => {
+  const url = await serve();
+  const tenants = Array.from({ length: MAX_TENANTS }, (_, at) => `${10 ** 14 + at} ❤`.slice(0, 16));
+  const many = await createToken(store, {
+    id: "many",
+    name: "many",
+    scopes: ["inbox:read"],
+    tenants,
+    expiresAt: null,
+    now: Date.now(),
+  });
+  const headers = { authorization: `Bearer ${many}` };
+  const fresh = await openSse(`${url}/events`, headers);
+  await expect.poll(() => fresh.lastId()).toContain(`${tenants.at(-1)}:0`.slice(0, 15));
+  const cursor = (fresh.lastId() ?? "").replaceAll(":0", `:${10 ** 15 - 1}`);
+  fresh.close();
+  for (const [path, more] of [
+    ["/events", { "last-event-id": cursor }],
+    [`/events?after=${encodeURIComponent(cursor)}`, {}],
+  ] as const) {
+    const resumed = await openSse(`${url}${path}`, { ...headers, ...more });
+    expect(resumed.response.status).toBe(200);
+    resumed.close();
+  }
+});
+
 it("a cursor ahead of the log is told so, and goes on from now", async () => {
   const url = await serve();
   await keep(store, sampleEvents(2));
@@ -159,6 +261,24 @@ it("a cursor ahead of the log is told so, and goes on from now", async () => {
   await expect.poll(sse.seqs).toEqual([3]);
   await expect.poll(() => ws.messages.at(-1)).toMatchObject({ seq: 3, cursor: "3" });
   sse.close();
+});
+
+it("tells how an event is now, whoever has seen it before", async () => {
+  const url = await serve();
+  const there = await openSse(`${url}${ONE}`, bearer);
+  await expect.poll(() => there.lastId()).toBe("0");
+  const [first, second, third] = sampleEvents(3);
+  await keep(store, [first, second, third] as NewEvent[]);
+  await expect.poll(there.seqs).toEqual([1, 2, 3]);
+  await store.markProcessed("acme", [second?.id ?? ""], Date.now(), null);
+  const late = await openSse(`${url}${ONE}&after=0`, bearer);
+  await expect.poll(late.seqs).toEqual([1, 2, 3]);
+  const said = late.messages.slice(1).map(({ data }) => data as { summary: unknown });
+  expect(said.map(({ summary }) => summary)).toMatchObject(
+    [false, true, false].map((processed) => ({ processed })),
+  );
+  there.close();
+  late.close();
 });
 
 it("a cursor that is none is refused in words, however odd", async () => {

@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
+import type { IsOurOrigin } from "../../api/our-host.ts";
 import { decodeCursor } from "../../inbox/cursor.ts";
 import { PROBLEM_TYPE, problem } from "../../lib/problem.ts";
 import type { Feed, Follower } from "../../stream/feed.ts";
@@ -16,6 +17,9 @@ export interface LiveOptions {
   feed: Feed;
   accesses: Accesses;
   isOurHost: (host: string) => boolean;
+  isOurOrigin: IsOurOrigin;
+  /** Where others reach this hub; left out: where they asked. */
+  publicUrl?: string | undefined;
   onError: (error: unknown) => void;
   heartbeatMs?: number;
   /** How often tokens are looked at again. */
@@ -50,10 +54,12 @@ const GOING_AWAY = 1001;
 class Refused extends Error {
   readonly status: number;
   readonly code: string;
-  constructor(status: number, code: string, detail: string) {
+  readonly headers: Record<string, string>;
+  constructor(status: number, code: string, detail: string, headers: Record<string, string> = {}) {
     super(detail);
     this.status = status;
     this.code = code;
+    this.headers = headers;
   }
 }
 
@@ -61,6 +67,8 @@ export function createLive({
   feed,
   accesses,
   isOurHost,
+  isOurOrigin,
+  publicUrl,
   onError,
   heartbeatMs = 30_000,
   recheckMs = 2_000,
@@ -72,7 +80,11 @@ export function createLive({
   const beat = setInterval(() => {
     for (const client of clients) client.beat();
   }, heartbeatMs);
+  let rechecking = false;
   const recheck = setInterval(async () => {
+    // A slow database must not be asked ever more at once.
+    if (rechecking) return;
+    rechecking = true;
     for (const client of clients) {
       if (client.fullSince !== undefined && Date.now() - client.fullSince > stallMs) {
         client.end(TOO_SLOW, "too slow; resume after your cursor");
@@ -86,20 +98,28 @@ export function createLive({
         onError(error); // an outage is no reason to send everybody away
       }
     }
+    rechecking = false;
   }, recheckMs);
   beat.unref();
   recheck.unref();
 
   async function admit(request: IncomingMessage) {
     const { authorization, host = "", origin } = request.headers;
+    if (request.method !== "GET")
+      throw new Refused(405, "method_not_allowed", "Only GET is known here.", { allow: "GET" });
     if (!isOurHost(host))
       throw new Refused(421, "wrong_host", "This hub is not known under that name.");
-    if (origin !== undefined && !(URL.canParse(origin) && isOurHost(new URL(origin).host)))
+    if (origin !== undefined && !isOurOrigin(origin, host))
       throw new Refused(403, "foreign_origin", "Requests from pages of other sites are refused.");
     const url = new URL(request.url ?? "", "http://hub");
-    const tenant = url.searchParams.get("tenant") ?? undefined;
+    const tenant = url.searchParams.get("tenant") ?? header(request, "x-signalbox-tenant");
     const access = await accesses.check(authorization, tenant);
-    if (typeof access === "string") throw new Refused(401, `token_${access}`, deniedWords[access]);
+    if (typeof access === "string") {
+      const hub = publicUrl?.replace(/\/$/, "") ?? `http://${host}`;
+      throw new Refused(401, `token_${access}`, deniedWords[access], {
+        "www-authenticate": `Bearer resource_metadata="${hub}/.well-known/oauth-protected-resource"`,
+      });
+    }
     if (access.tenants.length === 0)
       throw new Refused(
         403,
@@ -113,11 +133,9 @@ export function createLive({
       given === undefined ? new Map<string, number>() : decodeCursor(given, access.tenants);
     if (!after)
       throw new Refused(400, "invalid_cursor", "after: is not a cursor that this hub gave out.");
-    const filter = {
-      type: url.searchParams.get("type") ?? undefined,
-      repo: url.searchParams.get("repo") ?? undefined,
-      source: url.searchParams.get("source") ?? undefined,
-    };
+    // An empty one says nothing.
+    const wanted = (name: string) => url.searchParams.get(name) || undefined;
+    const filter = { type: wanted("type"), repo: wanted("repo"), source: wanted("source") };
     return { access, tenant, after, filter };
   }
 
@@ -169,13 +187,17 @@ export function createLive({
     if (ended) follower.stop();
   }
 
-  function refusalOf(error: unknown): { status: number; body: string } {
+  function refusalOf(error: unknown) {
     if (!(error instanceof Refused)) onError(error);
-    const { status, code, message } =
+    const { status, code, message, headers } =
       error instanceof Refused
         ? error
         : new Refused(503, "storage_unavailable", "Try again later.");
-    return { status, body: JSON.stringify(problem(status, code, "Refused", message)) };
+    return {
+      status,
+      headers: { "content-type": PROBLEM_TYPE, ...headers },
+      body: JSON.stringify(problem(status, code, "Refused", message)),
+    };
   }
 
   return {
@@ -183,9 +205,9 @@ export function createLive({
       try {
         await start(request, await admit(request), responseConnection(response));
       } catch (error) {
-        const { status, body } = refusalOf(error);
+        const { status, headers, body } = refusalOf(error);
         if (response.headersSent) return void response.destroy();
-        response.writeHead(status, { "content-type": PROBLEM_TYPE }).end(body);
+        response.writeHead(status, headers).end(body);
       }
     },
 
@@ -212,9 +234,10 @@ export function createLive({
           });
         });
       } catch (error) {
-        const { status, body } = refusalOf(error);
+        const { status, headers, body } = refusalOf(error);
+        const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
         socket.end(
-          `HTTP/1.1 ${status} Refused\r\ncontent-type: ${PROBLEM_TYPE}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+          `HTTP/1.1 ${status} Refused\r\n${lines.join("")}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
         );
       }
     },

@@ -8,7 +8,8 @@ import { z } from "zod";
 import { type Narrowing, nameOf, toWanted, type Wanted } from "../../deliver/wanted.ts";
 import { githubTypes } from "../../ingest/sources/github-types.ts";
 import { sources } from "../../ingest/sources/index.ts";
-import type { Store } from "../../store/store.ts";
+import { BoundedMap } from "../../lib/bounded-map.ts";
+import type { EventRow, Store } from "../../store/store.ts";
 import { argumentsSchema, payloadSchema } from "../events-draft.ts";
 import { EventsError } from "./events-error.ts";
 
@@ -63,4 +64,26 @@ export async function findType(
     `name: there is no event ${JSON.stringify(name.slice(0, 100))}; events/list names them.`,
     { kind: "event" },
   );
+}
+
+const MOST_KNOWN = 1_000;
+
+/**
+ * Whether an event makes the list longer for whoever has read it before, as far as can be
+ * remembered: of very many types, one may be told of again.
+ */
+export async function watchTypes(
+  store: Pick<Store, "listEventTypes">,
+  tenants: readonly string[],
+): Promise<(event: EventRow) => boolean> {
+  const known = new BoundedMap<string, true>(MOST_KNOWN);
+  for (const tenant of tenants)
+    for (const type of await store.listEventTypes(tenant, "", MOST_KNOWN))
+      known.set(nameOf(type), true);
+  return (event) => {
+    // Only what waits to be processed is listed.
+    if (event.processed || isDeclared(event) || known.get(nameOf(event))) return false;
+    known.set(nameOf(event), true);
+    return true;
+  };
 }

@@ -192,3 +192,23 @@ it("lets a token have so many open, and counts those that ended no more", async 
   expect(of(three.heard, "terminated")).toHaveLength(1);
   expect(streams.open.size).toBe(0);
 });
+
+it("says that there is another type, once, and not of what was there or is done", async () => {
+  const { store, open } = await setup();
+  const other = (type: string) => sampleEvent({ source: "custom", type });
+  const done = other("done");
+  await keep(store, [other("known"), done]);
+  await store.markProcessed("acme", [done.id], START, null);
+  const client = open();
+  await keep(store, [sampleEvent(), other("known"), sampleEvent({ type: "push" })]);
+  await vi.waitFor(() => expect(events(client.heard)).toHaveLength(1));
+  client.full = true;
+  await keep(store, [other("new"), other("newer"), other("new")]);
+  await settle();
+  expect(of(client.heard, "list_changed")).toEqual([]);
+  client.full = false;
+  client.room();
+  await vi.waitFor(() => expect(of(client.heard, "list_changed")).toHaveLength(1));
+  await keep(store, [other("new"), other("newest")]);
+  await vi.waitFor(() => expect(of(client.heard, "list_changed")).toHaveLength(2));
+});

@@ -18,7 +18,7 @@ import {
   SUBSCRIPTION_ID,
 } from "../events-draft.ts";
 import type { Asking, EventsContext } from "./context.ts";
-import { findType } from "./event-types.ts";
+import { findType, watchTypes } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";
 
 export interface StreamTimes {
@@ -95,6 +95,7 @@ export async function streamEvents(
   const { store, feed, now, streams, onError } = context;
   const { tenants, token } = access;
   const wanted = await findType(store, tenants, params.name, params.arguments);
+  const isNewType = await watchTypes(store, tenants);
   const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
   const { from, truncated } = await findStart(store, tenants, params.cursor, notBefore);
 
@@ -155,17 +156,27 @@ export async function streamEvents(
   const beat = setInterval(() => {
     if (!isFull()) void send(NOTIFICATIONS.heartbeat, { cursor: watermark });
   }, streams.heartbeatMs);
+  let listChanged = false;
+  let rechecking = false;
   const recheck = setInterval(async () => {
     if (fullSince !== undefined && now() - fullSince > streams.stallMs) {
       outflow.hangUp();
       return end(undefined);
     }
+    // Here, so that a burst of new types is told once.
+    if (listChanged && !isFull()) {
+      listChanged = false;
+      void send(NOTIFICATIONS.listChanged, {});
+    }
+    if (rechecking) return;
+    rechecking = true;
     try {
       if (!isStillGood(await store.getToken(token), tenants, now()))
         end({ reason: "forbidden", message: "The token is no longer good." });
     } catch (error) {
       onError(error); // an outage is no reason to send everybody away
     }
+    rechecking = false;
   }, streams.recheckMs);
   own.add(stream);
   outflow.onGone(() => end(undefined));
@@ -183,6 +194,7 @@ export async function streamEvents(
       filter: {},
       sink: {
         event(event, place) {
+          if (isNewType(event)) listChanged = true;
           const cursor = encodeCursor(place, tenants);
           const last = waiting.at(-1);
           if (isWanted(event, wanted)) waiting.push({ event, cursor });

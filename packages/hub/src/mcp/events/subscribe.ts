@@ -6,6 +6,7 @@ import { OutboundError } from "../../deliver/outbound.ts";
 import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
 import type { PostWebhook } from "../../deliver/post-webhook.ts";
 import { findStart } from "../../deliver/read-log.ts";
+import { createSlots } from "../../deliver/slots.ts";
 import { verifyEndpoint } from "../../deliver/verify-endpoint.ts";
 import type { Narrowing } from "../../deliver/wanted.ts";
 import { encodeCursor } from "../../inbox/cursor.ts";
@@ -38,6 +39,8 @@ export interface SubscriberOptions {
   /** Told when there is something new to deliver. */
   onChange: () => void;
   mostPerPrincipal?: number;
+  /** Endpoints that are verified for one principal at a time. */
+  verifyAtOnce?: number;
 }
 
 export interface Subscriber {
@@ -53,7 +56,9 @@ export function createSubscriber({
   allowHttp,
   onChange,
   mostPerPrincipal = 100,
+  verifyAtOnce = 4,
 }: SubscriberOptions): Subscriber {
+  const inTurn = createSlots(verifyAtOnce);
   const urlOf = (text: string): string => {
     try {
       const { href } = parseOutboundUrl(text, { allowHttp });
@@ -65,8 +70,18 @@ export function createSubscriber({
     throw new Fault("invalid", "delivery.url", "must have at most 2000 characters");
   };
 
+  const exhausted = () =>
+    new EventsError(
+      "exhausted",
+      `This token has ${mostPerPrincipal} subscriptions already; unsubscribe from one first.`,
+      { limit: mostPerPrincipal },
+    );
+
   const verify = async (principal: string, id: string, url: string, secret: string) => {
-    if (await store.isVerified(principal, url)) return;
+    if (await store.isVerified(principal, url)) return; // while it waited for its turn
+    // Nobody is called for what would be refused.
+    const isFull = (await store.countSubscriptions(principal)) >= mostPerPrincipal;
+    if (isFull && !(await store.findSubscription(id))) throw exhausted();
     const challenge = randomSecret("");
     const verified = await verifyEndpoint(
       post,
@@ -105,7 +120,8 @@ export function createSubscriber({
         url,
       };
       const id = await subscriptionId(what);
-      await verify(token, id, url, secret);
+      if (!(await store.isVerified(token, url)))
+        await inTurn(token, () => verify(token, id, url, secret));
       const ttl = Math.min(Math.max(params.ttlMs ?? USUAL_TTL_MS, LEAST_TTL_MS), MOST_TTL_MS);
       const subscription = await store.putSubscription(
         {
@@ -120,12 +136,7 @@ export function createSubscriber({
         },
         { now: now(), limit: mostPerPrincipal, formerUntil: now() + FORMER_SECRET_MS },
       );
-      if (!subscription)
-        throw new EventsError(
-          "exhausted",
-          `This token has ${mostPerPrincipal} subscriptions already; unsubscribe from one first.`,
-          { limit: mostPerPrincipal },
-        );
+      if (!subscription) throw exhausted();
       onChange();
       const isNew = subscription.created_at === subscription.updated_at;
       return {

@@ -1,0 +1,84 @@
+/** Who may subscribe, with a real store; the endpoints are the test's own. */
+import { expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import type { PostWebhook } from "../../deliver/post-webhook.ts";
+import { utf8 } from "../../lib/hmac.ts";
+import { openSqlite } from "../../store/backends/sqlite.ts";
+import { START } from "../../store/contract/sample.ts";
+import { subscribeParams } from "../events-draft.ts";
+import { createSubscriber, type SubscriberOptions } from "./subscribe.ts";
+
+const access = {
+  token: "ada",
+  name: "Ada",
+  scopes: ["inbox:read" as const],
+  tenants: ["acme"],
+};
+
+function setup(given: Partial<SubscriberOptions> = {}) {
+  const store = openSqlite(`${tempFolder()}/hub.db`);
+  onTestFinished(() => store.close());
+  const called: string[] = [];
+  const post: PostWebhook = async ({ url }, message) => {
+    called.push(url);
+    const challenge = "challenge" in message ? message.challenge : "";
+    return { status: 200, headers: new Headers(), body: utf8(challenge), url };
+  };
+  const subscriber = createSubscriber({
+    store,
+    post,
+    seal: async (secret) => secret,
+    now: () => START,
+    allowHttp: false,
+    onChange: () => {},
+    ...given,
+  });
+  const subscribe = (url: string, whose = access) =>
+    subscriber.subscribe(
+      whose,
+      subscribeParams.parse({
+        name: "github.issues",
+        delivery: { mode: "webhook", url, secret: `whsec_${btoa("s".repeat(24))}` },
+      }),
+    );
+  return { store, called, subscribe, post };
+}
+
+it("calls nobody for a token that has as many subscriptions as it may", async () => {
+  const { called, subscribe } = setup({ mostPerPrincipal: 1 });
+  await subscribe("https://a.example/");
+  await expect(subscribe("https://b.example/")).rejects.toMatchObject({
+    code: -32013,
+    data: { limit: 1 },
+  });
+  expect(called).toEqual(["https://a.example/"]);
+  // What it has, it may refresh.
+  expect(await subscribe("https://a.example/")).toMatchObject({ truncated: false });
+});
+
+it("verifies few endpoints of a token at once; the others wait for their turn", async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  let calls = 0;
+  let underWay = 0;
+  let most = 0;
+  const { subscribe, post } = setup({
+    verifyAtOnce: 2,
+    post: async (...given) => {
+      calls += 1;
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await released;
+      underWay -= 1;
+      return post(...given);
+    },
+  });
+  const all = ["a", "b", "c", "d", "e"].map((name) => subscribe(`https://${name}.example/`));
+  await expect.poll(() => calls).toBe(2);
+  // Another token has turns of its own.
+  const bob = subscribe("https://a.example/", { ...access, token: "bob" });
+  await expect.poll(() => calls).toBe(3);
+  release();
+  await bob;
+  expect(await Promise.all(all)).toHaveLength(5);
+  expect([calls, most]).toEqual([6, 3]);
+});
