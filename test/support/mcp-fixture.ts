@@ -17,7 +17,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { Hono } from "hono";
 import { addInboxRoutes } from "../../packages/hub/src/api/inbox-routes.ts";
-import { createIsOurHost } from "../../packages/hub/src/api/our-host.ts";
+import { createIsOurHost, createIsOurOrigin } from "../../packages/hub/src/api/our-host.ts";
 import { createInbox } from "../../packages/hub/src/inbox/inbox.ts";
 import { createResourceChanges } from "../../packages/hub/src/mcp/resource-changes.ts";
 import { resourceSubscriptions } from "../../packages/hub/src/mcp/resource-subscriptions.ts";
@@ -205,6 +205,7 @@ export async function startMcpFixture(): Promise<{
     },
     accesses: createAccesses({ store, now: Date.now, everyTenant: undefined }),
     isOurHost: createIsOurHost({ host: "127.0.0.1", publicUrl: undefined }),
+    isOurOrigin: createIsOurOrigin({ port: 0, publicUrl: undefined }),
   });
   const http = createServer(getRequestListener(app.fetch)).listen(0, "127.0.0.1");
   await new Promise((resolve) => http.once("listening", resolve));

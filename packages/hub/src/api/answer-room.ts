@@ -12,7 +12,7 @@ export function createAnswerRoom(): (c: Context, token: string) => MakeRoom {
 }
 
 /** When the answer has left, on hosts that can tell: Node says so, elsewhere the runtime bounds it. */
-function answered(c: Context): Promise<unknown> {
+export function answered(c: Context): Promise<unknown> {
   const { outgoing } = (c.env ?? {}) as {
     outgoing?: { once(event: "close", on: () => void): void };
   };

@@ -5,24 +5,29 @@ import { Fault, type FaultCode } from "../lib/fault.ts";
 import { PROBLEM_TYPE, type Problem, problem } from "../lib/problem.ts";
 import type { Scope } from "../store/store.ts";
 import { type Access, type Accesses, allows, deniedWords } from "../tenants/access.ts";
+import type { IsOurOrigin } from "./our-host.ts";
 
 export interface GuardOptions {
   accesses: Accesses;
   /** Names and addresses under which this hub may be asked; a DNS trick uses another. */
   isOurHost: (host: string) => boolean;
+  isOurOrigin: IsOurOrigin;
+  /** Where others reach this hub; left out: where they asked. */
+  publicUrl?: string | undefined;
 }
 
 export type Guard = (c: Context, scope: Scope | undefined) => Promise<Access | Response>;
 
-export function createGuard({ accesses, isOurHost }: GuardOptions): Guard {
+export function createGuard(options: GuardOptions): Guard {
+  const { accesses } = options;
   return async (c, scope) => {
-    const stranger = foreignPage(c, isOurHost);
+    const stranger = wrongHost(c, options) ?? foreignPage(c, options);
     if (stranger) return stranger;
     const tenant = c.req.query("tenant") ?? c.req.header("x-signalbox-tenant");
     const access = await accesses.check(c.req.header("authorization"), tenant);
     if (typeof access === "string")
       return refused(401, `token_${access}`, "Unauthorized", deniedWords[access], {
-        "www-authenticate": `Bearer resource_metadata="${new URL(c.req.url).origin}/.well-known/oauth-protected-resource"`,
+        "www-authenticate": `Bearer resource_metadata="${reachedAt(c, options)}/.well-known/oauth-protected-resource"`,
       });
     if (access.tenants.length === 0)
       return refused(
@@ -70,7 +75,8 @@ export function faulty(error: unknown): Response {
     fault.errors.length > 1 || fault.code === "not_found" || fault.code === "conflict"
       ? fault.message
       : `${fault.field}: ${fault.message}`;
-  return refused(status, fault.code, title, detail, {}, [...fault.errors]);
+  const headers: Record<string, string> = fault.code === "busy" ? { "retry-after": "1" } : {};
+  return refused(status, fault.code, title, detail, headers, [...fault.errors]);
 }
 
 export function faultOf({ issues }: z.ZodError, where = "body"): Fault {
@@ -88,23 +94,34 @@ export function faultOf({ issues }: z.ZodError, where = "body"): Fault {
     : new Fault("invalid", first?.path ?? where, detail, errors);
 }
 
+/** The address of this hub for whoever asks, without a slash at its end. */
+export const reachedAt = (c: Context, { publicUrl }: Pick<GuardOptions, "publicUrl">): string =>
+  publicUrl?.replace(/\/$/, "") ?? new URL(c.req.url).origin;
+
+export function wrongHost(
+  c: Context,
+  { isOurHost }: Pick<GuardOptions, "isOurHost">,
+): Response | undefined {
+  if (isOurHost(c.req.header("host") ?? "")) return undefined;
+  return refused(
+    421,
+    "wrong_host",
+    "Misdirected request",
+    "This hub is not known under that name. Set SIGNALBOX_PUBLIC_URL to the address that you use.",
+  );
+}
+
 /** Tokens are not cookies, yet a page of another site should not even get to try. */
-function foreignPage(c: Context, isOurHost: (host: string) => boolean): Response | undefined {
-  const host = c.req.header("host") ?? "";
-  if (!isOurHost(host))
-    return refused(
-      421,
-      "wrong_host",
-      "Misdirected request",
-      "This hub is not known under that name. Set SIGNALBOX_PUBLIC_URL to the address that you use.",
-    );
+function foreignPage(
+  c: Context,
+  { isOurOrigin }: Pick<GuardOptions, "isOurOrigin">,
+): Response | undefined {
   const origin = c.req.header("origin");
-  if (origin !== undefined && (!URL.canParse(origin) || !isOurHost(new URL(origin).host)))
-    return refused(
-      403,
-      "foreign_origin",
-      "Forbidden",
-      "Requests from pages of other sites are refused.",
-    );
-  return undefined;
+  if (origin === undefined || isOurOrigin(origin, c.req.header("host") ?? "")) return undefined;
+  return refused(
+    403,
+    "foreign_origin",
+    "Forbidden",
+    "Requests from pages of other sites are refused.",
+  );
 }

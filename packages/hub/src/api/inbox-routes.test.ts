@@ -8,6 +8,7 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import { createIds } from "../lib/ids.ts";
 import { createInboxServer } from "../mcp/inbox-server.ts";
+import { createWaits } from "../mcp/wait-for-event.ts";
 import { createTriggers } from "../runs/explain.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { arrival, sampleEvent } from "../store/contract/sample.ts";
@@ -16,24 +17,36 @@ import { createFeed } from "../stream/feed.ts";
 import { createAccesses } from "../tenants/access.ts";
 import { createToken } from "../tenants/tokens.ts";
 import { addInboxRoutes } from "./inbox-routes.ts";
-import { createIsOurHost } from "./our-host.ts";
+import { createIsOurHost, createIsOurOrigin } from "./our-host.ts";
 
 const ORIGIN = "http://127.0.0.1:4747";
 const utf8 = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
 async function setup() {
+  const publicUrl = "https://hub.example";
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   let at = Date.UTC(2026, 10, 15);
   const now = () => at;
   const inbox = createInbox({ store, now });
   const feed = createFeed(store);
+  let waiting = 0;
   onTestFinished(feed.close);
   const accesses = createAccesses({ store, now, everyTenant: undefined });
   const mcp = createInboxServer({
     triggers: createTriggers({ store, newId: createIds(), now: Date.now, maxDepth: 5 }),
     inbox,
-    feed,
+    waits: createWaits({
+      inbox,
+      feed: {
+        async follow(options) {
+          const follower = await feed.follow(options);
+          waiting += 1;
+          return follower;
+        },
+      },
+      recheckMs: 20,
+    }),
     store,
     accesses,
     version: "0.0.0",
@@ -44,7 +57,9 @@ async function setup() {
     inbox,
     mcp,
     accesses,
-    isOurHost: createIsOurHost({ host: "127.0.0.1", publicUrl: "https://hub.example" }),
+    isOurHost: createIsOurHost({ host: "127.0.0.1", publicUrl }),
+    isOurOrigin: createIsOurOrigin({ port: 4747, publicUrl }),
+    publicUrl,
   });
   let tokens = 0;
   const token = (tenants: string[], scopes: Scope[], expiresAt: number | null = null) => {
@@ -70,7 +85,8 @@ async function setup() {
     });
   const keep = (events: NewEvent[], tenant = "acme") =>
     store.appendEvents([arrival(events, tenant)], null);
-  return { store, fetch, get, keep, token, advance: (ms: number) => (at += ms) };
+  const advance = (ms: number) => (at += ms);
+  return { store, fetch, get, keep, token, advance, waiting: () => waiting };
 }
 
 type Setup = Awaited<ReturnType<typeof setup>>;
@@ -217,6 +233,16 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     expect(textOf(answer)).toMatchObject({ title: bug.title });
   });
 
+  it("stops waiting when its token is revoked", async () => {
+    const hub = await setup();
+    const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
+    const waiting = client.callTool({ name: "wait_for_event", arguments: { timeout_s: 20 } });
+    await expect.poll(hub.waiting).toBe(1);
+    await hub.store.revokeToken("t1", 1);
+    hub.advance(1_000);
+    expect(wordsOf(await waiting)).toBe("token: is no longer good");
+  });
+
   it("offers the inbox and each event as resources, and a prompt to triage it", async () => {
     const hub = await setup();
     const event = sampleEvent({ body: utf8({ hello: "there" }) });
@@ -329,6 +355,20 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
       /^event_id: there is no event/,
     ],
     ["search_events", { from: "yesterday" }, /^from: must be a time/],
+    ["get_event", { event_id: 5 }, /^event_id: must be text$/],
+    ["get_event", { event_id: "x", max_bytes: 0 }, /^max_bytes: must be at least 1$/],
+    ["mark_processed", { event_ids: [] }, /^event_ids: must have at least 1 item$/],
+    ["mark_processed", { event_ids: "x" }, /^event_ids: must be a list$/],
+    ["list_pending_events", { order: 1 }, /^order: must be newest or oldest$/],
+    ["search_events", { processed: "no" }, /^processed: must be true or false$/],
+    ["wait_for_event", { filter: [1] }, /^filter: must be an object$/],
+    ["wait_for_event", { filter: { a: [1] } }, /^filter.a: must be text, a number, true, false or/],
+    ["get_pending_status", { tpye: "x" }, /^tpye: is not known here; get_pending_status takes no/],
+    [
+      "list_pending_events",
+      { state: 1, limt: 2 },
+      /^state: is not known here; known are limit, .*order; limt: /,
+    ],
   ] as const)("%s %o is a tool error that names the field", async (name, args, words) => {
     const hub = await setup();
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read", "inbox:write"]));
@@ -391,7 +431,72 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
   });
 });
 
+describe("tools", () => {
+  it("count types that are named like what every object has", async () => {
+    const hub = await setup();
+    const types = ["constructor", "toString", "__proto__", "__proto__"];
+    await hub.keep(types.map((type) => sampleEvent({ type })));
+    await hub.keep([sampleEvent({ type: "constructor" })], "umbrella");
+    const bearer = await hub.token(["acme", "umbrella"], ["inbox:read"]);
+    const client = await newClient(hub, bearer);
+    const { structuredContent } = await client.callTool({ name: "get_pending_status" });
+    const counted = [
+      ["__proto__", 2],
+      ["constructor", 2],
+      ["toString", 1],
+    ];
+    const seen = (structuredContent as { types: object }).types;
+    expect(Object.entries(seen).sort()).toEqual(counted);
+    const status = await (await hub.get("/pending-status", bearer)).json();
+    const { types: shown } = status as { types: object };
+    expect(Object.entries(shown).sort()).toEqual(counted);
+  });
+
+  it("mark each event once, and a hundred at the most", async () => {
+    const hub = await setup();
+    const [one, other] = [sampleEvent(), sampleEvent()];
+    await hub.keep([one, other]);
+    const client = await newClient(hub, await hub.token(["acme"], ["inbox:read", "inbox:write"]));
+    const mark = (args: object) =>
+      client.callTool({ name: "mark_processed", arguments: { ...args } });
+    const ids = Array.from({ length: 100 }, () => crypto.randomUUID());
+    expect(wordsOf(await mark({ event_id: one.id, event_ids: ids }))).toBe(
+      "event_ids: must be at most 100, together with event_id",
+    );
+    const marked = await mark({ event_id: one.id, event_ids: [one.id, other.id, other.id] });
+    expect(marked.structuredContent).toMatchObject({ event_ids: [one.id, other.id] });
+  });
+
+  it("say which reach beyond the hub", async () => {
+    const hub = await setup();
+    const client = await newClient(hub, await hub.token(["acme"], ["admin"]));
+    const { tools } = await client.listTools();
+    const reaching = tools.filter(({ annotations }) => annotations?.openWorldHint);
+    expect(reaching.map(({ name }) => name)).toEqual(["replay_event"]);
+  });
+});
+
 describe("the routes of today's clients", () => {
+  it("take a filter that says nothing for none", async () => {
+    const { get, keep, token } = await setup();
+    await keep([sampleEvent()]);
+    const bearer = await token(["acme"], ["inbox:read"]);
+    const page = await get("/pending-events?type=&repo=&cursor=&order=&limit=", bearer);
+    expect(await page.json()).toHaveLength(1);
+  });
+
+  it.each([
+    ["{", 400, /^body: is not valid JSON/],
+    ["[]", 400, /^body: /],
+    ["{}", 400, /^event_id: /],
+    [JSON.stringify({ event_id: "x", note: "x".repeat(70_000) }), 413, /at most 65536 bytes/],
+  ])("refuse to mark %.20s", async (body, status, detail) => {
+    const { get, token } = await setup();
+    const bearer = await token(["acme"], ["inbox:write"]);
+    const response = await get("/mark-processed", bearer, { method: "POST", body });
+    expect(await response.json()).toMatchObject({ status, detail: expect.stringMatching(detail) });
+  });
+
   it("give the same as the tools", async () => {
     const { get, keep, token } = await setup();
     const events = [1, 2].map((number) => sampleEvent({ number, body: utf8({ number }) }));
@@ -428,7 +533,7 @@ describe("the routes of today's clients", () => {
     ["/pending-events?limit=0", 400, "invalid", /limit: must be at least 1/],
     ["/pending-events?cursor=x", 400, "invalid", /cursor/],
     ["/event", 400, "invalid", /id: is missing/],
-    ["/event?id=x", 400, "invalid", /not the id of an event/],
+    ["/event?id=x", 400, "invalid", /^id: is not the id of an event/],
     ["/event?id=01a1dd86-35b7-702e-a4fc-71c93a9658a0", 404, "not_found", /there is no event/],
   ])("%s → %i %s", async (path, status, code, detail) => {
     const { get, token } = await setup();
@@ -451,15 +556,22 @@ describe("the door", () => {
       expect([response.status, await response.json()]).toEqual([
         200,
         {
-          resource: `${ORIGIN}/mcp`,
+          resource: "https://hub.example/mcp",
           resource_name: "Signalbox",
-          resource_documentation: `${ORIGIN}/`,
+          resource_documentation: "https://hub.example/",
           scopes_supported: ["inbox:read", "inbox:write", "flows:call", "admin"],
           bearer_methods_supported: ["header"],
         },
       ]);
     },
   );
+
+  it("says nothing of itself under a name that is not ours", async () => {
+    const { get } = await setup();
+    const headers = { host: "rebind.evil.example" };
+    const path = "/.well-known/oauth-protected-resource/mcp";
+    expect((await get(path, undefined, { headers })).status).toBe(421);
+  });
 
   it.each(["/pending-status", "/mcp"])(
     "of %s is closed to missing, unknown, expired and revoked tokens",
@@ -478,7 +590,7 @@ describe("the door", () => {
         const response = await get(path, bearer, { method: path === "/mcp" ? "POST" : "GET" });
         expect([response.status, await response.json()]).toMatchObject([401, { code }]);
         expect(response.headers.get("www-authenticate")).toContain(
-          "/.well-known/oauth-protected-resource",
+          '"https://hub.example/.well-known/oauth-protected-resource"',
         );
       }
     },
@@ -509,6 +621,8 @@ describe("the door", () => {
       fetch(`${ORIGIN}/pending-status`, { headers: { authorization, ...headers } });
     expect((await ask({ origin: "https://evil.example" })).status).toBe(403);
     expect((await ask({ origin: "null" })).status).toBe(403);
+    expect((await ask({ origin: "http://203.0.113.5" })).status).toBe(403);
+    expect((await ask({ origin: "http://127.0.0.1:3000" })).status).toBe(403);
     expect((await ask({ host: "rebind.evil.example" })).status).toBe(421);
     expect((await ask({ origin: "https://hub.example" })).status).toBe(200);
     expect((await ask({ host: "hub.example" })).status).toBe(200);

@@ -10,18 +10,16 @@ import { Fault } from "../lib/fault.ts";
 import type { AppServers } from "../mcp/app-server.ts";
 import type { InboxServer } from "../mcp/inbox-server.ts";
 import type { Scope } from "../store/store.ts";
-import type { Access, Accesses } from "../tenants/access.ts";
+import type { Access } from "../tenants/access.ts";
 import { scopes } from "../tenants/tokens.ts";
 import { createAnswerRoom } from "./answer-room.ts";
-import { createGuard, faulty } from "./guard.ts";
+import { createGuard, faulty, type GuardOptions, reachedAt, refused, wrongHost } from "./guard.ts";
+import { readJson, TOO_LARGE, tooLargeWords } from "./read-json.ts";
 
-export interface InboxRoutes {
+export interface InboxRoutes extends GuardOptions {
   inbox: Inbox;
   mcp: InboxServer;
   apps?: AppServers;
-  accesses: Accesses;
-  /** Names and addresses under which this hub may be asked; a DNS trick uses another. */
-  isOurHost: (host: string) => boolean;
 }
 
 const query = z.object({
@@ -37,15 +35,23 @@ const query = z.object({
   order: z.enum(["newest", "oldest"], "must be newest or oldest").optional(),
 });
 const MOST_DISCARDED = 64 * 1024 * 1024;
+const MOST_MARKING_BYTES = 64 * 1024;
 
-const marking = z.object({
-  event_id: z.string("must be the id of an event"),
-  note: z.string().max(1_000).optional(),
-});
+/** `?type=` filters by nothing. */
+const queryOf = (c: Context) =>
+  query.parse(Object.fromEntries(Object.entries(c.req.query()).filter(([, text]) => text !== "")));
 
-export function addInboxRoutes(app: Hono, { inbox, mcp, apps, accesses, isOurHost }: InboxRoutes): void {
+const marking = z.object(
+  {
+    event_id: z.string("must be the id of an event"),
+    note: z.string("must be text").max(1_000, "must have at most 1000 characters").optional(),
+  },
+  'must be an object such as { "event_id": "…" }',
+);
+
+export function addInboxRoutes(app: Hono, { inbox, mcp, apps, ...door }: InboxRoutes): void {
   const roomFor = createAnswerRoom();
-  const guard = createGuard({ accesses, isOurHost });
+  const guard = createGuard(door);
   const guarded =
     (scope: Scope, answer: (c: Context, access: Access, makeRoom: MakeRoom) => Promise<Response>) =>
     async (c: Context): Promise<Response> => {
@@ -59,21 +65,23 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, accesses, isOurHos
     };
 
   app.get("/pending-status", guarded("inbox:read", async (c, { tenants }) => c.json(await inbox.status(tenants))));
-  app.get("/pending-events", guarded("inbox:read", async (c, { tenants }) => {
-    const { events, next_cursor } = await inbox.listSummaries(tenants, { ...query.parse(c.req.query()), pending: true });
+  app.get("/pending-events", guarded("inbox:read", async (c, { tenants }, makeRoom) => {
+    const { events, next_cursor } = await inbox.listSummaries(tenants, { ...queryOf(c), pending: true }, makeRoom);
     return withNext(c.json(events), next_cursor);
   }));
   app.get("/webhook-events", guarded("inbox:read", async (c, { tenants }, makeRoom) => {
-    const { events, next_cursor } = await inbox.listEvents(tenants, { ...query.parse(c.req.query()), pending: true }, makeRoom);
+    const { events, next_cursor } = await inbox.listEvents(tenants, { ...queryOf(c), pending: true }, makeRoom);
     return withNext(c.json(events as unknown as never), next_cursor);
   }));
   app.get("/event", guarded("inbox:read", async (c, { tenants }, makeRoom) => {
     const id = c.req.query("id");
     if (id === undefined) throw new Fault("invalid", "id", "is missing: /event?id=…");
-    return c.json((await inbox.get(tenants, id, {}, makeRoom)) as unknown as never);
+    return c.json((await inbox.get(tenants, id, { field: "id" }, makeRoom)) as unknown as never);
   }));
   app.post("/mark-processed", guarded("inbox:write", async (c, { tenants }) => {
-    const { event_id, note } = marking.parse(await c.req.json().catch(() => null));
+    const body = await readJson(c.req.raw.body, MOST_MARKING_BYTES);
+    if (body === TOO_LARGE) return refused(413, "too_large", "Too large", tooLargeWords(MOST_MARKING_BYTES));
+    const { event_id, note } = marking.parse(body);
     await inbox.markProcessed(tenants, [event_id], note ?? null);
     return c.json({ success: true, event_id });
   }));
@@ -92,11 +100,14 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, accesses, isOurHos
   // come from the operator, so it names no authorization server.
   for (const path of ["", "/mcp", "/mcp/:app"])
     app.get(`/.well-known/oauth-protected-resource${path}`, (c) => {
-      const { origin, pathname } = new URL(c.req.url);
+      const stranger = wrongHost(c, door);
+      if (stranger) return stranger;
+      const { pathname } = new URL(c.req.url);
+      const hub = reachedAt(c, door);
       return c.json({
-        resource: `${origin}${pathname.slice("/.well-known/oauth-protected-resource".length) || "/mcp"}`,
+        resource: `${hub}${pathname.slice("/.well-known/oauth-protected-resource".length) || "/mcp"}`,
         resource_name: "Signalbox",
-        resource_documentation: `${origin}/`,
+        resource_documentation: `${hub}/`,
         scopes_supported: scopes,
         bearer_methods_supported: ["header"],
       });

@@ -21,3 +21,31 @@ export function createIsOurHost({
 }
 
 const isAddress = (name: string) => /^[\d.]+$/.test(name) || name.startsWith("[");
+
+export type IsOurOrigin = (origin: string, host: string) => boolean;
+
+/**
+ * Whether the page that a browser names as `Origin` is one of this hub's own: under the address of
+ * the request itself, the public one, or this machine's names for our port. Any other address may
+ * be anybody's page.
+ */
+export function createIsOurOrigin({
+  port,
+  publicUrl,
+}: {
+  port: number;
+  publicUrl: string | undefined;
+}): IsOurOrigin {
+  const known = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
+  return (origin, host) => {
+    const page = URL.canParse(origin) ? new URL(origin) : undefined;
+    if (page?.protocol !== "http:" && page?.protocol !== "https:") return false;
+    // With the scheme of the page: TLS may end at a proxy, and a usual port is left out.
+    const asked = `${page.protocol}//${host}`;
+    return (
+      page.origin === known ||
+      (URL.canParse(asked) && page.origin === new URL(asked).origin) ||
+      (isLoopback(page.hostname) && page.port === String(port))
+    );
+  };
+}

@@ -11,10 +11,12 @@ const MOST_DISCARDED = 64 * 1024 * 1024;
 const MOST_DEPTH = 100;
 
 export const TOO_LARGE = Symbol("too large");
-export const TOO_LARGE_WORDS = `The body may have at most ${MOST_BYTES} bytes.`;
+export const tooLargeWords = (mostBytes = MOST_BYTES): string =>
+  `The body may have at most ${mostBytes} bytes.`;
 
 export async function readJson(
   body: ReadableStream<Uint8Array> | null,
+  mostBytes = MOST_BYTES,
 ): Promise<Json | typeof TOO_LARGE> {
   const decoder = new TextDecoder();
   let text = "";
@@ -22,9 +24,9 @@ export async function readJson(
   for await (const chunk of body ?? []) {
     size += chunk.byteLength;
     if (size > MOST_DISCARDED) break;
-    if (size <= MOST_BYTES) text += decoder.decode(chunk, { stream: true });
+    if (size <= mostBytes) text += decoder.decode(chunk, { stream: true });
   }
-  if (size > MOST_BYTES) return TOO_LARGE;
+  if (size > mostBytes) return TOO_LARGE;
   text += decoder.decode();
   return text === "" ? {} : parseJson(text, "body");
 }

@@ -10,7 +10,7 @@ import type { Scope } from "../store/store.ts";
 import type { Access } from "../tenants/access.ts";
 import { createAnswerRoom } from "./answer-room.ts";
 import { faultOf, faulty, type Guard, refused } from "./guard.ts";
-import { readJson, refuseNulIn, TOO_LARGE, TOO_LARGE_WORDS } from "./read-json.ts";
+import { readJson, refuseNulIn, TOO_LARGE, tooLargeWords } from "./read-json.ts";
 
 export interface Asked<Query, Body> {
   access: Access;
@@ -74,7 +74,7 @@ export function mountRoutes(app: Hono, routes: readonly Route[], guard: Guard): 
         const query = withoutTenant(c.req.query());
         refuseNulIn({ tenant, ...query, ...c.req.param() });
         const body = route.body && (await readJson(c.req.raw.body));
-        if (body === TOO_LARGE) return refused(413, "too_large", "Too large", TOO_LARGE_WORDS);
+        if (body === TOO_LARGE) return refused(413, "too_large", "Too large", tooLargeWords());
         return toResponse(
           await route.handle({
             access,

@@ -11,6 +11,13 @@ const NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
 const NAME_RULE =
   "A secret's name has 1 to 64 characters A–Z, 0–9 and _, and starts with a letter.";
 
+/** Shorter ones cannot be told from other text when they are to be masked. */
+const secretValue = z
+  .string("must be the secret's text")
+  .min(8, "must have at least 8 characters")
+  .max(65_536)
+  .refine((value) => value === value.trim(), "must have no whitespace at its start or end");
+
 const secretView = z.object({
   name: z.string(),
   created_at: z.iso.datetime(),
@@ -46,7 +53,7 @@ export function secretRoutes(
       summary: "Keep a secret, or replace it; flows use it as {{ secrets.NAME }}",
       tag,
       scope,
-      body: z.strictObject({ value: z.string("must be the secret's text").min(1).max(65_536) }),
+      body: z.strictObject({ value: secretValue }),
       answer: { status: 204 },
       async handle({ tenant, param, body }) {
         if (!NAME.test(param("name"))) throw new Fault("invalid", "name", NAME_RULE);

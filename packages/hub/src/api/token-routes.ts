@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { Fault } from "../lib/fault.ts";
 import type { Scope, Store, Token } from "../store/store.ts";
-import { createToken, EVERY_TENANT, MAX_DAYS, scopes } from "../tenants/tokens.ts";
+import { createToken, EVERY_TENANT, MAX_DAYS, MAX_TENANTS, scopes } from "../tenants/tokens.ts";
 import { type Asked, defineRoute, type Route } from "./route.ts";
 
 const tag = "tokens";
@@ -31,7 +31,7 @@ const viewToken = ({ hash: _, ...token }: Token) => ({
 const newToken = z.strictObject({
   name: z.string().trim().min(1, "must not be empty").max(200),
   scopes: z.array(scopeSchema).min(1, "must name a scope").default(["inbox:read", "inbox:write"]),
-  tenants: z.array(z.string().min(1).max(200)).min(1).max(100).optional(),
+  tenants: z.array(z.string().min(1).max(200)).min(1).max(MAX_TENANTS).optional(),
   days: z
     .number()
     .positive("must be above 0")

@@ -4,6 +4,7 @@
  * event-view.ts; what a caller did wrong comes back as a `Fault`, for HTTP and MCP alike.
  */
 import type { Json } from "../ingest/source.ts";
+import { readPayload } from "../ingest/sources/read-payload.ts";
 import { Fault } from "../lib/fault.ts";
 import { isId } from "../lib/ids.ts";
 import { parsePath, valuesAt } from "../match/path.ts";
@@ -50,11 +51,13 @@ export interface Listed<Item> {
 export interface InboxOptions {
   store: Store;
   now: () => number;
+  /** From 0 to below 1. */
+  random?: () => number;
 }
 
 export type Inbox = ReturnType<typeof createInbox>;
 
-export function createInbox({ store, now }: InboxOptions) {
+export function createInbox({ store, now, random = Math.random }: InboxOptions) {
   /** Pages of several logs as one: each log is asked for a whole page, and the best of all are taken. */
   async function merge(
     tenants: readonly string[],
@@ -72,12 +75,7 @@ export function createInbox({ store, now }: InboxOptions) {
     const direction = newestFirst ? -1 : 1;
     const sorted = pages
       .flatMap(({ page }) => page.items)
-      // Within one log `seq` decides: replicas' clocks may differ by a little.
-      .sort((a, b) =>
-        a.tenant === b.tenant
-          ? direction * (a.seq - b.seq)
-          : direction * (a.received_at - b.received_at || (a.id < b.id ? -1 : 1)),
-      )
+      .sort((a, b) => direction * oldestFirst(a, b))
       .slice(0, limit);
     let bytes = 0;
     const over = sorted.findIndex(({ size }, at) => {
@@ -123,24 +121,28 @@ export function createInbox({ store, now }: InboxOptions) {
   return {
     async status(tenants: readonly string[]): Promise<StatusView> {
       const all = await Promise.all(tenants.map((tenant) => store.pendingStatus(tenant)));
-      const types: Record<string, number> = {};
+      const types = new Map<string, number>(); // senders invent types: `constructor`, `__proto__`
       let count = 0;
       let latest: number | null = null;
       for (const one of all) {
         count += one.pending_count;
         if (one.latest_received_at !== null) latest = Math.max(latest ?? 0, one.latest_received_at);
         for (const [type, number] of Object.entries(one.types))
-          types[type] = (types[type] ?? 0) + number;
+          types.set(type, (types.get(type) ?? 0) + number);
       }
-      return statusView({ pending_count: count, latest_received_at: latest, types });
+      return statusView({
+        pending_count: count,
+        latest_received_at: latest,
+        types: Object.fromEntries(types),
+      });
     },
 
     async listSummaries(
       tenants: readonly string[],
       options: ListOptions,
+      makeRoom?: MakeRoom,
     ): Promise<Listed<SummaryView>> {
-      const { events, next_cursor } = await list(tenants, options);
-      return { events: events.map(summaryView), next_cursor };
+      return summariesOf(await list(tenants, options), makeRoom);
     },
 
     async listEvents(
@@ -158,25 +160,25 @@ export function createInbox({ store, now }: InboxOptions) {
       return { events: views, next_cursor };
     },
 
-    async search(tenants: readonly string[], options: SearchOptions): Promise<Listed<SummaryView>> {
+    async search(
+      tenants: readonly string[],
+      options: SearchOptions,
+      makeRoom?: MakeRoom,
+    ): Promise<Listed<SummaryView>> {
       const { cursor, ...query } = options;
-      const { events, next_cursor } = await merge(
-        tenants,
-        cursor,
-        query.limit,
-        true,
-        (tenant, seq) => store.searchEvents({ tenant, cursor: seq, ...query }),
+      const found = await merge(tenants, cursor, query.limit, true, (tenant, seq) =>
+        store.searchEvents({ tenant, cursor: seq, ...query }),
       );
-      return { events: events.map(summaryView), next_cursor };
+      return summariesOf(found, makeRoom);
     },
 
     async get(
       tenants: readonly string[],
       id: string,
-      slice: { path?: string | undefined; maxBytes?: number | undefined } = {},
+      slice: { path?: string | undefined; maxBytes?: number | undefined; field?: string } = {},
       makeRoom?: MakeRoom,
     ): Promise<EventView & { truncated?: boolean; payload_bytes?: number }> {
-      const event = await find(tenants, id, "event_id");
+      const event = await find(tenants, id, slice.field ?? "event_id");
       await makeRoom?.(event.size);
       const view = eventView(event, await store.getPayload(event.tenant, event.seq));
       if (slice.path !== undefined) view.payload = atPath(view.payload, slice.path);
@@ -210,29 +212,31 @@ export function createInbox({ store, now }: InboxOptions) {
       return { marked, already };
     },
 
+    /** Of all tenants alike: one that has plenty leaves room for the others. */
     async claim(
       tenants: readonly string[],
       by: string,
-      options: { limit: number; leaseMs: number; type?: string | undefined },
+      { limit, leaseMs, type }: { limit: number; leaseMs: number; type?: string | undefined },
     ): Promise<EventRow[]> {
       const claimed: EventRow[] = [];
       const at = now();
-      for (const tenant of tenants) {
-        const limit = options.limit - claimed.length;
-        if (limit <= 0) break;
-        const { type } = options;
-        claimed.push(
-          ...(await store.claimEvents({
-            tenant,
-            by,
-            limit,
-            now: at,
-            until: at + options.leaseMs,
-            type,
-          })),
-        );
+      // Any may be first, or one event at a time would always be the first tenant's.
+      const start = Math.floor(random() * tenants.length);
+      let asked = [...tenants.slice(start), ...tenants.slice(0, start)];
+      while (asked.length > 0 && claimed.length < limit) {
+        const share = Math.ceil((limit - claimed.length) / asked.length);
+        const more: string[] = [];
+        for (const tenant of asked) {
+          const most = Math.min(share, limit - claimed.length);
+          if (most === 0) break;
+          const until = at + leaseMs;
+          const own = await store.claimEvents({ tenant, by, limit: most, now: at, until, type });
+          claimed.push(...own);
+          if (own.length === most) more.push(tenant);
+        }
+        asked = more;
       }
-      return claimed;
+      return claimed.sort(oldestFirst);
     },
 
     async release(tenants: readonly string[], by: string, id: string): Promise<void> {
@@ -247,8 +251,29 @@ export function createInbox({ store, now }: InboxOptions) {
     },
 
     find,
+
+    async readPayload({ tenant, seq, source }: EventRow): Promise<Json> {
+      const payload = await store.getPayload(tenant, seq);
+      return payload ? readPayload(source, payload) : null;
+    },
   };
 }
+
+/** Within one log `seq` decides: replicas' clocks may differ by a little. */
+const oldestFirst = (a: EventRow, b: EventRow): number =>
+  a.tenant === b.tenant ? a.seq - b.seq : a.received_at - b.received_at || (a.id < b.id ? -1 : 1);
+
+async function summariesOf(
+  { events, next_cursor }: Listed<EventRow>,
+  makeRoom: MakeRoom | undefined,
+): Promise<Listed<SummaryView>> {
+  await makeRoom?.(events.reduce((sum, event) => sum + summaryBytes(event), 0));
+  return { events: events.map(summaryView), next_cursor };
+}
+
+/** About what it takes in an answer; tools give it twice, as text and as an object. */
+const summaryBytes = ({ type, repo, sender, title, url }: EventRow): number =>
+  2 * [type, repo, sender, title, url].reduce((sum, text) => sum + (text?.length ?? 0), 400);
 
 function atPath(payload: Json, text: string): Json {
   const path = parsePath(text);

@@ -11,13 +11,11 @@ import {
   ProtocolErrorCode,
   Server,
 } from "@modelcontextprotocol/server";
-import { z } from "zod";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { MakeRoom } from "../inbox/room.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Triggers } from "../runs/explain.ts";
 import type { Store } from "../store/store.ts";
-import type { Feed } from "../stream/feed.ts";
 import { type Access, type Accesses, allows } from "../tenants/access.ts";
 import { addEventsDraft } from "./events/add-events-draft.ts";
 import type { EventsContext } from "./events/context.ts";
@@ -37,9 +35,10 @@ import { resourceSubscriptions } from "./resource-subscriptions.ts";
 import { isOfClient } from "./sdk-errors.ts";
 import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
-import { askingOf, authInfoOf, isSameAccess } from "./sessions-asking.ts";
+import { askingOf, isSameAccess } from "./sessions-asking.ts";
 import { createOpenStreams } from "./sessions-streams.ts";
 import type { Tool, ToolContext } from "./tool.ts";
+import type { Waits } from "./wait-for-event.ts";
 
 const INSTRUCTIONS =
   "Signalbox keeps events (webhooks and the like) until somebody has dealt with them. Poll get_pending_status; " +
@@ -49,7 +48,7 @@ const INSTRUCTIONS =
 
 export interface InboxServerOptions {
   inbox: Inbox;
-  feed: Feed;
+  waits: Waits;
   triggers: Triggers;
   store: Pick<Store, "subscribe">;
   accesses: Accesses;
@@ -68,7 +67,7 @@ const tools = new Map(inboxTools.map((tool) => [tool.name, tool]));
 
 export function createInboxServer({
   inbox,
-  feed,
+  waits,
   triggers,
   store,
   accesses,
@@ -103,12 +102,15 @@ export function createInboxServer({
           ProtocolErrorCode.InvalidParams,
           `There is no tool ${params.name.slice(0, 100)}.`,
         );
+      const asking = askingOf(context);
       return server.projectCallToolResult(
         await call(tool, params.arguments, {
           inbox,
-          feed,
+          waits,
           triggers,
-          ...askingOf(context),
+          ...asking,
+          isStillGood: async () =>
+            http?.req !== undefined && (await isStillGood(http.req, asking.access)),
           // A session outlives the connection of a call; the answer does not.
           signal: AbortSignal.any([mcpReq.signal, ...(http?.req ? [http.req.signal] : [])]),
           progress(progress, total, message) {
@@ -149,17 +151,15 @@ export function createInboxServer({
     { onerror },
   );
   const changes = createResourceChanges(store, Date.now);
-  const streams = createOpenStreams({
-    async isStillGood(request, access) {
-      const tenant =
-        new URL(request.url).searchParams.get("tenant") ??
-        request.headers.get("x-signalbox-tenant") ??
-        undefined;
-      const found = await accesses.check(request.headers.get("authorization"), tenant);
-      return typeof found !== "string" && isSameAccess(found, access);
-    },
-    onError,
-  });
+  async function isStillGood(request: Request, access: Access): Promise<boolean> {
+    const tenant =
+      new URL(request.url).searchParams.get("tenant") ??
+      request.headers.get("x-signalbox-tenant") ??
+      undefined;
+    const found = await accesses.check(request.headers.get("authorization"), tenant);
+    return typeof found !== "string" && isSameAccess(found, access);
+  }
+  const streams = createOpenStreams({ isStillGood, onError });
   const listening = createListening({
     createServer: () => createServer({ subscribe: true }),
     changes,
@@ -198,10 +198,6 @@ export function createInboxServer({
 
   function wordsFor(error: unknown): string {
     if (error instanceof Fault) return `${error.field}: ${error.message}`;
-    if (error instanceof z.ZodError)
-      return error.issues
-        .map(({ path, message }) => `${path.join(".") || "arguments"}: ${message}`)
-        .join("; ");
     onError(error);
     return "The hub could not do that just now; its log says why. Try again later.";
   }

@@ -1,9 +1,10 @@
 /** The inbox as tools. Payloads come from strangers: they are always data in a result, never advice. */
 import { z } from "zod";
+import { MAX_CURSOR } from "../inbox/cursor.ts";
 import { eventSchema, explainedSchema, summarySchema } from "../inbox/event-schema.ts";
 import { summaryView } from "../inbox/event-view.ts";
+import { Fault } from "../lib/fault.ts";
 import { defineTool, type Tool } from "./tool.ts";
-import { waitForEvent } from "./wait-for-event.ts";
 
 const limit = z
   .int("must be a whole number")
@@ -11,8 +12,9 @@ const limit = z
   .max(100, "must be at most 100")
   .default(20)
   .describe("How many at the most, 1 to 100");
-const cursor = z.string().max(2_000).optional().describe("`next_cursor` of the page before");
+const cursor = z.string().max(MAX_CURSOR).optional().describe("`next_cursor` of the page before");
 const type = z.string().max(200).optional().describe("Only events of this type, such as issues");
+const MOST_MARKED = 100;
 const eventId = z.string().describe("The event's id, a UUID");
 
 const next = z.string().nullable();
@@ -50,8 +52,8 @@ export const inboxTools: readonly Tool[] = [
       order: z.enum(["newest", "oldest"]).default("newest").describe("Which come first"),
     }),
     output: z.object({ events: z.array(summarySchema), next_cursor: next }),
-    async run(args, { inbox, access }) {
-      const listed = await inbox.listSummaries(access.tenants, { ...args, pending: true });
+    async run(args, { inbox, access, makeRoom }) {
+      const listed = await inbox.listSummaries(access.tenants, { ...args, pending: true }, makeRoom);
       return { text: listed.events, structured: { ...listed } };
     },
   }),
@@ -64,7 +66,7 @@ export const inboxTools: readonly Tool[] = [
     input: z.object({
       event_id: eventId,
       path: z.string().max(500).optional().describe("Only this part of the payload, such as issue.title or issue.labels[].name"),
-      max_bytes: z.int("must be a whole number").min(1).max(26_214_400).optional().describe("Cut a larger payload to so many bytes of JSON text"),
+      max_bytes: z.int("must be a whole number").min(1, "must be at least 1").max(26_214_400, "must be at most 26214400").optional().describe("Cut a larger payload to so many bytes of JSON text"),
     }),
     output: eventSchema.extend({ truncated: z.boolean().optional(), payload_bytes: z.number().optional() }),
     async run({ event_id, path, max_bytes }, { inbox, access, makeRoom }) {
@@ -94,7 +96,7 @@ export const inboxTools: readonly Tool[] = [
     input: z
       .object({
         event_id: eventId.optional(),
-        event_ids: z.array(z.string()).min(1).max(100, "must be at most 100").optional().describe("Several at once, 100 at the most"),
+        event_ids: z.array(z.string()).min(1).max(MOST_MARKED).optional().describe("Several at once, 100 at the most"),
         note: z.string().max(1_000).optional().describe("What was done, for whoever looks later"),
       }),
     output: z.object({
@@ -104,11 +106,10 @@ export const inboxTools: readonly Tool[] = [
       already_processed: z.array(z.string()),
     }),
     async run({ event_id, event_ids = [], note }, { inbox, access }) {
-      const ids = event_id === undefined ? event_ids : [event_id, ...event_ids];
-      if (ids.length === 0)
-        throw new z.ZodError([
-          { code: "custom", path: ["event_id"], message: "is missing (or give event_ids)", input: event_id },
-        ]);
+      const ids = [...new Set(event_id === undefined ? event_ids : [event_id, ...event_ids])];
+      if (ids.length === 0) throw new Fault("invalid", "event_id", "is missing (or give event_ids)");
+      if (ids.length > MOST_MARKED)
+        throw new Fault("invalid", "event_ids", `must be at most ${MOST_MARKED}, together with event_id`);
       const { already } = await inbox.markProcessed(access.tenants, ids, note ?? null);
       const answer = event_id === undefined ? { success: true } : { success: true, event_id };
       return {
@@ -120,7 +121,7 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "claim_events",
     title: "Claim events",
-    description: `Takes events for you alone for some time, oldest first, so that two agents never work on the same one. mark_processed when done; what is not done in time goes back. ${UNTRUSTED}`,
+    description: `Takes events for you alone for some time, the oldest of each tenant first, so that two agents never work on the same one. mark_processed when done; what is not done in time goes back. ${UNTRUSTED}`,
     scope: "inbox:write",
     input: z.object({
       limit: limit.default(1),
@@ -170,12 +171,12 @@ export const inboxTools: readonly Tool[] = [
       cursor,
     }),
     output: z.object({ events: z.array(summarySchema), next_cursor: next }),
-    async run({ from, to, ...query }, { inbox, access }) {
-      const listed = await inbox.search(access.tenants, {
-        ...query,
+    async run({ from, to, ...query }, { inbox, access, makeRoom }) {
+      const times = {
         from: from === undefined ? undefined : Date.parse(from),
         to: to === undefined ? undefined : Date.parse(to),
-      });
+      };
+      const listed = await inbox.search(access.tenants, { ...query, ...times }, makeRoom);
       return { text: listed.events, structured: { ...listed } };
     },
   }),
@@ -189,7 +190,10 @@ export const inboxTools: readonly Tool[] = [
       type,
       repo: z.string().max(300).optional().describe("Only events of this repository, owner/name"),
       filter: z
-        .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
+        .record(
+          z.string(),
+          z.union([z.string(), z.number(), z.boolean(), z.null()], "must be text, a number, true, false or null"),
+        )
         .optional()
         .describe('What the payload has to hold, by path: { "issue.labels[].name": "bug" }'),
       timeout_s: z
@@ -200,8 +204,8 @@ export const inboxTools: readonly Tool[] = [
         .describe("Seconds to wait at the most, 1 to 300"),
     }),
     output: z.object({ timed_out: z.boolean(), event: summarySchema.nullable() }),
-    async run({ timeout_s, ...wanted }, { inbox, access, feed, signal, progress }) {
-      const found = await waitForEvent({ ...wanted, timeoutMs: timeout_s * 1_000, inbox, access, feed, signal, progress });
+    async run({ timeout_s, ...wanted }, { waits, ...context }) {
+      const found = await waits.wait({ ...wanted, ...context, timeoutMs: timeout_s * 1_000 });
       const event = found ? summaryView(found) : null;
       return { text: event ?? { timed_out: true }, structured: { timed_out: !event, event } };
     },
@@ -236,6 +240,7 @@ export const inboxTools: readonly Tool[] = [
     title: "Replay an event",
     description: "Runs the triggers once more on a stored event: all of them, or those of one flow.",
     scope: "flows:call",
+    openWorld: true,
     input: z.object({ event_id: eventId, flow: z.string().min(1).optional().describe("The id of a flow; left out: all") }),
     output: z.object({
       event_id: z.string(),

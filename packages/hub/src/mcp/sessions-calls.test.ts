@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
 import { createInboxServer } from "./inbox-server.ts";
+import { createWaits } from "./wait-for-event.ts";
 
 it("a call in a session ends when its client has gone", async () => {
   const following = Promise.withResolvers<void>();
@@ -8,13 +9,15 @@ it("a call in a session ends when its client has gone", async () => {
   const server = createInboxServer({
     triggers: undefined as never,
     inbox: {} as never,
-    feed: {
-      async follow() {
-        following.resolve();
-        return follower;
+    waits: createWaits({
+      inbox: {} as never,
+      feed: {
+        async follow() {
+          following.resolve();
+          return follower;
+        },
       },
-      close() {},
-    },
+    }),
     store: { subscribe: () => () => {} },
     accesses: { check: async () => "unknown" },
     version: "0.0.0",

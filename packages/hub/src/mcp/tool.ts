@@ -4,18 +4,21 @@ import type { Inbox } from "../inbox/inbox.ts";
 import type { MakeRoom } from "../inbox/room.ts";
 import type { Triggers } from "../runs/explain.ts";
 import type { Scope } from "../store/store.ts";
-import type { Feed } from "../stream/feed.ts";
 import type { Access } from "../tenants/access.ts";
+import { argumentFault, argumentWords } from "./argument-faults.ts";
+import type { Waits } from "./wait-for-event.ts";
 
 export interface ToolContext {
   inbox: Inbox;
   access: Access;
-  feed: Feed;
+  waits: Waits;
   triggers: Triggers;
   /** To be asked before payloads are read for the answer. */
   makeRoom: MakeRoom;
   /** Aborted when the client no longer waits. */
   signal: AbortSignal;
+  /** Whether whoever asked would still be let in. */
+  isStillGood(): Promise<boolean>;
   /** Tells a client that asked for it how far things are. */
   progress(done: number, total: number, message: string): void;
 }
@@ -35,6 +38,8 @@ interface ToolRecipe<Input extends z.ZodObject, Output extends z.ZodObject> {
   output: Output;
   readOnly?: boolean;
   idempotent?: boolean;
+  /** What it does may reach others than the hub. */
+  openWorld?: boolean;
   run(args: z.infer<Input>, context: ToolContext): Promise<ToolResult>;
 }
 
@@ -55,7 +60,7 @@ export interface Tool {
       openWorldHint: boolean;
     };
   };
-  /** Checks the arguments first; a `z.ZodError` says what is wrong with them. */
+  /** Checks the arguments first; a `Fault` says what is wrong with them. */
   call(args: unknown, context: ToolContext): Promise<ToolResult>;
 }
 
@@ -66,7 +71,9 @@ const schemaOf = (schema: z.ZodObject, io: "input" | "output") =>
 export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   recipe: ToolRecipe<Input, Output>,
 ): Tool {
-  const { name, title, description, scope, input, output, readOnly = false } = recipe;
+  const { name, title, description, scope, output, readOnly = false } = recipe;
+  // An argument that is dropped without a word leaves the caller with more than it asked for.
+  const input = recipe.input.strict();
   return {
     name,
     scope,
@@ -80,9 +87,13 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
         readOnlyHint: readOnly,
         idempotentHint: recipe.idempotent ?? readOnly,
         destructiveHint: false,
-        openWorldHint: false,
+        openWorldHint: recipe.openWorld ?? false,
       },
     },
-    call: async (args, context) => recipe.run(input.parse(args ?? {}), context),
+    async call(args, context) {
+      const parsed = input.safeParse(args ?? {}, { error: argumentWords });
+      if (!parsed.success) throw argumentFault(parsed.error, name, Object.keys(input.shape));
+      return recipe.run(parsed.data as z.infer<Input>, context);
+    },
   };
 }

@@ -1,10 +1,15 @@
+/**
+ * `wait_for_event`: everybody who waits for the next event that fits. Each looks at one event of a
+ * tenant at a time, so a wait holds next to nothing however much comes in; payloads are read and
+ * parsed once for all who look into them.
+ */
 import type { Inbox } from "../inbox/inbox.ts";
-import type { Json } from "../ingest/source.ts";
 import { Fault } from "../lib/fault.ts";
 import { type Path, parsePath, valuesAt } from "../match/path.ts";
 import type { EventRow } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
 import type { Access } from "../tenants/access.ts";
+import { createSharedPayloads } from "./shared-payloads.ts";
 
 type Scalar = string | number | boolean | null;
 
@@ -13,68 +18,163 @@ export interface Wait {
   repo?: string | undefined;
   filter?: Record<string, Scalar> | undefined;
   timeoutMs: number;
-  inbox: Inbox;
   access: Access;
-  feed: Feed;
+  /** Whether whoever waits would still be let in. */
+  isStillGood(): Promise<boolean>;
   signal: AbortSignal;
   progress(done: number, total: number, message: string): void;
 }
 
-const PROGRESS_MS = 5_000;
-
-/** The first event from now on that fits; undefined when time is up or nobody waits any more. */
-export async function waitForEvent(wait: Wait): Promise<EventRow | undefined> {
-  const conditions = Object.entries(wait.filter ?? {}).map(([text, value]) => {
-    const path = parsePath(text);
-    if (!path) throw new Fault("invalid", "filter", `"${text}" is not a path such as issue.title`);
-    return { path, value };
-  });
-  let follower: Follower | undefined;
-  const started = Date.now();
-  const { promise, resolve, reject } = Promise.withResolvers<EventRow | undefined>();
-  const timer = setTimeout(resolve, wait.timeoutMs, undefined);
-  const ticking = setInterval(() => {
-    const seconds = Math.round((Date.now() - started) / 1_000);
-    wait.progress(seconds, wait.timeoutMs / 1_000, "still waiting");
-  }, PROGRESS_MS);
-  const giveUp = () => resolve(undefined);
-  wait.signal.addEventListener("abort", giveUp);
-  try {
-    // One after another: the first that fits is the first that came.
-    let checked = Promise.resolve();
-    follower = await wait.feed.follow({
-      tenants: wait.access.tenants,
-      after: new Map(),
-      filter: { type: wait.type, repo: wait.repo },
-      sink: {
-        event(event) {
-          checked = checked
-            .then(async () => {
-              if (await fits(event, conditions, wait)) resolve(event);
-            })
-            .catch(reject);
-        },
-        truncated: () => {},
-        isFull: () => false,
-      },
-    });
-    return await promise;
-  } finally {
-    clearTimeout(timer);
-    clearInterval(ticking);
-    wait.signal.removeEventListener("abort", giveUp);
-    follower?.stop();
-  }
+export interface WaitsOptions {
+  inbox: Pick<Inbox, "readPayload">;
+  feed: Pick<Feed, "follow">;
+  onError?: (error: unknown) => void;
+  /** That one token may have under way. */
+  mostPerToken?: number;
+  /** How often tokens are looked at again. */
+  recheckMs?: number;
 }
 
-async function fits(
-  event: EventRow,
-  conditions: readonly { path: Path; value: Scalar }[],
-  { inbox, access }: Wait,
-): Promise<boolean> {
-  if (conditions.length === 0) return true;
-  const { payload } = await inbox.get(access.tenants, event.id);
-  return conditions.every(({ path, value }) =>
-    valuesAt(payload as Json, path).some((found) => found === value),
-  );
+export interface Waits {
+  /** The first event from now on that fits; undefined when time is up or nobody waits any more. */
+  wait(wait: Wait): Promise<EventRow | undefined>;
+  /** Ends all of them; resolves when they have said so. */
+  close(): Promise<void>;
+}
+
+const PROGRESS_MS = 5_000;
+
+interface Open {
+  end(why: Fault): void;
+  over: Promise<unknown>;
+}
+
+export function createWaits({
+  inbox,
+  feed,
+  onError = () => {},
+  mostPerToken = 100,
+  recheckMs = 2_000,
+}: WaitsOptions): Waits {
+  const open = new Map<string, Set<Open>>();
+  const payloads = createSharedPayloads(inbox.readPayload);
+  let closed = false;
+
+  async function follow(
+    wait: Wait,
+    { promise, resolve, reject }: PromiseWithResolvers<EventRow | undefined>,
+  ): Promise<EventRow | undefined> {
+    const conditions = conditionsOf(wait.filter);
+    const fits = async (event: EventRow) => {
+      const payload = await payloads.read(event);
+      return conditions.every(({ path, value }) => valuesAt(payload, path).includes(value));
+    };
+    const followers = new Set<Follower>();
+    let over = false;
+
+    /** A tenant of its own accord: one that has much to look at does not hold up the others. */
+    const followTenant = async (tenant: string) => {
+      let checking = false;
+      const check = async (event: EventRow) => {
+        checking = true;
+        if (await fits(event)) return resolve(event);
+        checking = false;
+        follower?.resume();
+      };
+      let follower: Follower | undefined;
+      follower = await feed.follow({
+        tenants: [tenant],
+        after: new Map(),
+        filter: { type: wait.type, repo: wait.repo },
+        sink: {
+          event(event) {
+            if (conditions.length === 0) resolve(event);
+            else check(event).catch(reject);
+          },
+          truncated: () => {},
+          isFull: () => over || checking,
+        },
+      });
+      if (over) return follower.stop();
+      followers.add(follower);
+      follower.resume(); // it may have been busy with the first event
+    };
+
+    const started = Date.now();
+    const timer = setTimeout(resolve, wait.timeoutMs, undefined);
+    const ticking = setInterval(() => {
+      const seconds = Math.round((Date.now() - started) / 1_000);
+      wait.progress(seconds, wait.timeoutMs / 1_000, "still waiting");
+    }, PROGRESS_MS);
+    const recheck = setInterval(() => {
+      // An outage is no reason to send everybody away.
+      wait.isStillGood().then((good) => good || reject(noLongerGood()), onError);
+    }, recheckMs);
+    const giveUp = () => resolve(undefined);
+    wait.signal.addEventListener("abort", giveUp);
+    if (wait.signal.aborted) giveUp();
+    try {
+      for (const tenant of wait.access.tenants) followTenant(tenant).catch(reject);
+      const event = await promise;
+      if (event && !(await wait.isStillGood())) throw noLongerGood();
+      return event;
+    } finally {
+      over = true;
+      clearTimeout(timer);
+      clearInterval(ticking);
+      clearInterval(recheck);
+      wait.signal.removeEventListener("abort", giveUp);
+      for (const follower of followers) follower.stop();
+    }
+  }
+
+  return {
+    async wait(wait) {
+      const { token } = wait.access;
+      const own = open.get(token) ?? new Set();
+      if (closed) throw stopping();
+      if (own.size >= mostPerToken)
+        throw new Fault(
+          "busy",
+          "wait_for_event",
+          `this token has ${mostPerToken} waits under way, which is the most; let one end first`,
+        );
+      const found = Promise.withResolvers<EventRow | undefined>();
+      const over = follow(wait, found);
+      const one: Open = { end: found.reject, over: over.catch(() => {}) };
+      open.set(token, own.add(one));
+      try {
+        return await over;
+      } finally {
+        own.delete(one);
+        if (own.size === 0) open.delete(token);
+        if (open.size === 0) payloads.forget();
+      }
+    },
+    async close() {
+      closed = true;
+      const all = [...open.values()].flatMap((own) => [...own]);
+      if (all.length === 0) return;
+      for (const { end } of all) end(stopping());
+      await Promise.all(all.map(({ over }) => over));
+      // Whoever answers has yet to send it.
+      await new Promise((resolve) => setTimeout(resolve));
+    },
+  };
+}
+
+const noLongerGood = () => new Fault("forbidden", "token", "is no longer good");
+const stopping = () => new Fault("busy", "wait_for_event", "the hub is stopping; wait again soon");
+
+function conditionsOf(filter: Record<string, Scalar> = {}): { path: Path; value: Scalar }[] {
+  return Object.entries(filter).map(([text, value]) => {
+    const path = parsePath(text);
+    if (!path)
+      throw new Fault(
+        "invalid",
+        "filter",
+        `"${text.slice(0, 100)}" is not a path such as issue.title`,
+      );
+    return { path, value };
+  });
 }

@@ -1,8 +1,9 @@
 /** The agents' side of the hub, joined: one inbox and one feed behind tools, routes and streams. */
 
+import { limitAtOnce } from "../../api/at-once.ts";
 import { createGuard } from "../../api/guard.ts";
 import { addInboxRoutes } from "../../api/inbox-routes.ts";
-import { createIsOurHost } from "../../api/our-host.ts";
+import { createIsOurHost, createIsOurOrigin } from "../../api/our-host.ts";
 import type { ToolCalls } from "../../apps/call-tool.ts";
 import type { DeliveryOutcome } from "../../deliver/delivery.ts";
 import { createInbox } from "../../inbox/inbox.ts";
@@ -10,6 +11,7 @@ import type { Seal } from "../../lib/seal.ts";
 import type { AppServers } from "../../mcp/app-server.ts";
 import type { InboxServer } from "../../mcp/inbox-server.ts";
 import { outflowOf } from "../../mcp/outflow.ts";
+import { createWaits } from "../../mcp/wait-for-event.ts";
 import type { Triggers } from "../../runs/explain.ts";
 import type { Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
@@ -53,8 +55,14 @@ export function createAgents({
     settings.eventsDraft === "on"
       ? createEvents({ store, feed, seal, settings, onDelivery, onError })
       : undefined;
-  const isOurHost = createIsOurHost(settings);
-  const live = createLive({ feed, accesses, isOurHost, onError });
+  const waits = createWaits({ inbox, feed, onError });
+  const door = {
+    accesses,
+    isOurHost: createIsOurHost(settings),
+    isOurOrigin: createIsOurOrigin(settings),
+    publicUrl: settings.publicUrl,
+  };
+  const live = createLive({ ...door, feed, onError });
 
   // The MCP SDK is the largest thing that we load: a hub that no agent has asked yet does without.
   let loading: Promise<InboxServer> | undefined;
@@ -62,7 +70,7 @@ export function createAgents({
     loading ??= import("../../mcp/inbox-server.ts").then(({ createInboxServer }) =>
       createInboxServer({
         inbox,
-        feed,
+        waits,
         triggers,
         store,
         accesses,
@@ -100,16 +108,19 @@ export function createAgents({
 
   return {
     live,
-    guard: createGuard({ accesses, isOurHost }),
-    addRoutes: (app: Parameters<typeof addInboxRoutes>[0]) =>
-      addInboxRoutes(app, { inbox, mcp, apps, accesses, isOurHost }),
+    guard: createGuard(door),
+    /** What is added to `app` afterwards is limited as these are. */
+    addRoutes(app: Parameters<typeof addInboxRoutes>[0]) {
+      app.use(limitAtOnce({ turn: () => new Promise((resolve) => setImmediate(resolve)) }));
+      addInboxRoutes(app, { ...door, inbox, mcp, apps });
+    },
     /** From now on webhooks go out. */
     start: () => events?.start(),
     async close() {
       // First: from then on a connection that ends is no caller who has left.
       await apps.close();
       live.close();
-      await events?.close();
+      await Promise.all([waits.close(), events?.close()]);
       feed.close();
       await mcp.close();
     },

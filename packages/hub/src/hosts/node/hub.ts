@@ -260,8 +260,7 @@ export async function startHub({
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-const isEvents = ({ method, url }: IncomingMessage): boolean =>
-  method === "GET" && /^\/events(\?|$)/.test(url ?? "");
+const isEvents = ({ url }: IncomingMessage): boolean => /^\/events(\?|$)/.test(url ?? "");
 
 const STORAGE: Record<Store["backend"], string> = {
   sqlite: "SQLite",

@@ -1,0 +1,64 @@
+import { expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { arrival, sampleEvents } from "../store/contract/sample.ts";
+import { createInbox } from "./inbox.ts";
+
+async function setup(counts: Record<string, number>, random = Math.random) {
+  const store = openSqlite(`${tempFolder()}/x.db`);
+  onTestFinished(() => store.close());
+  for (const [tenant, count] of Object.entries(counts))
+    if (count > 0) await store.appendEvents([arrival(sampleEvents(count), tenant)], null);
+  const inbox = createInbox({ store, now: Date.now, random });
+  return async (limit: number) => {
+    const claimed = await inbox.claim(Object.keys(counts), "ada", { limit, leaseMs: 60_000 });
+    return claimed.map(({ tenant }) => tenant);
+  };
+}
+
+it("claims of all tenants alike, though the first has plenty", async () => {
+  const claim = await setup({ acme: 100, umbrella: 2, idle: 0 });
+  expect((await claim(10)).sort()).toEqual([...Array(8).fill("acme"), "umbrella", "umbrella"]);
+});
+
+it("begins with any of the tenants", async () => {
+  let at = 0;
+  const claim = await setup({ acme: 100, umbrella: 100, idle: 0 }, () => at);
+  expect(await claim(1)).toEqual(["acme"]);
+  at = 0.5;
+  expect(await claim(1)).toEqual(["umbrella"]);
+  at = 0.999;
+  expect(await claim(1)).toEqual(["acme"]);
+});
+
+it("claims all that there is", async () => {
+  const claim = await setup({ acme: 3, umbrella: 5, idle: 0 });
+  expect(await claim(100)).toHaveLength(8);
+  expect(await claim(100)).toHaveLength(0);
+});
+
+it("gives what it claimed in the order in which it came", async () => {
+  const store = openSqlite(`${tempFolder()}/x.db`);
+  onTestFinished(() => store.close());
+  const events = sampleEvents(6).map((event, at) => ({ ...event, received_at: 1_000 + at }));
+  for (const [at, event] of events.entries())
+    await store.appendEvents([arrival([event], at % 2 === 0 ? "acme" : "umbrella")], null);
+  const inbox = createInbox({ store, now: Date.now });
+  const claimed = await inbox.claim(["acme", "umbrella"], "ada", { limit: 6, leaseMs: 60_000 });
+  expect(claimed.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
+});
+
+it("asks for room before it gives summaries", async () => {
+  const store = openSqlite(`${tempFolder()}/x.db`);
+  onTestFinished(() => store.close());
+  const title = "x".repeat(300);
+  const events = sampleEvents(10).map((event) => ({ ...event, title }));
+  await store.appendEvents([arrival(events)], null);
+  const inbox = createInbox({ store, now: Date.now });
+  const asked: number[] = [];
+  const makeRoom = async (bytes: number) => void asked.push(bytes);
+  const listed = await inbox.listSummaries(["acme"], { limit: 100 }, makeRoom);
+  await inbox.search(["acme"], { limit: 100 }, makeRoom);
+  for (const bytes of asked) expect(bytes).toBeGreaterThan(JSON.stringify(listed.events).length);
+  expect(asked).toHaveLength(2);
+});

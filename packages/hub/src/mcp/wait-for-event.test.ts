@@ -1,0 +1,178 @@
+import { expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createInbox } from "../inbox/inbox.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { arrival, sampleEvent } from "../store/contract/sample.ts";
+import type { EventRow } from "../store/store.ts";
+import { createFeed } from "../stream/feed.ts";
+import { createWaits, type Wait, type WaitsOptions } from "./wait-for-event.ts";
+
+const utf8 = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+const numbered = (number: number) => sampleEvent({ number, body: utf8({ number }) });
+
+async function setup(options: Partial<WaitsOptions> = {}) {
+  const store = openSqlite(`${tempFolder()}/x.db`);
+  onTestFinished(() => store.close());
+  const inbox = createInbox({ store, now: Date.now });
+  const feed = createFeed(store);
+  onTestFinished(feed.close);
+  const reads: number[] = [];
+  let reading = 0;
+  let mostReading = 0;
+  const readPayload = async (event: EventRow) => {
+    reads.push(event.seq);
+    reading += 1;
+    mostReading = Math.max(mostReading, reading);
+    await new Promise((resolve) => setImmediate(resolve));
+    reading -= 1;
+    return inbox.readPayload(event);
+  };
+  /** Resolves when so many follow. */
+  let following = 0;
+  const waits = createWaits({
+    inbox: { readPayload },
+    feed: {
+      async follow(given) {
+        const follower = await feed.follow(given);
+        following += 1;
+        return follower;
+      },
+    },
+    ...options,
+  });
+  onTestFinished(waits.close);
+  const wait = (given: Partial<Wait> = {}, token = "ada", tenants = ["acme"]) =>
+    waits.wait({
+      timeoutMs: 20_000,
+      access: { token, name: token, scopes: ["inbox:read"], tenants },
+      isStillGood: async () => true,
+      signal: new AbortController().signal,
+      progress() {},
+      ...given,
+    });
+  return {
+    waits,
+    wait,
+    reads,
+    mostReading: () => mostReading,
+    follow: (count: number) => expect.poll(() => following).toBe(count),
+    keep: (numbers: number[], tenant = "acme") =>
+      store.appendEvents([arrival(numbers.map(numbered), tenant)], null),
+  };
+}
+
+it("finds the first that fits, and reads each payload once for all who wait", async () => {
+  const { wait, follow, keep, reads, mostReading } = await setup();
+  const waiting = Array.from({ length: 50 }, () => wait({ filter: { number: 7 } }));
+  await follow(50);
+  await keep([1, 2, 3, 4]);
+  await keep([5, 6, 7, 7, 8]);
+  for (const found of await Promise.all(waiting)) expect(found).toMatchObject({ seq: 7 });
+  expect(reads).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  expect(mostReading()).toBe(1);
+});
+
+it("looks at no more once it has ended", async () => {
+  const { wait, follow, keep, reads } = await setup();
+  const client = new AbortController();
+  const gone = wait({ filter: { number: 100 }, signal: client.signal });
+  await follow(1);
+  await keep(Array.from({ length: 50 }, (_, at) => at));
+  await expect.poll(() => reads.length).toBeGreaterThan(0);
+  client.abort();
+  expect(await gone).toBeUndefined();
+  const before = reads.length;
+  const next = wait({ filter: { number: 1 } });
+  await follow(2);
+  await keep([1]);
+  await next;
+  expect(reads.length).toBeLessThanOrEqual(before + 1);
+});
+
+it("does not let a busy tenant hold up another", async () => {
+  const { wait, follow, keep } = await setup();
+  const waiting = wait({ filter: { number: 7 } }, "ada", ["acme", "umbrella"]);
+  await follow(2);
+  await keep([...Array(500).fill(1), 7]);
+  await keep([7], "umbrella");
+  expect(await waiting).toMatchObject({ tenant: "umbrella" });
+});
+
+it("ends at once for a client that had gone before it began", async () => {
+  const { wait } = await setup();
+  expect(await wait({ signal: AbortSignal.abort() })).toBeUndefined();
+});
+
+it("lets a token have so many under way, and another one as well", async () => {
+  const { wait, follow, keep } = await setup({ mostPerToken: 2 });
+  const waiting = [wait(), wait(), wait({}, "bob")];
+  await expect(wait()).rejects.toMatchObject({
+    code: "busy",
+    field: "wait_for_event",
+    message: expect.stringContaining("has 2 waits under way"),
+  });
+  await follow(3);
+  await keep([1]);
+  await Promise.all(waiting);
+  const again = wait();
+  await follow(4);
+  await keep([2]);
+  expect(await again).toMatchObject({ seq: 2 });
+});
+
+it("is told nothing once its token is no longer good", async () => {
+  const { wait, follow, keep } = await setup();
+  let good = true;
+  const waiting = wait({ isStillGood: async () => good });
+  await follow(1);
+  good = false;
+  const ended = expect(waiting).rejects.toMatchObject({ code: "forbidden", field: "token" });
+  await keep([1]);
+  await ended;
+});
+
+it("looks again whether its token is good, and stays through an outage", async () => {
+  const errors: unknown[] = [];
+  const { wait } = await setup({ recheckMs: 5, onError: (error) => errors.push(error) });
+  let looked = 0;
+  const waiting = wait({
+    async isStillGood() {
+      looked += 1;
+      if (looked === 1) throw new Error("the database is away");
+      return looked < 3;
+    },
+  });
+  await expect(waiting).rejects.toMatchObject({ field: "token" });
+  expect(errors).toHaveLength(1);
+});
+
+it("says that the hub is stopping, to whoever waits or comes then", async () => {
+  const { wait, waits } = await setup();
+  const waiting = [wait(), wait({ filter: { number: 1 } }, "bob")].map((one) =>
+    expect(one).rejects.toMatchObject({ message: "the hub is stopping; wait again soon" }),
+  );
+  await waits.close();
+  await Promise.all(waiting);
+  await expect(wait()).rejects.toMatchObject({ code: "busy" });
+});
+
+it("fails where a payload cannot be read", async () => {
+  let broken = true;
+  const { wait, follow, keep } = await setup({
+    inbox: {
+      async readPayload() {
+        if (broken) throw new Error("the disk is on fire");
+        return { number: 2 };
+      },
+    },
+  });
+  const failing = expect(wait({ filter: { number: 2 } })).rejects.toThrow("on fire");
+  await follow(1);
+  await keep([1]);
+  await failing;
+  broken = false;
+  const waiting = wait({ filter: { number: 2 } });
+  await follow(2);
+  await keep([2]);
+  expect(await waiting).toMatchObject({ seq: 2 });
+});
