@@ -53,7 +53,7 @@ const bodies: Record<string, unknown> = {
   "POST /api/flows/{flow}/nodes": intent("New"),
   "POST /api/flows/{flow}/edges": { source: "end", target: "end" },
   "POST /api/flows/{flow}/runs": { trigger: "say_hello", input: { who: "me" } },
-  "PUT /api/secrets/{name}": { value: "mine" },
+  "PUT /api/secrets/{name}": { value: "mine, and hidden" },
   "POST /api/sources": { kind: "github" },
   "POST /api/tokens": { name: "New" },
 };
@@ -302,6 +302,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("nonsense, on %s", (backend) =>
       ["POST", `${flow}/runs?wait=maybe`, { trigger: "say_hello" }, "wait"],
       ["PUT", "/api/secrets/KEY", { value: 5 }, "value"],
       ["PUT", "/api/secrets/KEY", { value: "" }, "value"],
+      ["PUT", "/api/secrets/KEY", { value: "seven77" }, "value"],
+      ["PUT", "/api/secrets/KEY", { value: "long enough\n" }, "value"],
+      ["PUT", "/api/secrets/KEY", { value: " long enough" }, "value"],
       ["POST", "/api/sources", { kind: "nonsense" }, "kind"],
       ["POST", "/api/sources", { kind: "stripe", config: { x: 1 } }, "config"],
       ["POST", "/api/sources", { kind: "generic", config: { x: 1 } }, "config"],

@@ -33,6 +33,7 @@ interface Desk {
 async function openDesk(backend: Backend = "SQLite"): Promise<Desk> {
   const data = tempFolder();
   const url = backend === "SQLite" ? undefined : await createDatabase(inject("postgresUrl"));
+  if (!url) await openSqlite(join(data, "signalbox.db")).close();
   const env: Record<string, string> = {
     SIGNALBOX_DATA: data,
     ...(url && { DATABASE_URL: url }),
@@ -322,6 +323,13 @@ describe("import-flows", () => {
     const empty = await desk.json("import-flows", fileOf([]));
     expect(empty).toEqual({ apps: [] });
   });
+
+  it("makes no new database where there is none", async () => {
+    const data = tempFolder();
+    const told = await runCli(["import-flows", OLD], { env: { SIGNALBOX_DATA: data } });
+    expect([told.code, told.stderr]).toEqual([1, expect.stringMatching(/There is no database/)]);
+    expect(readdirSync(data)).toEqual([]);
+  });
 });
 
 describe("flows pull and push", () => {
@@ -411,7 +419,6 @@ describe("flows pull and push", () => {
       [["fetch", dir], 2, /pull DIR, or push DIR/],
       [["pull"], 2, /pull DIR, or push DIR/],
       [["push", join(dir, "none")], 2, /There is no folder/],
-      [["pull", dir], 1, /There is no database/],
     ];
     for (const [args, code, words] of bad) {
       const told = await desk.run("flows", ...args);
@@ -420,6 +427,12 @@ describe("flows pull and push", () => {
         expect.stringMatching(words),
       ]);
     }
+    const env = { SIGNALBOX_DATA: tempFolder() };
+    const nowhere = await runCli(["flows", "pull", dir], { env });
+    expect([nowhere.code, nowhere.stderr]).toEqual([
+      1,
+      expect.stringMatching(/There is no database/),
+    ]);
     expect((await desk.run("flows", "push", dir)).stdout).toMatch(/There are no flows in/);
     expect((await desk.run("flows", "pull", dir)).stdout).toMatch(/There are no flows\./);
     expect((await desk.run("flows", "pull", dir, "--app", "none")).stderr).toMatch(/no app none/);

@@ -231,7 +231,7 @@ describe("secrets", () => {
     await api.expect(404, "DELETE", "/api/secrets/API_KEY");
     expect((await run(flow)).json.error).toMatchObject({ code: "no_secret" });
     for (const name of ["lower", "1X", "A-B", "A".repeat(65), "A%00B"]) {
-      const refused = await api.expect(400, "PUT", `/api/secrets/${name}`, { value: "x" });
+      const refused = await api.expect(400, "PUT", `/api/secrets/${name}`, { value: VALUE });
       expect(refused.json.errors[0].path).toBe("name");
     }
   });

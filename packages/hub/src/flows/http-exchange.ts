@@ -90,11 +90,11 @@ function readJson(text: string): Json {
   let value: Json;
   try {
     value = JSON.parse(text) as Json;
-  } catch (cause) {
-    throw new Permanent(
-      `The answer says that it is JSON, but is not: ${(cause as Error).message.slice(0, 200)}.`,
-      { code: "invalid_json", cause },
-    );
+  } catch {
+    // Without the parser's words: they quote the answer, cut anywhere, and a secret in it with it.
+    throw new Permanent("The answer says that it is JSON, but is not valid JSON.", {
+      code: "invalid_json",
+    });
   }
   if (isDeeperThan(MOST_DEPTH, value))
     throw new Permanent(`The answer's JSON is nested deeper than ${MOST_DEPTH} levels.`, {
@@ -121,9 +121,8 @@ const PASSING = new Set([408, 425, 429]);
 /** What a failure means for trying again. */
 export function failureOf(what: string, response: OutboundResponse, now: number): Error {
   const { status, headers, body } = response;
-  const said = decode(headers.get("content-type") ?? "", body)
-    ?.trim()
-    .slice(0, 500);
+  // All of it: whoever keeps it masks secrets first and then cuts, as half a secret is not found.
+  const said = decode(headers.get("content-type") ?? "", body)?.trim();
   const message = `${what} answered ${status}${said ? `: ${said}` : ""}`;
   const code = `http_${status}`;
   const details = { status };

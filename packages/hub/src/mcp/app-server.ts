@@ -26,7 +26,7 @@ import { createListening } from "./resource-changes-listen.ts";
 import { isOfClient } from "./sdk-errors.ts";
 import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
-import { type Asking, askingOf, authInfoOf, isSameAccess } from "./sessions-asking.ts";
+import { type Asking, askingOf, isSameAccess } from "./sessions-asking.ts";
 import { createOpenStreams } from "./sessions-streams.ts";
 
 export interface AppServersOptions {

@@ -2,8 +2,8 @@
  * What is written of one run under way. Everything goes through here, in order: once `write` is
  * back, it survives a crash. After the end nothing more is written, whoever still has something to say.
  */
-import type { ClaimedRun, RunProgress, Step } from "../store/run-store.ts";
-import type { SaveProgress } from "./progress-commit.ts";
+import type { ClaimedRun, RunError, RunProgress, Step } from "../store/run-store.ts";
+import { CannotBeSaved, type SaveProgress } from "./progress-commit.ts";
 import { Failure, Over, type StepRecord, stopped } from "./step-records.ts";
 
 export interface LedgerOptions {
@@ -51,6 +51,24 @@ export function createLedger({ claimed, save, now, onStep }: LedgerOptions): Led
     return outcome;
   };
 
+  /** What is recorded instead of steps that cannot be, and why: nothing that could be in the way. */
+  const withoutValues = (steps: readonly StepRecord[], { message }: CannotBeSaved) => {
+    const ended = steps.filter(({ status }) => status !== "running" && status !== "skipped");
+    const error = (node_id: string | undefined): RunError => ({
+      code: "cannot_be_saved",
+      message: `What the step came to cannot be saved: ${message}`,
+      ...(node_id !== undefined && { node_id }),
+    });
+    return {
+      error: error(ended.length === 1 ? ended[0]?.node_id : undefined),
+      steps: steps.map((step) => {
+        if (step.status === "skipped") return step;
+        const bare = { ...stopped(step, now()), port: null, input: null };
+        return step.status === "running" ? bare : { ...bare, error: error(step.node_id) };
+      }),
+    };
+  };
+
   return {
     earlier: (item, node) => known.get(`${item}\n${node}`) ?? [],
     async write(steps) {
@@ -62,7 +80,12 @@ export function createLedger({ claimed, save, now, onStep }: LedgerOptions): Led
           code: "too_many_steps",
           message: `A run may take at most ${MOST_STEPS} steps.`,
         });
-      if ((await put(steps)) === "lost") throw new Over();
+      const outcome = await put(steps).catch((error: unknown) => {
+        if (!(error instanceof CannotBeSaved)) throw error;
+        const instead = withoutValues(steps, error);
+        throw new Failure(instead.error, instead.steps);
+      });
+      if (outcome === "lost") throw new Over();
     },
     async close(steps, next) {
       if (closed) return "lost";
@@ -70,7 +93,15 @@ export function createLedger({ claimed, save, now, onStep }: LedgerOptions): Led
       for (const step of steps) note(step);
       const isEnd = next.status !== "waiting" && next.status !== "queued";
       const left = isEnd ? [...open.values()].map((step) => stopped(step, now())) : [];
-      return put([...steps, ...left], next);
+      return put([...steps, ...left], next).catch((error: unknown) => {
+        if (!(error instanceof CannotBeSaved)) throw error;
+        const instead = withoutValues([...open.values(), ...steps], error);
+        const { status } = next;
+        return put(
+          instead.steps,
+          status === "cancelled" ? { status } : { status: "failed", error: instead.error },
+        );
+      });
     },
   };
 }

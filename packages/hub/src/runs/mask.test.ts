@@ -100,3 +100,22 @@ test("errors are cleaned in message and details", () => {
     error({ code: "x", message: "401 for s3cret", node_id: "n", details: ["s3cret"] }),
   ).toEqual({ code: "x", message: `401 for ${MASK}`, node_id: "n", details: [MASK] });
 });
+
+test("long messages are cut after they were cleaned: no secret is halved", () => {
+  const secret = "correct-horse-battery-staple";
+  fc.assert(
+    fc.property(fc.nat(2_000), fc.nat(200), (before, times) => {
+      const message = "x".repeat(before) + secret.repeat(times);
+      const told = createMask([secret]).error({ code: "x", message, node_id: "n" }).message;
+      expect(told).toMatch(/^x*•*$/);
+      expect(told.length).toBeLessThanOrEqual(1_000);
+    }),
+  );
+});
+
+test("whitespace around a secret does not have to come back with it", () => {
+  const { json } = createMask(["  s3cret word\r\n"]);
+  expect(json(["Bearer s3cret word", "s3cret%20word", "s3cret+word", btoa("s3cret word")])).toEqual(
+    [`Bearer ${MASK}`, MASK, MASK, expect.not.stringContaining(btoa("s3cret word").slice(0, 8))],
+  );
+});

@@ -4,6 +4,8 @@ import type { RunError } from "../store/run-store.ts";
 export const MASK = "•••";
 /** Shorter ones would turn up in any text. */
 const SHORTEST = 4;
+/** Errors quote what servers say, which may be long. */
+const LONGEST_MESSAGE = 1_000;
 
 export interface Mask {
   json(value: Json): Json;
@@ -12,10 +14,13 @@ export interface Mask {
 
 /**
  * Takes secrets out of what is kept or shown: as they are, and as they stand in URLs, in JSON that
- * is itself a text, and in Base64, also in the middle of it (`user:password`).
+ * is itself a text, and in Base64, also in the middle of it (`user:password`). HTTP takes whitespace
+ * off the ends of headers, so without that as well. Errors are cut only then: half a secret is not found.
  */
 export function createMask(secrets: readonly string[]): Mask {
-  const spellings = [...new Set(secrets.flatMap(spell))]
+  const spellings = [
+    ...new Set(secrets.flatMap((secret) => [...spell(secret), ...spell(secret.trim())])),
+  ]
     .filter((spelling) => spelling.length >= SHORTEST)
     .sort((a, b) => b.length - a.length);
   const clean = (text: string): string => {
@@ -38,7 +43,7 @@ export function createMask(secrets: readonly string[]): Mask {
     json,
     error: (error) => ({
       ...error,
-      message: clean(error.message),
+      message: clean(error.message).slice(0, LONGEST_MESSAGE),
       ...(error.details === undefined ? {} : { details: json(error.details) }),
     }),
   };

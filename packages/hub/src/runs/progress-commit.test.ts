@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunProgress } from "../store/run-store.ts";
-import { createProgressCommit } from "./progress-commit.ts";
+import { CannotBeSaved, createProgressCommit } from "./progress-commit.ts";
 
 const progress = (run: string): RunProgress => ({ run, claim: 1, steps: [], now: 0 });
 
@@ -13,6 +13,7 @@ function slowStore() {
       batches.push({ runs: batch.map(({ run }) => run), end });
       return end.promise;
     },
+    isDataError: (error: unknown) => error instanceof SyntaxError,
   };
   return { batches, save: createProgressCommit({ store, soon: setImmediate }) };
 }
@@ -62,22 +63,63 @@ test("a batch is not endless", async () => {
 
 test("trouble is told to all of its batch, and to nobody after it", async () => {
   const { batches, save } = slowStore();
-  const first = Promise.allSettled([save(progress("a")), save(progress("b"))]);
+  const first = Promise.allSettled(["a", "b", "c"].map((run) => save(progress(run))));
   await turn();
-  const second = save(progress("c"));
-  batches[0]?.end.reject(new Error("disk full"));
+  const second = save(progress("d"));
+  for (let at = 0; at < 3; at += 1) {
+    batches[at]?.end.reject(new Error("disk full"));
+    await turn();
+  }
   expect((await first).map((one) => (one as PromiseRejectedResult).reason.message)).toEqual([
     "disk full",
     "disk full",
+    "disk full",
   ]);
-  await turn();
-  batches[1]?.end.resolve(["saved"]);
+  // Two that fail alone are enough to know that it is not for what they hold.
+  expect(batches.map(({ runs }) => runs.join())).toEqual(["a,b,c", "a", "b", "d"]);
+  batches[3]?.end.resolve(["saved"]);
   expect(await second).toBe("saved");
+});
+
+const poisoned: [string, Error, Partial<RunProgress>][] = [
+  ["the store refuses", new SyntaxError("null byte"), {}],
+  ["is too long", new RangeError("Invalid string length"), {}],
+  [
+    "is no JSON",
+    new TypeError("cyclic"),
+    { next: { status: "succeeded", output: 1n as unknown as null } },
+  ],
+];
+test.each(poisoned)("what %s does not take its neighbours with it", async (_, error, what) => {
+  const save = createProgressCommit({
+    store: {
+      saveProgress: async (batch) => {
+        if (batch.some(({ run }) => run === "bad")) throw error;
+        return batch.map(({ run }) => (run === "lost" ? "lost" : "saved"));
+      },
+      isDataError: (error) => error instanceof SyntaxError,
+    },
+    soon: setImmediate,
+  });
+  const bad = save({ ...progress("bad"), ...what });
+  const others = Promise.all([save(progress("a")), save(progress("lost"))]);
+  await expect(bad).rejects.toThrow(CannotBeSaved);
+  await expect(bad).rejects.toThrow(error.message);
+  expect(await others).toEqual(["saved", "lost"]);
+});
+
+test("one that fails alone for another reason may be tried again", async () => {
+  const error = new TypeError("socket is undefined");
+  const save = createProgressCommit({
+    store: { saveProgress: () => Promise.reject(error), isDataError: () => false },
+    soon: setImmediate,
+  });
+  await expect(save(progress("a"))).rejects.toBe(error);
 });
 
 test("on a store that answers at once, everybody else still gets a turn", async () => {
   const save = createProgressCommit({
-    store: { saveProgress: async (batch) => batch.map(() => "saved") },
+    store: { saveProgress: async (batch) => batch.map(() => "saved"), isDataError: () => false },
     soon: setImmediate,
   });
   let turns = 0;

@@ -60,9 +60,8 @@ export async function runNode(
         [resumed, since] = [{ state: wait.state }, place.started_at];
         continue;
       }
-      // What is masked in the record is so for the nodes after it, too: they could pass it on.
       const { port = firstPort(course, id), output } = result;
-      const state = { port, output: mask.json(output) };
+      const state = { port, output };
       frame.states.set(id, { status: "done", ...state });
       return [done(place, { ...state, input }, now())];
     }
@@ -129,14 +128,38 @@ async function oneAttempt(
   });
   if (!("result" in attempted)) return attempted;
   const { result, ...rest } = attempted;
-  if (!("each" in result)) return { ...rest, result };
+  if ("wait" in result) return { ...rest, result };
+  if (!("each" in result)) return kept({ ...rest, result }, id);
   try {
-    return { ...rest, result: { output: await goRounds(site, id, result.each) } };
+    return kept({ ...rest, result: { output: await goRounds(site, id, result.each) } }, id);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     // The rounds that are done stay so; trying again is for whoever failed in one.
     return { ...rest, error: error.error, retryAt: "never", before: error.steps };
   }
+}
+
+const LARGEST_MB = 16;
+
+/** What is masked in the record is so for the nodes after it, too: they could pass it on. */
+function kept(
+  { result, ...rest }: Extract<Outcome, { result: unknown }> & { result: { output: Json } },
+  node_id: string,
+): Outcome {
+  let error = {
+    code: "output_too_large",
+    message: `The output of a step may be at most ${LARGEST_MB} MB as JSON: let it answer with less.`,
+  };
+  try {
+    const output = rest.mask.json(result.output);
+    // Without `?? ""`, an output that was left out would count as one that is no JSON.
+    if ((JSON.stringify(output) ?? "").length <= LARGEST_MB * 1_000_000)
+      return { ...rest, result: { ...result, output } };
+  } catch (reason) {
+    if (!(reason instanceof RangeError))
+      error = { code: "output_not_json", message: `The output is no JSON: ${reason}` };
+  }
+  return { ...rest, error: { ...error, node_id }, retryAt: "never" };
 }
 
 function whereErrorsGo(course: Course, id: string, goesOn: boolean): string | undefined {

@@ -135,6 +135,83 @@ describe("a runner", () => {
     // That it was done could not be recorded: so it is done again, under the same key.
     expect(f.calls).toEqual(["a a 1", "a a 1", "b b 1"]);
   });
+
+  /** A store that fails to save node `b` so many times. */
+  const failing = (f: Fixture, error: Error, times = 1): Store => {
+    let left = times;
+    return {
+      ...f.store,
+      saveProgress(batch) {
+        const isBad = batch.some(({ steps }) => steps.some(({ node_id }) => node_id === "b"));
+        if (!isBad || left-- <= 0) return f.store.saveProgress(batch);
+        return Promise.reject(error);
+      },
+    };
+  };
+
+  inFixture("takes a run again itself whose steps could not be saved once", async (f) => {
+    const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
+    const store = failing(f, new Error("disk full"));
+    const { id, ended } = await f.openRunner({ store, leaseMs: 300 }).start(make());
+    expect(await ended).toMatchObject({ id, status: "succeeded", claims: 2 });
+    expect(f.errors).toEqual([new Error("disk full")]);
+    expect(f.calls).toEqual(["a a 1", "a a 1", "b b 1"]);
+  });
+
+  inFixture("cancels a run whose steps could not be saved", async (f) => {
+    const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
+    const store = failing(f, new Error("disk full"));
+    const run = make();
+    await f.store.queueRuns([run]);
+    f.openRunner({ store, leaseMs: 300 });
+    await expect.poll(() => f.errors).toEqual([new Error("disk full")]);
+    await f.store.cancelRun(TENANT, run.id, Date.now());
+    await expect.poll(() => f.status(run.id), { timeout: 10_000 }).toBe("cancelled");
+    expect(f.calls).toEqual(["a a 1"]);
+  });
+
+  inFixture("ends a run whose steps can never be saved, and no other", async (f) => {
+    const bad = probe("b", { value: "poison" });
+    const inside = await f.publish([start, bad, probe("c")], edges("start > b > c"));
+    const atItsEnd = await f.publish([start, probe("a"), bad], edges("start > a > b"));
+    const fine = await f.publish([start, probe("c")], edges("start > c"));
+    const store: Store = {
+      ...f.store,
+      async saveProgress(batch) {
+        for (const { steps } of batch)
+          if (steps.some(({ output }) => output === "poison"))
+            throw new RangeError("Invalid string length");
+        return f.store.saveProgress(batch);
+      },
+    };
+    const runner = f.openRunner({ store });
+    const started = await Promise.all(
+      [inside(), atItsEnd(), fine()].map((run) => runner.start(run)),
+    );
+    const ended = await Promise.all(started.map(({ ended }) => ended));
+    const error = { code: "cannot_be_saved", node_id: "b" };
+    expect(ended).toMatchObject([
+      { status: "failed", error },
+      { status: "failed", error },
+      { status: "succeeded" },
+    ]);
+    const [one, two] = started;
+    expect(await f.steps(one?.id ?? "")).toEqual(["start done", "b failed", "c failed"]);
+    expect(await f.steps(two?.id ?? "")).toEqual(["start done", "a done", "b failed"]);
+    expect(f.errors).toEqual([]);
+  });
+
+  inFixture("fails a step whose output is too large to keep", async (f) => {
+    const make = await f.publish(
+      [start, probe("a", { value: "{{ trigger.text }}" }), probe("b")],
+      edges("start > a > b"),
+    );
+    const runner = f.openRunner({ loadInput: async () => ({ text: "x".repeat(17_000_000) }) });
+    const { id, ended } = await runner.start(make());
+    expect((await ended).error).toMatchObject({ code: "output_too_large", node_id: "a" });
+    const steps = await f.store.listSteps(TENANT, id);
+    expect(steps.map(({ node_id, status }) => `${node_id} ${status}`)).toContain("a failed");
+  });
 });
 
 function collectGarbage(): void {

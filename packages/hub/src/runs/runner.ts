@@ -31,6 +31,7 @@ export interface RunnerOptions extends Pick<ExecuteOptions, "secrets" | "loadInp
     | "findRun"
     | "cancelRun"
     | "subscribe"
+    | "isDataError"
   >;
   registry: NodeRegistry;
   /** Unlike that of any other process, also of the same one before it was restarted. */
@@ -93,7 +94,7 @@ export function createRunner(options: RunnerOptions): Runner {
   const watchers = new Map<string, Set<(step: Step) => void>>();
   const waiting = new Map<string, Set<Waiter>>();
   /** Those that were taken, not started here. */
-  const claimed = new Set<string>();
+  const claimed = new Map<string, ClaimedRun>();
   /** How many of them wait for runs that they called, and that somebody has yet to take. */
   let calling = 0;
   let closed = false;
@@ -107,6 +108,8 @@ export function createRunner(options: RunnerOptions): Runner {
   const walkToItsEnd = async (run: ClaimedRun): Promise<void> => {
     const { id } = run.run;
     const controller = new AbortController();
+    // Where its lease was over before its walk was, what is left of that has nothing more to say.
+    active.get(id)?.abort("stopping");
     active.set(id, controller);
     try {
       await executeRun({
@@ -127,8 +130,9 @@ export function createRunner(options: RunnerOptions): Runner {
       });
     } catch (error) {
       onError(error); // the store's trouble: when the lease is over, somebody takes the run over
+      look(); // to know when that is
     } finally {
-      active.delete(id);
+      if (active.get(id) === controller) active.delete(id);
       tellEnded(id);
     }
   };
@@ -162,9 +166,10 @@ export function createRunner(options: RunnerOptions): Runner {
         if (closed) return; // whoever closes gives them back
         if (runs.length === most) again = true;
         for (const run of runs) {
-          claimed.add(run.run.id);
+          const { id } = run.run;
+          claimed.set(id, run);
           void walk(run).finally(() => {
-            claimed.delete(run.run.id);
+            if (claimed.get(id) === run) claimed.delete(id);
             look();
           });
         }
@@ -187,7 +192,9 @@ export function createRunner(options: RunnerOptions): Runner {
   const beat = setInterval(async () => {
     try {
       const at = now();
-      const { cancel } = await store.renewRuns({ worker, now: at, until: at + leaseMs });
+      // Only what is walked: a run whose walk broke off must come to somebody who goes on with it.
+      const lease = { worker, now: at, until: at + leaseMs };
+      const { cancel } = await store.renewRuns(lease, [...active.keys()]);
       for (const id of cancel) active.get(id)?.abort("cancelled");
     } catch (error) {
       onError(error);

@@ -32,7 +32,7 @@ export interface StoredFlow {
   updated_at: number;
 }
 
-export type FlowEdit = Pick<StoredFlow, "name" | "description" | "graph">;
+type FlowEdit = Pick<StoredFlow, "name" | "description" | "graph">;
 
 export interface FlowVersion {
   version: number;

@@ -86,7 +86,7 @@ export interface Run extends Omit<NewRun, "at" | "limit" | "gather" | "key" | "d
 }
 
 /** `retried`: failed, and begun anew since. */
-export type StepStatus = "running" | "waiting" | "done" | "failed" | "skipped" | "retried";
+type StepStatus = "running" | "waiting" | "done" | "failed" | "skipped" | "retried";
 
 export interface Step {
   /** Its place among the steps of the run, in the order in which they began. */
@@ -166,8 +166,11 @@ export interface RunStore {
    * take fewer than there are, where others are at work on the same ones: `nextDue` tells.
    */
   claimRuns(lease: RunLease, limit: number): Promise<ClaimedRun[]>;
-  /** Keeps what `worker` holds, but nothing that it has lost; answers with what somebody wants cancelled. */
-  renewRuns(lease: RunLease): Promise<{ cancel: string[] }>;
+  /**
+   * Keeps those of `runs` that `worker` holds, but nothing that it has lost; answers with what somebody
+   * wants cancelled. What a worker holds and does not name, it no longer works on: others may take it.
+   */
+  renewRuns(lease: RunLease, runs: readonly string[]): Promise<{ cancel: string[] }>;
   /** Each is saved whole or, where somebody else has taken the run or ended it, not at all. */
   saveProgress(batch: RunProgress[]): Promise<("saved" | "lost")[]>;
   /** When the next run is due, or may be taken over; null where there is none. */

@@ -233,6 +233,15 @@ describe("the answer", () => {
     },
   );
 
+  it("that is no JSON is not quoted: a secret may be in it", async () => {
+    const { url } = await serve((response) =>
+      response.writeHead(200, { "content-type": "application/json" }).end("s3cret of the story"),
+    );
+    const error = (await failure({ url })) as Error;
+    expect(error.message).toBe("The answer says that it is JSON, but is not valid JSON.");
+    expect(error.cause).toBeUndefined();
+  });
+
   it("may be so large and no larger", async () => {
     const { url } = await serve((response) => response.end("x".repeat(100)));
     expect(await output({ url, maxBytes: 100 })).toMatchObject({ body: "x".repeat(100) });
@@ -304,6 +313,12 @@ describe("a failure", () => {
     const url = await answering(status);
     if (fails) expect(await failure({ url, failures })).toMatchObject({ code: `http_${status}` });
     else expect(await output({ url, failures })).toMatchObject({ status });
+  });
+
+  it("has all of the server's words: they are cut where secrets are masked", async () => {
+    const words = "words ".repeat(1_000).trim();
+    const { url } = await serve((response) => response.writeHead(400).end(words));
+    expect(await failure({ url })).toMatchObject({ message: expect.stringContaining(words) });
   });
 
   it("of the network may pass", async () => {

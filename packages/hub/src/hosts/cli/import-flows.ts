@@ -44,7 +44,7 @@ export const importFlows: Command = {
     const tenant = tenantOf(settings, text(flags.tenant));
     const apps = readApps(readJsonFile(file), file, text(flags.app));
     const how = { replace: flags.replace === true, strictIds: false };
-    await withStore(settings, { create: true }, async (store) => {
+    await withStore(settings, { create: false }, async (store) => {
       const work = { store, tenant, how, publish: flags.publish === true };
       await importAndTell(apps, work, flags.json === true);
     });

@@ -205,7 +205,7 @@ describe("everything at once", () => {
             LANES[lane.split(" ")[1] as string] as number,
           );
         }
-        if (random() < 0.3) await store.renewRuns(lease(`worker ${worker}`));
+        if (random() < 0.3) await store.renewRuns(lease(`worker ${worker}`), runIds(taken));
         const batch = taken.map((run): RunProgress => {
           const lane = laneOf(run);
           under.set(lane, (under.get(lane) ?? 0) - 1);

@@ -131,18 +131,38 @@ export function runClaimsContract(it: It): void {
     await claim(store, { limit: 2 });
     await claim(store, { by: "bob", limit: 1 });
     const now = START + LEASE - 1;
-    expect(await store.renewRuns(lease("ada", now))).toEqual({ cancel: [] });
+    const all = ids([one, two, three]);
+    expect(await store.renewRuns(lease("ada", now), all)).toEqual({ cancel: [] });
     // What bob did not renew is anybody's; ada's are hers for another while.
     expect(runIds(await claim(store, { by: "cy", now: START + LEASE }))).toEqual([three.id]);
     await store.cancelRun("acme", two.id, now);
-    expect(await store.renewRuns(lease("ada", now + 1))).toEqual({ cancel: [two.id] });
-    expect(await store.renewRuns(lease("bob", now + 1))).toEqual({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", now + 1), all)).toEqual({ cancel: [two.id] });
+    expect(await store.renewRuns(lease("bob", now + 1), all)).toEqual({ cancel: [] });
     expect(await store.getRun("acme", three.id)).toMatchObject({ worker: "cy", claims: 2 });
     // Too late: the lease was over, so it may be somebody else's the next moment.
     const over = now + 1 + LEASE;
-    expect(await store.renewRuns(lease("ada", over))).toEqual({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", over), all)).toEqual({ cancel: [] });
     const taken = await claim(store, { by: "dee", now: over });
-    expect(runIds(taken).sort()).toEqual(ids([one, two, three]).sort());
+    expect(runIds(taken).sort()).toEqual(all.sort());
+  });
+
+  it("are not kept where their worker does not name them", async ({ store }) => {
+    const runs = sampleRuns(250);
+    const [forgotten, ...walked] = runs;
+    await store.queueRuns(runs.slice(0, 125));
+    await store.queueRuns(runs.slice(125));
+    expect(await claim(store, { limit: 250 })).toHaveLength(250);
+    await store.cancelRun("acme", nth(runs, 0).id, START);
+    await store.cancelRun("acme", nth(runs, 249).id, START);
+    const now = START + LEASE - 1;
+    expect(await store.renewRuns(lease("ada", now), [])).toEqual({ cancel: [] });
+    expect(await store.renewRuns(lease("ada", now), ids(walked))).toEqual({
+      cancel: [nth(runs, 249).id],
+    });
+    // Its own worker takes it again as anybody would.
+    expect(await claim(store, { now: START + LEASE, limit: 250 })).toMatchObject([
+      { run: { id: forgotten?.id, worker: "ada", claims: 2, cancel_asked: true } },
+    ]);
   });
 
   it("are given back when a worker stops, to be taken at once and first", async ({ store }) => {

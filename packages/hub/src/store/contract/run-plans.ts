@@ -15,8 +15,12 @@ interface RunPlanned {
   indexes: string[];
 }
 
-/** For one row these two are as good; an engine takes either. */
-const ALIKE: Record<string, string> = { runs_tenant: "runs", flows_tenant: "flows" };
+/** For a few rows these two are as good; an engine takes either. */
+const ALIKE: Record<string, string> = {
+  runs_tenant: "runs",
+  runs_worker: "runs",
+  flows_tenant: "flows",
+};
 
 /** The indexes that a verb has used, as they are told in the table below. */
 export const toldAs = ({ indexes }: RunPlanned, used: readonly string[]): string[] =>
@@ -41,7 +45,7 @@ const TELL = ["run_events_run", "events_id", "run_events", "runs"];
 // biome-ignore format: a table
 export const runPlanned: RunPlanned[] = [
   { what: "claiming runs", verb: (d) => verbTable(d).claimRuns.run(lease, 10), indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps", ...TELL] },
-  { what: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease), indexes: ["runs_worker", "runs"] },
+  { what: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
   { what: "giving runs back", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...TELL] },
   { what: "when the next run is due", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
   { what: "saving progress", verb: (d) => verbTable(d).saveProgress.run([save]), indexes: ["runs_lane", ...TELL] },

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { Retention, Store } from "../store.ts";
+import { claim, sampleRun, save } from "./run-sample.ts";
 import {
   DAY,
   everything,
@@ -111,6 +112,47 @@ export function sweepContract(it: It): void {
       pruned_seq: 0,
     });
     expect(await sweep(store, { maxBytes: 350 })).toEqual(nothing);
+  });
+
+  it("leaves what a run needs that has not ended, for whatever reason it would go", async ({
+    store,
+  }) => {
+    const events = sampleEvents(4, () => bytes(100));
+    const [processed, pending, idle, free] = events;
+    await keep(store, events);
+    await keep(store, [sampleEvent(bytes(100)), sampleEvent(bytes(100))], "umbrella");
+    await store.markProcessed("acme", ids([processed, free]), START, null);
+    await store.queueRuns([
+      ...[processed, pending].map(({ id }) => sampleRun({ event_id: id })),
+      // Nobody can hold another's.
+      sampleRun({ tenant: "umbrella", event_id: idle.id }),
+    ]);
+    const runs = await claim(store, { now: START });
+    const own = runs.filter(({ run }) => run.tenant === "acme");
+    expect(own).toHaveLength(2);
+    await save(store, own, { next: { status: "waiting", due_at: null } });
+
+    const now = START + 100 * DAY;
+    expect(await sweep(store, { now: START + 3 * DAY, limit: 1 })).toMatchObject({ processed: 1 });
+    expect(await sweep(store, { now })).toMatchObject({ processed: 0, expired: 3 });
+    expect(ids(await everything(store))).toEqual(ids([processed, pending]));
+    expect(await sweep(store, { now, maxBytes: 1 })).toEqual(nothing);
+    // The largest of all has nothing to give; another has.
+    await keep(store, [sampleEvent(bytes(150))], "umbrella");
+    expect(await sweep(store, { maxBytes: 100 })).toEqual({ ...nothing, overflow: 1, more: true });
+    expect(await sweep(store, { maxBytes: 100 })).toEqual(nothing);
+    expect(await store.getPayload("acme", 1)).toBeDefined();
+    expect(await store.listRuns({ tenant: "acme", limit: 9, event: processed.id })).toHaveLength(1);
+
+    for (const { run } of own) await store.wakeRun("acme", run.id, now);
+    await save(store, await claim(store, { now }));
+    expect(await sweep(store, { now })).toEqual({
+      processed: 1,
+      expired: 1,
+      overflow: 0,
+      more: true,
+    });
+    expect(await everything(store)).toEqual([]);
   });
 
   it("brings every tenant under its volume, one after the other", async ({ store }) => {

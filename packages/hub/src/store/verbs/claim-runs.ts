@@ -145,14 +145,18 @@ export function* stepsOf(dialect: Dialect, runs: readonly string[]): Verb<Map<st
 export function* renewRuns(
   dialect: Dialect,
   { worker, now, until }: RunLease,
+  runs: readonly string[],
 ): Verb<{ cancel: string[] }> {
-  const rows = yield* query<{ id: string; cancel_asked: number }>(
-    "WITH held AS MATERIALIZED (SELECT id FROM runs WHERE worker = ? AND status = 'running' AND lease_until > ? " +
-      `ORDER BY id${dialect.forUpdate}) ` +
-      "UPDATE runs SET lease_until = ? WHERE id IN (SELECT id FROM held) RETURNING id, cancel_asked",
-    [worker, now, until],
-  );
-  return { cancel: rows.filter(({ cancel_asked }) => cancel_asked === 1).map(({ id }) => id) };
+  const cancel: string[] = [];
+  for (const { list, params } of inLists([...runs].sort(), dialect, 3))
+    for (const { id, cancel_asked } of yield* query<{ id: string; cancel_asked: number }>(
+      `WITH held AS MATERIALIZED (SELECT id FROM runs WHERE id IN ${list} AND worker = ? ` +
+        `AND status = 'running' AND lease_until > ? ORDER BY id${dialect.forUpdate}) ` +
+        "UPDATE runs SET lease_until = ? WHERE id IN (SELECT id FROM held) RETURNING id, cancel_asked",
+      [...params, worker, now, until],
+    ))
+      if (cancel_asked === 1) cancel.push(id);
+  return { cancel };
 }
 
 export function* releaseRuns(dialect: Dialect, worker: string, now: number): Verb<void> {

@@ -154,7 +154,7 @@ export const verbTable = (dialect: Dialect): VerbTable => ({
   queueRuns: writes((runs) => queueRuns(dialect, runs)),
   startRun: writes((run, lease) => startRun(dialect, run, lease)),
   claimRuns: writes((lease, limit) => claimRuns(dialect, lease, limit)),
-  renewRuns: writes((lease) => renewRuns(dialect, lease)),
+  renewRuns: writes((lease, runs) => renewRuns(dialect, lease, runs)),
   saveProgress: writes((batch) => saveProgress(dialect, batch)),
   nextDue: reads(nextDue),
   releaseRuns: writes((worker, now) => releaseRuns(dialect, worker, now)),

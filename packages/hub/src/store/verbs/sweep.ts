@@ -1,6 +1,7 @@
 /**
  * Retention: processed events go after some days, unprocessed ones after many, and a tenant over
- * its volume loses its oldest, processed ones first. Each call removes a bounded number.
+ * its volume loses its oldest, processed ones first. Each call removes a bounded number. What a run
+ * still needs stays until that has ended, however long it waits.
  */
 import { idFloor } from "../../lib/ids.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
@@ -13,15 +14,19 @@ interface Place {
   seq: number;
 }
 
+const UNNEEDED =
+  "NOT EXISTS (SELECT 1 FROM run_events l JOIN runs r ON r.id = l.run_id " +
+  "WHERE l.event_id = events.id AND l.tenant_id = events.tenant_id AND r.finished_at IS NULL)";
+
 export function* sweep(dialect: Dialect, retention: Retention): Verb<Swept> {
   const { now, processedFor, pendingFor, maxBytes, limit } = retention;
   const done = yield* query<Place>(
-    "SELECT tenant_id, seq FROM events WHERE processed = 1 AND processed_at <= ? ORDER BY processed_at LIMIT ?",
+    `SELECT tenant_id, seq FROM events WHERE processed = 1 AND processed_at <= ? AND ${UNNEEDED} ORDER BY processed_at LIMIT ?`,
     [now - processedFor, limit],
   );
   // Ids begin with the time, so the index on ids finds the oldest; none on `received_at` is needed.
   const expired = yield* query<Place>(
-    "SELECT tenant_id, seq FROM events WHERE id < ? AND processed = 0 ORDER BY id LIMIT ?",
+    `SELECT tenant_id, seq FROM events WHERE id < ? AND processed = 0 AND ${UNNEEDED} ORDER BY id LIMIT ?`,
     [idFloor(now - pendingFor), limit - done.length],
   );
   // What is due by age goes first; it may be all that the volume needs.
@@ -41,14 +46,27 @@ export function* sweep(dialect: Dialect, retention: Retention): Verb<Swept> {
 }
 
 function* findOverflow(maxBytes: number, limit: number): Verb<Place[]> {
-  const over = yield* first<{ id: string; bytes: number }>(
-    "SELECT id, bytes FROM tenants WHERE bytes > ? ORDER BY bytes DESC LIMIT 1",
-    [maxBytes],
+  const tenants = yield* query<Over>(
+    "SELECT id, bytes FROM tenants WHERE bytes > ? ORDER BY bytes DESC LIMIT ?",
+    [maxBytes, limit],
   );
-  if (!over) return [];
+  // Runs may need all that the largest has: the others' turn comes all the same.
+  for (const tenant of tenants) {
+    const excess = yield* findExcess(tenant, maxBytes, limit);
+    if (excess.length > 0) return excess;
+  }
+  return [];
+}
+
+interface Over {
+  id: string;
+  bytes: number;
+}
+
+function* findExcess(over: Over, maxBytes: number, limit: number): Verb<Place[]> {
   const oldest = (processed: 0 | 1, most: number) =>
     query<Place & { size: number }>(
-      `SELECT tenant_id, seq, size FROM events WHERE tenant_id = ? AND processed = ${processed} ORDER BY seq LIMIT ?`,
+      `SELECT tenant_id, seq, size FROM events WHERE tenant_id = ? AND processed = ${processed} AND ${UNNEEDED} ORDER BY seq LIMIT ?`,
       [over.id, most],
     );
   const rows = yield* oldest(1, limit);
@@ -101,7 +119,8 @@ function* remove(dialect: Dialect, places: readonly Place[]): Verb<number> {
     const removed: Removed[] = [];
     const seqs = own.map((place) => place.seq);
     for (const { list, params } of inLists(seqs, dialect, 1)) {
-      const these = `tenant_id = ? AND seq IN ${list}`;
+      // Asked again: a run may have been tried again in the meantime.
+      const these = `tenant_id = ? AND seq IN ${list} AND ${UNNEEDED}`;
       removed.push(
         ...(yield* query<Removed>(
           `DELETE FROM events WHERE ${these} RETURNING id, seq, type, size, processed, pack`,
