@@ -139,6 +139,34 @@ describe("the first frame, and every heartbeat", () => {
   });
 });
 
+it("counts bytes, not letters, and speaks to a client of HTTP/1.0 without chunks", async () => {
+  const url = await serve();
+  const { hostname, port } = new URL(url);
+  const old = connect(Number(port), hostname).setEncoding("utf8");
+  onTestFinished(() => void old.destroy());
+  let heard = "";
+  old.on("data", (text: string) => {
+    heard += text;
+  });
+  old.write(
+    `GET ${ONE}&after=0 HTTP/1.0\r\nhost: hub\r\nauthorization: ${bearer.authorization}\r\n\r\n`,
+  );
+  const sse = await openSse(`${url}${ONE}&after=0`, bearer);
+  const title = "Zürich → 東京 🚂";
+  await keep(store, [sampleEvent({ title }), sampleEvent({ title: "next" })]);
+  const titles = () =>
+    sse.messages.flatMap(
+      ({ data }) => (data as { summary?: { title: string } }).summary?.title ?? [],
+    );
+  await expect.poll(titles).toEqual([title, "next"]);
+  sse.close();
+  const frames = () => heard.split("\r\n\r\n")[1]?.split("\n\n") ?? [];
+  await expect.poll(frames).toHaveLength(4);
+  expect(heard).not.toMatch(/transfer-encoding/i);
+  expect(frames().map((frame) => frame.slice(0, 5))).toEqual(["id: 0", "id: 1", "id: 2", ""]);
+  expect(frames()[1]).toContain(title);
+});
+
 it("is of the tenant that the header names; the query is heard first", async () => {
   const url = await serve();
   await keep(store, sampleEvents(2));
@@ -325,6 +353,25 @@ describe("clients that never read", () => {
     await expect.poll(() => quick.seqs().at(-1)).toBe(201);
     quick.close();
     await expect.poll(() => sockets.size).toBe(0);
+  });
+
+  it("go on where they were when they read again", async () => {
+    const url = await serve();
+    for (const client of [asSse(url), asSocket(url)]) {
+      await keep(store, large(100));
+      await expect.poll(() => Math.max(...buffered())).toBeGreaterThan(0);
+      let heard = "";
+      client.setEncoding("latin1").on("data", (text: string) => {
+        heard += text;
+      });
+      client.resume();
+      const last = (await store.getTenant("acme"))?.seq;
+      await expect
+        .poll(() => heard.slice(-200_000), { timeout: 10_000 })
+        .toContain(`"seq":${last},`);
+      expect(heard.match(/"event_id":"/g)).toHaveLength(last ?? 0);
+      client.destroy();
+    }
   });
 
   it("cannot fill the memory with pings either", async () => {

@@ -10,8 +10,9 @@ import type { IsOurOrigin } from "../../api/our-host.ts";
 import { decodeCursor } from "../../inbox/cursor.ts";
 import { PROBLEM_TYPE, problem } from "../../lib/problem.ts";
 import type { Feed, Follower } from "../../stream/feed.ts";
-import { socketWire, sseWire, type Wire } from "../../stream/wire.ts";
+import { socketWire, type Wire } from "../../stream/wire.ts";
 import { type Accesses, allows, deniedWords } from "../../tenants/access.ts";
+import { createSseConnections } from "./sse-connection.ts";
 
 export interface LiveOptions {
   feed: Feed;
@@ -37,7 +38,7 @@ interface Client {
 }
 
 /** What SSE and WebSocket have in common. */
-interface Connection {
+export interface Connection {
   wire: Wire;
   send(text: string): void;
   isFull(): boolean;
@@ -75,6 +76,7 @@ export function createLive({
   stallMs = 30_000,
 }: LiveOptions) {
   const clients = new Set<Client>();
+  const toSse = createSseConnections();
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024, autoPong: false });
 
   const beat = setInterval(() => {
@@ -203,7 +205,7 @@ export function createLive({
   return {
     async sse(request: IncomingMessage, response: ServerResponse): Promise<void> {
       try {
-        await start(request, await admit(request), responseConnection(response));
+        await start(request, await admit(request), toSse(response));
       } catch (error) {
         const { status, headers, body } = refusalOf(error);
         if (response.headersSent) return void response.destroy();
@@ -248,35 +250,6 @@ export function createLive({
       clearInterval(recheck);
       for (const client of clients)
         client.end(GOING_AWAY, "the hub is stopping; resume after your cursor");
-    },
-  };
-}
-
-function responseConnection(response: ServerResponse): Connection {
-  // Not before the first word: until then a failure can still be answered as one.
-  const opened = () =>
-    response.headersSent
-      ? response
-      : response.writeHead(200, {
-          "content-type": "text/event-stream",
-          "cache-control": "no-store",
-          "x-accel-buffering": "no",
-        });
-  return {
-    wire: sseWire,
-    send(text) {
-      if (!response.writableEnded) opened().write(text);
-    },
-    isFull: () => response.writableNeedDrain || response.writableEnded || response.destroyed,
-    onRoom: (room) => void response.on("drain", room),
-    onEnd(end) {
-      // It may have gone while its token was looked up.
-      if (response.destroyed) end();
-      else response.on("close", end);
-    },
-    end(code, reason) {
-      if (response.writableEnded) response.destroy();
-      else opened().end(`event: closed\ndata: ${JSON.stringify({ code, reason })}\n\n`);
     },
   };
 }
