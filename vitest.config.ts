@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { configDefaults, defineConfig } from "vitest/config";
 
@@ -10,6 +11,8 @@ const timeouts = { testTimeout: 30_000, hookTimeout: 60_000 };
 
 export default defineConfig({
   test: {
+    // Stories mostly wait for other processes: a machine of two cores can have two files at once.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     reporters: ["default", "./test/support/closing-line-reporter.ts"],
     projects: [
       {
