@@ -46,7 +46,6 @@ export function openEngine(): Engine {
       start: (run, watch) => runner.start(run, watch),
       fetch: unexpected,
       evaluate: sandbox.evaluate,
-      log: () => {},
       newId,
       now: Date.now,
       maxDepth: 5,

@@ -31,7 +31,7 @@ export async function measureMatching({ quick, tell }: Options): Promise<Result>
       engines.push(engine);
       await storeTriggers(engine, triggers);
       const { store } = engine;
-      const matcher = createMatcher({ store, newId, now: Date.now, maxDepth: 5 });
+      const matcher = createMatcher({ store, newId, now: Date.now, maxDepth: 5, maxLoops: 30 });
       prepared.push({ triggers, matcher, known: [] as number[], unknown: [] as number[] });
     }
     for (let round = 0; round <= (quick ? 5 : 20); round += 1)

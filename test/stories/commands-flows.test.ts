@@ -85,6 +85,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
       notes.join("\n"),
     );
     expect(weather).toContain('"getWeather" is kept');
+    expect(weather).toContain('createdAt: "2025-01-01T00:00:00.000Z" has no place in a flow');
     expect(bare).toContain("toolDescription: was");
     expect(bare).toContain("isActive: was 0, taken for false");
     expect(twin).toContain("getWeather_2");
@@ -394,7 +395,7 @@ describe("flows pull and push", () => {
     ]);
     rmSync(join(dir, "shop", "new.json"));
 
-    await desk.look((store) => store.deleteFlow("local", "hello"));
+    await desk.look((store) => store.deleteFlow({ tenant: "local", id: "hello" }, 0));
     const back = await desk.json("flows", "push", dir, "--app", "desk");
     expect(back.apps).toHaveLength(1);
     expect(outcomes(back.apps[0])).toEqual(["Renamed created"]);

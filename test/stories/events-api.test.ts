@@ -74,7 +74,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
   });
 
   it("say why a trigger fired or did not, and run it once more", async () => {
-    const api = await startApi(backend);
+    const api = await startApi(backend, { SIGNALBOX_MAX_LOOPS: "2" });
     const before = await arrive(api);
     const flow = await publishTrigger(api);
     const fits = await arrive(api);
@@ -105,6 +105,41 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
     expect((await api.expect(202, "POST", `/api/events/${other}/replay`)).json.runs).toEqual([]);
     const runs = (await api.expect(200, "GET", `/api/runs?event=${before}`)).json;
     expect(runs.items).toMatchObject([{ cause: "replay" }, { cause: "replay" }]);
+
+    // One that sets itself off is stopped, and that is seen wherever somebody looks.
+    const circle = (
+      await api.expect(201, "POST", "/api/apps/desk/flows", {
+        name: "Circle",
+        nodes: [
+          node("pushed", "Event", { source: "github", type: "push" }),
+          node("rained", "Event", { source: "signalbox", type: "rain" }),
+          node("rain", "EmitEvent", { type: "rain" }),
+        ],
+        edges: [edge("pushed", "rain"), edge("rained", "rain")],
+      })
+    ).json.id;
+    await api.expect(200, "POST", `/api/flows/${circle}/publish`);
+    await arrive(api, {}, "push");
+    const words = "it fired on its own flow's events more than 2 times a minute";
+    await vi.waitFor(async () => {
+      const { warnings } = (await api.expect(200, "GET", `/api/flows/${circle}`)).json;
+      expect(warnings).toMatchObject([{ code: "breaker_tripped", nodeId: "rained" }]);
+      expect(warnings[0].message).toMatch(/^Trigger 'rained' was stopped at \d\d:\d\d UTC: /);
+      expect(warnings[0].message).toContain(words);
+    }, PATIENCE);
+    const rain = (await api.expect(200, "GET", "/api/events?type=rain")).json;
+    expect(rain.items.length).toBe(3);
+    const stopped = (await explain(rain.items[0].id)).find(
+      ({ trigger }: { trigger: string }) => trigger === "Circle / rained",
+    );
+    expect(stopped).toMatchObject({ matched: false, decided: "on arrival", run_id: null });
+    expect(stopped.reason).toContain(words);
+    const metrics = (await api.expect(200, "GET", "/metrics")).text;
+    expect(metrics).toContain('signalbox_breaker_trips_total{limit="loops"} 1\n');
+    await vi.waitFor(() => {
+      const lines = api.hub.output().split("\n");
+      expect(lines.filter((line) => line.includes("a trigger was stopped")).length).toBe(1);
+    }, PATIENCE);
   });
 
   it("and runs are counted for a dashboard", async () => {

@@ -229,6 +229,9 @@ describe("a flow", () => {
     await api.expect(404, "POST", `${at}/rollback`, { version: 9 });
     for (const version of ["9", "0", "-1", "1.5", "1e400", "99999999999999999999", "x"])
       await api.expect(404, "GET", `${at}/versions/${version}`);
+    await api.expect(204, "DELETE", at);
+    for (const path of [`${at}/versions`, `${at}/versions/1`]) await api.expect(404, "GET", path);
+    await api.expect(404, "POST", `${at}/rollback`, { version: 1 });
   });
 
   it("loses no change: If-Match against an older revision is refused with the current one", async () => {
@@ -248,6 +251,7 @@ describe("a flow", () => {
       ["POST", `${at}/edges`, edge("end", "end")],
       ["DELETE", `${at}/edges/${flow.edges[0].id}`],
       ["POST", `${at}/publish`],
+      ["POST", `${at}/rollback`, { version: 1 }],
       ["DELETE", at],
     ];
     for (const [method, path, body] of writes) {
@@ -292,6 +296,15 @@ describe("a flow", () => {
       connections: [],
     };
     const migrated = (await api.expect(201, "POST", "/api/apps/other/flows/import", old)).json;
+    const [first, ...others] = file.json.nodes;
+    const odd = { ...file.json, team: "ops", nodes: [{ ...first, colour: "red" }, ...others] };
+    const told = (await api.expect(201, "POST", "/api/apps/other/flows/import", odd)).json;
+    expect(told.notes).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^team: "ops" /),
+        expect.stringMatching(/^nodes\[0\]\.colour: "red" /),
+      ]),
+    );
     expect(toolsOf(migrated)).toEqual(["OldName"]);
     expect(migrated.edges).toMatchObject([{ target: "1", sourceHandle: "out" }]);
     const spelled = (

@@ -37,9 +37,9 @@ async function newApp(): Promise<{ app: string; url: string }> {
   return { app, url: `${hub.url}${mcp_path}` };
 }
 
-async function connectOld(url: string): Promise<OldClient> {
+async function connectOld(url: string, token = TOKEN): Promise<OldClient> {
   const client = new OldClient({ name: "story", version: "1" }, { capabilities: { tasks: {} } });
-  const requestInit = { headers: { authorization: `Bearer ${TOKEN}` } };
+  const requestInit = { headers: { authorization: `Bearer ${token}` } };
   await client.connect(new OldTransport(new URL(url), { requestInit }) as never);
   onTestFinished(() => client.close());
   return client;
@@ -100,6 +100,20 @@ describe("a task", () => {
       input: { seconds: 0 },
     });
     await expect(rpc(url, TOKEN, "tasks/get", { taskId: id })).rejects.toThrow("no task");
+    // Whoever else may call the tool: the task is that of the token that did.
+    const { token } = await make.ask<{ token: string }>("POST", "/api/tokens", {
+      name: "another",
+      scopes: ["admin"],
+    });
+    const { taskId: mine } = await callAsTask(url, TOKEN, "go", { seconds: 3_600 });
+    for (const method of ["tasks/get", "tasks/cancel", "tasks/update"])
+      await expect(rpc(url, token, method, { taskId: mine })).rejects.toThrow(
+        `There is no task ${mine}.`,
+      );
+    expect(await rpc(url, TOKEN, "tasks/get", { taskId: mine })).toMatchObject({
+      status: "working",
+    });
+    await rpc(url, TOKEN, "tasks/cancel", { taskId: mine });
     await expect(rpc(url, TOKEN, "tasks/get", { taskId: "none" })).rejects.toMatchObject({
       code: -32602,
       message: "There is no task none.",
@@ -147,6 +161,15 @@ describe("a task", () => {
     });
     const { tasks } = await client.experimental.tasks.listTasks();
     expect(tasks.map(({ status }) => status)).toEqual(["cancelled", "completed"]);
+    const { token } = await make.ask<{ token: string }>("POST", "/api/tokens", {
+      name: "another",
+      scopes: ["flows:call"],
+    });
+    const other = await connectOld(url, token);
+    expect((await other.experimental.tasks.listTasks()).tasks).toEqual([]);
+    await expect(
+      other.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema),
+    ).rejects.toThrow("There is no task");
   });
 
   it("outlives the hub: killed while it waits, and started again, the task is completed", async () => {

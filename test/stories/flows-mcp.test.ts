@@ -242,6 +242,46 @@ describe.each(clients)("a client, %s,", (_, connect) => {
   });
 });
 
+it("a tool that may run once at a time lets the next call wait, refuses it, or replaces it", async () => {
+  const { app, url } = await newApp();
+  const policies = ["queue", "skip", "replace"];
+  const which = { name: "which", type: "string" };
+  await make.flow(
+    app,
+    "Narrow",
+    [
+      ...policies.map((whenFull) =>
+        intent(whenFull, whenFull, [which], { concurrency: { most: 1, key: "which", whenFull } }),
+      ),
+      waits("work", 1),
+      returns("end", { of: "{{ trigger.which }}" }),
+    ],
+    [...policies.map((id): [string, string] => [id, "work"]), ["work", "end"]],
+  );
+  const client = await newest(url, TOKEN);
+  const call = async (name: string, which = "a") => {
+    const { isError, content, structuredContent } = await client.call(name, { which });
+    return isError ? content[0]?.text : structuredContent;
+  };
+  const times = (count: number, name: string) =>
+    Promise.all(Array.from({ length: count }, () => call(name)));
+  const [queued, skipped, replaced, others] = await Promise.all([
+    times(2, "queue"),
+    times(3, "skip"),
+    times(4, "replace"),
+    Promise.all(policies.map((name) => call(name, "b"))),
+  ]);
+  const busy = "busy: 1 run of this tool is under way; try again later.";
+  const newer = expect.stringContaining("A newer run took its place while it waited for its turn");
+  expect(queued).toEqual([{ of: "a" }, { of: "a" }]);
+  expect(skipped.toSorted()).toEqual([{ of: "a" }, busy, busy]);
+  expect(replaced.toSorted()).toEqual([newer, newer, { of: "a" }, { of: "a" }]);
+  expect(others).toEqual([{ of: "b" }, { of: "b" }, { of: "b" }]);
+  const runs = (await make.runs(app)).items;
+  expect(runs.filter(({ status }) => status === "cancelled")).toHaveLength(2);
+  expect(runs).toHaveLength(10);
+});
+
 it("tools of one name get _2 and _3, across the flows of an app", async () => {
   const { app, url } = await newApp();
   for (const value of ["one", "two", "three"])

@@ -35,7 +35,7 @@ const failing = {
   name: "Fail",
   nodes: [
     intent("Fail"),
-    node("code", "Code", { code: "throw new Error('no luck')" }),
+    node("code", "Code", { code: "console.warn('on my way'); throw new Error('no luck')" }),
     node("end", "Return", {}),
   ],
   edges: [edge("intent Fail", "code"), edge("code", "end")],
@@ -70,6 +70,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
     });
     expect(failed.json).toMatchObject({ status: "failed", error: { node_id: "code" } });
     expect(failed.json.error.message).toContain("no luck");
+    expect(failed.json.steps[1].log).toEqual([{ level: "warn", text: "on my way" }]);
 
     const list = async (query: string) =>
       idsOf((await api.expect(200, "GET", `/api/runs?${query}`)).json);
@@ -116,8 +117,16 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
     const busy = await api.expect(409, "POST", `/api/runs/${id}/retry`);
     expect(busy.json.detail).toMatch(/waiting: only one that failed or was cancelled/);
     await api.expect(202, "POST", `/api/runs/${id}/cancel`);
-    expect(await ended(api, id)).toMatchObject({ status: "cancelled" });
-    expect((await api.expect(202, "POST", `/api/runs/${id}/cancel`)).json.status).toBe("cancelled");
+    const cancelled = await ended(api, id);
+    expect(cancelled).toMatchObject({
+      status: "cancelled",
+      steps: [{}, { node_id: "wait", status: "failed", error: { code: "cancelled" } }],
+    });
+    expect(cancelled.steps[1].finished_at).toBe(cancelled.finished_at);
+    const over = await api.expect(409, "POST", `/api/runs/${id}/cancel`);
+    expect(over.json.detail).toBe(
+      `The run was cancelled at ${cancelled.finished_at}: there is nothing left to cancel.`,
+    );
     await api.expect(202, "POST", `/api/runs/${id}/retry`);
     await vi.waitFor(
       async () => expect((await api.call("GET", `/api/runs/${id}`)).json.status).toBe("waiting"),

@@ -4,9 +4,10 @@ import { appSchema } from "../flows/model.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { appView, limitQuery, page, pageOf, viewApp } from "./views.ts";
+import { appView, cursorFor, limitQuery, page, pageOf, viewApp } from "./views.ts";
 
 const tag = "apps";
+const next = cursorFor("app");
 const appChange = z.strictObject({
   name: appSchema.shape.name.optional(),
   description: appSchema.shape.description.unwrap().optional(),
@@ -21,11 +22,11 @@ export function appRoutes(store: Store, now: () => number): Route[] {
       summary: "List apps",
       tag,
       scope: "admin",
-      query: z.strictObject({ limit: limitQuery, cursor: z.string().optional() }),
+      query: z.strictObject({ limit: limitQuery, cursor: next.query }),
       answer: { status: 200, schema: pageOf(appView) },
       async handle({ tenant, query: { limit, cursor = "" } }) {
         const apps = await store.listApps(tenant, cursor, limit);
-        return { json: page(apps, limit, ({ slug }) => slug, viewApp) };
+        return { json: page(apps, limit, ({ slug }) => next.of(slug), viewApp) };
       },
     }),
     defineRoute({
@@ -80,7 +81,7 @@ export function appRoutes(store: Store, now: () => number): Route[] {
       scope: "admin",
       answer: { status: 204 },
       async handle({ tenant, param }) {
-        if (!(await store.deleteApp(tenant, param("app")))) throw missing(param("app"));
+        if (!(await store.deleteApp(tenant, param("app"), now()))) throw missing(param("app"));
         return { status: 204 };
       },
     }),

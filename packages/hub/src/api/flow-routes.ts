@@ -6,6 +6,7 @@ import { Fault } from "../lib/fault.ts";
 import type { Store } from "../store/store.ts";
 import { type Asked, defineRoute, type Route } from "./route.ts";
 import {
+  cursorFor,
   flowSummary,
   flowView,
   limitQuery,
@@ -16,6 +17,7 @@ import {
 } from "./views.ts";
 
 const tag = "flows";
+const next = cursorFor("flow");
 const scope = "admin" as const;
 
 const newNode = nodeSchema.partial({ id: true, slug: true, position: true, parameters: true });
@@ -36,7 +38,7 @@ const versionView = z.object({
 
 export interface FlowRoutes {
   flows: Flows;
-  store: Pick<Store, "getApp" | "listVersions" | "getVersion">;
+  store: Pick<Store, "getApp" | "getFlow" | "listVersions" | "getVersion">;
 }
 
 export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
@@ -51,6 +53,11 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
     id: param("flow"),
     ifRevision: ifMatch,
   });
+  /** The versions of one that was deleted stay for its runs, and are nobody else's. */
+  const mustBeThere = async (tenant: string, id: string): Promise<void> => {
+    if (!(await store.getFlow(tenant, id)))
+      throw new Fault("not_found", "flow", `There is no flow ${id}.`);
+  };
 
   return [
     defineRoute({
@@ -59,14 +66,14 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "List an app's flows, without their graphs",
       tag,
       scope,
-      query: z.strictObject({ limit: limitQuery, cursor: z.string().optional() }),
+      query: z.strictObject({ limit: limitQuery, cursor: next.query }),
       answer: { status: 200, schema: pageOf(flowSummary) },
       async handle({ tenant, param, query: { limit, cursor } }) {
         const app = param("app");
         if (!(await store.getApp(tenant, app)))
           throw new Fault("not_found", "app", `There is no app ${app}.`);
         const found = await flows.list(tenant, { app, after: cursor, limit });
-        return { json: page(found, limit, ({ id }) => id, summarizeFlow) };
+        return { json: page(found, limit, ({ id }) => next.of(id), summarizeFlow) };
       },
     }),
     defineRoute({
@@ -178,7 +185,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       scope,
       answer: { status: 200, schema: z.object({ items: z.array(versionView) }) },
       async handle({ tenant, param }) {
-        await flows.get(tenant, param("flow"));
+        await mustBeThere(tenant, param("flow"));
         const versions = await store.listVersions(tenant, param("flow"));
         return {
           json: {
@@ -198,6 +205,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       scope,
       answer: { status: 200, schema: flowDraftSchema.pick({ nodes: true, edges: true }) },
       async handle({ tenant, param }) {
+        await mustBeThere(tenant, param("flow"));
         const wanted = version.safeParse(Number(param("version"))).data;
         const graph = wanted && (await store.getVersion(tenant, param("flow"), wanted));
         if (!graph)

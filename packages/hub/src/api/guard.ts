@@ -1,6 +1,7 @@
 /** Who may ask: a token with the scope for it, and no web page of another site. */
 import type { Context } from "hono";
 import { z } from "zod";
+import { issuesOf } from "../flows/issues.ts";
 import { Fault, type FaultCode } from "../lib/fault.ts";
 import { PROBLEM_TYPE, type Problem, problem } from "../lib/problem.ts";
 import type { Scope } from "../store/store.ts";
@@ -79,14 +80,11 @@ export function faulty(error: unknown): Response {
   return refused(status, fault.code, title, detail, headers, [...fault.errors]);
 }
 
-export function faultOf({ issues }: z.ZodError, where = "body"): Fault {
-  const errors = issues.flatMap((issue) => {
-    const at = (keys: readonly PropertyKey[]) => keys.map(String).join(".") || where;
-    if (issue.code !== "unrecognized_keys")
-      return [{ path: at(issue.path), message: issue.message }];
-    const message = "is not known here: leave it out";
-    return issue.keys.map((key) => ({ path: at([...issue.path, key]), message }));
-  });
+export function faultOf(error: z.ZodError, where = "body"): Fault {
+  const errors = issuesOf(error).map(({ keys, message }) => ({
+    path: keys.map(String).join(".") || where,
+    message,
+  }));
   const detail = errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
   const [first] = errors;
   return errors.length === 1 && first

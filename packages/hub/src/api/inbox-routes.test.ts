@@ -34,7 +34,13 @@ async function setup() {
   onTestFinished(feed.close);
   const accesses = createAccesses({ store, now, everyTenant: undefined });
   const mcp = createInboxServer({
-    triggers: createTriggers({ store, newId: createIds(), now: Date.now, maxDepth: 5 }),
+    triggers: createTriggers({
+      store,
+      newId: createIds(),
+      now: Date.now,
+      maxDepth: 5,
+      maxLoops: 30,
+    }),
     inbox,
     waits: createWaits({
       inbox,

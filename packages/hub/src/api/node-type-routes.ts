@@ -1,39 +1,83 @@
-/** The types of nodes, as whoever draws a canvas needs them. */
+/** The types of nodes, as whoever draws a canvas or writes a flow needs them. */
 import { z } from "zod";
-import type { NodeDefinition, NodeRegistry } from "../flows/node-type.ts";
+import { type NodeDefinition, type NodeRegistry, nodeSettings } from "../flows/node-type.ts";
 import { defineRoute, type Route } from "./route.ts";
+
+const schemaView = z.record(z.string(), z.json());
 
 const nodeTypeView = z.object({
   type: z.string(),
   title: z.string(),
   description: z.string(),
-  icon: z.string(),
+  icon: z.string().describe("The name of a lucide icon."),
   kind: z.enum(["trigger", "action", "logic", "data", "result"]),
-  config: z.record(z.string(), z.json()).describe("JSON Schema of a node's parameters."),
   ports: z.object({
     in: z.array(z.string()),
-    out: z.array(z.string()).nullable().describe("Null where they follow from the parameters."),
+    out: z
+      .array(z.string())
+      .describe("The first is where a run goes on by default; `error` is taken by what failed."),
+    from_parameters: z
+      .boolean()
+      .describe("Whether `out` follows from the parameters; here it is that of `sample`."),
   }),
-  sample: z.record(z.string(), z.json()),
+  config: schemaView.describe(
+    "JSON Schema of a node's `parameters`. Where it is no trigger, a template such as `{{ trigger.x }}` may stand for any value.",
+  ),
+  settings: schemaView.describe("JSON Schema of `parameters.settings`."),
+  sample: schemaView.describe("Parameters that hold."),
 });
 
-const viewType = (definition: NodeDefinition) => ({
-  type: definition.type,
-  title: definition.title,
-  description: definition.description,
-  icon: definition.icon,
-  kind: definition.kind,
-  config: z.toJSONSchema(definition.config, { io: "input", unrepresentable: "any" }),
-  ports: { in: definition.inPorts, out: definition.outPorts({}) ?? null },
-  sample: definition.sample.config,
+const toJsonSchema = (schema: z.ZodType) => {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  return rest;
+};
+
+const runSettings = z.strictObject({
+  timeoutMs: nodeSettings.shape.timeoutMs.describe(
+    "For the whole run; a day where nothing is said.",
+  ),
 });
+
+const settingsOf = ({ kind }: NodeDefinition): z.ZodType =>
+  kind === "trigger" ? runSettings : nodeSettings;
+
+const viewType = (definition: NodeDefinition) => {
+  const { type, title, description, icon, kind, config, inPorts, sample } = definition;
+  const always = definition.outPorts({});
+  return {
+    type,
+    title,
+    description,
+    icon,
+    kind,
+    ports: {
+      in: inPorts,
+      out: always ?? definition.outPorts(sample.config) ?? [],
+      from_parameters: always === undefined,
+    },
+    config: toJsonSchema(config),
+    settings: toJsonSchema(settingsOf(definition)),
+    sample: sample.config,
+  };
+};
+
+/** What `parameters` of a node hold, by the name that the OpenAPI document has for it. */
+export const parameterSchemas = (registry: NodeRegistry): Record<string, z.ZodType> =>
+  Object.fromEntries(
+    [...registry.values()].map((definition) => [
+      `${definition.type}Parameters`,
+      z
+        .strictObject({ ...definition.config.shape, settings: settingsOf(definition).optional() })
+        .describe(`The \`parameters\` of a node of type ${definition.type}.`),
+    ]),
+  );
 
 export function nodeTypeRoutes(registry: NodeRegistry): Route[] {
   return [
     defineRoute({
       method: "get",
       path: "/api/node-types",
-      summary: "List the types of nodes",
+      summary: "List the types of nodes, with the schemas of their parameters and settings",
       tag: "flows",
       scope: "flows:call",
       answer: { status: 200, schema: z.object({ items: z.array(nodeTypeView) }) },

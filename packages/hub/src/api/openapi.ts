@@ -38,8 +38,12 @@ const problemSchema = z.object({
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
-/** Tells of itself too. */
-export function openApiRoute(routes: readonly Route[], version: string): Route {
+/** Tells of itself too, and of `more` schemas that no route has by name. */
+export function openApiRoute(
+  routes: readonly Route[],
+  version: string,
+  more: Record<string, z.ZodType> = {},
+): Route {
   let document: Record<string, unknown> | undefined;
   const route = defineRoute({
     method: "get",
@@ -49,17 +53,23 @@ export function openApiRoute(routes: readonly Route[], version: string): Route {
     scope: undefined,
     answer: { status: 200, schema: z.record(z.string(), z.json()) },
     async handle() {
-      document ??= openApi([...routes, route], version);
+      document ??= openApi([...routes, route], version, more);
       return { json: document };
     },
   });
   return route;
 }
 
-function openApi(routes: readonly Route[], version: string): Record<string, unknown> {
+function openApi(
+  routes: readonly Route[],
+  version: string,
+  more: Record<string, z.ZodType>,
+): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   const schemas: Schemas = {};
   schemas.Problem = toSchema(problemSchema, "output", schemas);
+  for (const [name, schema] of Object.entries(more))
+    schemas[name] = toSchema(schema, "input", schemas);
   for (const route of routes) {
     const path = route.path.replace(/:([a-z]+)/g, "{$1}");
     paths[path] ??= {};

@@ -6,9 +6,19 @@ import { ENDED, type Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { allows } from "../tenants/access.ts";
 import { defineRoute, type Route } from "./route.ts";
-import { limitQuery, page, pageOf, runView, stepView, viewRun, viewStep } from "./views.ts";
+import {
+  cursorFor,
+  limitQuery,
+  page,
+  pageOf,
+  runView,
+  stepView,
+  viewRun,
+  viewStep,
+} from "./views.ts";
 
 const tag = "runs";
+const next = cursorFor("run");
 const runWithSteps = runView.extend({ steps: z.array(stepView) });
 
 export interface RunRoutes {
@@ -75,7 +85,7 @@ export function runRoutes(options: RunRoutes): Route[] {
       scope: "admin",
       query: z.strictObject({
         limit: limitQuery,
-        cursor: z.string().optional(),
+        cursor: next.query,
         flow: z.string().optional(),
         app: z.string().optional(),
         event: z.string().optional(),
@@ -84,7 +94,7 @@ export function runRoutes(options: RunRoutes): Route[] {
       answer: { status: 200, schema: pageOf(runView) },
       async handle({ tenant, query: { limit, cursor, ...rest } }) {
         const runs = await store.listRuns({ tenant, limit, before: cursor, ...rest });
-        return { json: page(runs, limit, ({ id }) => id, viewRun) };
+        return { json: page(runs, limit, ({ id }) => next.of(id), viewRun) };
       },
     }),
     defineRoute({
@@ -102,13 +112,16 @@ export function runRoutes(options: RunRoutes): Route[] {
     defineRoute({
       method: "post",
       path: "/api/runs/:run/cancel",
-      summary: "Cancel a run",
+      summary: "Cancel a run; 409 where it is over",
       tag,
       scope: "admin",
       answer: { status: 202, schema: runView },
       async handle({ tenant, param }) {
         const id = param("run");
-        return { status: 202, json: viewRun(found(await store.cancelRun(tenant, id, now()), id)) };
+        const run = await store.cancelRun(tenant, id, now());
+        if (run) return { status: 202, json: viewRun(run) };
+        const over = found(await store.getRun(tenant, id), id);
+        throw new Fault("conflict", "run", `${endOf(over)}: there is nothing left to cancel.`);
       },
     }),
     defineRoute({
@@ -194,6 +207,12 @@ export function runRoutes(options: RunRoutes): Route[] {
       headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
     });
   }
+}
+
+function endOf({ status, error, finished_at }: Run): string {
+  const at = new Date(finished_at ?? 0).toISOString();
+  const was = status === "cancelled" ? "was cancelled" : status;
+  return `The run ${was} at ${at}${error ? ` (${error.message})` : ""}`;
 }
 
 const aborted = (signal: AbortSignal): Promise<undefined> =>

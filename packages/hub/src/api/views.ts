@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { DescribedFlow } from "../apps/flows.ts";
 import { edgeSchema, nodeSchema } from "../flows/model.ts";
+import { LOG_LEVELS } from "../sandbox/evaluation.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import { type Run, STATUSES, type Step } from "../store/run-store.ts";
 
@@ -118,6 +119,7 @@ export const viewRun = (run: Run): z.input<typeof runView> => ({
 });
 
 export const stepView = z.object({
+  nth: z.int().describe("Its place among the steps."),
   node_id: z.string(),
   item: z.string(),
   attempt: z.int(),
@@ -126,6 +128,9 @@ export const stepView = z.object({
   input: z.json(),
   output: z.json(),
   error: runError.nullable(),
+  log: z
+    .array(z.object({ level: z.enum(LOG_LEVELS), text: z.string() }))
+    .describe("What its code wrote to the console."),
   started_at: z.iso.datetime(),
   finished_at: z.iso.datetime().nullable(),
 });
@@ -151,6 +156,21 @@ export function page<Item, View>(
     next_cursor: items.length === limit && last !== undefined ? cursorOf(last) : null,
   };
 }
+
+/** Where a list goes on: to readers a word without a meaning, and good for that list only. */
+export const cursorFor = (list: "app" | "flow" | "run") => ({
+  of: (key: string): string => `${list}:${key}`,
+  query: z
+    .string()
+    .transform((text, context) => {
+      const [, name, key] = /^([a-z]+):([\w-]{1,100})$/.exec(text) ?? [];
+      if (name === list && key !== undefined) return key;
+      context.addIssue({ code: "custom", message: "is not one that this list gave out" });
+      return z.NEVER;
+    })
+    .optional()
+    .describe("`next_cursor` of the page before."),
+});
 
 /** As text in a URL. */
 export const limitQuery = z

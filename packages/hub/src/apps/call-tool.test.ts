@@ -15,8 +15,9 @@ const trigger: StoredTrigger = {
   active: true,
   config: { parameters: [{ name: "x", type: "number", default: 1 }] },
 };
-const setup = (given: Partial<StoredTrigger> = {}, alias = false) => {
+const setup = (given: Partial<StoredTrigger> = {}, { alias = false, full = false } = {}) => {
   const started: object[] = [];
+  const entered: object[] = [];
   const found = { ...trigger, ...given };
   const calls = createToolCalls({
     store: {
@@ -30,12 +31,19 @@ const setup = (given: Partial<StoredTrigger> = {}, alias = false) => {
         started.push(run);
         return { id: run.id, ended: new Promise(() => {}) };
       },
-      queue: async () => [],
+      enter: async (run) => {
+        entered.push(run);
+        return full ? "full" : { id: run.id, ended: new Promise(() => {}) };
+      },
+      queue: async (runs) => {
+        entered.push(...runs);
+        return runs.map(({ id }) => (full ? null : id));
+      },
     },
     newId: () => "run",
     now: () => 5,
   });
-  return { calls, started };
+  return { calls, started, entered };
 };
 
 it("calls a tool with its defaults filled in, from the version that runs", async () => {
@@ -58,7 +66,7 @@ it("calls a tool with its defaults filled in, from the version that runs", async
 });
 
 it("says the new name to whoever uses a former one", async () => {
-  const { calls } = setup({}, true);
+  const { calls } = setup({}, { alias: true });
   expect(await calls.call("acme", "desk", "old", {})).toMatchObject({ renamedTo: "ask" });
 });
 
@@ -82,4 +90,38 @@ it("starts nothing that is unknown, switched off, or asked wrongly", async () =>
   const event = setup({ kind: "event" });
   const asked = { ...wanted, trigger: "n", onlyActive: true };
   await expect(event.calls.start({ ...asked, input: [] })).rejects.toThrow("must be an object");
+});
+
+it("waits for its turn where only so many may be under way, by the value at a path", async () => {
+  const config = { ...trigger.config, concurrency: { most: 2, key: "x", whenFull: "skip" } };
+  const { calls, started, entered } = setup({ config });
+  await calls.call("acme", "desk", "ask", { x: 1 }, { token: "ada" });
+  await calls.call("acme", "desk", "ask", { x: 2 });
+  const wanted = { tenant: "acme", flow: "f", trigger: "ask", input: { x: 1 }, onlyActive: true };
+  await calls.start(wanted);
+  await calls.queue(wanted);
+  const limit = (x: number) => ({ limit: { lane: `f:n:[${x}]`, most: 2, whenFull: "skip" } });
+  expect(entered).toMatchObject([
+    { due_at: 5, cause: "tool", token_id: "ada", ...limit(1) },
+    { cause: "tool", ...limit(2) },
+    { cause: "api", ...limit(1) },
+    { cause: "api", ...limit(1) },
+  ]);
+  expect(started).toEqual([]);
+  const full = setup({ config }, { full: true });
+  const busy = {
+    code: "busy",
+    message: "busy: 2 runs of this tool are under way; try again later.",
+  };
+  await expect(full.calls.call("acme", "desk", "ask", {})).rejects.toMatchObject(busy);
+  await expect(full.calls.start(wanted)).rejects.toMatchObject(busy);
+  await expect(full.calls.queue(wanted)).rejects.toMatchObject(busy);
+});
+
+it("looks for the value of an event's lane in its data", async () => {
+  const config = { concurrency: { most: 1, key: "issue.number" } };
+  const { calls, entered } = setup({ kind: "event", config });
+  const wanted = { tenant: "acme", flow: "f", trigger: "ask", onlyActive: true };
+  await calls.queue({ ...wanted, input: { data: { issue: { number: 7 } } } });
+  expect(entered).toMatchObject([{ limit: { lane: "f:n:[7]", most: 1 } }]);
 });

@@ -1,15 +1,16 @@
 /** A tool of an app is a trigger of one of its flows: calling it is a run. */
-import { checkArguments, parametersSchema } from "../flows/parameters.ts";
 import { Fault } from "../lib/fault.ts";
 import type { JsonObject } from "../lib/json.ts";
+import { limitOf } from "../runs/lanes.ts";
+import { checkInput, findTrigger } from "../runs/published-trigger.ts";
 import type { Runner, RunWatch, Started } from "../runs/runner.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
-import type { Cause, StartedRun } from "../store/run-store.ts";
+import type { Cause, LaneLimit, StartedRun } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 
 export interface ToolCallsOptions {
   store: Pick<Store, "findTool" | "getTrigger" | "getFlow" | "getVersion">;
-  runner: Pick<Runner, "start" | "queue">;
+  runner: Pick<Runner, "start" | "enter" | "queue">;
   newId: () => string;
   now: () => number;
 }
@@ -50,59 +51,72 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
     };
   };
 
+  /** At once; where only so many may be under way, in its turn. */
+  const begin = async (trigger: StoredTrigger, run: StartedRun, watch?: RunWatch) => {
+    const limit = laneFor(trigger, run);
+    if (!limit) return runner.start(run, watch);
+    const started = await runner.enter({ ...run, due_at: run.at, limit }, watch);
+    if (started === "full") throw busy(trigger, limit);
+    return started;
+  };
+
   return {
+    /** `token` is that of whoever calls. */
     async call(
       tenant: string,
       app: string,
       name: string,
       given: unknown,
-      watch?: RunWatch,
+      { token, ...watch }: RunWatch & { token?: string } = {},
     ): Promise<CalledTool> {
       const found = await store.findTool(tenant, app, name, now());
       if (!found) throw new Fault("not_found", "name", `There is no tool ${name.slice(0, 100)}.`);
       const { trigger, alias } = found;
       if (!trigger.active)
         throw new Fault("not_found", "name", `The tool ${name} is switched off at present.`);
-      const input = checkInput(trigger, given);
-      const started = await runner.start(runFrom(trigger, input, "tool"), watch);
+      const input = inputOf(trigger, given);
+      const run = { ...runFrom(trigger, input, "tool"), token_id: token };
+      const started = await begin(trigger, run, watch);
       return { ...started, trigger, renamedTo: (alias && trigger.tool_name) || undefined };
     },
 
     /** From any trigger of a published flow. */
     async start(wanted: WantedRun): Promise<Started> {
-      const trigger = await findTrigger(wanted);
-      return runner.start(runFrom(trigger, checkInput(trigger, wanted.input), "api"));
+      const trigger = await triggerOf(wanted);
+      return begin(trigger, runFrom(trigger, inputOf(trigger, wanted.input), "api"));
     },
 
     /** As `start`, but for whoever takes it. */
     async queue(wanted: WantedRun): Promise<string> {
-      const trigger = await findTrigger(wanted);
-      const run = runFrom(trigger, checkInput(trigger, wanted.input), "api");
-      await runner.queue([{ ...run, due_at: run.at }]);
+      const trigger = await triggerOf(wanted);
+      const run = runFrom(trigger, inputOf(trigger, wanted.input), "api");
+      const limit = laneFor(trigger, run);
+      const [id] = await runner.queue([{ ...run, due_at: run.at, limit }]);
+      if (limit && id === null) throw busy(trigger, limit);
       return run.id;
     },
   };
 
-  async function findTrigger(wanted: WantedRun): Promise<StoredTrigger> {
-    const { tenant, flow: id, trigger: name, onlyActive } = wanted;
-    const flow = await store.getFlow(tenant, id);
-    if (!flow) throw new Fault("not_found", "flow", `There is no flow ${id}.`);
-    if (flow.version === null)
-      throw new Fault(
-        "invalid",
-        "trigger",
-        "The flow has not been published yet: publish it, then it can run.",
-      );
-    // As it was published: the draft may call its nodes something else by now.
-    const nodes = (await store.getVersion(tenant, id, flow.version))?.nodes ?? [];
-    const node = nodes.find((one) => one.id === name) ?? nodes.find((one) => one.slug === name);
-    const trigger = node && (await store.getTrigger(tenant, id, node.id));
-    if (!trigger)
-      throw new Fault(
-        "invalid",
-        "trigger",
-        `The published flow has no trigger ${name.slice(0, 100)}.`,
-      );
+  async function triggerOf(wanted: WantedRun): Promise<StoredTrigger> {
+    const { tenant, flow, trigger: name, onlyActive } = wanted;
+    const found = await findTrigger(store, tenant, flow, name);
+    switch (found.outcome) {
+      case "no_flow":
+        throw new Fault("not_found", "flow", `There is no flow ${flow}.`);
+      case "not_published":
+        throw new Fault(
+          "invalid",
+          "trigger",
+          "The flow has not been published yet: publish it, then it can run.",
+        );
+      case "no_trigger":
+        throw new Fault(
+          "invalid",
+          "trigger",
+          `The published flow has no trigger ${name.slice(0, 100)}.`,
+        );
+    }
+    const { trigger, node } = found;
     if (onlyActive && !trigger.active)
       throw new Fault(
         "conflict",
@@ -113,17 +127,23 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
   }
 }
 
-function checkInput({ kind, config }: StoredTrigger, given: unknown): JsonObject {
-  if (kind !== "intent") {
-    if (typeof given === "object" && given !== null && !Array.isArray(given))
-      return given as JsonObject;
-    throw new Fault("invalid", "input", "must be an object");
-  }
-  const checked = checkArguments(parametersSchema.parse(config.parameters), given);
+/** Of an event, a path leads into its data. */
+const laneFor = (trigger: StoredTrigger, { input }: StartedRun): LaneLimit | undefined =>
+  limitOf(trigger, trigger.kind === "event" ? (input.data ?? null) : input);
+
+function busy({ kind }: StoredTrigger, { most }: LaneLimit): Fault {
+  const runs = most === 1 ? "1 run" : `${most} runs`;
+  const what = kind === "intent" ? "tool" : "trigger";
+  const words = `busy: ${runs} of this ${what} ${most === 1 ? "is" : "are"} under way`;
+  return new Fault("busy", "trigger", `${words}; try again later.`);
+}
+
+function inputOf(trigger: StoredTrigger, given: unknown): JsonObject {
+  const checked = checkInput(trigger, given);
   if (checked.ok) return checked.input;
   throw new Fault(
     "invalid",
-    "arguments",
+    trigger.kind === "intent" ? "arguments" : "input",
     checked.errors.map(({ path, message }) => `${path}: ${message}`).join("; "),
     checked.errors,
   );

@@ -33,7 +33,12 @@ export function finishDraft(
   };
 }
 
-const NEVER: ReadonlySet<string> = new Set(["duplicate_id", "duplicate_slug", "missing_node"]);
+const NEVER: ReadonlySet<string> = new Set([
+  "duplicate_id",
+  "duplicate_slug",
+  "duplicate_edge",
+  "missing_node",
+]);
 
 function checkShape(graph: FlowGraph, registry: NodeRegistry): void {
   const [cycle] = findCycles(graphOf(graph));

@@ -2,6 +2,7 @@
  * What people and programs do with flows: make, edit, publish, roll back. Every edit is made inside
  * the transaction that stores it, by pure rules; a draft may be unfinished, what runs may not.
  */
+import { findTripped } from "../flows/find-tripped.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "../flows/model.ts";
 import type { NodeRegistry } from "../flows/node-type.ts";
 import { renameNode } from "../flows/rename-node.ts";
@@ -9,8 +10,16 @@ import { slugFor } from "../flows/slug.ts";
 import { describeFlow, type FlowDescription, validateFlow } from "../flows/validate.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Json } from "../lib/json.ts";
-import type { Edited, EditFlow, FlowGraph, StoredFlow } from "../store/flow-store.ts";
+import type {
+  Edited,
+  EditFlow,
+  FlowGraph,
+  Publication,
+  StoredFlow,
+  Untouched,
+} from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
+import { calledFlows } from "./called-flows.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
 import { triggersOf } from "./triggers.ts";
@@ -53,13 +62,27 @@ export type Flows = ReturnType<typeof createFlows>;
 
 type Change = (draft: FlowDraft, taken: ReadonlySet<string>) => FlowDraft;
 
-const WEEK_MS = 7 * 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const WEEK_MS = 7 * 24 * HOUR_MS;
 
 export function createFlows({ store, registry, newId, now, aliasMs = WEEK_MS }: FlowsOptions) {
-  const describe = (flow: StoredFlow): DescribedFlow => ({
-    ...flow,
-    ...describeFlow(flow.graph, registry),
-  });
+  /** With the triggers that were stopped within the last hour, and what is odd about calls. */
+  const describeAll = async (
+    tenant: string,
+    found: readonly StoredFlow[],
+  ): Promise<DescribedFlow[]> => {
+    const ids = found.map(({ id }) => id);
+    const trips = await store.listTrips(tenant, ids, now() - HOUR_MS);
+    const called = await calledFlows(store, registry, tenant, found);
+    return found.map((flow) => {
+      const around = { id: flow.id, flows: called };
+      const described = { ...flow, ...describeFlow(flow.graph, registry, around) };
+      const own = trips.filter(({ flow_id }) => flow_id === flow.id);
+      return { ...described, warnings: [...findTripped(flow.graph, own), ...described.warnings] };
+    });
+  };
+  const describeOne = async (flow: StoredFlow): Promise<DescribedFlow> =>
+    (await describeAll(flow.tenant, [flow]))[0] as DescribedFlow;
 
   /** Turns a way to change a draft into one that also names its tools and refuses cycles. */
   const editing =
@@ -90,21 +113,9 @@ export function createFlows({ store, registry, newId, now, aliasMs = WEEK_MS }: 
     edges: edges ? completeEdges(edges) : draft.edges,
   });
 
-  const saved = (edited: Edited, place: { app?: string; id?: string }): DescribedFlow => {
-    switch (edited.outcome) {
-      case "saved":
-        return describe(edited.flow);
-      case "no_app":
-        throw new Fault("not_found", "app", `There is no app ${place.app}.`);
-      case "no_flow":
-        throw new Fault("not_found", "flow", `There is no flow ${place.id}.`);
-      case "changed":
-        throw new Fault(
-          "changed",
-          "If-Match",
-          `The flow has changed since: it is at revision ${edited.revision} now. Load it again, and repeat your change.`,
-        );
-    }
+  const saved = async (edited: Edited, place: Place): Promise<DescribedFlow> => {
+    if (edited.outcome !== "saved") throw faultOf(edited, place);
+    return describeOne(edited.flow);
   };
 
   const edit = async (place: FlowPlace, change: Change): Promise<DescribedFlow> =>
@@ -124,22 +135,15 @@ export function createFlows({ store, registry, newId, now, aliasMs = WEEK_MS }: 
       );
   };
 
-  const publish = async (
-    place: FlowPlace,
-    { note, by }: { note: string; by: string },
-  ): Promise<DescribedFlow> => {
-    const at = now();
-    const published = await store.publishFlow(place, ({ graph }) => {
+  const publishing =
+    ({ note, by, at }: Pick<Publication, "note" | "by" | "at">) =>
+    ({ graph }: StoredFlow): Publication => {
       checkFinished(graph);
       const triggers = triggersOf(graph, registry);
       return { graph, triggers, note, by, at, aliasUntil: at + aliasMs };
-    });
-    return saved(published, place);
-  };
+    };
 
   return {
-    describe,
-
     async create(tenant: string, app: string, given: FlowChange): Promise<DescribedFlow> {
       const place = { id: newId(), tenant, app, at: now() };
       return saved(
@@ -164,19 +168,19 @@ export function createFlows({ store, registry, newId, now, aliasMs = WEEK_MS }: 
         notes = imported.notes;
         return finishDraft(imported.draft, imported.draft.nodes, taken, registry);
       });
-      return { flow: saved(edited, { app }), notes };
+      return { flow: await saved(edited, { app }), notes };
     },
 
     async get(tenant: string, id: string): Promise<DescribedFlow> {
       const flow = await store.getFlow(tenant, id);
       if (!flow) throw new Fault("not_found", "flow", `There is no flow ${id}.`);
-      return describe(flow);
+      return describeOne(flow);
     },
 
     list: async (
       tenant: string,
       query: { app?: string | undefined; after?: string | undefined; limit: number },
-    ): Promise<DescribedFlow[]> => (await store.listFlows(tenant, query)).map(describe),
+    ): Promise<DescribedFlow[]> => describeAll(tenant, await store.listFlows(tenant, query)),
 
     /** All of it, or only what is given. */
     change: (place: FlowPlace, change: FlowChange) => edit(place, (draft) => apply(draft, change)),
@@ -230,31 +234,52 @@ export function createFlows({ store, registry, newId, now, aliasMs = WEEK_MS }: 
         return { ...draft, edges: draft.edges.filter(({ id }) => id !== edgeId) };
       }),
 
-    async remove({ tenant, id, ifRevision }: FlowPlace): Promise<void> {
-      const flow = await store.getFlow(tenant, id);
-      if (flow && ifRevision !== undefined && ifRevision !== flow.revision)
-        saved({ outcome: "changed", revision: flow.revision }, { id });
-      if (!(await store.deleteFlow(tenant, id))) saved({ outcome: "no_flow" }, { id });
+    async remove(place: FlowPlace): Promise<void> {
+      const deleted = await store.deleteFlow(place, now());
+      if (deleted.outcome !== "deleted") throw faultOf(deleted, place);
     },
 
-    publish,
+    async publish(place: FlowPlace, words: { note: string; by: string }): Promise<DescribedFlow> {
+      const prepare = publishing({ ...words, at: now() });
+      return saved(await store.publishFlow(place, prepare), place);
+    },
 
     /** An older version becomes the newest, and the draft too. */
     async rollBack(place: FlowPlace, version: number, by: string): Promise<DescribedFlow> {
-      const graph = await store.getVersion(place.tenant, place.id, version);
-      if (!graph) throw new Fault("not_found", "version", `The flow has no version ${version}.`);
-      checkFinished(graph);
+      const at = now();
       // Its names were good once, so they are not held to the rule for new ones.
-      const back = await store.editFlow(place, now(), ({ flow, taken }) =>
-        finishDraft({ ...flowOf(flow), ...graph }, graph.nodes, taken, registry),
-      );
-      const { revision } = saved(back, place);
-      return publish(
-        { ...place, ifRevision: revision },
-        { note: `Back to version ${version}`, by },
-      );
+      const edit =
+        (graph: FlowGraph): EditFlow =>
+        ({ flow, taken }) =>
+          finishDraft({ ...flowOf(flow), ...graph }, graph.nodes, taken, registry);
+      const prepare = publishing({ note: `Back to version ${version}`, by, at });
+      const back = await store.rollBackFlow(place, version, at, edit, prepare);
+      return saved(back, { ...place, version });
     },
   };
+}
+
+interface Place {
+  app?: string;
+  id?: string;
+  version?: number;
+}
+
+function faultOf(untouched: Untouched, { app, id, version }: Place): Fault {
+  switch (untouched.outcome) {
+    case "no_app":
+      return new Fault("not_found", "app", `There is no app ${app}.`);
+    case "no_flow":
+      return new Fault("not_found", "flow", `There is no flow ${id}.`);
+    case "no_version":
+      return new Fault("not_found", "version", `The flow has no version ${version}.`);
+    case "changed":
+      return new Fault(
+        "changed",
+        "If-Match",
+        `The flow has changed since: it is at revision ${untouched.revision} now. Load it again, and repeat your change.`,
+      );
+  }
 }
 
 const flowOf = (flow: StoredFlow | undefined) => ({

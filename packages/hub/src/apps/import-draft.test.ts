@@ -29,6 +29,17 @@ describe("a flow from elsewhere", () => {
     expect(notes.join()).toContain("go_2");
   });
 
+  it("keeps one of several edges that say the same, and tells of the others", () => {
+    const nodes = [
+      { id: "a", type: "UserIntent", name: "Go", parameters: { toolDescription: "Goes." } },
+      { id: "b", type: "Return", name: "End" },
+    ];
+    const edge = { source: "a", target: "b" };
+    const { draft, notes } = bring({ name: "Flow", nodes, edges: [edge, { ...edge, id: "x" }] });
+    expect(draft.edges).toMatchObject([{ id: "new-1", ...edge }]);
+    expect(notes).toEqual(["edges: Go was connected to End twice; once is enough."]);
+  });
+
   it("that is no flow is refused with each thing that is wrong", () => {
     expect(() => bring([])).toThrow("must be a flow, as an object");
     try {

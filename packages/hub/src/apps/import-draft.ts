@@ -1,6 +1,7 @@
 /** A flow from elsewhere as a draft that can be stored: nothing is lost, and what changes is told. Pure. */
+import { placeOf } from "../flows/check-graph.ts";
 import { importFlow } from "../flows/import-flow.ts";
-import type { FlowDraft, FlowNode } from "../flows/model.ts";
+import type { FlowDraft, FlowEdge, FlowNode } from "../flows/model.ts";
 import type { Json } from "../lib/json.ts";
 import { severalFaults } from "./finish-draft.ts";
 import { makeWay } from "./tool-names.ts";
@@ -23,10 +24,32 @@ export function importDraft(
     described.map(({ node }) => node),
     taken,
   );
+  const edges = flow.edges.filter(isFirst(flow.edges));
   return {
-    draft: { ...flow, nodes: named.nodes },
-    notes: [...imported.notes, ...described.flatMap(({ notes }) => notes), ...named.notes],
+    draft: { ...flow, nodes: named.nodes, edges },
+    notes: [
+      ...imported.notes,
+      ...described.flatMap(({ notes }) => notes),
+      ...named.notes,
+      ...leftOut(flow, edges),
+    ],
   };
+}
+
+/** Of several edges that say the same. */
+function isFirst(edges: readonly FlowEdge[]): (edge: FlowEdge) => boolean {
+  const first = new Map(edges.toReversed().map((edge) => [placeOf(edge), edge]));
+  return (edge) => first.get(placeOf(edge)) === edge;
+}
+
+function leftOut({ nodes, edges }: FlowDraft, kept: readonly FlowEdge[]): string[] {
+  const nameOf = (id: string) => nodes.find((node) => node.id === id)?.name ?? id;
+  return edges
+    .filter((edge) => !kept.includes(edge))
+    .map(
+      ({ source, target }) =>
+        `edges: ${nameOf(source)} was connected to ${nameOf(target)} twice; once is enough.`,
+    );
 }
 
 /** A tool must say what it does; here nobody can be asked. */

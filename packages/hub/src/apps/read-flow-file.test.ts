@@ -39,7 +39,16 @@ describe("a file of flows", () => {
     expect(appsOf(rows, "all")).toEqual([["all", 3]]);
     expect(
       readFlowFile({ app: { slug: "x", name: "X", description: "d" }, flows: [flow] }),
-    ).toEqual([{ app: { slug: "x", name: "X", description: "d" }, flows: [flow] }]);
+    ).toEqual([{ app: { slug: "x", name: "X", description: "d" }, flows: [flow], notes: [] }]);
+  });
+
+  it("tells what it holds beside apps and flows", () => {
+    const app = { slug: "x", name: "X", colour: "red" };
+    const [file] = readFlowFile({ app, exportedAt: 7, flows: [flow, flow] });
+    expect(file?.notes).toEqual([
+      "exportedAt: 7 has no place in a file of flows, and was left out.",
+      'app.colour: "red" has no place in an app, and was left out.',
+    ]);
   });
 
   it("may hold columns as text", () => {

@@ -2,6 +2,9 @@
  * What a file of flows holds, app by app: one flow, a list of them, or `{ app, flows }`, as this hub
  * exports them or as rows of an older system, whose columns may hold JSON as text. Pure.
  */
+
+import { leftOut } from "../flows/import-flow.ts";
+import { issuesOf } from "../flows/issues.ts";
 import { appSchema } from "../flows/model.ts";
 import { Fault } from "../lib/fault.ts";
 import { isObject, type Json, type JsonObject } from "../lib/json.ts";
@@ -10,31 +13,45 @@ import { severalFaults } from "./finish-draft.ts";
 export interface AppFile {
   app: { slug: string; name: string; description: string };
   flows: JsonObject[];
+  /** What the file holds beside them. */
+  notes: string[];
 }
 
 /** `app` puts everything into that one. */
 export function readFlowFile(content: Json, app?: string): AppFile[] {
   const files = new Map<string, AppFile>();
-  for (const { owner, flow } of flowsIn(content, app)) {
+  for (const { owner, flow, notes } of flowsIn(content, app)) {
     const read = appOf(owner);
-    const file = files.get(read.slug) ?? { app: read, flows: [] };
+    const file = files.get(read.slug) ?? { app: read, flows: [], notes: [] };
     file.flows.push(flow);
+    const odd = leftOut("app.", owner, Object.keys(appSchema.shape), "an app");
+    file.notes = [...new Set([...file.notes, ...notes, ...odd])];
     files.set(read.slug, file);
   }
   return [...files.values()];
+}
+
+const OWNERS = ["app", "appSlug", "appId"];
+
+interface FoundFlow {
+  owner: Json | undefined;
+  flow: JsonObject;
+  notes: string[];
 }
 
 function flowsIn(
   content: Json,
   given: Json | undefined,
   within?: Json,
-): { owner: Json | undefined; flow: JsonObject }[] {
-  if (Array.isArray(content)) return content.flatMap((one) => flowsIn(one, given, within));
+  notes: string[] = [],
+): FoundFlow[] {
+  if (Array.isArray(content)) return content.flatMap((one) => flowsIn(one, given, within, notes));
   if (!isObject(content))
     throw new Fault("invalid", "file", "must hold a flow, a list of flows, or { app, flows }");
   const owner = given ?? content.app ?? content.appSlug ?? content.appId ?? within;
-  if (Array.isArray(content.flows)) return flowsIn(content.flows, given, owner);
-  return [{ owner, flow: withoutText(content) }];
+  if (!Array.isArray(content.flows)) return [{ owner, flow: withoutText(content), notes }];
+  const odd = leftOut("", content, [...OWNERS, "flows"], "a file of flows");
+  return flowsIn(content.flows, given, owner, [...notes, ...odd]);
 }
 
 function appOf(owner: Json | undefined): AppFile["app"] {
@@ -49,8 +66,8 @@ function appOf(owner: Json | undefined): AppFile["app"] {
   });
   if (parsed.success) return parsed.data;
   throw severalFaults(
-    parsed.error.issues.map(({ path, message }) => ({
-      path: ["app", ...path].join("."),
+    issuesOf(parsed.error).map(({ path, message }) => ({
+      path: `app.${path}`,
       message: `${JSON.stringify(owner).slice(0, 100)}: ${message}`,
     })),
   );

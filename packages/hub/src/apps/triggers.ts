@@ -59,6 +59,7 @@ function toolConfig(graph: FlowGraph, node: FlowNode, registry: NodeRegistry): J
     parameters: config.parameters ?? [],
     inputSchema: inputSchema(parameters),
     ...(outputSchema && { outputSchema }),
+    ...(config.concurrency !== undefined && { concurrency: config.concurrency }),
     annotations: annotationsOf(graph, node, registry),
   };
 }

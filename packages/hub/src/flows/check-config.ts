@@ -20,7 +20,8 @@ function checkConfig(subject: Subject, node: FlowNode): Finding<ErrorCode>[] {
   const parsed = definition.config.safeParse(config);
   const issues = (parsed.success ? [] : issuesOf(parsed.error))
     // What a template stands for is seen when it runs; the schema is asked again then.
-    .filter(({ keys }) => {
+    .filter(({ keys, isUnknownField }) => {
+      if (isUnknownField) return true;
       const value = valueAt(config, keys);
       const below = (more: readonly (string | number)[]) => [...(keys as string[]), ...more];
       return value === undefined || referencesIn(value, (more) => skip(below(more))).length === 0;

@@ -8,6 +8,7 @@ type Findings = Finding<ErrorCode>[];
 
 export const checkGraph = (subject: Subject): Findings => [
   ...checkNames(subject),
+  ...checkTwins(subject),
   ...subject.flow.edges.flatMap((edge) => checkEdge(subject, edge)),
   ...checkCycles(subject),
 ];
@@ -42,6 +43,25 @@ function checkNames({ flow: { nodes, edges } }: Subject): Findings {
   }
   return findings;
 }
+
+/** A second edge between the same ports would bring the same thing twice. */
+function checkTwins(subject: Subject): Findings {
+  const seen = new Set<string>();
+  return subject.flow.edges.flatMap((edge): Findings => {
+    const place = placeOf(edge);
+    if (!seen.has(place)) {
+      seen.add(place);
+      return [];
+    }
+    const [from, to] = [edge.source, edge.target].map((id) => subject.node(id)?.name ?? id);
+    const message = `${from} is connected to ${to} twice, from ${edge.sourceHandle} to ${edge.targetHandle}: remove one of the two edges.`;
+    return [{ code: "duplicate_edge", edgeId: edge.id, message }];
+  });
+}
+
+/** The same for edges that say the same. */
+export const placeOf = ({ source, sourceHandle, target, targetHandle }: FlowEdge): string =>
+  JSON.stringify([source, sourceHandle, target, targetHandle]);
 
 function checkEdge(subject: Subject, edge: FlowEdge): Findings {
   const findings: Findings = [];

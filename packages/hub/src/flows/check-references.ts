@@ -1,12 +1,24 @@
 /** Templates: that they can be read, and that what they speak of will be there. */
+import { isObject, type JsonObject } from "../lib/json.ts";
 import { isWithin } from "../match/path.ts";
 import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
 import { ancestorsOf, reachableThrough } from "./graph.ts";
 import { writePath } from "./issues.ts";
 import type { FlowNode } from "./model.ts";
 import { type FoundReference, templatesIn } from "./references.ts";
-import { type Subject, skipOf } from "./subject.ts";
+import { partsOf, type Subject, skipOf } from "./subject.ts";
 import { writeReference } from "./template.ts";
+
+/** What `{{ trigger }}` has of an event; see runs/event-input.ts. */
+export const EVENT_FIELDS: readonly string[] = [
+  "id",
+  "source",
+  "external_id",
+  "type",
+  "received_at",
+  "data",
+  "gathered",
+];
 
 export interface ReferenceFindings {
   errors: Finding<ErrorCode>[];
@@ -30,8 +42,7 @@ export function checkReferences(subject: Subject): ReferenceFindings {
       const problem = problemOf(subject, node, reference, { bySlug, before, loops });
       if (!problem) continue;
       const message = `${path}: {{ ${writeReference(reference)} }} ${problem.message}`;
-      if (problem.code === "reference_not_always")
-        warnings.push(onNode(problem.code, node, message, path));
+      if (isWarning(problem.code)) warnings.push(onNode(problem.code, node, message, path));
       else errors.push(onNode(problem.code, node, message, path));
     }
   }
@@ -45,10 +56,15 @@ interface Surroundings {
   loops: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
+type Doubt = Extract<WarningCode, "reference_not_always" | "no_such_parameter">;
+
 interface Problem {
-  code: ErrorCode | "reference_not_always";
+  code: ErrorCode | Doubt;
   message: string;
 }
+
+const isWarning = (code: Problem["code"]): code is Doubt =>
+  code === "reference_not_always" || code === "no_such_parameter";
 
 function problemOf(
   subject: Subject,
@@ -56,7 +72,7 @@ function problemOf(
   { root, path, keys, optional }: FoundReference,
   { bySlug, before, loops }: Surroundings,
 ): Problem | undefined {
-  if (root === "trigger") return undefined;
+  if (root === "trigger") return optional ? undefined : doubtOf(subject, node, path[0]);
   if (root === "secrets") {
     if (path.length !== 1)
       return { code: "secret_not_allowed", message: "must name one secret, as secrets.KEY" };
@@ -91,6 +107,37 @@ function problemOf(
     code: "reference_not_always",
     message: `is not there when ${names} starts the run; ${instead}mark it with ?`,
   };
+}
+
+/** Of `trigger.field`, where none of the triggers that lead to the node gives that. */
+function doubtOf(
+  subject: Subject,
+  node: FlowNode,
+  field: string | number | undefined,
+): Problem | undefined {
+  if (typeof field !== "string") return undefined;
+  const known = subject.triggers
+    .filter((trigger) => subject.reach(trigger).has(node.id))
+    .map((trigger) => fieldsOf(subject, trigger));
+  const isDoubtful = ({ fields }: { fields: readonly string[] | undefined }) =>
+    fields !== undefined && !fields.includes(field);
+  if (known.length === 0 || !known.every(isDoubtful)) return undefined;
+  const has = known.map(
+    ({ name, fields = [] }) => `${name} has ${fields.join(", ") || "no parameters"}`,
+  );
+  return {
+    code: "no_such_parameter",
+    message: `is what no trigger gives: ${has.join("; ")}`,
+  };
+}
+
+/** Undefined where it can be anything. */
+function fieldsOf(subject: Subject, trigger: FlowNode) {
+  const { name, type } = trigger;
+  if (type === "Event") return { name, fields: EVENT_FIELDS };
+  const schema = subject.definition(trigger)?.outputSchema(partsOf(trigger).config);
+  const isClosed = isObject(schema?.properties) && schema.additionalProperties === false;
+  return { name, fields: isClosed ? Object.keys(schema.properties as JsonObject) : undefined };
 }
 
 /** What a loop repeats: all that it reaches through a port, but for what it leads to afterwards too. */

@@ -2,7 +2,20 @@
  * The two words that the author of a node must know. Anything else that is thrown follows the
  * node's retry settings.
  */
-import type { Json } from "../lib/json.ts";
+import type { Json, JsonObject } from "../lib/json.ts";
+
+/** What stands in place of a result where something has failed, and all goes on. */
+export const errorOutput = ({
+  code,
+  message,
+  details,
+}: {
+  code: string;
+  message: string;
+  details?: Json;
+}): { error: JsonObject } => ({
+  error: { code, message, ...(details === undefined ? {} : { details }) },
+});
 
 interface FailureOptions {
   /** Stable, to compare by. */

@@ -8,6 +8,7 @@ export type ErrorCode =
   | "missing_node"
   | "missing_port"
   | "duplicate_id"
+  | "duplicate_edge"
   | "duplicate_slug"
   | "duplicate_tool_name"
   | "template_syntax"
@@ -23,7 +24,16 @@ export type WarningCode =
   | "trigger_leads_nowhere"
   | "orphan_node"
   | "two_returns"
-  | "reference_not_always";
+  | "reference_not_always"
+  | "breaker_tripped"
+  | "no_such_parameter"
+  | "unknown_node_in_code"
+  | "secret_to_any_host"
+  | "no_such_flow"
+  | "not_published"
+  | "no_such_trigger"
+  | "inactive_trigger"
+  | "calls_itself";
 
 export interface Finding<Code extends ErrorCode | WarningCode = ErrorCode | WarningCode> {
   code: Code;

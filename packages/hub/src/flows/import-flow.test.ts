@@ -47,7 +47,10 @@ describe("a flow from a file", () => {
         { sourceNodeId: "a", sourceHandle: "out", targetNodeId: "b", targetHandle: null },
       ],
     });
-    expect(notes).toEqual([]);
+    expect(notes).toEqual([
+      "nodes[1].measured: {} has no place in a flow, and was left out.",
+      "nodes[1].position.z: 5 has no place in a flow, and was left out.",
+    ]);
     expect(flow).toMatchObject({
       name: "Weather",
       description: "",
@@ -71,6 +74,59 @@ describe("a flow from a file", () => {
     expect(flow.nodes.map(({ slug }) => slug)).toEqual(["fetch_data_2", "fetch_data", "end"]);
     expect(flow.nodes[2]?.parameters).toEqual({ value: "{{ fetch_data_2.x }}" });
     expect(notes).toEqual(["The slug fetch-data is not allowed any more: it is fetch_data_2 now."]);
+  });
+
+  it("tells every field that finds no place, by its path and with its value", () => {
+    const { flow, notes } = imported({
+      id: "f",
+      app: "desk",
+      name: "x",
+      createdAt: "2025",
+      owner: { name: "ada" },
+      long: "y".repeat(1000),
+      nodes: [{ id: "a", type: "Return", name: "End", data: {}, position: { x: 1, y: 2, z: 0 } }],
+      edges: [
+        { id: 7, source: "a", target: "b", animated: true },
+        { source: "a", sourceNodeId: "c", targetNodeId: "b", target: "b" },
+      ],
+      connections: [{ sourceNodeId: "a" }],
+    });
+    expect(
+      notes.map((note) => note.replace(" has no place in a flow, and was left out.", "")),
+    ).toEqual([
+      'createdAt: "2025"',
+      'owner: {"name":"ada"}',
+      expect.stringMatching(/^long: "y{199}…$/),
+      'connections: [{"sourceNodeId":"a"}]',
+      "nodes[0].data: {}",
+      "nodes[0].position.z: 0",
+      "edges[0].id: 7",
+      "edges[0].animated: true",
+      'edges[1].sourceNodeId: "c"',
+    ]);
+    expect(flow.edges).toHaveLength(2);
+    // What says nothing is no loss.
+    expect(imported({ name: "x", team: null, nodes: [], measured: undefined }).notes).toEqual([]);
+  });
+
+  it("loses no field in silence, wherever it stands", () => {
+    const name = fc.stringMatching(/^x[a-z]{1,8}$/);
+    const where = fc.constantFrom("flow", "node", "position", "edge");
+    fc.assert(
+      fc.property(where, name, fc.jsonValue(), (place, field, value) => {
+        fc.pre(value !== null);
+        const odd = (at: string) => (at === place ? { [field]: value } : {});
+        const position = { x: 0, y: 0, ...odd("position") };
+        const { notes } = imported({
+          name: "x",
+          nodes: [{ id: "a", type: "Return", name: "A", position, ...odd("node") }],
+          edges: [{ source: "a", target: "a", ...odd("edge") }],
+          ...odd("flow"),
+        });
+        expect(notes).toHaveLength(1);
+        expect(notes[0]).toContain(`${field}: `);
+      }),
+    );
   });
 
   it("does not take the name of another tool", () => {

@@ -5,7 +5,7 @@
 import { isObject, type Json, type JsonObject } from "../lib/json.ts";
 import { issuesOf } from "./issues.ts";
 import { migrateTools } from "./migrate-tools.ts";
-import { type FlowDraft, flowDraftSchema, isDeeperThan, LIMITS } from "./model.ts";
+import { type FlowDraft, flowDraftSchema, isDeeperThan, LIMITS, nodeSchema } from "./model.ts";
 import { renameReferences } from "./references.ts";
 import { isSlug, slugFor } from "./slug.ts";
 
@@ -25,6 +25,7 @@ export function importFlow(input: unknown, { newId, takenTools }: ImportOptions)
   // A node's parameters are three levels down.
   if (isDeeperThan(LIMITS.depth + 3, input)) return invalid("is nested too deep");
   const { flow, notes } = migrateTools(input, newId, takenTools);
+  notes.push(...homeless(flow));
   const parsed = flowDraftSchema.safeParse({
     name: flow.name,
     description: flow.description ?? "",
@@ -42,6 +43,57 @@ const invalid = (message: string): Imported => ({
 });
 
 const listAt = (value: Json | undefined): Json => (value === undefined ? [] : value);
+
+// Whose a flow is was read before, and so was its id.
+const FLOW_FIELDS = [...Object.keys(flowDraftSchema.shape), "id", "app", "appId", "appSlug"];
+const NODE_FIELDS = Object.keys(nodeSchema.shape);
+const EDGE_FIELDS = ["source", "sourceHandle", "target", "targetHandle"];
+
+/** Everything that the flow below does not take over. */
+function homeless(flow: JsonObject): string[] {
+  const list = isGiven(flow.edges) ? "edges" : "connections";
+  return [
+    ...leftOut("", flow, [...FLOW_FIELDS, list]),
+    ...each(flow.nodes).flatMap(([node, at]) => [
+      ...leftOut(`nodes[${at}].`, node, NODE_FIELDS),
+      ...leftOut(`nodes[${at}].position.`, node.position, ["x", "y"]),
+    ]),
+    ...each(flow[list]).flatMap(([edge, at]) => {
+      // The older spelling of an end counts where the newer is missing.
+      const older = ["source", "target"]
+        .filter((end) => !isGiven(edge[end]) || edge[end] === edge[`${end}NodeId`])
+        .map((end) => `${end}NodeId`);
+      const known = [...EDGE_FIELDS, ...older, ...(isEdgeId(edge.id) ? ["id"] : [])];
+      return leftOut(`${list}[${at}].`, edge, known);
+    }),
+  ];
+}
+
+const isGiven = (value: Json | undefined): value is Json => value !== undefined && value !== null;
+
+const isEdgeId = (id: Json | undefined): id is string => typeof id === "string" && id !== "";
+
+const each = (list: Json | undefined): [JsonObject, number][] =>
+  Array.isArray(list)
+    ? list.flatMap((one, at): [JsonObject, number][] => (isObject(one) ? [[one, at]] : []))
+    : [];
+
+/** What has no place, each by its path. A field that says nothing is not missed. */
+export function leftOut(
+  path: string,
+  value: Json | undefined,
+  known: readonly string[],
+  place = "a flow",
+): string[] {
+  return Object.entries(isObject(value) ? value : {})
+    .filter(([name, held]) => isGiven(held) && !known.includes(name))
+    .map(
+      ([name, held]) =>
+        `${path}${name}: ${shortened(JSON.stringify(held))} has no place in ${place}, and was left out.`,
+    );
+}
+
+const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
 /** Nodes as they are now, with what the canvas of somebody else added left out. */
 function withSlugs(nodes: Json, notes: string[]): { nodes: Json } {
@@ -89,7 +141,7 @@ function edgesOf(flow: JsonObject, newId: () => string): Json {
   return edges.map((edge): Json => {
     if (!isObject(edge)) return edge;
     return {
-      id: typeof edge.id === "string" && edge.id ? edge.id : newId(),
+      id: isEdgeId(edge.id) ? edge.id : newId(),
       source: (edge.source ?? edge.sourceNodeId) as Json,
       sourceHandle: edge.sourceHandle ?? null,
       target: (edge.target ?? edge.targetNodeId) as Json,

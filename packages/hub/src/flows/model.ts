@@ -50,11 +50,13 @@ const parametersSchema = z
 
 export const nodeSchema = z.strictObject({
   id,
-  type: z.string().min(1).max(100),
+  type: z.string().min(1).max(100).describe("One that GET /api/node-types lists."),
   name,
   slug: z.string().refine(isSlug, SLUG_RULE),
   position: z.strictObject({ x: coordinate, y: coordinate }),
-  parameters: parametersSchema,
+  parameters: parametersSchema.describe(
+    "Those of its type: for Code, components.schemas.CodeParameters.",
+  ),
 });
 export type FlowNode = z.output<typeof nodeSchema>;
 

@@ -6,29 +6,44 @@ import { z } from "zod";
 import type { GuardedFetch } from "../deliver/outbound.ts";
 import type { Json, JsonObject, JsonSchema } from "../lib/json.ts";
 import { type Path, parsePath } from "../match/path.ts";
-import type { Evaluate } from "../sandbox/evaluation.ts";
+import type { Evaluated, Evaluation, LogLine } from "../sandbox/evaluation.ts";
 import { Permanent } from "./errors.ts";
 import { issuesOf } from "./issues.ts";
 import type { Scope } from "./render.ts";
 
 type NodeKind = "trigger" | "action" | "logic" | "data" | "result";
 
-/** Every node but a trigger has it: what failed goes on along its edges. */
+/** Every node that something can follow has it, but no trigger: what failed goes on along its edges. */
 export const ERROR_PORT = "error";
 
 /** Kept in `parameters.settings` of every node, beside the config of its type. */
 export const nodeSettings = z.strictObject({
-  /** `attempts` counts the first one; the wait between two doubles from `backoffMs`. */
   retries: z
     .strictObject({
-      attempts: z.int().min(1).max(20),
-      backoffMs: z.int().min(0).max(3_600_000).default(1000),
+      attempts: z.int().min(1).max(20).describe("How often to try, the first time included."),
+      backoffMs: z
+        .int()
+        .min(0)
+        .max(3_600_000)
+        .default(1000)
+        .describe("The wait before the second attempt; it doubles each time, up to an hour."),
     })
-    .optional(),
-  /** For one attempt. */
-  timeoutMs: z.int().min(1).max(86_400_000).optional(),
-  /** A failure is no end: the run goes on at the first port, with `{ error: { message, code } }`. */
-  continueOnError: z.boolean().optional(),
+    .optional()
+    .describe("What fails is tried again, unless that cannot help."),
+  timeoutMs: z
+    .int()
+    .min(1)
+    .max(86_400_000)
+    .optional()
+    .describe(
+      "For one attempt; where nothing is said, a minute, and for a CallFlow none. Code that waits for its turn does not use it up.",
+    ),
+  continueOnError: z
+    .boolean()
+    .optional()
+    .describe(
+      "A failure is no end: the run goes on at the first port, with `{ error: { code, message } }`. Of a loop, each round does so: that stands in place of its result.",
+    ),
 });
 export type NodeSettings = z.output<typeof nodeSettings>;
 
@@ -59,11 +74,12 @@ export interface RunContext<Config> {
   /** Set where the node asked to wait, and is called again. */
   resumed?: Resumed;
   now(): number;
-  log(message: string, data?: Json): void;
+  /** Kept with the step, also where it fails. */
+  log(line: LogLine): void;
   /** Refuses addresses inside the network. */
   fetch: GuardedFetch;
   /** Runs code of the flow's author, where it reaches nothing and nobody has to wait for it. */
-  evaluate: Evaluate;
+  evaluate(evaluation: Evaluation): Promise<Evaluated>;
   /** Stores an event, once for each `id` of this step, with the run as its cause. */
   emit(event: { type: string; data: JsonObject; id?: string }): Promise<{ id: string }>;
   /** Runs a flow from one of its triggers; when a step is repeated, joins the run that it began. */
@@ -131,13 +147,17 @@ interface NodeRecipe<Config extends z.ZodObject> {
   config: Config;
   ports: {
     in: readonly string[];
-    /** The first is where things go on by default. `error` is added to them. */
+    /** The first is where things go on by default. `error` is added to those of an action or the like. */
     out: readonly string[] | ((config: z.output<Config>) => readonly string[]);
   };
   /** Paths such as `headers[].value`; `{{ secrets.KEY }}` is allowed there and below. */
   secretFields?: readonly string[];
+  /** The field with the URL that secrets are sent to. */
+  sendsTo?: string;
   /** Paths to code in another language: no templates in there, whatever it looks like. */
   rawFields?: readonly string[];
+  /** What it waits for has limits of its own: without a `timeoutMs` in its settings, it has none. */
+  isPatient?: boolean;
   /** Names that templates may use in what is reached through a port, such as `item`. */
   locals?: Readonly<Record<string, readonly string[]>>;
   /** Of what it gives out, where that is known beforehand. */
@@ -154,7 +174,9 @@ export interface NodeDefinition
   /** With `error`. Undefined where they depend on a config that does not hold. */
   outPorts(config: JsonObject): readonly string[] | undefined;
   secretFields: readonly Path[];
+  sendsTo: string | undefined;
   rawFields: readonly Path[];
+  isPatient: boolean;
   locals: Readonly<Record<string, readonly string[]>>;
   outputSchema(config: JsonObject): JsonSchema | undefined;
   sample: NodeSample;
@@ -175,7 +197,8 @@ export function defineNode<Config extends z.ZodObject>(
   if ("settings" in config.shape) throw new Error(`${type}: \`settings\` is every node's own.`);
   const { run = (context) => ({ output: context.input }) } = recipe;
   const read = (parameters: JsonObject) => config.safeParse(parameters).data;
-  const withError = (out: readonly string[]) => (kind === "trigger" ? out : [...out, ERROR_PORT]);
+  const withError = (out: readonly string[]) =>
+    kind === "trigger" || kind === "result" ? out : [...out, ERROR_PORT];
 
   return {
     type,
@@ -195,6 +218,8 @@ export function defineNode<Config extends z.ZodObject>(
     // Before a trigger there is nothing that a template could speak of.
     rawFields:
       kind === "trigger" ? [[]] : (recipe.rawFields ?? []).map((path) => pathOf(type, path)),
+    sendsTo: recipe.sendsTo,
+    isPatient: recipe.isPatient ?? false,
     locals: recipe.locals ?? {},
     outputSchema(parameters) {
       const known = recipe.outputSchema && read(parameters);

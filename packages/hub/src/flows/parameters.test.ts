@@ -69,7 +69,7 @@ describe("parameters are refused", () => {
     [{ name: "a", type: "enum", enum: [] }, "[0].enum"],
     [{ name: "a", type: "integer", default: "x" }, "[0].default"],
     [{ name: "a", schema: { type: "thing" } }, "[0].schema"],
-    [{ name: "a", colour: "red" }, "[0]"],
+    [{ name: "a", colour: "red" }, "[0].colour"],
   ])("%j for %s", (parameter, path) => {
     const { error } = parametersSchema.safeParse([parameter]);
     expect(error && issuesOf(error).map((issue) => issue.path)).toEqual([path]);

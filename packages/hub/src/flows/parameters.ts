@@ -13,25 +13,31 @@ const parameterSchema = z
       .regex(
         /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/,
         "must start with a letter or _, and go on with letters, digits, _, . and - (at most 64)",
-      ),
-    type: z.enum([...scalarTypes, "enum", "array", "object"]).default("string"),
-    description: z.string().max(2000).default(""),
-    optional: z.boolean().optional(),
-    /** The older spelling, the other way round. */
-    required: z.boolean().optional(),
-    default: z.json().optional(),
-    /** Of a string: date-time, email, uri, … */
-    format: z.string().max(50).optional(),
-    /** The values of an enum. */
+      )
+      .describe("As agents and templates call it."),
+    type: z
+      .enum([...scalarTypes, "enum", "array", "object"])
+      .default("string")
+      .describe("What it is."),
+    description: z.string().max(2000).default("").describe("What agents are told of it."),
+    optional: z.boolean().optional().describe("Whether it may be left out."),
+    required: z.boolean().optional().describe("The older spelling, the other way round."),
+    default: z.json().optional().describe("What it is where it is left out."),
+    format: z.string().max(50).optional().describe("Of a string: date-time, email, uri and so on."),
     enum: z
       .array(z.union([z.string(), z.number()]))
       .min(1)
       .max(500)
-      .optional(),
-    /** What an array holds. */
-    items: z.enum([...scalarTypes, "object"]).optional(),
-    /** JSON Schema in place of type, format, enum and items. */
-    schema: z.record(z.string(), z.json()).optional(),
+      .optional()
+      .describe("The values of an enum."),
+    items: z
+      .enum([...scalarTypes, "object"])
+      .optional()
+      .describe("What an array holds."),
+    schema: z
+      .record(z.string(), z.json())
+      .optional()
+      .describe("JSON Schema in place of type, format, enum and items."),
   })
   .superRefine((parameter, context) => {
     const issue = (path: string, message: string) =>

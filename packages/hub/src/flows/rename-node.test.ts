@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { nodeTypes } from "./nodes/index.ts";
 import { renameNode } from "./rename-node.ts";
 import { testFlow, testNode, testTool } from "./test-flow.ts";
+import { validateFlow } from "./validate.ts";
 
 const flow = testFlow(
   [
@@ -61,4 +62,26 @@ it("to a name that spells the same changes nothing but the name", () => {
 
 it("of a node that is not there is none", () => {
   expect(rename("ghost", "X")).toBeUndefined();
+});
+
+it("rewrites JSONata from what it parses to, and leaves JavaScript with a warning", () => {
+  const code = "return nodes.get_weather.city;";
+  const expression = "nodes.get_weather.city & $$.nodes.`get_weather`.x & 'nodes.get_weather'";
+  const withCode = testFlow(
+    [
+      testTool("Get Weather"),
+      testNode("Transform", "Shape", { expression }),
+      testNode("Code", "Count", { code }),
+    ],
+    ["get_weather → shape", "shape → count"],
+  );
+  const renamed = renameNode(withCode, "get_weather", "Weather now", nodeTypes, new Set());
+  const [, shape, count] = renamed?.flow.nodes ?? [];
+  expect(shape?.parameters.expression).toBe(
+    "nodes.weather_now.city & $$.nodes.`weather_now`.x & 'nodes.get_weather'",
+  );
+  expect(count?.parameters.code).toBe(code);
+  expect(validateFlow(renamed?.flow ?? withCode, nodeTypes).warnings).toMatchObject([
+    { code: "unknown_node_in_code", nodeId: "count" },
+  ]);
 });

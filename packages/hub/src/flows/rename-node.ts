@@ -1,5 +1,6 @@
 /** Another name for a node, and all that follows from it. */
 import type { JsonObject } from "../lib/json.ts";
+import { renameInCode } from "./code-mentions.ts";
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
 import { renameReferences } from "./references.ts";
@@ -14,7 +15,11 @@ export interface Renamed<Flow> {
   tool?: { from: string; to: string };
 }
 
-/** `takenTools` are the names of the app's other tools. Undefined where there is no such node. */
+/**
+ * What speaks of the node is rewritten, but for JavaScript: of code that still uses the old slug,
+ * `validateFlow` warns. `takenTools` are the names of the app's other tools. Undefined where there
+ * is no such node.
+ */
 export function renameNode<Flow extends Pick<FlowDraft, "nodes">>(
   flow: Flow,
   nodeId: string,
@@ -31,7 +36,8 @@ export function renameNode<Flow extends Pick<FlowDraft, "nodes">>(
   const isTool = node.type === "UserIntent" && typeof oldTool === "string" && oldTool !== newTool;
   const nodes = flow.nodes.map((one) => {
     const skip = skipOf(registry.get(one.type));
-    const parameters = renameReferences(one.parameters, slug.from, slug.to, skip) as JsonObject;
+    const rewritten = renameReferences(one.parameters, slug.from, slug.to, skip) as JsonObject;
+    const parameters = renameInCode(one.type, rewritten, slug.from, slug.to);
     if (one.id !== nodeId) return parameters === one.parameters ? one : { ...one, parameters };
     return {
       ...one,

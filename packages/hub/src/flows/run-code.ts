@@ -8,7 +8,7 @@ export async function runCode(
   context: RunContext<unknown>,
   program: Omit<Evaluation, "data">,
 ): Promise<NodeResult> {
-  const evaluated = await context.evaluate({ ...program, data: namesFor(context) }, context.signal);
+  const evaluated = await context.evaluate({ ...program, data: namesFor(context) });
   for (const line of evaluated.log) context.log(line);
   if ("output" in evaluated) return { output: evaluated.output };
   const { fault, message } = evaluated;

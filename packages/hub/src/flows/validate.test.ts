@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { JsonObject } from "../lib/json.ts";
+import { EVENT_FIELDS } from "./check-references.ts";
 import type { FlowDraft } from "./model.ts";
 import { createRegistry, defineNode } from "./node-type.ts";
 import { nodeTypes } from "./nodes/index.ts";
@@ -38,7 +39,8 @@ const forEach = defineNode({
 });
 const registry = createRegistry([...nodeTypes.values(), step, forEach]);
 
-const call = testTool("Call");
+const taking = (...names: string[]) => ({ parameters: names.map((name) => ({ name })) });
+const call = testTool("Call", taking("city", "x"));
 const node = (name: string, parameters: JsonObject = {}) => testNode("Step", name, parameters);
 const end = (name = "End") => testNode("Return", name);
 const errors = (flow: FlowDraft) => validateFlow(flow, registry).errors;
@@ -139,7 +141,7 @@ describe("the graph", () => {
     ["ghost → end", "missing_node", "comes from the node ghost"],
     ["call:maybe → end", "missing_port", "Call: has no port maybe to leave by; it has out."],
     ["fetch:error → end", undefined, ""],
-    ["end → fetch", "missing_port", "End: has no port out to leave by; it has error."],
+    ["end → fetch", "missing_port", "End: has no port out to leave by; it has none."],
     ["fetch → call", "trigger_with_input", "Call: is a trigger, so nothing may lead to it."],
   ])("the edge %s: %s", (edge, code, words) => {
     const found = errors(testFlow([call, node("Fetch"), end()], [edge]));
@@ -174,7 +176,22 @@ describe("the graph", () => {
       "duplicate_slug",
       "duplicate_tool_name",
       "duplicate_id",
+      "duplicate_edge",
     ]);
+  });
+
+  it("two edges that say the same, by the names of the nodes", () => {
+    const flow = testFlow([call, node("Fetch")], ["call → fetch"]);
+    flow.edges.push({ ...testEdge("call → fetch"), id: "again" });
+    expect(errors(flow)).toEqual([
+      {
+        code: "duplicate_edge",
+        edgeId: "again",
+        message: "Call is connected to Fetch twice, from out to in: remove one of the two edges.",
+      },
+    ]);
+    flow.edges.pop();
+    expect(errors(flow)).toEqual([]);
   });
 });
 
@@ -199,6 +216,16 @@ describe("a node's parameters", () => {
     expect(codes(check({ count: "\\{{ trigger.count }}" }))).toEqual(["invalid_config"]);
     expect(codes(check({ code: ["{{ trigger.x }}"] }))).toEqual(["invalid_config"]);
     expect(codes(check({ code: 1, text: "{{ trigger.x }}" }))).toEqual(["invalid_config"]);
+  });
+
+  it("that are not known are not excused by templates either", () => {
+    expect(check({ text: "{{ trigger.x }}", more: "{{ trigger.x }}" })).toMatchObject([
+      {
+        code: "invalid_config",
+        path: "more",
+        message: "Fetch: more: is not known here: leave it out",
+      },
+    ]);
   });
 
   it("include the settings of every node", () => {
@@ -286,7 +313,10 @@ describe("references", () => {
 
   it("to one of two triggers warn: the other one may have been called", () => {
     const flow = (text: string) =>
-      testFlow([testTool("A"), testTool("B"), node("Show", { text })], ["a → show", "b → show"]);
+      testFlow(
+        [testTool("A", taking("x")), testTool("B"), node("Show", { text })],
+        ["a → show", "b → show"],
+      );
     expect(errors(flow("{{ a.x }}"))).toEqual([]);
     expect(warnings(flow("{{ a.x }}"))).toEqual([
       {
@@ -298,6 +328,168 @@ describe("references", () => {
       },
     ]);
     expect(warnings(flow("{{ a.x? }} {{ trigger.x }}"))).toEqual([]);
+  });
+
+  describe("to what no trigger gives warn", () => {
+    const push = testNode("Event", "Push", { source: "github" });
+    const found = (text: string, ...triggers: FlowDraft["nodes"]) =>
+      warnings(
+        testFlow(
+          [...triggers, node("Show", { text }), testTool("Beside", taking("y")), end()],
+          [...triggers.map(({ id }) => `${id} → show`), "beside → end"],
+        ),
+      );
+
+    it("of a tool's parameters", () => {
+      expect(found("{{ trigger.y.z }}", call)).toEqual([
+        {
+          code: "no_such_parameter",
+          nodeId: "show",
+          path: "text",
+          message: "Show: text: {{ trigger.y.z }} is what no trigger gives: Call has city, x",
+        },
+      ]);
+      expect(found("{{ trigger.y }}", testTool("Bare"))).toMatchObject([
+        { message: expect.stringMatching(/: Bare has no parameters$/) },
+      ]);
+    });
+
+    it("of an event's fields", () => {
+      for (const field of EVENT_FIELDS) expect(found(`{{ trigger.${field} }}`, push)).toEqual([]);
+      expect(codes(found("{{ trigger.action }}", push))).toEqual(["no_such_parameter"]);
+    });
+
+    it("but not where one of them does, where it is optional, or where it is all of it", () => {
+      expect(found("{{ trigger.x }} {{ trigger.data }}", call, push)).toEqual([]);
+      expect(found("{{ trigger.y? }} {{ trigger }}", call)).toEqual([]);
+    });
+
+    it("but not where it is not known what one gives", () => {
+      const odd = testTool("Odd", { parameters: "none" });
+      expect(found("{{ trigger.y }}", call, odd)).toEqual([]);
+      expect(found("{{ trigger.y }}")).toMatchObject([{ code: "orphan_node" }]);
+    });
+  });
+});
+
+describe("code", () => {
+  const found = (type: string, parameters: JsonObject) =>
+    warnings(testFlow([call, testNode(type, "Count", parameters)], ["call → count"]));
+
+  it("that speaks of nodes that are not there is warned of", () => {
+    expect(found("Code", { code: "return nodes.ghost.x + nodes.call.x + nodes.ghost.y" })).toEqual([
+      {
+        code: "unknown_node_in_code",
+        nodeId: "count",
+        path: "code",
+        message:
+          "Count: code: nodes.ghost names no node: there is no ghost. A node may have got another name: change it here too",
+      },
+    ]);
+    expect(found("Transform", { expression: "nodes.ghost.x & nodes.call.x" })).toMatchObject([
+      { code: "unknown_node_in_code", path: "expression" },
+    ]);
+    expect(found("Transform", { expression: "input.nodes.ghost" })).toEqual([]);
+  });
+});
+
+describe("secrets", () => {
+  const found = (url: string, parameters: JsonObject = {}) =>
+    warnings(
+      testFlow(
+        [
+          call,
+          testNode("HttpRequest", "Send", {
+            url,
+            headers: { authorization: "Bearer {{ secrets.KEY }}" },
+            ...parameters,
+          }),
+        ],
+        ["call → send"],
+      ),
+    );
+
+  it.each([
+    "{{ trigger.x }}",
+    "https://{{ trigger.x }}/path",
+    "https://api.{{ trigger.x }}",
+    "https://example.com{{ trigger.x }}",
+    "https://example.com:{{ trigger.x }}/",
+    "https://{{ trigger.x }}@example.com/",
+  ])("are not sent to whoever %s names without a warning", (url) => {
+    expect(found(url)).toEqual([
+      {
+        code: "secret_to_any_host",
+        nodeId: "send",
+        path: "url",
+        message: "Send: url: whoever fills in the host is sent secrets.KEY; write the host out",
+      },
+    ]);
+  });
+
+  it.each([
+    "https://example.com",
+    "https://example.com/{{ trigger.x }}",
+    "https://example.com?q={{ trigger.x }}",
+    "https://example.com:8443/v1/{{ trigger.x }}",
+  ])("may be sent to %s", (url) => {
+    expect(found(url)).toEqual([]);
+  });
+
+  it("that are not sent need no fixed host", () => {
+    expect(found("{{ trigger.x }}", { headers: {} })).toEqual([]);
+    const auth = { type: "bearer", token: "{{ secrets.KEY }}" };
+    expect(codes(found("{{ trigger.x }}", { headers: {}, auth }))).toEqual(["secret_to_any_host"]);
+  });
+});
+
+describe("a call of a flow", () => {
+  const weather = testTool("Get weather");
+  const off = testTool("Off", { isActive: false });
+  const around = {
+    id: "self",
+    flows: new Map([
+      ["weather", { name: "Weather", triggers: [weather, off] }],
+      ["draft", { name: "Draft", triggers: undefined }],
+    ]),
+  };
+  const found = (flow: string, trigger: string) =>
+    validateFlow(
+      testFlow([call, testNode("CallFlow", "Ask", { flow, trigger })], ["call → ask"]),
+      registry,
+      around,
+    ).warnings;
+
+  it.each([
+    ["weather", "get_weather", []],
+    ["weather", "{{ trigger.x }}", []],
+    ["{{ trigger.x }}", "any", []],
+    ["ghost", "any", ["no_such_flow: Ask: flow: there is no flow ghost"]],
+    ["draft", "any", ["not_published: Ask: flow: Draft is not published yet"]],
+    [
+      "weather",
+      "ghost",
+      ["no_such_trigger: Ask: trigger: Weather has no trigger ghost, as it is published"],
+    ],
+    ["weather", "off", ["inactive_trigger: Ask: trigger: Off of Weather is switched off"]],
+    [
+      "self",
+      "call",
+      ["calls_itself: Ask: flow: is this flow itself: it calls itself until the chain is stopped"],
+    ],
+  ])("%s, %s: %j", (flow, trigger, expected) => {
+    expect(found(flow, trigger).map(({ code, message }) => `${code}: ${message}`)).toEqual(
+      expected,
+    );
+  });
+
+  it("of itself from a trigger that is not there is told both", () => {
+    expect(codes(found("self", "ghost"))).toEqual(["calls_itself", "no_such_trigger"]);
+  });
+
+  it("is not judged where nothing is known of others", () => {
+    const ask = testNode("CallFlow", "Ask", { flow: "ghost", trigger: "x" });
+    expect(warnings(testFlow([call, ask], ["call → ask"]))).toEqual([]);
   });
 });
 

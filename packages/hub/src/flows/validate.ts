@@ -1,7 +1,10 @@
 /** What is wrong with a flow, and what is odd about it: one answer for API, CLI and UI. */
+import { checkCalls, type Surroundings } from "./check-calls.ts";
+import { checkCode } from "./check-code.ts";
 import { checkConfigs } from "./check-config.ts";
 import { checkGraph } from "./check-graph.ts";
 import { checkReferences } from "./check-references.ts";
+import { checkSecrets } from "./check-secrets.ts";
 import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
@@ -19,14 +22,24 @@ export interface Validation {
 
 type Checked = Pick<FlowDraft, "nodes" | "edges">;
 
-export const validateFlow = (flow: Checked, registry: NodeRegistry): Validation =>
-  validate(subjectOf(flow, registry));
+/** Without `around`, nothing is said of the flows that it calls. */
+export const validateFlow = (
+  flow: Checked,
+  registry: NodeRegistry,
+  around?: Surroundings,
+): Validation => validate(subjectOf(flow, registry), around);
 
-function validate(subject: Subject): Validation {
+function validate(subject: Subject, around: Surroundings | undefined): Validation {
   const references = checkReferences(subject);
   return {
     errors: [...checkGraph(subject), ...checkConfigs(subject), ...references.errors],
-    warnings: [...findOddities(subject), ...references.warnings],
+    warnings: [
+      ...findOddities(subject),
+      ...references.warnings,
+      ...checkCode(subject),
+      ...checkSecrets(subject),
+      ...(around ? checkCalls(subject, around) : []),
+    ],
   };
 }
 
@@ -43,12 +56,16 @@ export interface FlowDescription extends Validation {
 }
 
 /** All that lists and headers show of a flow. */
-export function describeFlow(flow: Checked, registry: NodeRegistry): FlowDescription {
+export function describeFlow(
+  flow: Checked,
+  registry: NodeRegistry,
+  around?: Surroundings,
+): FlowDescription {
   const subject = subjectOf(flow, registry);
   return {
     exposedTools: exposedTools(flow),
     hasTriggers: subject.triggers.length > 0,
-    ...validate(subject),
+    ...validate(subject, around),
   };
 }
 

@@ -100,6 +100,8 @@ describe("readSettings", () => {
     [{ env: { SIGNALBOX_KEEP_PENDING_DAYS: "0" } }, /must be above 0.*0\.5/],
     [{ file: { keepProcessedDays: null } }, /must be a number/],
     [{ env: { SIGNALBOX_KEEP_PENDING_DAYS: "1000000" } }, /must be at most 36500/],
+    [{ env: { SIGNALBOX_MAX_CHAIN: "0" } }, /SIGNALBOX_MAX_CHAIN must be at least 1/],
+    [{ env: { SIGNALBOX_MAX_LOOPS: "-1" } }, /SIGNALBOX_MAX_LOOPS must be at least 0/],
     [{ file: { host: " " } }, /"host" in signalbox.config.json must not be empty/],
     [{ file: { token: " ".repeat(20) } }, /"token" in signalbox.config.json must/],
     [{ env: { DATABASE_URL: "sqlite::memory:" } }, /DATABASE_URL must name a file/],

@@ -124,6 +124,8 @@ export const definitions = {
   keepRunsDays: setting({ env: "SIGNALBOX_KEEP_RUNS_DAYS", flag: "keep-runs-days", help: "days that runs which have ended stay, above 0", schema: days.default(30) }),
   runsAtOnce: setting({ env: "SIGNALBOX_RUNS_AT_ONCE", flag: "runs-at-once", help: "queued runs that this process walks at once; 0: none, others do", schema: integer(0, 10_000).default(16) }),
   runLease: setting({ env: "SIGNALBOX_RUN_LEASE", flag: "run-lease", help: "seconds after which the runs of a process that died are taken over", schema: integer(1, 3_600).default(15) }),
+  maxChain: setting({ env: "SIGNALBOX_MAX_CHAIN", flag: "max-chain", help: "how many runs may set each other off by events and calls, one after another", schema: integer(1, 100).default(5) }),
+  maxLoops: setting({ env: "SIGNALBOX_MAX_LOOPS", flag: "max-loops", help: "how often a minute a trigger may fire on events that its own flow has led to; 0: never", schema: integer(0, 1_000_000).default(30) }),
   logLevel: setting({ env: "SIGNALBOX_LOG_LEVEL", flag: "log-level", help: "fatal, error, warn, info, debug or silent", schema: choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info") }),
   logFormat: setting({ env: "SIGNALBOX_LOG_FORMAT", flag: "log-format", help: "auto (pretty on a terminal), json or pretty", schema: choice(["auto", "json", "pretty"]).default("auto") }),
 } as const; // biome-ignore format: a table

@@ -35,7 +35,7 @@ export interface MatchTrigger {
 }
 
 export interface Reason {
-  on: "tenant" | "active" | "source" | "type" | "param" | "filter";
+  on: "tenant" | "active" | "source" | "type" | "param" | "filter" | "breaker" | "concurrency";
   /** The param's. */
   path?: string;
   holds: boolean;

@@ -66,7 +66,10 @@ export function createAppCalls({
       outflow: outflowOf(access),
       now: now(),
     });
-    return calls.call(app.tenant, app.slug, name, given, onStep && { onStep });
+    return calls.call(app.tenant, app.slug, name, given, {
+      token: access.token,
+      ...(onStep && { onStep }),
+    });
   }
 
   return {
@@ -77,8 +80,9 @@ export function createAppCalls({
       try {
         started = await start(app, params, context);
       } catch (error) {
-        // What an agent can put right by itself is for it to read; an unknown tool is not.
-        if (error instanceof Fault && error.code === "invalid") return failed(error.message);
+        // What an agent can put right by itself, or try later, is for it to read; an unknown tool is not.
+        if (error instanceof Fault && (error.code === "invalid" || error.code === "busy"))
+          return failed(error.message);
         throw error;
       }
       const { id, ended, renamedTo } = started;

@@ -82,7 +82,12 @@ describe("the result of a run", () => {
     });
     expect(await result({ status: "cancelled" })).toMatchObject({
       isError: true,
-      content: [{ text: "The run was cancelled (run run1)." }],
+      content: [{ text: "The run was cancelled. (run run1)" }],
+    });
+    const replaced = { code: "superseded", message: "A newer run took its place." };
+    expect(await result({ status: "cancelled", error: replaced })).toMatchObject({
+      isError: true,
+      content: [{ text: "A newer run took its place. (run run1)" }],
     });
   });
 

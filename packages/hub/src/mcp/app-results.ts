@@ -22,8 +22,7 @@ export async function resultOf(store: ResultStore, run: Run): Promise<CallToolRe
   const { id, tenant, flow_id, version, trigger_node } = run;
   const _meta = { [RUN_ID]: id };
   const ended = outcomeOf(run);
-  if (ended.outcome === "cancelled")
-    return { ...failed(`The run was cancelled (run ${id}).`), _meta };
+  if (ended.outcome === "cancelled") return { ...failed(`${ended.message} (run ${id})`), _meta };
   if (ended.outcome === "failed") {
     const { node_id } = ended;
     const graph = node_id ? await store.getVersion(tenant, flow_id, version) : undefined;

@@ -65,9 +65,9 @@ export function createAppTasks({
       : { ...task, ttl: keepRunsMs, pollInterval: POLL_MS };
   };
 
-  const find = async ({ tenant, slug }: StoredApp, id: string): Promise<Run> => {
-    const run = await store.getRun(tenant, id);
-    if (run?.app !== slug || run.cause !== "tool")
+  const find = async ({ app, token }: Asker, id: string): Promise<Run> => {
+    const run = await store.getRun(app.tenant, id);
+    if (run?.app !== app.slug || run.token_id !== token)
       throw invalidParams(`There is no task ${id.slice(0, 100)}.`);
     return run;
   };
@@ -84,7 +84,7 @@ export function createAppTasks({
     const on = <Params extends z.ZodType>(
       method: string,
       schema: Params,
-      answer: (params: z.infer<Params>, app: StoredApp, context: ServerContext) => Promise<Result>,
+      answer: (params: z.infer<Params>, asker: Asker, context: ServerContext) => Promise<Result>,
     ) =>
       // Parsed here, not by the SDK: its words would not name the field.
       server.setRequestHandler(method, { params: z.looseObject({}) }, async (given, context) => {
@@ -93,7 +93,9 @@ export function createAppTasks({
             requiredCapabilities: { extensions: { [TASKS]: {} } },
           });
         try {
-          return await answer(schema.parse(given), askingOf(context).app as StoredApp, context);
+          const { app, access } = askingOf(context);
+          const asker = { app: app as StoredApp, token: access.token };
+          return await answer(schema.parse(given), asker, context);
         } catch (error) {
           throw inWords(error, onError);
         }
@@ -101,35 +103,35 @@ export function createAppTasks({
     const one = z.looseObject({ taskId: z.string("must be the id of a task") });
 
     if (era === "modern") {
-      on("tasks/get", one, async ({ taskId }, app) => {
-        const run = await find(app, taskId);
+      on("tasks/get", one, async ({ taskId }, asker) => {
+        const run = await find(asker, taskId);
         const task = viewTask(era, run);
         if (task.status !== "completed") return task;
         return { ...task, result: { resultType: "complete", ...(await resultOf(store, run)) } };
       });
-      on("tasks/cancel", one, async ({ taskId }, app) => {
-        await find(app, taskId);
-        await store.cancelRun(app.tenant, taskId, now());
+      on("tasks/cancel", one, async ({ taskId }, asker) => {
+        await find(asker, taskId);
+        await store.cancelRun(asker.app.tenant, taskId, now());
         return {};
       });
       // A run never asks its client anything, so there is nothing to tell it.
-      on("tasks/update", one, async ({ taskId }, app) => {
-        await find(app, taskId);
+      on("tasks/update", one, async ({ taskId }, asker) => {
+        await find(asker, taskId);
         return {};
       });
       return;
     }
 
-    on("tasks/get", one, async ({ taskId }, app) => viewTask(era, await find(app, taskId)));
-    on("tasks/cancel", one, async ({ taskId }, app) => {
-      const { status } = viewTask(era, await find(app, taskId));
+    on("tasks/get", one, async ({ taskId }, asker) => viewTask(era, await find(asker, taskId)));
+    on("tasks/cancel", one, async ({ taskId }, asker) => {
+      const { status } = viewTask(era, await find(asker, taskId));
       if (status !== "working") throw invalidParams(`The task is ${status} already.`);
-      await store.cancelRun(app.tenant, taskId, now());
-      return viewTask(era, await find(app, taskId));
+      await store.cancelRun(asker.app.tenant, taskId, now());
+      return viewTask(era, await find(asker, taskId));
     });
-    on("tasks/result", one, async ({ taskId }, app, { mcpReq, http }) => {
+    on("tasks/result", one, async ({ taskId }, asker, { mcpReq, http }) => {
       const signals = [mcpReq.signal, ...(http?.req ? [http.req.signal] : [])];
-      const run = await untilEnded(app, taskId, AbortSignal.any(signals));
+      const run = await untilEnded(asker, taskId, AbortSignal.any(signals));
       const isCancelled = statusOf(era, run) === "cancelled";
       const result = await resultOf(store, isCancelled ? { ...run, status: "cancelled" } : run);
       return { ...result, _meta: { ...result._meta, [RELATED_TASK_META_KEY]: { taskId } } };
@@ -137,10 +139,16 @@ export function createAppTasks({
     on(
       "tasks/list",
       z.looseObject({ cursor: z.string().max(100).optional() }),
-      async ({ cursor }, { tenant, slug }) => {
-        const runs = await store.listRuns({ tenant, app: slug, limit: PAGE, before: cursor });
+      async ({ cursor }, { app: { tenant, slug }, token }) => {
+        const runs = await store.listRuns({
+          tenant,
+          app: slug,
+          token,
+          limit: PAGE,
+          before: cursor,
+        });
         return {
-          tasks: runs.filter(({ cause }) => cause === "tool").map((run) => viewTask(era, run)),
+          tasks: runs.map((run) => viewTask(era, run)),
           ...(runs.length === PAGE && { nextCursor: runs.at(-1)?.id }),
         };
       },
@@ -148,10 +156,10 @@ export function createAppTasks({
   }
 
   /** The run at its end, wherever it comes to it; or as it is, where nobody waits any longer. */
-  function untilEnded(app: StoredApp, id: string, signal: AbortSignal): Promise<Run> {
+  function untilEnded(asker: Asker, id: string, signal: AbortSignal): Promise<Run> {
     const { promise, resolve, reject } = Promise.withResolvers<Run>();
     const check = () =>
-      find(app, id).then((run) => {
+      find(asker, id).then((run) => {
         if (signal.aborted || run.cancel_asked || ENDED.includes(run.status)) resolve(run);
       }, reject);
     const unsubscribe = store.subscribe((notice) => {
@@ -164,6 +172,12 @@ export function createAppTasks({
       signal.removeEventListener("abort", check);
     });
   }
+}
+
+/** A task belongs to the token that called for it: to others, of the same tenant too, it is unknown. */
+interface Asker {
+  app: StoredApp;
+  token: string;
 }
 
 type TaskStatus = "working" | "completed" | "failed" | "cancelled";

@@ -1,3 +1,4 @@
+import type { Tripped } from "../store/run-store.ts";
 import type { Appended, Arrived, Stale } from "../store/store.ts";
 import type { Matcher } from "./matcher.ts";
 
@@ -7,12 +8,15 @@ export type Append = (arrived: Arrived) => Promise<Appended>;
 export const createMatchedAppend = (
   matcher: Matcher,
   append: (arrived: Arrived) => Promise<Appended | Stale>,
+  onTripped: (tenant: string, tripped: Tripped) => void = () => {},
 ): Append => {
   const appendMatched: Append = async (arrived) => {
     const planned = matcher.plan(arrived);
     // Awaiting what is there already would put every event off a turn.
     const plan = planned instanceof Promise ? await planned : planned;
     const appended = await append({ ...arrived, plan });
+    if (appended.outcome === "stored")
+      for (const one of appended.tripped ?? []) onTripped(arrived.tenant, one);
     if (appended.outcome !== "stale") return appended;
     matcher.forget(arrived.tenant);
     return appendMatched(arrived);

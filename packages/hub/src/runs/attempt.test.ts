@@ -5,6 +5,7 @@ import { defineNode, type NodeResult, type RunContext } from "../flows/node-type
 import { testContext } from "../flows/test-context.ts";
 import { testNode } from "../flows/test-flow.ts";
 import type { JsonObject } from "../lib/json.ts";
+import type { Evaluate } from "../sandbox/evaluation.ts";
 import { attempt } from "./attempt.ts";
 import { MASK } from "./mask.ts";
 
@@ -17,7 +18,7 @@ type Run = (context: RunContext<JsonObject>) => NodeResult | Promise<NodeResult>
 function tryOnce(
   run: Run,
   parameters: JsonObject = {},
-  given: { signal?: AbortSignal; scope?: JsonObject } = {},
+  given: { signal?: AbortSignal; scope?: JsonObject; evaluate?: Evaluate } = {},
 ) {
   const definition = defineNode({
     type: "Test",
@@ -37,6 +38,8 @@ function tryOnce(
   });
   const { config: _config, signal: _signal, scope: _scope, ...context } = testContext();
   return attempt({
+    tenant: "acme",
+    evaluate: given.evaluate ?? context.evaluate,
     node: testNode("Test", "a", parameters),
     definition,
     scope: given.scope ?? {},
@@ -141,6 +144,52 @@ describe("time", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  const code = { language: "javascript", code: "", data: {}, timeoutMs: 1, memoryMb: 1 } as const;
+  const evaluating: Run = async ({ evaluate }) => {
+    const evaluated = await evaluate(code);
+    return { output: "output" in evaluated ? evaluated.output : null };
+  };
+  const queue = () => {
+    const asked = Promise.withResolvers<Parameters<Evaluate>[1]>();
+    const answer = Promise.withResolvers<Awaited<ReturnType<Evaluate>>>();
+    const evaluate: Evaluate = (_, asker) => {
+      asked.resolve(asker);
+      asker.signal.addEventListener("abort", () => answer.reject(asker.signal.reason));
+      return answer.promise;
+    };
+    return { evaluate, asked: asked.promise, answer: answer.resolve };
+  };
+
+  test("does not run while code waits for its turn, but does from then on", async () => {
+    for (const isQuick of [true, false]) {
+      const { evaluate, asked, answer } = queue();
+      const tried = tryOnce(evaluating, {}, { evaluate });
+      const { tenant, hold } = await asked;
+      expect(tenant).toBe("acme");
+      const begin = hold?.();
+      await vi.advanceTimersByTimeAsync(60_000);
+      begin?.();
+      await vi.advanceTimersByTimeAsync(isQuick ? 999 : 1_000);
+      answer({ log: [], output: 7 });
+      expect(await tried).toMatchObject(
+        isQuick ? { result: { output: 7 } } : { error: { code: "timeout" } },
+      );
+      expect(vi.getTimerCount()).toBe(0);
+    }
+  });
+
+  test("of code that waits for its turn ends with the run", async () => {
+    const run = new AbortController();
+    const { evaluate, asked } = queue();
+    const tried = tryOnce(evaluating, {}, { evaluate, signal: run.signal });
+    const { signal, hold } = await asked;
+    hold?.();
+    run.abort();
+    expect(signal.aborted).toBe(true);
+    expect(await tried).toMatchObject({ error: { message: "The run has ended." } });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test("ends with the run", async () => {
     const run = new AbortController();
     const tried = tryOnce(() => new Promise(() => {}), {}, { signal: run.signal });
@@ -169,14 +218,18 @@ describe("secrets", () => {
     });
   });
 
-  test("are masked in errors", async () => {
+  test("are masked in errors, and in what was logged before", async () => {
     const tried = await tryOnce(
-      ({ config }) => {
+      ({ config, log }) => {
+        log({ level: "info", text: `sending ${config.header}` });
         throw new Permanent(`401 for ${config.header}`, { details: { sent: config.header ?? "" } });
       },
       { header: "{{ secrets.KEY }}" },
     );
-    expect(tried).toMatchObject({ error: { message: `401 for ${MASK}`, details: { sent: MASK } } });
+    expect(tried).toMatchObject({
+      error: { message: `401 for ${MASK}`, details: { sent: MASK } },
+      log: [{ level: "info", text: `sending ${MASK}` }],
+    });
   });
 
   test("are refused anywhere else, before the node runs", async () => {

@@ -11,14 +11,17 @@ import {
 import { referencesIn } from "../flows/references.ts";
 import { renderConfig, type Scope } from "../flows/render.ts";
 import type { Json, JsonObject } from "../lib/json.ts";
+import type { Evaluate, LogLine } from "../sandbox/evaluation.ts";
 import type { RunError } from "../store/run-store.ts";
 import { createMask, type Mask } from "./mask.ts";
 
 export interface AttemptOptions {
+  tenant: string;
   node: FlowNode;
   definition: NodeDefinition;
   scope: Scope;
-  context: Omit<RunContext<JsonObject>, "config" | "signal" | "scope">;
+  context: Omit<RunContext<JsonObject>, "config" | "signal" | "scope" | "log" | "evaluate">;
+  evaluate: Evaluate;
   /** Of the run. */
   signal: AbortSignal;
   secrets: (names: readonly string[]) => Promise<Record<string, string>>;
@@ -29,6 +32,8 @@ interface Tried {
   /** Its config, with secrets masked. */
   input: Json;
   mask: Mask;
+  /** Masked too. */
+  log: LogLine[];
 }
 export interface Failed extends Tried {
   error: RunError;
@@ -54,9 +59,9 @@ export function splitParameters(node: FlowNode): Parts {
 }
 
 export async function attempt(options: AttemptOptions): Promise<Attempted> {
-  const { node, definition, scope, context, signal, secrets, defaultTimeoutMs } = options;
+  const { tenant, node, definition, scope, context, signal, secrets, defaultTimeoutMs } = options;
   const { config: template, settings } = splitParameters(node);
-  const timeoutMs = settings.timeoutMs ?? defaultTimeoutMs;
+  const timeoutMs = settings.timeoutMs ?? (definition.isPatient ? undefined : defaultTimeoutMs);
   const ending = new AbortController();
   const ended = new Promise<never>((_, reject) => {
     ending.signal.addEventListener("abort", () => reject(ending.signal.reason), { once: true });
@@ -65,10 +70,22 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
   const onAbort = () => ending.abort(new Error("The run has ended."));
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) onAbort();
-  const timeout = setTimeout(() => ending.abort(new TimedOut(timeoutMs)), timeoutMs);
+  let timeout: ReturnType<typeof setTimeout> | undefined;
+  const startClock = () => {
+    clearTimeout(timeout);
+    if (timeoutMs === undefined) return;
+    timeout = setTimeout(() => ending.abort(new TimedOut(timeoutMs)), timeoutMs);
+  };
+  /** That others are at work is no fault of the node's. */
+  const hold = () => {
+    clearTimeout(timeout);
+    return startClock;
+  };
+  startClock();
 
   let mask = createMask([]);
   let input: Json = null;
+  const log: LogLine[] = [];
   const run = async (): Promise<NodeResult> => {
     const names = referencesIn(template)
       .filter(({ root }) => root === "secrets")
@@ -77,16 +94,24 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
     mask = createMask(Object.values(opened));
     const config = renderConfig(template, definition, scope, opened);
     input = mask.json(config);
-    return definition.run({ ...context, scope, config, signal: ending.signal });
+    return definition.run({
+      ...context,
+      scope,
+      config,
+      signal: ending.signal,
+      log: ({ level, text }) => log.push({ level, text: mask.text(text) }),
+      evaluate: (evaluation) =>
+        options.evaluate(evaluation, { tenant, signal: ending.signal, hold }),
+    });
   };
   try {
     // A node that does not listen to its signal is left behind; what others make of it comes second.
     const result = await Promise.race([ended, run()]);
-    return { input, mask, result };
+    return { input, mask, log, result };
   } catch (error) {
     const retryAt =
       error instanceof RetryAt ? error.at : error instanceof Permanent ? "never" : "backoff";
-    return { input, mask, error: mask.error(toRunError(error, node.id)), retryAt };
+    return { input, mask, log, error: mask.error(toRunError(error, node.id)), retryAt };
   } finally {
     clearTimeout(timeout);
     signal.removeEventListener("abort", onAbort);
@@ -119,6 +144,7 @@ function toRunError(error: unknown, node_id: string): RunError {
 export const unknownType = ({ id, type }: FlowNode): Failed => ({
   input: null,
   mask: createMask([]),
+  log: [],
   error: { code: "unknown_node_type", message: `There is no node type ${type}.`, node_id: id },
   retryAt: "never",
 });

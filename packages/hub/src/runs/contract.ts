@@ -3,6 +3,7 @@ import { describe, test } from "vitest";
 import type { Store } from "../store/store.ts";
 import { createFixture, type Fixture } from "./contract/fixture.ts";
 import { handOverContract } from "./contract/hand-over.ts";
+import { loopsContract } from "./contract/loops.ts";
 import { walkContract } from "./contract/walk.ts";
 
 export type It = (promise: string, body: (fixture: Fixture) => Promise<void>) => void;
@@ -25,5 +26,6 @@ export function runnerContract(
   describe(`a run on ${backend}`, () => {
     walkContract(it);
     handOverContract(it);
+    loopsContract(it);
   });
 }

@@ -3,6 +3,7 @@ import type { FlowNode } from "../flows/model.ts";
 import { ERROR_PORT, type NodeDefinition, type RunContext } from "../flows/node-type.ts";
 import type { Scope } from "../flows/render.ts";
 import type { Json, JsonObject } from "../lib/json.ts";
+import type { Evaluate } from "../sandbox/evaluation.ts";
 import type { Run } from "../store/run-store.ts";
 import { splitParameters } from "./attempt.ts";
 import type { Frame, Layout } from "./frame.ts";
@@ -21,8 +22,8 @@ interface Asking {
 }
 
 /** What nodes can reach, beyond what the run itself knows. */
-export interface NodeReach
-  extends Pick<Reached, "fetch" | "evaluate" | "callTool" | "listTools" | "log"> {
+export interface NodeReach extends Pick<Reached, "fetch" | "callTool" | "listTools"> {
+  evaluate: Evaluate;
   emit(
     run: Run,
     event: Parameters<Reached["emit"]>[0],

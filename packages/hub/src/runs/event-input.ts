@@ -1,12 +1,15 @@
 /** An event as flows see it: what `{{ trigger }}` stands for, and what filters read. */
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import type { Json, JsonObject } from "../lib/json.ts";
+import type { Run } from "../store/run-store.ts";
 import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
 
 /** The source of events that flows emit. */
 export const OWN_SOURCE = "signalbox";
 export const DEPTH_HEADER = "signalbox-depth";
 export const RUN_HEADER = "signalbox-run";
+/** The flows of the runs that led to the event, the first one first, as JSON. */
+export const CHAIN_HEADER = "signalbox-chain";
 
 type SeenEvent = Pick<
   EventRow,
@@ -25,9 +28,23 @@ const eventInput = (event: SeenEvent, data: Json): JsonObject => ({
 export const dataOf = (source: string, payload: Payload): Json =>
   readPayload(source, payload) as Json;
 
-/** How many runs and events led to it; whoever sends one from outside begins a chain. */
-export const depthOf = ({ source, headers }: Pick<NewEvent, "source" | "headers">): number =>
-  source === OWN_SOURCE ? Number(headers[DEPTH_HEADER] ?? 0) : 0;
+/** What led to an event; whoever sends one from outside begins a chain. */
+export const causesOf = ({
+  source,
+  headers,
+}: Pick<NewEvent, "source" | "headers">): { depth: number; chain: string[] } =>
+  source === OWN_SOURCE
+    ? {
+        depth: Number(headers[DEPTH_HEADER] ?? 0),
+        chain: JSON.parse(headers[CHAIN_HEADER] ?? "[]"),
+      }
+    : { depth: 0, chain: [] };
+
+/** The flows that lead to whatever a run causes: those before it, and its own. */
+export const chainFrom = ({ chain, flow_id }: Pick<Run, "chain" | "flow_id">): string[] => [
+  ...chain,
+  flow_id,
+];
 
 /** Reads a stored event again, with its payload. */
 export async function loadEvent(

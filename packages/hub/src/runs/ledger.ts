@@ -63,7 +63,7 @@ export function createLedger({ claimed, save, now, onStep }: LedgerOptions): Led
       error: error(ended.length === 1 ? ended[0]?.node_id : undefined),
       steps: steps.map((step) => {
         if (step.status === "skipped") return step;
-        const bare = { ...stopped(step, now()), port: null, input: null };
+        const bare = { ...stopped(step, now()), port: null, input: null, log: [] };
         return step.status === "running" ? bare : { ...bare, error: error(step.node_id) };
       }),
     };
@@ -92,7 +92,7 @@ export function createLedger({ claimed, save, now, onStep }: LedgerOptions): Led
       closed = true;
       for (const step of steps) note(step);
       const isEnd = next.status !== "waiting" && next.status !== "queued";
-      const left = isEnd ? [...open.values()].map((step) => stopped(step, now())) : [];
+      const left = isEnd ? [...open.values()].map((step) => stopped(step, now(), next.status)) : [];
       return put([...steps, ...left], next).catch((error: unknown) => {
         if (!(error instanceof CannotBeSaved)) throw error;
         const instead = withoutValues([...open.values(), ...steps], error);

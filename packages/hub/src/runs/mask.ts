@@ -8,6 +8,7 @@ const SHORTEST = 4;
 const LONGEST_MESSAGE = 1_000;
 
 export interface Mask {
+  text(text: string): string;
   json(value: Json): Json;
   error(error: RunError): RunError;
 }
@@ -40,6 +41,7 @@ export function createMask(secrets: readonly string[]): Mask {
   };
   const json = (value: Json): Json => (spellings.length === 0 ? value : walk(value));
   return {
+    text: clean,
     json,
     error: (error) => ({
       ...error,

@@ -9,7 +9,7 @@ import type { NewTrigger, StoredFlow } from "../store/flow-store.ts";
 import type { EventPlan } from "../store/run-store.ts";
 import type { NewEvent, Store } from "../store/store.ts";
 import { createMatchedAppend } from "./append-matched.ts";
-import { DEPTH_HEADER, OWN_SOURCE } from "./event-input.ts";
+import { CHAIN_HEADER, DEPTH_HEADER, OWN_SOURCE } from "./event-input.ts";
 import { createTriggers } from "./explain.ts";
 import { createMatcher, type Matcher } from "./matcher.ts";
 
@@ -33,7 +33,7 @@ beforeEach(() => {
       return store.findTriggers(...asked);
     },
   };
-  matcher = createMatcher({ store: counting, newId, now, maxDepth: 5 });
+  matcher = createMatcher({ store: counting, newId, now, maxDepth: 5, maxLoops: 30 });
   onTestFinished(async () => {
     matcher.close();
     await store.close();
@@ -122,7 +122,7 @@ describe("matching", () => {
       },
       subscribe: () => () => {},
     };
-    const { plan } = createMatcher({ store: changing, newId, now, maxDepth: 5 });
+    const { plan } = createMatcher({ store: changing, newId, now, maxDepth: 5, maxLoops: 30 });
     const { revision, events } = await plan(arrival([event(), event({}, { type: "push" })]));
     expect(revision).toBe((await store.findTriggers(TENANT, ["github"], "issues")).revision);
     expect(events.map(({ runs }) => runs.length)).toEqual([2, 0]);
@@ -130,18 +130,63 @@ describe("matching", () => {
 
   test("ends a chain of runs and events that cause each other, visibly", async () => {
     await publishTrigger({ source: OWN_SOURCE, type: null });
-    const emitted = (depth: number, source = OWN_SOURCE) =>
-      event({}, { source, source_id: "a flow", headers: { [DEPTH_HEADER]: String(depth) } });
+    const emitted = (depth: number) =>
+      event(
+        {},
+        { source: OWN_SOURCE, source_id: "a flow", headers: { [DEPTH_HEADER]: String(depth) } },
+      );
     expect((await planOf(emitted(4)))?.runs).toMatchObject([{ depth: 5 }]);
     const stopped = await planOf(emitted(5));
     expect(stopped?.runs).toEqual([]);
     expect(stopped?.verdicts).toMatchObject([
-      { matched: false, reasons: [{ message: expect.stringContaining("chain was stopped") }] },
+      { matched: false, breaker: { limit: "chain", most: 5 } },
     ]);
-    // Strangers cannot say how deep they are.
-    await publishTrigger();
-    const headers = { [DEPTH_HEADER]: "99" };
-    expect((await planOf(event({}, { headers })))?.runs).toMatchObject([{ depth: 1 }]);
+    expect(stopped?.verdicts[0]?.reasons.at(-1)).toEqual({
+      on: "breaker",
+      holds: false,
+      message:
+        "stopped by the breaker: more than 5 runs set each other off. Break the circle, or raise SIGNALBOX_MAX_CHAIN.",
+    });
+    // Strangers cannot say what led to them.
+    const flow = await publishTrigger();
+    const headers = { [DEPTH_HEADER]: "99", [CHAIN_HEADER]: JSON.stringify([flow.id]) };
+    const plan = await planOf(event({}, { headers }));
+    expect(plan?.runs).toMatchObject([{ depth: 1, chain: [] }]);
+    expect(plan?.verdicts[0]?.breaker).toBeUndefined();
+  });
+
+  test("counts a trigger that its own flow has led to, and nobody who would not fire", async () => {
+    const own = { source: OWN_SOURCE, type: null };
+    const flow = await publishTrigger(own);
+    const other = await publishTrigger(own);
+    const off = await publishTrigger({ ...own, config: { params: { action: "closed" } } });
+    const emitted = (depth: number, chain: string[]) =>
+      event(
+        { action: "opened" },
+        {
+          source: OWN_SOURCE,
+          source_id: "a flow",
+          headers: { [DEPTH_HEADER]: String(depth), [CHAIN_HEADER]: JSON.stringify(chain) },
+        },
+      );
+    const chain = [off.id, flow.id, "another"];
+    const plan = await planOf(emitted(3, chain));
+    expect(plan?.runs).toMatchObject([
+      { flow_id: flow.id, chain },
+      { flow_id: other.id, chain },
+    ]);
+    const breakers = (of: EventPlan | undefined) =>
+      of?.verdicts.map(({ flow_id, breaker }) => [flow_id, breaker?.limit, breaker?.most]);
+    expect(breakers(plan)).toEqual([
+      [flow.id, "loops", 30],
+      [other.id, undefined, undefined],
+      [off.id, undefined, undefined],
+    ]);
+    expect(breakers(await planOf(emitted(5, chain)))).toEqual([
+      [flow.id, "chain", 5],
+      [other.id, "chain", 5],
+      [off.id, undefined, undefined],
+    ]);
   });
 
   test("puts runs into lanes, by the value at a path", async () => {
@@ -218,7 +263,11 @@ describe("explaining, and once more", () => {
       [{ ...arrival([one]), plan: await matcher.plan(arrival([one])) }],
       null,
     );
-    return { one, flows, triggers: createTriggers({ store, newId, now, maxDepth: 5 }) };
+    return {
+      one,
+      flows,
+      triggers: createTriggers({ store, newId, now, maxDepth: 5, maxLoops: 30 }),
+    };
   };
 
   test("names every trigger, what it decided on arrival, and what it would now", async () => {
@@ -264,6 +313,24 @@ describe("explaining, and once more", () => {
       event_id: one.id,
       flow_id: flows[1]?.id,
     });
+  });
+
+  test("says that a trigger had as many runs as it may; who replays an event is not skipped", async () => {
+    const concurrency = { most: 1, whenFull: "skip" };
+    const { triggers } = await setUp({ config: { concurrency } });
+    const late = arrival([event({ action: "opened" })]);
+    await store.appendEvents([{ ...late, plan: await matcher.plan(late) }], null);
+    const id = late.events[0]?.id ?? "";
+    expect(await triggers.explain(TENANT, id)).toMatchObject([
+      {
+        matched: true,
+        reason: "skipped: it may have 1 run under way at once, and had as many",
+        run_id: null,
+        run_status: null,
+      },
+    ]);
+    const { runs } = await triggers.replay(TENANT, id);
+    expect(await store.getRun(TENANT, runs[0]?.run_id ?? "")).toMatchObject({ status: "queued" });
   });
 
   test("says what is not there, and nothing of other tenants", async () => {

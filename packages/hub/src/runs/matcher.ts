@@ -6,12 +6,13 @@
 import { BoundedMap } from "../lib/bounded-map.ts";
 import type { MaybePromise } from "../lib/hmac.ts";
 import type { Json, JsonObject } from "../lib/json.ts";
+import { breakerReason, type Trip } from "../match/breaker.ts";
 import { matchTrigger, type Verdict } from "../match/match-trigger.ts";
-import { parsePath, valuesAt } from "../match/path.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
-import type { EventPlan, NewRun } from "../store/run-store.ts";
+import type { EventPlan, NewRun, PlannedVerdict } from "../store/run-store.ts";
 import type { Arrived, NewEvent, Store } from "../store/store.ts";
-import { dataOf, depthOf } from "./event-input.ts";
+import { causesOf, dataOf } from "./event-input.ts";
+import { laneOf, limitOf } from "./lanes.ts";
 
 export interface MatcherOptions {
   store: Pick<Store, "findTriggers" | "subscribe">;
@@ -19,6 +20,8 @@ export interface MatcherOptions {
   now: () => number;
   /** A chain of runs and events that cause each other ends here. */
   maxDepth: number;
+  /** How often a minute a trigger fires on events that its own flow has led to. */
+  maxLoops: number;
 }
 
 /** The plan of all events of an arrival; `events` is empty where none of them starts anything. */
@@ -114,30 +117,31 @@ export async function planEvent(
   options: PlanOptions,
 ): Promise<EventPlan> {
   const data = triggers.length === 0 ? null : dataOf(event.source, event);
-  const depth = depthOf(event);
+  const causes = causesOf(event);
   const verdicts: EventPlan["verdicts"] = [];
   const runs: NewRun[] = [];
   for (const trigger of triggers) {
-    const verdict = tripped(depth, options.maxDepth) ?? (await judge(tenant, event, data, trigger));
     const { flow_id, node_id, version } = trigger;
-    verdicts.push({ flow_id, node_id, version, ...verdict });
-    if (verdict.matched) runs.push(runFor(trigger, event, data, depth, options));
+    const judged = await judge(tenant, event, data, trigger);
+    const verdict = guard({ flow_id, node_id, version, ...judged }, causes, options);
+    verdicts.push(verdict);
+    if (verdict.matched) runs.push(runFor(trigger, event, data, causes, options));
   }
   return { verdicts, runs };
 }
 
 function runFor(
-  { tenant, app, flow_id, node_id, version, config }: StoredTrigger,
+  trigger: StoredTrigger,
   { id }: NewEvent,
   data: Json,
-  depth: number,
+  { depth, chain }: Causes,
   { newId, now, cause = "event" }: PlanOptions,
 ): NewRun {
+  const { tenant, app, flow_id, node_id, version, config } = trigger;
   const at = now();
-  const { concurrency, gather } = config as LaneConfig;
-  const lane = (key: string | undefined) => laneOf(flow_id, node_id, key, data);
-  // Whoever asks for an event once more does not want to wait for others like it.
-  const waits = cause === "event" ? gather : undefined;
+  // Whoever asks for an event once more does not want to wait for others like it, nor to be skipped.
+  const waits = cause === "event" ? (config.gather as Gather | undefined) : undefined;
+  const limit = limitOf(trigger, data);
   return {
     id: newId(),
     tenant,
@@ -151,22 +155,16 @@ function runFor(
     at,
     due_at: waits ? at + waits.forMs : at,
     depth: depth + 1,
-    ...(waits && { gather: { lane: lane(waits.key) } }),
-    ...(concurrency && { limit: { lane: lane(concurrency.key), most: concurrency.most } }),
+    chain,
+    ...(waits && { gather: { lane: laneOf(trigger, waits.key, data) } }),
+    ...(limit && { limit: cause === "event" ? limit : { ...limit, whenFull: "queue" } }),
   };
 }
 
-/** How many at once, and which events are told together; see the Event node. */
-interface LaneConfig {
-  concurrency?: { most: number; key?: string };
-  gather?: { forMs: number; key?: string };
-}
-
-/** Runs of one trigger, and where a path is given, of one value at it, share a lane. */
-function laneOf(flow: string, node: string, key: string | undefined, data: Json): string {
-  const path = key === undefined ? undefined : parsePath(key);
-  const value = path ? JSON.stringify(valuesAt(data, path)).slice(0, 500) : "";
-  return `${flow}:${node}:${value}`;
+/** Which events are told together; see the Event node. */
+interface Gather {
+  forMs: number;
+  key?: string;
 }
 
 const keyOf = ({ source, source_id, type }: NewEvent): string =>
@@ -198,8 +196,20 @@ export const judge = (
     },
   );
 
-function tripped(depth: number, most: number): Verdict | undefined {
-  if (depth < most) return undefined;
-  const message = `${depth} runs and events led to this one: the chain was stopped, so that nothing goes round for ever`;
-  return { matched: false, reasons: [{ on: "active", holds: false, message }] };
+type Causes = ReturnType<typeof causesOf>;
+
+/** Stops a chain that is too long. How often a flow has set itself off only the store can count. */
+function guard(
+  verdict: PlannedVerdict,
+  { depth, chain }: Causes,
+  { maxDepth, maxLoops }: PlanOptions,
+): PlannedVerdict {
+  if (!verdict.matched) return verdict;
+  const by = (trip: Trip) => ({ ...trip, reason: breakerReason(trip) });
+  if (depth >= maxDepth) {
+    const breaker = by({ limit: "chain", most: maxDepth });
+    return { ...verdict, matched: false, reasons: [...verdict.reasons, breaker.reason], breaker };
+  }
+  if (!chain.includes(verdict.flow_id)) return verdict;
+  return { ...verdict, breaker: by({ limit: "loops", most: maxLoops }) };
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createIds } from "../lib/ids.ts";
+import type { JsonObject } from "../lib/json.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import type { NewRun, Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -14,7 +15,7 @@ import {
   start,
   TENANT,
 } from "./contract/fixture.ts";
-import { DEPTH_HEADER, RUN_HEADER } from "./event-input.ts";
+import { CHAIN_HEADER, DEPTH_HEADER, RUN_HEADER } from "./event-input.ts";
 import { createReach } from "./reach.ts";
 import type { Runner } from "./runner.ts";
 
@@ -47,7 +48,6 @@ const reach = (quota: number | null = null) =>
     start: (run, watch) => runner.start(run, watch),
     fetch: unexpected,
     evaluate: unexpected,
-    log: () => {},
     newId,
     now: Date.now,
     maxDepth: 5,
@@ -55,7 +55,14 @@ const reach = (quota: number | null = null) =>
 
 /** Some run that asks. */
 const asker = (given: Partial<Run> = {}) =>
-  ({ id: "parent", tenant: TENANT, flow_id: "a flow", depth: 2, ...given }) as Run;
+  ({
+    id: "parent",
+    tenant: TENANT,
+    flow_id: "a flow",
+    depth: 2,
+    chain: ["b flow"],
+    ...given,
+  }) as Run;
 const asking = (attempt = 1) => ({
   key: "parent:a",
   attempt,
@@ -69,7 +76,11 @@ describe("emitting", () => {
     const event = await store.getEvent(TENANT, id);
     expect(event).toMatchObject({ source: "signalbox", type: "rain", title: "It rains" });
     const payload = await store.getPayload(TENANT, event?.seq ?? 0);
-    expect(payload?.headers).toMatchObject({ [DEPTH_HEADER]: "2", [RUN_HEADER]: "parent" });
+    expect(payload?.headers).toMatchObject({
+      [DEPTH_HEADER]: "2",
+      [RUN_HEADER]: "parent",
+      [CHAIN_HEADER]: '["b flow","a flow"]',
+    });
     expect(JSON.parse(new TextDecoder().decode(payload?.body))).toEqual(data);
   });
 
@@ -89,6 +100,10 @@ describe("emitting", () => {
   });
 });
 
+/** The trigger, with parameters. */
+const wanting = (...parameters: JsonObject[]) =>
+  node("start", "UserIntent", { ...start.parameters, parameters });
+
 describe("calling a flow", () => {
   const call = (make: () => NewRun, trigger = "start", input = {}) => ({
     flow: make().flow_id,
@@ -99,14 +114,104 @@ describe("calling a flow", () => {
 
   test("answers with its result, and is on record as its cause", async () => {
     const make = await f.publish(
-      [start, node("end", "Return", { value: "{{ trigger.x }}" })],
+      [wanting({ name: "x", type: "number" }), node("end", "Return", { value: "{{ trigger.x }}" })],
       edges("start > end"),
     );
     const called = reach().callFlow(asker(), call(make, "start", { x: 7 }), asking());
     expect(await called).toBe(7);
     expect(await children()).toMatchObject([
-      { cause: "flow", parent_run: "parent", depth: 3, key: "call:parent:a" },
+      {
+        cause: "flow",
+        parent_run: "parent",
+        depth: 3,
+        chain: ["b flow", "a flow"],
+        key: "call:parent:a",
+      },
     ]);
+  });
+
+  test("fills defaults in, and refuses a wrong argument by its name", async () => {
+    const make = await f.publish(
+      [
+        wanting({ name: "x", type: "number" }, { name: "unit", type: "string", default: "°C" }),
+        node("end", "Return", { value: "{{ trigger.x }} {{ trigger.unit }}" }),
+      ],
+      edges("start > end"),
+    );
+    const calling = (input: JsonObject) =>
+      reach().callFlow(asker(), call(make, "start", input), asking());
+    await expect(calling({ x: "seven", y: 1 })).rejects.toMatchObject({
+      code: "invalid_input",
+      message:
+        "The call of start is refused: x must be number, but is string; y is not an argument of this tool; it has x, unit.",
+      details: [{ path: "x" }, { path: "y" }],
+    });
+    await expect(calling({})).rejects.toThrow("x is missing");
+    expect(await children()).toEqual([]);
+    expect(await calling({ x: 7 })).toBe("7 °C");
+  });
+
+  test("goes by the slugs of what is published, whatever the draft calls its nodes", async () => {
+    const make = await f.publish([start, probe("a", { value: 1 })], edges("start > a"));
+    const { flow } = call(make);
+    await store.editFlow({ tenant: TENANT, id: flow }, 2, ({ flow: stored }) => {
+      const { nodes = [], edges: lines = [] } = stored?.graph ?? {};
+      const renamed = nodes.map((one) => (one.id === "start" ? { ...one, slug: "later" } : one));
+      // The id as well: so that only the published version knows what `start` is.
+      const graph = {
+        nodes: renamed.map((one) => ({ ...one, id: `new_${one.id}` })),
+        edges: lines,
+      };
+      return { name: "Flow", description: "", graph, toolNames: [] };
+    });
+    expect(await reach().callFlow(asker(), call(make, "start"), asking())).toBe(1);
+    await expect(reach().callFlow(asker(), call(make, "later"), asking())).rejects.toMatchObject({
+      code: "no_such_trigger",
+    });
+  });
+
+  test("is refused where the trigger is switched off, or the flow not published", async () => {
+    const make = await f.publish([start], []);
+    const { flow } = call(make);
+    const publish = (active: boolean) =>
+      store.publishFlow({ tenant: TENANT, id: flow }, ({ graph }) => ({
+        graph,
+        triggers: [
+          {
+            node_id: "start",
+            kind: "intent",
+            tool_name: null,
+            source: null,
+            type: null,
+            active,
+            config: { parameters: [] },
+          },
+        ],
+        note: "",
+        by: "test",
+        at: 2,
+        aliasUntil: 2,
+      }));
+    await publish(false);
+    await expect(reach().callFlow(asker(), call(make), asking())).rejects.toMatchObject({
+      code: "inactive_trigger",
+      message: "The trigger start is switched off at present.",
+    });
+    const id = newId();
+    const draft = {
+      name: "Draft",
+      description: "",
+      graph: { nodes: [], edges: [] },
+      toolNames: [],
+    };
+    await store.createFlow({ id, tenant: TENANT, app: "app", at: 1 }, () => draft);
+    await expect(
+      reach().callFlow(asker(), { flow: id, trigger: "start", input: {} }, asking()),
+    ).rejects.toMatchObject({
+      code: "not_published",
+      message: "The flow Draft is not published: publish it first.",
+    });
+    expect(await children()).toEqual([]);
   });
 
   test("joins the run that it began when the step is repeated", async () => {
@@ -199,8 +304,8 @@ describe("calling a flow", () => {
       expect(reach().callFlow(run, what, asking())).rejects;
     await refused(asker({ depth: 5 }), call(make)).toMatchObject({ code: "too_deep" });
     await refused(asker(), call(make, "nothing")).toMatchObject({
-      code: "no_such_flow",
-      message: "The flow Flow is not published, or has no trigger nothing.",
+      code: "no_such_trigger",
+      message: "The flow Flow, as it is published, has no trigger nothing.",
     });
     await refused(asker({ tenant: "other" }), call(make)).toMatchObject({ code: "no_such_flow" });
   });

@@ -2,29 +2,29 @@
 import { Permanent } from "../flows/errors.ts";
 import { cleanSummary } from "../ingest/clean.ts";
 import { utf8 } from "../lib/hmac.ts";
-import type { JsonObject } from "../lib/json.ts";
+import type { Json, JsonObject } from "../lib/json.ts";
 import type { Run, StartedRun } from "../store/run-store.ts";
 import type { Appended, Arrived, Store } from "../store/store.ts";
 import type { NodeReach } from "./course.ts";
-import { DEPTH_HEADER, OWN_SOURCE, RUN_HEADER } from "./event-input.ts";
+import { CHAIN_HEADER, chainFrom, DEPTH_HEADER, OWN_SOURCE, RUN_HEADER } from "./event-input.ts";
+import { checkInput, findTrigger } from "./published-trigger.ts";
 import { outcomeOf, type Runner } from "./runner.ts";
 
 export interface ReachOptions {
-  store: Pick<Store, "getFlow" | "getTrigger" | "findRun" | "retryRun">;
+  store: Pick<Store, "getFlow" | "getVersion" | "getTrigger" | "findRun" | "retryRun">;
   /** Matches, and stores what matching causes together with the event. */
   append: (arrived: Arrived) => Promise<Appended>;
   /** Known only once the runner is there, which needs the reach first. */
   start: Runner["start"];
   fetch: NodeReach["fetch"];
   evaluate: NodeReach["evaluate"];
-  log: NodeReach["log"];
   newId: () => string;
   now: () => number;
   maxDepth: number;
 }
 
 export function createReach(options: ReachOptions): NodeReach {
-  const { store, append, start, fetch, evaluate, log, newId, now, maxDepth } = options;
+  const { store, append, start, fetch, evaluate, newId, now, maxDepth } = options;
 
   const emit: NodeReach["emit"] = async (run, { type, data, id }, { key }) => {
     const event = newId();
@@ -42,7 +42,11 @@ export function createReach(options: ReachOptions): NodeReach {
           received_at: now(),
           ...cleanSummary({ title: text("title"), url: text("url") }),
           content_type: "application/json",
-          headers: { [DEPTH_HEADER]: String(run.depth), [RUN_HEADER]: run.id },
+          headers: {
+            [DEPTH_HEADER]: String(run.depth),
+            [RUN_HEADER]: run.id,
+            [CHAIN_HEADER]: JSON.stringify(chainFrom(run)),
+          },
           body: utf8(JSON.stringify(data)),
         },
       ],
@@ -58,7 +62,7 @@ export function createReach(options: ReachOptions): NodeReach {
     const { key, attempt, cancelled } = asking;
     if (run.depth >= maxDepth)
       throw new Permanent(
-        `${run.depth} runs and events led to this call: the chain was stopped, so that nothing goes round for ever.`,
+        `${run.depth} runs and events led to this call: the chain was stopped, so that nothing goes round for ever. Break the circle, or raise SIGNALBOX_MAX_CHAIN.`,
         { code: "too_deep" },
       );
     const child = await childOf(run, flow, trigger, input, `call:${key}`);
@@ -76,27 +80,18 @@ export function createReach(options: ReachOptions): NodeReach {
 
   async function childOf(
     run: Run,
-    flowId: string,
+    flow: string,
     wanted: string,
-    input: JsonObject,
+    given: JsonObject,
     key: string,
   ): Promise<StartedRun & { key: string }> {
-    const flow = await store.getFlow(run.tenant, flowId);
-    const node = flow?.graph.nodes.find(({ id, slug }) => id === wanted || slug === wanted);
-    const trigger = await store.getTrigger(run.tenant, flowId, node?.id ?? wanted);
-    if (!trigger)
-      throw new Permanent(
-        flow
-          ? `The flow ${flow.name} is not published, or has no trigger ${wanted}.`
-          : `There is no flow ${flowId}.`,
-        { code: "no_such_flow" },
-      );
+    const { trigger, input } = await callable(run.tenant, flow, wanted, given);
     const at = now();
     return {
       id: newId(),
       tenant: run.tenant,
       app: trigger.app,
-      flow_id: flowId,
+      flow_id: flow,
       version: trigger.version,
       trigger_node: trigger.node_id,
       cause: "flow",
@@ -105,7 +100,33 @@ export function createReach(options: ReachOptions): NodeReach {
       input,
       at,
       depth: run.depth + 1,
+      chain: chainFrom(run),
     };
+  }
+
+  /** What can be called is what agents can call: published, switched on, and given what it wants. */
+  async function callable(tenant: string, flow: string, wanted: string, given: JsonObject) {
+    const refuse = (code: string, message: string, details: Json = null) =>
+      new Permanent(message, { code, details });
+    const found = await findTrigger(store, tenant, flow, wanted);
+    switch (found.outcome) {
+      case "no_flow":
+        throw refuse("no_such_flow", `There is no flow ${flow}.`);
+      case "not_published":
+        throw refuse("not_published", `The flow ${found.flow} is not published: publish it first.`);
+      case "no_trigger":
+        throw refuse(
+          "no_such_trigger",
+          `The flow ${found.flow}, as it is published, has no trigger ${wanted}.`,
+        );
+    }
+    const { trigger, node } = found;
+    if (!trigger.active)
+      throw refuse("inactive_trigger", `The trigger ${node.name} is switched off at present.`);
+    const checked = checkInput(trigger, given);
+    if (checked.ok) return { trigger, input: checked.input };
+    const words = checked.errors.map(({ path, message }) => `${path} ${message}`).join("; ");
+    throw refuse("invalid_input", `The call of ${node.name} is refused: ${words}.`, checked.errors);
   }
 
   const noConnections = () => {
@@ -118,7 +139,6 @@ export function createReach(options: ReachOptions): NodeReach {
     callFlow,
     fetch,
     evaluate,
-    log,
     callTool: noConnections,
     listTools: noConnections,
   };

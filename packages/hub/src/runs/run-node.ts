@@ -1,4 +1,5 @@
 /** One node to its end, with all attempts at it, and all that it waits for. */
+import { errorOutput } from "../flows/errors.ts";
 import { ERROR_PORT, type NodeResult, type Resumed } from "../flows/node-type.ts";
 import type { Json, JsonObject } from "../lib/json.ts";
 import { type Attempted, attempt, splitParameters, unknownType } from "./attempt.ts";
@@ -52,7 +53,7 @@ export async function runNode(
     if (signal.aborted) throw new Over();
 
     if ("result" in outcome) {
-      const { input, result, mask } = outcome;
+      const { input, result, mask, log } = outcome;
       if ("wait" in result) {
         const wait = { ...result.wait, state: mask.json(result.wait.state ?? null) };
         await ledger.write([waiting(place, input, wait)]);
@@ -63,13 +64,13 @@ export async function runNode(
       const { port = firstPort(course, id), output } = result;
       const state = { port, output };
       frame.states.set(id, { status: "done", ...state });
-      return [done(place, { ...state, input }, now())];
+      return [done(place, { ...state, input, log }, now())];
     }
 
-    const { input, error, before = [] } = outcome;
+    const { input, error, log, before = [] } = outcome;
     tried.failures += 1;
     const retryAt = whenAgain(outcome.retryAt, tried.failures, settings.retries, now);
-    const step = failed(place, { input, error, retryAt }, now());
+    const step = failed(place, { input, error, log, retryAt }, now());
     if (retryAt !== undefined) {
       await ledger.write([...before, step]);
       await naps.until(retryAt, signal);
@@ -79,8 +80,7 @@ export async function runNode(
     }
     const port = whereErrorsGo(course, id, settings.continueOnError === true);
     if (port === undefined) throw new Failure(error, [...before, step]);
-    const { node_id: _, ...told } = error;
-    const state = { status: "done", port, output: { error: told as JsonObject } } as const;
+    const state = { status: "done", port, output: errorOutput(error) } as const;
     frame.states.set(id, state);
     return [...before, { ...step, ...state }];
   }
@@ -108,12 +108,14 @@ async function oneAttempt(
   const key = idempotencyKey(run.id, id, site.frame.item);
   const asking = { key, attempt: nth, cancelled };
   const attempted = await attempt({
+    tenant: run.tenant,
     node,
     definition,
     scope: scopeOf(course, site),
     signal: site.signal,
     secrets: course.secrets,
     defaultTimeoutMs: course.stepTimeoutMs,
+    evaluate: reach.evaluate,
     context: {
       ...reach,
       input: inputs.length === 1 ? (inputs[0]?.output ?? null) : bySlug(inputs),

@@ -64,8 +64,10 @@ export interface RunWatch {
 export interface Runner {
   /** Begins at once, in this process. With a key that is known, joins the run that has it. */
   start(run: StartedRun, watch?: RunWatch): Promise<Started>;
-  /** To be taken by anybody. */
-  queue(runs: NewRun[]): Promise<string[]>;
+  /** Waits for its turn in its lane, and is taken by whoever has room then; `full` where it does not wait. */
+  enter(run: NewRun, watch?: RunWatch): Promise<Started | "full">;
+  /** To be taken by anybody; null for what does not wait, where its lane is full. */
+  queue(runs: NewRun[]): Promise<(string | null)[]>;
   /** Gives what it holds to others, and starts nothing more. */
   close(): Promise<void>;
 }
@@ -95,10 +97,23 @@ export function createRunner(options: RunnerOptions): Runner {
   const waiting = new Map<string, Set<Waiter>>();
   /** Those that were taken, not started here. */
   const claimed = new Map<string, ClaimedRun>();
-  /** How many of them wait for runs that they called, and that somebody has yet to take. */
-  let calling = 0;
+  /** By the run that called them: runs that it waits for. */
+  const called = new Map<string, Set<string>>();
   let closed = false;
-  const room = () => atOnce - claimed.size + calling;
+  /**
+   * A run keeps its place while one that it called is walked here on top of the others. Else it gives
+   * it away: the called one (parked, or handed over) has to be taken like any other, and callers that
+   * keep all places would wait for ever for what never gets one.
+   */
+  const lends = (id: string): boolean =>
+    [...(called.get(id) ?? [])].some(
+      (child) => !active.has(child) || claimed.has(child) || lends(child),
+    );
+  const room = () => {
+    let taken = 0;
+    for (const id of claimed.keys()) if (!lends(id)) taken += 1;
+    return atOnce - taken;
+  };
 
   const walk = (run: ClaimedRun): Promise<void> => {
     const walked = walkToItsEnd(run).finally(() => walks.delete(walked));
@@ -111,8 +126,9 @@ export function createRunner(options: RunnerOptions): Runner {
     // Where its lease was over before its walk was, what is left of that has nothing more to say.
     active.get(id)?.abort("stopping");
     active.set(id, controller);
+    let isParked = false;
     try {
-      await executeRun({
+      const executed = await executeRun({
         claimed: run,
         registry,
         reach,
@@ -128,12 +144,14 @@ export function createRunner(options: RunnerOptions): Runner {
         runTimeoutMs,
         parkAfterMs,
       });
+      isParked = executed === "parked";
     } catch (error) {
       onError(error); // the store's trouble: when the lease is over, somebody takes the run over
       look(); // to know when that is
     } finally {
       if (active.get(id) === controller) active.delete(id);
       tellEnded(id);
+      if (isParked && called.has(run.run.parent_run ?? "")) look(); // its caller lends its place
     }
   };
   const tellEnded = (id: string) => {
@@ -250,6 +268,42 @@ export function createRunner(options: RunnerOptions): Runner {
     return promise;
   };
 
+  const watchSteps = (id: string, onStep: RunWatch["onStep"]) => {
+    if (!onStep) return () => {};
+    const tells = watchers.get(id) ?? new Set();
+    watchers.set(id, tells.add(onStep));
+    return () => {
+      if (tells.delete(onStep) && tells.size === 0) watchers.delete(id);
+    };
+  };
+
+  /** Cancels the run when the signal says so; answers with its end. */
+  const follow = (
+    tenant: string,
+    id: string,
+    signal: AbortSignal | undefined,
+    isNew: boolean,
+  ): Promise<Run> => {
+    // It may be anywhere by now: parked, or in another process.
+    const cancel = () => void store.cancelRun(tenant, id, now()).catch(onError);
+    signal?.addEventListener("abort", cancel, { once: true });
+    if (signal?.aborted) cancel();
+    const ended = untilEnded(tenant, id, isNew);
+    const leave = () => signal?.removeEventListener("abort", cancel);
+    ended.then(leave, leave);
+    return ended;
+  };
+
+  const noteCall = (parent: string, id: string, ended: Promise<unknown>) => {
+    const runs = called.get(parent) ?? new Set();
+    called.set(parent, runs.add(id));
+    const leave = () => {
+      if (runs.delete(id) && runs.size === 0) called.delete(parent);
+    };
+    ended.then(leave, leave);
+    if (!active.has(id)) look();
+  };
+
   return {
     async start(run, { onStep, signal } = {}) {
       if (closed) throw new Error(STOPPING);
@@ -260,27 +314,31 @@ export function createRunner(options: RunnerOptions): Runner {
         throw new Error(STOPPING);
       }
       const id = own ? run.id : ((await store.findRun(run.tenant, run.key ?? ""))?.id ?? run.id);
-      if (onStep) watchers.set(id, (watchers.get(id) ?? new Set()).add(onStep));
-      // It may be anywhere by now: parked, or in another process.
-      const cancel = () => void store.cancelRun(run.tenant, id, now()).catch(onError);
-      signal?.addEventListener("abort", cancel, { once: true });
-      if (signal?.aborted) cancel();
+      const unwatch = watchSteps(id, onStep);
+      const ended = follow(run.tenant, id, signal, own !== undefined);
+      ended.then(unwatch, unwatch);
       if (own) void walk(own);
-      const ended = untilEnded(run.tenant, id, own !== undefined);
-      // A run that calls another one does not keep the place that the other one may need.
-      const lends = !own && claimed.has(run.parent_run ?? "");
-      if (lends) {
-        calling += 1;
-        look();
-      }
-      const leave = () => {
-        if (lends) calling -= 1;
-        const tells = watchers.get(id);
-        if (onStep && tells?.delete(onStep) && tells.size === 0) watchers.delete(id);
-        signal?.removeEventListener("abort", cancel);
-      };
-      ended.then(leave, leave);
+      if (run.parent_run !== undefined) noteCall(run.parent_run, id, ended);
       return { id, ended };
+    },
+    async enter(run, { onStep, signal } = {}) {
+      if (closed) throw new Error(STOPPING);
+      // Before it can be taken: then none of its steps is missed.
+      const unwatch = watchSteps(run.id, onStep);
+      try {
+        const [id = null] = await store.queueRuns([run]);
+        if (id === null) {
+          unwatch();
+          return "full";
+        }
+        if (closed) throw new Error(STOPPING);
+        const ended = follow(run.tenant, id, signal, false);
+        ended.then(unwatch, unwatch);
+        return { id, ended };
+      } catch (error) {
+        unwatch();
+        throw error;
+      }
     },
     queue: (runs) => store.queueRuns(runs),
     async close() {
@@ -307,11 +365,12 @@ interface Waiter {
 export type Outcome =
   | { outcome: "succeeded"; output: Json }
   | { outcome: "failed"; message: string; code: string; node_id: string | undefined }
-  | { outcome: "cancelled" };
+  | { outcome: "cancelled"; message: string };
 
 export function outcomeOf({ status, output, error }: Run): Outcome {
   if (status === "succeeded") return { outcome: "succeeded", output };
-  if (status === "cancelled") return { outcome: "cancelled" };
+  if (status === "cancelled")
+    return { outcome: "cancelled", message: error?.message ?? "The run was cancelled." };
   return {
     outcome: "failed",
     message: error?.message ?? "The run failed.",

@@ -31,7 +31,7 @@ describe("the next attempt", () => {
 
 describe("what a step waited for", () => {
   test("is the next attempt", () => {
-    expect(restOf([failed(place(), { input: null, error, retryAt: 99 }, 12)])).toEqual({
+    expect(restOf([failed(place(), { input: null, error, log: [], retryAt: 99 }, 12)])).toEqual({
       kind: "retry",
       due: 99,
     });
@@ -57,12 +57,12 @@ describe("what a step waited for", () => {
     const output = { retry_at: 99, until: 99 };
     expect(restOf([])).toBeUndefined();
     expect(restOf([running(place())])).toBeUndefined();
-    expect(restOf([failed(place(), { input: null, error, retryAt: undefined }, 12)])).toBe(
+    expect(restOf([failed(place(), { input: null, error, log: [], retryAt: undefined }, 12)])).toBe(
       undefined,
     );
     expect(restOf([done(place(), { port: "out", input: null, output }, 12)])).toBeUndefined();
     // Only the last word counts.
-    const again = failed(place(), { input: null, error, retryAt: 99 }, 12);
+    const again = failed(place(), { input: null, error, log: [], retryAt: 99 }, 12);
     expect(restOf([again, running(place(2))])).toBeUndefined();
   });
 });
@@ -75,6 +75,7 @@ test("a step that is left unfinished says so, and keeps its input", () => {
     input: { a: 1 },
     output: null,
     error: { code: "stopped", message: "The run ended before this step did.", node_id: "a" },
+    log: [],
     finished_at: 20,
   });
 });

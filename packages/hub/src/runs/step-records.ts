@@ -1,7 +1,8 @@
 /** Steps as they are recorded, and what earlier records say of a step that is begun again. */
 import type { Resumed, Wait } from "../flows/node-type.ts";
 import { isObject, type Json, type JsonObject } from "../lib/json.ts";
-import type { RunError, Step } from "../store/run-store.ts";
+import type { LogLine } from "../sandbox/evaluation.ts";
+import { leftOpen, type RunError, type RunStatus, type Step } from "../store/run-store.ts";
 
 /** Its place among the others is found when it is written. */
 export type StepRecord = Omit<Step, "nth">;
@@ -23,7 +24,7 @@ export class Failure extends Error {
 /** Nobody wants to know any more: the run has ended, is parked, or is in other hands. */
 export class Over extends Error {}
 
-const blank = { port: null, input: null, output: null, error: null, finished_at: null };
+const blank = { port: null, input: null, output: null, error: null, log: [], finished_at: null };
 
 export const running = (place: StepPlace): StepRecord => ({
   ...place,
@@ -43,9 +44,9 @@ export const skipped = (node_id: string, item: string, at: number): StepRecord =
 
 export const done = (
   place: StepPlace,
-  { port, input, output }: { port: string; input: Json; output: Json },
+  { log = [], ...told }: { port: string; input: Json; output: Json; log?: LogLine[] },
   at: number,
-): StepRecord => ({ ...place, status: "done", port, input, output, error: null, finished_at: at });
+): StepRecord => ({ ...place, status: "done", ...told, log, error: null, finished_at: at });
 
 export const waiting = (place: StepPlace, input: Json, wait: Wait): StepRecord => ({
   ...place,
@@ -61,25 +62,27 @@ export const waiting = (place: StepPlace, input: Json, wait: Wait): StepRecord =
 
 export const failed = (
   place: StepPlace,
-  { input, error, retryAt }: { input: Json; error: RunError; retryAt: number | undefined },
+  { retryAt, ...told }: { retryAt: number | undefined } & Pick<Step, "input" | "error" | "log">,
   at: number,
 ): StepRecord => ({
   ...place,
   ...blank,
   status: "failed",
-  input,
+  ...told,
   output: retryAt === undefined ? null : { retry_at: retryAt },
-  error,
   finished_at: at,
 });
 
-/** Left unfinished when its run came to an end. */
-export const stopped = ({ node_id, ...step }: StepRecord, at: number): StepRecord => ({
+/** Left unfinished when its run came to an end, which was this one. */
+export const stopped = (
+  step: StepRecord,
+  at: number,
+  ending: RunStatus = "failed",
+): StepRecord => ({
   ...step,
-  node_id,
   status: "failed",
   output: null,
-  error: { code: "stopped", message: "The run ended before this step did.", node_id },
+  error: leftOpen(ending, step.node_id),
   finished_at: at,
 });
 

@@ -2,8 +2,11 @@
  * From node to node. Ready nodes run side by side. The end of one and the beginning of the next are
  * recorded together, before the next begins.
  */
+import { errorOutput } from "../flows/errors.ts";
 import { ITEM_PORT } from "../flows/node-type.ts";
 import type { Json } from "../lib/json.ts";
+import type { RunError } from "../store/run-store.ts";
+import { splitParameters } from "./attempt.ts";
 import type { Course, Site } from "./course.ts";
 import { advance, type Frame, resultOf } from "./frame.ts";
 import { runNode } from "./run-node.ts";
@@ -95,7 +98,20 @@ function beginning({ ledger, now }: Course, { item }: Frame, id: string): StepRe
   return [running({ node_id: id, item, attempt, started_at: now() })];
 }
 
-/** Each round is a walk of its own through the loop's body. When one fails, the others are left. */
+/** What a round has failed with before the run was taken: it is not gone again. */
+function failureOf({ ledger }: Course, { item, nodes }: Frame): RunError | undefined {
+  for (const id of nodes) {
+    const records = ledger.earlier(item, id);
+    const last = records.at(-1);
+    if (last?.status === "failed" && last.error && !restOf(records)) return last.error;
+  }
+  return undefined;
+}
+
+/**
+ * Each round is a walk of its own through the loop's body. When one fails, the others are left; or
+ * where the loop is to go on, its error stands in place of its result.
+ */
 async function goRounds(
   course: Course,
   outer: Site,
@@ -112,6 +128,7 @@ async function goRounds(
   if (outer.signal.aborted) onAbort();
 
   let next = 0;
+  const goesOn = splitParameters(course.node(loop)).settings.continueOnError === true;
   const goRound = async (): Promise<void> => {
     let steps: StepRecord[] = [];
     for (let index = next++; index < items.length; index = next++) {
@@ -120,9 +137,24 @@ async function goRounds(
       const outside = (id: string) => (id === loop ? given : outer.frame.states.get(id));
       const name = `${above}${course.node(loop).slug}:${index}`;
       const frame = openFrame(course, name, body, outside);
-      const site = { frame, locals: { item, index }, outer, signal: leave.signal };
-      // The end of one round is recorded with the beginning of the next.
-      ({ steps, output: results[index] = null } = await walkFrame(course, site, steps));
+      // What else the round has under way ends with it.
+      const failed = goesOn ? new AbortController() : undefined;
+      const signal = failed ? AbortSignal.any([leave.signal, failed.signal]) : leave.signal;
+      const site = { frame, locals: { item, index }, outer, signal };
+      const before = goesOn ? failureOf(course, frame) : undefined;
+      if (before) {
+        results[index] = errorOutput(before);
+        continue;
+      }
+      try {
+        // The end of one round is recorded with the beginning of the next.
+        ({ steps, output: results[index] = null } = await walkFrame(course, site, steps));
+      } catch (error) {
+        if (!failed || !(error instanceof Failure)) throw error;
+        failed.abort();
+        results[index] = errorOutput(error.error);
+        steps = [...error.steps];
+      }
     }
     if (steps.length > 0) await ledger.write(steps);
   };

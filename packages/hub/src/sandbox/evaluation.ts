@@ -17,17 +17,32 @@ export interface Evaluation {
 
 type EvaluationFault = "code_failed" | "code_timeout" | "code_out_of_memory" | "output_too_large";
 
-export type Evaluated = { log: string[] } & (
+/** By the function of `console` that wrote it. */
+export const LOG_LEVELS = ["log", "debug", "info", "warn", "error"] as const;
+export interface LogLine {
+  level: (typeof LOG_LEVELS)[number];
+  text: string;
+}
+
+export type Evaluated = { log: LogLine[] } & (
   | { output: Json }
   | { fault: EvaluationFault; message: string }
 );
 
+export interface EvaluationAsker {
+  /** Whose turn it takes: who asks for much does not keep the others waiting. */
+  tenant: string;
+  signal: AbortSignal;
+  /** Called where it has to wait for its turn; what that answers with is called when it has come. */
+  hold?: () => () => void;
+}
+
 /** Rejects where the signal is aborted, or there is nobody to evaluate it. */
-export type Evaluate = (evaluation: Evaluation, signal: AbortSignal) => Promise<Evaluated>;
+export type Evaluate = (evaluation: Evaluation, asker: EvaluationAsker) => Promise<Evaluated>;
 
 /** The same as JSON all the way, so that nothing of either side gets to the other. */
 export type SpelledEvaluation = Omit<Evaluation, "data"> & { data: string };
-export type SpelledEvaluated = { log: string[] } & (
+export type SpelledEvaluated = { log: LogLine[] } & (
   | { output: string }
   | { fault: EvaluationFault; message: string }
 );

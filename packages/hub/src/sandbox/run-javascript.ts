@@ -1,6 +1,6 @@
 /**
  * JavaScript in QuickJS, which is WebAssembly: it has no way to the host but the functions that it
- * is given, and here that is one, which takes a line of text. Each evaluation gets an instance of
+ * is given, and here that is one, which takes a line of the log. Each evaluation gets an instance of
  * its own, with memory that cannot grow beyond the limit. (The engine's own limit counts large
  * blocks as if they were small.) Nothing is cleaned up: all of it is thrown away.
  */
@@ -14,6 +14,8 @@ import {
   type QuickJSSyncVariant,
 } from "quickjs-emscripten-core";
 import {
+  LOG_LEVELS,
+  type LogLine,
   MOST_LOG_LETTERS,
   MOST_LOG_LINES,
   MOST_OUTPUT,
@@ -57,12 +59,13 @@ const SETUP = `(function (text, write) {
     for (const one of values(waiting[at])) if (typeof one === "object" && one !== null) waiting[waiting.length] = one;
   }
   const spell = (one) => (typeof one === "string" ? one : (stringify(one) ?? text_of(one)));
-  const log = (...parts) => {
+  const console = {};
+  for (const level of ${JSON.stringify(LOG_LEVELS)}) console[level] = (...parts) => {
     let line = "";
     for (let at = 0; at < parts.length; at++) line += (at > 0 ? " " : "") + spell(parts[at]);
-    write(line.length > ${MOST_LOG_LETTERS} ? cut(line, 0, ${MOST_LOG_LETTERS}) + "…" : line);
+    write(level, line.length > ${MOST_LOG_LETTERS} ? cut(line, 0, ${MOST_LOG_LETTERS}) + "…" : line);
   };
-  const console = freeze({ log, debug: log, info: log, warn: log, error: log });
+  freeze(console);
   return (code) => {
     const result = code(data.input, data.trigger, data.nodes, data.item, data.index, console);
     if (result instanceof PromiseOf) throw new TypeError("the code gives a promise; it must return its result itself");
@@ -78,7 +81,7 @@ export async function runJavaScript(
   { code, data, timeoutMs, memoryMb }: SpelledEvaluation,
   { engine, cpuTime }: JavaScriptHost,
 ): Promise<SpelledEvaluated> {
-  const log: string[] = [];
+  const log: LogLine[] = [];
   let isOverTime = false;
   try {
     const quickjs = await newQuickJSWASMModuleFromVariant(
@@ -92,9 +95,10 @@ export async function runJavaScript(
     );
     const runtime = quickjs.newRuntime({ maxStackSizeBytes: STACK_BYTES });
     const vm = runtime.newContext();
-    const write = vm.newFunction("write", (line) => {
-      if (log.length < MOST_LOG_LINES) log.push(vm.getString(line));
-      else if (log.length === MOST_LOG_LINES) log.push("… and more");
+    const write = vm.newFunction("write", (level, line) => {
+      if (log.length < MOST_LOG_LINES)
+        log.push({ level: vm.getString(level) as LogLine["level"], text: vm.getString(line) });
+      else if (log.length === MOST_LOG_LINES) log.push({ level: "log", text: "… and more" });
     });
     const setUp = vm.unwrapResult(vm.evalCode(SETUP, "setup.js"));
     const run = vm.unwrapResult(vm.callFunction(setUp, vm.undefined, vm.newString(data), write));

@@ -5,6 +5,7 @@
 import { describe } from "vitest";
 import { appendContract } from "./contract/append.ts";
 import { batchContract } from "./contract/batch.ts";
+import { breakersContract } from "./contract/breakers.ts";
 import { claimContract } from "./contract/claim.ts";
 import { countersContract } from "./contract/counters.ts";
 import { flowsContract } from "./contract/flows.ts";
@@ -57,6 +58,7 @@ const themes: Record<string, Theme> = {
   progress: runProgressContract,
   lanes: runLanesContract,
   "events and their runs": runEventsContract,
+  breakers: breakersContract,
   "runs, whatever happens,": runModelContract,
 };
 

@@ -1,6 +1,7 @@
 /** What the store keeps of apps and flows: drafts, published versions, tool names and triggers. */
 import type { FlowEdge, FlowNode } from "../flows/model.ts";
 import type { JsonObject } from "../lib/json.ts";
+import type { Trip } from "../match/breaker.ts";
 
 export interface StoredApp {
   tenant: string;
@@ -59,6 +60,13 @@ export interface StoredTrigger {
   config: JsonObject;
 }
 
+/** A trigger that was last stopped then; see match/breaker.ts. */
+export interface StoredTrip extends Trip {
+  flow_id: string;
+  node_id: string;
+  at: number;
+}
+
 export type NewTrigger = Omit<StoredTrigger, "tenant" | "app" | "flow_id" | "version">;
 
 /**
@@ -78,11 +86,14 @@ export type EditFlow = (found: {
 /** As an edit: it may be called again, and what it throws leaves everything as it was. */
 export type PlanFlows = (flows: StoredFlow[]) => readonly { id: string; edit: EditFlow }[];
 
-export type Edited =
-  | { outcome: "saved"; flow: StoredFlow }
-  | { outcome: "no_app" | "no_flow" }
+/** Why nothing was done. */
+export type Untouched =
+  | { outcome: "no_app" | "no_flow" | "no_version" }
   /** Somebody else has changed it since. */
   | { outcome: "changed"; revision: number };
+
+export type Edited = { outcome: "saved"; flow: StoredFlow } | Untouched;
+export type Deleted = { outcome: "deleted" } | Untouched;
 
 export interface FlowKey {
   tenant: string;
@@ -113,7 +124,7 @@ export interface FlowStore {
     at: number,
   ): Promise<StoredApp | undefined>;
   /** With all of its flows; runs that are under way come to their end. */
-  deleteApp(tenant: string, slug: string): Promise<boolean>;
+  deleteApp(tenant: string, slug: string, at: number): Promise<boolean>;
 
   createFlow(
     flow: { id: string; tenant: string; app: string; at: number },
@@ -131,9 +142,19 @@ export interface FlowStore {
     tenant: string,
     query: { app?: string | undefined; after?: string | undefined; limit: number },
   ): Promise<StoredFlow[]>;
-  deleteFlow(tenant: string, id: string): Promise<boolean>;
+  deleteFlow(key: FlowKey, at: number): Promise<Deleted>;
+  /** Forgets flows that were deleted before, and that no run is of any more; answers with how many. */
+  sweepFlows(deletedBefore: number, limit: number): Promise<number>;
   /** Makes a version out of what `prepare` gives for the flow as it is, and lets it run. */
   publishFlow(key: FlowKey, prepare: (flow: StoredFlow) => Publication): Promise<Edited>;
+  /** Makes a version the draft by what `edit` gives for its graph, and publishes that: both, or neither. */
+  rollBackFlow(
+    key: FlowKey,
+    version: number,
+    at: number,
+    edit: (graph: FlowGraph) => EditFlow,
+    prepare: (flow: StoredFlow) => Publication,
+  ): Promise<Edited>;
   listVersions(tenant: string, id: string): Promise<FlowVersion[]>;
   getVersion(tenant: string, id: string, version: number): Promise<FlowGraph | undefined>;
 
@@ -158,4 +179,6 @@ export interface FlowStore {
   ): Promise<{ revision: number; triggers: StoredTrigger[] }>;
   /** All event triggers of a tenant, for explaining why none fired. */
   listEventTriggers(tenant: string, limit: number): Promise<StoredTrigger[]>;
+  /** The triggers of these flows that were stopped from `since` on, told to the minute. */
+  listTrips(tenant: string, flows: readonly string[], since: number): Promise<StoredTrip[]>;
 }

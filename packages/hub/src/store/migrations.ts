@@ -314,6 +314,40 @@ const migrations: readonly Migration[] = [
       )`,
     ],
   },
+  {
+    name: "deleted flows, by when they were deleted",
+    statements: ["CREATE INDEX flows_deleted ON flows (updated_at) WHERE deleted = 1"],
+  },
+  {
+    name: "whose token called for a run, and how often it was taken for nothing",
+    statements: [
+      "ALTER TABLE runs ADD COLUMN token_id TEXT",
+      "ALTER TABLE runs ADD COLUMN idle_claims BIGINT NOT NULL DEFAULT 0",
+      "CREATE INDEX runs_token ON runs (tenant_id, token_id, app, id) WHERE token_id IS NOT NULL",
+    ],
+  },
+  {
+    name: "what code wrote to its console",
+    statements: ["ALTER TABLE steps ADD COLUMN log TEXT"],
+  },
+  {
+    name: "chains and breakers",
+    statements: [
+      "ALTER TABLE runs ADD COLUMN chain TEXT NOT NULL DEFAULT '[]'",
+      // Of triggers that have fired on what their own flow caused, or were stopped.
+      `CREATE TABLE breakers (
+        tenant_id TEXT NOT NULL,
+        flow_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        since BIGINT NOT NULL,
+        fired BIGINT NOT NULL,
+        tripped_at BIGINT,
+        tripped_by TEXT,
+        tripped_most BIGINT,
+        PRIMARY KEY (tenant_id, flow_id, node_id)
+      )`,
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

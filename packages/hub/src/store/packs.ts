@@ -107,18 +107,23 @@ function layOut({ parts, size }: Pack): Uint8Array {
 
 const decoder = new TextDecoder();
 
-/** The payload at a place, given the rows of its pack. */
+/** What a pack holds, given its rows in order. */
 export function unpack(
   codec: Codec | undefined,
-  rows: readonly { part: number; codec: string; body: Uint8Array | ArrayBuffer }[],
-  { pack_at, meta_size, size }: Omit<Packed, "pack"> & { size: number },
-): Payload {
+  rows: readonly { codec: string; body: Uint8Array | ArrayBuffer }[],
+): Uint8Array {
   const name = rows[0]?.codec ?? "";
   if (name !== "" && name !== codec?.name)
     throw new Error(`A stored payload is packed with ${name}, which this host cannot unpack.`);
-  const stored = rows.toSorted((a, b) => a.part - b.part).map(({ body }) => new Uint8Array(body));
+  const stored = rows.map(({ body }) => new Uint8Array(body));
   const whole = stored.length === 1 ? (stored[0] as Uint8Array) : concat(stored);
-  const pack = name === "" ? whole : (codec as Codec).decode(whole);
+  return name === "" ? whole : (codec as Codec).decode(whole);
+}
+
+export function payloadAt(
+  pack: Uint8Array,
+  { pack_at, meta_size, size }: Omit<Packed, "pack"> & { size: number },
+): Payload {
   const meta = pack.subarray(pack_at, pack_at + meta_size);
   const body = pack.slice(pack_at + meta_size, pack_at + meta_size + size);
   return { ...(JSON.parse(decoder.decode(meta)) as Omit<Payload, "body">), body };

@@ -1,6 +1,8 @@
 /** What the store keeps of runs. The store is the queue: a run that is here will come to its end. */
 import type { Json, JsonObject } from "../lib/json.ts";
+import type { Trip } from "../match/breaker.ts";
 import type { Reason } from "../match/match-trigger.ts";
+import type { LogLine } from "../sandbox/evaluation.ts";
 import type { FlowGraph } from "./flow-store.ts";
 
 /**
@@ -30,6 +32,19 @@ export interface RunError {
   details?: Json;
 }
 
+/**
+ * What becomes of a run whose lane is full: it waits for its turn; it is not queued at all; or it
+ * takes the place of the one that waits, so that only the newest does.
+ */
+export type WhenFull = "queue" | "skip" | "replace";
+
+export interface LaneLimit {
+  lane: string;
+  most: number;
+  /** Where nothing is said, it waits. */
+  whenFull?: WhenFull | undefined;
+}
+
 export interface NewRun {
   id: string;
   tenant: string;
@@ -48,10 +63,14 @@ export interface NewRun {
   event_id?: string | undefined;
   /** The run that called or caused this one. */
   parent_run?: string | undefined;
+  /** Of the token that called for it; nobody else may ask for it as a task. */
+  token_id?: string | undefined;
   /** How many runs and events led to this one. */
   depth: number;
+  /** The flows of the runs that led to it, the first one first. */
+  chain?: readonly string[] | undefined;
   /** How many runs of the lane may be under way at once. */
-  limit?: { lane: string; most: number } | undefined;
+  limit?: LaneLimit | undefined;
   /** Joins a run of the same lane that is still to begin, in place of starting another. */
   gather?: { lane: string } | undefined;
 }
@@ -67,6 +86,7 @@ export interface Gathered {
 }
 
 export interface Run extends Omit<NewRun, "at" | "limit" | "gather" | "key" | "due_at"> {
+  chain: readonly string[];
   key: string | null;
   status: RunStatus;
   /** Null where it waits for somebody to wake it. */
@@ -101,6 +121,8 @@ export interface Step {
   input: Json;
   output: Json;
   error: RunError | null;
+  /** What its code wrote to the console. A run is taken without: nothing goes on from there. */
+  log: LogLine[];
   started_at: number;
   finished_at: number | null;
 }
@@ -111,6 +133,12 @@ export interface ClaimedRun {
   graph: FlowGraph;
   steps: Step[];
 }
+
+/** Of a step that was open when its run came to its end. */
+export const leftOpen = (ending: RunStatus, node_id: string): RunError =>
+  ending === "cancelled"
+    ? { code: "cancelled", message: "The run was cancelled before this step ended.", node_id }
+    : { code: "stopped", message: "The run ended before this step did.", node_id };
 
 /** What one run has done since it was last saved. */
 export interface RunProgress {
@@ -136,6 +164,7 @@ export interface RunQuery {
   before?: string | undefined;
   flow?: string | undefined;
   app?: string | undefined;
+  token?: string | undefined;
   status?: RunStatus | undefined;
   event?: string | undefined;
 }
@@ -157,13 +186,17 @@ export interface RunLease {
 }
 
 export interface RunStore {
-  /** Stores them to be run by anybody; answers with the ids, of those that were there or were joined too. */
-  queueRuns(runs: NewRun[]): Promise<string[]>;
+  /**
+   * Stores them to be run by anybody; answers with the ids, of those that were there or were joined
+   * too, and null for what is skipped because its lane is full.
+   */
+  queueRuns(runs: NewRun[]): Promise<(string | null)[]>;
   /** Stores a run that the caller works on at once. Undefined where its key is known: then it is under way already. */
   startRun(run: StartedRun, lease: RunLease): Promise<ClaimedRun | undefined>;
   /**
-   * Takes runs that are due, a fair share of each tenant's, and those whose worker has died. It may
-   * take fewer than there are, where others are at work on the same ones: `nextDue` tells.
+   * Takes runs that are due, a fair share of each tenant's, and those whose worker has died; one that
+   * was taken again and again, and nothing came of it, ends as failed. It may take fewer than there
+   * are, where others are at work on the same ones: `nextDue` tells.
    */
   claimRuns(lease: RunLease, limit: number): Promise<ClaimedRun[]>;
   /**
@@ -183,7 +216,7 @@ export interface RunStore {
   /** How many of each status there are from this id on; `most` stands for that many or more. */
   countRuns(tenant: string, since: string, most: number): Promise<Record<RunStatus, number>>;
   listSteps(tenant: string, run: string): Promise<Step[]>;
-  /** What has not begun ends at once; what is under way is asked to end. */
+  /** What nobody works on ends at once; what is under way is asked to end. Undefined where it is over. */
   cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   /** Goes on with a failed or cancelled run at what failed; what was done stays done. */
   retryRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
@@ -197,9 +230,23 @@ export interface RunStore {
   sweepRuns(endedBefore: number, limit: number): Promise<number>;
 }
 
+export interface PlannedVerdict extends Omit<StoredVerdict, "run_id"> {
+  /** What stops it: at once where it has not matched, else beyond `most` times a minute. */
+  breaker?: Trip & { reason: Reason };
+}
+
+/** A trigger that was stopped at an event, by a limit on what goes round. */
+export interface Tripped extends Trip {
+  event_id: string;
+  flow_id: string;
+  node_id: string;
+  /** The first time within a minute: to be told. */
+  isFirst: boolean;
+}
+
 /** What an event will cause, found out before it is stored, and stored with it. */
 export interface EventPlan {
-  verdicts: Omit<StoredVerdict, "run_id">[];
+  verdicts: PlannedVerdict[];
   /** Of the verdicts that matched, in their order. */
   runs: NewRun[];
 }

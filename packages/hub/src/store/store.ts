@@ -4,7 +4,7 @@
  * every backend.
  */
 import type { FlowStore } from "./flow-store.ts";
-import type { EventPlan, RunStore } from "./run-store.ts";
+import type { EventPlan, RunStore, Tripped } from "./run-store.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { Notice } from "./sql.ts";
 
@@ -68,7 +68,12 @@ export interface Arrived {
 }
 
 export type Appended =
-  | { outcome: "stored"; events: { id: string; seq: number; duplicate: boolean }[] }
+  | {
+      outcome: "stored";
+      events: { id: string; seq: number; duplicate: boolean }[];
+      /** Where triggers were stopped; see match/breaker.ts. */
+      tripped?: Tripped[];
+    }
   | { outcome: "duplicate"; events: { id: string; seq: number; duplicate: boolean }[] }
   | { outcome: "over_quota"; pending: number; quota: number };
 

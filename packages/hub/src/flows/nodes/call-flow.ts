@@ -1,13 +1,19 @@
-/** Runs another flow from one of its triggers, and waits for its result. */
+/** Runs another flow from one of its triggers, and waits for its result, for as long as that may run. */
 import { z } from "zod";
 import { defineNode } from "../node-type.ts";
 
 const config = z.strictObject({
-  flow: z.string("must be a flow's id").min(1, "must not be empty").max(100),
-  /** The id or the slug of one of that flow's triggers. */
-  trigger: z.string("must be a trigger's id or slug").min(1, "must not be empty").max(100),
-  /** What the trigger is started with. */
-  input: z.record(z.string(), z.json()).default({}),
+  flow: z
+    .string("must be a flow's id")
+    .min(1, "must not be empty")
+    .max(100)
+    .describe("The id of a published flow."),
+  trigger: z
+    .string("must be a trigger's id or slug")
+    .min(1, "must not be empty")
+    .max(100)
+    .describe("The id or the slug of one of that flow's triggers."),
+  input: z.record(z.string(), z.json()).default({}).describe("What the trigger is started with."),
 });
 
 export const callFlow = defineNode({
@@ -18,6 +24,7 @@ export const callFlow = defineNode({
   kind: "action",
   config,
   ports: { in: ["in"], out: ["out"] },
+  isPatient: true,
   sample: {
     config: { flow: "weather", trigger: "get_weather", input: { city: "Bern" } },
     refuses: { config: { flow: "weather", trigger: "" }, path: "trigger" },

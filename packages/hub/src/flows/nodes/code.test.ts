@@ -2,17 +2,18 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { createSandbox } from "../../hosts/node/sandbox.ts";
 import type { Json, JsonObject } from "../../lib/json.ts";
-import type { Evaluated, Evaluation } from "../../sandbox/evaluation.ts";
+import type { Evaluated, Evaluation, LogLine } from "../../sandbox/evaluation.ts";
 import { Permanent } from "../errors.ts";
 import { testContext } from "../test-context.ts";
 import { code } from "./code.ts";
 import { transform } from "./transform.ts";
 
-const { evaluate, close } = createSandbox({ atOnce: 1 });
-afterAll(close);
+const sandbox = createSandbox({ atOnce: 1 });
+afterAll(sandbox.close);
 
+const asker = { tenant: "acme", signal: new AbortController().signal };
 const surroundings = {
-  evaluate,
+  evaluate: (evaluation: Evaluation) => sandbox.evaluate(evaluation, asker),
   input: { lines: [{ price: 3 }, { price: 4 }] },
   scope: { trigger: { city: "Bern" }, fetch: { status: 200 }, item: "x", index: 2 },
 };
@@ -67,22 +68,17 @@ describe.each([
       message: expect.stringContaining("no luck"),
     });
   });
-
-  it("ends when it is cancelled", async () => {
-    const reason = new Error("cancelled");
-    await expect(run(result("1"), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-  });
 });
 
-it("code writes to the run's log, also where it fails", async () => {
-  const lines: string[] = [];
+it("code writes to the step's log, also where it fails", async () => {
+  const lines: LogLine[] = [];
   const context = testContext({
     ...surroundings,
-    config: { code: "console.log('on my way', input.lines.length); undefined.x" },
+    config: { code: "console.warn('on my way', input.lines.length); undefined.x" },
     log: (line) => lines.push(line),
   });
   await expect(code.run(context)).rejects.toMatchObject({ code: "code_failed" });
-  expect(lines).toEqual(["on my way 2"]);
+  expect(lines).toEqual([{ level: "warn", text: "on my way 2" }]);
 });
 
 it("code has limits that can be set", async () => {

@@ -4,14 +4,15 @@ import { defineNode } from "../node-type.ts";
 import { runCode } from "../run-code.ts";
 
 const config = z.strictObject({
-  /**
-   * The body of a function of `input`, `trigger` and `nodes` (outputs by slug); in a loop also `item`
-   * and `index`. What it returns is the output. `console` writes to the run's log.
-   */
-  code: z.string("must be JavaScript").regex(/\S/, "must not be empty").max(100_000),
-  /** Of computing. */
-  timeoutMs: z.int().min(1).max(2000).default(50),
-  memoryMb: z.int().min(16).max(128).default(32),
+  code: z
+    .string("must be JavaScript")
+    .regex(/\S/, "must not be empty")
+    .max(100_000)
+    .describe(
+      "The body of a function of `input`, `trigger` and `nodes` (outputs by slug); in a loop also `item` and `index`. What it returns is the output. `console` writes to the step's log.",
+    ),
+  timeoutMs: z.int().min(1).max(2000).default(50).describe("Of computing."),
+  memoryMb: z.int().min(16).max(128).default(32).describe("How much memory it may use."),
 });
 
 export const code = defineNode({

@@ -7,14 +7,15 @@ const config = z.strictObject({
   conditions: z
     .array(
       z.strictObject({
-        left: z.json(),
-        op: z.enum(operators),
-        right: z.json().default(null),
+        left: z.json().describe("What is looked at."),
+        op: z.enum(operators).describe("How it is compared."),
+        right: z.json().default(null).describe("What it is compared with."),
       }),
     )
     .min(1, "must be at least one")
-    .max(50),
-  combine: z.enum(["all", "any"]).default("all"),
+    .max(50)
+    .describe("What must hold."),
+  combine: z.enum(["all", "any"]).default("all").describe("How many of them must hold."),
 });
 
 export const condition = defineNode({

@@ -7,8 +7,9 @@ const config = z.strictObject({
     .string("must be the event's type")
     .min(1, "must not be empty")
     .max(200)
-    .regex(/^\P{Cc}*$/u, "must not hold control characters"),
-  data: z.record(z.string(), z.json()).default({}),
+    .regex(/^\P{Cc}*$/u, "must not hold control characters")
+    .describe("The event's type."),
+  data: z.record(z.string(), z.json()).default({}).describe("The event's payload."),
 });
 
 export const emitEvent = defineNode({

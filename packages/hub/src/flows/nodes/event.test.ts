@@ -16,6 +16,13 @@ it("needs a source and nothing else", () => {
   expect(problems({})).toEqual(["source: must name a source or a connection"]);
 });
 
+it("lets what is too much at once wait, unless it says otherwise", () => {
+  expect(eventConfig.parse({ source: "x", concurrency: { most: 1 } }).concurrency).toEqual({
+    most: 1,
+    whenFull: "queue",
+  });
+});
+
 it("takes a blank filter for none", () => {
   expect(problems({ source: "github", filter: " " })).toEqual([]);
 });
@@ -23,6 +30,12 @@ it("takes a blank filter for none", () => {
 it.each([
   [{ source: "x", filter: "data.(" }, "filter: "],
   [{ source: "x", filter: "/(a+)+$/" }, "filter: uses a regular expression"],
+  [{ source: "x", concurrency: { most: 0 } }, "concurrency.most: "],
+  [{ source: "x", concurrency: { most: 1, key: "a..b" } }, "concurrency.key: must be a path"],
+  [
+    { source: "x", concurrency: { most: 1, whenFull: "drop" } },
+    "concurrency.whenFull: must be queue, skip or replace",
+  ],
   [{ source: "x", params: { "a..b": 1 } }, 'params["a..b"]: is not a path'],
 ])("refuses %j", (config, words) => {
   expect(problems(config)).toEqual([expect.stringContaining(words)]);

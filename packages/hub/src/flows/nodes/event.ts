@@ -2,21 +2,21 @@
 import { z } from "zod";
 import { checkFilter, FILTER_LENGTH } from "../../match/filter.ts";
 import { paramsSchema } from "../../match/param.ts";
-import { parsePath } from "../../match/path.ts";
+import { concurrencySchema, pathSchema } from "../concurrency.ts";
 import { defineNode } from "../node-type.ts";
 
-const path = z
-  .string()
-  .max(200)
-  .refine((text) => parsePath(text) !== undefined, "must be a path such as repository.full_name");
-
 export const eventConfig = z.strictObject({
-  /** A kind of sender such as `github`, or the id of one endpoint or connection. */
-  source: z.string("must name a source or a connection").min(1, "must not be empty").max(200),
-  /** Blank: any. */
-  type: z.string().max(200).optional(),
-  params: paramsSchema.default({}),
-  /** JSONata over the event. */
+  source: z
+    .string("must name a source or a connection")
+    .min(1, "must not be empty")
+    .max(200)
+    .describe("A kind of sender such as `github`, or the id of one endpoint or connection."),
+  type: z.string().max(200).optional().describe("The event's type; left out or blank: any."),
+  params: paramsSchema
+    .default({})
+    .describe(
+      "Paths into the event's data, and what is wanted there: a value, or `{ op, value }`.",
+    ),
   filter: z
     .string()
     .max(FILTER_LENGTH)
@@ -24,17 +24,21 @@ export const eventConfig = z.strictObject({
       const problem = text.trim() && checkFilter(text);
       if (problem) context.addIssue({ code: "custom", message: problem });
     })
-    .optional(),
-  isActive: z.boolean().default(true),
-  /** How many of its runs may be under way at once; with `key`, of each value at that path. */
-  concurrency: z.strictObject({ most: z.int().min(1).max(1000), key: path.optional() }).optional(),
-  /**
-   * Events that come within this time of the first are told together, in one run; with `key`, those
-   * with the same value at that path. `{{ trigger.gathered }}` lists the others.
-   */
+    .optional()
+    .describe(
+      "A JSONata expression over `{ id, source, type, received_at, data }` that must hold.",
+    ),
+  isActive: z.boolean().default(true).describe("Whether it starts runs."),
+  concurrency: concurrencySchema.optional().describe("How many runs may be under way at once."),
   gather: z
-    .strictObject({ forMs: z.int().min(1).max(86_400_000), key: path.optional() })
-    .optional(),
+    .strictObject({
+      forMs: z.int().min(1).max(86_400_000).describe("How long, from the first event on."),
+      key: pathSchema.optional().describe("Only those with the same value at this path."),
+    })
+    .optional()
+    .describe(
+      "Events that come within this time of the first are told together, in one run; `{{ trigger.gathered }}` lists the others.",
+    ),
 });
 
 export const event = defineNode({

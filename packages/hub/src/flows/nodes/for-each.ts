@@ -15,15 +15,21 @@ const config = z.strictObject({
     .array(z.json(), {
       error: ({ input }) => `must be a list, but is ${nameOf(input)}`,
     })
-    .max(MOST_ITEMS, `must be at most ${MOST_ITEMS} items`),
-  /** How many rounds may be under way at the same time. */
-  atOnce: z.int().min(1).max(20).default(1),
+    .max(MOST_ITEMS, `must be at most ${MOST_ITEMS} items`)
+    .describe("A list, most often a reference to one."),
+  atOnce: z
+    .int()
+    .min(1)
+    .max(20)
+    .default(1)
+    .describe("How many rounds may be under way at the same time."),
 });
 
 export const forEach = defineNode({
   type: "ForEach",
   title: "For each",
-  description: "Does something once for each item of a list, and collects the results.",
+  description:
+    "Does something once for each item of a list, and collects the results. With `continueOnError`, a round that failed has `{ error: { code, message } }` in place of its result.",
   icon: "Repeat",
   kind: "logic",
   config,

@@ -20,30 +20,37 @@ const headerName = z
   .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, "must be the name of a header");
 
 const config = z.strictObject({
-  method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]).default("GET"),
-  url: z.string("must be a URL").min(1, "must not be empty").max(8192),
-  query: fields.default({}),
-  headers: z.record(headerName, scalar).default({}),
+  method: z
+    .enum(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
+    .default("GET")
+    .describe("What to do there."),
+  url: z.string("must be a URL").min(1, "must not be empty").max(8192).describe("Where to."),
+  query: fields.default({}).describe("Added to the URL; a list gives a name several times."),
+  headers: z.record(headerName, scalar).default({}).describe("Names and values."),
   auth: z
     .discriminatedUnion("type", [
       z.strictObject({ type: z.literal("bearer"), token: z.string().min(1) }),
       z.strictObject({ type: z.literal("basic"), username: z.string(), password: z.string() }),
       z.strictObject({ type: z.literal("header"), name: headerName, value: z.string().min(1) }),
     ])
-    .optional(),
+    .optional()
+    .describe("A token, a name with its password, or a header of another name."),
   body: z
     .discriminatedUnion("type", [
       z.strictObject({ type: z.literal("json"), value: z.json() }),
       z.strictObject({ type: z.literal("text"), value: z.string() }),
       z.strictObject({ type: z.literal("form"), value: fields }),
     ])
-    .optional(),
-  timeoutMs: z.int().min(1).max(300_000).default(30_000),
-  /** Of the answer's body. */
-  maxBytes: z.int().min(0).max(20_000_000).default(2_000_000),
-  /** How many to follow. With none, the redirect itself is the answer. */
-  redirects: z.int().min(0).max(10).default(5),
-  /** Statuses that are failures, such as 404 or "400-599". */
+    .optional()
+    .describe("What to send, and as what."),
+  timeoutMs: z.int().min(1).max(300_000).default(30_000).describe("For the whole exchange."),
+  maxBytes: z.int().min(0).max(20_000_000).default(2_000_000).describe("Of the answer's body."),
+  redirects: z
+    .int()
+    .min(0)
+    .max(10)
+    .default(5)
+    .describe("How many to follow. With none, the redirect itself is the answer."),
   failures: z
     .array(
       z.union([
@@ -52,7 +59,8 @@ const config = z.strictObject({
       ]),
     )
     .max(50)
-    .default(["400-599"]),
+    .default(["400-599"])
+    .describe("Statuses that are failures, such as 404 or 400-599."),
 });
 
 const HAVE_EFFECTS = new Set(["POST", "PUT", "PATCH", "DELETE"]);
@@ -75,6 +83,7 @@ export const httpRequest = defineNode({
   config,
   ports: { in: ["in"], out: ["out"] },
   secretFields: ["headers", "auth"],
+  sendsTo: "url",
   outputSchema: () => ({
     type: "object",
     properties: {

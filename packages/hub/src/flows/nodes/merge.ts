@@ -4,8 +4,12 @@ import { type JsonObject, setOwn } from "../../lib/json.ts";
 import { defineNode } from "../node-type.ts";
 
 const config = z.strictObject({
-  /** `object`: by slug; `list`: in the order of the edges; `first`: of those that came, the first. */
-  combine: z.enum(["object", "list", "first"]).default("object"),
+  combine: z
+    .enum(["object", "list", "first"])
+    .default("object")
+    .describe(
+      "`object`: by slug; `list`: in the order of the edges; `first`: of those that came, the first.",
+    ),
 });
 
 export const merge = defineNode({

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { isObject, type Json, type JsonObject } from "../../lib/json.ts";
 import { issuesOf } from "../issues.ts";
 import { ERROR_PORT } from "../node-type.ts";
 import { testContext } from "../test-context.ts";
@@ -16,6 +17,26 @@ it("every file that defines a node is in the registry", () => {
   for (const name of definitions) expect(read("index.ts")).toContain(`from "./${name}"`);
   expect(nodeTypes.size).toBe(definitions.length);
 });
+
+// biome-ignore format: a list of values
+const WRONG = [undefined, null, true, 0, -1.5, 1e99, Number.NaN, "", "x", "y".repeat(300_000), [], [null], [{}], [[]], {}, { x: null }, { type: "x" }, { "not a name": [] }];
+
+/** A good config with something else in each of its fields, and in each place within those. */
+function* wrongIn(shape: object, good: JsonObject): Generator<object> {
+  for (const field of new Set([...Object.keys(shape), ...Object.keys(good), "noSuchField"]))
+    for (const wrong of WRONG) yield { ...good, [field]: wrong };
+  for (const [field, value] of Object.entries(good))
+    for (const inner of changedWithin(value)) yield { ...good, [field]: inner };
+}
+
+function* changedWithin(value: Json): Generator<unknown> {
+  if (Array.isArray(value))
+    for (const [at, item] of value.entries())
+      for (const other of [...WRONG, ...changedWithin(item)]) yield value.with(at, other as Json);
+  else if (isObject(value))
+    for (const [name, item] of [...Object.entries(value), ["noSuchField", null] as const])
+      for (const other of [...WRONG, ...changedWithin(item)]) yield { ...value, [name]: other };
+}
 
 describe.each([...nodeTypes])("%s", (type, definition) => {
   const { config, kind, sample, inPorts } = definition;
@@ -35,7 +56,7 @@ describe.each([...nodeTypes])("%s", (type, definition) => {
   it("has ports: none in for a trigger, none out for a result", () => {
     const out = definition.outPorts(sample.config) ?? [];
     expect(inPorts.length > 0).toBe(kind !== "trigger");
-    expect(out.includes(ERROR_PORT)).toBe(kind !== "trigger");
+    expect(out.includes(ERROR_PORT)).toBe(kind !== "trigger" && kind !== "result");
     expect(out.filter((port) => port !== ERROR_PORT).length > 0).toBe(kind !== "result");
     expect(new Set(out).size).toBe(out.length);
     for (const port of Object.keys(definition.locals)) expect(out).toContain(port);
@@ -62,6 +83,18 @@ describe.each([...nodeTypes])("%s", (type, definition) => {
       code: "invalid_config",
       message: expect.stringContaining(sample.refuses.path),
     });
+  });
+
+  it("says in our words what is wrong with a field, whatever stands there", () => {
+    const said = new Set<string>();
+    for (const wrong of wrongIn(config.shape, sample.config)) {
+      const { error } = config.safeParse(wrong);
+      for (const { path, message } of error ? issuesOf(error) : []) {
+        expect(message, path).not.toMatch(/Invalid|\bexpected|Unrecognized|Too (small|big)/);
+        said.add(message);
+      }
+    }
+    expect(said.size).toBeGreaterThan(0);
   });
 
   it("refuses what it does not know", () => {

@@ -6,16 +6,17 @@ import { defineNode } from "../node-type.ts";
 import { schemaOfTemplate } from "../template-schema.ts";
 
 const config = z.strictObject({
-  /** Left out: what comes in. */
-  value: z.json().optional(),
-  /** JSON Schema of the value, for the tool's `outputSchema`. Left out: as far as it shows. */
+  value: z.json().optional().describe("The result; left out: what comes in."),
   schema: z
     .record(z.string(), z.json())
     .superRefine((schema, context) => {
       const problem = schemaProblem(schema);
       if (problem) context.addIssue({ code: "custom", message: problem });
     })
-    .optional(),
+    .optional()
+    .describe(
+      "JSON Schema of the value, for the tool's `outputSchema`. Left out: as far as it shows.",
+    ),
 });
 
 export const returnNode = defineNode({

@@ -6,7 +6,7 @@ import { defineNode, ERROR_PORT } from "../node-type.ts";
 const DEFAULT_PORT = "default";
 
 const config = z.strictObject({
-  value: z.json(),
+  value: z.json().describe("What is looked at."),
   cases: z
     .array(
       z.strictObject({
@@ -18,9 +18,10 @@ const config = z.strictObject({
           .refine(
             (name) => name !== DEFAULT_PORT && name !== ERROR_PORT,
             "must not be default or error: each switch has those",
-          ),
-        op: z.enum(operators).default("eq"),
-        value: z.json(),
+          )
+          .describe("Of the port."),
+        op: z.enum(operators).default("eq").describe("How the value is compared."),
+        value: z.json().describe("What it is compared with."),
       }),
     )
     .min(1, "must be at least one")
@@ -34,7 +35,8 @@ const config = z.strictObject({
             path: [at, "name"],
             message: `${name} is there twice`,
           });
-    }),
+    })
+    .describe("The first that fits is taken."),
 });
 
 export const switchNode = defineNode({

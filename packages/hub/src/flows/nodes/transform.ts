@@ -13,7 +13,10 @@ const config = z.strictObject({
     .superRefine((text, context) => {
       const problem = checkExpression(text);
       if (problem) context.addIssue({ code: "custom", message: problem });
-    }),
+    })
+    .describe(
+      "JSONata over `{ input, trigger, nodes }`, where `nodes` has outputs by slug; in a loop also `item` and `index`.",
+    ),
 });
 
 export const transform = defineNode({

@@ -23,6 +23,7 @@ it.each([
   [{ ...good, parameters: [{ name: "a b" }] }, "parameters[0].name"],
   [{ ...good, parameters: [{ name: "a" }, { name: "a" }] }, "parameters[1].name"],
   [{ ...good, isActive: "yes" }, "isActive"],
+  [{ ...good, concurrency: { most: 1, whenFull: "later" } }, "concurrency.whenFull"],
 ])("refuses %j for its %s", (config, path) => {
   expect(problems(config)).toEqual([path]);
 });

@@ -7,11 +7,16 @@ const LONGEST_S = 366 * 24 * 3600;
 
 const config = z
   .strictObject({
-    seconds: z.number().min(0).max(LONGEST_S, "must be a year at the most").optional(),
-    /** Once it has passed, there is nothing to wait for. */
+    seconds: z
+      .number()
+      .min(0)
+      .max(LONGEST_S, "must be a year at the most")
+      .optional()
+      .describe("How long."),
     until: z.iso
       .datetime({ offset: true, error: "must be a time such as 2026-01-31T09:00:00Z" })
-      .optional(),
+      .optional()
+      .describe("In place of seconds. Once it has passed, there is nothing to wait for."),
   })
   .superRefine(({ seconds, until }, context) => {
     if ((seconds === undefined) === (until === undefined))

@@ -109,7 +109,8 @@ async function push({ store, tenant, dir, app: only, publish, json }: Work): Pro
   const apps = [...Map.groupBy(read, ({ app }) => app.slug)].flatMap(([slug, parts]): AppFile[] => {
     const app = readApps([{ app: about.get(slug) ?? slug, flows: [{}] }], APP_FILE, undefined)[0];
     if (!app || (only !== undefined && slug !== only)) return [];
-    return [{ app: app.app, flows: parts.flatMap(({ flows }) => flows) }];
+    const notes = new Set(parts.flatMap((part) => part.notes));
+    return [{ app: app.app, flows: parts.flatMap(({ flows }) => flows), notes: [...notes] }];
   });
   const how = { replace: true, strictIds: true };
   await importAndTell(apps, { store, tenant, how, publish }, json);

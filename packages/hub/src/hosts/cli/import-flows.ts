@@ -95,6 +95,8 @@ interface ToldFlow extends ImportedFlow {
 interface ToldApp {
   app: string;
   flows: ToldFlow[];
+  /** What the file holds beside flows, and found no place. */
+  notes: string[];
   error?: string;
 }
 
@@ -117,17 +119,18 @@ export async function importAndTell(
 async function importOne(file: AppFile, work: ImportWork): Promise<ToldApp> {
   const { store, tenant, how } = work;
   const newId = createIds();
+  const { notes } = file;
   const app = file.app.slug;
   const imports = createImports({ store, registry: nodeTypes, newId, now: Date.now });
   try {
     const flows = await imports.importApp(tenant, file, how);
-    if (!work.publish) return { app, flows };
+    if (!work.publish) return { app, flows, notes };
     const published: ToldFlow[] = [];
     for (const flow of flows) published.push(await publish(flow, work, newId));
-    return { app, flows: published };
+    return { app, flows: published, notes };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { app, flows: [], error: error.message };
+    return { app, flows: [], notes, error: error.message };
   }
 }
 
@@ -152,7 +155,8 @@ async function publish(
   }
 }
 
-function tell({ app, flows, error }: ToldApp): void {
+function tell({ app, flows, notes, error }: ToldApp): void {
+  for (const note of notes) print(`${yellow("!")} ${app}: ${note}`);
   if (error) print(`${red("✗")} ${app}: nothing was stored. ${error}`);
   for (const { id, name, outcome, notes, published, not_published } of flows) {
     const version = published === undefined ? "" : `, published as version ${published}`;

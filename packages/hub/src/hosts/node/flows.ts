@@ -4,7 +4,7 @@ import { appRoutes } from "../../api/app-routes.ts";
 import { eventRoutes } from "../../api/event-routes.ts";
 import { flowRoutes } from "../../api/flow-routes.ts";
 import type { Guard } from "../../api/guard.ts";
-import { nodeTypeRoutes } from "../../api/node-type-routes.ts";
+import { nodeTypeRoutes, parameterSchemas } from "../../api/node-type-routes.ts";
 import { openApiRoute } from "../../api/openapi.ts";
 import { mountRoutes, type Route } from "../../api/route.ts";
 import { runRoutes } from "../../api/run-routes.ts";
@@ -26,11 +26,11 @@ import { createReach } from "../../runs/reach.ts";
 import { createRunner } from "../../runs/runner.ts";
 import { openSecrets } from "../../runs/secrets.ts";
 import type { GroupCommit } from "../../store/group-commit.ts";
+import type { Tripped } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
 import { createSources } from "../../tenants/sources.ts";
 import type { Settings } from "../settings.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
-import type { Logger } from "./log.ts";
 import { createSandbox } from "./sandbox.ts";
 
 export interface FlowsOptions {
@@ -39,30 +39,31 @@ export interface FlowsOptions {
   settings: Settings;
   seal: Seal;
   version: string;
-  log: Logger;
+  /** A trigger was stopped, so that nothing goes round for ever. */
+  onTripped: (tenant: string, tripped: Tripped) => void;
   onError: (error: unknown) => void;
 }
 
-/** A chain of runs and events that cause each other is stopped here. */
-const MAX_DEPTH = 5;
 /** While more events than this arrive at once, runs give way to them, by so much in each step. */
 const CROWD = 4;
 const GIVE_WAY_MS = 10;
 
 export function createFlowSide(options: FlowsOptions) {
-  const { store, commit, settings, seal, version, log, onError } = options;
+  const { store, commit, settings, seal, version, onTripped, onError } = options;
   const now = Date.now;
   const newId = createIds();
-  const matcher = createMatcher({ store, newId, now, maxDepth: MAX_DEPTH });
+  const limits = { maxDepth: settings.maxChain, maxLoops: settings.maxLoops };
+  const matcher = createMatcher({ store, newId, now, ...limits });
   let arriving = 0;
-  const append = createMatchedAppend(matcher, async (arrived) => {
+  const commitCounted: typeof commit.append = async (arrived) => {
     arriving += 1;
     try {
       return await commit.append(arrived);
     } finally {
       arriving -= 1;
     }
-  });
+  };
+  const append = createMatchedAppend(matcher, commitCounted, onTripped);
   const sandbox = createSandbox();
   const runner = createRunner({
     store,
@@ -76,10 +77,9 @@ export function createFlowSide(options: FlowsOptions) {
       start: (run, watch) => runner.start(run, watch),
       fetch: createGuardedFetch({ allowPrivate: settings.allowPrivate }),
       evaluate: sandbox.evaluate,
-      log: (message, data) => log.info({ data }, message),
       newId,
       now,
-      maxDepth: MAX_DEPTH,
+      maxDepth: limits.maxDepth,
     }),
     atOnce: settings.runsAtOnce,
     leaseMs: settings.runLease * 1000,
@@ -89,7 +89,7 @@ export function createFlowSide(options: FlowsOptions) {
   });
   const flows = createFlows({ store, registry: nodeTypes, newId, now });
   const calls = createToolCalls({ store, runner, newId, now });
-  const triggers = createTriggers({ store, newId, now, maxDepth: MAX_DEPTH });
+  const triggers = createTriggers({ store, newId, now, ...limits });
   const closing = new AbortController();
   const routes: Route[] = [
     ...appRoutes(store, now),
@@ -113,7 +113,11 @@ export function createFlowSide(options: FlowsOptions) {
     calls,
     triggers,
     addRoutes(app: Hono, guard: Guard): void {
-      mountRoutes(app, [...routes, openApiRoute(routes, version)], guard);
+      mountRoutes(
+        app,
+        [...routes, openApiRoute(routes, version, parameterSchemas(nodeTypes))],
+        guard,
+      );
     },
     async close() {
       closing.abort();

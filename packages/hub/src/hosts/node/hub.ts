@@ -13,8 +13,10 @@ import { createRateLimit } from "../../ingest/rate-limit.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { createIds } from "../../lib/ids.ts";
 import { createSeal } from "../../lib/seal.ts";
+import { tripInWords } from "../../match/breaker.ts";
 import { createPipeline, type Observation } from "../../pipeline.ts";
 import { createGroupCommit } from "../../store/group-commit.ts";
+import type { Tripped } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
 import { createGithubTenancy, LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { ensureAdminToken } from "../../tenants/tokens.ts";
@@ -133,7 +135,19 @@ export async function startHub({
     // Refused before it was known whom it is for.
     const onRefused = (outcome: Refusal, address: string) =>
       observe({ source: "", address, outcome, took: 0 });
-    const flowSide = createFlowSide({ store, commit, settings, seal, version, log, onError });
+    const onTripped = (tenant: string, { isFirst, ...trip }: Tripped) => {
+      metrics.trip(trip.limit);
+      if (isFirst) log.warn({ tenant, ...trip }, `a trigger was stopped: ${tripInWords(trip)}`);
+    };
+    const flowSide = createFlowSide({
+      store,
+      commit,
+      settings,
+      seal,
+      version,
+      onTripped,
+      onError,
+    });
     const pipeline = createPipeline({
       append: flowSide.append,
       endpoints: createEndpoints({

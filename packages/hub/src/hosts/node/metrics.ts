@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { DeliveryOutcome } from "../../deliver/delivery.ts";
+import type { Trip } from "../../match/breaker.ts";
 import type { Observation } from "../../pipeline.ts";
 
 /** What `/metrics` shows. Names of sources come from our registry, never from the request. */
@@ -37,6 +38,12 @@ export function createMetrics(knownSources: ReadonlySet<string>) {
     labelNames: ["outcome"],
     registers: [registry],
   });
+  const trips = new Counter({
+    name: "signalbox_breaker_trips_total",
+    help: "Runs that were not started, so that flows do not set each other off for ever; by the limit.",
+    labelNames: ["limit"],
+    registers: [registry],
+  });
   new Gauge({
     name: "signalbox_up_since_seconds",
     help: "When this process started, in seconds since 1970.",
@@ -67,6 +74,7 @@ export function createMetrics(knownSources: ReadonlySet<string>) {
     batch: (size: number) => batches.observe(size),
     swept: (why: "processed" | "expired" | "overflow", count: number) => swept.inc({ why }, count),
     delivery: (outcome: DeliveryOutcome) => deliveries.inc({ outcome }),
+    trip: (limit: Trip["limit"]) => trips.inc({ limit }),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

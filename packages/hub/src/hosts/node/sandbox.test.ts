@@ -1,16 +1,20 @@
 import { afterAll, describe, expect, it } from "vitest";
 import type { Json, JsonObject } from "../../lib/json.ts";
-import type { Evaluation } from "../../sandbox/evaluation.ts";
+import type { Evaluation, EvaluationAsker } from "../../sandbox/evaluation.ts";
 import { createSandbox } from "./sandbox.ts";
 
 const sandbox = createSandbox({ atOnce: 1, graceMs: 2000 });
 afterAll(() => sandbox.close());
 
-const never = new AbortController().signal;
-const evaluate = (code: string, given: Partial<Evaluation> = {}, { signal = never } = {}) =>
+const acme: EvaluationAsker = { tenant: "acme", signal: new AbortController().signal };
+const evaluate = (
+  code: string,
+  given: Partial<Evaluation> = {},
+  asker: Partial<EvaluationAsker> = {},
+) =>
   sandbox.evaluate(
     { language: "javascript", code, data: {}, timeoutMs: 50, memoryMb: 32, ...given },
-    signal,
+    { ...acme, ...asker },
   );
 const data = (input: Json): { data: JsonObject } => ({ data: { input, trigger: null, nodes: {} } });
 
@@ -53,18 +57,24 @@ describe("JavaScript", () => {
   });
 
   it("writes to a log, though not without end", async () => {
-    const code = "console.log('a', { b: 1 }, undefined); console.error(input); return 1";
+    const code =
+      "console.log('a', { b: 1 }, undefined); console.error(input); console.debug(); return 1";
     expect(await evaluate(code, data([1]))).toEqual({
-      log: ['a {"b":1} undefined', "[1]"],
+      log: [
+        { level: "log", text: 'a {"b":1} undefined' },
+        { level: "error", text: "[1]" },
+        { level: "debug", text: "" },
+      ],
       output: 1,
     });
     const { log } = await evaluate("for (let i = 0; i < 500; i++) console.log('x'.repeat(5000))");
     expect(log).toHaveLength(101);
-    expect(log[0]).toBe(`${"x".repeat(1000)}…`);
-    expect(log.at(-1)).toBe("… and more");
+    const cut = { level: "log", text: `${"x".repeat(1000)}…` };
+    expect(log[0]).toEqual(cut);
+    expect(log.at(-1)).toEqual({ level: "log", text: "… and more" });
     const tricky =
       "String.prototype.slice = function () { return this }; console.log('x'.repeat(5000))";
-    expect((await evaluate(tricky)).log[0]).toBe(`${"x".repeat(1000)}…`);
+    expect((await evaluate(tricky)).log[0]).toEqual(cut);
   });
 
   it.each([
@@ -293,7 +303,7 @@ describe("the threads", () => {
     const run = (code: string) =>
       strict.evaluate(
         { language: "javascript", code, data: {}, timeoutMs: 1000, memoryMb: 128 },
-        never,
+        acme,
       );
     // The engine searches without looking at the time.
     const uninterruptible = "return 'a'.repeat(4e6).indexOf('a'.repeat(2e6) + 'b')";
@@ -315,7 +325,7 @@ describe("the threads", () => {
             timeoutMs: 1000,
             memoryMb: 16,
           },
-          never,
+          acme,
         ),
       ),
     );
@@ -325,27 +335,51 @@ describe("the threads", () => {
 
   it("let go of what is cancelled, at work or still waiting, and go on with the next", async () => {
     const controller = new AbortController();
+    const { signal } = controller;
     const reason = new Error("cancelled");
-    const working = evaluate("for (;;);", { timeoutMs: 300 }, controller);
-    const waiting = evaluate("return 1", {}, controller);
-    const other = evaluate("return 2");
+    const queued = Promise.withResolvers<void>();
+    const begun: string[] = [];
+    const hold = (name: string) => () => {
+      if (name === "last") queued.resolve();
+      return () => void begun.push(name);
+    };
+    await evaluate("return 0"); // so that the thread is there
+    const working = evaluate("for (;;);", { timeoutMs: 300 }, { signal, hold: hold("working") });
+    const waiting = evaluate("return 1", {}, { signal, hold: hold("waiting") });
+    const other = evaluate("return 2", {}, { hold: hold("last") });
+    await queued.promise;
     controller.abort(reason);
     await expect(working).rejects.toBe(reason);
     await expect(waiting).rejects.toBe(reason);
-    await expect(evaluate("return 1", {}, controller)).rejects.toBe(reason);
+    await expect(evaluate("return 1", {}, { signal })).rejects.toBe(reason);
+    expect(begun).toEqual(["working"]);
     expect(await other).toEqual({ log: [], output: 2 });
+    expect(begun).toEqual(["working", "last"]);
+  });
+
+  it("are shared between tenants, whoever asks for more", async () => {
+    const begun: string[] = [];
+    const ask = (tenant: string, at: number) =>
+      evaluate(
+        "return input",
+        { ...data(at), timeoutMs: 1000 },
+        { tenant, hold: () => () => void begun.push(`${tenant} ${at}`) },
+      );
+    const many = Array.from({ length: 20 }, (_, at) => ask("acme", at));
+    await Promise.all([...many, ask("umbrella", 0)]);
+    // The first had the thread before anybody else asked.
+    expect(begun.slice(1, 4)).toEqual(["acme 1", "umbrella 0", "acme 2"]);
+    expect(begun).toHaveLength(21);
   });
 
   it("take nothing more once closed", async () => {
     const closing = createSandbox({ atOnce: 1 });
     const work = { language: "javascript", data: {}, timeoutMs: 2000, memoryMb: 16 } as const;
-    const under = closing.evaluate({ ...work, code: "for (;;);" }, never);
-    const waiting = closing.evaluate({ ...work, code: "return 1" }, never);
+    const under = closing.evaluate({ ...work, code: "for (;;);" }, acme);
+    const waiting = closing.evaluate({ ...work, code: "return 1" }, acme);
     const both = Promise.allSettled([under, waiting]);
     await closing.close();
     expect((await both).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-    await expect(closing.evaluate({ ...work, code: "return 1" }, never)).rejects.toThrow(
-      "stopping",
-    );
+    await expect(closing.evaluate({ ...work, code: "return 1" }, acme)).rejects.toThrow("stopping");
   });
 });

@@ -6,6 +6,7 @@ import {
   type Evaluate,
   type Evaluated,
   type Evaluation,
+  type EvaluationAsker,
   MOST_DATA,
   MOST_DEPTH,
   READY,
@@ -16,6 +17,7 @@ import {
   tooMuchData,
 } from "../../sandbox/evaluation.ts";
 import { runJsonataBriefly } from "../../sandbox/run-jsonata.ts";
+import { createTurns } from "../../sandbox/turns.ts";
 
 export interface SandboxOptions {
   /** Threads, which start when they are first needed. */
@@ -31,7 +33,8 @@ export interface Sandbox {
 
 interface Job {
   evaluation: SpelledEvaluation;
-  signal: AbortSignal;
+  /** It has a thread that works on it. */
+  begin(): void;
   settle(evaluated: SpelledEvaluated): void;
   fail(error: unknown): void;
 }
@@ -43,7 +46,9 @@ const HEAP_MB = 256;
 
 /**
  * Threads for code of flows, so that a loop without end holds up only whoever waits for a thread,
- * never what arrives. A thread does one piece at a time; one that hangs is ended and replaced.
+ * never what arrives. A thread does one piece at a time; one that hangs is ended and replaced. How
+ * much waits has no limit of its own: it is one piece for each step at work, in runs of which there
+ * are `SIGNALBOX_RUNS_AT_ONCE`, and one for whoever waits for a result.
  */
 export function createSandbox({
   atOnce = Math.min(4, Math.max(1, availableParallelism() - 1)),
@@ -51,13 +56,14 @@ export function createSandbox({
 }: SandboxOptions = {}): Sandbox {
   const threads = new Set<Worker>();
   const idle: Thread[] = [];
-  const waiting: Job[] = [];
+  const waiting = createTurns<Job>();
   let closed = false;
 
   const next = () => {
-    while (!closed && waiting.length > 0 && (idle.length > 0 || threads.size < atOnce)) {
-      const job = waiting.shift() as Job;
-      if (!job.signal.aborted) (idle.pop() ?? start())(job);
+    while (!closed && (idle.length > 0 || threads.size < atOnce)) {
+      const job = waiting.next();
+      if (!job) return;
+      (idle.pop() ?? start())(job);
     }
   };
 
@@ -85,7 +91,8 @@ export function createSandbox({
       next();
     };
     /** Not before it is ready: starting is no fault of the code's. */
-    const watch = ({ evaluation: { timeoutMs } }: Job) => {
+    const watch = ({ evaluation: { timeoutMs }, begin }: Job) => {
+      begin();
       timer = setTimeout(
         () => drop(({ settle }) => settle({ log: [], ...tookTooLong(timeoutMs) })),
         timeoutMs + graceMs,
@@ -123,15 +130,21 @@ export function createSandbox({
     return thread;
   };
 
-  const inThread = (evaluation: SpelledEvaluation, signal: AbortSignal) =>
+  const inThread = (
+    evaluation: SpelledEvaluation,
+    { tenant, signal, hold = () => () => {} }: EvaluationAsker,
+  ) =>
     new Promise<SpelledEvaluated>((resolve, reject) => {
       if (closed) throw new Error("The hub is stopping.");
-      const onAbort = () => reject(signal.reason);
+      const onAbort = () => {
+        leave();
+        reject(signal.reason);
+      };
       signal.addEventListener("abort", onAbort, { once: true });
       const done = () => signal.removeEventListener("abort", onAbort);
-      waiting.push({
+      const leave = waiting.add(tenant, {
         evaluation,
-        signal,
+        begin: hold(),
         settle(evaluated) {
           done();
           resolve(evaluated);
@@ -145,18 +158,19 @@ export function createSandbox({
     });
 
   return {
-    async evaluate({ data, ...rest }: Evaluation, signal) {
+    async evaluate({ data, ...rest }: Evaluation, asker) {
+      const { signal } = asker;
       signal.throwIfAborted();
       const evaluation = { ...rest, data: JSON.stringify(data) };
       if (evaluation.data.length > MOST_DATA) return { log: [], ...tooMuchData };
       const evaluated = await runJsonataBriefly(evaluation);
       signal.throwIfAborted();
-      return read(evaluated ?? (await inThread(evaluation, signal)));
+      return read(evaluated ?? (await inThread(evaluation, asker)));
     },
     async close() {
       closed = true;
       const stopping = new Error("The hub is stopping.");
-      for (const { fail } of waiting.splice(0)) fail(stopping);
+      for (let job = waiting.next(); job; job = waiting.next()) job.fail(stopping);
       await Promise.all([...threads].map((thread) => thread.terminate()));
     },
   };

@@ -17,6 +17,7 @@ const swept = (given: Partial<Swept> = {}): Swept => ({
 function start(answers: (Swept | Error)[]) {
   const asked: Retention[] = [];
   const sweptRuns: number[] = [];
+  const sweptFlows: number[] = [];
   const said: string[] = [];
   const counts: Record<string, number> = {};
   const note = (facts: object, words: string) =>
@@ -28,6 +29,11 @@ function start(answers: (Swept | Error)[]) {
       async sweepRuns(endedBefore) {
         sweptRuns.push(endedBefore);
         return sweptRuns.length === 1 ? 500 : 0;
+      },
+      async sweepFlows(deletedBefore) {
+        expect(sweptRuns.length).toBeGreaterThan(1);
+        sweptFlows.push(deletedBefore);
+        return sweptFlows.length === 1 ? 500 : 0;
       },
       async sweep(asking) {
         asked.push(asking);
@@ -45,7 +51,7 @@ function start(answers: (Swept | Error)[]) {
     now: () => 1_000,
     random: () => 0.5,
   });
-  return { asked, said, counts, stop };
+  return { asked, sweptRuns, sweptFlows, said, counts, stop };
 }
 
 it("sweeps every minute, with the settings that it was given", async () => {
@@ -75,6 +81,15 @@ it("goes on until nothing is left, counts it, and says once what people may miss
     "events that nobody processed were too old, and removed 5",
     "a tenant kept more than it may: its oldest events were removed, processed ones first 7",
   ]);
+  stop();
+});
+
+it("sweeps runs that ended and then flows that were deleted, until nothing is left", async () => {
+  const { sweptRuns, sweptFlows, said, stop } = start([]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await vi.waitFor(() => expect(sweptFlows).toEqual([970, 970]));
+  expect(sweptRuns).toEqual([970, 970]);
+  expect(said).toEqual([]);
   stop();
 });
 

@@ -5,9 +5,9 @@ import type { Metrics } from "./metrics.ts";
 const AT_ONCE = 500;
 
 export interface SweeperOptions {
-  store: Pick<Store, "sweep" | "sweepRuns">;
+  store: Pick<Store, "sweep" | "sweepRuns" | "sweepFlows">;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
-  /** How long runs stay that have ended. */
+  /** How long runs stay that have ended, and flows that were deleted. */
   runsFor: number;
   metrics: Pick<Metrics, "swept">;
   log: Pick<Logger, "warn" | "error">;
@@ -41,8 +41,10 @@ export function startSweeper({
         more = swept.more;
         await new Promise((resolve) => setImmediate(resolve));
       }
-      while (!stopped && (await store.sweepRuns(now() - runsFor, AT_ONCE)) > 0)
-        await new Promise((resolve) => setImmediate(resolve));
+      // A flow goes after the last run of it.
+      for (const sweepSome of [store.sweepRuns, store.sweepFlows])
+        while (!stopped && (await sweepSome(now() - runsFor, AT_ONCE)) > 0)
+          await new Promise((resolve) => setImmediate(resolve));
     } catch (error) {
       log.error({ err: error }, "retention failed; it will be tried again");
     }

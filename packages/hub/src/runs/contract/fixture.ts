@@ -5,6 +5,7 @@ import { createRegistry, defineNode, type NodeDefinition } from "../../flows/nod
 import { nodeTypes } from "../../flows/nodes/index.ts";
 import { createIds } from "../../lib/ids.ts";
 import type { JsonObject } from "../../lib/json.ts";
+import type { Evaluate } from "../../sandbox/evaluation.ts";
 import type { NewRun, Run } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
 import { loadInput } from "../load-input.ts";
@@ -102,11 +103,14 @@ export function createFixture(store: Store) {
 
   const runners: Runner[] = [];
   const errors: unknown[] = [];
-  const openRunner = (given: Partial<RunnerOptions> = {}): Runner => {
+  const unexpected = () => {
+    throw new Error("was not to be called");
+  };
+  const openRunner = (
+    given: Partial<RunnerOptions> = {},
+    evaluate: Evaluate = unexpected,
+  ): Runner => {
     const now = given.now ?? Date.now;
-    const unexpected = () => {
-      throw new Error("was not to be called");
-    };
     const runner: Runner = createRunner({
       store,
       registry,
@@ -118,8 +122,7 @@ export function createFixture(store: Store) {
         append: unexpected,
         start: (run, watch) => runner.start(run, watch),
         fetch: unexpected,
-        evaluate: unexpected,
-        log: () => {},
+        evaluate,
         newId,
         now,
         maxDepth: 5,
@@ -186,7 +189,9 @@ export function createFixture(store: Store) {
             source: null,
             type: null,
             active: true,
-            config: {},
+            config: {
+              parameters: nodes.find(({ id }) => id === "start")?.parameters.parameters ?? [],
+            },
           },
         ],
         note: "",

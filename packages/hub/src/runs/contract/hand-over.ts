@@ -1,5 +1,6 @@
 /** From one runner to the next: whatever happens in between, what is done stays done. */
 import { expect } from "vitest";
+import type { Step } from "../../store/run-store.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
 
@@ -50,6 +51,39 @@ export function handOverContract(it: It): void {
       "b b:each:2 1",
     ]);
     expect((await f.run(id)).claims).toBe(2);
+  });
+
+  it("does not go a round again that has failed, where its loop is to go on", async (f) => {
+    const make = await f.publish(
+      [
+        start,
+        node("each", "ForEach", { items: [0, 1, 2], settings: { continueOnError: true } }),
+        node("which", "Switch", {
+          value: "{{ item }}",
+          cases: [
+            { name: "zero", value: 0 },
+            { name: "one", value: 1 },
+          ],
+        }),
+        probe("bad", { fail: 1 }),
+        gate("slow", { value: "{{ item }}" }),
+        probe("good", { value: "{{ item }}" }),
+      ],
+      edges("start > each.item > which.zero > bad", "which.one > slow", "which.default > good"),
+    );
+    const first = f.openRunner();
+    const { id } = await first.start(make());
+    await expect.poll(() => f.calls).toContain("slow begins");
+    await first.close();
+    f.open("slow");
+    f.openRunner();
+    await expect.poll(() => f.status(id)).toBe("succeeded");
+    expect((await f.run(id)).output).toEqual([
+      { error: { code: "failed", message: "no luck" } },
+      1,
+      2,
+    ]);
+    expect(f.calls.filter((call) => call.startsWith("bad"))).toEqual(["bad bad:each:0 1"]);
   });
 
   it("is given back by a runner that stops, to the next one at once", async (f) => {
@@ -162,6 +196,22 @@ export function handOverContract(it: It): void {
     await expect.poll(() => f.status(parked.id)).toBe("waiting");
     left.abort();
     expect((await parked.ended).status).toBe("cancelled");
+    expect(await f.steps(parked.id)).toEqual(["start done", "rest failed"]);
+  });
+
+  it("is given up where whoever takes it dies of it, again and again", async (f) => {
+    const make = await f.publish([start, gate("a")], edges("start > a"));
+    const run = make();
+    await f.store.queueRuns([run]);
+    for (let died = 0; died < 10; died += 1) {
+      const mortal = f.openMortal({ now: late(died * HOUR) });
+      await expect.poll(() => f.calls.length).toBe(died + 1);
+      mortal.kill();
+    }
+    f.openRunner({ now: late(10 * HOUR) });
+    await expect.poll(() => f.status(run.id)).toBe("failed");
+    expect(await f.run(run.id)).toMatchObject({ error: { code: "gave_up", node_id: "a" } });
+    expect(await f.steps(run.id)).toEqual(["start done", "a failed"]);
   });
 
   it("that is under way in another runner can be cancelled there", async (f) => {
@@ -208,5 +258,50 @@ export function handOverContract(it: It): void {
       .poll(async () => new Set(await Promise.all(runs.map(({ id }) => f.status(id)))))
       .toEqual(new Set(["succeeded"]));
     expect(f.calls.filter((call) => call.startsWith("b")).length).toBe(5);
+  });
+
+  it("that somebody waits for begins in its turn, in whichever runner has room", async (f) => {
+    const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
+    const limit = { lane: "narrow", most: 1 };
+    const full = f.openRunner({ atOnce: 0 });
+    const steps: string[] = [];
+    const runner = f.openRunner();
+    const onStep = ({ node_id, status }: Step) => steps.push(`${node_id} ${status}`);
+    const first = await runner.enter(make({ limit }), { onStep });
+    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    const second = await full.enter(make({ limit }));
+    const leaving = new AbortController();
+    const third = await full.enter(make({ limit }), { signal: leaving.signal });
+    if (first === "full" || second === "full" || third === "full") throw new Error("full");
+    await expect.poll(() => f.status(third.id)).toBe("held");
+    leaving.abort();
+    expect((await third.ended).status).toBe("cancelled");
+    f.open("a");
+    expect((await first.ended).output).toBe(1);
+    expect((await second.ended).output).toBe(1);
+    expect(steps).toEqual(["start done", "a running", "a done"]);
+    expect(f.calls).toEqual(["a begins", "a begins"]);
+  });
+
+  it("that somebody waits for is refused, or replaced by a newer one, as its lane has it", async (f) => {
+    const make = await f.publish([start, gate("a")], edges("start > a"));
+    const runner = f.openRunner();
+    const skip = { lane: "skips", most: 1, whenFull: "skip" } as const;
+    const replace = { lane: "replaces", most: 1, whenFull: "replace" } as const;
+    expect(await runner.enter(make({ limit: skip }))).not.toBe("full");
+    expect(await runner.enter(make({ limit: skip }))).toBe("full");
+    await runner.enter(make({ limit: replace }));
+    await expect.poll(() => f.calls).toEqual(["a begins", "a begins"]);
+    const waits = await runner.enter(make({ limit: replace }));
+    const newer = await runner.enter(make({ limit: replace }));
+    if (waits === "full" || newer === "full") throw new Error("full");
+    expect(await waits.ended).toMatchObject({
+      status: "cancelled",
+      error: { code: "superseded", details: { run: newer.id } },
+    });
+    f.open("a");
+    expect((await newer.ended).status).toBe("succeeded");
+    await runner.close();
+    await expect(runner.enter(make({ limit: replace }))).rejects.toThrow("The hub is stopping");
   });
 }

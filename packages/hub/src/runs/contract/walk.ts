@@ -1,5 +1,6 @@
 /** From the trigger to the end, in one runner. */
 import { expect } from "vitest";
+import type { LogLine } from "../../sandbox/evaluation.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, node, probe, start, TENANT } from "./fixture.ts";
 
@@ -26,6 +27,27 @@ export function walkContract(it: It): void {
     ]);
     const [, a] = await f.store.listSteps(TENANT, id);
     expect(a).toMatchObject({ port: "out", input: { value: "hello" }, output: "hello" });
+  });
+
+  it("keeps what code wrote to its console with its step, also where that failed", async (f) => {
+    const make = await f.publish(
+      [start, node("a", "Code", { code: "good" }), node("b", "Code", { code: "bad" })],
+      edges("start > a > b"),
+    );
+    const log = (text: string): LogLine[] => [{ level: "warn", text }];
+    const { id, ended } = await f
+      .openRunner({}, async ({ code }, { tenant }) =>
+        code === "good"
+          ? { log: log(`of ${tenant}`), output: 1 }
+          : { log: log("oh dear"), fault: "code_failed", message: "no luck" },
+      )
+      .start(make());
+    expect(await ended).toMatchObject({ status: "failed", error: { code: "code_failed" } });
+    expect(await f.store.listSteps(TENANT, id)).toMatchObject([
+      { node_id: "start", log: [] },
+      { node_id: "a", status: "done", log: log(`of ${TENANT}`) },
+      { node_id: "b", status: "failed", log: log("oh dear") },
+    ]);
   });
 
   it("runs branches side by side, skips those that are not taken, and waits where they meet", async (f) => {
@@ -144,6 +166,34 @@ export function walkContract(it: It): void {
     expect(left).toMatchObject({ status: "failed", error: { code: "stopped" } });
   });
 
+  it("has an error in place of the result of each round that failed, where it is to go on", async (f) => {
+    const make = await f.publish(
+      [
+        start,
+        node("each", "ForEach", { items: [1, 2], settings: { continueOnError: true } }),
+        node("fork", "Condition", { conditions: [{ left: "{{ item }}", op: "eq", right: 1 }] }),
+        probe("bad", { fail: 9 }),
+        gate("beside"),
+        gate("good", { value: "{{ item }}" }),
+        node("end", "Return", { value: "{{ each }}" }),
+      ],
+      edges(
+        "start > each.item > fork.true > bad",
+        "fork.true > beside",
+        "fork.false > good",
+        "each.done > end",
+      ),
+    );
+    const { id, ended } = await f.openRunner().start(make());
+    // What else the round had under way ends with it, not with the run.
+    const called = ["bad bad:each:0 1", "beside aborted", "beside begins", "good begins"];
+    await expect.poll(() => f.calls.toSorted()).toEqual(called);
+    f.open("good");
+    const output = [{ error: { code: "failed", message: "no luck" } }, 2];
+    expect(await ended).toMatchObject({ status: "succeeded", output });
+    expect(await f.steps(id)).toContain("bad@each:0 failed");
+  });
+
   it("that fails in one branch stops the others", async (f) => {
     const make = await f.publish(
       [start, gate("slow"), gate("a"), probe("bad", { fail: 9 }), probe("after")],
@@ -232,16 +282,64 @@ export function walkContract(it: It): void {
     });
   });
 
-  it("calls another flow, also where every place is taken by those that call", async (f) => {
+  /** A flow that rests for a minute, and how to call it. */
+  const publishResting = async (f: Parameters<Parameters<It>[1]>[0]) => {
+    const wanting = { ...start, parameters: { parameters: [{ name: "n", type: "number" }] } };
+    const rest = node("rest", "Wait", { seconds: 60 });
+    const end = node("end", "Return", { value: "{{ trigger.n }}" });
+    const make = await f.publish([wanting, rest, end], edges("start > rest > end"));
+    return { flow: make().flow_id, trigger: "start", input: { n: 7 } };
+  };
+
+  it("waits for a flow that it called and that waits, and keeps no place meanwhile", async (f) => {
+    const call = await publishResting(f);
+    const calling = await f.publish([start, node("call", "CallFlow", call)], edges("start > call"));
+    const outer = { flow: calling().flow_id, trigger: "start" };
+    // One more in between, which is not taken but begun at once.
+    const make = await f.publish([start, node("call", "CallFlow", outer)], edges("start > call"));
+    const other = await f.publish([start, probe("a")], edges("start > a"));
+    let ahead = 0;
+    const now = () => Date.now() + ahead;
+    const runner = f.openRunner({ atOnce: 1, parkAfterMs: 0, leaseMs: 600_000, now });
+    const run = make();
+    const another = other({ due_at: run.due_at + 1 });
+    await runner.queue([run, another]);
+    const resting = async () =>
+      (await f.store.listRuns({ tenant: TENANT, limit: 9, status: "waiting" }))[0]?.id ?? "";
+    await expect.poll(resting).not.toBe("");
+    await expect.poll(() => f.status(another.id)).toBe("succeeded");
+    ahead = 120_000;
+    await f.store.wakeRun(TENANT, await resting(), now());
+    await expect.poll(() => f.status(run.id)).toBe("succeeded");
+    expect((await f.run(run.id)).output).toBe(7);
+  });
+
+  it("does not hold a call to the time that other steps have", async (f) => {
+    const patient = { settings: { timeoutMs: 60_000 } };
     const child = await f.publish(
+      [start, gate("long", { value: 1, ...patient })],
+      edges("start > long"),
+    );
+    const call = { flow: child().flow_id, trigger: "start" };
+    const make = await f.publish(
       [
         start,
-        node("rest", "Wait", { seconds: 60 }),
-        node("end", "Return", { value: "{{ trigger.n }}" }),
+        node("call", "CallFlow", call),
+        gate("short", { settings: { continueOnError: true } }),
+        node("brief", "CallFlow", { ...call, settings: { timeoutMs: 20, continueOnError: true } }),
       ],
-      edges("start > rest > end"),
+      edges("start > call", "start > short", "start > brief"),
     );
-    const call = { flow: child().flow_id, trigger: "start", input: { n: 7 } };
+    const { id, ended } = await f.openRunner({ stepTimeoutMs: 20 }).start(make());
+    const steps = () => f.steps(id);
+    await expect.poll(steps).toEqual(expect.arrayContaining(["short done", "brief done"]));
+    expect(await steps()).toContain("call running");
+    f.open("long");
+    expect((await ended).output).toMatchObject({ call: 1, brief: { error: { code: "timeout" } } });
+  });
+
+  it("calls another flow, also where every place is taken by those that call", async (f) => {
+    const call = await publishResting(f);
     const make = await f.publish([start, node("call", "CallFlow", call)], edges("start > call"));
     const first = f.openRunner({ atOnce: 1, parkAfterMs: 0 });
     const run = make();

@@ -2,12 +2,19 @@
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
-import { drafting, eventTrigger, intents, makeFlow, publishing } from "../contract/flow-sample.ts";
+import {
+  drafting,
+  eventTrigger,
+  intents,
+  makeFlow,
+  publishing,
+  sampleApp,
+} from "../contract/flow-sample.ts";
 import { claimAll } from "../contract/run-claims.ts";
 import { claim, lease, progress, runIds, sampleRun, sampleRuns } from "../contract/run-sample.ts";
 import { arrival, ids, keep, nth, START, sampleEvent, sampleEvents } from "../contract/sample.ts";
 import { raceForNames } from "../contract/tool-names.ts";
-import type { ClaimedRun, NewRun, RunProgress } from "../run-store.ts";
+import type { ClaimedRun, NewRun, Run, RunProgress } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { openPostgres } from "./postgres.ts";
 
@@ -44,14 +51,27 @@ describe("replicas", () => {
         ...flows.flatMap(({ id }, at) => [
           either(at).editFlow({ tenant: "acme", id }, START, drafting("x", intents("Other"))),
           either(at + 1).publishFlow({ tenant: "acme", id }, publishing()),
-          either(at).deleteFlow("acme", id),
+          either(at).deleteFlow({ tenant: "acme", id }, START),
         ]),
-        ...(round % 2 ? [one.deleteApp("acme", "desk")] : []),
+        ...(round % 2 ? [one.deleteApp("acme", "desk", START)] : []),
       ]);
-      for (const { id } of flows) await two.deleteFlow("acme", id);
+      for (const { id } of flows) await two.deleteFlow({ tenant: "acme", id }, START);
     }
     for (const table of ["tool_names", "triggers"])
       expect((await admin.query(`SELECT * FROM ${table}`)).rows).toEqual([]);
+  });
+
+  test("take up a deleted flow or make it anew, while another sweeps it away", async () => {
+    const back = () => [{ id: "back", edit: drafting("Back", intents("Go")) }];
+    for (let round = 0; round < 20; round += 1) {
+      const [[saved]] = await Promise.all([
+        two.saveFlows(sampleApp(), back),
+        one.sweepFlows(START + 1, 10),
+      ]);
+      expect(saved).toMatchObject({ id: "back", name: "Back" });
+      expect(await one.getFlow("acme", "back")).toEqual(saved);
+      await one.deleteFlow({ tenant: "acme", id: "back" }, START);
+    }
   });
 
   test("never claim the same run, and leave none", async () => {
@@ -72,10 +92,71 @@ describe("replicas", () => {
       ]);
       expect(new Set(keyed.flat()).size).toBe(1);
       expect(new Set(gathered.flat()).size).toBe(1);
-      const run = await one.getRun("acme", nth(gathered.flat(), 0));
+      const run = await one.getRun("acme", nth(gathered.flat(), 0) ?? "");
       expect(run).toMatchObject({ gathered_count: 5 });
       expect(run?.gathered).toHaveLength(5);
     }
+  });
+
+  test("count a full lane together: no place is given twice, and only the newest waits", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const skip = { lane: `skip ${round}`, most: 3, whenFull: "skip" } as const;
+      const taken = await Promise.all(
+        times(8, (at) => either(at).queueRuns([sampleRun({ limit: skip })])),
+      );
+      expect(taken.flat().filter((id) => id !== null)).toHaveLength(3);
+    }
+    const end = async (store: Store) =>
+      store.saveProgress((await claim(store)).map((run) => progress(run, END)));
+    while (((await one.nextDue()) ?? Infinity) <= START) await end(one);
+
+    for (let round = 0; round < 8; round += 1) {
+      const flow = `replace ${round}`;
+      const limit = { lane: flow, most: 1, whenFull: "replace" } as const;
+      const runs = () => one.listRuns({ tenant: "acme", limit: 99, flow });
+      const open = async () =>
+        (await runs()).filter(({ status }) => status === "queued" || status === "held").length;
+      await one.queueRuns([sampleRun({ flow_id: flow, limit })]);
+      const [begun] = await claim(one);
+      const arrive = (at: number) => either(at).queueRuns([sampleRun({ flow_id: flow, limit })]);
+      // While it is under way, they are looked at and left to wait as they come.
+      await Promise.all(times(6, (at) => [arrive(at), claim(either(at + 1))]).flat());
+      expect(await open()).toBe(1);
+      await Promise.all([
+        ...times(6, arrive),
+        ...times(3, (at) => end(either(at))),
+        begun && two.saveProgress([progress(begun, END)]),
+      ]);
+      // One that may begin, and one that waits for it.
+      expect(await open()).toBeLessThanOrEqual(2);
+      while (((await one.nextDue()) ?? Infinity) <= START) await end(one);
+      expect(await open()).toBe(0);
+      const byId = new Map((await runs()).map((run) => [run.id, run]));
+      expect(byId.size).toBe(13);
+      for (let run of byId.values()) {
+        while (run.status === "cancelled") run = byId.get(Object(run.error?.details).run) as Run;
+        expect(run.status).toBe("succeeded");
+      }
+    }
+  });
+
+  test("replace a run also where somebody is looking at it", async () => {
+    const limit = { lane: "one", most: 1, whenFull: "replace" } as const;
+    const [begun, waits, newer] = sampleRuns(3, () => ({ limit }));
+    await one.queueRuns([begun, waits]);
+    await claim(one);
+    await admin.query("BEGIN");
+    await admin.query("SELECT id FROM runs WHERE id = $1 FOR UPDATE", [waits.id]);
+    const queued = one.queueRuns([newer]);
+    await Promise.race([
+      queued,
+      expect
+        .poll(async () => (await admin.query("SELECT 1 FROM pg_locks WHERE NOT granted")).rowCount)
+        .toBe(1),
+    ]);
+    await admin.query("COMMIT");
+    await queued;
+    expect(await one.getRun("acme", waits.id)).toMatchObject({ status: "cancelled" });
   });
 
   test("either end a run that is cancelled, or ask whoever has just taken it", async () => {

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import type { FlowKey } from "../flow-store.ts";
 import {
   drafting,
   edit,
@@ -9,7 +10,7 @@ import {
   sampleApp,
   toolNamesOf,
 } from "./flow-sample.ts";
-import { claim, sampleRun } from "./run-sample.ts";
+import { claim, sampleRun, save } from "./run-sample.ts";
 import { ids, nth, SECOND, START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -177,13 +178,113 @@ export function flowsContract(it: It): void {
     expect(await store.listVersions("umbrella", flow.id)).toEqual([]);
   });
 
+  it("goes back to a version as draft and as what runs, in one, or not at all", async ({
+    store,
+  }) => {
+    const [one, two] = [intents("One"), intents("Two")];
+    const flow = await makeFlow(store, one);
+    const key = { tenant: "acme", id: flow.id };
+    await publish(store, flow);
+    await edit(store, flow, two);
+    const before = await publish(store, flow);
+    const back = (given: FlowKey, version = 1, prepare = publishing()) =>
+      store.rollBackFlow(given, version, LATER, (graph) => drafting("Back", graph), prepare);
+
+    expect(await back({ ...key, ifRevision: before.revision - 1 })).toEqual({
+      outcome: "changed",
+      revision: before.revision,
+    });
+    expect(await back(key, 3)).toEqual({ outcome: "no_version" });
+    expect(await back({ ...key, tenant: "umbrella" })).toEqual({ outcome: "no_flow" });
+    // The draft is changed by then, and goes back to what it was.
+    const refuse = () => {
+      throw new Error("It cannot run.");
+    };
+    await expect(back(key, 1, refuse)).rejects.toThrow("It cannot run.");
+    expect(await store.getFlow("acme", flow.id)).toEqual(before);
+    expect(await store.findTool("acme", "desk", "two", START)).toMatchObject({ alias: false });
+    expect(await store.listVersions("acme", flow.id)).toHaveLength(2);
+
+    expect(await back({ ...key, ifRevision: before.revision })).toMatchObject({
+      outcome: "saved",
+      flow: { name: "Back", graph: one, version: 3, updated_at: START },
+    });
+    expect(await store.getVersion("acme", flow.id, 3)).toEqual(one);
+    expect(await store.findTool("acme", "desk", "one", START)).toMatchObject({ alias: false });
+  });
+
+  it("of those who go back, delete and edit the same revision, lets one", async ({ store }) => {
+    for (let round = 0; round < 5; round += 1) {
+      const flow = await publish(store, await makeFlow(store, intents("Go")));
+      const key = { tenant: "acme", id: flow.id, ifRevision: flow.revision };
+      const all = await Promise.all([
+        store.editFlow(key, START, drafting("Edited", intents("Went"))),
+        store.rollBackFlow(key, 1, START, (graph) => drafting("Back", graph), publishing()),
+        store.deleteFlow(key, START),
+      ]);
+      const [won, ...more] = all.filter(({ outcome }) => /saved|deleted/.test(outcome));
+      expect(more).toEqual([]);
+      const after = await store.getFlow("acme", flow.id);
+      expect(after).toEqual(won && "flow" in won ? won.flow : undefined);
+      await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
+    }
+  });
+
+  it("does not delete what was changed since", async ({ store }) => {
+    const flow = await publish(store, await makeFlow(store, intents("Go")));
+    const key = { tenant: "acme", id: flow.id };
+    const stale = { ...key, ifRevision: flow.revision - 1 };
+    expect(await store.deleteFlow(stale, START)).toEqual({
+      outcome: "changed",
+      revision: flow.revision,
+    });
+    expect(await store.getFlow("acme", flow.id)).toEqual(flow);
+    expect(await store.findTool("acme", "desk", "go", START)).toBeDefined();
+    const current = { ...key, ifRevision: flow.revision };
+    expect(await store.deleteFlow(current, START)).toEqual({ outcome: "deleted" });
+  });
+
+  it("sweeps flows that were deleted long ago, once no run is of them", async ({ store }) => {
+    const key = ({ id }: { id: string }) => ({ tenant: "acme", id });
+    const make = async (app?: string) =>
+      publish(store, await makeFlow(store, intents(), app === undefined ? {} : { app }));
+    const kept = await make();
+    const old = await make();
+    const late = await make();
+    const ran = await make();
+    const ofApp = await make("shop");
+    await store.queueRuns([sampleRun({ flow_id: ran.id, version: 1 })]);
+    for (const flow of [old, ran]) await store.deleteFlow(key(flow), START);
+    await store.deleteApp("acme", "shop", START);
+    await store.deleteFlow(key(late), LATER);
+
+    expect(await store.sweepFlows(START, 9)).toBe(0);
+    expect(await store.sweepFlows(LATER, 1)).toBe(1);
+    expect(await store.sweepFlows(LATER, 9)).toBe(1);
+    expect(await store.sweepFlows(LATER, 9)).toBe(0);
+    for (const { id } of [old, ofApp]) expect(await store.listVersions("acme", id)).toEqual([]);
+    for (const { id } of [kept, late, ran])
+      expect(await store.listVersions("acme", id)).toHaveLength(1);
+    expect(await store.getFlow("acme", kept.id)).toEqual(kept);
+
+    await save(store, await claim(store));
+    await store.sweepRuns(LATER, 9);
+    expect(await store.sweepFlows(LATER, 9)).toBe(1);
+    expect(await store.listVersions("acme", ran.id)).toEqual([]);
+    // Its id is free, and it begins anew.
+    await makeFlow(store, intents(), { id: old.id });
+    expect(await publish(store, old)).toMatchObject({ version: 1 });
+  });
+
   it("forgets a deleted flow, but not what its runs go on with", async ({ store }) => {
     const graph = intents("Go");
     const flow = await publish(store, await makeFlow(store, graph));
     await store.queueRuns([sampleRun({ flow_id: flow.id, version: 1 })]);
-    expect(await store.deleteFlow("umbrella", flow.id)).toBe(false);
-    expect(await store.deleteFlow("acme", flow.id)).toBe(true);
-    expect(await store.deleteFlow("acme", flow.id)).toBe(false);
+    const { id } = flow;
+    const none = { outcome: "no_flow" };
+    expect(await store.deleteFlow({ tenant: "umbrella", id }, START)).toEqual(none);
+    expect(await store.deleteFlow({ tenant: "acme", id }, START)).toEqual({ outcome: "deleted" });
+    expect(await store.deleteFlow({ tenant: "acme", id }, START)).toEqual(none);
     expect(await store.getFlow("acme", flow.id)).toBeUndefined();
     expect(await store.listFlows("acme", { limit: 9 })).toEqual([]);
     expect(await store.findTool("acme", "desk", "go", START)).toBeUndefined();
@@ -200,9 +301,9 @@ export function flowsContract(it: It): void {
     const other = await publish(store, await makeFlow(store, graph, { app: "shop" }));
     const theirs = await publish(store, await makeFlow(store, graph, { tenant: "umbrella" }));
     await store.queueRuns([sampleRun({ flow_id: flow.id, version: 1 })]);
-    expect(await store.deleteApp("acme", "none")).toBe(false);
-    expect(await store.deleteApp("acme", "desk")).toBe(true);
-    expect(await store.deleteApp("acme", "desk")).toBe(false);
+    expect(await store.deleteApp("acme", "none", START)).toBe(false);
+    expect(await store.deleteApp("acme", "desk", START)).toBe(true);
+    expect(await store.deleteApp("acme", "desk", START)).toBe(false);
     expect(ids(await store.listFlows("acme", { limit: 9 }))).toEqual([other.id]);
     expect(await store.listTools("acme", "desk", "", 9)).toEqual([]);
     expect(await store.listTools("acme", "shop", "", 9)).toHaveLength(1);

@@ -1,4 +1,5 @@
 import { expect, vi } from "vitest";
+import { claim, sampleRun, save } from "./run-sample.ts";
 import { arrival, ids, keep, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It, Subject } from "./subject.ts";
 
@@ -55,6 +56,19 @@ export function noticesContract(it: It): void {
     // In pieces that every backend can carry.
     expect(changed.slice(3).map((piece) => piece.length)).toEqual([100, 100, 49]);
     expect(changed.slice(3).flat().sort()).toEqual(all.slice(1).sort());
+  });
+
+  it("tell of events whose runs begin and end", async (subject) => {
+    const { store } = subject;
+    const [event, other] = sampleEvents(2);
+    await keep(store, [event, other]);
+    await store.queueRuns([sampleRun({ event_id: event.id })]);
+    const [claimed] = await claim(store);
+    if (claimed) await save(store, [claimed]);
+    const changed = (await heardUntilNow(subject)).filter(({ topic }) => topic === "changed");
+    expect(changed).toEqual(
+      Array.from({ length: 3 }, () => ({ topic: "changed", tenant: "acme", ids: [event.id] })),
+    );
   });
 
   it("say nothing of duplicates, refusals, failures, and work that changes nothing", async (subject) => {

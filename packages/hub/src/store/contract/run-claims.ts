@@ -12,7 +12,7 @@ import {
   sampleStep,
   save,
 } from "./run-sample.ts";
-import { ids, nth, START } from "./sample.ts";
+import { ids, keep, nth, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 /** Claims with many workers until nothing is left; answers with what each got. */
@@ -113,6 +113,79 @@ export function runClaimsContract(it: It): void {
     expect(await claim(again, { by: "cy", now: START + 2 * LEASE })).toMatchObject([
       { run: { claims: 3 }, steps },
     ]);
+  });
+
+  it("give a run up that was taken again and again, and nothing came of it", async ({
+    store,
+    heard,
+  }) => {
+    const event = sampleEvent();
+    await keep(store, [event]);
+    const limit = { lane: "one", most: 1 };
+    const [poison, next] = sampleRuns(2, () => ({ limit, event_id: event.id }));
+    await store.queueRuns([poison, next]);
+    const begun = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
+    let now = START;
+    for (let taken = 1; taken <= 10; taken += 1, now += LEASE) {
+      const [one, ...none] = await claim(store, { now });
+      expect(one).toMatchObject({ run: { id: poison.id, claims: taken } });
+      expect(none).toEqual([]);
+      // Whoever takes it over begins with the step that was interrupted: that is not progress.
+      if (one) await save(store, [one], { steps: [...(taken === 1 ? [sampleStep()] : []), begun] });
+    }
+    // The other one of the lane has its turn.
+    expect(runIds(await claim(store, { now }))).toEqual([next.id]);
+    const error = {
+      code: "gave_up",
+      message:
+        "The run was taken up 10 times, and each time its worker was lost before anything came of it.",
+      node_id: "b",
+    };
+    expect(await store.getRun("acme", poison.id)).toMatchObject({
+      status: "failed",
+      worker: null,
+      error,
+      finished_at: now,
+    });
+    expect(await store.listSteps("acme", poison.id)).toEqual([
+      sampleStep(),
+      { ...begun, status: "failed", output: null, error, finished_at: now },
+    ]);
+    await vi.waitFor(async () =>
+      expect(await heard()).toContainEqual({ topic: "run_ended", tenant: "acme", run: poison.id }),
+    );
+    // Somebody who asks for it gives it as many chances.
+    await store.retryRun("acme", poison.id, now);
+    await save(store, await claim(store, { now: now + LEASE }));
+    expect((await store.getRun("acme", poison.id))?.status).not.toBe("failed");
+  });
+
+  it("go on with a run for as long as anything comes of it, or it is given back", async ({
+    store,
+  }) => {
+    const [slow, moved] = sampleRuns(2, (at) => ({ tenant: at === 0 ? "acme" : "umbrella" }));
+    await store.queueRuns([slow, moved]);
+    let now = START;
+    for (let taken = 1; taken <= 25; taken += 1, now += LEASE) {
+      const both = await claim(store, { now });
+      expect(both).toHaveLength(2);
+      for (const one of both)
+        if (one.run.id === slow.id)
+          await save(store, [one], { steps: [sampleStep({ node_id: `step ${taken}` })] });
+      // A hub that stops gives back what it has. The other one was renewed, and so is not lost yet.
+      await store.renewRuns(lease("ada", now), [moved.id]);
+      await store.releaseRuns("ada", now);
+    }
+    // Dying is what counts, and only since something came of it last.
+    for (let taken = 0; taken < 9; taken += 1, now += LEASE)
+      expect(await claim(store, { now })).toHaveLength(2);
+    for (const one of await claim(store, { now }))
+      await save(store, [one], { steps: [sampleStep({ node_id: "at last" })] });
+    for (let taken = 0; taken < 10; taken += 1) {
+      now += LEASE;
+      expect(await claim(store, { now })).toHaveLength(2);
+    }
+    expect(await claim(store, { now: now + LEASE })).toEqual([]);
   });
 
   it("are fair also where a worker with many runs has died", async ({ store }) => {

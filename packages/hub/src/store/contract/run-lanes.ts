@@ -1,11 +1,13 @@
-import { expect } from "vitest";
-import type { NewRun } from "../run-store.ts";
+import { expect, vi } from "vitest";
+import type { NewRun, WhenFull } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { claim, failed, LEASE, runIds, sampleRun, sampleRuns, save } from "./run-sample.ts";
-import { ids, keep, nth, START, sampleEvents } from "./sample.ts";
+import { ids, keep, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const inLane = (most: number, lane = "one"): Partial<NewRun> => ({ limit: { lane, most } });
+const inLane = (most: number, lane = "one", whenFull?: WhenFull): Partial<NewRun> => ({
+  limit: { lane, most, whenFull },
+});
 const gathering = (lane = "one", due_at = START + 100): Partial<NewRun> => ({
   gather: { lane },
   due_at,
@@ -145,6 +147,135 @@ export function runLanesContract(it: It): void {
     expect(await statuses(store, [one, two])).toEqual(["held", "running"]);
   });
 
+  it("that skip take in as many as may be under way, and nothing waits", async ({ store }) => {
+    const skip = inLane(2, "one", "skip");
+    const [one, two, three, four] = sampleRuns(4, () => skip);
+    const five = sampleRun(skip);
+    const elsewhere = sampleRun(inLane(2, "two", "skip"));
+    const theirs = sampleRun({ ...skip, tenant: "umbrella" });
+    // What is queued will be under way: it counts as much.
+    expect(await store.queueRuns([one, elsewhere, theirs])).toEqual(ids([one, elsewhere, theirs]));
+    expect(await store.queueRuns([two, three])).toEqual([two.id, null]);
+    const taken = await claim(store);
+    expect(taken).toHaveLength(4);
+    expect(await store.queueRuns([four])).toEqual([null]);
+    expect(await store.getRun("acme", four.id)).toBeUndefined();
+    const [first, second] = taken.filter(({ run }) => run.id === one.id || run.id === two.id);
+    if (!first || !second) throw new Error("not claimed");
+    await save(store, [first]);
+    // Nor is a place kept for one that waits for something else than its turn.
+    await save(store, [second], { next: { status: "waiting", due_at: null } });
+    expect(await store.queueRuns([four, five])).toEqual([four.id, five.id]);
+    expect(runIds(await claim(store))).toEqual([four.id, five.id]);
+  });
+
+  it("that skip know a run again by its key, and what joins one is not skipped", async ({
+    store,
+  }) => {
+    const skip = { ...inLane(1, "one", "skip"), gather: { lane: "g" } };
+    const [one, two, three, four] = sampleRuns(4, (at) => ({ ...skip, key: `key ${at}` }));
+    expect(await store.queueRuns([one, two])).toEqual([one.id, one.id]);
+    await claim(store);
+    expect(await store.queueRuns([one, three])).toEqual([one.id, null]);
+    // It was never there.
+    await store.cancelRun("acme", one.id, START);
+    await store.releaseRuns("ada", START);
+    await save(store, await claim(store));
+    expect(await store.queueRuns([three, four])).toEqual([three.id, three.id]);
+  });
+
+  it("that skip say so in the verdict of the event", async ({ store }) => {
+    const flow = { flow_id: "a flow", node_id: "start", version: 1 };
+    const reasons = [{ on: "active" as const, holds: true, message: "the trigger is active" }];
+    const arrive = async () => {
+      const event = sampleEvent();
+      const run = sampleRun({ ...inLane(1, "one", "skip"), event_id: event.id });
+      const plan = { verdicts: [{ ...flow, matched: true, reasons }], runs: [run] };
+      const arrived = { tenant: "acme", events: [event], plan: { revision: 0, events: [plan] } };
+      await store.appendEvents([{ ...arrived, skipQuota: false }], null);
+      return { event, run, verdicts: await store.listVerdicts("acme", event.id) };
+    };
+    const first = await arrive();
+    expect(first.verdicts).toEqual([{ ...flow, matched: true, reasons, run_id: first.run.id }]);
+    const second = await arrive();
+    expect(second.verdicts).toMatchObject([
+      { matched: true, run_id: null, reasons: [{}, { on: "concurrency", holds: false }] },
+    ]);
+    expect(second.verdicts[0]?.reasons[1]?.message).toBe(
+      "skipped: it may have 1 run under way at once, and had as many",
+    );
+    expect(await store.getEvent("acme", second.event.id)).toMatchObject({ trigger_status: null });
+    const theirs = await store.listRuns({ tenant: "acme", limit: 9, event: second.event.id });
+    expect(theirs).toEqual([]);
+  });
+
+  it("that replace let the newest wait, and end the one before it by its name", async ({
+    store,
+    heard,
+  }) => {
+    const [event] = sampleEvents(1);
+    await keep(store, [event]);
+    const [one, two, three, four] = sampleRuns(4, (at) => ({
+      ...inLane(1, "one", "replace"),
+      ...(at === 1 && { event_id: event.id }),
+    }));
+    const five = sampleRun(inLane(1, "one", "replace"));
+    await store.queueRuns([one]);
+    // The first is about to begin, and stays; the second waits behind it.
+    await store.queueRuns([two]);
+    expect(await statuses(store, [one, two])).toEqual(["queued", "queued"]);
+    const [taken] = await claim(store);
+    expect(await statuses(store, [one, two])).toEqual(["running", "held"]);
+    expect(await store.queueRuns([three])).toEqual([three.id]);
+    expect(await store.getRun("acme", two.id)).toMatchObject({
+      status: "cancelled",
+      cancel_asked: false,
+      finished_at: three.at,
+      error: {
+        code: "superseded",
+        message: `A newer run took its place while it waited for its turn: ${three.id}.`,
+        details: { run: three.id },
+      },
+    });
+    expect(await store.getEvent("acme", event.id)).toMatchObject({ trigger_status: "failed" });
+    await vi.waitFor(async () =>
+      expect(await heard()).toContainEqual({ topic: "run_ended", tenant: "acme", run: two.id }),
+    );
+    // Of those that come together, too.
+    expect(await store.queueRuns([four, five])).toEqual([four.id, five.id]);
+    expect(await statuses(store, [one, three, four, five])).toEqual([
+      "running",
+      "cancelled",
+      "cancelled",
+      "queued",
+    ]);
+    if (taken) await save(store, [taken]);
+    expect(await drain(store, START)).toEqual([five.id]);
+    // What was replaced can be asked for again.
+    await store.retryRun("acme", two.id, START);
+    expect(await drain(store, START)).toEqual([two.id]);
+  });
+
+  it("that replace leave alone what has begun, and what has room", async ({ store }) => {
+    const replace = inLane(2, "one", "replace");
+    const [one, two, three, four] = sampleRuns(4, () => replace);
+    const [five, six] = sampleRuns(2, () => replace);
+    await store.queueRuns([one]);
+    const [begun] = await claim(store);
+    if (begun) await save(store, [begun], { next: { status: "waiting", due_at: START + 1 } });
+    await store.queueRuns([two, three]);
+    await claim(store, { limit: 2 });
+    // It has come back, and waits for its turn once more.
+    expect(await claim(store, { now: START + 1 })).toEqual([]);
+    expect(await statuses(store, [one, two, three])).toEqual(["held", "running", "running"]);
+    await store.queueRuns([four]);
+    await store.queueRuns([five, six]);
+    expect(await statuses(store, [four, five, six])).toEqual(["cancelled", "cancelled", "queued"]);
+    await store.releaseRuns("ada", START);
+    const order = await drain(store, START + 1);
+    expect(order.sort()).toEqual(ids([one, two, three, six]).sort());
+  });
+
   it("gather what comes while a run is still to begin", async ({ store }) => {
     const events = sampleEvents(3);
     await keep(store, events);
@@ -213,7 +344,8 @@ export function runLanesContract(it: It): void {
     const runs = sampleRuns(30, () => gathering());
     const hosts = await Promise.all(runs.map((run) => store.queueRuns([run])));
     expect(new Set(hosts.flat()).size).toBe(1);
-    expect(await store.getRun("acme", nth(hosts.flat(), 0))).toMatchObject({ gathered_count: 29 });
+    const host = nth(hosts.flat(), 0) ?? "";
+    expect(await store.getRun("acme", host)).toMatchObject({ gathered_count: 29 });
   });
 
   it("count what is too much to gather", async ({ store }) => {

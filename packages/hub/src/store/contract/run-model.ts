@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import { createIds } from "../../lib/ids.ts";
-import type { ClaimedRun, NewRun, Run, RunProgress } from "../run-store.ts";
+import type { ClaimedRun, NewRun, Run, RunProgress, WhenFull } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { sampleRun } from "./run-sample.ts";
 import { START } from "./sample.ts";
@@ -10,7 +10,16 @@ import type { It } from "./subject.ts";
 const worker = fc.constantFrom("ada", "bob");
 const pick = fc.nat({ max: 200 });
 const small = fc.nat({ max: 5 });
-const LANES: Record<string, number> = { narrow: 1, wide: 2 };
+const LANES: Record<string, { most: number; whenFull?: WhenFull }> = {
+  narrow: { most: 1 },
+  wide: { most: 2 },
+  skips: { most: 2, whenFull: "skip" },
+  replaces: { most: 1, whenFull: "replace" },
+  "replaces some": { most: 2, whenFull: "replace" },
+};
+const mostOf = (lane: string | null) => LANES[lane ?? ""]?.most ?? Infinity;
+/** After so many claims of which nothing came, a run is given up. */
+const MOST_IDLE = 10;
 
 const newRun = fc.record({
   tenant: fc.constantFrom("acme", "umbrella"),
@@ -61,6 +70,7 @@ interface Known {
   worker: string | null;
   until: number;
   claims: number;
+  idle: number;
   cancel: boolean;
   woken: boolean;
 }
@@ -107,7 +117,10 @@ class Pair {
         break;
       case "release":
         await this.#store.releaseRuns(command.worker, now);
-        for (const one of this.#heldBy(command.worker)) this.#leave(one, "open", one.due);
+        for (const one of this.#heldBy(command.worker)) {
+          one.idle = Math.max(0, one.idle - 1);
+          this.#leave(one, "open", one.due);
+        }
         break;
       case "pass":
         this.#now += command.time;
@@ -126,20 +139,36 @@ class Pair {
           at: this.#now,
           due_at: this.#now + delay,
           key: key ?? undefined,
-          limit: lane === null ? undefined : { lane, most: LANES[lane] as number },
+          limit: lane === null ? undefined : { lane, most: mostOf(lane), ...LANES[lane] },
         }),
     );
+    const newest = new Map<string, Known>();
     const ids = runs.map(({ id, tenant, key, due_at, limit }) => {
       const twin = this.#runs.find(
         (one) => key !== undefined && one.key === key && one.tenant === tenant,
       );
       if (twin) return twin.id;
       const lane = limit?.lane ?? null;
-      const fresh = { worker: null, until: 0, claims: 0, cancel: false, woken: false };
-      this.#runs.push({ id, tenant, lane, key, state: "open", due: due_at, ...fresh });
+      const fresh = { worker: null, until: 0, claims: 0, idle: 0, cancel: false, woken: false };
+      const one: Known = { id, tenant, lane, key, state: "open", due: due_at, ...fresh };
+      if (limit?.whenFull === "skip")
+        if (this.#inLane(one, "open", "running").length >= limit.most) return null;
+      if (limit?.whenFull === "replace") newest.set(`${tenant} ${lane}`, one);
+      this.#runs.push(one);
       return id;
     });
     expect(await this.#store.queueRuns(runs)).toEqual(ids);
+    for (const one of newest.values()) this.#replace(one);
+  }
+
+  /** At most one that has never begun waits for others; those that can begin at once are not replaced. */
+  #replace(newest: Known) {
+    const room = mostOf(newest.lane) - this.#inLane(newest, "running").length;
+    const waiting = this.#inLane(newest, "open").filter((one) => one !== newest);
+    waiting.sort((a, b) => (a.due ?? 0) - (b.due ?? 0) || (a.id < b.id ? -1 : 1));
+    for (const one of waiting.slice(room)) if (one.claims === 0) one.state = "cancelled";
+    const left = this.#inLane(newest, "open").filter(({ claims }) => claims === 0);
+    expect(left.length).toBeLessThanOrEqual(room + 1);
   }
 
   async #claim(worker: string, until: number, limit: number): Promise<ClaimedRun[]> {
@@ -151,6 +180,7 @@ class Pair {
       const known = this.#runs.find(({ id }) => id === run.id) as Known;
       expect(this.#isDue(known) || this.#isOrphan(known)).toBe(true);
       Object.assign(known, { state: "running", worker, until, claims: known.claims + 1 });
+      known.idle += 1;
       expect(run).toMatchObject({
         status: "running",
         worker,
@@ -162,7 +192,8 @@ class Pair {
     // Of runs whose worker has died, as many are taken back as could be claimed.
     for (const known of orphans.filter((one) => this.#isOrphan(one) && one.claims > 0)) {
       const run = (await this.#store.getRun(known.tenant, known.id)) as Run;
-      if (run.status !== "running") this.#leave(known, "open", known.due);
+      const state = known.idle >= MOST_IDLE ? "failed" : "open";
+      if (run.status !== "running") this.#leave(known, state, known.due);
     }
     return taken;
   }
@@ -180,6 +211,7 @@ class Pair {
       const isHeld = known.state === "running" && known.claims === claims;
       expected.push(isHeld ? "saved" : "lost");
       if (!isHeld || next === "on") continue;
+      known.idle = 0;
       const goesOn = ["waiting", "parked", "queued"].includes(next);
       if (!goesOn) this.#leave(known, next as State, known.due);
       else if (known.cancel) this.#leave(known, "cancelled", known.due);
@@ -202,7 +234,7 @@ class Pair {
     const retried = await this.#store.retryRun(run.tenant, run.id, this.#now);
     const may = run.state === "failed" || run.state === "cancelled";
     expect(retried !== undefined).toBe(may);
-    if (may) Object.assign(run, { state: "open", due: this.#now, cancel: false });
+    if (may) Object.assign(run, { state: "open", due: this.#now, cancel: false, idle: 0 });
   }
 
   async #wake(run: Known) {
@@ -239,10 +271,11 @@ class Pair {
   #isDue = ({ state, due }: Known) =>
     (state === "open" || state === "waiting") && due !== null && due <= this.#now;
   #isOrphan = ({ state, until }: Known) => state === "running" && until <= this.#now;
-  #under = ({ tenant, lane }: Known) =>
+  #inLane = ({ tenant, lane }: Known, ...states: State[]) =>
     this.#runs.filter(
-      (one) => one.tenant === tenant && one.lane === lane && one.state === "running",
-    ).length;
+      (one) => one.tenant === tenant && one.lane === lane && states.includes(one.state),
+    );
+  #hasRoom = (run: Known) => this.#inLane(run, "running").length < mostOf(run.lane);
 
   async compare(): Promise<void> {
     const stored: Run[] = [];
@@ -254,8 +287,8 @@ class Pair {
       const { status, due_at, worker, claims, cancel_asked } = byId.get(known.id) as Run;
       const isOpen = status === "queued" || status === "held";
       // One that waited and came due while its lane was full is held like the others.
-      const state = known.state === "waiting" && isOpen ? "open" : known.state;
-      const { due, lane, worker: holder, cancel } = known;
+      if (known.state === "waiting" && isOpen) known.state = "open";
+      const { state, due, lane, worker: holder, cancel } = known;
       expect({ state: isOpen ? "open" : status, due_at, worker, claims, cancel_asked }).toEqual({
         state,
         due_at: due,
@@ -263,14 +296,15 @@ class Pair {
         claims: known.claims,
         cancel_asked: cancel,
       });
-      if (lane !== null) expect(this.#under(known)).toBeLessThanOrEqual(LANES[lane] as number);
+      expect(this.#inLane(known, "running").length).toBeLessThanOrEqual(
+        lane === null ? Infinity : mostOf(lane),
+      );
     }
     // What can be taken is not slept through.
     const due = (await this.#store.nextDue()) ?? Infinity;
     const waits = this.#runs.some(
       (one) =>
-        this.#isOrphan(one) ||
-        (this.#isDue(one) && (one.lane === null || this.#under(one) < (LANES[one.lane] as number))),
+        this.#isOrphan(one) || (this.#isDue(one) && (one.lane === null || this.#hasRoom(one))),
     );
     if (waits) expect(due).toBeLessThanOrEqual(this.#now);
   }

@@ -3,6 +3,7 @@
  * end to end: claiming, saving and listing cost the same whatever the backlog.
  */
 import type { Dialect, Verb } from "../sql.ts";
+import { breakLoops } from "../verbs/breakers.ts";
 import { verbTable } from "../verbs/index.ts";
 import { drafting, intents, publishing } from "./flow-sample.ts";
 import { sampleRun, sampleRuns, succeeded } from "./run-sample.ts";
@@ -40,6 +41,21 @@ const queued = [
   sampleRun({ gather: { lane: "lane-14" } }),
   ...sampleRuns(20),
 ];
+const crowded = (["skip", "replace"] as const).map((whenFull) =>
+  sampleRun({ event_id: "id-5", limit: { lane: "lane-14", most: 1, whenFull } }),
+);
+const reason = { on: "breaker", holds: false, message: "" } as const;
+const breaker = { limit: "loops", most: 30, reason } as const;
+const looping = {
+  flow_id: "flow-7",
+  node_id: "node-7",
+  version: 1,
+  matched: true,
+  reasons: [],
+  breaker,
+};
+const { breaker: _breaker, ...ordinary } = looping;
+const round = { tenant, event_id: "id-5", at: START, verdicts: [looping], runs: sampleRuns(1) };
 const TELL = ["run_events_run", "events_id", "run_events", "runs"];
 
 // biome-ignore format: a table
@@ -50,8 +66,9 @@ export const runPlanned: RunPlanned[] = [
   { what: "when the next run is due", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
   { what: "saving progress", verb: (d) => verbTable(d).saveProgress.run([save]), indexes: ["runs_lane", ...TELL] },
   { what: "queueing runs", verb: (d) => verbTable(d).queueRuns.run(queued), indexes: ["runs_key", "runs_gather", ...TELL] },
+  { what: "queueing runs in lanes that may be full", verb: (d) => verbTable(d).queueRuns.run(crowded), indexes: ["runs_lane", ...TELL] },
   { what: "starting a run", verb: (d) => verbTable(d).startRun.run(sampleRun({ key: "key" }), lease), indexes: ["runs_key", "runs", "flow_versions"] },
-  { what: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["runs_lane", ...TELL] },
+  { what: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["steps", "runs_lane", ...TELL] },
   { what: "retrying a run", verb: (d) => verbTable(d).retryRun.run(tenant, "run-00003", START), indexes: ["steps", ...TELL] },
   { what: "waking a run", verb: (d) => verbTable(d).wakeRun.run(tenant, "run-00001", START), indexes: ["runs"] },
   { what: "sweeping runs", verb: (d) => verbTable(d).sweepRuns.run(100, 50), indexes: ["runs_ended", "runs", "steps", "run_events_run"] },
@@ -60,6 +77,7 @@ export const runPlanned: RunPlanned[] = [
   { what: "the next page of them", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9", before: "run-15000" }), indexes: ["runs_tenant"] },
   { what: "runs of a flow", verb: (d) => verbTable(d).listRuns.run({ ...list, flow: "flow-7" }), indexes: ["runs_flow"] },
   { what: "runs of an app", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", before: "run-15000" }), indexes: ["runs_app"] },
+  { what: "runs that a token called for", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", token: "token-7", before: "run-15000" }), indexes: ["runs_token"] },
   { what: "runs by status", verb: (d) => verbTable(d).listRuns.run({ ...list, status: "failed" }), indexes: ["runs_status"] },
   { what: "runs of an event", verb: (d) => verbTable(d).listRuns.run({ ...list, event: "id-7" }), indexes: ["run_events", "runs"] },
   { what: "the steps of a run", verb: (d) => verbTable(d).listSteps.run(tenant, RUNNING), indexes: ["runs", "steps"] },
@@ -69,13 +87,17 @@ export const runPlanned: RunPlanned[] = [
   { what: "the tools of an app", verb: (d) => verbTable(d).listTools.run(tenant, "app-7", "tool-1", 20), indexes: ["triggers_tool"] },
   { what: "a tool", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "tool-7", START), indexes: ["triggers_tool"] },
   { what: "a tool by a former name", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "former-7", START), indexes: ["triggers_tool", "tool_names", "triggers"] },
+  { what: "triggers that were stopped", verb: (d) => verbTable(d).listTrips.run(tenant, ["flow-7", "flow-8"], 0), indexes: ["breakers"] },
+  { what: "counting nothing of what no run has caused", verb: (d) => breakLoops(d, [{ ...round, verdicts: [ordinary] }]), indexes: [] },
+  { what: "counting what goes round", verb: (d) => breakLoops(d, [round]), indexes: ["breakers"] },
   { what: "apps", verb: (d) => verbTable(d).listApps.run(tenant, "app-1", 20), indexes: ["apps"] },
   { what: "flows", verb: (d) => verbTable(d).listFlows.run(tenant, { after: "flow-1", limit: 20 }), indexes: ["flows_tenant"] },
   { what: "flows of an app", verb: (d) => verbTable(d).listFlows.run(tenant, { app: "app-7", limit: 20 }), indexes: ["flows_app"] },
   { what: "a version", verb: (d) => verbTable(d).getVersion.run(tenant, "flow-7", 1), indexes: ["flows", "flow_versions"] },
   { what: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, drafting("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
-  { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publishing({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers"] },
-  { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(tenant, "flow-7"), indexes: ["flows", "apps", "tool_names_flow", "triggers"] },
+  { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publishing({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "breakers"] },
+  { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "breakers"] },
+  { what: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions"] },
   { what: "secrets", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
 ];
 
@@ -95,6 +117,8 @@ export const RUN_FILL = [
    SELECT 'flow-' || n, '${tenant}', 'app-' || n, '', '', '{"nodes":[],"edges":[]}', 1, 1, 0, 0 FROM series`,
   `${series(5000)} INSERT INTO flows (id, tenant_id, app, name, description, graph, revision, created_at, updated_at)
    SELECT 'other-' || n, 'tenant-' || n, 'app-' || n, '', '', '{}', 1, 0, 0 FROM series`,
+  `${series(5000)} INSERT INTO flows (id, tenant_id, app, name, description, graph, revision, deleted, created_at, updated_at)
+   SELECT 'gone-' || n, '${tenant}', 'app-' || n, '', '', '{}', 1, 1, 0, n FROM series`,
   `${series(1000)} INSERT INTO flow_versions (flow_id, version, graph, note, created_by, created_at)
    SELECT 'flow-' || n, 1, '{"nodes":[],"edges":[]}', '', '', 0 FROM series`,
   `${series(10_000)} INSERT INTO tool_names (tenant_id, app, name, flow_id, drafted, alias_node, alias_until)
@@ -104,10 +128,11 @@ export const RUN_FILL = [
    SELECT '${tenant}', 'app-' || (n % 1000), 'flow-' || (n % 1000), 'node-' || n, 1, 'intent',
      CASE WHEN n % 2 = 1 THEN 'tool-' || n END, CASE WHEN n % 2 = 0 THEN 'source-' || (n % 100) END,
      CASE WHEN n % 4 = 0 THEN 'type-' || n END, 1, '{}' FROM series`,
-  `${series(30_000)} INSERT INTO runs (id, tenant_id, app, flow_id, version, trigger_node, cause, run_key, event_id, depth, input,
+  `${series(30_000)} INSERT INTO runs (id, tenant_id, app, flow_id, version, trigger_node, cause, run_key, event_id, token_id, depth, input,
      gathered, gathered_count, lane, lane_limit, gather_lane, status, due_at, worker, lease_until, claims, created_at, started_at, finished_at)
    SELECT ${padded}, CASE WHEN n % 10 = 9 THEN 'tenant-' || (n % 100) ELSE '${tenant}' END, 'app-' || (n % 1000), 'flow-' || (n % 1000), 1,
-     '', 'event', CASE WHEN n % 5 = 0 THEN 'key-' || n END, 'id-' || n, 0, '{}', '[]', 0,
+     '', 'event', CASE WHEN n % 5 = 0 THEN 'key-' || n END, 'id-' || n,
+     CASE WHEN n % 11 = 0 THEN 'token-' || (n % 50) END, 0, '{}', '[]', 0,
      CASE WHEN n % 2 = 0 THEN 'lane-' || (n % 50) END, CASE WHEN n % 2 = 0 THEN 2 END, CASE WHEN n % 7 = 0 THEN 'lane-' || n END,
      CASE WHEN n % 500 = 0 THEN 'running' WHEN n % 6 = 1 THEN 'waiting' WHEN n % 6 = 2 THEN 'queued' WHEN n % 30 = 4 THEN 'held'
        WHEN n % 60 = 3 THEN 'failed' ELSE 'succeeded' END,
@@ -115,6 +140,10 @@ export const RUN_FILL = [
      CASE WHEN n = 1000 THEN 1 WHEN n % 500 = 0 THEN ${START} + n ELSE 0 END, CASE WHEN n % 6 = 2 AND n % 500 > 0 THEN 0 ELSE 1 END, n, n,
      CASE WHEN n % 500 = 0 OR n % 6 IN (1, 2) OR n % 30 = 4 THEN NULL ELSE n END
    FROM series`,
+  `${series(5000)} INSERT INTO breakers (tenant_id, flow_id, node_id, since, fired, tripped_at)
+   SELECT 'tenant-' || n, 'flow-' || (n % 1000), 'node-' || n, 0, 1, 1 FROM series`,
+  `${series(10)} INSERT INTO breakers (tenant_id, flow_id, node_id, since, fired, tripped_at)
+   SELECT '${tenant}', 'flow-' || n, 'node-' || n, 0, 1, 1 FROM series`,
   `${series(30_000)} INSERT INTO run_events (event_id, run_id, tenant_id) SELECT 'id-' || n, ${padded}, '${tenant}' FROM series`,
   `${series(30_000)} INSERT INTO steps (run_id, nth, node_id, item, attempt, status, input, output, error, started_at)
    SELECT ${padded}, 1, '', '', 1, 'done', 'null', 'null', 'null', 0 FROM series`,

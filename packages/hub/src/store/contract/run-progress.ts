@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ClaimedRun, RunStatus } from "../run-store.ts";
+import type { ClaimedRun, RunStatus, Step } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import {
   claim,
@@ -34,14 +34,15 @@ export function runProgressContract(it: It): void {
     const taken = await claimOne(store);
     const begun = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
     await save(store, [taken], { steps: [begun, sampleStep({ node_id: "z" })] });
-    const ended = {
+    const ended: Step = {
       ...begun,
       status: "failed",
       port: null,
       output: null,
       error: { code: "http", message: "500", details: { body: "no" } },
+      log: [{ level: "warn", text: 'a line with a \0 and a "quote"' }],
       finished_at: START + 3,
-    } as const;
+    };
     const round = sampleStep({ nth: 4, node_id: "b", item: "each:1", attempt: 2 });
     // It keeps the place that it had when it began.
     await save(store, [taken], { steps: [begun, { ...ended, nth: 3 }, round] });
@@ -214,7 +215,9 @@ export function runProgressContract(it: It): void {
     expect(await store.cancelRun("acme", "unknown", at)).toBeUndefined();
     expect(await store.cancelRun("acme", later.id, at)).toMatchObject(end);
     expect(await store.cancelRun("acme", waits.run.id, at)).toMatchObject(end);
-    expect(await store.cancelRun("acme", later.id, at + 1)).toMatchObject(end);
+    // What is over stays as it ended.
+    expect(await store.cancelRun("acme", later.id, at + 1)).toBeUndefined();
+    expect(await store.getRun("acme", later.id)).toMatchObject(end);
     expect(await claim(store, { now: START + 9_999 })).toEqual([]);
     expect(await store.wakeRun("acme", waits.run.id, at)).toBe(false);
   });
@@ -239,10 +242,41 @@ export function runProgressContract(it: It): void {
     expect(await statusOf(store, parks)).toBe("cancelled");
     const [again] = await claim(store, { by: "bob", now: START + LEASE });
     expect(again).toMatchObject({ run: { id: dies.run.id, cancel_asked: true } });
-    expect(await store.cancelRun("acme", ends.run.id, START)).toMatchObject({
-      status: "succeeded",
-      cancel_asked: true,
-    });
+    expect(await store.cancelRun("acme", ends.run.id, START)).toBeUndefined();
+    expect(await statusOf(store, ends)).toBe("succeeded");
+  });
+
+  it("is closed by a cancel: no step waits on in a run that is over", async ({ store }) => {
+    await store.queueRuns(sampleRuns(2));
+    const [waits, parks] = await claim(store);
+    if (!waits || !parks) throw new Error("not claimed");
+    const open = { status: "waiting", finished_at: null } as const;
+    const steps = [
+      sampleStep(),
+      sampleStep({ nth: 2, node_id: "rest", output: { until: null }, ...open }),
+      sampleStep({ nth: 3, node_id: "each", item: "each:0", ...open }),
+      sampleStep({ nth: 4, node_id: "each", item: "each:1", ...open, status: "running" }),
+    ];
+    await save(store, [waits], { steps, ...waiting(null) });
+    const at = START + 7;
+    await store.cancelRun("acme", waits.run.id, at);
+    // One that only wants to wait when it was to end does not know that it ends.
+    await store.cancelRun("acme", parks.run.id, START);
+    await save(store, [parks], { now: at, steps, ...waiting(null) });
+    const error = { code: "cancelled", message: "The run was cancelled before this step ended." };
+    for (const { run } of [waits, parks]) {
+      const [done, ...closed] = await store.listSteps("acme", run.id);
+      expect(done).toEqual(sampleStep());
+      expect(closed).toMatchObject(
+        ["rest", "each", "each"].map((node_id) => ({
+          node_id,
+          status: "failed",
+          output: null,
+          error: { ...error, node_id },
+          finished_at: at,
+        })),
+      );
+    }
   });
 
   it("is gone on with by a retry: what was done stays done", async ({ store }) => {

@@ -70,6 +70,7 @@ export const sampleStep = (given: Partial<Step> = {}): Step => ({
   input: { a: 1 },
   output: { b: 2 },
   error: null,
+  log: [],
   started_at: START,
   finished_at: START,
   ...given,

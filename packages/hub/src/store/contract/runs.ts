@@ -25,6 +25,7 @@ export function runsContract(it: It): void {
       cause: "flow",
       parent_run: parent.id,
       depth: 2,
+      chain: ["a flow", "another"],
       input: { text: "Ünïcode \u0000 'quoted'", deep: [{ a: null }] },
       due_at: START + 5,
     });
@@ -32,6 +33,7 @@ export function runsContract(it: It): void {
     const { at, key, ...rest } = run;
     const stored: Run = {
       ...rest,
+      chain: ["a flow", "another"],
       key: "once",
       event_id: undefined,
       status: "queued",
@@ -122,6 +124,7 @@ export function runsContract(it: It): void {
       flow_id: at % 2 ? "odd" : "even",
       app: at < 3 ? "desk" : "shop",
       ...(at === 1 || at === 4 ? { event_id: event.id } : {}),
+      ...(at === 2 || at === 5 ? { token_id: "ada" } : {}),
     }));
     await store.queueRuns([...runs, sampleRun({ tenant: "umbrella", flow_id: "odd" })]);
     const list = async (given: object, limit = 9) =>
@@ -134,6 +137,10 @@ export function runsContract(it: It): void {
     expect(await list({ flow: "odd" })).toEqual([5, 3, 1]);
     expect(await list({ flow: "odd", app: "desk" })).toEqual([1]);
     expect(await list({ app: "shop" })).toEqual([5, 4, 3]);
+    expect(await list({ token: "ada" })).toEqual([5, 2]);
+    expect(await list({ token: "ada", app: "shop" })).toEqual([5]);
+    expect(await list({ token: "bob" })).toEqual([]);
+    expect(await store.getRun("acme", nth(runs, 2).id)).toMatchObject({ token_id: "ada" });
     expect(await list({ event: event.id })).toEqual([4, 1]);
     expect(await list({ event: other.id })).toEqual([]);
     await claim(store, { limit: 3 });

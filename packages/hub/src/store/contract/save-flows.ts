@@ -52,7 +52,7 @@ export function saveFlowsContract(it: It): void {
 
   it("takes up a deleted flow, with its versions, and nobody else's", async ({ store }) => {
     const flow = await publish(store, await makeFlow(store, intents("Go")));
-    await store.deleteFlow("acme", flow.id);
+    await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
     const [back] = await store.saveFlows(app, () => [adding(flow.id, "Go")]);
     expect(back).toMatchObject({ id: flow.id, version: null });
     expect(await publish(store, flow)).toMatchObject({ version: 2 });
@@ -63,10 +63,10 @@ export function saveFlowsContract(it: It): void {
       const save = store.saveFlows(app, () => [adding("mine"), adding(id)]);
       await expect(save).rejects.toThrow("that of a flow elsewhere");
     }
-    await store.deleteFlow("umbrella", theirs.id);
+    await store.deleteFlow({ tenant: "umbrella", id: theirs.id }, START);
     await expect(store.saveFlows(app, () => [adding(theirs.id)])).rejects.toThrow("elsewhere");
     expect(await store.getFlow("acme", "mine")).toBeUndefined();
-    await store.deleteFlow("acme", elsewhere.id);
+    await store.deleteFlow({ tenant: "acme", id: elsewhere.id }, START);
     await store.saveFlows(app, () => [adding(elsewhere.id)]);
     expect(await store.getFlow("acme", elsewhere.id)).toMatchObject({ app: "desk" });
   });

@@ -21,7 +21,7 @@ const find = async (store: Store, name: string, now = START) => {
 /** What a new flow gets that wants this name. */
 async function nextName(store: Store, wanted: string): Promise<string> {
   const flow = await makeFlow(store, intents(wanted));
-  await store.deleteFlow("acme", flow.id);
+  await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
   return nth(toolNamesOf(flow.graph), 0);
 }
 

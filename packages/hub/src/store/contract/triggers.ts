@@ -53,10 +53,10 @@ export function triggersContract(it: It): void {
     await publish(store, flow, { triggers: [] });
     expect(await revision()).toBe(2);
     expect((await store.findTriggers("acme", ["github"], "issues")).triggers).toEqual([]);
-    await store.deleteFlow("acme", flow.id);
+    await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
     expect(await revision()).toBe(3);
     await withTriggers(store, [eventTrigger()]);
-    await store.deleteApp("acme", "desk");
+    await store.deleteApp("acme", "desk", START);
     expect(await revision()).toBe(5);
     expect(await revision("umbrella")).toBe(0);
   });
@@ -94,7 +94,7 @@ export function triggersContract(it: It): void {
     await store.publishFlow({ tenant: "acme", id: flow.id, ifRevision: 0 }, () => {
       throw new Error("called");
     });
-    await store.deleteFlow("acme", flow.id);
+    await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
     await vi.waitFor(async () =>
       expect((await heard()).filter(({ topic }) => topic === "tools")).toEqual([
         { topic: "tools", tenant: "acme", app: "desk" },

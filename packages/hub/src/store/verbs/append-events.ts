@@ -4,9 +4,11 @@
  * quota is exact, and two replicas cannot store one delivery twice.
  */
 import { createPacker, PACK_COLUMNS, type Packed } from "../packs.ts";
+import type { Tripped } from "../run-store.ts";
 import { type Dialect, insert, keyRows, notify, query, type Value, type Verb } from "../sql.ts";
 import type { Appended, Arrived, NewEvent, Stale } from "../store.ts";
-import { type Caused, storeCauses } from "./causes.ts";
+import type { Caused } from "./breakers.ts";
+import { storeCauses } from "./causes.ts";
 import { type Head, lockOrCreateTenants } from "./lock-tenants.ts";
 
 interface Place {
@@ -70,7 +72,7 @@ export function* appendEvents(
       events.push(eventValues(tenant, head.seq, event, packer.add(tenant, head.seq, event)));
       known.set(key, { id: event.id, seq: head.seq });
       const causes = plan?.events[nth];
-      if (causes) caused.push({ ...causes, event_id: event.id, tenant });
+      if (causes) caused.push({ ...causes, event_id: event.id, tenant, at: event.received_at });
       return answer(known, key, false);
     });
     return { outcome: "stored", events: answers };
@@ -78,11 +80,19 @@ export function* appendEvents(
 
   yield* insert("events", EVENT_COLUMNS, events);
   yield* insert("packs", PACK_COLUMNS, packer.finish());
-  yield* storeCauses(dialect, caused);
+  const tripped = yield* storeCauses(dialect, caused);
   yield* countUp(growths, heads);
   for (const tenant of growths.keys())
     yield* notify({ topic: "events", tenant, seq: (heads.get(tenant) as Head).seq });
-  return outcomes;
+  return tripped.length === 0 ? outcomes : outcomes.map((one) => tellTripped(one, tripped));
+}
+
+/** To those whose events stopped a trigger. */
+function tellTripped(outcome: Appended | Stale, tripped: readonly Tripped[]): Appended | Stale {
+  if (outcome.outcome !== "stored") return outcome;
+  const ids = new Set(outcome.events.flatMap(({ id, duplicate }) => (duplicate ? [] : [id])));
+  const own = tripped.filter(({ event_id }) => ids.has(event_id));
+  return own.length === 0 ? outcome : { ...outcome, tripped: own };
 }
 
 /** Which deliveries of the batch are in the log already, by the sender's own id for them. */

@@ -54,7 +54,7 @@ export function* updateApp(
 }
 
 /** The versions of its flows stay: runs that are under way go on with theirs. */
-export function* deleteApp(tenant: string, slug: string): Verb<boolean> {
+export function* deleteApp(tenant: string, slug: string, at: number): Verb<boolean> {
   const gone = yield* first("DELETE FROM apps WHERE tenant_id = ? AND slug = ? RETURNING slug", [
     tenant,
     slug,
@@ -66,10 +66,10 @@ export function* deleteApp(tenant: string, slug: string): Verb<boolean> {
     "DELETE FROM triggers WHERE flow_id IN (SELECT id FROM flows WHERE tenant_id = ? AND app = ? AND deleted = 0)",
     [tenant, slug],
   );
-  yield* query(`UPDATE flows SET deleted = 1, version = NULL ${own} AND deleted = 0`, [
-    tenant,
-    slug,
-  ]);
+  yield* query(
+    `UPDATE flows SET deleted = 1, version = NULL, updated_at = ? ${own} AND deleted = 0`,
+    [at, tenant, slug],
+  );
   yield* touchTriggers(tenant, slug);
   return true;
 }

@@ -1,13 +1,10 @@
 /** What new events cause, stored with them: the verdict of each trigger, and the runs to come. */
-import type { EventPlan } from "../run-store.ts";
+import type { Reason } from "../../match/match-trigger.ts";
+import type { LaneLimit, Tripped } from "../run-store.ts";
 import { type Dialect, insert, type Value, type Verb } from "../sql.ts";
+import { breakLoops, type Caused } from "./breakers.ts";
 import { addRuns } from "./queue-runs.ts";
 import { tellPending } from "./run-events.ts";
-
-export interface Caused extends EventPlan {
-  tenant: string;
-  event_id: string;
-}
 
 const VERDICT = [
   "tenant_id",
@@ -20,7 +17,9 @@ const VERDICT = [
   "run_id",
 ];
 
-export function* storeCauses(dialect: Dialect, caused: readonly Caused[]): Verb<void> {
+/** Answers with the triggers that were stopped, and will not run. */
+export function* storeCauses(dialect: Dialect, planned: readonly Caused[]): Verb<Tripped[]> {
+  const { caused, tripped } = yield* breakLoops(dialect, planned);
   const runs = caused.flatMap((one) => one.runs);
   // A run may join another that is still to begin, and then the event belongs to that one.
   const ids = runs.length === 0 ? [] : yield* addRuns(dialect, runs, tellPending);
@@ -28,10 +27,19 @@ export function* storeCauses(dialect: Dialect, caused: readonly Caused[]): Verb<
   const verdicts: Value[][] = [];
   for (const { tenant, event_id, verdicts: found } of caused) {
     for (const { flow_id, node_id, version, matched, reasons } of found) {
+      const limit = matched ? runs[next]?.limit : undefined;
       const run = matched ? (ids[next++] ?? null) : null;
-      const row = [matched ? 1 : 0, JSON.stringify(reasons), run];
+      const told = limit && run === null ? [...reasons, skippedAt(limit)] : reasons;
+      const row = [matched ? 1 : 0, JSON.stringify(told), run];
       verdicts.push([tenant, event_id, flow_id, node_id, version, ...row]);
     }
   }
   yield* insert("verdicts", VERDICT, verdicts);
+  return tripped;
 }
+
+const skippedAt = ({ most }: LaneLimit): Reason => ({
+  on: "concurrency",
+  holds: false,
+  message: `skipped: it may have ${most} ${most === 1 ? "run" : "runs"} under way at once, and had as many`,
+});

@@ -1,12 +1,24 @@
 /** Who works on which run, and until when. */
 import type { ClaimedRun, RunLease, Step } from "../run-store.ts";
-import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
+import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
+import { closeSteps } from "./close-steps.ts";
 import { tellEvents } from "./run-events.ts";
-import { endTurn, enqueue, isLimited, type Turns, wantTurn } from "./run-queues.ts";
+import {
+  endTurn,
+  enqueue,
+  isLimited,
+  letIn,
+  lockQueues,
+  type Turns,
+  wantTurn,
+} from "./run-queues.ts";
 import { RUN, type RunRow, STEP, toRun, toStep } from "./run-rows.ts";
 
 /** How often one claim looks for more where runs turned out to be held. */
 const LOOKS = 5;
+
+/** How often a run is taken up while nothing comes of it: it may be what its workers die of. */
+const MOST_IDLE_CLAIMS = 10;
 
 export function* claimRuns(dialect: Dialect, lease: RunLease, limit: number): Verb<ClaimedRun[]> {
   const lost = yield* takeBack(dialect, lease.now, limit);
@@ -32,21 +44,44 @@ export function* claimRuns(dialect: Dialect, lease: RunLease, limit: number): Ve
   return yield* equip(dialect, taken);
 }
 
-type Lost = Pick<RunRow, "id" | "tenant_id" | "event_id" | "gathered_count">;
+type Lost = Pick<
+  RunRow,
+  "id" | "tenant_id" | "event_id" | "gathered_count" | "lane" | "lane_limit" | "idle_claims"
+>;
 
-/** Runs of workers that have died go back to where they came from. */
+/** Runs of workers that have died go back to where they came from, but not for ever. */
 function* takeBack(dialect: Dialect, now: number, limit: number): Verb<Lost[]> {
   const lost = yield* query<Lost>(
     "WITH lost AS MATERIALIZED (SELECT id FROM runs WHERE status = 'running' AND lease_until <= ? " +
       `ORDER BY lease_until LIMIT ?${dialect.skipLocked}) ` +
       "UPDATE runs SET status = 'queued', worker = NULL WHERE id IN (SELECT id FROM lost) " +
-      "RETURNING id, tenant_id, event_id, gathered_count",
+      "RETURNING id, tenant_id, event_id, gathered_count, lane, lane_limit, idle_claims",
     [now, limit],
   );
   const turns: Turns = new Map();
   for (const { tenant_id } of lost) wantTurn(turns, tenant_id, now);
+  const hopeless = lost.filter(({ idle_claims }) => idle_claims >= MOST_IDLE_CLAIMS);
+  if (hopeless.length > 0) yield* lockQueues(dialect, turns.keys());
+  for (const run of hopeless) yield* giveUp(dialect, run, now, turns);
   yield* enqueue(turns);
   return lost;
+}
+
+function* giveUp(dialect: Dialect, run: Lost, now: number, turns: Turns): Verb<void> {
+  const error = {
+    code: "gave_up",
+    message:
+      `The run was taken up ${MOST_IDLE_CLAIMS} times, and each time its worker was lost before ` +
+      "anything came of it.",
+  };
+  const open = yield* closeSteps(run.id, now, (node_id) => ({ ...error, node_id }));
+  yield* query("UPDATE runs SET status = 'failed', error = ?, finished_at = ? WHERE id = ?", [
+    JSON.stringify(open.length === 1 ? { ...error, node_id: open[0] } : error),
+    now,
+    run.id,
+  ]);
+  yield* letIn(dialect, run, now, turns);
+  yield* notify({ topic: "run_ended", tenant: run.tenant_id, run: run.id });
 }
 
 /** The oldest that are due; those whose lane is full are held, and let in when one of it leaves. */
@@ -82,7 +117,7 @@ function* take(
       taken.push(
         ...(yield* query<RunRow>(
           "UPDATE runs SET status = 'running', worker = ?, lease_until = ?, claims = claims + 1, " +
-            `started_at = coalesce(started_at, ?) WHERE id IN ${list} RETURNING ${RUN}`,
+            `idle_claims = idle_claims + 1, started_at = coalesce(started_at, ?) WHERE id IN ${list} RETURNING ${RUN}`,
           [worker, until, now, ...params],
         )),
       );
@@ -129,12 +164,16 @@ export function* equip(dialect: Dialect, rows: readonly RunRow[]): Verb<ClaimedR
   }));
 }
 
-export function* stepsOf(dialect: Dialect, runs: readonly string[]): Verb<Map<string, Step[]>> {
+export function* stepsOf(
+  dialect: Dialect,
+  runs: readonly string[],
+  columns = STEP,
+): Verb<Map<string, Step[]>> {
   const steps = new Map<string, Step[]>();
   for (const { list, params } of inLists(runs, dialect, 0))
     for (const { run_id, ...row } of yield* query<
       { run_id: string } & Parameters<typeof toStep>[0]
-    >(`SELECT run_id, ${STEP} FROM steps WHERE run_id IN ${list} ORDER BY nth`, params)) {
+    >(`SELECT run_id, ${columns} FROM steps WHERE run_id IN ${list} ORDER BY nth`, params)) {
       const own = steps.get(run_id) ?? [];
       own.push(toStep(row));
       steps.set(run_id, own);
@@ -163,7 +202,10 @@ export function* releaseRuns(dialect: Dialect, worker: string, now: number): Ver
   const rows = yield* query<RunRow>(
     "WITH held AS MATERIALIZED (SELECT id FROM runs WHERE worker = ? AND status = 'running' " +
       `ORDER BY id${dialect.forUpdate}) ` +
-      `UPDATE runs SET status = 'queued', worker = NULL WHERE id IN (SELECT id FROM held) RETURNING ${RUN}`,
+      // Who gives a run back has not died of it.
+      "UPDATE runs SET status = 'queued', worker = NULL, " +
+      "idle_claims = CASE WHEN idle_claims > 0 THEN idle_claims - 1 ELSE 0 END " +
+      `WHERE id IN (SELECT id FROM held) RETURNING ${RUN}`,
     [worker],
   );
   const turns: Turns = new Map();

@@ -1,6 +1,7 @@
 /** Flows: the draft that people edit, and the versions that run. */
 import { Fault } from "../../lib/fault.ts";
 import type {
+  Deleted,
   Edited,
   EditFlow,
   FlowGraph,
@@ -10,8 +11,9 @@ import type {
   Publication,
   StoredApp,
   StoredFlow,
+  Untouched,
 } from "../flow-store.ts";
-import { type Dialect, first, query, type Verb } from "../sql.ts";
+import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import { createApp, lockApp } from "./apps.ts";
 import { nameDraft, namePublished, takenNames } from "./tool-names.ts";
 import { insertTriggers, touchTriggers } from "./triggers.ts";
@@ -103,9 +105,10 @@ function* takeUp(id: string, tenant: string, app: string): Verb<boolean> {
       "id",
       `The id ${id} is that of a flow elsewhere: give this one another, or none.`,
     );
-  if (row.deleted === 1)
-    yield* query("UPDATE flows SET deleted = 0, app = ? WHERE id = ?", [app, id]);
-  return true;
+  if (row.deleted === 0) return true;
+  // Retention may have been faster.
+  const back = "UPDATE flows SET deleted = 0, app = ? WHERE id = ? RETURNING id";
+  return (yield* first(back, [app, id])) !== undefined;
 }
 
 export function* getFlow(tenant: string, id: string): Verb<StoredFlow | undefined> {
@@ -133,14 +136,33 @@ export function* listFlows(
 }
 
 /** Its versions stay: runs that are under way go on with theirs. */
-export function* deleteFlow(dialect: Dialect, tenant: string, id: string): Verb<boolean> {
-  const found = yield* lockFlow(dialect, { tenant, id });
-  if ("outcome" in found) return false;
-  yield* query("UPDATE flows SET deleted = 1, version = NULL WHERE id = ?", [id]);
+export function* deleteFlow(dialect: Dialect, key: FlowKey, at: number): Verb<Deleted> {
+  const found = yield* lockFlow(dialect, key);
+  if ("outcome" in found) return found;
+  const { id, tenant, app } = found;
+  yield* query("UPDATE flows SET deleted = 1, version = NULL, updated_at = ? WHERE id = ?", [
+    at,
+    id,
+  ]);
   yield* query("DELETE FROM tool_names WHERE flow_id = ?", [id]);
   yield* query("DELETE FROM triggers WHERE flow_id = ?", [id]);
-  yield* touchTriggers(tenant, found.app);
-  return true;
+  yield* touchTriggers(tenant, app);
+  return { outcome: "deleted" };
+}
+
+export function* sweepFlows(dialect: Dialect, deletedBefore: number, limit: number): Verb<number> {
+  const gone = yield* query<{ id: string }>(
+    "SELECT id FROM flows WHERE deleted = 1 AND updated_at < ? AND NOT EXISTS " +
+      "(SELECT 1 FROM runs r WHERE r.tenant_id = flows.tenant_id AND r.flow_id = flows.id) " +
+      `ORDER BY updated_at LIMIT ?${dialect.skipLocked}`,
+    [deletedBefore, limit],
+  );
+  const ids = gone.map(({ id }) => id);
+  for (const { list, params } of inLists(ids, dialect, 0)) {
+    yield* query(`DELETE FROM flow_versions WHERE flow_id IN ${list}`, params);
+    yield* query(`DELETE FROM flows WHERE id IN ${list}`, params);
+  }
+  return gone.length;
 }
 
 export function* publishFlow(
@@ -174,6 +196,23 @@ export function* publishFlow(
   return { outcome: "saved", flow: toFlow(row as FlowRow) };
 }
 
+export function* rollBackFlow(
+  dialect: Dialect,
+  key: FlowKey,
+  version: number,
+  at: number,
+  edit: (graph: FlowGraph) => EditFlow,
+  prepare: (flow: StoredFlow) => Publication,
+): Verb<Edited> {
+  const found = yield* lockFlow(dialect, key);
+  if ("outcome" in found) return found;
+  const { tenant, id } = found;
+  const graph = yield* getVersion(tenant, id, version);
+  if (!graph) return { outcome: "no_version" };
+  yield* editFlow(dialect, { tenant, id }, at, edit(graph));
+  return yield* publishFlow(dialect, { tenant, id }, prepare);
+}
+
 export function* listVersions(tenant: string, id: string): Verb<FlowVersion[]> {
   return yield* query<FlowVersion>(
     "SELECT v.version, v.note, v.created_by, v.created_at FROM flow_versions v JOIN flows f ON f.id = v.flow_id " +
@@ -199,7 +238,7 @@ export function* getVersion(
 function* lockFlow(
   dialect: Dialect,
   { tenant, id, ifRevision }: FlowKey,
-): Verb<StoredFlow | Exclude<Edited, { outcome: "saved" }>> {
+): Verb<StoredFlow | Untouched> {
   const place = yield* first<{ app: string }>(
     "SELECT app FROM flows WHERE id = ? AND tenant_id = ? AND deleted = 0",
     [id, tenant],

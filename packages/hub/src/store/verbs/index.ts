@@ -10,6 +10,7 @@ import { type Dialect, query, type Verb } from "../sql.ts";
 import type { EventStore, Registry, Subscriptions } from "../store.ts";
 import { appendEvents } from "./append-events.ts";
 import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
+import { listTrips } from "./breakers.ts";
 import { claimRuns, nextDue, releaseRuns, renewRuns } from "./claim-runs.ts";
 import {
   createFlow,
@@ -20,10 +21,19 @@ import {
   listFlows,
   listVersions,
   publishFlow,
+  rollBackFlow,
   saveFlows,
+  sweepFlows,
 } from "./flows.ts";
 import { queueRuns, startRun } from "./queue-runs.ts";
-import { getEvent, getPayload, listEvents, listEventTypes, pendingStatus } from "./read-events.ts";
+import {
+  createOpenPacks,
+  getEvent,
+  getPayload,
+  listEvents,
+  listEventTypes,
+  pendingStatus,
+} from "./read-events.ts";
 import {
   countRuns,
   findRun,
@@ -94,14 +104,14 @@ export type VerbTable = {
 const reads = <Run>(run: Run) => ({ writes: false, run });
 const writes = <Run>(run: Run) => ({ writes: true, run });
 
-export const verbTable = (dialect: Dialect): VerbTable => ({
+export const verbTable = (dialect: Dialect, open = createOpenPacks()): VerbTable => ({
   appendEvents: writes((batch, quota) => appendEvents(dialect, batch, quota)),
   pendingStatus: reads(pendingStatus),
   listEvents: reads(listEvents),
   listEventTypes: reads(listEventTypes),
   searchEvents: reads((search) => searchEvents(dialect, search)),
   getEvent: reads(getEvent),
-  getPayload: reads((tenant, seq) => getPayload(dialect, tenant, seq)),
+  getPayload: reads((tenant, seq) => getPayload(dialect, open, tenant, seq)),
   markProcessed: writes((tenant, ids, at, note) => markProcessed(dialect, tenant, ids, at, note)),
   claimEvents: writes((claim) => claimEvents(dialect, claim)),
   releaseEvents: writes((tenant, ids, by) => releaseEvents(dialect, tenant, ids, by)),
@@ -142,8 +152,12 @@ export const verbTable = (dialect: Dialect): VerbTable => ({
   saveFlows: writes((app, plan) => saveFlows(dialect, app, plan)),
   getFlow: reads(getFlow),
   listFlows: reads(listFlows),
-  deleteFlow: writes((tenant, id) => deleteFlow(dialect, tenant, id)),
+  deleteFlow: writes((key, at) => deleteFlow(dialect, key, at)),
+  sweepFlows: writes((deletedBefore, limit) => sweepFlows(dialect, deletedBefore, limit)),
   publishFlow: writes((key, prepare) => publishFlow(dialect, key, prepare)),
+  rollBackFlow: writes((key, version, at, edit, prepare) =>
+    rollBackFlow(dialect, key, version, at, edit, prepare),
+  ),
   listVersions: reads(listVersions),
   getVersion: reads(getVersion),
   listTools: reads(listTools),
@@ -151,6 +165,7 @@ export const verbTable = (dialect: Dialect): VerbTable => ({
   getTrigger: reads(getTrigger),
   findTriggers: reads(findTriggers),
   listEventTriggers: reads(listEventTriggers),
+  listTrips: reads((tenant, flows, since) => listTrips(dialect, tenant, flows, since)),
   queueRuns: writes((runs) => queueRuns(dialect, runs)),
   startRun: writes((run, lease) => startRun(dialect, run, lease)),
   claimRuns: writes((lease, limit) => claimRuns(dialect, lease, limit)),

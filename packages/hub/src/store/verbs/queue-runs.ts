@@ -2,6 +2,7 @@
 import type { ClaimedRun, Gathered, NewRun, RunLease, StartedRun } from "../run-store.ts";
 import { type Dialect, first, insert, keyRows, query, type Value, type Verb } from "../sql.ts";
 import { equip } from "./claim-runs.ts";
+import { type Crowds, comesIn, replaceWaiting } from "./full-lanes.ts";
 import { lockOrCreateTenants } from "./lock-tenants.ts";
 import { linkEvents, tellEvents } from "./run-events.ts";
 import { enqueue, type Turns, wantTurn } from "./run-queues.ts";
@@ -10,6 +11,9 @@ import { RUN, type RunRow } from "./run-rows.ts";
 /** A run that is still to begin, and what it has gathered so far. */
 interface Open {
   id: string;
+  /** Of what led furthest to it. */
+  depth: number;
+  chain: readonly string[];
   gathered: Gathered[];
   count: number;
 }
@@ -17,7 +21,7 @@ interface Open {
 /** How much one run gathers, as JSON; what comes on top is only counted. */
 const GATHERED_CHARS = 200_000;
 
-export function* queueRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<string[]> {
+export function* queueRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<(string | null)[]> {
   const [earliest] = runs;
   if (!earliest) return [];
   yield* lockOrCreateTenants(
@@ -36,12 +40,13 @@ export function* addRuns(
   dialect: Dialect,
   runs: readonly NewRun[],
   tell: typeof tellEvents = tellEvents,
-): Verb<string[]> {
+): Verb<(string | null)[]> {
   const known = yield* findKnown(dialect, runs);
   const fresh: { run: NewRun; open: Open }[] = [];
   const lanes = new Map<string, Open | undefined>();
+  const crowds: Crowds = new Map();
   const joined = new Set<Open>();
-  const ids: string[] = [];
+  const ids: (string | null)[] = [];
   for (const run of runs) {
     const twin = known.get(keyOf(run.tenant, run.key));
     const lane = run.gather && JSON.stringify([run.tenant, run.gather.lane]);
@@ -52,11 +57,12 @@ export function* addRuns(
       join(host, run);
       joined.add(host);
     }
-    const id = twin ?? host?.id ?? run.id;
+    const id = twin ?? host?.id ?? ((yield* comesIn(crowds, run)) ? run.id : null);
     ids.push(id);
+    if (id === null) continue;
     if (run.key !== undefined) known.set(keyOf(run.tenant, run.key), id);
     if (twin !== undefined || host) continue;
-    const open = { id, gathered: [], count: 0 };
+    const open = newOpen(run);
     fresh.push({ run, open });
     if (lane !== undefined) lanes.set(lane, open);
   }
@@ -68,16 +74,21 @@ export function* addRuns(
   const isFresh = new Set(fresh.map(({ open }) => open));
   for (const open of joined) if (!isFresh.has(open)) yield* saveGathered(open);
 
-  const links = runs.map(({ tenant, event_id }, nth) => ({
-    tenant,
-    event_id,
-    id: ids[nth] as string,
-  }));
+  const links = runs.flatMap(({ tenant, event_id }, nth) => {
+    const id = ids[nth] ?? null;
+    return id === null ? [] : [{ tenant, event_id, id }];
+  });
   yield* linkEvents(links);
   const turns: Turns = new Map();
   for (const { run } of fresh) wantTurn(turns, run.tenant, run.due_at);
+  const replaced = yield* replaceWaiting(
+    dialect,
+    fresh.map(({ run }) => run),
+    turns,
+  );
   yield* enqueue(turns);
-  yield* tell(dialect, links);
+  // In one go: whoever holds the row of an event waits for no other but in their order.
+  yield* (replaced.length > 0 ? tellEvents : tell)(dialect, [...links, ...replaced]);
   return ids;
 }
 
@@ -92,13 +103,21 @@ export function* startRun(
     if ((yield* findKnown(dialect, [run])).size > 0) return undefined;
   }
   const columns = [...RUN_COLUMNS, "worker", "lease_until", "started_at"];
-  const open = { id: run.id, gathered: [], count: 0 };
-  yield* insert("runs", columns, [[...runValues(run, open, "running"), worker, until, now]]);
+  const values = runValues(run, newOpen(run), "running");
+  yield* insert("runs", columns, [[...values, worker, until, now]]);
   yield* linkEvents([run]);
   yield* tellEvents(dialect, [run]);
   const rows = yield* query<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ?`, [run.id]);
   return (yield* equip(dialect, rows))[0];
 }
+
+const newOpen = ({ id, depth, chain = [] }: NewRun): Open => ({
+  id,
+  depth,
+  chain,
+  gathered: [],
+  count: 0,
+});
 
 const keyOf = (tenant: string, key: string | undefined): string | undefined =>
   key === undefined ? undefined : JSON.stringify([tenant, key]);
@@ -125,38 +144,41 @@ function* findKnown(
 
 /** Locked, so that nobody begins with it before what joins it is there. */
 function* findOpen(dialect: Dialect, { tenant, gather }: NewRun): Verb<Open | undefined> {
-  const row = yield* first<{ id: string; gathered: string; gathered_count: number }>(
-    "SELECT id, gathered, gathered_count FROM runs WHERE tenant_id = ? AND gather_lane = ? AND claims = 0 " +
+  const row = yield* first<Pick<RunRow, "id" | "depth" | "chain" | "gathered" | "gathered_count">>(
+    "SELECT id, depth, chain, gathered, gathered_count FROM runs WHERE tenant_id = ? AND gather_lane = ? AND claims = 0 " +
       `AND finished_at IS NULL ORDER BY id LIMIT 1${dialect.skipLocked}`,
     [tenant, gather?.lane ?? null],
   );
-  return row && { id: row.id, gathered: JSON.parse(row.gathered), count: row.gathered_count };
+  if (!row) return undefined;
+  const { id, depth, chain, gathered, gathered_count: count } = row;
+  return { id, depth, chain: JSON.parse(chain), gathered: JSON.parse(gathered), count };
 }
 
-function join(open: Open, { input, event_id, at }: NewRun): void {
+function join(open: Open, { input, event_id, at, depth, chain = [] }: NewRun): void {
   open.count += 1;
+  // A chain grows no shorter by joining another: else it could go round for ever.
+  if (depth > open.depth) Object.assign(open, { depth, chain });
   const more = [...open.gathered, { at, input, ...(event_id !== undefined && { event_id }) }];
   if (JSON.stringify(more).length <= GATHERED_CHARS) open.gathered = more;
 }
 
-function* saveGathered({ id, gathered, count }: Open): Verb<void> {
-  yield* query("UPDATE runs SET gathered = ?, gathered_count = ? WHERE id = ?", [
-    JSON.stringify(gathered),
-    count,
-    id,
-  ]);
+function* saveGathered({ id, depth, chain, gathered, count }: Open): Verb<void> {
+  yield* query(
+    "UPDATE runs SET gathered = ?, gathered_count = ?, depth = ?, chain = ? WHERE id = ?",
+    [JSON.stringify(gathered), count, depth, JSON.stringify(chain), id],
+  );
 }
 
 // biome-ignore format: in groups, as in the table
 const RUN_COLUMNS = [
-  "id", "tenant_id", "app", "flow_id", "version", "trigger_node", "cause", "run_key", "event_id", "parent_run",
-  "depth", "input", "gathered", "gathered_count", "lane", "lane_limit", "gather_lane", "status", "due_at", "claims",
-  "created_at",
+  "id", "tenant_id", "app", "flow_id", "version", "trigger_node", "cause", "run_key", "event_id", "parent_run", "token_id",
+  "depth", "chain", "input", "gathered", "gathered_count", "lane", "lane_limit", "gather_lane", "status", "due_at", "claims",
+  "idle_claims", "created_at",
 ];
 
 const runValues = (
   run: NewRun,
-  { gathered, count }: Open,
+  { depth, chain, gathered, count }: Open,
   status: "queued" | "running" = "queued",
 ): Value[] => [
   run.id,
@@ -169,7 +191,9 @@ const runValues = (
   run.key ?? null,
   run.event_id ?? null,
   run.parent_run ?? null,
-  run.depth,
+  run.token_id ?? null,
+  depth,
+  JSON.stringify(chain),
   JSON.stringify(run.input),
   JSON.stringify(gathered),
   count,
@@ -178,6 +202,7 @@ const runValues = (
   run.gather?.lane ?? null,
   status,
   run.due_at,
+  status === "running" ? 1 : 0,
   status === "running" ? 1 : 0,
   run.at,
 ];

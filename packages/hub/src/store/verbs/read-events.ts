@@ -1,5 +1,6 @@
 /** Everything that looks at the log and changes nothing. Costs follow the page, not the backlog. */
-import { unpack } from "../packs.ts";
+import { BoundedMap } from "../../lib/bounded-map.ts";
+import { FULL_BYTES, type Packed, payloadAt, unpack } from "../packs.ts";
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 import type { EventQuery, EventRow, Page, Payload, PendingStatus } from "../store.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
@@ -62,23 +63,33 @@ export function* getEvent(tenant: string, id: string): Verb<EventRow | undefined
   return row && toEvent(row);
 }
 
+/** Packs that were read last, unpacked: who reads one event mostly reads its neighbours too. */
+export type OpenPacks = BoundedMap<string, Uint8Array>;
+export const createOpenPacks = (): OpenPacks => new BoundedMap(16);
+
 export function* getPayload(
-  { codec }: Dialect,
+  dialect: Dialect,
+  open: OpenPacks,
   tenant: string,
   seq: number,
 ): Verb<Payload | undefined> {
-  const rows = yield* query<{
-    pack_at: number;
-    meta_size: number;
-    size: number;
-    part: number;
-    codec: string;
-    body: Uint8Array;
-  }>(
-    "SELECT e.pack_at, e.meta_size, e.size, p.part, p.codec, p.body FROM events e " +
-      "JOIN packs p ON p.tenant_id = e.tenant_id AND p.seq = e.pack " +
-      "WHERE e.tenant_id = ? AND e.seq = ?",
+  const place = yield* first<Packed & { size: number }>(
+    "SELECT pack, pack_at, meta_size, size FROM events WHERE tenant_id = ? AND seq = ?",
     [tenant, seq],
   );
-  return rows[0] && unpack(codec, rows, rows[0]);
+  if (!place) return undefined;
+  const key = `${place.pack}:${tenant}`;
+  const pack = open.get(key) ?? (yield* readPack(dialect, tenant, place.pack));
+  // A larger one holds a single event.
+  if (pack && pack.byteLength <= FULL_BYTES) open.set(key, pack);
+  return pack && payloadAt(pack, place);
+}
+
+function* readPack({ codec }: Dialect, tenant: string, seq: number): Verb<Uint8Array | undefined> {
+  const rows = yield* query<{ codec: string; body: Uint8Array }>(
+    "SELECT codec, body FROM packs WHERE tenant_id = ? AND seq = ? ORDER BY part",
+    [tenant, seq],
+  );
+  // Retention may just have taken it.
+  return rows.length === 0 ? undefined : unpack(codec, rows);
 }

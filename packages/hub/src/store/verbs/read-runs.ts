@@ -9,7 +9,7 @@ import {
 } from "../run-store.ts";
 import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
 import { stepsOf } from "./claim-runs.ts";
-import { RUN, type RunRow, toRun } from "./run-rows.ts";
+import { RUN, type RunRow, STEP_WITH_LOG, toRun } from "./run-rows.ts";
 
 export function* getRun(tenant: string, id: string): Verb<Run | undefined> {
   const row = yield* first<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ? AND tenant_id = ?`, [
@@ -34,6 +34,7 @@ export function* listRuns(wanted: RunQuery): Verb<Run[]> {
     ["id < ?", wanted.before],
     ["flow_id = ?", wanted.flow],
     ["app = ?", wanted.app],
+    ["token_id = ?", wanted.token],
     ["status = ?", wanted.status],
     ["id IN (SELECT run_id FROM run_events WHERE event_id = ?)", wanted.event],
   ] as const)
@@ -66,7 +67,7 @@ export function* countRuns(
 
 export function* listSteps(dialect: Dialect, tenant: string, run: string): Verb<Step[]> {
   if (!(yield* getRun(tenant, run))) return [];
-  return (yield* stepsOf(dialect, [run])).get(run) ?? [];
+  return (yield* stepsOf(dialect, [run], STEP_WITH_LOG)).get(run) ?? [];
 }
 
 export function* listVerdicts(tenant: string, event: string): Verb<StoredVerdict[]> {

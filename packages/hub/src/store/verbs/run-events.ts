@@ -1,5 +1,6 @@
 /** An event shows how all the runs that it started, or that it joined, are doing together. */
 import { type Dialect, inLists, insert, query, type Value, type Verb } from "../sql.ts";
+import { tellChanged } from "./work-events.ts";
 
 export function* linkEvents(
   runs: readonly { id: string; tenant: string; event_id?: string | undefined }[],
@@ -47,11 +48,17 @@ export function* tellEvents(
         `SELECT id FROM events WHERE id IN ${list} ORDER BY id${dialect.forUpdate}`,
         params,
       );
-    yield* query(
+    const told = yield* query<{ tenant_id: string; id: string }>(
       `UPDATE events SET trigger_status = coalesce((SELECT ${TOGETHER} ${OF_EVENT}), trigger_status), ` +
-        `last_triggered_at = coalesce((SELECT max(r.started_at) ${OF_EVENT}), last_triggered_at) WHERE id IN ${list}`,
+        `last_triggered_at = coalesce((SELECT max(r.started_at) ${OF_EVENT}), last_triggered_at) ` +
+        `WHERE id IN ${list} RETURNING tenant_id, id`,
       params,
     );
+    for (const [tenant, changed] of Map.groupBy(told, ({ tenant_id }) => tenant_id))
+      yield* tellChanged(
+        tenant,
+        changed.map(({ id }) => id),
+      );
   }
 }
 

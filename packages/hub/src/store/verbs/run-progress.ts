@@ -1,6 +1,7 @@
 /** What a run's worker has to say of it. */
-import type { RunProgress } from "../run-store.ts";
+import { leftOpen, type RunProgress, type Step } from "../run-store.ts";
 import { type Dialect, inLists, insert, notify, query, type Value, type Verb } from "../sql.ts";
+import { closeSteps } from "./close-steps.ts";
 import { tellEvents } from "./run-events.ts";
 import { enqueue, isLimited, letIn, lockQueues, type Turns, wantTurn } from "./run-queues.ts";
 import { RUN, type RunRow, STEP_COLUMNS, stepValues } from "./run-rows.ts";
@@ -19,6 +20,7 @@ export function* saveProgress(
   const held = yield* lockHeld(dialect, batch);
   const steps = new Map<string, Value[]>();
   const leaving: Leaving[] = [];
+  const moved = new Set<string>();
   const outcomes = batch.map(({ run, claim, steps: done, next, now }) => {
     const row = held.get(run);
     if (row?.claims !== claim) return "lost";
@@ -27,6 +29,7 @@ export function* saveProgress(
         JSON.stringify([run, step.node_id, step.item, step.attempt]),
         stepValues(run, step),
       );
+    if (row.idle_claims > 1 && !next && done.some(isProgress)) moved.add(run);
     if (next) {
       held.delete(run);
       leaving.push({ row, next: endIfCancelled(row, next), now });
@@ -38,12 +41,17 @@ export function* saveProgress(
     STEP_COLUMNS,
     [...steps.values()],
     "ON CONFLICT (run_id, node_id, item, attempt) DO UPDATE SET status = excluded.status, port = excluded.port, " +
-      "input = excluded.input, output = excluded.output, error = excluded.error, " +
+      "input = excluded.input, output = excluded.output, error = excluded.error, log = excluded.log, " +
       "started_at = excluded.started_at, finished_at = excluded.finished_at",
   );
+  for (const { list, params } of inLists([...moved].sort(), dialect, 0))
+    yield* query(`UPDATE runs SET idle_claims = 0 WHERE id IN ${list}`, params);
   yield* leave(dialect, leaving);
   return outcomes;
 }
+
+/** A step that was interrupted is begun again by whoever takes its run over: that alone is none. */
+const isProgress = ({ status }: Step): boolean => status !== "running";
 
 function* lockHeld(dialect: Dialect, batch: readonly RunProgress[]): Verb<Map<string, RunRow>> {
   const held = new Map<string, RunRow>();
@@ -76,7 +84,7 @@ function* leave(dialect: Dialect, leaving: readonly Leaving[]): Verb<void> {
     if (next.status === "waiting" || next.status === "queued") {
       const due = row.woken === 1 && next.status === "waiting" ? now : next.due_at;
       yield* query(
-        "UPDATE runs SET status = ?, due_at = ?, worker = NULL, woken = 0 WHERE id = ?",
+        "UPDATE runs SET status = ?, due_at = ?, worker = NULL, woken = 0, idle_claims = 0 WHERE id = ?",
         [next.status, due, row.id],
       );
       if (due !== null) wantTurn(turns, row.tenant_id, due);
@@ -87,6 +95,9 @@ function* leave(dialect: Dialect, leaving: readonly Leaving[]): Verb<void> {
         "UPDATE runs SET status = ?, output = ?, error = ?, finished_at = ?, worker = NULL, woken = 0 WHERE id = ?",
         [next.status, JSON.stringify(output), JSON.stringify(error), now, row.id],
       );
+      // Its worker may not have known: it had only wanted to wait.
+      if (next.status === "cancelled")
+        yield* closeSteps(row.id, now, (node) => leftOpen("cancelled", node));
       yield* notify({ topic: "run_ended", tenant: row.tenant_id, run: row.id });
     }
     yield* letIn(dialect, row, now, turns);

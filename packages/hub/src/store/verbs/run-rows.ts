@@ -2,13 +2,15 @@
 import type { Run, Step } from "../run-store.ts";
 import type { Value } from "../sql.ts";
 
-type Told = "input" | "output" | "error" | "gathered";
+type Told = "chain" | "input" | "output" | "error" | "gathered";
 
 export interface RunRow
-  extends Omit<Run, Told | "tenant" | "cancel_asked" | "event_id" | "parent_run"> {
+  extends Omit<Run, Told | "tenant" | "cancel_asked" | "event_id" | "parent_run" | "token_id"> {
   tenant_id: string;
   event_id: string | null;
   parent_run: string | null;
+  token_id: string | null;
+  chain: string;
   input: string;
   output: string;
   error: string;
@@ -18,13 +20,16 @@ export interface RunRow
   woken: number;
   lane: string | null;
   lane_limit: number | null;
+  /** How often it was taken since anything came of it. */
+  idle_claims: number;
 }
 
-type StepRow = Omit<Step, Told> & Record<"input" | "output" | "error", string>;
+type StepRow = Omit<Step, Told | "log"> &
+  Record<"input" | "output" | "error", string> & { log?: string | null };
 
 export const RUN =
-  "id, tenant_id, app, flow_id, version, trigger_node, cause, run_key AS key, event_id, parent_run, depth, input, " +
-  "gathered, gathered_count, lane, lane_limit, status, due_at, worker, claims, cancel_asked, woken, output, error, " +
+  "id, tenant_id, app, flow_id, version, trigger_node, cause, run_key AS key, event_id, parent_run, token_id, depth, chain, input, " +
+  "gathered, gathered_count, lane, lane_limit, status, due_at, worker, claims, idle_claims, cancel_asked, woken, output, error, " +
   "created_at, started_at, finished_at";
 export const STEP =
   "nth, node_id, item, attempt, status, port, input, output, error, started_at, finished_at";
@@ -33,8 +38,10 @@ export const toRun = ({
   tenant_id,
   event_id,
   parent_run,
+  token_id,
   lane: _lane,
   lane_limit: _limit,
+  idle_claims: _idle,
   woken: _woken,
   ...row
 }: RunRow): Run => ({
@@ -42,6 +49,8 @@ export const toRun = ({
   tenant: tenant_id,
   event_id: event_id ?? undefined,
   parent_run: parent_run ?? undefined,
+  token_id: token_id ?? undefined,
+  chain: JSON.parse(row.chain),
   input: JSON.parse(row.input),
   gathered: JSON.parse(row.gathered),
   cancel_asked: row.cancel_asked === 1,
@@ -54,9 +63,11 @@ export const toStep = (row: StepRow): Step => ({
   input: JSON.parse(row.input),
   output: JSON.parse(row.output),
   error: JSON.parse(row.error),
+  log: row.log ? JSON.parse(row.log) : [],
 });
 
-export const STEP_COLUMNS = ["run_id", ...STEP.split(", ")];
+export const STEP_WITH_LOG = `${STEP}, log`;
+export const STEP_COLUMNS = ["run_id", ...STEP_WITH_LOG.split(", ")];
 
 export const stepValues = (run: string, step: Step): Value[] => [
   run,
@@ -71,4 +82,5 @@ export const stepValues = (run: string, step: Step): Value[] => [
   JSON.stringify(step.error),
   step.started_at,
   step.finished_at,
+  step.log.length > 0 ? JSON.stringify(step.log) : null,
 ];

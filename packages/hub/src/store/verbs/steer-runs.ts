@@ -1,6 +1,7 @@
 /** What people and other runs do to a run from outside. */
-import { ENDED, type Run } from "../run-store.ts";
+import { ENDED, leftOpen, type Run } from "../run-store.ts";
 import { type Dialect, first, notify, query, type Verb } from "../sql.ts";
+import { closeSteps } from "./close-steps.ts";
 import { getRun } from "./read-runs.ts";
 import { tellEvents } from "./run-events.ts";
 import { enqueue, letIn, lockQueues, type Turns } from "./run-queues.ts";
@@ -13,16 +14,17 @@ export function* cancelRun(
   at: number,
 ): Verb<Run | undefined> {
   const row = yield* lockRun(dialect, tenant, id);
-  if (!row) return undefined;
+  if (!row || ENDED.includes(row.status)) return undefined;
   if (row.status === "running") {
     yield* query("UPDATE runs SET cancel_asked = 1 WHERE id = ?", [id]);
     yield* notify({ topic: "run_cancel", run: id });
-  } else if (!ENDED.includes(row.status)) {
+  } else {
     yield* lockQueues(dialect, [tenant]);
     yield* query(
       "UPDATE runs SET status = 'cancelled', cancel_asked = 1, finished_at = ? WHERE id = ?",
       [at, id],
     );
+    yield* closeSteps(id, at, (node) => leftOpen("cancelled", node));
     // It may be the one that was just let in.
     const turns: Turns = new Map();
     if (row.status === "queued") yield* letIn(dialect, row, at, turns);
@@ -48,7 +50,8 @@ export function* retryRun(
   );
   yield* query("DELETE FROM steps WHERE run_id = ? AND status = 'skipped'", [id]);
   yield* query(
-    "UPDATE runs SET status = 'queued', due_at = ?, cancel_asked = 0, error = 'null', finished_at = NULL WHERE id = ?",
+    "UPDATE runs SET status = 'queued', due_at = ?, cancel_asked = 0, idle_claims = 0, " +
+      "error = 'null', finished_at = NULL WHERE id = ?",
     [at, id],
   );
   yield* enqueue(new Map([[tenant, at]]));

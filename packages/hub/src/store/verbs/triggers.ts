@@ -1,6 +1,7 @@
 /** Where runs can start, as the published versions have it. */
 import type { NewTrigger, StoredTrigger } from "../flow-store.ts";
 import { first, insert, notify, query, type Value, type Verb } from "../sql.ts";
+import { forgetBreakers } from "./breakers.ts";
 
 type TriggerRow = Omit<StoredTrigger, "tenant" | "active" | "config"> & {
   tenant_id: string;
@@ -42,6 +43,7 @@ export function* insertTriggers(
 /** Whoever keeps triggers in memory sees by this number that they have changed. */
 export function* touchTriggers(tenant: string, app: string): Verb<void> {
   yield* query("UPDATE tenants SET triggers_rev = triggers_rev + 1 WHERE id = ?", [tenant]);
+  yield* forgetBreakers(tenant);
   yield* notify({ topic: "tools", tenant, app });
 }
 

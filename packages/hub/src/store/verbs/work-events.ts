@@ -48,7 +48,7 @@ export function* markProcessed(
 }
 
 /** In pieces: a notice of PostgreSQL holds 8,000 bytes. */
-function* tellChanged(tenant: string, ids: readonly string[]): Verb<void> {
+export function* tellChanged(tenant: string, ids: readonly string[]): Verb<void> {
   for (let start = 0; start < ids.length; start += IDS_PER_NOTICE)
     yield* notify({ topic: "changed", tenant, ids: ids.slice(start, start + IDS_PER_NOTICE) });
 }

@@ -1,0 +1,118 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { nodeTypes } from "../flows/nodes/index.ts";
+import { validateFlow } from "../flows/validate.ts";
+import { isObject, type Json, type JsonObject } from "../lib/json.ts";
+import { nodeTypeRoutes, parameterSchemas } from "./node-type-routes.ts";
+import { openApiRoute } from "./openapi.ts";
+import type { Route } from "./route.ts";
+
+interface TypeView {
+  type: string;
+  kind: string;
+  title: string;
+  description: string;
+  icon: string;
+  ports: { in: string[]; out: string[]; from_parameters: boolean };
+  config: JsonObject;
+  settings: JsonObject;
+}
+
+const ask = async (route: Route | undefined): Promise<JsonObject> => {
+  const answer = await route?.handle({} as never);
+  if (!answer || !("json" in answer)) throw new Error("no answer");
+  return JSON.parse(JSON.stringify(answer.json));
+};
+const { items } = (await ask(nodeTypeRoutes(nodeTypes)[0])) as unknown as { items: TypeView[] };
+
+/** The fields of a schema, at any depth; of those in a choice between forms, only the names. */
+function* fieldsOf(schema: Json | undefined, path = ""): Generator<[string, JsonObject, boolean]> {
+  if (!isObject(schema)) return;
+  for (const [name, field] of Object.entries(
+    isObject(schema.properties) ? schema.properties : {},
+  )) {
+    if (!isObject(field)) continue;
+    const at = path ? `${path}.${name}` : name;
+    yield [at, field, true];
+    yield* fieldsOf(field, at);
+  }
+  yield* fieldsOf(schema.items, path);
+  for (const one of [schema.anyOf, schema.oneOf].flat())
+    for (const [at, field] of fieldsOf(one, path)) yield [at, field, false];
+}
+
+const guide = readFileSync(new URL("../../../../docs/flows.md", import.meta.url), "utf8");
+/** From its heading to the next. */
+const sectionOf = (title: string): string => {
+  const [, ...parts] = guide.split(/^(?=#{2,3} )/m);
+  const found = parts.find((part) => part.replace(/^#+ /, "").startsWith(`${title}\n`));
+  if (!found) throw new Error(`docs/flows.md has no section ${title}`);
+  return found;
+};
+const examplesIn = (text: string): JsonObject[] =>
+  [...text.matchAll(/^```json\n(.*?)^```/gms)].map(([, json]) => JSON.parse(json ?? ""));
+const said = (text: string, path: string) =>
+  [path, path.split(".").at(-1)].some((name) => text.includes(`\`${name}\``));
+
+describe.each(items)("$type", ({ type, kind, ports, config, settings, ...words }) => {
+  it("is told with its ports, and a schema that describes every field", () => {
+    expect(Object.values(words)).not.toContain("");
+    expect(ports.in).toEqual(kind === "trigger" ? [] : ["in"]);
+    expect(ports.out.includes("error")).toBe(!["trigger", "result"].includes(kind));
+    for (const [path, { description }, plain] of [...fieldsOf(config), ...fieldsOf(settings)])
+      if (plain) expect(description, `${type}: ${path}`).toMatch(/^[A-Z`{].*\.$/s);
+  });
+
+  it("is in the guide, with each port and field and an example that holds", () => {
+    const row = sectionOf("Node types")
+      .split("\n")
+      .find((line) => line.startsWith(`| \`${type}\` `));
+    expect(row).toContain(`| ${kind} `);
+    for (const port of ports.from_parameters ? ["error"] : ports.out)
+      expect(row).toContain(`\`${port}\``);
+    const section = sectionOf(`\`${type}\``);
+    for (const [path] of fieldsOf(config)) {
+      const isElsewhere = /^(concurrency|gather)\./.test(path);
+      const text = isElsewhere ? sectionOf("Many at once") : section;
+      expect(said(text, path), `${type}: ${path}`).toBe(true);
+    }
+    const examples = examplesIn(section);
+    expect(examples).toHaveLength(1);
+    for (const parameters of examples) expect(wrongIn(type, parameters)).toEqual([]);
+  });
+});
+
+/** What is wrong with the parameters themselves; references lead nowhere in so small a flow. */
+const wrongIn = (type: string, parameters: JsonObject) => {
+  const named = type === "UserIntent" ? { toolName: "x", ...parameters } : parameters;
+  const position = { x: 0, y: 0 };
+  const node = { id: "n", type, name: "n", slug: "n", position, parameters: named };
+  const { errors } = validateFlow({ nodes: [node], edges: [] }, nodeTypes);
+  return errors.filter(({ code }) => code === "invalid_config");
+};
+
+it("the settings of a node are in the guide", () => {
+  const section = sectionOf("Settings of a node");
+  const view = items.find(({ type }) => type === "HttpRequest");
+  for (const [path] of fieldsOf(view?.settings)) {
+    if (path !== "retries") expect(section).toContain(`| \`${path}\` `);
+  }
+  for (const parameters of examplesIn(section))
+    expect(wrongIn("HttpRequest", parameters)).toEqual([]);
+});
+
+it("the guide tells of no type that there is not", () => {
+  const told = [...guide.matchAll(/^### `(\w+)`$/gm)].map(([, type]) => type);
+  expect(told.toSorted()).toEqual([...nodeTypes.keys()].toSorted());
+});
+
+it("the OpenAPI document has the parameters of every type, with its settings", async () => {
+  const document = await ask(openApiRoute([], "1", parameterSchemas(nodeTypes)));
+  const { schemas } = document.components as { schemas: Record<string, JsonObject> };
+  for (const { type, config } of items) {
+    const { properties } = schemas[`${type}Parameters`] as { properties: JsonObject };
+    const fields = Object.keys(config.properties as JsonObject);
+    expect(Object.keys(properties)).toEqual([...fields, "settings"]);
+  }
+  expect(JSON.stringify(schemas.HttpRequestParameters)).toContain("continueOnError");
+});

@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { nodeTypes } from "../flows/nodes/index.ts";
+import { createIds } from "../lib/ids.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import { createFlows, type DescribedFlow, type Flows, type NewNode } from "./flows.ts";
+
+const tenant = "local";
+const by = { note: "", by: "test" };
+let store: Store;
+let flows: Flows;
+
+beforeEach(async () => {
+  store = openSqlite(`${tempFolder()}/hub.db`);
+  flows = createFlows({ store, registry: nodeTypes, newId: createIds(), now: Date.now });
+  const app = { tenant, slug: "desk", name: "Desk", description: "" };
+  await store.createApp({ ...app, created_at: 1, updated_at: 1 });
+});
+afterEach(() => store.close());
+
+const tool = (name: string, isActive = true): NewNode => ({
+  id: "start",
+  type: "UserIntent",
+  name,
+  parameters: { toolDescription: "Does it.", isActive },
+});
+const make = (name: string, node: NewNode) =>
+  flows.create(tenant, "desk", {
+    name,
+    nodes: [tool(name), node],
+    edges: [{ source: "start", sourceHandle: "out", target: node.id ?? "", targetHandle: "in" }],
+  });
+const calling = (flow: string, trigger: string): NewNode => ({
+  id: "ask",
+  type: "CallFlow",
+  name: "Ask",
+  parameters: { flow, trigger },
+});
+const end: NewNode = { id: "end", type: "Return", name: "End" };
+const codes = ({ warnings }: DescribedFlow) => warnings.map(({ code }) => code);
+
+it("warns of calls that cannot come through, as long as they cannot", async () => {
+  const callee = await make("Weather", end);
+  const caller = await make("Caller", calling(callee.id, "weather"));
+  expect(caller.warnings).toEqual([
+    {
+      code: "not_published",
+      nodeId: "ask",
+      path: "flow",
+      message: "Ask: flow: Weather is not published yet",
+    },
+  ]);
+  await flows.publish({ tenant, id: callee.id }, by);
+  expect(codes(await flows.get(tenant, caller.id))).toEqual([]);
+  // What was published counts, not what the draft has become since.
+  await flows.changeNode({ tenant, id: callee.id }, "start", { name: "Forecast" });
+  expect(codes(await flows.get(tenant, caller.id))).toEqual([]);
+  await flows.publish({ tenant, id: callee.id }, by);
+  expect((await flows.list(tenant, { limit: 9 })).map(codes)).toEqual([[], ["no_such_trigger"]]);
+  await flows.remove({ tenant, id: callee.id });
+  expect(codes(await flows.get(tenant, caller.id))).toEqual(["no_such_flow"]);
+  const place = { tenant, id: caller.id };
+  const parameters = { flow: caller.id, trigger: "caller" };
+  expect(codes(await flows.changeNode(place, "ask", { parameters }))).toEqual(["calls_itself"]);
+});
+
+it("warns of code that still uses a node's former name", async () => {
+  const code = "return nodes.weather.x;";
+  const made = await make("Weather", { ...end, type: "Code", parameters: { code } });
+  expect(made.warnings).toEqual([]);
+  const renamed = await flows.changeNode({ tenant, id: made.id }, "start", { name: "Forecast" });
+  expect(renamed.warnings).toMatchObject([{ code: "unknown_node_in_code", nodeId: "end" }]);
+  expect(renamed.warnings[0]?.message).toContain("End: code: nodes.weather names no node");
+});
+
+it("refuses a second edge between the same ports", async () => {
+  const { id, graph } = await make("Weather", end);
+  const [
+    { id: _, ...edge } = { id: "", source: "", sourceHandle: "", target: "", targetHandle: "" },
+  ] = graph.edges;
+  await expect(flows.addEdge({ tenant, id }, edge)).rejects.toMatchObject({
+    code: "invalid",
+    message: "Weather is connected to End twice, from out to in: remove one of the two edges.",
+  });
+});

@@ -1,0 +1,76 @@
+/** Calls of other flows: that those can be called. */
+import { type Finding, onNode, type WarningCode } from "./finding.ts";
+import type { FlowDraft, FlowNode } from "./model.ts";
+import type { NodeRegistry } from "./node-type.ts";
+import { isActive, type Subject } from "./subject.ts";
+
+export interface KnownFlow {
+  name: string;
+  /** Of its published version; undefined where there is none. */
+  triggers: readonly FlowNode[] | undefined;
+}
+
+/** What is known of where a flow stands: its own id, and the flows that it calls, by id. */
+export interface Surroundings {
+  id: string;
+  flows: ReadonlyMap<string, KnownFlow>;
+}
+
+type Graph = Pick<FlowDraft, "nodes">;
+
+export const triggersIn = ({ nodes }: Graph, registry: NodeRegistry): FlowNode[] =>
+  nodes.filter(({ type }) => registry.get(type)?.kind === "trigger");
+
+/** The ids of the flows that a flow calls, as far as they are written out. */
+export const calledBy = ({ nodes }: Graph): string[] => [
+  ...new Set(nodes.flatMap((node) => writtenOut(node, "flow") ?? [])),
+];
+
+export const checkCalls = (subject: Subject, around: Surroundings): Finding<WarningCode>[] =>
+  subject.flow.nodes.flatMap((node) => checkCall(subject, around, node));
+
+function checkCall(
+  subject: Subject,
+  { id, flows }: Surroundings,
+  node: FlowNode,
+): Finding<WarningCode>[] {
+  const flow = writtenOut(node, "flow");
+  if (flow === undefined) return [];
+  const warn = (code: WarningCode, message: string, path: string) => [
+    onNode(code, node, `${path}: ${message}`, path),
+  ];
+  const own: Finding<WarningCode>[] =
+    flow === id
+      ? warn(
+          "calls_itself",
+          "is this flow itself: it calls itself until the chain is stopped",
+          "flow",
+        )
+      : [];
+  const called = flows.get(flow);
+  // Once this flow is published, its triggers are those of the draft.
+  const triggers = flow === id ? subject.triggers : called?.triggers;
+  if (flow !== id && !called) return warn("no_such_flow", `there is no flow ${flow}`, "flow");
+  if (!triggers) return warn("not_published", `${called?.name} is not published yet`, "flow");
+  const wanted = writtenOut(node, "trigger");
+  if (wanted === undefined) return own;
+  const trigger =
+    triggers.find((one) => one.id === wanted) ?? triggers.find((one) => one.slug === wanted);
+  const name = called?.name ?? "this flow";
+  if (!trigger)
+    return [
+      ...own,
+      ...warn("no_such_trigger", `${name} has no trigger ${wanted}, as it is published`, "trigger"),
+    ];
+  if (isActive(trigger)) return own;
+  return [
+    ...own,
+    ...warn("inactive_trigger", `${trigger.name} of ${name} is switched off`, "trigger"),
+  ];
+}
+
+/** What a template stands for is seen when it runs. */
+function writtenOut({ type, parameters }: FlowNode, field: string): string | undefined {
+  const text = type === "CallFlow" ? parameters[field] : undefined;
+  return typeof text === "string" && text !== "" && !text.includes("{{") ? text : undefined;
+}

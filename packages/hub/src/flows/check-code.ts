@@ -1,0 +1,21 @@
+/** What code says of other nodes: that they are there. Templates are checked for more, being ours. */
+import { mentionsIn } from "./code-mentions.ts";
+import { type Finding, onNode, type WarningCode } from "./finding.ts";
+import type { Subject } from "./subject.ts";
+
+export function checkCode({ flow }: Subject): Finding<WarningCode>[] {
+  const known = new Set(flow.nodes.map(({ slug }) => slug));
+  return flow.nodes.flatMap((node) => {
+    const { field = "", slugs = [] } = mentionsIn(node) ?? {};
+    return slugs
+      .filter((slug) => !known.has(slug))
+      .map((slug) =>
+        onNode(
+          "unknown_node_in_code",
+          node,
+          `${field}: nodes.${slug} names no node: there is no ${slug}. A node may have got another name: change it here too`,
+          field,
+        ),
+      );
+  });
+}

@@ -1,0 +1,34 @@
+/** Secrets: that it is settled who gets them. */
+import { type Finding, onNode, type WarningCode } from "./finding.ts";
+import { referencesIn } from "./references.ts";
+import { type Subject, skipOf } from "./subject.ts";
+import { parseTemplate } from "./template.ts";
+
+export const checkSecrets = (subject: Subject): Finding<WarningCode>[] =>
+  subject.flow.nodes.flatMap((node) => {
+    const definition = subject.definition(node);
+    const field = definition?.sendsTo;
+    const url = field === undefined ? undefined : node.parameters[field];
+    if (field === undefined || typeof url !== "string" || hasFixedHost(url)) return [];
+    const sent = referencesIn(node.parameters, skipOf(definition)).find(
+      ({ root }) => root === "secrets",
+    );
+    if (!sent) return [];
+    const secret = `secrets.${String(sent.path[0] ?? "")}`;
+    return [
+      onNode(
+        "secret_to_any_host",
+        node,
+        `${field}: whoever fills in the host is sent ${secret}; write the host out`,
+        field,
+      ),
+    ];
+  });
+
+/** The host is written out up to its end before anything is filled in. */
+function hasFixedHost(url: string): boolean {
+  const { parts } = parseTemplate(url);
+  if (!parts.some(({ kind }) => kind === "reference")) return true;
+  const [first] = parts;
+  return first?.kind === "text" && /^\s*[a-z]+:\/\/[^/?#\\]+[/?#]/i.test(first.text);
+}

@@ -1,0 +1,194 @@
+/** Flows that set each other off, or themselves, come to an end; and it is seen why. */
+import { expect } from "vitest";
+import type { FlowEdge, FlowNode } from "../../flows/model.ts";
+import { createIds } from "../../lib/ids.ts";
+import type { Tripped } from "../../store/run-store.ts";
+import type { NewEvent } from "../../store/store.ts";
+import { createMatchedAppend } from "../append-matched.ts";
+import type { It } from "../contract.ts";
+import { OWN_SOURCE } from "../event-input.ts";
+import { createTriggers } from "../explain.ts";
+import { createMatcher } from "../matcher.ts";
+import { createReach } from "../reach.ts";
+import { edges, type Fixture, node, TENANT } from "./fixture.ts";
+
+const newId = createIds();
+
+const unexpected = () => {
+  throw new Error("was not to be called");
+};
+
+/** A runner whose flows start from events, by a clock that the test sets forward. */
+function inCircles(f: Fixture, maxLoops: number, maxDepth = 20) {
+  const { store } = f;
+  let ahead = 0;
+  const now = () => Date.now() + ahead;
+  const limits = { newId, now, maxDepth, maxLoops };
+  const matcher = createMatcher({ store, ...limits });
+  const tripped: Tripped[] = [];
+  const append = createMatchedAppend(
+    matcher,
+    async (arrived) => {
+      const [appended] = await store.appendEvents([arrived], null);
+      if (!appended) throw new Error("no answer");
+      return appended;
+    },
+    (_, one) => tripped.push(one),
+  );
+  const runner = f.openRunner({
+    now,
+    reach: createReach({
+      store,
+      append,
+      start: (run, watch) => runner.start(run, watch),
+      fetch: unexpected,
+      evaluate: unexpected,
+      newId,
+      now,
+      maxDepth,
+    }),
+  });
+  const runs = () => store.listRuns({ tenant: TENANT, limit: 1000 });
+  return {
+    tripped,
+    runs,
+    explain: createTriggers({ store, ...limits }).explain,
+    events: () => store.listEvents({ tenant: TENANT, limit: 1000 }),
+    setForward(ms: number) {
+      ahead += ms;
+    },
+    async publish(nodes: FlowNode[], lines: FlowEdge[]): Promise<string> {
+      const make = await f.publish(nodes, lines);
+      const graph = { nodes, edges: lines };
+      const on = { kind: "event", tool_name: null, active: true, config: {} } as const;
+      const { flow_id: id } = make();
+      await store.publishFlow({ tenant: TENANT, id }, () => ({
+        graph,
+        triggers: nodes
+          .filter(({ type }) => type === "Event")
+          .map(({ id: node_id, parameters: { source, type } }) => ({
+            ...on,
+            node_id,
+            source: String(source),
+            type: String(type),
+          })),
+        note: "",
+        by: "test",
+        at: 1,
+        aliasUntil: 1,
+      }));
+      return id;
+    },
+    async arrive(type: string): Promise<string> {
+      const nothing = { action: null, repo: null, sender: null, number: null };
+      const event: NewEvent = {
+        ...nothing,
+        id: newId(),
+        source: "github",
+        source_id: "github",
+        external_id: null,
+        type,
+        received_at: now(),
+        title: null,
+        url: null,
+        content_type: "application/json",
+        headers: {},
+        body: new TextEncoder().encode("{}"),
+      };
+      await append({ tenant: TENANT, events: [event] });
+      return event.id;
+    },
+    /** Until nothing more happens. */
+    async settle(): Promise<void> {
+      await expect
+        .poll(async () => (await runs()).every(({ status }) => status === "succeeded"), {
+          timeout: 20_000,
+        })
+        .toBe(true);
+    },
+    close: () => matcher.close(),
+  };
+}
+
+const on = (slug: string, source: string, type: string) => node(slug, "Event", { source, type });
+const emit = (type: string) => node("emit", "EmitEvent", { type, data: {} });
+const each = (count: number) =>
+  node("each", "ForEach", { items: Array.from({ length: count }, (_, at) => at) });
+
+export function loopsContract(it: It): void {
+  it("that sets itself off ten times over is stopped after so many times, and says why", async (f) => {
+    const c = inCircles(f, 5);
+    const flow = await c.publish(
+      [on("push", "github", "push"), on("own", OWN_SOURCE, "rain"), each(10), emit("rain")],
+      edges("push > each", "own > each", "each.item > emit"),
+    );
+    await c.arrive("push");
+    await c.settle();
+    // One from outside and five of its own, each with ten events.
+    expect((await c.runs()).length).toBe(6);
+    expect((await c.events()).items.length).toBe(61);
+    expect(c.tripped.length).toBe(55);
+    expect(c.tripped.filter(({ isFirst }) => isFirst).length).toBe(1);
+    const [last] = c.tripped;
+    const explained = await c.explain(TENANT, last?.event_id ?? "");
+    expect(explained.find(({ trigger }) => trigger === "Flow / own")).toMatchObject({
+      matched: false,
+      decided: "on arrival",
+      reason: expect.stringMatching(/more than 5 times a minute.*SIGNALBOX_MAX_LOOPS/),
+      run_id: null,
+    });
+    expect(await f.store.listTrips(TENANT, [flow], 0)).toMatchObject([
+      { node_id: "own", limit: "loops", most: 5 },
+    ]);
+
+    // What comes from outside is not held back by it; and after a minute it may go round again.
+    await c.arrive("push");
+    await c.settle();
+    expect((await c.runs()).length).toBe(7);
+    c.setForward(60_000);
+    await c.arrive("push");
+    await c.settle();
+    expect((await c.runs()).length).toBe(13);
+    c.close();
+  });
+
+  it("that sets itself off by way of another is stopped as well", async (f) => {
+    const c = inCircles(f, 4);
+    const there = await c.publish(
+      [on("push", "github", "push"), on("back", OWN_SOURCE, "back"), emit("there")],
+      edges("push > emit", "back > emit"),
+    );
+    const back = await c.publish(
+      [on("there", OWN_SOURCE, "there"), emit("back")],
+      edges("there > emit"),
+    );
+    await c.arrive("push");
+    await c.settle();
+    expect(c.tripped).toMatchObject([{ flow_id: there, node_id: "back", limit: "loops", most: 4 }]);
+    const runs = (await c.runs()).toReversed();
+    expect(runs.map(({ flow_id }) => (flow_id === there ? "A" : "B")).join("")).toBe("ABABABABAB");
+    expect(runs.map(({ chain }) => chain.length)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(runs[3]?.chain).toEqual([there, back, there]);
+    c.close();
+  });
+
+  it("is stopped at the end of a chain that is too long, by whatever flows", async (f) => {
+    const c = inCircles(f, 100, 3);
+    const flow = await c.publish(
+      [on("push", "github", "push"), on("own", OWN_SOURCE, "rain"), emit("rain")],
+      edges("push > emit", "own > emit"),
+    );
+    await c.arrive("push");
+    await c.settle();
+    expect((await c.runs()).map(({ depth }) => depth)).toEqual([3, 2, 1]);
+    const [trip] = c.tripped;
+    expect(c.tripped).toMatchObject([{ flow_id: flow, node_id: "own", limit: "chain", most: 3 }]);
+    const [verdict] = await f.store.listVerdicts(TENANT, trip?.event_id ?? "");
+    expect(verdict?.reasons.at(-1)).toMatchObject({
+      on: "breaker",
+      holds: false,
+      message: expect.stringContaining("SIGNALBOX_MAX_CHAIN"),
+    });
+    c.close();
+  });
+}

@@ -1,0 +1,33 @@
+/** Runs of one trigger, and where a path is given, of one value at it, share a lane. */
+import type { Json } from "../lib/json.ts";
+import { parsePath, valuesAt } from "../match/path.ts";
+import type { StoredTrigger } from "../store/flow-store.ts";
+import type { LaneLimit, WhenFull } from "../store/run-store.ts";
+
+/** As the nodes of triggers have it. */
+interface Concurrency {
+  most: number;
+  key?: string;
+  whenFull?: WhenFull;
+}
+
+export function laneOf(
+  { flow_id, node_id }: Pick<StoredTrigger, "flow_id" | "node_id">,
+  key: string | undefined,
+  data: Json,
+): string {
+  const path = key === undefined ? undefined : parsePath(key);
+  const value = path ? JSON.stringify(valuesAt(data, path)).slice(0, 500) : "";
+  return `${flow_id}:${node_id}:${value}`;
+}
+
+/** How many runs may be under way where one with this data goes; undefined: any number. */
+export function limitOf(
+  trigger: Pick<StoredTrigger, "flow_id" | "node_id" | "config">,
+  data: Json,
+): LaneLimit | undefined {
+  const concurrency = trigger.config.concurrency as Concurrency | undefined;
+  if (!concurrency) return undefined;
+  const { most, key, whenFull } = concurrency;
+  return { lane: laneOf(trigger, key, data), most, whenFull };
+}

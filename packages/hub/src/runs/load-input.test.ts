@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { EVENT_FIELDS } from "../flows/check-references.ts";
+import type { Run } from "../store/run-store.ts";
+import type { EventRow, Payload } from "../store/store.ts";
+import { loadInput } from "./load-input.ts";
+
+it("gives of an event what the checks of flows know of, and nothing else", async () => {
+  const event = {
+    id: "e",
+    seq: 1,
+    source: "custom",
+    source_id: "s",
+    external_id: "x",
+    type: "rain",
+    received_at: 0,
+    last_triggered_at: null,
+  } as EventRow;
+  const payload = {
+    content_type: "application/json",
+    headers: {},
+    body: new TextEncoder().encode('{"mm":3}'),
+  } as Payload;
+  const store = { getEvent: async () => event, getPayload: async () => payload };
+  const gathered = [{ at: 1, input: {}, event_id: "e" }];
+  const input = await loadInput(store, {
+    tenant: "acme",
+    event_id: "e",
+    gathered,
+  } as unknown as Run);
+  expect(input).toMatchObject({ data: { mm: 3 }, type: "rain" });
+  expect(Object.keys(input).toSorted()).toEqual(EVENT_FIELDS.toSorted());
+});

@@ -1,0 +1,191 @@
+import { expect } from "vitest";
+import type { EventPlan, PlannedVerdict } from "../run-store.ts";
+import type { Store } from "../store.ts";
+import { eventTrigger, makeFlow, publish } from "./flow-sample.ts";
+import { claim, runIds, sampleRun } from "./run-sample.ts";
+import { SECOND, START, sampleEvent } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const MINUTE = 60 * SECOND;
+const reason = { on: "breaker", holds: false, message: "enough" } as const;
+
+const verdict = (given: Partial<PlannedVerdict> = {}): PlannedVerdict => ({
+  flow_id: "a flow",
+  node_id: "on event",
+  version: 1,
+  matched: true,
+  reasons: [],
+  ...given,
+});
+/** Fires on what its own flow caused. */
+const looping = (most: number, given: Partial<PlannedVerdict> = {}) =>
+  verdict({ breaker: { limit: "loops", most, reason }, ...given });
+/** Was stopped before. */
+const tooLong = (most: number) =>
+  verdict({
+    matched: false,
+    reasons: [reason],
+    breaker: { limit: "chain", most, reason },
+  });
+
+interface Given {
+  tenant?: string;
+  at?: number;
+  /** How many events come together. */
+  count?: number;
+}
+
+/** Appends events on which triggers have these verdicts; answers with what became of them. */
+async function append(
+  store: Store,
+  verdicts: PlannedVerdict[],
+  { tenant = "acme", at = START, count = 1 }: Given = {},
+) {
+  const events = Array.from({ length: count }, () => sampleEvent({ received_at: at }));
+  const { revision } = await store.findTriggers(tenant, ["github"], "issues");
+  const plans = events.map(({ id }): EventPlan => {
+    const matched = verdicts.filter((one) => one.matched);
+    return {
+      verdicts,
+      runs: matched.map(({ flow_id, node_id }) =>
+        sampleRun({ tenant, flow_id, trigger_node: node_id, event_id: id }),
+      ),
+    };
+  });
+  const [appended] = await store.appendEvents(
+    [{ tenant, events, plan: { revision, events: plans } }],
+    null,
+  );
+  if (appended?.outcome !== "stored") throw new Error(`not stored: ${appended?.outcome}`);
+  return { events, runs: plans.map(({ runs }) => runs), tripped: appended.tripped };
+}
+
+const runsOf = async (store: Store, tenant = "acme") =>
+  (await store.listRuns({ tenant, limit: 100 })).map(({ id }) => id).toSorted();
+
+export function breakersContract(it: It): void {
+  it("let a trigger fire so many times a minute on what its own flow caused", async ({ store }) => {
+    const first = await append(store, [looping(3)], { count: 2 });
+    expect(first.tripped).toBeUndefined();
+    const second = await append(store, [looping(3)], { count: 3, at: START + 1 });
+    expect(second.tripped).toEqual(
+      second.events.slice(1).map(({ id }, nth) => ({
+        limit: "loops",
+        most: 3,
+        event_id: id,
+        flow_id: "a flow",
+        node_id: "on event",
+        isFirst: nth === 0,
+      })),
+    );
+    const started = [...first.runs, ...second.runs.slice(0, 1)].flat().map(({ id }) => id);
+    expect(await runsOf(store)).toEqual(started.toSorted());
+    expect(runIds(await claim(store)).toSorted()).toEqual(started.toSorted());
+    // The events are stored, and say why nothing came of them.
+    const [good, bad] = second.events;
+    expect(await store.listVerdicts("acme", good?.id ?? "")).toMatchObject([
+      { matched: true, reasons: [], run_id: second.runs[0]?.[0]?.id },
+    ]);
+    expect(await store.listVerdicts("acme", bad?.id ?? "")).toEqual([
+      { ...verdict(), matched: false, reasons: [reason], run_id: null },
+    ]);
+    expect(await store.getEvent("acme", bad?.id ?? "")).toMatchObject({ trigger_status: null });
+  });
+
+  it("let it fire again after a minute, and never where that is none", async ({ store }) => {
+    const fires = async (most: number, at: number) =>
+      (await append(store, [looping(most)], { at })).tripped === undefined;
+    expect(await fires(1, START)).toBe(true);
+    expect(await fires(1, START + MINUTE - 1)).toBe(false);
+    expect(await fires(1, START + MINUTE)).toBe(true);
+    expect(await fires(1, START + 2 * MINUTE - 1)).toBe(false);
+    expect(await fires(0, START + 9 * MINUTE)).toBe(false);
+    // By a clock that is a little behind it is the same minute; by one that was set back, another.
+    expect(await fires(1, START + 20 * MINUTE)).toBe(true);
+    expect(await fires(1, START + 20 * MINUTE - 5)).toBe(false);
+    expect(await fires(1, START)).toBe(true);
+  });
+
+  it("count each trigger by itself, and stop no other one at the event", async ({ store }) => {
+    const own = looping(1);
+    const stranger = verdict({ node_id: "stranger" });
+    const twin = looping(1, { node_id: "second" });
+    const closed = verdict({ node_id: "closed", matched: false });
+    await append(store, [own]);
+    await append(store, [own], { tenant: "umbrella" });
+    const { events, runs, tripped } = await append(store, [closed, own, twin, stranger]);
+    expect(tripped).toMatchObject([{ node_id: "on event" }]);
+    const [, second, third] = runs[0] ?? [];
+    expect(await store.listVerdicts("acme", events[0]?.id ?? "")).toMatchObject([
+      { node_id: "closed", matched: false, run_id: null },
+      { node_id: "on event", matched: false, run_id: null },
+      { node_id: "second", matched: true, run_id: second?.id },
+      { node_id: "stranger", matched: true, run_id: third?.id },
+    ]);
+    expect((await runsOf(store, "umbrella")).length).toBe(1);
+  });
+
+  it("count across restarts and replicas, and in one batch", async ({ store, reopen }) => {
+    await append(store, [looping(4)]);
+    const again = await reopen();
+    await Promise.all([
+      ...Array.from({ length: 5 }, () => append(store, [looping(4)])),
+      ...Array.from({ length: 5 }, () => append(again, [looping(4)])),
+    ]);
+    expect((await runsOf(again)).length).toBe(4);
+  });
+
+  it("tell once a minute which triggers were stopped, and why", async ({ store }) => {
+    const isFirst = async (planned: PlannedVerdict, at: number) =>
+      (await append(store, [planned], { at })).tripped?.map((one) => one.isFirst);
+    const trips = (since = 0, flows = ["another", "a flow"], tenant = "acme") =>
+      store.listTrips(tenant, flows, since);
+    expect(await trips()).toEqual([]);
+    await append(store, [looping(1)]);
+    expect(await trips()).toEqual([]);
+    expect(await isFirst(looping(1), START + 1)).toEqual([true]);
+    expect(await isFirst(tooLong(5), START + 2)).toEqual([false]);
+    const told = { flow_id: "a flow", node_id: "on event" };
+    expect(await trips()).toEqual([{ ...told, at: START + 1, limit: "loops", most: 1 }]);
+    expect(await isFirst(tooLong(5), START + 1 + MINUTE)).toEqual([true]);
+    expect(await trips()).toEqual([{ ...told, at: START + 1 + MINUTE, limit: "chain", most: 5 }]);
+    expect(await trips(START + 1 + MINUTE)).toHaveLength(1);
+    expect(await trips(START + 2 + MINUTE)).toEqual([]);
+    expect(await trips(0, ["another"])).toEqual([]);
+    expect(await trips(0, [])).toEqual([]);
+    expect(await trips(0, ["a flow"], "umbrella")).toEqual([]);
+  });
+
+  it("are forgotten with their triggers", async ({ store }) => {
+    const flow = await makeFlow(store);
+    const own = { ...tooLong(5), flow_id: flow.id };
+    const trips = async () => (await store.listTrips("acme", [flow.id], 0)).length;
+    await publish(store, flow, { triggers: [eventTrigger()] });
+    await append(store, [own]);
+    await publish(store, flow, { triggers: [eventTrigger()] });
+    expect(await trips()).toBe(1);
+    await publish(store, flow, { triggers: [eventTrigger({ node_id: "another" })] });
+    expect(await trips()).toBe(0);
+  });
+
+  it("are not got around by joining a run that others have led to", async ({ store }) => {
+    const gather = { lane: "burst" };
+    const [host, deep, shallow] = [
+      sampleRun({ gather, depth: 1 }),
+      sampleRun({ gather, depth: 3, chain: ["a", "b"] }),
+      sampleRun({ gather, depth: 2, chain: ["c"] }),
+    ];
+    await store.queueRuns([host]);
+    await store.queueRuns([deep]);
+    await store.queueRuns([shallow]);
+    const expected = { depth: 3, chain: ["a", "b"], gathered_count: 2 };
+    expect(await store.getRun("acme", host.id)).toMatchObject(expected);
+    // At once as well as one after another.
+    const other = { lane: "other" };
+    await store.queueRuns([
+      { ...sampleRun({ gather: other, depth: 1 }), id: "first" },
+      sampleRun({ gather: other, depth: 3, chain: ["a", "b"] }),
+    ]);
+    expect(await store.getRun("acme", "first")).toMatchObject({ depth: 3, chain: ["a", "b"] });
+  });
+}

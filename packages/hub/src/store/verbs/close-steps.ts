@@ -1,0 +1,24 @@
+import type { RunError } from "../run-store.ts";
+import { query, type Verb } from "../sql.ts";
+
+/**
+ * Steps that are open when nobody works on their run, and it ends, will not be finished: each is told
+ * why. Answers with their nodes.
+ */
+export function* closeSteps(
+  run: string,
+  at: number,
+  why: (node: string) => RunError,
+): Verb<string[]> {
+  const open = yield* query<{ node_id: string }>(
+    "SELECT DISTINCT node_id FROM steps WHERE run_id = ? AND status IN ('running', 'waiting')",
+    [run],
+  );
+  for (const { node_id } of open)
+    yield* query(
+      "UPDATE steps SET status = 'failed', output = 'null', error = ?, finished_at = ? " +
+        "WHERE run_id = ? AND node_id = ? AND status IN ('running', 'waiting')",
+      [JSON.stringify(why(node_id)), at, run, node_id],
+    );
+  return open.map(({ node_id }) => node_id);
+}
