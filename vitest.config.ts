@@ -7,7 +7,11 @@ process.env.WRANGLER_SEND_METRICS = "false";
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 
 const workerdTests = "packages/*/src/**/*.workerd.test.ts";
-const timeouts = { testTimeout: 30_000, hookTimeout: 60_000 };
+const timeouts = {
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+  expect: { poll: { timeout: 10_000 } },
+};
 
 export default defineConfig({
   test: {

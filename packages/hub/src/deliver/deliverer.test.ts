@@ -533,7 +533,7 @@ describe("several processes", () => {
     await yours.advance(6 * SECOND);
     expect(sent(calls)).toEqual(["a", "a"]);
     await keep(store, [event("b")]);
-    await vi.waitFor(() => expect(sent(calls)).toEqual(["a", "a", "b"]));
+    await vi.waitFor(() => expect(sent(calls)).toEqual(["a", "a", "b"]), 10_000);
     await yours.advance(0);
     // It wakes up and believes that "a" was its own: nothing goes back, and nothing is sent twice.
     hanging[0]?.(200);

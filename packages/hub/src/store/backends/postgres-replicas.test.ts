@@ -176,16 +176,20 @@ describe("replicas", () => {
     two.subscribe((notice) => heard.push(notice));
 
     await keep(one, sampleEvents(2));
-    await vi.waitFor(() => expect(heard).toEqual([{ topic: "events", tenant: "acme", seq: 2 }]));
+    await vi.waitFor(
+      () => expect(heard).toEqual([{ topic: "events", tenant: "acme", seq: 2 }]),
+      10_000,
+    );
 
     await admin.query(`${TERMINATE} application_name = 'signalbox listen'`);
-    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0));
+    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), 10_000);
     await keep(one, [sampleEvent()]);
     // What was said meanwhile is lost, so the listener is told to look for itself.
     await vi.waitFor(() => expect(heard.at(-1)).toEqual({ topic: "gap" }), 10_000);
     await keep(one, [sampleEvent()]);
-    await vi.waitFor(() =>
-      expect(heard.at(-1)).toEqual({ topic: "events", tenant: "acme", seq: 4 }),
+    await vi.waitFor(
+      () => expect(heard.at(-1)).toEqual({ topic: "events", tenant: "acme", seq: 4 }),
+      10_000,
     );
   });
 });
@@ -203,7 +207,7 @@ describe("a broken connection", () => {
     await vi.waitFor(async () => {
       const { rowCount } = await admin.query(`${TERMINATE} ${waiting}`);
       expect(rowCount).toBe(1);
-    });
+    }, 10_000);
     const error = await stuck;
     expect(error).toBeInstanceOf(Error);
     expect(store.isDataError(error)).toBe(false);
@@ -216,7 +220,7 @@ describe("a broken connection", () => {
     const [store] = await openReplicas(1, (error) => errors.push(error));
     await Promise.all([keep(store, [sampleEvent()]), keep(store, [sampleEvent()])]);
     const { rowCount } = await admin.query(`${TERMINATE} application_name = 'signalbox'`);
-    await vi.waitFor(() => expect(errors).toHaveLength(rowCount ?? 0));
+    await vi.waitFor(() => expect(errors).toHaveLength(rowCount ?? 0), 10_000);
     expect(await keep(store, [sampleEvent()])).toEqual([3]);
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 3 });
   });

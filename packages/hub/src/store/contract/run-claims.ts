@@ -151,8 +151,14 @@ export function runClaimsContract(it: It): void {
       sampleStep(),
       { ...begun, status: "failed", output: null, error, finished_at: now },
     ]);
-    await vi.waitFor(async () =>
-      expect(await heard()).toContainEqual({ topic: "run_ended", tenant: "acme", run: poison.id }),
+    await vi.waitFor(
+      async () =>
+        expect(await heard()).toContainEqual({
+          topic: "run_ended",
+          tenant: "acme",
+          run: poison.id,
+        }),
+      10_000,
     );
     // Somebody who asks for it gives it as many chances.
     await store.retryRun("acme", poison.id, now);
@@ -277,12 +283,14 @@ export function runClaimsContract(it: It): void {
     const [, taken] = await claim(store, { now: START + 7 });
     await store.cancelRun("acme", run.id, START);
     if (taken) await save(store, [taken]);
-    await vi.waitFor(async () =>
-      expect((await heard()).filter(({ topic }) => topic !== "gap")).toEqual([
-        { topic: "runs", due: START + 5 },
-        { topic: "run_cancel", run: run.id },
-        { topic: "run_ended", tenant: "acme", run: run.id },
-      ]),
+    await vi.waitFor(
+      async () =>
+        expect((await heard()).filter(({ topic }) => topic !== "gap")).toEqual([
+          { topic: "runs", due: START + 5 },
+          { topic: "run_cancel", run: run.id },
+          { topic: "run_ended", tenant: "acme", run: run.id },
+        ]),
+      10_000,
     );
   });
 }

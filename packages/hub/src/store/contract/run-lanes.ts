@@ -238,8 +238,10 @@ export function runLanesContract(it: It): void {
       },
     });
     expect(await store.getEvent("acme", event.id)).toMatchObject({ trigger_status: "failed" });
-    await vi.waitFor(async () =>
-      expect(await heard()).toContainEqual({ topic: "run_ended", tenant: "acme", run: two.id }),
+    await vi.waitFor(
+      async () =>
+        expect(await heard()).toContainEqual({ topic: "run_ended", tenant: "acme", run: two.id }),
+      10_000,
     );
     // Of those that come together, too.
     expect(await store.queueRuns([four, five])).toEqual([four.id, five.id]);

@@ -95,11 +95,13 @@ export function triggersContract(it: It): void {
       throw new Error("called");
     });
     await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
-    await vi.waitFor(async () =>
-      expect((await heard()).filter(({ topic }) => topic === "tools")).toEqual([
-        { topic: "tools", tenant: "acme", app: "desk" },
-        { topic: "tools", tenant: "acme", app: "desk" },
-      ]),
+    await vi.waitFor(
+      async () =>
+        expect((await heard()).filter(({ topic }) => topic === "tools")).toEqual([
+          { topic: "tools", tenant: "acme", app: "desk" },
+          { topic: "tools", tenant: "acme", app: "desk" },
+        ]),
+      10_000,
     );
   });
 }
