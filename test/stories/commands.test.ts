@@ -160,6 +160,11 @@ describe("the other commands", () => {
       clock: "ok",
       secrets: "ok",
     });
+    const keyed = { SIGNALBOX_DATA: tempFolder(), PORT: "1", GITHUB_API_URL: hub.url };
+    await runCli(["source", "add", "github"], { env: keyed });
+    expect((await runCli(["doctor"], { env: keyed })).stdout).toMatch(
+      /secrets +1 of endpoints with a key/,
+    );
     await hub.stop();
     const down = await runCli(["doctor"], {
       env: { ...env, DATABASE_URL: "postgres://nobody@127.0.0.1:1/x" },

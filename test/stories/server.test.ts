@@ -169,6 +169,27 @@ describe("requests that are no good before anybody looks where they go", () => {
     ).toMatch(/^HTTP\/1.1 200 /);
   });
 
+  it("an upgrade that is not for us is as good as none", async () => {
+    const hub = await start();
+    const offer =
+      "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n";
+    const webSocket = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    expect(await rawExchange(hub.url, `${head(`${length}${offer}`)}\r\n${body}`)).toMatch(
+      /^HTTP\/1.1 202 /,
+    );
+    for (const [target, status] of [
+      ["/healthz", 200],
+      ["/nowhere", 404],
+    ] as const)
+      for (const more of [offer, `${webSocket}Connection: close\r\n`])
+        expect(
+          read(await rawExchange(hub.url, `GET ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`))
+            .status,
+        ).toBe(status);
+    const whole = `GET ${hub.url}/events HTTP/1.1\r\nHost: ${new URL(hub.url).host}\r\n${webSocket}\r\n`;
+    expect(read(await rawExchange(hub.url, whole)).status).toBe(401);
+  });
+
   it("a good request before a bad one still gets its answer", async () => {
     const hub = await start();
     const answer = await rawExchange(hub.url, `${head(length)}\r\n${body}garbage\r\n\r\n`);

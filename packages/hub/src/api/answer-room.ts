@@ -14,7 +14,9 @@ export function createAnswerRoom(): (c: Context, token: string) => MakeRoom {
 /** When the answer has left, on hosts that can tell: Node says so, elsewhere the runtime bounds it. */
 export function answered(c: Context): Promise<unknown> {
   const { outgoing } = (c.env ?? {}) as {
-    outgoing?: { once(event: "close", on: () => void): void };
+    outgoing?: { destroyed: boolean; once(event: "close", on: () => void): void };
   };
-  return outgoing ? new Promise<void>((close) => outgoing.once("close", close)) : Promise.resolve();
+  // Who has left already is not told once more.
+  if (!outgoing || outgoing.destroyed) return Promise.resolve();
+  return new Promise<void>((close) => outgoing.once("close", close));
 }

@@ -48,8 +48,8 @@ export const doctor: Command = {
     }
     findings.push(checkNode());
     if (settings) {
-      findings.push(...(await checkDatabase(settings)));
-      findings.push(checkSecrets(settings));
+      const database = await checkDatabase(settings);
+      findings.push(...database.findings, checkSecrets(settings, database.secrets));
       findings.push(...(await checkReach(settings)));
     }
     const problems = findings.filter(({ state }) => state === "problem").length;
@@ -79,11 +79,15 @@ function checkNode(): Finding {
       };
 }
 
-async function checkDatabase(settings: Settings): Promise<Finding[]> {
+/** Also counts the secrets of stored endpoints. */
+async function checkDatabase(
+  settings: Settings,
+): Promise<{ findings: Finding[]; secrets: number }> {
   const embedded = isSqlite(settings);
   const where = embedded ? sqliteFile(settings) : withoutPassword(settings.databaseUrl);
-  if (embedded && !existsSync(where)) return [checkFolder(where)];
+  if (embedded && !existsSync(where)) return { findings: [checkFolder(where)], secrets: 0 };
   const findings: Finding[] = [];
+  let secrets = 0;
   try {
     const store = await openStore(settings);
     try {
@@ -94,11 +98,8 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
         state: "ok",
         says: `${where} is writable; a durable write took ${(performance.now() - start).toFixed(1)} ms`,
       });
-      const stored = await store.listSources();
-      checkSafety(
-        settings,
-        stored.reduce((sum, { secrets }) => sum + secrets.length, 0),
-      );
+      for (const source of await store.listSources()) secrets += source.secrets.length;
+      checkSafety(settings, secrets);
     } finally {
       await store.close();
     }
@@ -120,7 +121,7 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
       fix: "free some space, or keep less (SIGNALBOX_KEEP_MB, SIGNALBOX_KEEP_PENDING_DAYS)",
     });
   }
-  return findings;
+  return { findings, secrets };
 }
 
 function checkFolder(file: string): Finding {
@@ -146,12 +147,18 @@ function checkFolder(file: string): Finding {
   }
 }
 
-function checkSecrets(settings: Settings): Finding {
+function checkSecrets(settings: Settings, stored: number): Finding {
   const signed = Object.entries(settings.secrets)
     .filter(([, list]) => list.length > 0)
     .map(([source]) => source);
   if (signed.length > 0)
     return { check: "secrets", state: "ok", says: `set for ${signed.join(", ")}` };
+  if (stored > 0)
+    return {
+      check: "secrets",
+      state: "ok",
+      says: `${stored} of endpoints with a key; without one, every webhook is refused`,
+    };
   return allowsUnsigned(settings, 0)
     ? {
         check: "secrets",

@@ -24,6 +24,8 @@ export interface HttpServerOptions {
   /** How long somebody who was refused too early to be heard out has to read why. */
   lingerMs: number;
   handle(request: IncomingMessage, response: ServerResponse): void;
+  /** Other requests that offer an upgrade are answered as if they did not. */
+  isUpgradable(request: IncomingMessage): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Told of what is refused here, and so never gets to `handle`. */
   onRefused(refusal: Refusal, address: string): void;
@@ -36,7 +38,7 @@ export interface HttpServer {
 }
 
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { requestTimeoutMs, lingerMs, handle, upgrade, onRefused } = options;
+  const { requestTimeoutMs, lingerMs, handle, isUpgradable, upgrade, onRefused } = options;
   const exchanges = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>();
   /** Sockets that were answered without a response, and what they had sent until then. */
   const dismissed = new WeakMap<Duplex, number>();
@@ -102,6 +104,8 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     headersTimeout: requestTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, requestTimeoutMs),
     requireHostHeader: false, // Node's own refusal has no words
+    shouldUpgradeCallback: (request) =>
+      isWebSocket(request) && !checkTarget(request) && isUpgradable(request),
   })
     .on("request", begin)
     .on("checkContinue", begin)
@@ -118,13 +122,18 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     .on("upgrade", (request, socket, head) => {
       const refusal = checkHost(request) ?? checkTarget(request);
       if (refusal) dismiss(socket as Socket, refusal);
-      else upgrade(request, socket, head);
+      else if (isWebSocket(request) && isUpgradable(request)) upgrade(request, socket, head);
+      // Only on a Node that does not ask first whether to upgrade.
+      else dismiss(socket as Socket, refuse("invalid_http", "This cannot be upgraded."));
     })
     .on("clientError", onClientError);
 
   await listen(server, options);
   return { url: addressOf(server), close: (timeoutMs) => close(server, timeoutMs) };
 }
+
+const isWebSocket = ({ headers }: IncomingMessage): boolean =>
+  headers.upgrade?.toLowerCase() === "websocket";
 
 const isEnd = ({ code }: NodeJS.ErrnoException): boolean => code === "HPE_INVALID_EOF_STATE";
 

@@ -222,8 +222,8 @@ export async function startHub({
           : isEvents(request)
             ? agents.live.sse(request, response)
             : rest(request, response),
-      upgrade: (request, socket, head) =>
-        isEvents(request) ? agents.live.upgrade(request, socket, head) : socket.destroy(),
+      isUpgradable: isEvents,
+      upgrade: agents.live.upgrade,
     });
     const publicUrl = (settings.publicUrl ?? http.url).replace(/\/$/, "");
     // Only now: shown once, it would be lost for good were the port taken.

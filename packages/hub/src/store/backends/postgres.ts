@@ -8,6 +8,7 @@ import { migrate } from "../migrations.ts";
 import type { Notice, Row, Verb } from "../sql.ts";
 import type { Store } from "../store.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
+import { createOpenPacks } from "../verbs/read-events.ts";
 import { commitWith, cutOff, GOODBYE_MS, listen } from "./postgres-listen.ts";
 import { dialect, statements, types } from "./postgres-statement.ts";
 
@@ -81,10 +82,13 @@ export async function openPostgres(
   }
   const listening = listen(connection, listeners.tell, onError);
   await listening.ready;
+  const packs = createOpenPacks();
+  // What it was cut off from may have been put back from a backup, with other events in their places.
+  listeners.subscribe(({ topic }) => topic === "gap" && packs.clear());
 
   return {
     backend: "postgres",
-    ...bindVerbs(verbTable(dialect), run),
+    ...bindVerbs(verbTable(dialect, packs), run),
     subscribe: listeners.subscribe,
     isDataError,
     async close() {
