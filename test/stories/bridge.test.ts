@@ -305,15 +305,27 @@ describe("the bridge", () => {
     expect(singly).toEqual(singly.toSorted());
   });
 
-  it("remembers its first start, even when no event came before it was killed", async () => {
-    const hub = await startHub();
+  it("remembers its first start, whatever other token for the same log it has next, or another tenant's bridge", async () => {
+    const data = tempFolder();
+    const hub = await startHub(data);
     const state = tempFolder();
     await post(hub, "before its time");
     const first = await startBridge(hub.url, state);
     await expect.poll(() => remembered(state)).toMatchObject({ cursor: "1" });
     await first.kill();
+    const tokenOf = async (tenant: string) => {
+      const args = ["token", "create", "x", "--tenant", tenant];
+      const { stdout } = await runCli(args, { env: { SIGNALBOX_DATA: data } });
+      return { SIGNALBOX_TOKEN: /sbx_\S+/.exec(stdout)?.[0] ?? "" };
+    };
+    const other = await startBridge(hub.url, state, await tokenOf("somebody-else"));
+    await expect
+      .poll(() => readdirSync(state, "utf8").filter((name) => name.endsWith(".json")))
+      .toHaveLength(2);
+    await other.kill();
+    expect(other.messages).toEqual([]);
     await post(hub, "meanwhile");
-    const second = await startBridge(hub.url, state);
+    const second = await startBridge(hub.url, state, await tokenOf("local"));
     await expect.poll(second.titles).toEqual(["meanwhile"]);
   });
 
@@ -352,6 +364,7 @@ describe("the bridge", () => {
     const data = tempFolder();
     const hub = await startHub(data);
     const bridge = await startBridge(hub.url, tempFolder());
+    const noChannel = await startBridge(hub.url, tempFolder(), { WEBHOOK_CHANNEL: "0" });
     await listening(hub, bridge);
     expect(await bridge.call("get_pending_status")).not.toHaveProperty("isError", true);
     await hub.stop("SIGKILL");
@@ -360,12 +373,16 @@ describe("the bridge", () => {
       isError: true,
       content: [{ text: expect.stringContaining("cannot be reached") }],
     });
-    await expect(bridge.client.listTools()).rejects.toThrow("cannot be reached");
+    for (const { client } of [bridge, noChannel])
+      await expect(client.listTools()).rejects.toThrow("cannot be reached");
     const again = await startHub(data, new URL(hub.url).port);
     await post(again, "one");
     await post(again, "two");
     await expect.poll(bridge.titles, { timeout: 20_000 }).toEqual(["one", "two"]);
-    expect(bridge.others).toContain("notifications/tools/list_changed");
+    for (const { others } of [bridge, noChannel])
+      await expect
+        .poll(() => others, { timeout: 20_000 })
+        .toEqual(["notifications/tools/list_changed"]);
     expect(await bridge.call("get_pending_status")).not.toHaveProperty("isError", true);
     await post(again, "three");
     await expect.poll(bridge.titles).toEqual(["one", "two", "three"]);

@@ -28,12 +28,15 @@ const hubOf =
           : results.shift();
       return Response.json({ jsonrpc: "2.0", id, result });
     }
+    const hungUp = new AbortController();
     return new Response(
       new ReadableStream({
         start(controller) {
           controller.enqueue(new TextEncoder().encode(frames));
-          init?.signal?.addEventListener("abort", () => controller.close());
+          const close = () => controller.close();
+          init?.signal?.addEventListener("abort", close, { signal: hungUp.signal });
         },
+        cancel: () => hungUp.abort(),
       }),
       { headers: { "content-type": "text/event-stream" } },
     );
@@ -132,6 +135,59 @@ it("does not remind of what is processed or gone", async () => {
   await expect.poll(() => results.length, { timeout: 10_000 }).toBe(0);
   await expect.poll(bridge.state).toMatchObject({ cursor: "2", announced: [] });
   expect(bridge.contents()).toHaveLength(2);
+  await bridge.end();
+});
+
+/** A hub of several tenants, each with a token and a log that grows. */
+function hubOfTenants(tokens: Record<string, string>, logs: Record<string, number>): typeof fetch {
+  return async (url, init) => {
+    const headers = new Headers(init?.headers);
+    const tenant = tokens[headers.get("authorization")?.slice("Bearer ".length) ?? ""] ?? "";
+    const last = logs[tenant] ?? 0;
+    const after = Math.min(Number(headers.get("last-event-id") ?? last), last);
+    const first = JSON.stringify({ status: "connected", log: `hash of ${tenant}` });
+    const events = Array.from({ length: last - after }, (_, at) => frame(after + at + 1));
+    return hubOf(`id: ${after}\ndata: ${first}\n\n${events.join("")}`)(url, init);
+  };
+}
+
+it("keeps the places in two tenants' logs apart, also at once, and over a token's rotation", async () => {
+  const logs = { acme: 2, umbrella: 7 };
+  const hub = hubOfTenants({ old: "acme", rotated: "acme", other: "umbrella" }, logs);
+  const folder = tempFolder();
+  const start = (token: string) => startBridge({ hub, folder, env: { SIGNALBOX_TOKEN: token } });
+  const places = () =>
+    readdirSync(folder)
+      .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")).cursor)
+      .toSorted();
+  const [acme, umbrella] = [await start("old"), await start("other")];
+  await expect.poll(places).toEqual(["2", "7"]);
+  await Promise.all([acme.end(), umbrella.end()]);
+  Object.assign(logs, { acme: 9, umbrella: 8 });
+  const [later, others] = [await start("rotated"), await start("other")];
+  await expect.poll(places).toEqual(["8", "9"]);
+  const counts = [acme, umbrella, later, others].map(({ contents }) => contents().length);
+  expect(counts).toEqual([0, 0, 7, 1]);
+  await Promise.all([later.end(), others.end()]);
+});
+
+it("without a channel too, tells a client that could not list the tools when it can", async () => {
+  let down = true;
+  const up = hubOf("", [{ tools: [] }]);
+  const bridge = await startBridge({
+    hub: async (...asked) => {
+      if (down) throw new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") });
+      return up(...asked);
+    },
+    env: { WEBHOOK_CHANNEL: "0" },
+  });
+  for (const id of [2, 3])
+    bridge.transport.onmessage?.({ jsonrpc: "2.0", id, method: "tools/list" });
+  await expect.poll(() => bridge.sent.length).toBe(3);
+  expect(bridge.sent.slice(1)).toMatchObject([{ error: {} }, { error: {} }]);
+  down = false;
+  await expect.poll(() => bridge.sent.length, { timeout: 10_000 }).toBe(4);
+  expect(bridge.sent[3]).toMatchObject({ method: "notifications/tools/list_changed" });
   await bridge.end();
 });
 

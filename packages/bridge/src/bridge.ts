@@ -8,10 +8,12 @@ import {
   type ServerContext,
   type Transport,
 } from "@modelcontextprotocol/server";
-import { type Channel, createChannel, type Lookup } from "./channel.ts";
+import { createAwaitTools } from "./await-tools.ts";
+import { createChannel, type Lookup } from "./channel.ts";
 import { followEvents } from "./follow-events.ts";
 import { createHubClient, type HubClient } from "./hub-client.ts";
 import { HubError } from "./hub-error.ts";
+import { createLogChannel, type LogChannel } from "./log-channel.ts";
 import { createSenderRule } from "./sender-rule.ts";
 import type { BridgeSettings } from "./settings.ts";
 import { createStateFile } from "./state-file.ts";
@@ -59,28 +61,31 @@ export async function serveBridge(options: BridgeOptions): Promise<void> {
     },
   );
   const stop = new AbortController();
-  let channel: Channel | undefined;
+  let channel: LogChannel | undefined;
   const closed = new Promise<void>((resolve) => {
     server.onclose = resolve;
   });
-  const listing = proxy(server, hub);
+  proxy(server, hub, stop.signal);
   if (settings.channel)
     // Before this the client does not listen, and what is said to it is lost.
     server.oninitialized = () => void runChannel();
 
   async function runChannel(): Promise<void> {
-    const ours = createChannel({
-      file: createStateFile({ folder: settings.stateFolder, url: settings.url, onError: say }),
-      mayWake: createSenderRule(settings.senders),
-      async send({ content, meta }) {
-        const params = { content, meta };
-        await server.notification({ method: "notifications/claude/channel", params });
-        await options.flush?.();
-      },
-      lookUp: (id) => lookUp(hub, id, stop.signal),
-      remindMs: settings.remindMs,
-      say,
-    });
+    const { url, stateFolder: folder } = settings;
+    const ours = createLogChannel((log) =>
+      createChannel({
+        file: createStateFile({ folder, url, log, onError: say }),
+        mayWake: createSenderRule(settings.senders),
+        async send({ content, meta }) {
+          const params = { content, meta };
+          await server.notification({ method: "notifications/claude/channel", params });
+          await options.flush?.();
+        },
+        lookUp: (id) => lookUp(hub, id, stop.signal),
+        remindMs: settings.remindMs,
+        say,
+      }),
+    );
     channel = ours;
     const every = Math.min(60_000, Math.max(500, settings.remindMs / 4));
     const reminding =
@@ -92,14 +97,10 @@ export async function serveBridge(options: BridgeOptions): Promise<void> {
       ours.stop();
     });
     await followEvents({
-      url: settings.url,
+      url,
       token: settings.token,
       position: ours.position,
-      onOpen(opened) {
-        ours.opened(opened);
-        if (listing.failed) void server.sendToolListChanged().catch(() => {});
-        listing.failed = false;
-      },
+      onOpen: ours.opened,
       onMessage: ours.take,
       onBadPosition: ours.forgetPosition,
       say,
@@ -117,16 +118,19 @@ export async function serveBridge(options: BridgeOptions): Promise<void> {
 }
 
 /** Every request of the client goes to the hub as it is, and the hub's answer back. */
-function proxy(server: Server, hub: HubClient): { failed: boolean } {
-  /** A client that could not list the tools is told when it can. */
-  const listing = { failed: false };
+function proxy(server: Server, hub: HubClient, signal: AbortSignal): void {
+  const awaitTools = createAwaitTools({
+    list: () => hub.request("tools/list", {}, { signal }),
+    onBack: () => server.sendToolListChanged(),
+    signal,
+  });
   const pass =
     <Method extends Parameters<HubClient["request"]>[0]>(method: Method) =>
     async (request: { params?: object | undefined }, context: ServerContext) => {
       try {
         return await hub.request<Method>(method, paramsOf(request), optionsOf(context));
       } catch (error) {
-        if (method === "tools/list") listing.failed = true;
+        if (method === "tools/list" && !context.mcpReq.signal.aborted) awaitTools();
         if (error instanceof HubError)
           throw new ProtocolError(ProtocolErrorCode.InternalError, error.message);
         throw error;
@@ -147,7 +151,6 @@ function proxy(server: Server, hub: HubClient): { failed: boolean } {
       return { isError: true, content: [{ type: "text", text: error.message }] };
     }
   });
-  return listing;
 }
 
 /** Without `_meta`: its progress token belongs to the other connection. */

@@ -240,7 +240,7 @@ export function createChannel(options: ChannelOptions): Channel {
   };
 }
 
-function parseJson(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -21,6 +21,7 @@ async function follow(...answers: (Response | Error)[]) {
     onMessage({ id, data }) {
       if (id !== undefined) position = id;
       messages.push(data);
+      return data === "elsewhere" ? "again" : undefined;
     },
     onBadPosition() {
       position = undefined;
@@ -84,6 +85,25 @@ describe("followEvents", () => {
       stream("data: x\n\n"),
     );
     expect(asked).toEqual([null, "9", null]);
+  });
+
+  it("connects again, unhurried, when it is told to, and reads no further", async () => {
+    let hungUp = false;
+    const body = new ReadableStream({
+      start: (controller) =>
+        controller.enqueue(new TextEncoder().encode("id: 9\ndata: elsewhere\n\ndata: a\n\n")),
+      cancel: () => {
+        hungUp = true;
+      },
+    });
+    const headers = { "content-type": "text/event-stream" };
+    const { asked, messages, waits, words } = await follow(
+      new Response(body, { headers }),
+      stream("data: b\n\n"),
+    );
+    expect(asked).toEqual([null, "9"]);
+    expect(messages).toEqual(["elsewhere", "b"]);
+    expect([hungUp, waits, words]).toEqual([true, [125, 125], []]);
   });
 
   it("does not take a page for a stream", async () => {

@@ -14,7 +14,8 @@ export interface FollowOptions {
   position(): string | undefined;
   /** With the hub's time, as far as it says so; `resumed` when older messages may follow. */
   onOpen(opened: { hubTime: number; resumed: boolean }): void;
-  onMessage(message: SseMessage): void;
+  /** `again`: this is not the stream that is wanted; the position is another one now. */
+  onMessage(message: SseMessage): "again" | undefined;
   /** The hub does not take our position: there is nothing to go on from. */
   onBadPosition(): void;
   say(words: string): void;
@@ -86,7 +87,7 @@ export async function followEvents(options: FollowOptions): Promise<void> {
         for (const message of parse(text)) {
           // Only a hub that really talks is a hub that is up again.
           backoff.reset();
-          onMessage(message);
+          if (onMessage(message) === "again") return backoff.next();
         }
       }
       return backoff.next();

@@ -6,13 +6,13 @@ import { createStateFile, MOST_ANNOUNCED } from "./state-file.ts";
 
 const nothing = { cursor: null, announced: [] };
 
-function open(folder: string, url = "http://hub.example") {
+function open(folder: string, url = "http://hub.example", log = "a") {
   const words: string[] = [];
-  return { words, ...createStateFile({ folder, url, onError: (line) => words.push(line) }) };
+  return { words, ...createStateFile({ folder, url, log, onError: (line) => words.push(line) }) };
 }
 
 describe("createStateFile", () => {
-  it("remembers, per hub, and leaves nothing else behind", () => {
+  it("remembers, per hub and log, and leaves nothing else behind", () => {
     const folder = join(tempFolder(), "not", "there", "yet");
     const file = open(folder);
     expect(file.read()).toEqual(nothing);
@@ -20,7 +20,12 @@ describe("createStateFile", () => {
     file.write(state);
     expect(open(folder).read()).toEqual(state);
     expect(open(folder, "http://other.example").read()).toEqual(nothing);
+    const other = open(folder, "http://hub.example", "b");
+    expect(other.read()).toEqual(nothing);
     expect(readdirSync(folder)).toHaveLength(1);
+    other.write({ ...state, cursor: "900" });
+    expect(open(folder).read()).toEqual(state);
+    expect(readdirSync(folder)).toHaveLength(2);
     expect(file.words).toEqual([]);
   });
 

@@ -29,13 +29,18 @@ export interface StateFile {
 export interface StateFileOptions {
   folder: string;
   url: string;
+  /** Whose log it is, in the hub's words: places in two logs have nothing to do with each other. */
+  log: string;
   onError: (words: string) => void;
 }
 
 const nothing: BridgeState = { cursor: null, announced: [] };
 
-export function createStateFile({ folder, url, onError }: StateFileOptions): StateFile {
-  const name = createHash("sha256").update(url).digest("hex").slice(0, 32);
+export function createStateFile({ folder, url, log, onError }: StateFileOptions): StateFile {
+  const name = createHash("sha256")
+    .update(JSON.stringify([url, log]))
+    .digest("hex")
+    .slice(0, 32);
   const path = join(folder, `${name}.json`);
   let complained = false;
 

@@ -1,8 +1,16 @@
 /** What goes over a live stream, on SSE and WebSocket alike; the names are those that today's clients read. */
 import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
 import { summaryView } from "../inbox/event-view.ts";
+import { sha256Hex } from "../lib/hmac.ts";
 import type { EventRow } from "../store/store.ts";
 import type { Truncation } from "./feed.ts";
+
+/**
+ * Tells a client that keeps cursors of several streams whether it is the same log, or logs: a single
+ * tenant's cursor fits every log. The same whatever token opens them; it does not say whose they are.
+ */
+export const logIdOf = async (tenants: readonly string[]): Promise<string> =>
+  (await sha256Hex(JSON.stringify(tenants.toSorted()))).slice(0, 32);
 
 const bodies = new WeakMap<EventRow, string>();
 
@@ -24,7 +32,7 @@ function bodyOf(event: EventRow): string {
 
 /** Every frame but `truncated` says from where to go on after it. */
 export interface Wire {
-  connected(cursor: Cursor, tenants: readonly string[]): string;
+  connected(log: string, cursor: Cursor, tenants: readonly string[]): string;
   event(event: EventRow, cursor: Cursor, tenants: readonly string[]): string;
   truncated(tenant: string, why: Truncation): string;
   heartbeat(now: number, cursor: Cursor, tenants: readonly string[]): string;
@@ -33,7 +41,8 @@ export interface Wire {
 const frames = new WeakMap<EventRow, string>();
 
 export const sseWire: Wire = {
-  connected: (...at) => `id: ${encodeCursor(...at)}\ndata: ${socketWire.connected(...at)}\n\n`,
+  connected: (log, ...at) =>
+    `id: ${encodeCursor(...at)}\ndata: ${socketWire.connected(log, ...at)}\n\n`,
   event(event, cursor, tenants) {
     if (tenants.length > 1)
       return `id: ${encodeCursor(cursor, tenants)}\ndata: ${bodyOf(event)}\n\n`;
@@ -50,7 +59,8 @@ export const sseWire: Wire = {
 };
 
 export const socketWire: Wire = {
-  connected: (...at) => JSON.stringify({ status: "connected", cursor: encodeCursor(...at) }),
+  connected: (log, ...at) =>
+    JSON.stringify({ status: "connected", cursor: encodeCursor(...at), log }),
   event: (event, ...at) =>
     `${bodyOf(event).slice(0, -1)},"cursor":${JSON.stringify(encodeCursor(...at))}}`,
   truncated: (tenant, why) =>

@@ -106,10 +106,10 @@ describe("the first frame, and every heartbeat", () => {
       .toEqual({
         id: "3",
         event: undefined,
-        data: { status: "connected", cursor: "3" },
+        data: { status: "connected", cursor: "3", log: expect.any(String) },
       });
     const ws = openSocket(url, `${ONE}&type=push`);
-    await expect.poll(() => ws.messages[0]).toEqual({ status: "connected", cursor: "3" });
+    await expect.poll(() => ws.messages[0]).toEqual(sse.messages[0]?.data);
     await keep(store, sampleEvents(2));
     const beat = { heartbeat: expect.any(Number), cursor: "5" };
     await expect.poll(() => sse.messages.at(-1)).toEqual({ id: "5", event: undefined, data: beat });
@@ -137,6 +137,26 @@ describe("the first frame, and every heartbeat", () => {
     expect(whole.messages[0]?.id).toBe("acme:0,umbrella:0");
     whole.close();
   });
+});
+
+it("the first frame tells logs apart, without naming them, whatever token opens them", async () => {
+  const url = await serve();
+  const logOf = async (tenants: string[], path = "/events") => {
+    const given = { id: tenants.join("-"), name: "x", scopes: ["inbox:read" as const], tenants };
+    const secret = await createToken(store, { ...given, expiresAt: null, now: Date.now() });
+    const sse = await openSse(`${url}${path}`, { authorization: `Bearer ${secret}` });
+    await expect.poll(() => sse.messages.length).toBe(1);
+    sse.close();
+    return sse.messages.map(({ data }) => (data as { log?: string }).log)[0];
+  };
+  const both = await logOf(["acme", "umbrella"]);
+  expect(both).toMatch(/^[0-9a-f]{32}$/);
+  expect(await logOf(["umbrella", "acme"])).toBe(both);
+  const acme = await logOf(["acme"]);
+  expect(await logOf(["*"], ONE)).toBe(acme);
+  expect(
+    new Set([both, acme, await logOf(["umbrella"]), await logOf(["acme,umbrella"])]).size,
+  ).toBe(4);
 });
 
 it("counts bytes, not letters, and speaks to a client of HTTP/1.0 without chunks", async () => {
@@ -274,7 +294,7 @@ it("a cursor ahead of the log is told so, and goes on from now", async () => {
   const sse = await openSse(`${url}${ONE}&after=77`, bearer);
   const ws = openSocket(url, `${ONE}&after=77`);
   const frames = [
-    { status: "connected", cursor: "2" },
+    { status: "connected", cursor: "2", log: expect.any(String) },
     {
       truncated: true,
       tenant: "acme",

@@ -10,7 +10,7 @@ import type { IsOurOrigin } from "../../api/our-host.ts";
 import { decodeCursor } from "../../inbox/cursor.ts";
 import { PROBLEM_TYPE, problem } from "../../lib/problem.ts";
 import type { Feed, Follower } from "../../stream/feed.ts";
-import { socketWire, type Wire } from "../../stream/wire.ts";
+import { logIdOf, socketWire, type Wire } from "../../stream/wire.ts";
 import { type Accesses, allows, deniedWords } from "../../tenants/access.ts";
 import { createSseConnections } from "./sse-connection.ts";
 
@@ -138,7 +138,7 @@ export function createLive({
     // An empty one says nothing.
     const wanted = (name: string) => url.searchParams.get(name) || undefined;
     const filter = { type: wanted("type"), repo: wanted("repo"), source: wanted("source") };
-    return { access, tenant, after, filter };
+    return { access, tenant, log: await logIdOf(access.tenants), after, filter };
   }
 
   async function start(
@@ -146,7 +146,7 @@ export function createLive({
     admitted: Awaited<ReturnType<typeof admit>>,
     connection: Connection,
   ): Promise<void> {
-    const { access, tenant, after, filter } = admitted;
+    const { access, tenant, log, after, filter } = admitted;
     const { tenants } = access;
     const { wire, send } = connection;
     let follower: Follower | undefined;
@@ -176,7 +176,7 @@ export function createLive({
       after,
       filter,
       sink: {
-        start: (cursor) => send(wire.connected(cursor, tenants)),
+        start: (cursor) => send(wire.connected(log, cursor, tenants)),
         event: (event, cursor) => send(wire.event(event, cursor, tenants)),
         truncated: (whose, why) => send(wire.truncated(whose, why)),
         isFull() {
