@@ -255,12 +255,14 @@ function speaker(hub: HubProcess, token: string, more: Record<string, string> = 
     accept: "application/json, text/event-stream",
     ...more,
   };
-  const ask = async (session: string | undefined, method: string, params: object = {}) => {
-    const response = await fetch(mcpOf(hub), {
+  const post = (session: string | undefined, message: object) =>
+    fetch(mcpOf(hub), {
       method: "POST",
       headers: { ...headers, ...(session ? { "mcp-session-id": session } : {}) },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+      body: JSON.stringify({ jsonrpc: "2.0", ...message }),
     });
+  const ask = async (session: string | undefined, method: string, params: object = {}) => {
+    const response = await post(session, { id: 1, method, params });
     const text = await response.text();
     const said = text ? JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text) : undefined;
     return { status: response.status, session: response.headers.get("mcp-session-id"), said };
@@ -283,7 +285,7 @@ function speaker(hub: HubProcess, token: string, more: Record<string, string> = 
         headers: { ...headers, "mcp-session-id": session },
       })
     ).status;
-  return { ask, initialize, stream, end };
+  return { post, ask, initialize, stream, end };
 }
 
 describe("a session", () => {
@@ -319,6 +321,22 @@ describe("a session", () => {
     const elsewhere = speaker(hub, bearer, { "x-signalbox-tenant": `${other}` });
     expect((await elsewhere.ask(session, "tools/list")).status).toBe(404);
     expect((await elsewhere.stream(session)).response.status).toBe(404);
+  });
+
+  it.each([
+    ["tools/call", { name: "wait_for_event", arguments: { timeout_s: 300 } }],
+    ["events/stream", { name: "github.issues", cursor: null }],
+  ])("ends the answer to %s when it is cancelled", async (method, params) => {
+    const { hub, token } = home;
+    const { post, initialize, ask } = speaker(hub, (await token(newAccount())).token);
+    const session = await initialize();
+    const answers = await Promise.all([1, 2, 3].map((id) => post(session, { id, method, params })));
+    for (const requestId of [1, 2, 3]) {
+      const cancelled = { method: "notifications/cancelled", params: { requestId } };
+      expect((await post(session, cancelled)).status).toBe(202);
+    }
+    for (const answer of answers) expect(await answer.text()).not.toMatch(/"(result|error)":/);
+    expect((await ask(session, "tools/list")).status).toBe(200);
   });
 
   it("ends with DELETE, and its stream with it", async () => {

@@ -13,6 +13,7 @@ function setup() {
     store: {
       getApp: async (tenant: string, slug: string) => ({ tenant, slug, name: slug }),
       subscribe: () => () => {},
+      findTool: async () => undefined,
       cancelRun: async (_: string, id: string) => void cancelled.push(id),
     } as never,
     calls: {
@@ -46,7 +47,7 @@ function setup() {
 }
 type Setup = ReturnType<typeof setup>;
 
-const inSession = async ({ send }: Setup) => {
+const openSession = async ({ send }: Setup) => {
   const params = {
     protocolVersion: "2025-11-25",
     capabilities: {},
@@ -54,9 +55,10 @@ const inSession = async ({ send }: Setup) => {
   };
   const opened = await send({}, { method: "initialize", params });
   await opened.text();
-  const session = opened.headers.get("mcp-session-id") ?? "";
-  return send({ "mcp-session-id": session }, { method: "tools/call", params: { name: "go" } });
+  return { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
 };
+const go = { method: "tools/call", params: { name: "go", _meta: { progressToken: 1 } } };
+const inSession = async (one: Setup) => one.send(await openSession(one), go);
 const stateless = ({ send }: Setup) =>
   send(
     { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "go" },
@@ -93,6 +95,17 @@ it.each([
   stopped.client.abort(); // as the connection is closed with the hub
   for (let turn = 0; turn < 5; turn += 1) await soon();
   expect(stopped.cancelled).toEqual([]);
+});
+
+it("a call in a session that is cancelled gets no more, and its run is cancelled", async () => {
+  const one = setup();
+  const session = await openSession(one);
+  const answer = await one.send(session, go);
+  await one.started;
+  const params = { requestId: 1 };
+  await one.send(session, { id: undefined, method: "notifications/cancelled", params });
+  expect(await answer.text()).toBe("");
+  await expect.poll(() => one.cancelled).toEqual(["run1"]);
 });
 
 it("a call whose run the hub leaves to others says so", async () => {

@@ -66,7 +66,7 @@ export function createOpenStreams({ isStillGood, onError }: OpenStreamsOptions):
       const held: Held = { request, access, end };
       open.add(held);
       timer ??= setInterval(recheck, RECHECK_MS);
-      return observe(response, request, {
+      return observe(response, request.signal, {
         onRoom,
         onEnd() {
           letGo(held);
@@ -88,7 +88,7 @@ export const isStream = (response: Response): boolean =>
 /** The same response, looked at on its way out. */
 export function observe(
   response: Response,
-  { signal }: Request,
+  signal: AbortSignal,
   { onRoom, onEnd }: Observer,
 ): HeldStream {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();

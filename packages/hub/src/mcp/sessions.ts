@@ -12,6 +12,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Access } from "../tenants/access.ts";
 import type { ResourceChanges, Watcher } from "./resource-changes.ts";
+import { type Answers, watchAnswers } from "./sessions-answers.ts";
 import { type Asking, authInfoOf, isSameAccess, peek } from "./sessions-asking.ts";
 import { type HeldStream, isStream, type OpenStreams, observe } from "./sessions-streams.ts";
 
@@ -48,6 +49,7 @@ interface Session {
   app: string | undefined;
   server: Server;
   transport: WebStandardStreamableHTTPServerTransport;
+  answers: Answers;
   watcher: Watcher;
   /** That carries what the client did not ask for just now. */
   stream: HeldStream | undefined;
@@ -121,6 +123,7 @@ export function createSessions({
       app: asking.app?.slug,
       server,
       transport,
+      answers: watchAnswers(transport),
       watcher,
       stream: undefined,
       busy: 0,
@@ -149,8 +152,10 @@ export function createSessions({
         done();
         throw error;
       });
-    if (isStream(response))
-      return observe(response, request, { onRoom() {}, onEnd: done }).response;
+    if (isStream(response)) {
+      const signal = AbortSignal.any([request.signal, session.answers.lost(request)]);
+      return observe(response, signal, { onRoom() {}, onEnd: done }).response;
+    }
     done();
     return response;
   }

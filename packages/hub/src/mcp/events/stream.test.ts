@@ -212,3 +212,11 @@ it("says that there is another type, once, and not of what was there or is done"
   await keep(store, [other("new"), other("newest")]);
   await vi.waitFor(() => expect(of(client.heard, "list_changed")).toHaveLength(2), 10_000);
 });
+
+it("is over at once for a client that leaves before it has begun", async () => {
+  const { streams, open } = await setup();
+  const client = open();
+  client.leave();
+  expect(await client.ended).toEqual({});
+  expect(streams.open.size).toBe(0);
+});

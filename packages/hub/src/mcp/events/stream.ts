@@ -185,6 +185,7 @@ export async function streamEvents(
     void work();
   });
   exchange.signal.addEventListener("abort", () => end(undefined));
+  if (exchange.signal.aborted) end(undefined); // while it was looked where to begin
 
   try {
     await send(NOTIFICATIONS.active, { cursor: watermark, truncated });
