@@ -102,3 +102,12 @@ const equal = (a: Json, b: Json): boolean => {
     return false;
   }
 };
+
+it("a text that the parser would double again and again is refused, an ordinary one is not", () => {
+  const nested = (levels: number) => `${"(".repeat(levels)}a${" ?: 1)".repeat(levels)}`;
+  expect(check(nested(8))).toBeUndefined();
+  expect(check(nested(60))).toBe("has ?? or ?: within each other more than 8 levels deep");
+  const fields = Array.from({ length: 40 }, (_, nth) => `"k${nth}": (a.b ?? ${nth}) ?: 1`);
+  expect(check(`{${fields.join(", ")}}`)).toBeUndefined();
+  expect(check(`a${" ?? b".repeat(100)}`)).toBeUndefined();
+});

@@ -8,6 +8,7 @@
 import jsonata from "jsonata";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import type { Json } from "../lib/json.ts";
+import { doublingsIn } from "./doublings.ts";
 
 export interface ExpressionLimits {
   /** Of the text, in characters. */
@@ -24,6 +25,7 @@ export interface Expressions {
 }
 
 const DEPTH = 200;
+const DOUBLINGS = 8;
 const ITEMS = 100_000;
 /** Letters that one call of a function may make. */
 const TEXT = 1_000_000;
@@ -45,6 +47,8 @@ export function createExpressions({ length, steps, timeMs }: ExpressionLimits): 
 
   const compileAnew = (text: string): jsonata.Expression | { problem: string } => {
     if (text.length > length) return { problem: `is longer than ${length} characters` };
+    if (doublingsIn(text) > DOUBLINGS)
+      return { problem: `has ?? or ?: within each other more than ${DOUBLINGS} levels deep` };
     try {
       const expression = jsonata(text, {
         RegexEngine: NoRegularExpressions as unknown as RegExpConstructor,
