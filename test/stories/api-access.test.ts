@@ -147,6 +147,12 @@ describe("a token", () => {
     const caller = { token: tokens["flows:call"] };
     const run = { trigger: "say_hello", input: { who: "me" } };
     await api.expect(202, "POST", `/api/flows/${ids.flow}/runs`, run, caller);
+    // Whoever may not read runs gets the result, and nothing of how it came to be.
+    const wait = `/api/flows/${ids.flow}/runs?wait=1`;
+    const waited = (await api.expect(200, "POST", wait, run, caller)).json;
+    expect(waited).toMatchObject({ status: "succeeded", output: { text: "Hello me!" } });
+    expect(waited).not.toHaveProperty("steps");
+    expect((await api.expect(200, "POST", wait, run)).json.steps).toHaveLength(2);
     await api.expect(200, "GET", "/api/node-types", undefined, caller);
     const writes = all.filter(({ method, path }) => method !== "GET" && path.includes("/flows/"));
     const allowed = writes.filter(({ scope }) => scope !== "admin").map(({ route }) => route);
@@ -218,6 +224,11 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend)
     const unclear = await api.expect(400, "GET", "/api/apps", undefined, { token: both });
     expect(unclear.json.errors[0].path).toBe("tenant");
     await api.expect(200, "GET", "/api/apps?tenant=1", undefined, { token: both });
+    // What is the same for all is nobody's.
+    for (const path of ["/api/node-types", "/api/openapi.json"]) {
+      await api.expect(200, "GET", path, undefined, { token: both });
+      await api.expect(200, "GET", path);
+    }
   });
 });
 

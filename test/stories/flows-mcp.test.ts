@@ -346,7 +346,7 @@ it("what is not a call at all is refused in words", async () => {
   await refused("tools/call", {}).toMatchObject({ code: -32602 });
   await refused("tools/list", { cursor: "x".repeat(10_000) }).toMatchObject({
     code: -32602,
-    message: "cursor: is not one of this list",
+    message: "cursor: is not one that this list gave out",
   });
   await refused("resources/list", {}).toMatchObject({ code: -32601 });
   const call = (args: unknown) =>

@@ -42,7 +42,8 @@ export interface FlowRoutes {
 }
 
 export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
-  const answer = { status: 200, schema: flowView };
+  const answer = { status: 200, schema: flowView, etag: true };
+  const created = { ...answer, status: 201 };
   const saved = (flow: DescribedFlow, status: 200 | 201 = 200) => ({
     status,
     json: viewFlow(flow),
@@ -83,7 +84,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       tag,
       scope,
       body: newFlow,
-      answer: { status: 201, schema: flowView },
+      answer: created,
       handle: async ({ tenant, param, body }) =>
         saved(await flows.create(tenant, param("app"), body), 201),
     }),
@@ -94,7 +95,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       tag,
       scope,
       body: z.record(z.string(), z.json()),
-      answer: { status: 201, schema: flowView.extend({ notes: z.array(z.string()) }) },
+      answer: { ...created, schema: flowView.extend({ notes: z.array(z.string()) }) },
       async handle({ tenant, param, body }) {
         const { flow, notes } = await flows.import(tenant, param("app"), body);
         return { ...saved(flow, 201), json: { ...viewFlow(flow), notes } };
@@ -115,6 +116,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Replace a flow's draft",
       tag,
       scope,
+      ifMatch: true,
       body: newFlow,
       answer,
       handle: async (asked) =>
@@ -133,6 +135,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Change parts of a flow's draft",
       tag,
       scope,
+      ifMatch: true,
       body: newFlow.partial(),
       answer,
       handle: async (asked) => saved(await flows.change(placeOf(asked), asked.body)),
@@ -143,6 +146,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Delete a flow; runs that are under way come to their end",
       tag,
       scope,
+      ifMatch: true,
       answer: { status: 204 },
       async handle(asked) {
         await flows.remove(placeOf(asked));
@@ -170,6 +174,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Make a version of the draft, and let it run",
       tag,
       scope,
+      ifMatch: true,
       body: z.strictObject({ note: z.string().max(1000).default("") }),
       answer,
       handle: async (asked) =>
@@ -223,6 +228,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Publish an older version again",
       tag,
       scope,
+      ifMatch: true,
       body: z.strictObject({ version }),
       answer,
       handle: async (asked) =>
@@ -234,8 +240,9 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Add a node",
       tag,
       scope,
+      ifMatch: true,
       body: newNode,
-      answer: { status: 201, schema: flowView },
+      answer: created,
       handle: async (asked) => saved(await flows.addNode(placeOf(asked), asked.body), 201),
     }),
     defineRoute({
@@ -244,6 +251,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Change a node; another name rewrites every reference to it",
       tag,
       scope,
+      ifMatch: true,
       body: nodeSchema.pick({ name: true, position: true, parameters: true }).partial(),
       answer,
       handle: async (asked) =>
@@ -255,6 +263,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Remove a node and its edges",
       tag,
       scope,
+      ifMatch: true,
       answer,
       handle: async (asked) => saved(await flows.removeNode(placeOf(asked), asked.param("node"))),
     }),
@@ -264,8 +273,9 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Add an edge",
       tag,
       scope,
+      ifMatch: true,
       body: newEdge,
-      answer: { status: 201, schema: flowView },
+      answer: created,
       handle: async (asked) => saved(await flows.addEdge(placeOf(asked), asked.body), 201),
     }),
     defineRoute({
@@ -274,6 +284,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Remove an edge",
       tag,
       scope,
+      ifMatch: true,
       answer,
       handle: async (asked) => saved(await flows.removeEdge(placeOf(asked), asked.param("edge"))),
     }),

@@ -17,11 +17,16 @@ export interface GuardOptions {
   publicUrl?: string | undefined;
 }
 
-export type Guard = (c: Context, scope: Scope | undefined) => Promise<Access | Response>;
+/** What is `isShared` by all tenants asks for none. */
+export type Guard = (
+  c: Context,
+  scope: Scope | undefined,
+  isShared?: boolean,
+) => Promise<Access | Response>;
 
 export function createGuard(options: GuardOptions): Guard {
   const { accesses } = options;
-  return async (c, scope) => {
+  return async (c, scope, isShared = false) => {
     const stranger = wrongHost(c, options) ?? foreignPage(c, options);
     if (stranger) return stranger;
     const tenant = c.req.query("tenant") ?? c.req.header("x-signalbox-tenant");
@@ -30,7 +35,7 @@ export function createGuard(options: GuardOptions): Guard {
       return refused(401, `token_${access}`, "Unauthorized", deniedWords[access], {
         "www-authenticate": `Bearer resource_metadata="${reachedAt(c, options)}/.well-known/oauth-protected-resource"`,
       });
-    if (access.tenants.length === 0)
+    if (access.tenants.length === 0 && !(isShared && tenant === undefined))
       return refused(
         403,
         "no_tenant",

@@ -1,6 +1,11 @@
 /** The types of nodes, as whoever draws a canvas or writes a flow needs them. */
 import { z } from "zod";
-import { type NodeDefinition, type NodeRegistry, nodeSettings } from "../flows/node-type.ts";
+import {
+  ITEM_PORT,
+  type NodeDefinition,
+  type NodeRegistry,
+  nodeSettings,
+} from "../flows/node-type.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const schemaView = z.record(z.string(), z.json());
@@ -38,8 +43,11 @@ const runSettings = z.strictObject({
   ),
 });
 
-const settingsOf = ({ kind }: NodeDefinition): z.ZodType =>
-  kind === "trigger" ? runSettings : nodeSettings;
+/** A loop is not tried again as a whole, and takes as long as its rounds. */
+const loopSettings = nodeSettings.pick({ continueOnError: true });
+
+const settingsOf = ({ kind, locals }: NodeDefinition): z.ZodType =>
+  kind === "trigger" ? runSettings : Object.hasOwn(locals, ITEM_PORT) ? loopSettings : nodeSettings;
 
 const viewType = (definition: NodeDefinition) => {
   const { type, title, description, icon, kind, config, inPorts, sample } = definition;
@@ -80,6 +88,7 @@ export function nodeTypeRoutes(registry: NodeRegistry): Route[] {
       summary: "List the types of nodes, with the schemas of their parameters and settings",
       tag: "flows",
       scope: "flows:call",
+      isShared: true,
       answer: { status: 200, schema: z.object({ items: z.array(nodeTypeView) }) },
       handle: async () => ({ json: { items: [...registry.values()].map(viewType) } }),
     }),

@@ -51,6 +51,7 @@ export function openApiRoute(
     summary: "This document",
     tag: "meta",
     scope: undefined,
+    isShared: true,
     answer: { status: 200, schema: z.record(z.string(), z.json()) },
     async handle() {
       document ??= openApi([...routes, route], version, more);
@@ -87,8 +88,16 @@ function openApi(
   };
 }
 
+const text = { type: "string" };
+const ETAG = { description: "The revision of the flow.", schema: text };
+const IF_MATCH = {
+  description:
+    "The `ETag` of what was read: where somebody has changed it since, the answer is 409.",
+  schema: text,
+};
+
 function operation(route: Route, schemas: Schemas) {
-  const { method, path, summary, tag, scope, query, body, answer } = route;
+  const { method, path, summary, tag, scope, isShared, ifMatch, query, body, answer } = route;
   const names = [...path.matchAll(/:([a-z]+)/g)].map(([, name]) => name as string);
   const asked = query ? toSchema(query, "input", schemas) : undefined;
   const required = new Set(asked?.required ?? []);
@@ -99,14 +108,15 @@ function operation(route: Route, schemas: Schemas) {
     description:
       scope === undefined ? "Needs any token." : `Needs a token with the scope \`${scope}\`.`,
     parameters: [
-      ...names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
+      ...names.map((name) => ({ name, in: "path", required: true, schema: text })),
       ...Object.entries(asked?.properties ?? {}).map(([name, schema]) => ({
         name,
         in: "query",
         required: required.has(name),
         schema,
       })),
-      { name: "tenant", in: "query", required: false, schema: { type: "string" } },
+      ...(isShared ? [] : [{ name: "tenant", in: "query", required: false, schema: text }]),
+      ...(ifMatch ? [{ name: "If-Match", in: "header", required: false, ...IF_MATCH }] : []),
     ],
     ...(body && {
       requestBody: {
@@ -117,16 +127,23 @@ function operation(route: Route, schemas: Schemas) {
     responses: {
       [answer.status]: {
         description: summary,
+        ...(answer.etag && { headers: { ETag: ETAG } }),
         ...((answer.schema || answer.type) && {
           content: {
             [answer.type ?? "application/json"]: {
-              schema: answer.schema
-                ? toSchema(answer.schema, "output", schemas)
-                : { type: "string" },
+              schema: answer.schema ? toSchema(answer.schema, "output", schemas) : text,
             },
           },
         }),
       },
+      ...(answer.or && {
+        [answer.or.status]: {
+          description: answer.or.when,
+          content: {
+            "application/json": { schema: toSchema(answer.or.schema, "output", schemas) },
+          },
+        },
+      }),
       default: {
         description: "What is wrong, and what to do about it",
         content: {

@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { Fault } from "../lib/fault.ts";
+import { createGuard } from "./guard.ts";
 import { defineRoute, mountRoutes, type Route } from "./route.ts";
 import { sourceRoutes } from "./source-routes.ts";
 
@@ -71,6 +72,30 @@ describe("a route", () => {
     const app = appOf([echo], ["acme", "umbrella"]);
     const answer = await app.request("/api/things/x", { method: "PUT", body: "{}" });
     expect(await answer.json()).toMatchObject({ status: 400, errors: [{ path: "tenant" }] });
+  });
+
+  it("that is the same for all does not ask whose data is meant", async () => {
+    const asked = { isOurHost: () => true, isOurOrigin: () => true };
+    const routes = [
+      defineRoute({
+        ...recipe,
+        isShared: true,
+        answer: { status: 204 },
+        handle: async () => ({ status: 204 }),
+      }),
+    ];
+    for (const [tenants, query, status] of [
+      [["acme", "umbrella"], "", 204],
+      // It is for all tenants, and names none; or names one that it does not open.
+      [[], "", 204],
+      [[], "?tenant=strangers", 403],
+    ] as const) {
+      const app = new Hono();
+      const accesses = { check: async () => ({ ...access, tenants }) };
+      mountRoutes(app, routes, createGuard({ ...asked, accesses }));
+      const answer = await app.request(`/api/things/x${query}`, { method: "PUT" });
+      expect(answer.status).toBe(status);
+    }
   });
 
   it("answers faults by their code, and leaves the rest to whoever logs", async () => {

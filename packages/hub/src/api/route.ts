@@ -14,7 +14,7 @@ import { readJson, refuseNulIn, TOO_LARGE, tooLargeWords } from "./read-json.ts"
 
 export interface Asked<Query, Body> {
   access: Access;
-  /** Whose data it is about. */
+  /** Whose data it is about; empty where it is nobody's. */
   tenant: string;
   param(name: string): string;
   query: Query;
@@ -40,10 +40,22 @@ export interface Route {
   summary: string;
   /** Undefined where any token will do. */
   scope: Scope | undefined;
+  /** The same for all tenants: nobody has to say whose data is meant. */
+  isShared?: boolean;
+  /** Whether it heeds `If-Match`. */
+  ifMatch?: boolean;
   tag: string;
   query: z.ZodType | undefined;
   body: z.ZodType | undefined;
-  answer: { status: number; schema?: z.ZodType | undefined; type?: string | undefined };
+  answer: {
+    status: number;
+    schema?: z.ZodType | undefined;
+    type?: string | undefined;
+    /** Whether it has an `ETag`. */
+    etag?: boolean;
+    /** What else it may be. */
+    or?: { status: number; schema: z.ZodType; when: string };
+  };
   handle(asked: Asked<never, never>): Promise<Answer>;
 }
 
@@ -65,12 +77,10 @@ export function mountRoutes(app: Hono, routes: readonly Route[], guard: Guard): 
   const roomFor = createAnswerRoom();
   for (const route of routes)
     app.on(route.method.toUpperCase(), route.path, async (c) => {
-      const access = await guard(c, route.scope);
+      const access = await guard(c, route.scope, route.isShared);
       if (access instanceof Response) return access;
       try {
-        const [tenant, another] = access.tenants;
-        if (tenant === undefined || another !== undefined)
-          throw new Fault("invalid", "tenant", "say whose data you mean with ?tenant=…");
+        const tenant = route.isShared ? "" : theOne(access);
         const query = withoutTenant(c.req.query());
         refuseNulIn({ tenant, ...query, ...c.req.param() });
         const body = route.body && (await readJson(c.req.raw.body));
@@ -92,6 +102,12 @@ export function mountRoutes(app: Hono, routes: readonly Route[], guard: Guard): 
         return faulty(error);
       }
     });
+}
+
+function theOne({ tenants: [tenant, another] }: Access): string {
+  if (tenant === undefined || another !== undefined)
+    throw new Fault("invalid", "tenant", "say whose data you mean with ?tenant=…");
+  return tenant;
 }
 
 /** What a route does not know is a mistake that its answer would hide. */

@@ -5,6 +5,41 @@ import type { Run } from "../store/run-store.ts";
 import { mountRoutes } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
 
+it("tells the steps of a result only to those who may read runs", async () => {
+  const run = {
+    id: "r",
+    tenant: "acme",
+    status: "succeeded",
+    created_at: 0,
+    started_at: 0,
+    finished_at: 0,
+  };
+  const step = { node_id: "n", output: "inner", started_at: 0, finished_at: 0 };
+  const routes = runRoutes({
+    calls: { start: async () => ({ id: "r", ended: Promise.resolve(run) }) } as never,
+    store: { listSteps: async () => [step] } as never,
+    now: () => 0,
+    closing: new AbortController().signal,
+  });
+  const ask = async (scope: "admin" | "flows:call") => {
+    const app = new Hono();
+    mountRoutes(app, routes, async () => ({
+      token: "t",
+      name: "t",
+      scopes: [scope],
+      tenants: ["acme"],
+    }));
+    const init = { method: "POST", body: '{"trigger":"x"}' };
+    const answer = await app.request("/api/flows/f/runs?wait=1", init);
+    expect(answer.status).toBe(200);
+    return answer.json();
+  };
+  expect(await ask("admin")).toMatchObject({ id: "r", steps: [{ output: "inner" }] });
+  const caller = await ask("flows:call");
+  expect(caller).toMatchObject({ id: "r", status: "succeeded" });
+  expect(caller).not.toHaveProperty("steps");
+});
+
 it("waits for a result only so long, and tells how far the run is", async () => {
   const run = { id: "r", status: "waiting", created_at: 0, started_at: 0, finished_at: null };
   const app = new Hono();

@@ -23,6 +23,7 @@ const setup = (given: Partial<StoredTrigger> = {}, { alias = false, full = false
     store: {
       findTool: async (_, __, name) => (name === "none" ? undefined : { trigger: found, alias }),
       getFlow: async () => ({ version: 3 }) as never,
+      listVersions: async () => [],
       getVersion: async () => ({ nodes: [{ id: "n", slug: "ask", name: "Ask" }] }) as never,
       getTrigger: async () => found,
     },
@@ -102,7 +103,7 @@ it("waits for its turn where only so many may be under way, by the value at a pa
   await calls.queue(wanted);
   const limit = (x: number) => ({ limit: { lane: `f:n:[${x}]`, most: 2, whenFull: "skip" } });
   expect(entered).toMatchObject([
-    { due_at: 5, cause: "tool", token_id: "ada", ...limit(1) },
+    { at: 5, cause: "tool", token_id: "ada", ...limit(1) },
     { cause: "tool", ...limit(2) },
     { cause: "api", ...limit(1) },
     { cause: "api", ...limit(1) },

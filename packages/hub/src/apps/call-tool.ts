@@ -9,7 +9,7 @@ import type { Cause, LaneLimit, StartedRun } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 
 export interface ToolCallsOptions {
-  store: Pick<Store, "findTool" | "getTrigger" | "getFlow" | "getVersion">;
+  store: Pick<Store, "findTool" | "getTrigger" | "getFlow" | "getVersion" | "listVersions">;
   runner: Pick<Runner, "start" | "enter" | "queue">;
   newId: () => string;
   now: () => number;
@@ -55,7 +55,7 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
   const begin = async (trigger: StoredTrigger, run: StartedRun, watch?: RunWatch) => {
     const limit = laneFor(trigger, run);
     if (!limit) return runner.start(run, watch);
-    const started = await runner.enter({ ...run, due_at: run.at, limit }, watch);
+    const started = await runner.enter({ ...run, limit }, watch);
     if (started === "full") throw busy(trigger, limit);
     return started;
   };

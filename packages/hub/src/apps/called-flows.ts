@@ -1,23 +1,35 @@
 /** The flows that others call, as far as the checks of the callers ask. */
-import { calledBy, type KnownFlow, triggersIn } from "../flows/check-calls.ts";
+import { callsIn, type KnownFlow, triggerOf, triggersIn } from "../flows/check-calls.ts";
+import type { FlowNode } from "../flows/model.ts";
 import type { NodeRegistry } from "../flows/node-type.ts";
+import { findRenamed } from "../runs/published-trigger.ts";
 import type { FlowGraph } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 
 export async function calledFlows(
-  store: Pick<Store, "getFlow" | "getVersion">,
+  store: Pick<Store, "getFlow" | "getVersion" | "listVersions">,
   registry: NodeRegistry,
   tenant: string,
   callers: readonly { graph: FlowGraph }[],
 ): Promise<Map<string, KnownFlow>> {
-  const called = new Set(callers.flatMap(({ graph }) => calledBy(graph)));
+  const calls = Map.groupBy(
+    callers.flatMap(({ graph }) => callsIn(graph)),
+    (call) => call.flow,
+  );
   const known = new Map<string, KnownFlow>();
-  for (const id of called) {
+  for (const [id, wanted] of calls) {
     const flow = await store.getFlow(tenant, id);
     if (!flow) continue;
     const { name, version } = flow;
     const graph = version === null ? undefined : await store.getVersion(tenant, id, version);
-    known.set(id, { name, triggers: graph && triggersIn(graph, registry) });
+    const triggers = graph && triggersIn(graph, registry);
+    const renamed = new Map<string, FlowNode>();
+    for (const slug of new Set(wanted.map(({ trigger }) => trigger))) {
+      if (!triggers || slug === undefined || triggerOf(triggers, slug)) continue;
+      const found = await findRenamed(store, tenant, id, triggers, slug);
+      if (found) renamed.set(slug, found);
+    }
+    known.set(id, { name, triggers, renamed });
   }
   return known;
 }

@@ -12,18 +12,22 @@ import { Fault } from "../lib/fault.ts";
 import type { EditFlow, FlowGraph } from "../store/flow-store.ts";
 import { nameTools } from "./tool-names.ts";
 
-/** `before` are the nodes as they were, `taken` the names of the app's other tools. */
+/**
+ * `before` are the nodes as they were, `taken` the names of the app's other tools, `kept` those that
+ * agents know the flow's own by.
+ */
 export function finishDraft(
   draft: unknown,
   before: readonly FlowNode[],
   taken: ReadonlySet<string>,
   registry: NodeRegistry,
+  kept?: ReadonlyMap<string, string>,
 ): ReturnType<EditFlow> {
   const parsed = flowDraftSchema.safeParse(draft);
   if (!parsed.success) throw severalFaults(issuesOf(parsed.error));
   const { name, description, nodes, edges } = parsed.data satisfies FlowDraft;
   checkShape({ nodes, edges }, registry);
-  const named = nameTools(nodes, before, taken);
+  const named = nameTools(nodes, before, taken, kept);
   checkDescriptions(named.nodes);
   return {
     name,

@@ -10,10 +10,17 @@ const tenant = "local";
 const by = { note: "", by: "test" };
 let store: Store;
 let flows: Flows;
+let ahead = 0;
 
 beforeEach(async () => {
+  ahead = 0;
   store = openSqlite(`${tempFolder()}/hub.db`);
-  flows = createFlows({ store, registry: nodeTypes, newId: createIds(), now: Date.now });
+  flows = createFlows({
+    store,
+    registry: nodeTypes,
+    newId: createIds(),
+    now: () => Date.now() + ahead,
+  });
   const app = { tenant, slug: "desk", name: "Desk", description: "" };
   await store.createApp({ ...app, created_at: 1, updated_at: 1 });
 });
@@ -57,7 +64,15 @@ it("warns of calls that cannot come through, as long as they cannot", async () =
   await flows.changeNode({ tenant, id: callee.id }, "start", { name: "Forecast" });
   expect(codes(await flows.get(tenant, caller.id))).toEqual([]);
   await flows.publish({ tenant, id: callee.id }, by);
-  expect((await flows.list(tenant, { limit: 9 })).map(codes)).toEqual([[], ["no_such_trigger"]]);
+  const listed = await flows.list(tenant, { limit: 9 });
+  expect(listed.map(codes)).toEqual([[], ["renamed_trigger"]]);
+  expect(listed[1]?.warnings[0]?.message).toBe(
+    "Ask: trigger: Weather now calls it forecast; weather works only until another trigger is called so",
+  );
+  const lost = { parameters: { flow: callee.id, trigger: "lost" } };
+  expect(codes(await flows.changeNode({ tenant, id: caller.id }, "ask", lost))).toEqual([
+    "no_such_trigger",
+  ]);
   await flows.remove({ tenant, id: callee.id });
   expect(codes(await flows.get(tenant, caller.id))).toEqual(["no_such_flow"]);
   const place = { tenant, id: caller.id };
@@ -72,6 +87,28 @@ it("warns of code that still uses a node's former name", async () => {
   const renamed = await flows.changeNode({ tenant, id: made.id }, "start", { name: "Forecast" });
   expect(renamed.warnings).toMatchObject([{ code: "unknown_node_in_code", nodeId: "end" }]);
   expect(renamed.warnings[0]?.message).toContain("End: code: nodes.weather names no node");
+});
+
+it("keeps a former tool name from new triggers of the same flow too, for a week", async () => {
+  const { id } = await make("Get X", end);
+  const place = { tenant, id };
+  await flows.publish(place, by);
+  await flows.changeNode(place, "start", { name: "Get Y" });
+  const add = async (node: string) => {
+    await flows.addNode(place, { ...tool("Get X"), id: node });
+    return (await flows.get(tenant, id)).exposedTools.find(({ nodeId }) => nodeId === node)?.name;
+  };
+  // The draft has another name by now, but agents call what is published.
+  expect(await add("second")).toBe("get_x_2");
+  await flows.removeNode(place, "second");
+  await flows.publish(place, by);
+  expect(await add("second")).toBe("get_x_2");
+  expect(await store.findTool(tenant, "desk", "get_x", Date.now())).toMatchObject({
+    trigger: { node_id: "start" },
+    alias: true,
+  });
+  ahead = 8 * 24 * 3_600_000;
+  expect(await add("third")).toBe("get_x");
 });
 
 it("refuses a second edge between the same ports", async () => {

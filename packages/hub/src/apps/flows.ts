@@ -87,11 +87,11 @@ export function createFlows({ store, registry, newId, now, aliasMs = WEEK_MS }: 
   /** Turns a way to change a draft into one that also names its tools and refuses cycles. */
   const editing =
     (change: Change): EditFlow =>
-    ({ flow, taken }) => {
+    ({ flow, taken, kept }) => {
       const before: FlowDraft = flow
         ? { name: flow.name, description: flow.description, ...flow.graph }
         : { name: "", description: "", nodes: [], edges: [] };
-      return finishDraft(change(before, taken), before.nodes, taken, registry);
+      return finishDraft(change(before, taken), before.nodes, taken, registry, kept);
     };
 
   const completeNodes = (given: readonly NewNode[], before: readonly FlowNode[]): FlowNode[] => {

@@ -112,7 +112,7 @@ function isAsStored(flow: StoredFlow, edit: EditFlow, existing: readonly StoredF
   const taken = new Set(
     others.flatMap(({ graph }) => graph.nodes.map(({ parameters }) => String(parameters.toolName))),
   );
-  const { name, description, graph } = edit({ flow, taken });
+  const { name, description, graph } = edit({ flow, taken, kept: new Map() });
   const wanted = JSON.stringify([name, description, graph]);
   return wanted === JSON.stringify([flow.name, flow.description, flow.graph]);
 }

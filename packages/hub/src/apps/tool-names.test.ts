@@ -54,6 +54,22 @@ describe("the name of a tool", () => {
     expect(namesOf([intent("a", "Stay", "mine")], before)).toEqual(["mine"]);
   });
 
+  it("that agents know another trigger by is not given to a new one, while both are there", () => {
+    const kept = new Map([["go", "a"]]);
+    const named = (nodes: FlowNode[], before: FlowNode[] = []) =>
+      nameTools(nodes, before, new Set(), kept).toolNames.map(({ name }) => name);
+    const renamed = intent("a", "Stay", "stay");
+    expect(named([renamed, intent("b", "Go")], [renamed])).toEqual(["stay", "go_2"]);
+    expect(() => named([renamed, intent("b", "B", "go")], [renamed])).toThrow(
+      "Tool name 'go' still leads to Stay, for those who know it by that name",
+    );
+    // It can have its name back, nobody else is in its way; and what was so before may stay so.
+    expect(named([intent("a", "Go")], [renamed])).toEqual(["go"]);
+    expect(named([intent("b", "Go")], [renamed])).toEqual(["go"]);
+    const before = [renamed, intent("b", "Go", "go")];
+    expect(named(before, before)).toEqual(["stay", "go"]);
+  });
+
   it("that is taken is refused where it was written", () => {
     const words = "Tool name 'go' already exists in this app";
     expect(() => namesOf([intent("a", "Go", "go")], [], ["go"])).toThrow(words);

@@ -11,17 +11,25 @@ export interface NamedTools {
 
 /**
  * A name follows from its node's, and changes with it. One that somebody wrote is kept as it is, or
- * refused where it is taken; `before` are the nodes as they were.
+ * refused where it is taken; `before` are the nodes as they were. Names in `kept` are known to agents,
+ * and lead to a node: as long as that is there, no other gets one of them.
  */
 export function nameTools(
   nodes: readonly FlowNode[],
   before: readonly FlowNode[],
   taken: ReadonlySet<string>,
+  kept: ReadonlyMap<string, string> = new Map(),
 ): NamedTools {
   const former = new Map(before.map((node) => [node.id, node]));
   const used = new Set(taken);
   const names = new Map<string, string>();
   const intents = nodes.filter(isIntent);
+  const byId = new Map(intents.map((node) => [node.id, node]));
+  /** Whose name it is to agents, where that is another's. */
+  const knownAs = (name: string, { id }: FlowNode): FlowNode | undefined => {
+    const owner = kept.get(name);
+    return owner === undefined || owner === id ? undefined : byId.get(owner);
+  };
 
   // Names that were written come first: those that are derived give way.
   for (const node of intents) {
@@ -30,6 +38,13 @@ export function nameTools(
     const { name, isNew } = written;
     const rule = isNew ? checkToolName(name) : undefined;
     if (rule) throw new Fault("invalid", "toolName", rule);
+    const other = isNew ? knownAs(name, node) : undefined;
+    if (other)
+      throw new Fault(
+        "conflict",
+        "toolName",
+        `Tool name '${name}' still leads to ${other.name}, for those who know it by that name`,
+      );
     if (used.has(name))
       throw new Fault("conflict", "toolName", `Tool name '${name}' already exists in this app`);
     used.add(name);
@@ -37,7 +52,9 @@ export function nameTools(
   }
   for (const node of intents) {
     if (names.has(node.id)) continue;
-    const name = uniqueToolName(toolName(node.name), used);
+    const name = uniqueToolName(toolName(node.name), {
+      has: (one) => used.has(one) || knownAs(one, node) !== undefined,
+    });
     used.add(name);
     names.set(node.id, name);
   }

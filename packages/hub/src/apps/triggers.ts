@@ -4,7 +4,7 @@ import { graphOf, reachableFrom } from "../flows/graph.ts";
 import type { FlowNode } from "../flows/model.ts";
 import type { NodeRegistry } from "../flows/node-type.ts";
 import { outputSchemaOf } from "../flows/output-schema.ts";
-import { inputSchema, parametersSchema } from "../flows/parameters.ts";
+import { inputSchema, readParameters } from "../flows/parameters.ts";
 import { isActive, partsOf } from "../flows/subject.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { FlowGraph, NewTrigger } from "../store/flow-store.ts";
@@ -46,7 +46,7 @@ export function triggersOf(graph: FlowGraph, registry: NodeRegistry): NewTrigger
 /** All that `tools/list` says of a tool, made once when it is published. */
 function toolConfig(graph: FlowGraph, node: FlowNode, registry: NodeRegistry): JsonObject {
   const { config } = partsOf(node);
-  const parameters = parametersSchema.parse(config.parameters ?? []);
+  const parameters = readParameters(config.parameters ?? []);
   const description = [
     config.toolDescription,
     config.whenToUse && `When to use: ${config.whenToUse}`,

@@ -8,6 +8,8 @@ export interface KnownFlow {
   name: string;
   /** Of its published version; undefined where there is none. */
   triggers: readonly FlowNode[] | undefined;
+  /** Of these, by former slugs: those that callers still use. */
+  renamed?: ReadonlyMap<string, FlowNode>;
 }
 
 /** What is known of where a flow stands: its own id, and the flows that it calls, by id. */
@@ -21,10 +23,16 @@ type Graph = Pick<FlowDraft, "nodes">;
 export const triggersIn = ({ nodes }: Graph, registry: NodeRegistry): FlowNode[] =>
   nodes.filter(({ type }) => registry.get(type)?.kind === "trigger");
 
-/** The ids of the flows that a flow calls, as far as they are written out. */
-export const calledBy = ({ nodes }: Graph): string[] => [
-  ...new Set(nodes.flatMap((node) => writtenOut(node, "flow") ?? [])),
-];
+/** The flows that a flow calls, by their ids, and from which of their triggers, as far as that is written out. */
+export const callsIn = ({ nodes }: Graph): { flow: string; trigger: string | undefined }[] =>
+  nodes.flatMap((node) => {
+    const flow = writtenOut(node, "flow");
+    return flow === undefined ? [] : [{ flow, trigger: writtenOut(node, "trigger") }];
+  });
+
+/** By its id, or else its slug. */
+export const triggerOf = (triggers: readonly FlowNode[], wanted: string): FlowNode | undefined =>
+  triggers.find(({ id }) => id === wanted) ?? triggers.find(({ slug }) => slug === wanted);
 
 export const checkCalls = (subject: Subject, around: Surroundings): Finding<WarningCode>[] =>
   subject.flow.nodes.flatMap((node) => checkCall(subject, around, node));
@@ -54,14 +62,22 @@ function checkCall(
   if (!triggers) return warn("not_published", `${called?.name} is not published yet`, "flow");
   const wanted = writtenOut(node, "trigger");
   if (wanted === undefined) return own;
-  const trigger =
-    triggers.find((one) => one.id === wanted) ?? triggers.find((one) => one.slug === wanted);
+  const renamed = called?.renamed?.get(wanted);
+  const trigger = triggerOf(triggers, wanted) ?? renamed;
   const name = called?.name ?? "this flow";
   if (!trigger)
     return [
       ...own,
       ...warn("no_such_trigger", `${name} has no trigger ${wanted}, as it is published`, "trigger"),
     ];
+  if (trigger === renamed)
+    own.push(
+      ...warn(
+        "renamed_trigger",
+        `${name} now calls it ${trigger.slug}; ${wanted} works only until another trigger is called so`,
+        "trigger",
+      ),
+    );
   if (isActive(trigger)) return own;
   return [
     ...own,

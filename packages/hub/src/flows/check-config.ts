@@ -4,7 +4,7 @@ import { isObject } from "../lib/json.ts";
 import { type ErrorCode, type Finding, onNode } from "./finding.ts";
 import { issuesOf } from "./issues.ts";
 import type { FlowNode } from "./model.ts";
-import { nodeSettings } from "./node-type.ts";
+import { ITEM_PORT, type NodeDefinition, nodeSettings } from "./node-type.ts";
 import { referencesIn } from "./references.ts";
 import { partsOf, type Subject, skipOf } from "./subject.ts";
 
@@ -34,7 +34,19 @@ function checkConfig(subject: Subject, node: FlowNode): Finding<ErrorCode>[] {
       path: keys.length > 0 ? `settings.${path}` : "settings",
       message,
     })),
+    ...unusedSettings(definition, settings),
   ].map(({ path, message }) => onNode("invalid_config", node, `${path}: ${message}`, path));
+}
+
+/** A loop is not tried again as a whole, and takes as long as its rounds. */
+function unusedSettings({ locals }: NodeDefinition, settings: Json) {
+  if (!Object.hasOwn(locals, ITEM_PORT) || !isObject(settings)) return [];
+  return ["timeoutMs", "retries"]
+    .filter((name) => Object.hasOwn(settings, name))
+    .map((name) => ({
+      path: `settings.${name}`,
+      message: "means nothing on a loop: set it on the nodes inside",
+    }));
 }
 
 function valueAt(value: Json, keys: readonly PropertyKey[]): Json | undefined {

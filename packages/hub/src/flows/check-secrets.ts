@@ -1,10 +1,24 @@
-/** Secrets: that it is settled who gets them. */
+/** Secrets: that it is settled who gets them, and that they are asked for where they are given. */
+import { mentionsIn } from "./code-mentions.ts";
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import { referencesIn } from "./references.ts";
 import { type Subject, skipOf } from "./subject.ts";
 import { parseTemplate } from "./template.ts";
 
-export const checkSecrets = (subject: Subject): Finding<WarningCode>[] =>
+export const checkSecrets = (subject: Subject): Finding<WarningCode>[] => [
+  ...findInCode(subject),
+  ...findSentAnywhere(subject),
+];
+
+const findInCode = ({ flow }: Subject): Finding<WarningCode>[] =>
+  flow.nodes.flatMap((node) => {
+    const { field = "", secrets = false } = mentionsIn(node) ?? {};
+    const words =
+      "code gets no secrets; write {{ secrets.KEY }} where one is sent: headers or auth of an HttpRequest";
+    return secrets ? [onNode("secret_in_code", node, `${field}: ${words}`, field)] : [];
+  });
+
+const findSentAnywhere = (subject: Subject): Finding<WarningCode>[] =>
   subject.flow.nodes.flatMap((node) => {
     const definition = subject.definition(node);
     const field = definition?.sendsTo;

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import jsonata from "jsonata";
 import { describe, expect, it } from "vitest";
 import { mentionsIn, renameInCode } from "./code-mentions.ts";
 
@@ -21,6 +22,20 @@ describe("JavaScript", () => {
     ["return input.map((nodes) => nodes.length)", []],
     ["const { nodes } = input; return nodes.length", []],
     ["return Object.keys(nodes).length + nodes.fetch", ["fetch"]],
+    ["return nodes.length", []],
+    ["function count(nodes) { return nodes.size }", []],
+    ["const all = nodes\nreturn all", []],
+    [
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: code as a text
+      "return `nodes.a ${`nodes.b ${{ c: nodes.fetch }.c} nodes.d`} nodes.e \\` nodes.f`",
+      ["fetch"],
+    ],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: code as a text
+    ["return `${{ c: 1 }.c + nodes.fetch}`", ["fetch"]],
+    ["return /nodes.abc/.test(input) || [/[/]nodes.d/g, /\\/nodes.e/]", []],
+    ["return input / nodes.fetch.x / nodes.load.x", ["fetch", "load"]],
+    ["return (1) / nodes.fetch / input[0] / nodes.load", ["fetch", "load"]],
+    ["return nodes['my_nodes'] + \"it's nodes.x\" + nodes['my node']", ["my_nodes", "my node"]],
   ])("%s: %j", (code, slugs) => {
     expect(inJavaScript(code)).toEqual(slugs);
   });
@@ -34,6 +49,9 @@ describe("JavaScript", () => {
       '"nodes',
       "nodes[ ",
       "/*nodes",
+      "/[nodes",
+      "`${nodes",
+      "function nodes(",
       ".",
     ])
       expect(inJavaScript(`nodes${part.repeat(100_000 / part.length)}`)).toBeDefined();
@@ -54,6 +72,18 @@ describe("JSONata", () => {
     ["input{ nodes.fetch: 1 }", []],
     ["nodes.(", []],
     ["nodes.* & 'nodes.fetch' /* nodes.fetch */", []],
+    ["($f := function($n, $i) { $i > 0 ? $f($n, $i - 1) : $n.fetch }; $f(nodes, 9))", ["fetch"]],
+    ["($f := function($n) { $f($f($n)) + $f($n.fetch) }; $f(nodes))", ["fetch"]],
+    ["input.$.nodes.fetch & input.($n := nodes; $n.fetch)", []],
+    ["$map(input.nodes, function($n) { $n.fetch }) & $lookup(input, 'fetch')", []],
+    [
+      "($same := function($n) { $n }; $f := function($n) { $same($n) }; $f(nodes).fetch)",
+      ["fetch"],
+    ],
+    ["(nodes{ 'a': 1 }).fetch & nodes@$n.fetch", []],
+    ["($get := function() { nodes }; $get().fetch)", ["fetch"]],
+    ["($n := input; $n.fetch; ($n := nodes); $n.fetch)", []],
+    ["(input.x ? nodes : input).fetch & [nodes, input].fetch", []],
   ])("%s: %j", (expression, slugs) => {
     expect(inJsonata(expression)).toEqual(slugs);
   });
@@ -64,12 +94,54 @@ describe("JSONata", () => {
   it.each([
     ["nodes.fetch.fetch", "nodes.load.fetch"],
     ["nodes . fetch & nodes.fetching", "nodes . load & nodes.fetching"],
-    ["nodes.`fetch` & nodes.'fetch'", "nodes.`load` & nodes.`load`"],
+    ["nodes.`fetch` & nodes.'fetch'", "nodes.`load` & nodes.'load'"],
     ["nodes./* fetch */fetch[nodes.fetch = 1]", "nodes./* fetch */load[nodes.fetch = 1]"],
+    ['$lookup(nodes, "fetch") & "fetch"', '$lookup(nodes, "load") & "fetch"'],
+    ["nodes.fetch ?: nodes.fetch.x", "nodes.load ?: nodes.load.x"],
     ["input.(nodes.fetch)", "input.(nodes.fetch)"],
     ["nodes.(", "nodes.("],
   ])("%s becomes %s", (before, after) => {
     expect(rename(before)).toBe(after);
+  });
+
+  const output = { x: 1, list: [{ x: 2 }, { x: 3 }] };
+  const given = (slug: string) => ({ input: { x: 7 }, nodes: { [slug]: output, b: { x: 9 } } });
+
+  it.each([
+    "$.nodes.fetch.x",
+    "$$.nodes.fetch.x",
+    "(nodes).fetch.x",
+    "[nodes].fetch.x",
+    "nodes.(fetch.x)",
+    "nodes.(b.x; $.fetch.x + $lookup($, 'fetch').x + $$.nodes.fetch.x)",
+    'nodes.{"a": fetch.x}',
+    "nodes.[fetch.x]",
+    "nodes[fetch.x = 1].b",
+    "$[nodes.fetch.x = 1].input",
+    "nodes{ 'a': fetch.x }",
+    "nodes^(fetch.x).fetch.x",
+    '$lookup(nodes, "fetch").x',
+    "nodes.$lookup('fetch').x",
+    "nodes ~> $lookup('fetch')",
+    "$lookup($, 'nodes').fetch",
+    "($n := nodes; $key := 'fetch'; [$n.fetch.x, $lookup($n, $key).x, ($n).b.x])",
+    "($all := $; $map([1, 2], function($i) { $all.nodes.fetch.x + $i }))",
+    "($of := function($n) { $n.fetch.x }; $of(nodes))",
+    "nodes ~> function($n) { $n.fetch.x }",
+    "$ ~> |nodes.fetch|{ 'y': x }| ~> $lookup('nodes') ~> $string",
+    "$ ~> |nodes|{ 'y': fetch.x }| ~> $string",
+    "nodes.fetch.list[x = $$.nodes.fetch.x + 1].x",
+    "nodes@$n.input.[$n.fetch.x]",
+    "nodes ? nodes.fetch.x : 0",
+    "input.x in nodes.fetch.list.x",
+    "(input.x > 1 ? nodes : $.nodes).fetch.x",
+  ])("%s gives the same after the node was renamed", async (expression) => {
+    const before = (await jsonata(expression).evaluate(given("fetch"))) as unknown;
+    const after = (await jsonata(String(rename(expression))).evaluate(given("load"))) as unknown;
+    const spelled = (value: unknown) => JSON.stringify(value)?.replaceAll("fetch", "load");
+    expect(spelled(before)).toBeDefined();
+    expect(spelled(after)).toBe(spelled(before));
+    expect(inJsonata(expression)).toContain("fetch");
   });
 
   it("has words that cannot stand as a name", () => {
@@ -82,6 +154,18 @@ describe("JSONata", () => {
       "nodes",
       ".",
       "fetch",
+      "$lookup(",
+      "($n := ",
+      "; $n.",
+      "{",
+      "}",
+      ":",
+      ", ",
+      " ~> ",
+      "|",
+      "?",
+      "function($n) {",
+      "$",
       "(",
       ")",
       "[",

@@ -25,35 +25,35 @@ interface FailureOptions {
   cause?: unknown;
 }
 
-/** Trying again cannot help: the step fails at once. */
-export class Permanent extends Error {
-  override readonly name = "Permanent";
+/** As any other error, but with details. */
+export class Failure extends Error {
   readonly code: string;
   readonly details: Json;
 
-  constructor(message: string, { code = "permanent", details = null, cause }: FailureOptions = {}) {
+  constructor(message: string, { code = "failed", details = null, cause }: FailureOptions = {}) {
     super(message, { cause });
     this.code = code;
     this.details = details;
   }
 }
 
+/** Trying again cannot help: the step fails at once. */
+export class Permanent extends Failure {
+  override readonly name = "Permanent";
+
+  constructor(message: string, { code = "permanent", ...more }: FailureOptions = {}) {
+    super(message, { code, ...more });
+  }
+}
+
 /** Try again then, not earlier, however the backoff is set; it counts as an attempt. */
-export class RetryAt extends Error {
+export class RetryAt extends Failure {
   override readonly name = "RetryAt";
-  readonly code: string;
-  readonly details: Json;
   /** Milliseconds since 1970. */
   readonly at: number;
 
-  constructor(
-    at: number,
-    message: string,
-    { code = "retry_at", details = null, cause }: FailureOptions = {},
-  ) {
-    super(message, { cause });
+  constructor(at: number, message: string, { code = "retry_at", ...more }: FailureOptions = {}) {
+    super(message, { code, ...more });
     this.at = at;
-    this.code = code;
-    this.details = details;
   }
 }

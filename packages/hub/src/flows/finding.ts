@@ -28,10 +28,12 @@ export type WarningCode =
   | "breaker_tripped"
   | "no_such_parameter"
   | "unknown_node_in_code"
+  | "secret_in_code"
   | "secret_to_any_host"
   | "no_such_flow"
   | "not_published"
   | "no_such_trigger"
+  | "renamed_trigger"
   | "inactive_trigger"
   | "calls_itself";
 

@@ -1,7 +1,7 @@
 /** A request out of a node's config, and a step's outcome out of the response. Pure. */
 import type { OutboundResponse } from "../deliver/outbound.ts";
 import type { Json, JsonObject } from "../lib/json.ts";
-import { Permanent, RetryAt } from "./errors.ts";
+import { Failure, Permanent, RetryAt } from "./errors.ts";
 import { isDeeperThan } from "./model.ts";
 
 export type Scalar = string | number | boolean | null;
@@ -131,7 +131,7 @@ export function failureOf(what: string, response: OutboundResponse, now: number)
   if (at !== undefined) return new RetryAt(at, message, { code, details });
   if (status >= 400 && status < 500 && !PASSING.has(status))
     return new Permanent(message, { code, details });
-  return Object.assign(new Error(message), { code });
+  return new Failure(message, { code, details });
 }
 
 /** Seconds, or a date. */

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { issuesOf } from "./issues.ts";
+import { text } from "./text.ts";
 
 const said = (schema: z.ZodType, value: unknown) => {
   const { error } = z.strictObject({ a: schema }).safeParse({ a: value });
@@ -48,6 +49,8 @@ it.each<[z.ZodType, unknown, string[]]>([
   [z.iso.datetime(), "x", ["a: must be as the format datetime has it"]],
   [z.string().regex(/^x$/), "y", ["a: must fit the pattern /^x$/"]],
   [z.string("must be a URL"), 1, ["a: must be a URL"]],
+  [text("must be a URL").max(2), 1, ["a: must be a URL"]],
+  [text("must be a URL").max(2), "abc", ["a: must have at most 2 characters"]],
 ])("of %# says what it must be", (schema, value, words) => {
   expect(said(schema, value)).toEqual(words);
 });

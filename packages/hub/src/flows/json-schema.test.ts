@@ -1,37 +1,78 @@
+import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/validators/cf-worker";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Json } from "../lib/json.ts";
-import { checkAgainst, schemaProblem } from "./json-schema.ts";
+import type { Json, JsonSchema } from "../lib/json.ts";
+import { checkAgainst, createCheck } from "./json-schema.ts";
+import { schemaProblem } from "./schema-problem.ts";
+
+const TOO_MUCH = "is too much to check: make it shorter, or its schema simpler";
+const people = { allOf: [{ properties: { name: {} } }], unevaluatedProperties: false };
 
 describe("a value against a schema", () => {
   it.each<[Json & object, Json, string[], string]>([
     [{ type: "string" }, 5, [], "must be string, but is number"],
+    [{ type: ["string", "null"] }, [], [], "must be string or null, but is array"],
     [{ enum: ["a", "b"] }, "c", [], 'must be one of "a", "b"'],
+    [{ const: { a: [1] } }, { a: [2] }, [], 'must be {"a":[1]}'],
     [{ type: "string", format: "email" }, "x", [], "must be as the format email has it"],
-    [
-      { type: "array", items: { type: "string" } },
-      ["a", 2],
-      ["1"],
-      "must be string, but is number",
-    ],
+    [{ format: "url" }, "x:y", [], "must be as the format url has it"],
+    [{ format: "uri" }, "a:".repeat(60_000), [], "must have at most 100000 characters to be a uri"],
+    [{ pattern: "^a+$" }, "ab", [], "must fit the pattern ^a+$"],
+    [{ minLength: 2 }, "😀", [], "must have at least 2 characters, but has 1"],
+    [{ maxLength: 1 }, "😀😀", [], "must have at most 1 character, but has 2"],
+    [{ type: "array", items: { type: "string" } }, ["a", 2], ["1"], "must be string"],
+    [{ prefixItems: [{}], items: false }, [1, 2], ["1"], "is not known here"],
+    [{ items: [{}], additionalItems: false }, [1, 2], ["1"], "is not known here"],
+    [{ contains: { const: 1 } }, [2], [], "must have at least 1 item, but has 0 that fit"],
+    [{ contains: {}, maxContains: 1 }, [2, 3], [], "must have at most 1 item, but has 2 that fit"],
+    [{ uniqueItems: true }, [1, { a: 1, b: 2 }, { b: 2, a: 1 }], [], "twice, as at 1 and 2"],
+    [{ prefixItems: [{}], unevaluatedItems: false }, [1, 2], ["1"], "is not known here"],
     [
       { properties: { "a/b~c": { properties: { d: { minimum: 3 } } } } },
       { "a/b~c": { d: 1 } },
       ["a/b~c", "d"],
-      "1 is less than 3",
+      "must be at least 3, but is 1",
     ],
+    [{ exclusiveMaximum: 3 }, 3, [], "must be less than 3, but is 3"],
+    [{ multipleOf: 0.1 }, 0.35, [], "must be a multiple of 0.1, but is 0.35"],
     [{ required: ["p"] }, {}, [], "lacks p"],
+    [{ dependentRequired: { a: ["b"] } }, { a: 1 }, [], "lacks b"],
+    [{ dependencies: { a: { required: ["b"] } } }, { a: 1 }, [], "lacks b"],
+    [{ propertyNames: { maxLength: 1 } }, { ab: 1 }, ["ab"], "as a name must have at most 1"],
     [{ properties: {}, additionalProperties: false }, { q: 1 }, ["q"], "is not known here"],
-    [{ pattern: "(" }, "x", [], "its schema is broken: "],
-  ])("%j and %j", (schema, value, keys, words) => {
-    const error = checkAgainst(schema as { [key: string]: Json }, value);
+    [{ patternProperties: { "^x": { type: "null" } } }, { x1: 1 }, ["x1"], "must be null"],
+    [people, { name: "x", age: 1 }, ["age"], "is not known here"],
+    [
+      { anyOf: [{ type: "string" }, { type: "null" }] },
+      1,
+      [],
+      "must be string, but is number, or must be null, but is number",
+    ],
+    [{ oneOf: [{ type: "null" }, { items: { minimum: 2 } }] }, [1], ["0"], "must be at least 2"],
+    [{ oneOf: [{}, {}] }, 1, [], "fits 2 of the schemas in oneOf, not one"],
+    [{ not: {} }, 1, [], "must not fit the schema in not"],
+    // biome-ignore lint/suspicious/noThenProperty: it is a keyword.
+    [{ if: { type: "string" }, then: { minLength: 2 }, else: false }, "a", [], "at least 2"],
+    [{ if: { type: "string" }, else: false }, 1, [], "is not known here"],
+    [{ pattern: "(" }, "x", [], "its schema is broken: its pattern is not a regular expression"],
+    [{ items: { $ref: "#" } }, [1], [], "its schema is broken: it must not use $ref"],
+  ])("%#", (schema, value, keys, words) => {
+    const error = checkAgainst(schema as JsonSchema, value);
     expect(error?.keys).toEqual(keys);
     expect(error?.message).toContain(words);
   });
 
-  it("fits", () => {
-    const schema = { type: "object", properties: { n: { type: "integer" } } };
-    expect(checkAgainst(schema, { n: 3 })).toBeUndefined();
+  it.each<[Json & object, Json]>([
+    [{ type: "object", properties: { n: { type: "integer" } } }, { n: 3 }],
+    [{ format: "url" }, "https://example.com/a?b"],
+    [{ format: "of-ours" }, "x"],
+    [{ format: "__proto__" }, "x"],
+    [{ multipleOf: 0.1 }, 0.3],
+    [people, { name: "x" }],
+    [{ uniqueItems: true }, [1, "1", [1], { a: 1 }, { a: "1" }, null, "null"]],
+    [{ contains: { const: 1 }, minContains: 0 }, []],
+  ])("%j fits %j", (schema, value) => {
+    expect(checkAgainst(schema as JsonSchema, value)).toBeUndefined();
   });
 
   it("never throws, whatever stands for a schema", () => {
@@ -46,27 +87,122 @@ describe("a value against a schema", () => {
     );
     fc.assert(
       fc.property(fc.dictionary(keyword, fc.jsonValue()), fc.jsonValue(), (schema, value) => {
-        checkAgainst(schema as { [key: string]: Json }, value as Json);
+        checkAgainst(schema as JsonSchema, value as Json);
       }),
+    );
+  });
+
+  it("fits where another validator says so", () => {
+    const other = new CfWorkerJsonSchemaValidator({ draft: "2020-12" });
+    const name = fc.constantFrom("a", "b", "ab");
+    const { value, schema } = fc.letrec<{ value: Json; schema: Json }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 2 },
+        fc.constantFrom<Json[]>(null, true, 0, 1, 2, 1.5, "", "a", "ab"),
+        fc.array(tie("value"), { maxLength: 3 }),
+        fc.dictionary(name, tie("value"), { maxKeys: 3, noNullPrototype: true }),
+      ),
+      schema: fc.oneof(
+        { maxDepth: 3 },
+        fc.constantFrom<Json[]>(true, false, { type: "string" }, { type: ["integer", "object"] }),
+        fc.record(
+          {
+            type: fc.constantFrom("array", "object", "string", "number"),
+            enum: fc.array(tie("value"), { minLength: 1, maxLength: 3 }),
+            minimum: fc.constantFrom(0, 1),
+            exclusiveMaximum: fc.constantFrom(1, 2),
+            minLength: fc.constantFrom(0, 1),
+            pattern: fc.constantFrom("^a", "b$", "^(a|b)*$"),
+            maxItems: fc.constantFrom(1, 2),
+            uniqueItems: fc.boolean(),
+            items: tie("schema"),
+            prefixItems: fc.array(tie("schema"), { minLength: 1, maxLength: 2 }),
+            contains: tie("schema"),
+            properties: fc.dictionary(name, tie("schema"), { maxKeys: 2, noNullPrototype: true }),
+            patternProperties: fc.record({ "^a": tie("schema") }, { noNullPrototype: true }),
+            additionalProperties: tie("schema"),
+            propertyNames: tie("schema"),
+            required: fc.array(name, { maxLength: 1 }),
+            minProperties: fc.constantFrom(0, 1),
+            anyOf: fc.array(tie("schema"), { minLength: 1, maxLength: 2 }),
+            oneOf: fc.array(tie("schema"), { minLength: 1, maxLength: 2 }),
+            allOf: fc.array(tie("schema"), { minLength: 1, maxLength: 2 }),
+            not: tie("schema"),
+            if: tie("schema"),
+            // biome-ignore lint/suspicious/noThenProperty: it is a keyword.
+            then: tie("schema"),
+            else: tie("schema"),
+          },
+          { requiredKeys: [], noNullPrototype: true },
+        ),
+      ),
+    })) as { value: fc.Arbitrary<Json>; schema: fc.Arbitrary<Json> };
+    fc.assert(
+      fc.property(schema, value, (any, one) => {
+        fc.pre(typeof any === "object");
+        expect(schemaProblem(any)).toBeUndefined();
+        const theirs = other.getValidator(structuredClone(any) as object)(one).valid;
+        expect(checkAgainst(any as JsonSchema, one) === undefined).toBe(theirs);
+      }),
+      { numRuns: 300 },
     );
   });
 });
 
-describe("a schema that somebody wrote", () => {
-  it.each<[Json, string]>([
-    [[], "must be a JSON Schema as an object"],
-    [{ type: "text" }, "(all of it): type must be one of"],
-    [{ properties: { a: { $ref: "#/x" } } }, "properties.a: must not use $ref or $id"],
-    [{ anyOf: [{ pattern: "(" }] }, "anyOf: pattern is not a regular expression"],
-  ])("%j is refused", (schema, words) => {
-    expect(schemaProblem(schema)).toContain(words);
+describe("a check that would take too long ends", () => {
+  const numbers = Array.from({ length: 50_000 }, (_, nth) => nth);
+  it.each<[string, JsonSchema, Json]>([
+    ["of a pattern", { pattern: "(?:a|b)*a(?:a|b){300}$" }, "ab".repeat(50_000)],
+    ["of many texts", { items: { pattern: "^(a+)+$" } }, Array(10_000).fill("a".repeat(50))],
+    [
+      "of large classes",
+      {
+        allOf: numbers
+          .slice(0, 500)
+          .map((n) => ({ pattern: `^[\\p{L}${String.fromCodePoint(0x4e00 + n)}]` })),
+      },
+      "a",
+    ],
+    [
+      "of many texts by a large pattern",
+      { items: { pattern: "^(?:a|b{3000})" } },
+      Array(20_000).fill("a"),
+    ],
+    ["of many names", { patternProperties: { "(x+)+$": {} } }, { ["x".repeat(500_000)]: 1 }],
+    ["of many schemas", { allOf: Array(1000).fill({ items: { minimum: 0 } }) }, numbers],
+    ["of long enums", { items: { enum: [...numbers].reverse() } }, numbers],
+    [
+      "of long enums that need not fit",
+      { contains: { enum: [...numbers, "x"] } },
+      numbers.map((n) => -n - 1),
+    ],
+    ["of items", { allOf: Array(1000).fill({ uniqueItems: true }) }, numbers],
+    [
+      "of deep items",
+      { uniqueItems: true },
+      [JSON.parse(`${"[".repeat(1000)}"${"x".repeat(100_000)}"${"]".repeat(1000)}`), 1],
+    ],
+    ["of lengths", { allOf: Array(1000).fill({ minLength: 1 }) }, "x".repeat(500_000)],
+    ["of formats", { allOf: Array(1000).fill({ format: "uri" }) }, `a:${"x".repeat(90_000)}`],
+  ])("%s", (_, schema, value) => {
+    expect(checkAgainst(schema, value)).toEqual({ keys: [], message: TOO_MUCH });
   });
 
-  it("may have properties and examples that look like keywords", () => {
-    const schema = {
-      properties: { $ref: { type: "string" }, type: { enum: [{ type: "x" }] } },
-      default: { $id: 1 },
-    };
-    expect(schemaProblem(schema)).toBeUndefined();
+  it("but not one that is only large", () => {
+    expect(checkAgainst({ uniqueItems: true, items: { minimum: 0 } }, numbers)).toBeUndefined();
+    expect(checkAgainst({ pattern: "^[a-z]+$" }, "x".repeat(200_000))).toBeUndefined();
+  });
+
+  it("also where it is one of many", () => {
+    const check = createCheck(1000);
+    expect(check({ items: true }, Array(80).fill(1))).toBeUndefined();
+    expect(check({ items: true }, Array(80).fill(1))?.message).toBe(TOO_MUCH);
+  });
+
+  it("where a value is nested deeper than there is room for", () => {
+    const deep = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`);
+    expect(checkAgainst({ uniqueItems: true }, [deep, deep])?.message).toMatch(
+      /^is (?:nested too deep|too much)/,
+    );
   });
 });

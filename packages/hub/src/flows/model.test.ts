@@ -47,7 +47,7 @@ describe("a flow", () => {
     [
       "too many nodes",
       { name: "x", nodes: Array(LIMITS.nodes + 1).fill(node) },
-      "nodes: must be at most 500",
+      "nodes: must have at most 500 items",
     ],
     [
       "large parameters",

@@ -70,8 +70,8 @@ export const edgeSchema = z.strictObject({
 });
 export type FlowEdge = z.output<typeof edgeSchema>;
 
-const nodes = z.array(nodeSchema).max(LIMITS.nodes, `must be at most ${LIMITS.nodes}`);
-const edges = z.array(edgeSchema).max(LIMITS.edges, `must be at most ${LIMITS.edges}`);
+const nodes = z.array(nodeSchema).max(LIMITS.nodes, `must have at most ${LIMITS.nodes} items`);
+const edges = z.array(edgeSchema).max(LIMITS.edges, `must have at most ${LIMITS.edges} items`);
 
 /** What somebody edits: all of a flow but where it is kept. */
 export const flowDraftSchema = z.strictObject({

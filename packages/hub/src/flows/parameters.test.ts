@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { issuesOf } from "./issues.ts";
-import { checkArguments, inputSchema, parametersSchema } from "./parameters.ts";
+import { checkArguments, inputSchema, parametersSchema, readParameters } from "./parameters.ts";
 
 const parameters = parametersSchema.parse([
   { name: "city", description: "Such as Bern" },
@@ -70,6 +70,10 @@ describe("parameters are refused", () => {
     [{ name: "a", type: "integer", default: "x" }, "[0].default"],
     [{ name: "a", schema: { type: "thing" } }, "[0].schema"],
     [{ name: "a", colour: "red" }, "[0].colour"],
+    [{ name: "__proto__" }, "[0].name"],
+    [{ name: "a", schema: { pattern: "^(?=a)" } }, "[0].schema"],
+    [{ name: "a", schema: { minLength: "x" } }, "[0].schema"],
+    [{ name: "a", schema: { pattern: "^(a|b)*c$" }, default: "ab".repeat(50_000) }, "[0].default"],
   ])("%j for %s", (parameter, path) => {
     const { error } = parametersSchema.safeParse([parameter]);
     expect(error && issuesOf(error).map((issue) => issue.path)).toEqual([path]);
@@ -109,7 +113,7 @@ describe("the arguments of a call", () => {
     [{ city: "x", tags: ["a", 2] }, "tags[1]: must be string, but is number"],
     [{ city: "x", when: "soon" }, "when: must be as the format date-time has it"],
     [{ city: "x", range: {} }, "range: lacks from"],
-    [{ city: "x", range: { from: -1 } }, "range.from: -1 is less than 0"],
+    [{ city: "x", range: { from: -1 } }, "range.from: must be at least 0, but is -1"],
     [{ city: "x", town: "y" }, "town: is not an argument of this tool; it has city, days, ratio"],
     [JSON.parse('{ "city": "x", "__proto__": {} }'), "__proto__: is not an argument"],
   ])("%j: %s", (given, words) => {
@@ -133,8 +137,39 @@ describe("the arguments of a call", () => {
     expect(one.ok && two.ok && one.input.list !== two.input.list).toBe(true);
   });
 
-  it("may be called __proto__ without harm", () => {
-    const odd = parametersSchema.parse([{ name: "__proto__", type: "object" }]);
+  it("of a flow from before a rule was made are refused one by one, in words", () => {
+    const old = readParameters([{ name: "x", schema: { type: "string", pattern: "^(?=a)" } }]);
+    expect(checkArguments(old, { x: "a" })).toEqual({
+      ok: false,
+      errors: [
+        {
+          path: "x",
+          message:
+            "cannot be checked, its schema is broken: its pattern must not look ahead or behind, as (?= does",
+        },
+      ],
+    });
+  });
+
+  it("have one budget for all of them", () => {
+    const schema = { type: "string", pattern: "^(a+)+$" };
+    const names = Array.from({ length: 100 }, (_, nth) => `p${nth}`);
+    const many = parametersSchema.parse(names.map((name) => ({ name, schema })));
+    const given = Object.fromEntries(names.map((name) => [name, "a".repeat(10_000)]));
+    const checked = checkArguments(many, given);
+    expect(checked.ok ? [] : checked.errors.map(({ message }) => message)).toContain(
+      "is too much to check: make it shorter, or its schema simpler",
+    );
+    expect(
+      checkArguments(many.slice(0, 3), { p0: "a", p1: "a", p2: `${"a".repeat(100)}!` }),
+    ).toEqual({
+      ok: false,
+      errors: [{ path: "p2", message: "must fit the pattern ^(a+)+$" }],
+    });
+  });
+
+  it("may be called __proto__ in older flows, without harm", () => {
+    const odd = readParameters([{ name: "__proto__", type: "object" }]);
     expect(JSON.stringify(inputSchema(odd).properties)).toBe('{"__proto__":{"type":"object"}}');
     const checked = checkArguments(odd, JSON.parse('{ "__proto__": { "evil": true } }'));
     expect(checked.ok && Object.hasOwn(checked.input, "__proto__")).toBe(true);

@@ -2,65 +2,72 @@
 import { z } from "zod";
 import { isObject, type Json, type JsonObject, type JsonSchema, setOwn } from "../lib/json.ts";
 import { writePath } from "./issues.ts";
-import { checkAgainst, schemaProblem } from "./json-schema.ts";
+import { createCheck } from "./json-schema.ts";
+import { schemaProblem } from "./schema-problem.ts";
 
 const scalarTypes = ["string", "number", "integer", "boolean"] as const;
 
-const parameterSchema = z
-  .strictObject({
-    name: z
-      .string()
-      .regex(
-        /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/,
-        "must start with a letter or _, and go on with letters, digits, _, . and - (at most 64)",
-      )
-      .describe("As agents and templates call it."),
-    type: z
-      .enum([...scalarTypes, "enum", "array", "object"])
-      .default("string")
-      .describe("What it is."),
-    description: z.string().max(2000).default("").describe("What agents are told of it."),
-    optional: z.boolean().optional().describe("Whether it may be left out."),
-    required: z.boolean().optional().describe("The older spelling, the other way round."),
-    default: z.json().optional().describe("What it is where it is left out."),
-    format: z.string().max(50).optional().describe("Of a string: date-time, email, uri and so on."),
-    enum: z
-      .array(z.union([z.string(), z.number()]))
-      .min(1)
-      .max(500)
-      .optional()
-      .describe("The values of an enum."),
-    items: z
-      .enum([...scalarTypes, "object"])
-      .optional()
-      .describe("What an array holds."),
-    schema: z
-      .record(z.string(), z.json())
-      .optional()
-      .describe("JSON Schema in place of type, format, enum and items."),
-  })
-  .superRefine((parameter, context) => {
-    const issue = (path: string, message: string) =>
-      context.addIssue({ code: "custom", path: [path], message });
-    if (parameter.type === "enum" && !parameter.enum && !parameter.schema)
-      issue("enum", "must list the values");
-    const problem = parameter.schema && schemaProblem(parameter.schema);
-    if (problem) return issue("schema", problem);
-    if (parameter.default === undefined) return;
-    const misfit = checkAgainst(schemaOf(parameter), parameter.default);
-    if (misfit) issue("default", misfit.message);
-  });
+const parameterSchema = z.strictObject({
+  name: z
+    .string()
+    .regex(
+      /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/,
+      "must start with a letter or _, and go on with letters, digits, _, . and - (at most 64)",
+    )
+    .describe("As agents and templates call it."),
+  type: z
+    .enum([...scalarTypes, "enum", "array", "object"])
+    .default("string")
+    .describe("What it is."),
+  description: z.string().max(2000).default("").describe("What agents are told of it."),
+  optional: z.boolean().optional().describe("Whether it may be left out."),
+  required: z.boolean().optional().describe("The older spelling, the other way round."),
+  default: z.json().optional().describe("What it is where it is left out."),
+  format: z.string().max(50).optional().describe("Of a string: date-time, email, uri and so on."),
+  enum: z
+    .array(z.union([z.string(), z.number()]))
+    .min(1)
+    .max(500)
+    .optional()
+    .describe("The values of an enum."),
+  items: z
+    .enum([...scalarTypes, "object"])
+    .optional()
+    .describe("What an array holds."),
+  schema: z
+    .record(z.string(), z.json())
+    .optional()
+    .describe("JSON Schema, written out, in place of type, format, enum and items."),
+});
 export type Parameter = z.output<typeof parameterSchema>;
 
-export const parametersSchema = z
-  .array(parameterSchema)
-  .max(100)
-  .superRefine((parameters, context) => {
-    const names = parameters.map(({ name }) => name);
-    for (const [at, name] of names.entries())
-      if (names.indexOf(name) !== at)
-        context.addIssue({ code: "custom", path: [at, "name"], message: `${name} is there twice` });
-  });
+const parameterList = z.array(parameterSchema).max(100);
+
+/** Those of a flow that is published: what must be right was seen then, by the rules of then. */
+export const readParameters = (published: unknown): Parameter[] => parameterList.parse(published);
+
+/** For the defaults of all parameters together. */
+const DEFAULT_STEPS = 100_000;
+
+export const parametersSchema = parameterList.superRefine((parameters, context) => {
+  const names = parameters.map(({ name }) => name);
+  const check = createCheck(DEFAULT_STEPS);
+  for (const [at, parameter] of parameters.entries()) {
+    const { name, type, enum: values, schema, default: fallback } = parameter;
+    const issue = (path: keyof Parameter, message: string) =>
+      context.addIssue({ code: "custom", path: [at, path], message });
+    if (names.indexOf(name) !== at) issue("name", `${name} is there twice`);
+    // No argument of that name gets through: objects have a meaning of their own for it.
+    if (name === "__proto__") issue("name", "must not be __proto__: call it something else");
+    if (type === "enum" && !values && !schema) issue("enum", "must list the values");
+    const problem = schema && schemaProblem(schema);
+    if (problem) issue("schema", problem);
+    else if (fallback !== undefined) {
+      const misfit = check(schemaOf(parameter), fallback);
+      if (misfit) issue("default", misfit.message);
+    }
+  }
+});
 
 const isOptional = ({ optional, required, default: fallback }: Parameter): boolean =>
   fallback !== undefined || (optional ?? required === false);
@@ -105,6 +112,7 @@ export function checkArguments(parameters: readonly Parameter[], given: unknown)
     return { ok: false, errors: [{ path: "arguments", message: "must be an object" }] };
   const input: JsonObject = {};
   const errors: { path: string; message: string }[] = [];
+  const check = createCheck();
   for (const parameter of parameters) {
     const { name, default: fallback } = parameter;
     const value: Json | undefined = given && Object.hasOwn(given, name) ? given[name] : undefined;
@@ -113,7 +121,7 @@ export function checkArguments(parameters: readonly Parameter[], given: unknown)
       else if (!isOptional(parameter)) errors.push({ path: name, message: "is missing" });
       continue;
     }
-    const misfit = checkAgainst(schemaOf(parameter), value);
+    const misfit = check(schemaOf(parameter), value);
     if (misfit)
       errors.push({
         path: writePath([name, ...misfit.keys.map(indexOrName)]),

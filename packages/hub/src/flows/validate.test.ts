@@ -236,6 +236,22 @@ describe("a node's parameters", () => {
     expect(check({ settings: 5 })).toMatchObject([{ path: "settings" }]);
   });
 
+  it("of a loop have no time-out and no retries, which would mean nothing", () => {
+    const settings = { timeoutMs: 500, retries: { attempts: 3 }, continueOnError: true };
+    const each = testNode("ForEach", "Each", { items: [], settings });
+    const { errors: found } = validateFlow(testFlow([call, each], ["call → each"]), nodeTypes);
+    const message = "means nothing on a loop: set it on the nodes inside";
+    expect(found).toMatchObject(
+      ["timeoutMs", "retries"].map((name) => ({
+        code: "invalid_config",
+        path: `settings.${name}`,
+        message: `Each: settings.${name}: ${message}`,
+      })),
+    );
+    each.parameters.settings = { continueOnError: true };
+    expect(validateFlow(testFlow([call, each], ["call → each"]), nodeTypes).errors).toEqual([]);
+  });
+
   it("of a trigger are no templates", () => {
     const odd = testTool("Odd", { toolDescription: "Fills in {{ nothing.here }} and {{ }}." });
     expect(errors(testFlow([odd, end()], ["odd → end"]))).toEqual([]);
@@ -390,6 +406,32 @@ describe("code", () => {
       { code: "unknown_node_in_code", path: "expression" },
     ]);
     expect(found("Transform", { expression: "input.nodes.ghost" })).toEqual([]);
+    expect(found("Code", { code: "return `nodes.ghost` + /nodes.ghost/ + nodes.length" })).toEqual(
+      [],
+    );
+  });
+
+  it("that asks for secrets is warned of: it has none", () => {
+    expect(found("Code", { code: "return 'Bearer {{ secrets.KEY }}'" })).toEqual([
+      {
+        code: "secret_in_code",
+        nodeId: "count",
+        path: "code",
+        message:
+          "Count: code: code gets no secrets; write {{ secrets.KEY }} where one is sent: headers or auth of an HttpRequest",
+      },
+    ]);
+    for (const expression of [
+      "'Bearer {{secrets.KEY}}'",
+      "'Bearer ' & secrets.KEY",
+      "$$.secrets",
+      "$lookup($, 'secrets')",
+    ])
+      expect(found("Transform", { expression })).toMatchObject([
+        { code: "secret_in_code", path: "expression" },
+      ]);
+    expect(found("Transform", { expression: "input.secrets.KEY & trigger.secrets" })).toEqual([]);
+    expect(found("Code", { code: "return input.secrets.KEY + '{ secrets }'" })).toEqual([]);
   });
 });
 

@@ -14,6 +14,11 @@ function setup() {
       getApp: async (tenant: string, slug: string) => ({ tenant, slug, name: slug }),
       subscribe: () => () => {},
       findTool: async () => undefined,
+      // Without an end.
+      listTools: async (_: string, __: string, after: string, limit: number) =>
+        Array.from({ length: limit }, (_, at) => ({ tool_name: `${after}.${at}`, config: {} })),
+      listRuns: async ({ before = "" }, limit = 50) =>
+        Array.from({ length: limit }, (_, at) => ({ id: `${before}-${at}`, created_at: 0 })),
       cancelRun: async (_: string, id: string) => void cancelled.push(id),
     } as never,
     calls: {
@@ -119,4 +124,37 @@ it("a call whose run the hub leaves to others says so", async () => {
       content: [{ text: "The hub is stopping; the run goes on when it is back. (run run1)" }],
     },
   });
+});
+
+it("lists go on at cursors that they gave out, and at no others", async () => {
+  const one = setup();
+  const session = await openSession(one);
+  const list = async (method: string, cursor?: string) => {
+    const answer = await one.send(session, {
+      method,
+      params: cursor === undefined ? {} : { cursor },
+    });
+    return JSON.parse(/^data: (\{.*)$/m.exec(await answer.text())?.[1] ?? "null");
+  };
+  for (const [method, last] of [
+    ["tools/list", ".249"],
+    ["tasks/list", "-49"],
+  ] as const) {
+    const { nextCursor } = (await list(method)).result;
+    expect((await list(method, "")).result.nextCursor).toBe(nextCursor);
+    const { tools, tasks } = (await list(method, nextCursor)).result;
+    expect([tools?.[0].name, tasks?.[0].taskId]).toContain(`${last}${last[0]}0`);
+    for (const wrong of [
+      "zzz",
+      last,
+      nextCursor.replace(/^\w+/, "run"),
+      "tool:",
+      "task:\0",
+      "x".repeat(10_000),
+    ])
+      expect((await list(method, wrong)).error).toEqual({
+        code: -32602,
+        message: "cursor: is not one that this list gave out",
+      });
+  }
 });

@@ -17,9 +17,10 @@ import type { StoredApp } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import type { Access, Accesses } from "../tenants/access.ts";
 import { type AppCallsOptions, createAppCalls } from "./app-calls.ts";
-import { invalidParams, inWords } from "./app-results.ts";
+import { inWords } from "./app-results.ts";
 import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from "./app-tasks.ts";
 import { createAppTools } from "./app-tools.ts";
+import { listCursor } from "./list-cursor.ts";
 import { outflowOf } from "./outflow.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { createListening } from "./resource-changes-listen.ts";
@@ -51,7 +52,7 @@ export interface AppServers {
 
 /** The one thing that is watched: an app's list of tools. */
 const toolsOf = (slug: string) => `tools:${slug}`;
-const LONGEST_NAME = 128;
+const cursors = listCursor("tool");
 
 export function createAppServers({
   store,
@@ -81,10 +82,10 @@ export function createAppServers({
       },
     );
     server.setRequestHandler("tools/list", async ({ params }, context) => {
-      const { cursor = "" } = params ?? {};
-      if (cursor.length > LONGEST_NAME) throw invalidParams("cursor: is not one of this list");
+      const after = cursors.read(params?.cursor) ?? "";
       try {
-        return await tools.list(askingOf(context).app as StoredApp, cursor);
+        const { nextCursor, ...page } = await tools.list(askingOf(context).app as StoredApp, after);
+        return { ...page, ...(nextCursor !== undefined && { nextCursor: cursors.of(nextCursor) }) };
       } catch (error) {
         throw inWords(error, onError);
       }

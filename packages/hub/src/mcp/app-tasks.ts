@@ -15,6 +15,7 @@ import type { StoredApp } from "../store/flow-store.ts";
 import { ENDED, type Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { invalidParams, inWords, type ResultStore, resultOf } from "./app-results.ts";
+import { listCursor } from "./list-cursor.ts";
 import { askingOf } from "./sessions-asking.ts";
 
 export type Era = "legacy" | "modern";
@@ -22,6 +23,7 @@ export type Era = "legacy" | "modern";
 const TASKS = "io.modelcontextprotocol/tasks";
 const POLL_MS = 1_000;
 const PAGE = 50;
+const cursors = listCursor("task");
 
 export const taskCapabilities = {
   legacy: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
@@ -136,23 +138,15 @@ export function createAppTasks({
       const result = await resultOf(store, isCancelled ? { ...run, status: "cancelled" } : run);
       return { ...result, _meta: { ...result._meta, [RELATED_TASK_META_KEY]: { taskId } } };
     });
-    on(
-      "tasks/list",
-      z.looseObject({ cursor: z.string().max(100).optional() }),
-      async ({ cursor }, { app: { tenant, slug }, token }) => {
-        const runs = await store.listRuns({
-          tenant,
-          app: slug,
-          token,
-          limit: PAGE,
-          before: cursor,
-        });
-        return {
-          tasks: runs.map((run) => viewTask(era, run)),
-          ...(runs.length === PAGE && { nextCursor: runs.at(-1)?.id }),
-        };
-      },
-    );
+    on("tasks/list", z.looseObject({}), async ({ cursor }, { app: { tenant, slug }, token }) => {
+      const before = cursors.read(cursor);
+      const runs = await store.listRuns({ tenant, app: slug, token, limit: PAGE, before });
+      const last = runs.length === PAGE ? runs.at(-1) : undefined;
+      return {
+        tasks: runs.map((run) => viewTask(era, run)),
+        ...(last && { nextCursor: cursors.of(last.id) }),
+      };
+    });
   }
 
   /** The run at its end, wherever it comes to it; or as it is, where nobody waits any longer. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { Permanent, RetryAt } from "../flows/errors.ts";
+import { Failure, Permanent, RetryAt } from "../flows/errors.ts";
 import { defineNode, type NodeResult, type RunContext } from "../flows/node-type.ts";
 import { testContext } from "../flows/test-context.ts";
 import { testNode } from "../flows/test-flow.ts";
@@ -71,6 +71,10 @@ describe("what goes wrong", () => {
   test("follows the retry settings, unless it says otherwise", async () => {
     expect(await failing(new Error("no"))).toMatchObject({
       error: { code: "failed", message: "no", node_id: "a" },
+      retryAt: "backoff",
+    });
+    expect(await failing(new Failure("busy", { code: "y", details: [2] }))).toMatchObject({
+      error: { code: "y", message: "busy", details: [2] },
       retryAt: "backoff",
     });
     expect(await failing(new Permanent("never", { code: "x", details: [1] }))).toMatchObject({

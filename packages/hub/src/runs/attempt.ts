@@ -1,5 +1,5 @@
 /** One attempt at one node: templates filled in, time limited, whatever goes wrong turned into words. */
-import { Permanent, RetryAt } from "../flows/errors.ts";
+import { Failure, Permanent, RetryAt } from "../flows/errors.ts";
 import type { FlowNode } from "../flows/model.ts";
 import {
   type NodeDefinition,
@@ -126,7 +126,7 @@ class TimedOut extends Error {
 }
 
 function toRunError(error: unknown, node_id: string): RunError {
-  if (error instanceof Permanent || error instanceof RetryAt)
+  if (error instanceof Failure)
     return {
       code: error.code,
       message: error.message,

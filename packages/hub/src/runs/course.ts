@@ -17,8 +17,11 @@ interface Asking {
   /** The step's own. */
   key: string;
   attempt: number;
-  /** Aborted when the run ends before the step does; not when somebody else goes on with it. */
-  cancelled: AbortSignal;
+  /**
+   * Aborted when the step no longer waits for the answer; not where somebody else goes on with the
+   * run, and waits for it again.
+   */
+  left: AbortSignal;
 }
 
 /** What nodes can reach, beyond what the run itself knows. */
@@ -49,7 +52,8 @@ export interface Course {
   secrets: (names: readonly string[]) => Promise<Record<string, string>>;
   now: () => number;
   stepTimeoutMs: number;
-  cancelled: AbortSignal;
+  /** Resolves when the run may go on after a call, for which it may have lent its place to others. */
+  takePlace: () => Promise<void>;
 }
 
 /** One walk: its frame, what only its templates see, and the walk that it is a round of. */
@@ -57,7 +61,7 @@ export interface Site {
   frame: Frame;
   locals: Scope;
   outer: Site | undefined;
-  /** Aborted when nothing may be begun here any more. */
+  /** Aborted when nothing may be begun here any more: see `CALLED_OFF`. */
   signal: AbortSignal;
 }
 

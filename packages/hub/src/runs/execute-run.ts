@@ -14,7 +14,7 @@ import { layOut } from "./frame.ts";
 import { createLedger } from "./ledger.ts";
 import { createNaps, LONGEST_TIMER_MS } from "./naps.ts";
 import type { SaveProgress } from "./progress-commit.ts";
-import { done, Failure, Over, type StepRecord } from "./step-records.ts";
+import { CALLED_OFF, done, Failure, Over, type StepRecord } from "./step-records.ts";
 import { openFrame, walkFrame } from "./walk-frame.ts";
 
 export interface ExecuteOptions {
@@ -29,6 +29,7 @@ export interface ExecuteOptions {
   /** Aborted with `"cancelled"`, or with `"stopping"` when somebody else shall go on. */
   signal: AbortSignal;
   onStep?: (step: Step) => void;
+  takePlace: Course["takePlace"];
   stepTimeoutMs: number;
   /** Of a stretch: what a run spends waiting in the store does not count. */
   runTimeoutMs: number;
@@ -52,7 +53,6 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   const { claimed, now, signal } = options;
   const interrupted = Promise.withResolvers<Next | "stopped">();
   const over = new AbortController();
-  const cancelled = new AbortController();
   const ledger = createLedger({ ...options, onStep: options.onStep });
   const naps = createNaps({
     now,
@@ -64,10 +64,13 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
     trigger: {},
     ledger,
     naps,
-    cancelled: cancelled.signal,
   };
-  const onAbort = () =>
-    interrupted.resolve(signal.reason === "cancelled" ? { status: "cancelled" } : "stopped");
+  const onAbort = () => {
+    if (signal.reason === "cancelled") return interrupted.resolve({ status: "cancelled" });
+    interrupted.resolve("stopped");
+    // At once: what fails because all else stops must not count.
+    over.abort();
+  };
   signal.addEventListener("abort", onAbort, { once: true });
   const deadline = setDeadline(options, course, (next) => interrupted.resolve(next));
 
@@ -86,8 +89,9 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
     if (ending === "stopped") return "stopped";
     const { status } = ending.next;
     if ((await ledger.close(ending.steps, ending.next)) === "lost") return "lost";
-    if (status === "failed" || status === "cancelled") cancelled.abort();
-    return status === "waiting" || status === "queued" ? "parked" : "ended";
+    if (status === "waiting" || status === "queued") return "parked";
+    over.abort(CALLED_OFF);
+    return "ended";
   } catch (error) {
     if (error instanceof Over) return "lost";
     throw error;
@@ -99,7 +103,8 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   }
 }
 
-function courseOf({ claimed, registry, secrets, reach, now, stepTimeoutMs }: ExecuteOptions) {
+function courseOf(options: ExecuteOptions) {
+  const { claimed, registry, secrets, reach, now, stepTimeoutMs, takePlace } = options;
   const { run, graph } = claimed;
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
   const node = (id: string) => nodes.get(id) as FlowNode;
@@ -114,6 +119,7 @@ function courseOf({ claimed, registry, secrets, reach, now, stepTimeoutMs }: Exe
     reach,
     now,
     stepTimeoutMs,
+    takePlace,
     secrets: (names: readonly string[]) => secrets(run.tenant, names),
   };
 }

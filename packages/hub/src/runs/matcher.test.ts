@@ -333,6 +333,27 @@ describe("explaining, and once more", () => {
     expect(await store.getRun(TENANT, runs[0]?.run_id ?? "")).toMatchObject({ status: "queued" });
   });
 
+  test("runs an event again that was stopped: whoever asks for it begins a chain", async () => {
+    const flow = await publishTrigger({ source: OWN_SOURCE, type: null });
+    const triggers = createTriggers({ store, newId, now, maxDepth: 5, maxLoops: 0 });
+    for (const depth of [1, 5]) {
+      const headers = {
+        [DEPTH_HEADER]: String(depth),
+        [CHAIN_HEADER]: JSON.stringify(Array.from({ length: depth }, () => flow.id)),
+      };
+      const one = event({}, { source: OWN_SOURCE, source_id: "a flow", headers });
+      const plan = await matcher.plan(arrival([one]));
+      await store.appendEvents([{ ...arrival([one]), plan }], null);
+      const { runs } = await triggers.replay(TENANT, one.id);
+      expect(runs).toMatchObject([{ flow_id: flow.id }]);
+      expect(await store.getRun(TENANT, runs[0]?.run_id ?? "")).toMatchObject({
+        cause: "replay",
+        depth: 1,
+        chain: [],
+      });
+    }
+  });
+
   test("says what is not there, and nothing of other tenants", async () => {
     const { one, triggers } = await setUp({});
     for (const asked of [

@@ -117,7 +117,8 @@ export async function planEvent(
   options: PlanOptions,
 ): Promise<EventPlan> {
   const data = triggers.length === 0 ? null : dataOf(event.source, event);
-  const causes = causesOf(event);
+  // Whoever asks for an event once more begins a chain, whatever had led to it.
+  const causes = options.cause === "replay" ? { depth: 0, chain: [] } : causesOf(event);
   const verdicts: EventPlan["verdicts"] = [];
   const runs: NewRun[] = [];
   for (const trigger of triggers) {

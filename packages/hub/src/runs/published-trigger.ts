@@ -1,6 +1,7 @@
 /** Which trigger of a published flow somebody means, and what they want to start it with. */
+import { triggerOf } from "../flows/check-calls.ts";
 import type { FlowNode } from "../flows/model.ts";
-import { type CheckedArguments, checkArguments, parametersSchema } from "../flows/parameters.ts";
+import { type CheckedArguments, checkArguments, readParameters } from "../flows/parameters.ts";
 import { isObject } from "../lib/json.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
@@ -11,9 +12,9 @@ export type FoundTrigger =
   | { outcome: "not_published"; flow: string }
   | { outcome: "no_trigger"; flow: string };
 
-/** By the node's id, or else its slug. */
+/** By the node's id, or else its slug, or one that it had before. */
 export async function findTrigger(
-  store: Pick<Store, "getFlow" | "getVersion" | "getTrigger">,
+  store: Pick<Store, "getFlow" | "getVersion" | "listVersions" | "getTrigger">,
   tenant: string,
   id: string,
   wanted: string,
@@ -23,15 +24,34 @@ export async function findTrigger(
   if (flow.version === null) return { outcome: "not_published", flow: flow.name };
   // As it was published: the draft may call its nodes something else by now.
   const nodes = (await store.getVersion(tenant, id, flow.version))?.nodes ?? [];
-  const node = nodes.find((one) => one.id === wanted) ?? nodes.find((one) => one.slug === wanted);
+  const node = triggerOf(nodes, wanted) ?? (await findRenamed(store, tenant, id, nodes, wanted));
   const trigger = node && (await store.getTrigger(tenant, id, node.id));
   return trigger ? { outcome: "found", trigger, node } : { outcome: "no_trigger", flow: flow.name };
 }
 
+/** As many versions are looked through for a former slug. */
+const MOST_VERSIONS = 50;
+
+/** The one of `nodes` that was the last to be called so in an earlier version of the flow. */
+export async function findRenamed(
+  store: Pick<Store, "getVersion" | "listVersions">,
+  tenant: string,
+  flow: string,
+  nodes: readonly FlowNode[],
+  slug: string,
+): Promise<FlowNode | undefined> {
+  const versions = await store.listVersions(tenant, flow);
+  for (const { version } of versions.slice(0, MOST_VERSIONS)) {
+    const graph = await store.getVersion(tenant, flow, version);
+    const former = graph?.nodes.find((one) => one.slug === slug);
+    if (former) return nodes.find(({ id }) => id === former.id);
+  }
+  return undefined;
+}
+
 /** Against the trigger's own parameters, with the defaults of those left out. */
 export function checkInput({ kind, config }: StoredTrigger, given: unknown): CheckedArguments {
-  if (kind === "intent")
-    return checkArguments(parametersSchema.parse(config.parameters ?? []), given);
+  if (kind === "intent") return checkArguments(readParameters(config.parameters ?? []), given);
   return isObject(given)
     ? { ok: true, input: given }
     : { ok: false, errors: [{ path: "input", message: "must be an object" }] };

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import type { FlowNode } from "../flows/model.ts";
 import { createIds } from "../lib/ids.ts";
 import type { JsonObject } from "../lib/json.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
@@ -66,7 +67,7 @@ const asker = (given: Partial<Run> = {}) =>
 const asking = (attempt = 1) => ({
   key: "parent:a",
   attempt,
-  cancelled: new AbortController().signal,
+  left: new AbortController().signal,
 });
 
 describe("emitting", () => {
@@ -165,9 +166,45 @@ describe("calling a flow", () => {
       return { name: "Flow", description: "", graph, toolNames: [] };
     });
     expect(await reach().callFlow(asker(), call(make, "start"), asking())).toBe(1);
-    await expect(reach().callFlow(asker(), call(make, "later"), asking())).rejects.toMatchObject({
+    const other = { ...asking(), key: "parent:b" };
+    await expect(reach().callFlow(asker(), call(make, "later"), other)).rejects.toMatchObject({
       code: "no_such_trigger",
     });
+  });
+
+  test("reaches a trigger by a former slug, until another one has that", async () => {
+    const named = (id: string, slug: string) => ({ ...start, id, slug });
+    const child = await f.publish([named("start", "old")], []);
+    const publish = (...nodes: FlowNode[]) =>
+      store.publishFlow({ tenant: TENANT, id: child().flow_id }, () => ({
+        graph: { nodes, edges: [] },
+        triggers: nodes.map(({ id }) => ({
+          node_id: id,
+          kind: "intent",
+          tool_name: null,
+          source: null,
+          type: null,
+          active: true,
+          config: { parameters: [] },
+        })),
+        note: "",
+        by: "test",
+        at: 2,
+        aliasUntil: 2,
+      }));
+    const trigger = async (key: string, slug: string) => {
+      await reach().callFlow(asker(), call(child, slug), { ...asking(), key });
+      return (await store.findRun(TENANT, `call:${key}`))?.trigger_node;
+    };
+    await publish(named("start", "newer"), named("other", "beside"));
+    await publish(named("start", "newest"), named("other", "beside"));
+    expect(await trigger("1", "newer")).toBe("start");
+    expect(await trigger("2", "old")).toBe("start");
+    await publish(named("start", "newest"), named("other", "old"));
+    expect(await trigger("3", "old")).toBe("other");
+    expect(await trigger("4", "newer")).toBe("start");
+    await publish(named("other", "old"));
+    await expect(trigger("5", "newest")).rejects.toMatchObject({ code: "no_such_trigger" });
   });
 
   test("is refused where the trigger is switched off, or the flow not published", async () => {
@@ -233,6 +270,7 @@ describe("calling a flow", () => {
     await expect(reach().callFlow(asker(), call(make), asking())).rejects.toMatchObject({
       message: "no luck",
       code: "failed",
+      name: "Error",
     });
     // After a crash it is the same attempt: the answer is there already.
     await expect(reach().callFlow(asker(), call(make), asking())).rejects.toThrow("no luck");
@@ -240,18 +278,24 @@ describe("calling a flow", () => {
     expect(f.calls).toEqual(["a a 1", "b b 1", "b b 2"]);
   });
 
-  test("ends with the run that asked", async () => {
-    const make = await f.publish([start, gate("a")], edges("start > a"));
-    const cancelled = new AbortController();
-    const called = reach().callFlow(asker(), call(make), {
-      ...asking(),
-      cancelled: cancelled.signal,
-    });
+  test("is cancelled where nobody waits for it; tried again, it goes on at once", async () => {
+    const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
+    const left = new AbortController();
+    const called = reach().callFlow(asker(), call(make), { ...asking(), left: left.signal });
     called.catch(() => {});
     await expect.poll(() => f.calls).toEqual(["a begins"]);
-    cancelled.abort();
-    await expect(called).rejects.toMatchObject({ code: "cancelled" });
-    expect((await children()).map(({ status }) => status)).toEqual(["cancelled"]);
+    left.abort();
+    // Before it has ended.
+    const gone = new AbortController();
+    const second = reach().callFlow(asker(), call(make), { ...asking(2), left: gone.signal });
+    const again = reach().callFlow(asker(), call(make), asking(3));
+    gone.abort();
+    await expect(second).rejects.toMatchObject({ name: "AbortError" });
+    await expect(called).rejects.toMatchObject({ code: "cancelled", name: "Permanent" });
+    f.open("a");
+    expect(await again).toBe(1);
+    expect(f.calls).toEqual(["a begins", "a aborted", "a begins"]);
+    expect((await children()).map(({ status }) => status)).toEqual(["succeeded"]);
   });
 
   test("goes on where the one that asked is only handed over", async () => {

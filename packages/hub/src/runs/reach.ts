@@ -3,7 +3,7 @@ import { Permanent } from "../flows/errors.ts";
 import { cleanSummary } from "../ingest/clean.ts";
 import { utf8 } from "../lib/hmac.ts";
 import type { Json, JsonObject } from "../lib/json.ts";
-import type { Run, StartedRun } from "../store/run-store.ts";
+import { ENDED, type Run, type StartedRun } from "../store/run-store.ts";
 import type { Appended, Arrived, Store } from "../store/store.ts";
 import type { NodeReach } from "./course.ts";
 import { CHAIN_HEADER, chainFrom, DEPTH_HEADER, OWN_SOURCE, RUN_HEADER } from "./event-input.ts";
@@ -11,7 +11,10 @@ import { checkInput, findTrigger } from "./published-trigger.ts";
 import { outcomeOf, type Runner } from "./runner.ts";
 
 export interface ReachOptions {
-  store: Pick<Store, "getFlow" | "getVersion" | "getTrigger" | "findRun" | "retryRun">;
+  store: Pick<
+    Store,
+    "getFlow" | "getVersion" | "listVersions" | "getTrigger" | "findRun" | "retryRun"
+  >;
   /** Matches, and stores what matching causes together with the event. */
   append: (arrived: Arrived) => Promise<Appended>;
   /** Known only once the runner is there, which needs the reach first. */
@@ -59,23 +62,25 @@ export function createReach(options: ReachOptions): NodeReach {
   };
 
   const callFlow: NodeReach["callFlow"] = async (run, { flow, trigger, input }, asking) => {
-    const { key, attempt, cancelled } = asking;
-    if (run.depth >= maxDepth)
-      throw new Permanent(
-        `${run.depth} runs and events led to this call: the chain was stopped, so that nothing goes round for ever. Break the circle, or raise SIGNALBOX_MAX_CHAIN.`,
-        { code: "too_deep" },
-      );
-    const child = await childOf(run, flow, trigger, input, `call:${key}`);
-    // Somebody wants the step tried again: so is what it called, from where that has failed.
-    const former = attempt > 1 ? await store.findRun(run.tenant, child.key) : undefined;
-    if (former) await store.retryRun(run.tenant, former.id, now());
-    const { ended } = await start(child, { signal: cancelled });
-    const outcome = outcomeOf(await ended);
-    if (outcome.outcome === "succeeded") return outcome.output;
-    throw new Permanent(
-      outcome.outcome === "cancelled" ? "The called run was cancelled." : outcome.message,
-      { code: outcome.outcome === "cancelled" ? "cancelled" : outcome.code },
-    );
+    const { attempt, left } = asking;
+    const key = `call:${asking.key}`;
+    const former = await store.findRun(run.tenant, key);
+    // What it has called before stays on its version, whatever is published by now.
+    const child = former
+      ? { ...former, key, at: former.created_at }
+      : await childOf(run, flow, trigger, input, key);
+    const untilEnded = async () => (await start(child, { signal: left })).ended;
+    left.throwIfAborted();
+    if (former && attempt > 1) {
+      // The step is tried again: so is what it called, from where that has failed. One that the
+      // attempt before has not waited for is cancelled, or just about to be.
+      const isOpen = !ENDED.includes(former.status);
+      const last = isOpen ? await untilEnded() : former;
+      left.throwIfAborted(); // the next attempt is at it by now
+      if (!isOpen || last.status === "cancelled")
+        await store.retryRun(run.tenant, former.id, now());
+    }
+    return outputOf(await untilEnded());
   };
 
   async function childOf(
@@ -84,7 +89,12 @@ export function createReach(options: ReachOptions): NodeReach {
     wanted: string,
     given: JsonObject,
     key: string,
-  ): Promise<StartedRun & { key: string }> {
+  ): Promise<StartedRun> {
+    if (run.depth >= maxDepth)
+      throw new Permanent(
+        `${run.depth} runs and events led to this call: the chain was stopped, so that nothing goes round for ever. Break the circle, or raise SIGNALBOX_MAX_CHAIN.`,
+        { code: "too_deep" },
+      );
     const { trigger, input } = await callable(run.tenant, flow, wanted, given);
     const at = now();
     return {
@@ -142,4 +152,17 @@ export function createReach(options: ReachOptions): NodeReach {
     callTool: noConnections,
     listTools: noConnections,
   };
+}
+
+/** What has failed may be tried again; what somebody has cancelled is meant to be over. */
+function outputOf(run: Run): Json {
+  const outcome = outcomeOf(run);
+  switch (outcome.outcome) {
+    case "succeeded":
+      return outcome.output;
+    case "cancelled":
+      throw new Permanent("The called run was cancelled.", { code: "cancelled" });
+    case "failed":
+      throw Object.assign(new Error(outcome.message), { code: outcome.code });
+  }
 }

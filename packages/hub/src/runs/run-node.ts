@@ -6,6 +6,7 @@ import { type Attempted, attempt, splitParameters, unknownType } from "./attempt
 import { type Course, firstPort, type Site, scopeOf } from "./course.ts";
 import { inputsOf } from "./frame.ts";
 import {
+  CALLED_OFF,
   done,
   Failure,
   failed,
@@ -100,13 +101,15 @@ async function oneAttempt(
   resumed: Resumed | undefined,
   goRounds: GoRounds,
 ): Promise<Outcome> {
-  const { run, reach, now, cancelled } = course;
+  const { run, reach, now } = course;
   const node = course.node(id);
   const definition = course.definition(id);
   if (!definition) return unknownType(node);
   const inputs = inputsOf(course.layout, site.frame, id, (other) => course.node(other).slug);
   const key = idempotencyKey(run.id, id, site.frame.item);
-  const asking = { key, attempt: nth, cancelled };
+  const left = new AbortController();
+  const asking = { key, attempt: nth, left: left.signal };
+  let hasCalled = false;
   const attempted = await attempt({
     tenant: run.tenant,
     node,
@@ -125,9 +128,17 @@ async function oneAttempt(
       ...(resumed && { resumed }),
       now,
       emit: (event) => reach.emit(run, event, asking),
-      callFlow: (call) => reach.callFlow(run, call, asking),
+      callFlow(call) {
+        hasCalled = true;
+        return reach.callFlow(run, call, asking);
+      },
     },
   });
+  if (hasCalled) {
+    const { aborted, reason } = site.signal;
+    if (!aborted || reason === CALLED_OFF) left.abort();
+    if (!aborted) await course.takePlace();
+  }
   if (!("result" in attempted)) return attempted;
   const { result, ...rest } = attempted;
   if ("wait" in result) return { ...rest, result };

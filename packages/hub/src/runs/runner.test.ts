@@ -11,6 +11,7 @@ import {
   createFixture,
   edges,
   type Fixture,
+  gate,
   HOUR,
   node,
   probe,
@@ -168,6 +169,26 @@ describe("a runner", () => {
     await f.store.cancelRun(TENANT, run.id, Date.now());
     await expect.poll(() => f.status(run.id), { timeout: 10_000 }).toBe("cancelled");
     expect(f.calls).toEqual(["a a 1"]);
+  });
+
+  inFixture("cancels a call that came after the end of its caller", async (f) => {
+    const child = await f.publish([start, gate("a")], edges("start > a"));
+    const call = node("call", "CallFlow", { flow: child().flow_id, trigger: "start" });
+    const make = await f.publish([start, call], edges("start > call"));
+    const store: Store = {
+      ...f.store,
+      async startRun(run, lease) {
+        if (run.parent_run !== undefined) {
+          await f.store.cancelRun(TENANT, run.parent_run, Date.now());
+          await expect.poll(() => f.status(run.parent_run ?? "")).toBe("cancelled");
+        }
+        return f.store.startRun(run, lease);
+      },
+    };
+    await f.openRunner({ store }).start(make());
+    const statuses = async () =>
+      (await f.store.listRuns({ tenant: TENANT, limit: 9 })).map(({ status }) => status);
+    await expect.poll(statuses).toEqual(["cancelled", "cancelled"]);
   });
 
   inFixture("ends a run whose steps can never be saved, and no other", async (f) => {

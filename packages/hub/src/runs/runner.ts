@@ -8,6 +8,7 @@ import type { Json } from "../lib/json.ts";
 import {
   type ClaimedRun,
   ENDED,
+  type EnteringRun,
   type NewRun,
   type Run,
   type StartedRun,
@@ -26,6 +27,7 @@ export interface RunnerOptions extends Pick<ExecuteOptions, "secrets" | "loadInp
     | "saveProgress"
     | "nextDue"
     | "startRun"
+    | "enterRun"
     | "queueRuns"
     | "getRun"
     | "findRun"
@@ -64,8 +66,11 @@ export interface RunWatch {
 export interface Runner {
   /** Begins at once, in this process. With a key that is known, joins the run that has it. */
   start(run: StartedRun, watch?: RunWatch): Promise<Started>;
-  /** Waits for its turn in its lane, and is taken by whoever has room then; `full` where it does not wait. */
-  enter(run: NewRun, watch?: RunWatch): Promise<Started | "full">;
+  /**
+   * Begins at once, in this process, where its lane has room. Else it waits for its turn, and is taken
+   * by whoever has room then; `full` where it does not wait.
+   */
+  enter(run: EnteringRun, watch?: RunWatch): Promise<Started | "full">;
   /** To be taken by anybody; null for what does not wait, where its lane is full. */
   queue(runs: NewRun[]): Promise<(string | null)[]>;
   /** Gives what it holds to others, and starts nothing more. */
@@ -109,10 +114,26 @@ export function createRunner(options: RunnerOptions): Runner {
     [...(called.get(id) ?? [])].some(
       (child) => !active.has(child) || claimed.has(child) || lends(child),
     );
+  /** Runs that have lent their place, and wait to have one again before they go on. */
+  const returning = new Map<string, PromiseWithResolvers<void>>();
   const room = () => {
     let taken = 0;
-    for (const id of claimed.keys()) if (!lends(id)) taken += 1;
+    for (const id of claimed.keys()) if (!returning.has(id) && !lends(id)) taken += 1;
     return atOnce - taken;
+  };
+  const takePlace = async (id: string): Promise<void> => {
+    if (!claimed.has(id) || (!returning.has(id) && room() >= 0)) return;
+    const place = returning.get(id) ?? Promise.withResolvers<void>();
+    returning.set(id, place);
+    await place.promise;
+  };
+  /** Before anything new is taken. */
+  const letBackIn = (): void => {
+    for (const [id, { resolve }] of returning) {
+      if (room() <= 0) return;
+      returning.delete(id);
+      resolve();
+    }
   };
 
   const walk = (run: ClaimedRun): Promise<void> => {
@@ -140,6 +161,7 @@ export function createRunner(options: RunnerOptions): Runner {
         onStep(step) {
           for (const tell of watchers.get(id) ?? []) tell(step);
         },
+        takePlace: () => takePlace(id),
         stepTimeoutMs,
         runTimeoutMs,
         parkAfterMs,
@@ -149,7 +171,10 @@ export function createRunner(options: RunnerOptions): Runner {
       onError(error); // the store's trouble: when the lease is over, somebody takes the run over
       look(); // to know when that is
     } finally {
-      if (active.get(id) === controller) active.delete(id);
+      if (active.get(id) === controller) {
+        active.delete(id);
+        returning.delete(id);
+      }
       tellEnded(id);
       if (isParked && called.has(run.run.parent_run ?? "")) look(); // its caller lends its place
     }
@@ -165,6 +190,7 @@ export function createRunner(options: RunnerOptions): Runner {
   let alarmAt = Number.POSITIVE_INFINITY;
   const look = (): void => {
     if (closed) return;
+    letBackIn();
     again = true;
     looking ??= takeAll().finally(() => {
       looking = undefined;
@@ -285,7 +311,9 @@ export function createRunner(options: RunnerOptions): Runner {
     isNew: boolean,
   ): Promise<Run> => {
     // It may be anywhere by now: parked, or in another process.
-    const cancel = () => void store.cancelRun(tenant, id, now()).catch(onError);
+    const cancel = () => {
+      if (!closed) void store.cancelRun(tenant, id, now()).catch(onError);
+    };
     signal?.addEventListener("abort", cancel, { once: true });
     if (signal?.aborted) cancel();
     const ended = untilEnded(tenant, id, isNew);
@@ -294,13 +322,20 @@ export function createRunner(options: RunnerOptions): Runner {
     return ended;
   };
 
-  const noteCall = (parent: string, id: string, ended: Promise<unknown>) => {
+  const noteCall = (
+    parent: string,
+    id: string,
+    ended: Promise<unknown>,
+    left: AbortSignal | undefined,
+  ) => {
     const runs = called.get(parent) ?? new Set();
     called.set(parent, runs.add(id));
     const leave = () => {
       if (runs.delete(id) && runs.size === 0) called.delete(parent);
     };
     ended.then(leave, leave);
+    left?.addEventListener("abort", leave, { once: true });
+    if (left?.aborted) leave();
     if (!active.has(id)) look();
   };
 
@@ -318,7 +353,7 @@ export function createRunner(options: RunnerOptions): Runner {
       const ended = follow(run.tenant, id, signal, own !== undefined);
       ended.then(unwatch, unwatch);
       if (own) void walk(own);
-      if (run.parent_run !== undefined) noteCall(run.parent_run, id, ended);
+      if (run.parent_run !== undefined) noteCall(run.parent_run, id, ended, signal);
       return { id, ended };
     },
     async enter(run, { onStep, signal } = {}) {
@@ -326,14 +361,21 @@ export function createRunner(options: RunnerOptions): Runner {
       // Before it can be taken: then none of its steps is missed.
       const unwatch = watchSteps(run.id, onStep);
       try {
-        const [id = null] = await store.queueRuns([run]);
-        if (id === null) {
+        const at = now();
+        const entered = await store.enterRun(run, { worker, now: at, until: at + leaseMs });
+        if (entered.outcome === "full") {
           unwatch();
           return "full";
         }
-        if (closed) throw new Error(STOPPING);
-        const ended = follow(run.tenant, id, signal, false);
+        const own = entered.outcome === "begun" ? entered.claimed : undefined;
+        if (closed) {
+          if (own) await store.releaseRuns(worker, now());
+          throw new Error(STOPPING);
+        }
+        const id = entered.outcome === "waits" ? entered.id : run.id;
+        const ended = follow(run.tenant, id, signal, own !== undefined);
         ended.then(unwatch, unwatch);
+        if (own) void walk(own);
         return { id, ended };
       } catch (error) {
         unwatch();
@@ -346,8 +388,8 @@ export function createRunner(options: RunnerOptions): Runner {
       clearInterval(beat);
       clearTimeout(alarm);
       unsubscribe();
-      for (const waiters of waiting.values()) for (const { giveUp } of waiters) giveUp();
       for (const controller of active.values()) controller.abort("stopping");
+      for (const waiters of waiting.values()) for (const { giveUp } of waiters) giveUp();
       await looking;
       await Promise.all(walks);
       await store.releaseRuns(worker, now());

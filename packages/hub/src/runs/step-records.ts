@@ -24,6 +24,12 @@ export class Failure extends Error {
 /** Nobody wants to know any more: the run has ended, is parked, or is in other hands. */
 export class Over extends Error {}
 
+/**
+ * Why a signal is aborted where what is under way has come to nothing. Else somebody else goes on
+ * with it.
+ */
+export const CALLED_OFF = "called off";
+
 const blank = { port: null, input: null, output: null, error: null, log: [], finished_at: null };
 
 export const running = (place: StepPlace): StepRecord => ({

@@ -11,6 +11,7 @@ import type { Course, Site } from "./course.ts";
 import { advance, type Frame, resultOf } from "./frame.ts";
 import { runNode } from "./run-node.ts";
 import {
+  CALLED_OFF,
   Failure,
   Over,
   restOf,
@@ -123,7 +124,7 @@ async function goRounds(
   const above = outer.frame.item && `${outer.frame.item}/`;
   const results: Json[] = items.map(() => null);
   const leave = new AbortController();
-  const onAbort = () => leave.abort();
+  const onAbort = () => leave.abort(outer.signal.reason);
   outer.signal.addEventListener("abort", onAbort, { once: true });
   if (outer.signal.aborted) onAbort();
 
@@ -151,7 +152,7 @@ async function goRounds(
         ({ steps, output: results[index] = null } = await walkFrame(course, site, steps));
       } catch (error) {
         if (!failed || !(error instanceof Failure)) throw error;
-        failed.abort();
+        failed.abort(CALLED_OFF);
         results[index] = errorOutput(error.error);
         steps = [...error.steps];
       }
@@ -162,8 +163,10 @@ async function goRounds(
     const lanes = Math.max(1, Math.min(atOnce, items.length));
     await naps.away(() => Promise.all(Array.from({ length: lanes }, () => naps.work(goRound))));
     return results;
+  } catch (error) {
+    leave.abort(error instanceof Failure ? CALLED_OFF : undefined);
+    throw error;
   } finally {
     outer.signal.removeEventListener("abort", onAbort);
-    leave.abort();
   }
 }

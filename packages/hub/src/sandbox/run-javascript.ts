@@ -48,29 +48,52 @@ const LEAST_MEMORY_MB = 16;
 const PAGES_PER_MB = 16;
 const STACK_BYTES = 256 * 1024;
 
+/** What else people call of a `console`. */
+const LIKE_LOG =
+  "table trace dir dirxml group groupCollapsed groupEnd count countReset time timeLog timeEnd clear".split(
+    " ",
+  );
+
 /** In there, and before any foreign code: what it uses cannot be changed under its hands any more. */
 const SETUP = `(function (text, write) {
   "use strict";
   const { parse, stringify } = JSON, { freeze, values } = Object, PromiseOf = Promise, text_of = String;
+  const ErrorOf = Error, MapOf = Map, SetOf = Set;
   const cut = Function.prototype.call.bind(String.prototype.slice);
   const data = parse(text), waiting = [data];
   for (let at = 0; at < waiting.length; at++) {
     freeze(waiting[at]);
     for (const one of values(waiting[at])) if (typeof one === "object" && one !== null) waiting[waiting.length] = one;
   }
-  const spell = (one) => (typeof one === "string" ? one : (stringify(one) ?? text_of(one)));
-  const console = {};
-  for (const level of ${JSON.stringify(LOG_LEVELS)}) console[level] = (...parts) => {
+  const show = (one) => {
+    if (typeof one === "bigint" || one instanceof ErrorOf) return text_of(one);
+    return one instanceof MapOf || one instanceof SetOf ? [...one] : one;
+  };
+  const spell = (one) => {
+    try {
+      const shown = show(one);
+      return typeof shown === "string" ? shown : (stringify(shown, (_, part) => show(part)) ?? text_of(one));
+    } catch {}
+    try { return text_of(one); } catch {}
+    return "(cannot be shown)";
+  };
+  const log = (level, parts) => {
     let line = "";
     for (let at = 0; at < parts.length; at++) line += (at > 0 ? " " : "") + spell(parts[at]);
-    write(level, line.length > ${MOST_LOG_LETTERS} ? cut(line, 0, ${MOST_LOG_LETTERS}) + "…" : line);
+    write(level, stringify(line.length > ${MOST_LOG_LETTERS} ? cut(line, 0, ${MOST_LOG_LETTERS}) + "…" : line));
   };
+  const console = {};
+  for (const other of ${JSON.stringify(LIKE_LOG)}) console[other] = (...parts) => log("log", parts);
+  for (const level of ${JSON.stringify(LOG_LEVELS)}) console[level] = (...parts) => log(level, parts);
+  console.assert = (holds, ...parts) => { if (!holds) log("error", ["Assertion failed:", ...parts]); };
   freeze(console);
-  return (code) => {
+  const run = (code) => {
     const result = code(data.input, data.trigger, data.nodes, data.item, data.index, console);
     if (result instanceof PromiseOf) throw new TypeError("the code gives a promise; it must return its result itself");
     return stringify(result) ?? "null";
   };
+  const quote = (text) => stringify(cut(text, 0, ${MOST_LOG_LETTERS}));
+  return { run, quote };
 })`;
 
 /** `return` may be used anywhere in it. On the same line, so that errors name the right one. */
@@ -97,11 +120,15 @@ export async function runJavaScript(
     const vm = runtime.newContext();
     const write = vm.newFunction("write", (level, line) => {
       if (log.length < MOST_LOG_LINES)
-        log.push({ level: vm.getString(level) as LogLine["level"], text: vm.getString(line) });
+        log.push({
+          level: vm.getString(level) as LogLine["level"],
+          text: JSON.parse(vm.getString(line)) as string,
+        });
       else if (log.length === MOST_LOG_LINES) log.push({ level: "log", text: "… and more" });
     });
     const setUp = vm.unwrapResult(vm.evalCode(SETUP, "setup.js"));
-    const run = vm.unwrapResult(vm.callFunction(setUp, vm.undefined, vm.newString(data), write));
+    const made = vm.unwrapResult(vm.callFunction(setUp, vm.undefined, vm.newString(data), write));
+    const run = vm.getProp(made, "run");
 
     const started = cpuTime();
     runtime.setInterruptHandler(() => {
@@ -112,7 +139,7 @@ export async function runJavaScript(
     const done = read.error ? read : vm.callFunction(run, vm.undefined, read.value);
     if (isOverTime) return { log, ...tookTooLong(timeoutMs) };
     if (done.error) {
-      const message = describe(vm, done.error);
+      const message = describe(vm, done.error, vm.getProp(made, "quote"));
       if (isOverTime) return { log, ...tookTooLong(timeoutMs) }; // its words were a trap
       if (message === OUT_OF_MEMORY) return { log, ...tookTooMuch(memoryMb) };
       return { log, fault: "code_failed", message };
@@ -131,10 +158,16 @@ export async function runJavaScript(
 const OUT_OF_MEMORY = "InternalError: out of memory";
 
 /** What was thrown can be anything, and its properties can be code. */
-function describe(vm: QuickJSContext, thrown: QuickJSHandle): string {
-  const text = (handle: QuickJSHandle): string =>
-    vm.typeof(handle) === "string" ? vm.getString(handle).slice(0, MOST_LOG_LETTERS) : "";
-  if (vm.typeof(thrown) !== "object")
+function describe(vm: QuickJSContext, thrown: QuickJSHandle, quote: QuickJSHandle): string {
+  const text = (handle: QuickJSHandle): string => {
+    if (vm.typeof(handle) !== "string") return "";
+    // Out of there a text comes as C has it, which ends at U+0000: as JSON, it has none.
+    const quoted = vm.callFunction(quote, vm.undefined, handle);
+    return quoted.error
+      ? vm.getString(handle).slice(0, MOST_LOG_LETTERS)
+      : (JSON.parse(vm.getString(quoted.value)) as string);
+  };
+  if (vm.typeof(thrown) !== "object" || vm.eq(thrown, vm.null))
     return `throws ${text(thrown) || String(vm.dump(thrown)).slice(0, MOST_LOG_LETTERS)}`;
   const part = (name: string) => text(vm.getProp(thrown, name));
   const [name, message, stack] = [part("name"), part("message"), part("stack")];

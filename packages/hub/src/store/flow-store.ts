@@ -78,6 +78,8 @@ export type EditFlow = (found: {
   flow: StoredFlow | undefined;
   /** All names of the app, but the flow's own. */
   taken: ReadonlySet<string>;
+  /** Names of the flow that agents can call by, former ones too, each with the node that it leads to. */
+  kept: ReadonlyMap<string, string>;
 }) => FlowEdit & {
   /** The names of the draft's intents. One that another flow of the app has is an error. */
   toolNames: readonly { name: string }[];

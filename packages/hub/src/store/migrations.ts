@@ -348,6 +348,12 @@ const migrations: readonly Migration[] = [
       )`,
     ],
   },
+  {
+    name: "open runs, by the run that called them",
+    statements: [
+      "CREATE INDEX runs_called ON runs (parent_run) WHERE parent_run IS NOT NULL AND finished_at IS NULL",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

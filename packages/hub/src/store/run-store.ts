@@ -78,6 +78,9 @@ export interface NewRun {
 /** One that is begun at once has no lane to wait in. */
 export type StartedRun = Omit<NewRun, "due_at" | "limit" | "gather">;
 
+/** One that is begun at once where its lane has room. */
+export type EnteringRun = Omit<NewRun, "due_at" | "gather">;
+
 /** What came while a run was still to begin, and is told with it. */
 export interface Gathered {
   at: number;
@@ -185,6 +188,13 @@ export interface RunLease {
   until: number;
 }
 
+export type EnteredRun =
+  | { outcome: "begun"; claimed: ClaimedRun }
+  /** For its turn in its lane; or its key is known, and this is the run that has it. */
+  | { outcome: "waits"; id: string }
+  /** It would not wait. */
+  | { outcome: "full" };
+
 export interface RunStore {
   /**
    * Stores them to be run by anybody; answers with the ids, of those that were there or were joined
@@ -193,6 +203,11 @@ export interface RunStore {
   queueRuns(runs: NewRun[]): Promise<(string | null)[]>;
   /** Stores a run that the caller works on at once. Undefined where its key is known: then it is under way already. */
   startRun(run: StartedRun, lease: RunLease): Promise<ClaimedRun | undefined>;
+  /**
+   * Stores a run that somebody waits for. Where its lane has room, the caller works on it at once,
+   * whatever else is queued; else it is held, and comes before what is queued when it is let in.
+   */
+  enterRun(run: EnteringRun, lease: RunLease): Promise<EnteredRun>;
   /**
    * Takes runs that are due, a fair share of each tenant's, and those whose worker has died; one that
    * was taken again and again, and nothing came of it, ends as failed. It may take fewer than there

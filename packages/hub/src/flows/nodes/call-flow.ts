@@ -1,15 +1,14 @@
 /** Runs another flow from one of its triggers, and waits for its result, for as long as that may run. */
 import { z } from "zod";
 import { defineNode } from "../node-type.ts";
+import { text } from "../text.ts";
 
 const config = z.strictObject({
-  flow: z
-    .string("must be a flow's id")
+  flow: text("must be a flow's id")
     .min(1, "must not be empty")
     .max(100)
     .describe("The id of a published flow."),
-  trigger: z
-    .string("must be a trigger's id or slug")
+  trigger: text("must be a trigger's id or slug")
     .min(1, "must not be empty")
     .max(100)
     .describe("The id or the slug of one of that flow's triggers."),

@@ -2,10 +2,10 @@
 import { z } from "zod";
 import { defineNode } from "../node-type.ts";
 import { runCode } from "../run-code.ts";
+import { text } from "../text.ts";
 
 const config = z.strictObject({
-  code: z
-    .string("must be JavaScript")
+  code: text("must be JavaScript")
     .regex(/\S/, "must not be empty")
     .max(100_000)
     .describe(

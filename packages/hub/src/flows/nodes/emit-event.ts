@@ -1,10 +1,10 @@
 /** Puts an event into the tenant's log: agents see it, and other flows can start from it. */
 import { z } from "zod";
 import { defineNode } from "../node-type.ts";
+import { text } from "../text.ts";
 
 const config = z.strictObject({
-  type: z
-    .string("must be the event's type")
+  type: text("must be the event's type")
     .min(1, "must not be empty")
     .max(200)
     .regex(/^\P{Cc}*$/u, "must not hold control characters")

@@ -4,10 +4,10 @@ import { checkFilter, FILTER_LENGTH } from "../../match/filter.ts";
 import { paramsSchema } from "../../match/param.ts";
 import { concurrencySchema, pathSchema } from "../concurrency.ts";
 import { defineNode } from "../node-type.ts";
+import { text } from "../text.ts";
 
 export const eventConfig = z.strictObject({
-  source: z
-    .string("must name a source or a connection")
+  source: text("must name a source or a connection")
     .min(1, "must not be empty")
     .max(200)
     .describe("A kind of sender such as `github`, or the id of one endpoint or connection."),

@@ -286,6 +286,7 @@ describe("a failure", () => {
     expect(error).toMatchObject({
       name,
       code: `http_${status}`,
+      details: { status },
       message: expect.stringMatching(`^PUT api.test:\\d+ answered ${status}: words of the server$`),
     });
   });

@@ -11,6 +11,7 @@ import {
   withQuery,
 } from "../http-exchange.ts";
 import { defineNode } from "../node-type.ts";
+import { text } from "../text.ts";
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 /** Several values give the same name several times. */
@@ -24,7 +25,7 @@ const config = z.strictObject({
     .enum(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
     .default("GET")
     .describe("What to do there."),
-  url: z.string("must be a URL").min(1, "must not be empty").max(8192).describe("Where to."),
+  url: text("must be a URL").min(1, "must not be empty").max(8192).describe("Where to."),
   query: fields.default({}).describe("Added to the URL; a list gives a name several times."),
   headers: z.record(headerName, scalar).default({}).describe("Names and values."),
   auth: z

@@ -53,6 +53,17 @@ describe.each([...nodeTypes])("%s", (type, definition) => {
     expect(z.toJSONSchema(config, { io: "input" })).toMatchObject({ type: "object" });
   });
 
+  it("says how long a text may be that is too long", () => {
+    const { properties = {} } = z.toJSONSchema(config, { io: "input" });
+    for (const [field, schema] of Object.entries(properties)) {
+      const most = typeof schema === "object" ? schema.maxLength : undefined;
+      if (most === undefined) continue;
+      const { error } = config.safeParse({ ...sample.config, [field]: "y".repeat(most + 1) });
+      const said = error ? issuesOf(error).map(({ path, message }) => `${path}: ${message}`) : [];
+      expect(said).toContain(`${field}: must have at most ${most} characters`);
+    }
+  });
+
   it("has ports: none in for a trigger, none out for a result", () => {
     const out = definition.outPorts(sample.config) ?? [];
     expect(inPorts.length > 0).toBe(kind !== "trigger");

@@ -1,8 +1,8 @@
 /** Ends a way through the flow: its value is the result of the run. */
 import { z } from "zod";
 import type { JsonSchema } from "../../lib/json.ts";
-import { schemaProblem } from "../json-schema.ts";
 import { defineNode } from "../node-type.ts";
+import { schemaProblem } from "../schema-problem.ts";
 import { schemaOfTemplate } from "../template-schema.ts";
 
 const config = z.strictObject({

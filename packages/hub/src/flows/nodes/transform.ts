@@ -3,11 +3,11 @@ import { z } from "zod";
 import { checkExpression, EXPRESSION_LENGTH } from "../../sandbox/run-jsonata.ts";
 import { defineNode } from "../node-type.ts";
 import { runCode } from "../run-code.ts";
+import { text } from "../text.ts";
 
 const config = z.strictObject({
   /** Over `{ input, trigger, nodes }`, where `nodes` has outputs by slug; in a loop also `item` and `index`. */
-  expression: z
-    .string("must be a JSONata expression")
+  expression: text("must be a JSONata expression")
     .regex(/\S/, "must not be empty")
     .max(EXPRESSION_LENGTH)
     .superRefine((text, context) => {

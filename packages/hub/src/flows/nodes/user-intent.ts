@@ -3,15 +3,14 @@ import { z } from "zod";
 import { concurrencySchema } from "../concurrency.ts";
 import { defineNode } from "../node-type.ts";
 import { inputSchema, parametersSchema } from "../parameters.ts";
+import { text } from "../text.ts";
 
 export const userIntentConfig = z.strictObject({
   // Wider than what new names follow: names that clients know already are kept as they are.
-  toolName: z
-    .string("must be the tool's name")
+  toolName: text("must be the tool's name")
     .regex(/^[A-Za-z0-9_.-]{1,128}$/, "must be 1 to 128 letters, digits, _, . or -")
     .describe("The tool's name; where it is left out, it follows from the node's name."),
-  toolDescription: z
-    .string("must say what the tool does")
+  toolDescription: text("must say what the tool does")
     .max(4000)
     .regex(/\S/, "must not be empty: agents choose a tool by its description")
     .describe("What the tool does: agents choose by it."),

@@ -77,12 +77,45 @@ describe("JavaScript", () => {
     expect((await evaluate(tricky)).log[0]).toEqual(cut);
   });
 
+  it("logs whatever it is given, and never fails by it", async () => {
+    const code = `
+      const circle = {}; circle.self = circle;
+      console.log(new TypeError("no"), 1n, Symbol("s"), () => 1);
+      console.log({ error: new Error("no"), big: [2n], map: new Map([["a", 1]]), set: new Set([3]) });
+      console.log(new Map([["a", 1n]]), "a\\0b\\ud800");
+      console.log(circle, { toJSON() { throw 1 } }, Object.create(null), { toJSON() { throw 1 }, toString() { throw 1 } });
+      console.log(new Proxy({}, { getPrototypeOf() { throw 1 }, get() { throw 1 } }));
+      console.table([1]); console.trace("here"); console.dir({}); console.group("g"); console.groupEnd();
+      console.assert(true, "fine"); console.assert(false, "odd");
+      return 1`;
+    const { log, ...rest } = await evaluate(code);
+    expect(rest).toEqual({ output: 1 });
+    expect(log.map(({ text }) => text)).toEqual([
+      "TypeError: no 1 Symbol(s) () => 1",
+      '{"error":"Error: no","big":["2"],"map":[["a",1]],"set":[3]}',
+      '[["a","1"]] a\0b\ud800',
+      "[object Object] [object Object] {} (cannot be shown)",
+      "(cannot be shown)",
+      "[1]",
+      "here",
+      "{}",
+      "g",
+      "",
+      "Assertion failed: odd",
+    ]);
+    expect(log.map(({ level }) => level)).toEqual([...Array(10).fill("log"), "error"]);
+  });
+
   it.each([
     ["return 1 +", "SyntaxError: "],
     ["\n\nfoo.bar", "ReferenceError: 'foo' is not defined (line 3)"],
     ["throw new Error('no such city')", "Error: no such city (line 1)"],
     ["throw 'words'", "throws words"],
-    ["throw null", "throws "],
+    ["throw null", "throws null"],
+    ["throw undefined", "throws undefined"],
+    ["throw new Error('before\\0after')", "Error: before\0after (line 1)"],
+    ["throw 'before\\0after'", "throws before\0after"],
+    ["throw 5n", "throws 5"],
     ["throw { a: 1 }", "throws an object"],
     ["throw { message: {}, name: 5, stack: [] }", "throws an object"],
     ["throw Symbol('x')", "throws "],

@@ -109,6 +109,7 @@ export function createFixture(store: Store) {
   const openRunner = (
     given: Partial<RunnerOptions> = {},
     evaluate: Evaluate = unexpected,
+    { maxDepth = 5 } = {},
   ): Runner => {
     const now = given.now ?? Date.now;
     const runner: Runner = createRunner({
@@ -125,7 +126,7 @@ export function createFixture(store: Store) {
         evaluate,
         newId,
         now,
-        maxDepth: 5,
+        maxDepth,
       }),
       onError: (error) => errors.push(error),
       ...given,

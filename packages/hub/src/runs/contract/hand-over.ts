@@ -101,6 +101,23 @@ export function handOverContract(it: It): void {
     expect(f.calls.filter((call) => call.startsWith("a"))).toEqual(["a a 1"]);
   });
 
+  it("waits again for what it called, whatever is published by now", async (f) => {
+    const child = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
+    const flow = child().flow_id;
+    const call = node("call", "CallFlow", { flow, trigger: "start" });
+    const make = await f.publish([start, call], edges("start > call"));
+    const first = f.openRunner();
+    const { id } = await first.start(make());
+    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    await first.close();
+    await f.store.deleteFlow({ tenant: TENANT, id: flow }, Date.now());
+    f.open("a");
+    // A chain that would be too long by now is not cut off either.
+    f.openRunner({}, undefined, { maxDepth: 0 });
+    await expect.poll(() => f.status(id)).toBe("succeeded");
+    expect((await f.run(id)).output).toBe(1);
+  });
+
   it("that waits is in nobody's memory, and goes on in whichever runner is there", async (f) => {
     const make = await f.publish(
       [start, probe("a"), node("rest", "Wait", { seconds: 3600 }), probe("b", { value: 1 })],
@@ -214,6 +231,21 @@ export function handOverContract(it: It): void {
     expect(await f.steps(run.id)).toEqual(["start done", "a failed"]);
   });
 
+  it("ends with the one that called it, also where that was cancelled in nobody's hands", async (f) => {
+    const child = await f.publish([start, gate("a")], edges("start > a"));
+    const call = node("call", "CallFlow", { flow: child().flow_id, trigger: "start" });
+    const make = await f.publish([start, call], edges("start > call"));
+    const mortal = f.openMortal();
+    const { id } = await mortal.start(make());
+    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    mortal.kill();
+    await f.store.cancelRun(TENANT, id, Date.now());
+    f.openRunner({ now: late(HOUR) });
+    const statuses = async () =>
+      (await f.store.listRuns({ tenant: TENANT, limit: 9 })).map(({ status }) => status);
+    await expect.poll(statuses).toEqual(["cancelled", "cancelled"]);
+  });
+
   it("that is under way in another runner can be cancelled there", async (f) => {
     const make = await f.publish([start, gate("a")], edges("start > a"));
     const mortal = f.openMortal();
@@ -260,22 +292,22 @@ export function handOverContract(it: It): void {
     expect(f.calls.filter((call) => call.startsWith("b")).length).toBe(5);
   });
 
-  it("that somebody waits for begins in its turn, in whichever runner has room", async (f) => {
+  it("that somebody waits for begins at once, or in its turn in whichever runner has room", async (f) => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const limit = { lane: "narrow", most: 1 };
     const full = f.openRunner({ atOnce: 0 });
     const steps: string[] = [];
-    const runner = f.openRunner();
     const onStep = ({ node_id, status }: Step) => steps.push(`${node_id} ${status}`);
-    const first = await runner.enter(make({ limit }), { onStep });
+    const first = await full.enter(make({ limit }), { onStep });
     await expect.poll(() => f.calls).toEqual(["a begins"]);
     const second = await full.enter(make({ limit }));
     const leaving = new AbortController();
     const third = await full.enter(make({ limit }), { signal: leaving.signal });
     if (first === "full" || second === "full" || third === "full") throw new Error("full");
-    await expect.poll(() => f.status(third.id)).toBe("held");
+    expect(await f.status(third.id)).toBe("held");
     leaving.abort();
     expect((await third.ended).status).toBe("cancelled");
+    f.openRunner();
     f.open("a");
     expect((await first.ended).output).toBe(1);
     expect((await second.ended).output).toBe(1);

@@ -338,6 +338,78 @@ export function walkContract(it: It): void {
     expect((await ended).output).toMatchObject({ call: 1, brief: { error: { code: "timeout" } } });
   });
 
+  it("tries a flow again that it called and that failed, from where that failed", async (f) => {
+    const child = await f.publish(
+      [start, probe("a"), probe("b", { fail: 1, value: 2 })],
+      edges("start > a > b"),
+    );
+    const settings = { retries: { attempts: 2, backoffMs: 1 } };
+    const call = { flow: child().flow_id, trigger: "start", settings };
+    const make = await f.publish([start, node("call", "CallFlow", call)], edges("start > call"));
+    const { id, ended } = await f.openRunner().start(make());
+    expect(await ended).toMatchObject({ status: "succeeded", output: 2 });
+    expect(f.calls).toEqual(["a a 1", "b b 1", "b b 2"]);
+    expect(await f.steps(id)).toEqual(["start done", "call failed", "call#2 done"]);
+  });
+
+  it("cancels what it called once it no longer waits for that, though it goes on", async (f) => {
+    const child = await f.publish([start, gate("long"), probe("never")], edges("start > long"));
+    const call = { flow: child().flow_id, trigger: "start" };
+    const late = await f.publish(
+      [start, node("call", "CallFlow", { ...call, settings: { timeoutMs: 20 } }), gate("on")],
+      edges("start > call.error > on"),
+    );
+    const round = await f.publish(
+      [
+        start,
+        node("each", "ForEach", { items: [1], settings: { continueOnError: true } }),
+        node("call", "CallFlow", call),
+        gate("first"),
+        probe("bad", { fail: 9 }),
+        gate("on"),
+      ],
+      edges("start > each.item > call", "each.item > first > bad", "each.done > on"),
+    );
+    const runner = f.openRunner();
+    const cancelled = async () =>
+      (await f.store.listRuns({ tenant: TENANT, limit: 9, status: "cancelled" })).map(
+        ({ parent_run }) => parent_run,
+      );
+    const tooLate = await runner.start(late());
+    await expect.poll(cancelled).toEqual([tooLate.id]);
+    const left = await runner.start(round());
+    await expect.poll(() => f.calls.filter((one) => one === "long begins").length).toBe(2);
+    f.open("first");
+    await expect.poll(cancelled).toEqual([left.id, tooLate.id]);
+    await expect.poll(() => f.calls.filter((one) => one === "on begins").length).toBe(2);
+    f.open("on");
+    expect(await Promise.all([tooLate.ended, left.ended])).toMatchObject([
+      { status: "succeeded" },
+      { status: "succeeded" },
+    ]);
+  });
+
+  it("takes its place back from others before it goes on after a call", async (f) => {
+    const call = node("call", "CallFlow", await publishResting(f));
+    const make = await f.publish([start, call, gate("on")], edges("start > call.error > on"));
+    const runner = f.openRunner({ atOnce: 1, parkAfterMs: 0 });
+    const runs = [make(), make(), make()];
+    await runner.queue(runs);
+    const list = (status: "waiting" | "succeeded") =>
+      f.store.listRuns({ tenant: TENANT, limit: 9, status });
+    const count = async (status: "waiting" | "succeeded") => (await list(status)).length;
+    await expect.poll(() => count("waiting")).toBe(3);
+    for (const { id } of await list("waiting")) await f.store.cancelRun(TENANT, id, Date.now());
+    await expect.poll(() => f.calls).toEqual(["on begins"]);
+    const beside = await f.publish([start, probe("a")], edges("start > a"));
+    // Whoever comes back does so in turn, and before others.
+    await runner.queue([beside({ due_at: 1 })]);
+    expect(f.calls).toEqual(["on begins"]);
+    f.open("on");
+    await expect.poll(() => count("succeeded")).toBe(4);
+    expect(f.calls).toEqual(["on begins", "on begins", "on begins", "a a 1"]);
+  });
+
   it("calls another flow, also where every place is taken by those that call", async (f) => {
     const call = await publishResting(f);
     const make = await f.publish([start, node("call", "CallFlow", call)], edges("start > call"));

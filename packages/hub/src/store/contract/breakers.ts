@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { EventPlan, PlannedVerdict } from "../run-store.ts";
+import type { EventPlan, NewRun, PlannedVerdict } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { eventTrigger, makeFlow, publish } from "./flow-sample.ts";
 import { claim, runIds, sampleRun } from "./run-sample.ts";
@@ -33,13 +33,15 @@ interface Given {
   at?: number;
   /** How many events come together. */
   count?: number;
+  /** Of the runs that they start. */
+  run?: Partial<NewRun>;
 }
 
 /** Appends events on which triggers have these verdicts; answers with what became of them. */
 async function append(
   store: Store,
   verdicts: PlannedVerdict[],
-  { tenant = "acme", at = START, count = 1 }: Given = {},
+  { tenant = "acme", at = START, count = 1, run = {} }: Given = {},
 ) {
   const events = Array.from({ length: count }, () => sampleEvent({ received_at: at }));
   const { revision } = await store.findTriggers(tenant, ["github"], "issues");
@@ -48,7 +50,7 @@ async function append(
     return {
       verdicts,
       runs: matched.map(({ flow_id, node_id }) =>
-        sampleRun({ tenant, flow_id, trigger_node: node_id, event_id: id }),
+        sampleRun({ tenant, flow_id, trigger_node: node_id, event_id: id, ...run }),
       ),
     };
   });
@@ -133,6 +135,40 @@ export function breakersContract(it: It): void {
       ...Array.from({ length: 5 }, () => append(again, [looping(4)])),
     ]);
     expect((await runsOf(again)).length).toBe(4);
+  });
+
+  it("count runs that begin: none that joins another, is skipped or is the same", async ({
+    store,
+  }) => {
+    // A burst is one run, however many events it has.
+    const gather = { gather: { lane: "burst" }, due_at: START + 9 };
+    const burst = await append(store, [looping(1)], { count: 5, run: gather });
+    const more = await append(store, [looping(1)], { count: 5, run: gather });
+    expect([burst.tripped, more.tripped]).toEqual([undefined, undefined]);
+    const [host] = await runsOf(store);
+    expect(await store.getRun("acme", host ?? "")).toMatchObject({ gathered_count: 9 });
+    // When that has begun, the next one is one too many.
+    await claim(store, { now: START + 9 });
+    const next = await append(store, [looping(1)], { count: 2, run: gather });
+    expect(next.tripped).toMatchObject([{ most: 1, isFirst: true }, { isFirst: false }]);
+
+    const skip = (lane: string) => ({
+      run: { limit: { lane, most: 1, whenFull: "skip" as const } },
+    });
+    const second = looping(2, { node_id: "second" });
+    const skipped = await append(store, [second], { count: 5, ...skip("a") });
+    expect(skipped.tripped).toBeUndefined();
+    expect((await append(store, [second], skip("b"))).tripped).toBeUndefined();
+    const stopped = await append(store, [second, verdict({ node_id: "third" })], skip("c"));
+    expect(stopped.tripped).toMatchObject([{ node_id: "second" }]);
+    // What was stopped has taken no place from others.
+    expect(await store.listVerdicts("acme", stopped.events[0]?.id ?? "")).toMatchObject([
+      { node_id: "second", matched: false, run_id: null },
+      { node_id: "third", matched: true, run_id: stopped.runs[0]?.[1]?.id },
+    ]);
+    const same = { run: { key: "the same" } };
+    const fourth = looping(1, { node_id: "fourth" });
+    expect((await append(store, [fourth], { count: 3, ...same })).tripped).toBeUndefined();
   });
 
   it("tell once a minute which triggers were stopped, and why", async ({ store }) => {

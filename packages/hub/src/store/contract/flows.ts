@@ -119,9 +119,9 @@ export function flowsContract(it: It): void {
     const key = { tenant: "acme", id: flow.id };
     await Promise.all(
       Array.from({ length: 20 }, (_, at) =>
-        store.editFlow(key, START, ({ flow: found, taken }) => {
-          const nodes = [...(found?.graph.nodes ?? []), ...intents(`Node ${at}`).nodes];
-          return drafting("A flow", { nodes, edges: [] })({ flow: found, taken });
+        store.editFlow(key, START, (found) => {
+          const nodes = [...(found.flow?.graph.nodes ?? []), ...intents(`Node ${at}`).nodes];
+          return drafting("A flow", { nodes, edges: [] })(found);
         }),
       ),
     );

@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import type { ClaimedRun } from "../run-store.ts";
+import type { ClaimedRun, NewRun } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import {
   claim,
@@ -12,7 +12,7 @@ import {
   sampleStep,
   save,
 } from "./run-sample.ts";
-import { ids, keep, nth, START, sampleEvent } from "./sample.ts";
+import { type Few, ids, keep, nth, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 /** Claims with many workers until nothing is left; answers with what each got. */
@@ -34,6 +34,12 @@ export async function claimAll(
       throw new Error("something is due, but cannot be claimed");
     }),
   );
+}
+
+/** Three runs, of which each was called by the one before. */
+function callChain(): Few<3, NewRun> {
+  const [top, middle, bottom] = sampleRuns(3, () => ({ cause: "flow" }));
+  return [top, { ...middle, parent_run: top.id }, { ...bottom, parent_run: middle.id }];
 }
 
 const tenantsOf = (claimed: readonly ClaimedRun[]) => claimed.map(({ run }) => run.tenant);
@@ -192,6 +198,58 @@ export function runClaimsContract(it: It): void {
       expect(await claim(store, { now })).toHaveLength(2);
     }
     expect(await claim(store, { now: now + LEASE })).toEqual([]);
+  });
+
+  it("go on with a caller for as long as anything comes of what it called", async ({ store }) => {
+    const [top, middle, bottom] = callChain();
+    await store.queueRuns([top, middle, bottom]);
+    let now = START;
+    for (let taken = 1; taken <= 13; taken += 1, now += LEASE) {
+      const all = await claim(store, { now });
+      expect(runIds(all).sort()).toEqual(ids([top, middle, bottom]).sort());
+      const at = all.filter(({ run }) => run.id === bottom.id);
+      await save(store, at, { steps: [sampleStep({ node_id: `step ${taken}` })] });
+    }
+    // It is what was called that is given up then: its callers hear of it, and are not to blame.
+    for (let taken = 1; taken <= 10; taken += 1, now += LEASE)
+      expect(await claim(store, { now })).toHaveLength(taken < 10 ? 3 : 2);
+    expect(await store.getRun("acme", bottom.id)).toMatchObject({ error: { code: "gave_up" } });
+    for (let taken = 2; taken <= 10; taken += 1, now += LEASE)
+      expect(await claim(store, { now })).toHaveLength(2);
+    expect(await claim(store, { now })).toMatchObject([{ run: { id: top.id } }]);
+  });
+
+  it("cancel what was called by a run that is given up", async ({ store, heard }) => {
+    const [top, waits, below] = callChain();
+    const under = sampleRun({ cause: "flow", parent_run: top.id });
+    await store.queueRuns([waits]);
+    await save(store, await claim(store), {
+      steps: [sampleStep({ status: "waiting", finished_at: null })],
+      next: { status: "waiting", due_at: null },
+    });
+    await store.queueRuns([under]);
+    await store.claimRuns({ ...lease("bob"), until: START + 99 * LEASE }, 1);
+    await store.queueRuns([{ ...below, due_at: START + 99 * LEASE }, top]);
+    let now = START;
+    for (let taken = 1; taken <= 10; taken += 1, now += LEASE)
+      expect(runIds(await claim(store, { now }))).toEqual([top.id]);
+    expect(await claim(store, { now })).toEqual([]);
+    expect(await store.getRun("acme", top.id)).toMatchObject({ status: "failed" });
+    const end = { status: "cancelled", cancel_asked: true, finished_at: now };
+    expect(await store.getRun("acme", waits.id)).toMatchObject(end);
+    expect(await store.getRun("acme", below.id)).toMatchObject(end);
+    expect(await store.listSteps("acme", waits.id)).toMatchObject([
+      { status: "failed", error: { code: "cancelled" } },
+    ]);
+    // Whoever is at work on one is asked to end it.
+    expect(await store.getRun("acme", under.id)).toMatchObject({
+      status: "running",
+      cancel_asked: true,
+    });
+    await vi.waitFor(async () => {
+      expect(await heard()).toContainEqual({ topic: "run_cancel", run: under.id });
+      expect(await heard()).toContainEqual({ topic: "run_ended", tenant: "acme", run: below.id });
+    }, 10_000);
   });
 
   it("are fair also where a worker with many runs has died", async ({ store }) => {

@@ -1,7 +1,7 @@
 import { expect, vi } from "vitest";
 import type { NewRun, WhenFull } from "../run-store.ts";
 import type { Store } from "../store.ts";
-import { claim, failed, LEASE, runIds, sampleRun, sampleRuns, save } from "./run-sample.ts";
+import { claim, failed, LEASE, lease, runIds, sampleRun, sampleRuns, save } from "./run-sample.ts";
 import { ids, keep, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -15,6 +15,12 @@ const gathering = (lane = "one", due_at = START + 100): Partial<NewRun> => ({
 
 const statuses = async (store: Store, runs: readonly NewRun[]) =>
   Promise.all(runs.map(async ({ id }) => (await store.getRun("acme", id))?.status));
+
+/** As somebody does who waits for it; answers with what it takes to work on it, where it has begun. */
+async function enter(store: Store, run: NewRun, by = "eve", now = START) {
+  const entered = await store.enterRun(run, lease(by, now));
+  return entered.outcome === "begun" ? entered.claimed : entered;
+}
 
 /** Runs everything to its end, one claim after another; answers with the order. */
 async function drain(store: Store, now: number): Promise<string[]> {
@@ -145,6 +151,131 @@ export function runLanesContract(it: It): void {
     await store.retryRun("acme", one.id, START);
     expect(await claim(store)).toEqual([]);
     expect(await statuses(store, [one, two])).toEqual(["held", "running"]);
+  });
+
+  it("with room begin at once with a run that somebody waits for, whatever is queued", async ({
+    store,
+    heard,
+  }) => {
+    await store.queueRuns(sampleRuns(30, () => ({ due_at: START - 5 })));
+    const [one, two, three, four] = sampleRuns(4, () => inLane(2));
+    await vi.waitFor(async () => expect(await heard()).not.toEqual([]), 10_000);
+    const before = (await heard()).length;
+    const first = await enter(store, one);
+    expect(first).toMatchObject({
+      run: {
+        id: one.id,
+        input: one.input,
+        status: "running",
+        worker: "eve",
+        claims: 1,
+        started_at: START,
+      },
+      steps: [],
+    });
+    expect(await store.getRun("acme", one.id)).toEqual("run" in first && first.run);
+    expect(await enter(store, two)).toMatchObject({ run: { id: two.id } });
+    // Nobody else is woken for what has begun.
+    expect((await heard()).slice(before)).toEqual([]);
+    expect(await enter(store, three)).toEqual({ outcome: "waits", id: three.id });
+    expect(await enter(store, four)).toEqual({ outcome: "waits", id: four.id });
+    expect(await statuses(store, [three, four])).toEqual(["held", "held"]);
+    // When it is let in, it does not wait for all that was queued before it.
+    if ("run" in first) await save(store, [first]);
+    expect(runIds(await claim(store, { limit: 1 }))).toEqual([three.id]);
+    expect(await statuses(store, [four])).toEqual(["held"]);
+    // One whose worker dies is taken over in its lane.
+    const now = START + LEASE;
+    const later = await claim(store, { limit: 40, now });
+    expect(later).toHaveLength(32);
+    expect(await statuses(store, [two, three, four])).toEqual(["running", "running", "held"]);
+    await save(store, later);
+    expect(await drain(store, now)).toEqual([four.id]);
+    // Without a limit there is always room.
+    expect(await enter(store, sampleRun())).toHaveProperty("run");
+  });
+
+  it("keep their order, whoever waits for a run", async ({ store }) => {
+    const [one, two, three, four] = sampleRuns(4, () => inLane(1));
+    const later = sampleRun({ ...inLane(1), due_at: START + 9 });
+    // What is queued for later does not want its place yet.
+    await store.queueRuns([later]);
+    const first = await enter(store, one);
+    await store.queueRuns([two]);
+    await claim(store);
+    await enter(store, three);
+    expect(await statuses(store, [one, two, three])).toEqual(["running", "held", "held"]);
+    if ("run" in first) await save(store, [first]);
+    // The second is about to begin: nobody takes its place.
+    expect(await enter(store, four)).toEqual({ outcome: "waits", id: four.id });
+    expect(await drain(store, START)).toEqual(ids([two, three, four]));
+  });
+
+  it("have room for so many, though many come at once, and forget none", async ({
+    store,
+    reopen,
+  }) => {
+    const queued = sampleRuns(10, () => inLane(3));
+    const entering = sampleRuns(20, () => inLane(3));
+    const other = await reopen();
+    const taken = await Promise.all([
+      ...queued.map(async (run, at) => {
+        await store.queueRuns([run]);
+        return claim(at % 2 ? store : other, { by: "bob" });
+      }),
+      ...entering.map(async (run, at) => {
+        const entered = await enter(at % 2 ? store : other, run);
+        return "run" in entered ? [entered] : [];
+      }),
+    ]);
+    const all = await statuses(store, [...queued, ...entering]);
+    expect(all.filter((status) => status === "running").length).toBe(taken.flat().length);
+    expect(taken.flat().length).toBeLessThanOrEqual(3);
+    await save(store, taken.flat());
+    const rest = await drain(store, START);
+    expect([...rest, ...runIds(taken.flat())].sort()).toEqual(ids([...queued, ...entering]).sort());
+  });
+
+  it("let a run in that comes just when another leaves", async ({ store, reopen }) => {
+    const other = await reopen();
+    const lanes = Array.from({ length: 20 }, (_, at) => inLane(1, `lane ${at}`));
+    const leaving = await Promise.all(lanes.map((lane) => enter(store, sampleRun(lane))));
+    const coming = lanes.map((lane) => sampleRun(lane));
+    const [entered] = await Promise.all([
+      Promise.all(coming.map((run) => enter(other, run))),
+      ...leaving.map((one) => ("run" in one ? save(store, [one]) : undefined)),
+    ]);
+    const begun = entered.flatMap((one) => ("run" in one ? [one.run.id] : []));
+    expect([...begun, ...(await drain(store, START))].sort()).toEqual(ids(coming).sort());
+  });
+
+  it("refuse or replace a run that somebody waits for, and know it by its key", async ({
+    store,
+  }) => {
+    const skip = inLane(1, "one", "skip");
+    const first = sampleRun({ ...skip, key: "k" });
+    expect(await enter(store, first)).toHaveProperty("run");
+    expect(await enter(store, sampleRun(skip))).toEqual({ outcome: "full" });
+    const twin = sampleRun({ ...skip, key: "k" });
+    expect(await enter(store, twin)).toEqual({ outcome: "waits", id: first.id });
+
+    const [event] = sampleEvents(1);
+    await keep(store, [event]);
+    const [one, two, three] = sampleRuns(3, (at) => ({
+      ...inLane(1, "two", "replace"),
+      ...(at === 1 && { event_id: event.id }),
+    }));
+    const begun = await enter(store, one);
+    await enter(store, two);
+    expect(await store.getEvent("acme", event.id)).toMatchObject({ trigger_status: "pending" });
+    expect(await enter(store, three)).toEqual({ outcome: "waits", id: three.id });
+    expect(await store.getRun("acme", two.id)).toMatchObject({
+      status: "cancelled",
+      error: { code: "superseded", details: { run: three.id } },
+    });
+    expect(await store.getEvent("acme", event.id)).toMatchObject({ trigger_status: "failed" });
+    if ("run" in begun) await save(store, [begun]);
+    expect(await drain(store, START)).toEqual([three.id]);
   });
 
   it("that skip take in as many as may be under way, and nothing waits", async ({ store }) => {

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ClaimedRun, RunStatus, Step } from "../run-store.ts";
+import type { ClaimedRun, NewRun, RunStatus, Step } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import {
   claim,
@@ -24,6 +24,7 @@ async function claimOne(store: Store, now = START): Promise<ClaimedRun> {
 const statusOf = async (store: Store, { run }: ClaimedRun): Promise<RunStatus | undefined> =>
   (await store.getRun("acme", run.id))?.status;
 
+const later = (run: NewRun): NewRun => ({ ...run, due_at: START + 1_000 });
 const waiting = (due_at: number | null) => ({ next: { status: "waiting", due_at } }) as const;
 
 export function runProgressContract(it: It): void {
@@ -201,6 +202,53 @@ export function runProgressContract(it: It): void {
     const [last] = await claim(store, { now: START + 9 });
     if (last) await save(store, [last]);
     expect(await store.wakeRun("acme", taken.run.id, START + 9)).toBe(false);
+  });
+
+  it("of a run that ends ends what it called, and what that called, however it ends", async ({
+    store,
+  }) => {
+    const callers = sampleRuns(4);
+    const children = callers.map(({ id }) => sampleRun({ cause: "flow", parent_run: id }));
+    const grandchildren = children.map(({ id }) => sampleRun({ cause: "flow", parent_run: id }));
+    const apart = sampleRun({ cause: "flow", parent_run: "another" });
+    await store.queueRuns([...children, ...grandchildren, apart].map(later));
+    await store.queueRuns(callers);
+    const [good, bad, off, on] = await claim(store);
+    if (!good || !bad || !off || !on) throw new Error("not claimed");
+    await save(store, [good], { next: succeeded });
+    await save(store, [bad], { next: failed });
+    await save(store, [off], { next: { status: "cancelled" } });
+    await save(store, [on], waiting(START + 5));
+    const statuses = async () =>
+      Promise.all(
+        [...children, ...grandchildren, apart].map(
+          async ({ id }) => (await store.getRun("acme", id))?.status,
+        ),
+      );
+    const over = ["cancelled", "cancelled", "cancelled"];
+    expect(await statuses()).toEqual([...over, "queued", ...over, "queued", "queued"]);
+    // The one that waits is cancelled.
+    await store.cancelRun("acme", on.run.id, START + 6);
+    expect(await statuses()).toEqual([...over, "cancelled", ...over, "cancelled", "queued"]);
+  });
+
+  it("of a run that ends keeps nothing waiting that it called, though both come at once", async ({
+    store,
+  }) => {
+    const caller = sampleRun();
+    await store.queueRuns([caller, sampleRun({ cause: "flow", parent_run: caller.id, depth: 1 })]);
+    const [top, called] = await claim(store);
+    if (!top || !called) throw new Error("not claimed");
+    const parked = progress(called, {
+      steps: [sampleStep({ status: "waiting" })],
+      ...waiting(null),
+    });
+    expect(await store.saveProgress([parked, progress(top, { next: failed })])).toEqual([
+      "saved",
+      "saved",
+    ]);
+    expect(await statusOf(store, called)).toBe("cancelled");
+    expect(await store.listSteps("acme", called.run.id)).toMatchObject([{ status: "failed" }]);
   });
 
   it("is ended by a cancel: at once where nobody is at work", async ({ store }) => {

@@ -9,6 +9,7 @@ import {
   sampleApp,
   saved,
   toolNamesOf,
+  triggersOf,
 } from "./flow-sample.ts";
 import { DAY, nth, START } from "./sample.ts";
 import type { It } from "./subject.ts";
@@ -131,6 +132,30 @@ export function toolNamesContract(it: It): void {
     const other = await makeFlow(store, intents());
     const taker = await edit(store, other, intents("First", "Second"), at);
     expect(toolNamesOf(taker.graph)).toEqual(["first", "second_2"]);
+  });
+
+  it("that agents know are told to whoever edits, with the trigger that they lead to", async ({
+    store,
+  }) => {
+    const node = (id: string, name: string) => ({ ...nth(intents(name).nodes, 0), id });
+    const keptBy = async (id: string, at = START) => {
+      let kept: ReadonlyMap<string, string> = new Map();
+      await store.editFlow({ tenant: "acme", id }, at, (found) => {
+        kept = found.kept;
+        return { name: "", description: "", toolNames: [], ...found.flow, graph: intents() };
+      });
+      return Object.fromEntries(kept);
+    };
+    const flow = await makeFlow(store, { nodes: [node("a", "X"), node("b", "Z")], edges: [] });
+    const other = await makeFlow(store, intents("Other"));
+    expect(await keptBy(flow.id)).toEqual({});
+    await publish(store, flow, { graph: flow.graph, triggers: triggersOf(flow.graph) });
+    expect(await keptBy(flow.id)).toEqual({ x: "a", z: "b" });
+    await edit(store, flow, { nodes: [node("a", "Y"), node("b", "Z")], edges: [] });
+    await publish(store, flow, { aliasUntil: START + DAY });
+    expect(await keptBy(flow.id, START + DAY - 1)).toEqual({ x: "a", y: "a", z: "b" });
+    expect(await keptBy(flow.id, START + DAY)).toEqual({ y: "a", z: "b" });
+    expect(await keptBy(other.id)).toEqual({});
   });
 
   it("may go from one trigger of a flow to another", async ({ store }) => {

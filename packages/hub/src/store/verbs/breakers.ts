@@ -1,6 +1,7 @@
 /**
  * Stops triggers that go round. One that fires on what its own flow has caused is counted by the
  * minute, in the transaction that queues its runs: so the limit holds across replicas and restarts.
+ * What counts is a run that begins, not an event: many that are gathered into one do not go round.
  * Only events that a run has caused come here; others cost nothing.
  */
 import type { StoredTrip } from "../flow-store.ts";
@@ -31,69 +32,84 @@ const MINUTE = 60_000;
 const KEY = ["tenant_id", "flow_id", "node_id"] as const;
 const STATE = ["since", "fired", "tripped_at", "tripped_by", "tripped_most"] as const;
 
+/** Stands between the runs to come and the store. */
+export interface LoopGuard {
+  /** Whether it has begun as often as it may. */
+  stops(run: NewRun): boolean;
+  /** It is new: it has joined no other, and was not skipped. */
+  count(run: NewRun): void;
+  /** A verdict as it is then, with the run that it led to. */
+  judge(caused: Caused, verdict: PlannedVerdict, run: NewRun | undefined): PlannedVerdict;
+  /** To be called last; answers with the triggers that were stopped. */
+  save(): Verb<Tripped[]>;
+}
+
 /** For whoever holds the rows of the tenants: nobody else counts meanwhile. */
-export function* breakLoops(
-  dialect: Dialect,
-  caused: readonly Caused[],
-): Verb<{ caused: readonly Caused[]; tripped: Tripped[] }> {
-  const guarded = caused.flatMap(({ tenant, verdicts }) =>
-    verdicts.flatMap(({ breaker, flow_id, node_id }) =>
-      breaker ? [{ tenant_id: tenant, flow_id, node_id }] : [],
-    ),
-  );
-  if (guarded.length === 0) return { caused, tripped: [] };
-  const breakers = yield* findBreakers(dialect, guarded);
+export function* guardLoops(dialect: Dialect, caused: readonly Caused[]): Verb<LoopGuard> {
+  const guarded = new Map<NewRun, { key: Key; most: number; at: number }>();
+  const keys: Key[] = [];
+  for (const { tenant: tenant_id, at, verdicts, runs } of caused) {
+    const started = runs.values();
+    for (const { breaker, matched, flow_id, node_id } of verdicts) {
+      const run = matched ? started.next().value : undefined;
+      if (!breaker) continue;
+      const key = { tenant_id, flow_id, node_id };
+      keys.push(key);
+      if (run) guarded.set(run, { key, most: breaker.most, at });
+    }
+  }
+  const breakers = yield* findBreakers(dialect, keys);
+  const breakerOf = (key: Key) => breakers.get(keyOf(key)) as Breaker;
   const changed = new Set<Breaker>();
+  const stopped = new Set<NewRun>();
   const tripped: Tripped[] = [];
 
-  const judge = ({ tenant, event_id, at }: Caused, verdict: PlannedVerdict): PlannedVerdict => {
-    const { flow_id, node_id, breaker } = verdict;
-    if (!breaker) return verdict;
-    const found = breakers.get(keyOf({ tenant_id: tenant, flow_id, node_id })) as Breaker;
-    const { reason, ...trip } = breaker;
-    if (verdict.matched && mayFire(found, trip.most, at)) {
-      changed.add(found);
-      return verdict;
-    }
-    const isFirst = found.tripped_at === null || isOver(found.tripped_at, at);
-    if (isFirst) {
-      changed.add(found);
-      Object.assign(found, { tripped_at: at, tripped_by: trip.limit, tripped_most: trip.most });
-    }
-    tripped.push({ ...trip, event_id, flow_id, node_id, isFirst });
-    if (!verdict.matched) return verdict;
-    return { ...verdict, matched: false, reasons: [...verdict.reasons, reason] };
+  return {
+    stops(run) {
+      const found = guarded.get(run);
+      if (!found) return false;
+      const { key, most, at } = found;
+      const breaker = breakerOf(key);
+      if (isOver(breaker.since, at)) Object.assign(breaker, { since: at, fired: 0 });
+      const isEnough = breaker.fired >= most;
+      if (isEnough) stopped.add(run);
+      return isEnough;
+    },
+    count(run) {
+      const found = guarded.get(run);
+      if (!found) return;
+      const breaker = breakerOf(found.key);
+      breaker.fired += 1;
+      changed.add(breaker);
+    },
+    judge({ tenant, event_id, at }, verdict, run) {
+      const { flow_id, node_id, breaker, matched } = verdict;
+      if (!breaker || (matched && !(run && stopped.has(run)))) return verdict;
+      const found = breakerOf({ tenant_id: tenant, flow_id, node_id });
+      const { reason, ...trip } = breaker;
+      const isFirst = found.tripped_at === null || isOver(found.tripped_at, at);
+      if (isFirst) {
+        changed.add(found);
+        Object.assign(found, { tripped_at: at, tripped_by: trip.limit, tripped_most: trip.most });
+      }
+      tripped.push({ ...trip, event_id, flow_id, node_id, isFirst });
+      if (!matched) return verdict;
+      return { ...verdict, matched: false, reasons: [...verdict.reasons, reason] };
+    },
+    *save() {
+      yield* insert(
+        "breakers",
+        [...KEY, ...STATE],
+        [...changed].map((row): Value[] => [...KEY, ...STATE].map((name) => row[name])),
+        `ON CONFLICT (${KEY.join(", ")}) DO UPDATE SET ${STATE.map((name) => `${name} = excluded.${name}`).join(", ")}`,
+      );
+      return tripped;
+    },
   };
-  const judged = caused.map((one): Caused => {
-    const runs = one.runs.values();
-    const kept: NewRun[] = [];
-    const verdicts = one.verdicts.map((planned) => {
-      const run = planned.matched ? runs.next().value : undefined;
-      const verdict = judge(one, planned);
-      if (run && verdict.matched) kept.push(run);
-      return verdict;
-    });
-    return { ...one, verdicts, runs: kept };
-  });
-
-  yield* insert(
-    "breakers",
-    [...KEY, ...STATE],
-    [...changed].map((row): Value[] => [...KEY, ...STATE].map((name) => row[name])),
-    `ON CONFLICT (${KEY.join(", ")}) DO UPDATE SET ${STATE.map((name) => `${name} = excluded.${name}`).join(", ")}`,
-  );
-  return { caused: judged, tripped };
 }
 
 /** A minute begins with the first time that it fires; a clock that was set back begins another. */
 const isOver = (since: number, at: number): boolean => Math.abs(at - since) >= MINUTE;
-
-function mayFire(breaker: Breaker, most: number, at: number): boolean {
-  if (isOver(breaker.since, at)) Object.assign(breaker, { since: at, fired: 0 });
-  if (breaker.fired >= most) return false;
-  breaker.fired += 1;
-  return true;
-}
 
 type Key = Pick<Breaker, (typeof KEY)[number]>;
 const keyOf = (key: Key): string => JSON.stringify(KEY.map((name) => key[name]));

@@ -2,7 +2,7 @@
 import type { Reason } from "../../match/match-trigger.ts";
 import type { LaneLimit, Tripped } from "../run-store.ts";
 import { type Dialect, insert, type Value, type Verb } from "../sql.ts";
-import { breakLoops, type Caused } from "./breakers.ts";
+import { type Caused, guardLoops } from "./breakers.ts";
 import { addRuns } from "./queue-runs.ts";
 import { tellPending } from "./run-events.ts";
 
@@ -19,23 +19,25 @@ const VERDICT = [
 
 /** Answers with the triggers that were stopped, and will not run. */
 export function* storeCauses(dialect: Dialect, planned: readonly Caused[]): Verb<Tripped[]> {
-  const { caused, tripped } = yield* breakLoops(dialect, planned);
-  const runs = caused.flatMap((one) => one.runs);
+  const guard = yield* guardLoops(dialect, planned);
+  const runs = planned.flatMap((one) => one.runs);
   // A run may join another that is still to begin, and then the event belongs to that one.
-  const ids = runs.length === 0 ? [] : yield* addRuns(dialect, runs, tellPending);
+  const ids = runs.length === 0 ? [] : yield* addRuns(dialect, runs, { tell: tellPending, guard });
   let next = 0;
   const verdicts: Value[][] = [];
-  for (const { tenant, event_id, verdicts: found } of caused) {
-    for (const { flow_id, node_id, version, matched, reasons } of found) {
-      const limit = matched ? runs[next]?.limit : undefined;
-      const run = matched ? (ids[next++] ?? null) : null;
-      const told = limit && run === null ? [...reasons, skippedAt(limit)] : reasons;
-      const row = [matched ? 1 : 0, JSON.stringify(told), run];
-      verdicts.push([tenant, event_id, flow_id, node_id, version, ...row]);
+  for (const one of planned) {
+    for (const verdict of one.verdicts) {
+      const run = verdict.matched ? runs[next] : undefined;
+      const id = verdict.matched ? (ids[next++] ?? null) : null;
+      const { flow_id, node_id, version, matched, reasons } = guard.judge(one, verdict, run);
+      const skipped = matched && id === null ? run?.limit : undefined;
+      const told = skipped ? [...reasons, skippedAt(skipped)] : reasons;
+      const row = [matched ? 1 : 0, JSON.stringify(told), id];
+      verdicts.push([one.tenant, one.event_id, flow_id, node_id, version, ...row]);
     }
   }
   yield* insert("verdicts", VERDICT, verdicts);
-  return tripped;
+  return yield* guard.save();
 }
 
 const skippedAt = ({ most }: LaneLimit): Reason => ({

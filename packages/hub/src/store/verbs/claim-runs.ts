@@ -1,6 +1,7 @@
 /** Who works on which run, and until when. */
 import type { ClaimedRun, RunLease, Step } from "../run-store.ts";
 import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
+import { cancelCalled, creditCallers } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { tellEvents } from "./run-events.ts";
 import {
@@ -46,7 +47,14 @@ export function* claimRuns(dialect: Dialect, lease: RunLease, limit: number): Ve
 
 type Lost = Pick<
   RunRow,
-  "id" | "tenant_id" | "event_id" | "gathered_count" | "lane" | "lane_limit" | "idle_claims"
+  | "id"
+  | "tenant_id"
+  | "parent_run"
+  | "event_id"
+  | "gathered_count"
+  | "lane"
+  | "lane_limit"
+  | "idle_claims"
 >;
 
 /** Runs of workers that have died go back to where they came from, but not for ever. */
@@ -55,16 +63,29 @@ function* takeBack(dialect: Dialect, now: number, limit: number): Verb<Lost[]> {
     "WITH lost AS MATERIALIZED (SELECT id FROM runs WHERE status = 'running' AND lease_until <= ? " +
       `ORDER BY lease_until LIMIT ?${dialect.skipLocked}) ` +
       "UPDATE runs SET status = 'queued', worker = NULL WHERE id IN (SELECT id FROM lost) " +
-      "RETURNING id, tenant_id, event_id, gathered_count, lane, lane_limit, idle_claims",
+      "RETURNING id, tenant_id, parent_run, event_id, gathered_count, lane, lane_limit, idle_claims",
     [now, limit],
   );
   const turns: Turns = new Map();
   for (const { tenant_id } of lost) wantTurn(turns, tenant_id, now);
-  const hopeless = lost.filter(({ idle_claims }) => idle_claims >= MOST_IDLE_CLAIMS);
-  if (hopeless.length > 0) yield* lockQueues(dialect, turns.keys());
+  const hopeless = yield* findHopeless(dialect, lost);
+  if (hopeless.length > 0) {
+    const ids = hopeless.map(({ id }) => id);
+    yield* cancelCalled(dialect, ids, now);
+    yield* lockQueues(dialect, turns.keys());
+  }
   for (const run of hopeless) yield* giveUp(dialect, run, now, turns);
   yield* enqueue(turns);
   return lost;
+}
+
+/** Where a run and its caller have died as often, it is of the run: its caller hears of its end. */
+function* findHopeless(dialect: Dialect, lost: readonly Lost[]): Verb<Lost[]> {
+  const hopeless = lost.filter(({ idle_claims }) => idle_claims >= MOST_IDLE_CLAIMS);
+  const callers = hopeless.flatMap(({ parent_run }) => parent_run ?? []);
+  if (callers.length === 0) return hopeless;
+  const credited = new Set(yield* creditCallers(dialect, callers));
+  return hopeless.filter(({ id }) => !credited.has(id));
 }
 
 function* giveUp(dialect: Dialect, run: Lost, now: number, turns: Turns): Verb<void> {

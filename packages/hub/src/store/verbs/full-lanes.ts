@@ -4,7 +4,7 @@
  */
 import type { NewRun, RunError } from "../run-store.ts";
 import { type Dialect, inLists, notify, query, type Verb } from "../sql.ts";
-import { type Turns, wantTurn } from "./run-queues.ts";
+import { LET_IN, type Turns, wantTurn } from "./run-queues.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /** How many runs of each lane are under way or wait for their turn, with those of this batch. */
@@ -29,6 +29,19 @@ export function* comesIn(crowds: Crowds, run: NewRun): Verb<boolean> {
 /** More than that is as much as that. */
 function* count(statuses: string, tenant: string, lane: string, most: number): Verb<number> {
   return (yield* query(`SELECT id ${IN_LANE} ${statuses} LIMIT ?`, [tenant, lane, most])).length;
+}
+
+/**
+ * Whether a run could begin now, and take no other's place. Nobody may claim meanwhile: the tenant's
+ * queue must be locked. What is queued for later does not want its place yet.
+ */
+export function* hasRoom({ tenant, limit }: NewRun, now: number): Verb<boolean> {
+  if (!limit) return true;
+  const before = yield* query(
+    `SELECT id ${IN_LANE} IN ('queued', 'held', 'running') AND (status <> 'queued' OR due_at <= ?) LIMIT ?`,
+    [tenant, limit.lane, now, limit.most],
+  );
+  return before.length < limit.most;
 }
 
 type Waiting = Pick<RunRow, "id" | "status" | "due_at" | "claims" | "event_id" | "gathered_count">;
@@ -68,7 +81,7 @@ export function* replaceWaiting(
     // One that leaves the lane just now could not let these in, as they were locked.
     const held = waiting.filter((run) => run.status === "held" && !over.includes(run));
     for (const { list, params } of inLists(held.map(idOf), dialect, 0))
-      yield* query(`UPDATE runs SET status = 'queued' WHERE id IN ${list}`, params);
+      yield* query(`UPDATE runs SET ${LET_IN} WHERE id IN ${list}`, params);
     if (held.length > 0) wantTurn(turns, tenant, at);
   }
   return replaced;

@@ -25,7 +25,7 @@ import {
   saveFlows,
   sweepFlows,
 } from "./flows.ts";
-import { queueRuns, startRun } from "./queue-runs.ts";
+import { enterRun, queueRuns, startRun } from "./queue-runs.ts";
 import {
   createOpenPacks,
   getEvent,
@@ -168,6 +168,7 @@ export const verbTable = (dialect: Dialect, open = createOpenPacks()): VerbTable
   listTrips: reads((tenant, flows, since) => listTrips(dialect, tenant, flows, since)),
   queueRuns: writes((runs) => queueRuns(dialect, runs)),
   startRun: writes((run, lease) => startRun(dialect, run, lease)),
+  enterRun: writes((run, lease) => enterRun(dialect, run, lease)),
   claimRuns: writes((lease, limit) => claimRuns(dialect, lease, limit)),
   renewRuns: writes((lease, runs) => renewRuns(dialect, lease, runs)),
   saveProgress: writes((batch) => saveProgress(dialect, batch)),

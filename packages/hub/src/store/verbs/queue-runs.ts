@@ -1,11 +1,20 @@
 /** How runs come to be: queued for anybody, joined to one that is still to begin, or begun at once. */
-import type { ClaimedRun, Gathered, NewRun, RunLease, StartedRun } from "../run-store.ts";
+import type {
+  ClaimedRun,
+  EnteredRun,
+  EnteringRun,
+  Gathered,
+  NewRun,
+  RunLease,
+  StartedRun,
+} from "../run-store.ts";
 import { type Dialect, first, insert, keyRows, query, type Value, type Verb } from "../sql.ts";
+import type { LoopGuard } from "./breakers.ts";
 import { equip } from "./claim-runs.ts";
-import { type Crowds, comesIn, replaceWaiting } from "./full-lanes.ts";
+import { type Crowds, comesIn, hasRoom, replaceWaiting } from "./full-lanes.ts";
 import { lockOrCreateTenants } from "./lock-tenants.ts";
 import { linkEvents, tellEvents } from "./run-events.ts";
-import { enqueue, type Turns, wantTurn } from "./run-queues.ts";
+import { enqueue, lockQueues, type Turns, wantTurn } from "./run-queues.ts";
 import { RUN, type RunRow } from "./run-rows.ts";
 
 /** A run that is still to begin, and what it has gathered so far. */
@@ -32,14 +41,18 @@ export function* queueRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<(str
   return yield* addRuns(dialect, runs);
 }
 
-/**
- * For whoever holds the rows of the tenants: so the second of two runs finds the first to join.
- * `tell` says what the events show of them.
- */
+interface Adding {
+  /** Says what the events show of them. */
+  tell?: typeof tellEvents;
+  /** Has the last word on what would begin. */
+  guard?: Pick<LoopGuard, "stops" | "count">;
+}
+
+/** For whoever holds the rows of the tenants: so the second of two runs finds the first to join. */
 export function* addRuns(
   dialect: Dialect,
   runs: readonly NewRun[],
-  tell: typeof tellEvents = tellEvents,
+  { tell = tellEvents, guard }: Adding = {},
 ): Verb<(string | null)[]> {
   const known = yield* findKnown(dialect, runs);
   const fresh: { run: NewRun; open: Open }[] = [];
@@ -57,11 +70,16 @@ export function* addRuns(
       join(host, run);
       joined.add(host);
     }
-    const id = twin ?? host?.id ?? ((yield* comesIn(crowds, run)) ? run.id : null);
+    const id =
+      twin ??
+      host?.id ??
+      // Only what begins is counted; what is stopped takes no place in a lane.
+      (!guard?.stops(run) && (yield* comesIn(crowds, run)) ? run.id : null);
     ids.push(id);
     if (id === null) continue;
     if (run.key !== undefined) known.set(keyOf(run.tenant, run.key), id);
     if (twin !== undefined || host) continue;
+    guard?.count(run);
     const open = newOpen(run);
     fresh.push({ run, open });
     if (lane !== undefined) lanes.set(lane, open);
@@ -95,19 +113,49 @@ export function* addRuns(
 export function* startRun(
   dialect: Dialect,
   given: StartedRun,
-  { worker, now, until }: RunLease,
+  lease: RunLease,
 ): Verb<ClaimedRun | undefined> {
-  const run: NewRun = { ...given, due_at: now, limit: undefined, gather: undefined };
+  const run: NewRun = { ...given, due_at: lease.now, limit: undefined, gather: undefined };
   if (run.key !== undefined) {
     yield* lockOrCreateTenants(dialect, [run.tenant], run.at);
     if ((yield* findKnown(dialect, [run])).size > 0) return undefined;
   }
+  yield* insertBegun(run, lease);
+  yield* linkEvents([run]);
+  yield* tellEvents(dialect, [run]);
+  return yield* takeUp(dialect, run);
+}
+
+export function* enterRun(dialect: Dialect, given: EnteringRun, lease: RunLease): Verb<EnteredRun> {
+  const run: NewRun = { ...given, due_at: lease.now, gather: undefined };
+  const { tenant } = run;
+  yield* lockOrCreateTenants(dialect, [tenant], run.at);
+  const [known] = (yield* findKnown(dialect, [run])).values();
+  if (known !== undefined) return { outcome: "waits", id: known };
+  if (!(yield* comesIn(new Map(), run))) return { outcome: "full" };
+  const turns: Turns = new Map();
+  // Before the queue is locked: whoever holds that must not wait for a run.
+  const replaced = yield* replaceWaiting(dialect, [run], turns);
+  yield* lockQueues(dialect, [tenant]);
+  const isFree = yield* hasRoom(run, lease.now);
+  if (isFree) yield* insertBegun(run, lease);
+  else yield* insert("runs", RUN_COLUMNS, [runValues(run, newOpen(run), "held")]);
+  yield* linkEvents([run]);
+  yield* enqueue(turns);
+  yield* tellEvents(dialect, [run, ...replaced]);
+  const claimed = isFree ? yield* takeUp(dialect, run) : undefined;
+  return claimed ? { outcome: "begun", claimed } : { outcome: "waits", id: run.id };
+}
+
+function* insertBegun(run: NewRun, { worker, now, until }: RunLease): Verb<void> {
   const columns = [...RUN_COLUMNS, "worker", "lease_until", "started_at"];
   const values = runValues(run, newOpen(run), "running");
   yield* insert("runs", columns, [[...values, worker, until, now]]);
-  yield* linkEvents([run]);
-  yield* tellEvents(dialect, [run]);
-  const rows = yield* query<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ?`, [run.id]);
+}
+
+/** For whoever has begun it. */
+function* takeUp(dialect: Dialect, { id }: NewRun): Verb<ClaimedRun | undefined> {
+  const rows = yield* query<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ?`, [id]);
   return (yield* equip(dialect, rows))[0];
 }
 
@@ -179,7 +227,7 @@ const RUN_COLUMNS = [
 const runValues = (
   run: NewRun,
   { depth, chain, gathered, count }: Open,
-  status: "queued" | "running" = "queued",
+  status: "queued" | "held" | "running" = "queued",
 ): Value[] => [
   run.id,
   run.tenant,

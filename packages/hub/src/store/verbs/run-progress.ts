@@ -1,6 +1,7 @@
 /** What a run's worker has to say of it. */
 import { leftOpen, type RunProgress, type Step } from "../run-store.ts";
 import { type Dialect, inLists, insert, notify, query, type Value, type Verb } from "../sql.ts";
+import { cancelCalled, creditCallers } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { tellEvents } from "./run-events.ts";
 import { enqueue, isLimited, letIn, lockQueues, type Turns, wantTurn } from "./run-queues.ts";
@@ -21,6 +22,7 @@ export function* saveProgress(
   const steps = new Map<string, Value[]>();
   const leaving: Leaving[] = [];
   const moved = new Set<string>();
+  const callers = new Set<string>();
   const outcomes = batch.map(({ run, claim, steps: done, next, now }) => {
     const row = held.get(run);
     if (row?.claims !== claim) return "lost";
@@ -29,7 +31,9 @@ export function* saveProgress(
         JSON.stringify([run, step.node_id, step.item, step.attempt]),
         stepValues(run, step),
       );
-    if (row.idle_claims > 1 && !next && done.some(isProgress)) moved.add(run);
+    const hasMoved = next !== undefined || done.some(isProgress);
+    if (row.idle_claims > 1 && !next && hasMoved) moved.add(run);
+    if (row.parent_run !== null && hasMoved) callers.add(row.parent_run);
     if (next) {
       held.delete(run);
       leaving.push({ row, next: endIfCancelled(row, next), now });
@@ -46,6 +50,7 @@ export function* saveProgress(
   );
   for (const { list, params } of inLists([...moved].sort(), dialect, 0))
     yield* query(`UPDATE runs SET idle_claims = 0 WHERE id IN ${list}`, params);
+  if (callers.size > 0) yield* creditCallers(dialect, callers);
   yield* leave(dialect, leaving);
   return outcomes;
 }
@@ -71,9 +76,21 @@ const goesOn = (next: Next) => next.status === "waiting" || next.status === "que
 const endIfCancelled = (row: RunRow, next: Next): Next =>
   row.cancel_asked === 1 && goesOn(next) ? { status: "cancelled" } : next;
 
+/** Those that are over, and with them what they called that would have waited. */
+function findOver(leaving: readonly Leaving[]): string[] {
+  const over = new Set<string>();
+  for (const one of leaving.toSorted((a, b) => a.row.depth - b.row.depth)) {
+    if (over.has(one.row.parent_run ?? "") && goesOn(one.next)) one.next = { status: "cancelled" };
+    if (!goesOn(one.next)) over.add(one.row.id);
+  }
+  return [...over];
+}
+
 /** Nobody works on them any longer: they are at their end, or to be taken again later. */
 function* leave(dialect: Dialect, leaving: readonly Leaving[]): Verb<void> {
-  if (leaving.length === 0) return;
+  const [first] = leaving;
+  if (!first) return;
+  yield* cancelCalled(dialect, findOver(leaving), first.now);
   const queued = leaving.filter(({ row, next }) => isLimited(row) || goesOn(next));
   yield* lockQueues(
     dialect,

@@ -47,6 +47,15 @@ type InLane = Pick<RunRow, "tenant_id" | "lane" | "lane_limit">;
 export const isLimited = ({ lane, lane_limit }: InLane): boolean =>
   lane !== null && lane_limit !== null;
 
+const HOUR_MS = 3_600_000;
+
+/**
+ * It has waited for its turn: now it comes before all that is queued, which may be a long list that
+ * somebody who waits for it is not to wait for too. One that has begun before keeps its time, by which
+ * its deadline is set.
+ */
+export const LET_IN = `status = 'queued', due_at = CASE WHEN claims = 0 THEN due_at - ${HOUR_MS} ELSE due_at END`;
+
 /**
  * A run has left its lane: the first of those that were held may be claimed. The tenant's queue must
  * be locked, or a run could be held just now for the sake of the one that leaves, and be forgotten.
@@ -55,7 +64,7 @@ export const isLimited = ({ lane, lane_limit }: InLane): boolean =>
 export function* letIn(dialect: Dialect, left: InLane, now: number, turns: Turns): Verb<void> {
   if (!isLimited(left)) return;
   const next = yield* first(
-    "UPDATE runs SET status = 'queued' WHERE id = (SELECT id FROM runs " +
+    `UPDATE runs SET ${LET_IN} WHERE id = (SELECT id FROM runs ` +
       "WHERE tenant_id = ? AND lane = ? AND status = 'held' AND finished_at IS NULL " +
       `ORDER BY due_at, id LIMIT 1${dialect.skipLocked}) RETURNING id`,
     [left.tenant_id, left.lane],

@@ -1,6 +1,7 @@
 /** What people and other runs do to a run from outside. */
 import { ENDED, leftOpen, type Run } from "../run-store.ts";
 import { type Dialect, first, notify, query, type Verb } from "../sql.ts";
+import { cancelCalled } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { getRun } from "./read-runs.ts";
 import { tellEvents } from "./run-events.ts";
@@ -19,6 +20,7 @@ export function* cancelRun(
     yield* query("UPDATE runs SET cancel_asked = 1 WHERE id = ?", [id]);
     yield* notify({ topic: "run_cancel", run: id });
   } else {
+    yield* cancelCalled(dialect, [id], at);
     yield* lockQueues(dialect, [tenant]);
     yield* query(
       "UPDATE runs SET status = 'cancelled', cancel_asked = 1, finished_at = ? WHERE id = ?",

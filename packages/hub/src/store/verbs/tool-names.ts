@@ -35,12 +35,21 @@ export function* takenNames({ id, tenant, app }: Place, at: number): Verb<Set<st
   return new Set(rows.map(({ name }) => name));
 }
 
+/** What agents can call the flow's triggers by, and which of them that is. */
+export function* keptNames(flow: Place, at: number): Verb<Map<string, string>> {
+  const kept = new Map<string, string>();
+  for (const { name, alias_node } of yield* aliasesOf(flow, at)) kept.set(name, alias_node);
+  for (const { tool_name, node_id } of yield* publishedNames(flow))
+    if (tool_name !== null) kept.set(tool_name, node_id);
+  return kept;
+}
+
+const publishedNames = ({ id }: Place): Verb<Named[]> =>
+  query("SELECT tool_name, node_id FROM triggers WHERE flow_id = ?", [id]);
+
 /** The draft has other names now; what is published keeps its own. */
 export function* nameDraft(flow: Place, drafted: readonly string[], at: number): Verb<void> {
-  const published = yield* query<Named>(
-    "SELECT tool_name, node_id FROM triggers WHERE flow_id = ?",
-    [flow.id],
-  );
+  const published = yield* publishedNames(flow);
   yield* rename(flow, drafted, published, yield* aliasesOf(flow, at));
 }
 

@@ -1,0 +1,62 @@
+import { expect, it } from "vitest";
+import { flowRoutes } from "./flow-routes.ts";
+import { openApiRoute } from "./openapi.ts";
+import type { Route } from "./route.ts";
+import { runRoutes } from "./run-routes.ts";
+
+interface Operation {
+  parameters: { name: string; in: string }[];
+  responses: Record<string, Response>;
+}
+interface Response {
+  headers?: Record<string, object>;
+  content?: Record<string, { schema: { properties: object } }>;
+}
+
+const flow = { revision: 7, graph: { nodes: [], edges: [] }, created_at: 0, updated_at: 0 };
+/** Whatever is done, this is what comes of it. */
+const outcomes = { list: [], import: { flow, notes: [] }, listVersions: [] };
+const anything = new Proxy(outcomes, {
+  get: (known, name) => async () => Reflect.get(known, name) ?? flow,
+}) as never;
+const ofFlows = flowRoutes({ flows: anything, store: anything });
+const ofRuns = runRoutes({} as never);
+const answer = await openApiRoute([...ofFlows, ...ofRuns], "1").handle({} as never);
+const { paths } = (answer as { json: { paths: Record<string, Record<string, Operation>> } }).json;
+const told = ({ method, path }: Route): Operation =>
+  paths[path.replace(/:([a-z]+)/g, "{$1}")]?.[method] as Operation;
+
+it.each(ofFlows.map((route) => [`${route.method} ${route.path}`, route] as const))(
+  "tells whether %s heeds If-Match, and answers with an ETag",
+  async (_, route) => {
+    let heeds = false;
+    const answer = await route.handle({
+      tenant: "acme",
+      access: { name: "Ada" },
+      param: () => "1",
+      query: { limit: 20 },
+      body: { version: 1, note: "" },
+      get ifMatch() {
+        heeds = true;
+        return 7;
+      },
+    } as never);
+    const { parameters, responses } = told(route);
+    const headers = parameters.filter((one) => one.in === "header").map(({ name }) => name);
+    expect(headers).toEqual(heeds ? ["If-Match"] : []);
+    const isTagged = "etag" in answer && answer.etag === 7;
+    expect(Object.keys(responses[route.answer.status]?.headers ?? {})).toEqual(
+      isTagged ? ["ETag"] : [],
+    );
+  },
+);
+
+it("tells both answers of starting a run", () => {
+  const [start] = ofRuns;
+  if (!start) throw new Error("no route");
+  const fieldsOf = (response: Response | undefined) =>
+    Object.keys(response?.content?.["application/json"]?.schema.properties ?? {});
+  const { responses } = told(start);
+  expect(Object.keys(responses)).toEqual(["200", "202", "default"]);
+  expect(fieldsOf(responses["200"])).toEqual([...fieldsOf(responses["202"]), "steps"]);
+});

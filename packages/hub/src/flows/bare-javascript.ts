@@ -1,0 +1,68 @@
+/**
+ * JavaScript with nothing left but its code. This is no parser: whether a slash divides, or begins a
+ * regular expression, is guessed from what stands before it.
+ */
+const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/y;
+const STRING = /"(?:[^"\\\n]|\\[\s\S])*"?|'(?:[^'\\\n]|\\[\s\S])*'?/y;
+const REGEX = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\]?)+\/?/y;
+/** Of a template string: a stretch of text, and what ends it. */
+const TEMPLATE = /(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(?:`|\$\{)?/y;
+const WORD = /[\w$\u0080-\uffff]+/y;
+
+const BEFORE_REGEX =
+  /^(?:[^\w$\u0080-\uffff)\]}]?|return|typeof|instanceof|in|of|new|delete|void|throw|case|do|else)$/;
+
+/**
+ * Comments, regular expressions and the text of template strings give way, and so do strings that
+ * look like code to `isCode`. Other strings stay: they can be names, as in `nodes["slug"]`.
+ */
+export function bareJavaScript(code: string, isCode: (text: string) => boolean): string {
+  let bare = "";
+  let before = "";
+  let at = 0;
+  /** For each template string that is open: how many braces are, in its code. */
+  const open: number[] = [];
+  const take = (pattern: RegExp): string => {
+    pattern.lastIndex = at;
+    const [taken = ""] = pattern.exec(code) ?? [];
+    at += taken.length;
+    return taken;
+  };
+  const put = (text: string, asBefore = text) => {
+    bare += text;
+    if (asBefore.trim()) before = asBefore;
+  };
+  const goThroughText = () => {
+    if (take(TEMPLATE).endsWith("${")) {
+      open.push(0);
+      put("`", "(");
+    } else put("`", "x");
+  };
+
+  while (at < code.length) {
+    if (take(COMMENT)) {
+      put(" ");
+      continue;
+    }
+    const string = take(STRING);
+    if (string) {
+      put(isCode(string) ? '""' : string, "x");
+      continue;
+    }
+    if (code[at] === "/" && BEFORE_REGEX.test(before) && take(REGEX)) {
+      put("/ /", "x");
+      continue;
+    }
+    const part = take(WORD) || (code[at++] ?? "");
+    const depth = open.at(-1);
+    if (part === "`" || (part === "}" && depth === 0)) {
+      if (part === "}") open.pop();
+      goThroughText();
+      continue;
+    }
+    if (depth !== undefined && part === "{") open[open.length - 1] = depth + 1;
+    if (depth !== undefined && part === "}") open[open.length - 1] = depth - 1;
+    put(part);
+  }
+  return bare;
+}
