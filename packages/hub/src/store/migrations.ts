@@ -5,9 +5,11 @@
  */
 import { type Dialect, first, query, type Verb } from "./sql.ts";
 
+type Word = "TEXT" | "BLOB" | "CLUSTERED";
+
 interface Migration {
   name: string;
-  /** `TEXT` and `BLOB` stand for what the engine calls them. */
+  /** `TEXT`, `BLOB` and `CLUSTERED` stand for what the engine calls them. */
   statements: readonly string[];
 }
 
@@ -278,14 +280,14 @@ const migrations: readonly Migration[] = [
         started_at BIGINT NOT NULL,
         finished_at BIGINT,
         PRIMARY KEY (run_id, node_id, item, attempt)
-      )`,
+      ) CLUSTERED`,
       // The events that started a run, or joined it before it began.
       `CREATE TABLE run_events (
         event_id TEXT NOT NULL,
         run_id TEXT NOT NULL,
         tenant_id TEXT NOT NULL,
         PRIMARY KEY (event_id, run_id)
-      )`,
+      ) CLUSTERED`,
       "CREATE INDEX run_events_run ON run_events (run_id)",
       // When each tenant with runs wants its turn; null while it has none that is due one day.
       `CREATE TABLE queues (
@@ -303,7 +305,7 @@ const migrations: readonly Migration[] = [
         reasons TEXT NOT NULL,
         run_id TEXT,
         PRIMARY KEY (tenant_id, event_id, flow_id, node_id)
-      )`,
+      ) CLUSTERED`,
       `CREATE TABLE secrets (
         tenant_id TEXT NOT NULL,
         name TEXT NOT NULL,
@@ -380,7 +382,7 @@ export function* migrate(dialect: Dialect): Verb<string[]> {
   for (const migration of due)
     for (const statement of migration.statements)
       yield* query(
-        statement.replaceAll(/\b(TEXT|BLOB)\b/g, (type) => dialect[type as "TEXT" | "BLOB"]),
+        statement.replaceAll(/\b(TEXT|BLOB|CLUSTERED)\b/g, (word) => dialect[word as Word]),
       );
   if (due.length > 0)
     yield* query(

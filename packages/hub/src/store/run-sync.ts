@@ -31,6 +31,13 @@ function step(sql: SyncSql, next: Step, notices: Notice[]): Row[] {
   }
 }
 
+const texts = new WeakMap<readonly string[], { table: string; conflict: string; text: string }>();
+
 /** For one row: a synchronous engine is fastest when it runs one prepared statement again and again. */
-export const insertSql = ({ table, columns, onConflict }: Insert): string =>
-  `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")}) ${onConflict ?? ""}`;
+export function insertSql({ table, columns, onConflict: conflict = "" }: Insert): string {
+  const known = texts.get(columns);
+  if (known?.table === table && known.conflict === conflict) return known.text;
+  const text = `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")}) ${conflict}`;
+  texts.set(columns, { table, conflict, text });
+  return text;
+}

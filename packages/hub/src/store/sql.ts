@@ -45,6 +45,8 @@ export interface Dialect {
   /** Text in the order of its bytes, as SQLite has it: the cheapest, and the same everywhere. */
   TEXT: string;
   BLOB: string;
+  /** Of a table that is kept in the order of its key: a row is written to one place, not to two. */
+  CLUSTERED: string;
   /** The function that finds a text in another. */
   indexOf: "instr" | "strpos";
   /** Taken first by a migration, so that two processes starting at once do not both migrate. */

@@ -20,6 +20,7 @@ const dialect: Dialect = {
   skipLocked: "",
   TEXT: "TEXT",
   BLOB: "BLOB",
+  CLUSTERED: "WITHOUT ROWID",
   indexOf: "instr",
   migrationLock: undefined,
   // Cloudflare's limits: parameters of one statement, and 2 MB for one row.

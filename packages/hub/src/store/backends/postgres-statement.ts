@@ -8,6 +8,7 @@ export const dialect: Dialect = {
   skipLocked: " FOR UPDATE SKIP LOCKED",
   TEXT: 'TEXT COLLATE "C"',
   BLOB: "BYTEA",
+  CLUSTERED: "",
   indexOf: "strpos",
   migrationLock: "SELECT pg_advisory_xact_lock(7469446717)",
   maxParams: 65_535,

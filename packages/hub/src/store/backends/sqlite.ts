@@ -20,6 +20,7 @@ export const dialect: Dialect = {
   skipLocked: "",
   TEXT: "TEXT",
   BLOB: "BLOB",
+  CLUSTERED: "WITHOUT ROWID",
   indexOf: "instr",
   migrationLock: undefined, // BEGIN IMMEDIATE is the lock
   maxParams: 32_766,

@@ -5,11 +5,28 @@ import { cancelCalled, creditCallers } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { tellEvents } from "./run-events.ts";
 import { enqueue, isLimited, letIn, lockQueues, type Turns, wantTurn } from "./run-queues.ts";
-import { RUN, type RunRow, STEP_COLUMNS, stepValues } from "./run-rows.ts";
+import { type RunRow, STEP_COLUMNS, stepValues } from "./run-rows.ts";
 
 type Next = NonNullable<RunProgress["next"]>;
+/** Not what it holds: a run may be large, and every step of it comes this way. */
+const HELD = [
+  "id",
+  "tenant_id",
+  "event_id",
+  "parent_run",
+  "depth",
+  "gathered_count",
+  "lane",
+  "lane_limit",
+  "claims",
+  "idle_claims",
+  "cancel_asked",
+  "woken",
+] as const;
+type Held = Pick<RunRow, (typeof HELD)[number]>;
+
 interface Leaving {
-  row: RunRow;
+  row: Held;
   next: Next;
   now: number;
 }
@@ -58,12 +75,12 @@ export function* saveProgress(
 /** A step that was interrupted is begun again by whoever takes its run over: that alone is none. */
 const isProgress = ({ status }: Step): boolean => status !== "running";
 
-function* lockHeld(dialect: Dialect, batch: readonly RunProgress[]): Verb<Map<string, RunRow>> {
-  const held = new Map<string, RunRow>();
+function* lockHeld(dialect: Dialect, batch: readonly RunProgress[]): Verb<Map<string, Held>> {
+  const held = new Map<string, Held>();
   const ids = [...new Set(batch.map(({ run }) => run))].sort();
   for (const { list, params } of inLists(ids, dialect, 0))
-    for (const row of yield* query<RunRow>(
-      `SELECT ${RUN} FROM runs WHERE id IN ${list} AND status = 'running' ORDER BY id${dialect.forUpdate}`,
+    for (const row of yield* query<Held>(
+      `SELECT ${HELD.join(", ")} FROM runs WHERE id IN ${list} AND status = 'running' ORDER BY id${dialect.forUpdate}`,
       params,
     ))
       held.set(row.id, row);
@@ -73,7 +90,7 @@ function* lockHeld(dialect: Dialect, batch: readonly RunProgress[]): Verb<Map<st
 const goesOn = (next: Next) => next.status === "waiting" || next.status === "queued";
 
 /** Nobody would be at work on it to hear of it. */
-const endIfCancelled = (row: RunRow, next: Next): Next =>
+const endIfCancelled = (row: Held, next: Next): Next =>
   row.cancel_asked === 1 && goesOn(next) ? { status: "cancelled" } : next;
 
 /** Those that are over, and with them what they called that would have waited. */
