@@ -24,7 +24,7 @@ export interface Packed {
   meta_size: number;
 }
 
-/** A pack is closed at this size: reading one event means unpacking all of it. */
+/** A pack is closed at this size: reading the first of its events means unpacking all of it. */
 export const FULL_BYTES = 256 * 1024;
 
 /**

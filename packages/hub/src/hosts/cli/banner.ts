@@ -34,7 +34,7 @@ export function banner(hub: Hub, settings: Settings, version: string): string {
       "",
     );
   lines.push(
-    `  ${bold("First event")}   ${dim("in another terminal")}`,
+    `  ${bold("First event")}   ${dim("in another terminal, in this folder")}`,
     "    npx signalbox send github issues --action opened",
     "",
     `  ${bold("GitHub")}   ${dim("Settings → Webhooks → Add webhook")}`,
