@@ -1,4 +1,5 @@
 import { isLoopback } from "../ingest/addresses.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
 
 /**
  * Whether a `Host` header names this hub. A page of another site that got its own name to point at
@@ -13,10 +14,17 @@ export function createIsOurHost({
 }): (header: string) => boolean {
   const names = new Set([host.toLowerCase()]);
   if (publicUrl !== undefined) names.add(new URL(publicUrl).hostname.toLowerCase());
+  const known = new BoundedMap<string, boolean>(100);
+  const isOurs = (header: string): boolean => {
+    const hostname = URL.parse(`http://${header}`)?.hostname;
+    return (
+      hostname !== undefined && (names.has(hostname) || isLoopback(hostname) || isAddress(hostname))
+    );
+  };
   return (header) => {
-    if (!URL.canParse(`http://${header}`)) return false;
-    const { hostname } = new URL(`http://${header}`);
-    return names.has(hostname) || isLoopback(hostname) || isAddress(hostname);
+    const found = known.get(header) ?? isOurs(header);
+    known.set(header, found);
+    return found;
   };
 }
 

@@ -1,10 +1,16 @@
-/** A map that forgets its least recently written entries: a cache that strangers cannot grow. */
+/**
+ * A map that forgets its least recently written entries: a cache that strangers cannot grow. By what
+ * they weigh together, where they are not alike.
+ */
 export class BoundedMap<Key, Value> {
   readonly #entries = new Map<Key, Value>();
   readonly #most: number;
+  readonly #weigh: (value: Value) => number;
+  #weight = 0;
 
-  constructor(most: number) {
+  constructor(most: number, weigh: (value: Value) => number = () => 1) {
     this.#most = most;
+    this.#weigh = weigh;
   }
 
   get size(): number {
@@ -16,17 +22,19 @@ export class BoundedMap<Key, Value> {
   }
 
   set(key: Key, value: Value): void {
-    this.#entries.delete(key);
+    this.delete(key);
     this.#entries.set(key, value);
-    if (this.#entries.size > this.#most)
-      this.#entries.delete(this.#entries.keys().next().value as Key);
+    this.#weight += this.#weigh(value);
+    while (this.#weight > this.#most) this.delete(this.#entries.keys().next().value as Key);
   }
 
   delete(key: Key): void {
-    this.#entries.delete(key);
+    const value = this.#entries.get(key);
+    if (this.#entries.delete(key)) this.#weight -= this.#weigh(value as Value);
   }
 
   clear(): void {
     this.#entries.clear();
+    this.#weight = 0;
   }
 }

@@ -21,7 +21,7 @@ import { inWords } from "./app-results.ts";
 import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from "./app-tasks.ts";
 import { createAppTools } from "./app-tools.ts";
 import { listCursor } from "./list-cursor.ts";
-import { outflowOf } from "./outflow.ts";
+import { letOut } from "./outflow.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { createListening } from "./resource-changes-listen.ts";
 import { isOfClient } from "./sdk-errors.ts";
@@ -158,7 +158,8 @@ export function createAppServers({
     async serve(request, slug, access, makeRoom) {
       const app = await findApp(access, slug);
       const asking: Asking = { access: { ...access, tenants: [app.tenant] }, makeRoom, app };
-      return outflowOf(asking.access).through(
+      return letOut(
+        asking.access,
         (await listening.serve(request, asking)) ??
           (await sessions.serve(request, asking)) ??
           (await serveCall(handler, request, asking)),

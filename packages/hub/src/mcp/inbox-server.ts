@@ -112,7 +112,9 @@ export function createInboxServer({
           isStillGood: async () =>
             http?.req !== undefined && (await isStillGood(http.req, asking.access)),
           // A session outlives the connection of a call; the answer does not.
-          signal: AbortSignal.any([mcpReq.signal, ...(http?.req ? [http.req.signal] : [])]),
+          get signal() {
+            return AbortSignal.any([mcpReq.signal, ...(http?.req ? [http.req.signal] : [])]);
+          },
           progress(progress, total, message) {
             const progressToken = mcpReq._meta?.progressToken;
             if (progressToken === undefined) return;

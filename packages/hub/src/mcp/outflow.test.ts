@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Access } from "../tenants/access.ts";
-import { outflowOf } from "./outflow.ts";
+import { letOut, outflowOf } from "./outflow.ts";
 
 const HALF = 256 * 1024;
 const newAccess = (): Access => ({ token: "t", name: "t", scopes: [], tenants: [] });
@@ -19,7 +19,8 @@ function setup() {
       cancelled = true;
     },
   });
-  const response = outflow.through(
+  const response = letOut(
+    access,
     new Response(body, {
       status: 200,
       headers: { "content-type": "text/event-stream", "x-kept": "1" },
@@ -100,5 +101,5 @@ it("belongs to one request, and leaves answers alone that are no streams", () =>
   expect(outflowOf(access)).toBe(outflowOf(access));
   expect(outflowOf(newAccess())).not.toBe(outflowOf(access));
   const plain = Response.json({});
-  expect(outflowOf(access).through(plain)).toBe(plain);
+  expect(letOut(access, plain)).toBe(plain);
 });

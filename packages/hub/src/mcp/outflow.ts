@@ -15,7 +15,7 @@ export interface Outflow {
   sent(bytes: number): void;
   /** Ends the connection, with whatever was not read. */
   hangUp(): void;
-  /** The answer, counted as it leaves. */
+  /** A stream of messages, counted as it leaves. */
   through(response: Response): Response;
 }
 
@@ -27,6 +27,12 @@ export function outflowOf(access: Access): Outflow {
   outflows.set(access, outflow);
   return outflow;
 }
+
+/** The answer on its way out: counted, where it is a stream of messages. */
+export const letOut = (access: Access, response: Response): Response =>
+  response.headers.get("content-type")?.startsWith("text/event-stream")
+    ? outflowOf(access).through(response)
+    : response;
 
 const MOST_BYTES = 512 * 1024;
 const COLON = 0x3a;
@@ -63,7 +69,6 @@ function createOutflow(): Outflow {
     },
     hangUp: () => hangUp(),
     through(response) {
-      if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
       const reader = response.body?.getReader();
       if (!reader) return response;
       const body = new ReadableStream<Uint8Array>(

@@ -120,11 +120,12 @@ export function unpack(
   return name === "" ? whole : (codec as Codec).decode(whole);
 }
 
+/** A view of the pack, as long as nobody writes into it: payloads are only ever read. */
 export function payloadAt(
   pack: Uint8Array,
   { pack_at, meta_size, size }: Omit<Packed, "pack"> & { size: number },
 ): Payload {
   const meta = pack.subarray(pack_at, pack_at + meta_size);
-  const body = pack.slice(pack_at + meta_size, pack_at + meta_size + size);
+  const body = pack.subarray(pack_at + meta_size, pack_at + meta_size + size);
   return { ...(JSON.parse(decoder.decode(meta)) as Omit<Payload, "body">), body };
 }

@@ -10,7 +10,7 @@ import { createInbox } from "../../inbox/inbox.ts";
 import type { Seal } from "../../lib/seal.ts";
 import type { AppServers } from "../../mcp/app-server.ts";
 import type { InboxServer } from "../../mcp/inbox-server.ts";
-import { outflowOf } from "../../mcp/outflow.ts";
+import { letOut } from "../../mcp/outflow.ts";
 import { createWaits } from "../../mcp/wait-for-event.ts";
 import type { Triggers } from "../../runs/explain.ts";
 import type { Store } from "../../store/store.ts";
@@ -84,7 +84,7 @@ export function createAgents({
   const mcp: InboxServer = {
     async serve(request, access, makeRoom) {
       const server = await load();
-      return outflowOf(access).through(await server.serve(request, access, makeRoom));
+      return letOut(access, await server.serve(request, access, makeRoom));
     },
     close: async () => (await loading)?.close(),
   };

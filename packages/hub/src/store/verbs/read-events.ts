@@ -65,7 +65,8 @@ export function* getEvent(tenant: string, id: string): Verb<EventRow | undefined
 
 /** Packs that were read last, unpacked: who reads one event mostly reads its neighbours too. */
 export type OpenPacks = BoundedMap<string, Uint8Array>;
-export const createOpenPacks = (): OpenPacks => new BoundedMap(16);
+export const createOpenPacks = (): OpenPacks =>
+  new BoundedMap(16 * FULL_BYTES, (pack) => pack.byteLength);
 
 export function* getPayload(
   dialect: Dialect,
