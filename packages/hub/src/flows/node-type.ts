@@ -64,7 +64,6 @@ export interface RunContext<Config> {
   input: Json;
   /** Only what arrived: branches that were not taken are not among them. */
   inputs: readonly NodeInput[];
-  /** What templates may speak of here, by first name; never secrets. */
   scope: Scope;
   run: { id: string; flowId: string; nodeId: string; slug: string; attempt: number };
   /** Aborted when the run is cancelled, or the node's time is up. */

@@ -9,7 +9,9 @@ import { parseTemplate } from "./template.ts";
 
 const scope: Scope = {
   trigger: { city: "Bern", days: 3, wet: false },
-  fetch: { items: [{ name: "a" }, { name: "b" }], note: null, "key with spaces": 1, "0": "zero" },
+  nodes: {
+    fetch: { items: [{ name: "a" }, { name: "b" }], note: null, "key with spaces": 1, "0": "zero" },
+  },
 };
 const render = (text: string, within: Scope = scope) => renderTemplate(parseTemplate(text), within);
 const failure = (work: () => unknown): Permanent => {
@@ -65,7 +67,9 @@ describe("a template", () => {
   });
 
   it("a member that is really called __proto__ is one", () => {
-    expect(render("{{ trigger.__proto__ }}", { trigger: JSON.parse('{"__proto__": 1}') })).toBe(1);
+    expect(
+      render("{{ trigger.__proto__ }}", { trigger: JSON.parse('{"__proto__": 1}'), nodes: {} }),
+    ).toBe(1);
   });
 
   it("with a syntax error does not render", () => {
@@ -75,8 +79,8 @@ describe("a template", () => {
   it("gives every value back as it is", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        expect(render("{{ x }}", { x: value as Json })).toBe(value);
-        expect(render("a{{ x }}", { x: value as Json })).toBe(
+        expect(render("{{ x }}", { nodes: { x: value as Json } })).toBe(value);
+        expect(render("a{{ x }}", { nodes: { x: value as Json } })).toBe(
           `a${typeof value === "string" ? value : JSON.stringify(value)}`,
         );
       }),

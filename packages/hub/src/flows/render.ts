@@ -13,17 +13,25 @@ import {
 } from "./template.ts";
 import { mapTexts } from "./walk.ts";
 
-/** By first name: `trigger`, slugs, `item`, `index`, `secrets`. Own members only. */
-export type Scope = Readonly<Record<string, Json>>;
+/** What templates and code may speak of; never secrets. */
+export interface Scope {
+  trigger?: Json;
+  /** Outputs by slug, apart from the other names. */
+  nodes: Readonly<Record<string, Json>>;
+  /** Only within a loop. */
+  item?: Json;
+  index?: Json;
+}
+type Secrets = Readonly<Record<string, string>>;
 
 /** A template as a value. Throws `Permanent` where a reference leads nowhere and is not optional. */
-export function renderTemplate(template: Template, scope: Scope): Json {
+export function renderTemplate(template: Template, scope: Scope, secrets: Secrets = {}): Json {
   const [error] = template.errors;
   if (error) throw new Permanent(`Template: ${error.message}.`, { code: "template_syntax" });
   const sole = soleReference(template);
-  if (sole) return resolve(sole, scope) ?? null;
+  if (sole) return resolve(sole, scope, secrets) ?? null;
   return template.parts
-    .map((part) => (part.kind === "text" ? part.text : asText(resolve(part, scope))))
+    .map((part) => (part.kind === "text" ? part.text : asText(resolve(part, scope, secrets))))
     .join("");
 }
 
@@ -35,9 +43,8 @@ export function renderConfig(
   config: JsonObject,
   { secretFields, rawFields }: Pick<NodeDefinition, "secretFields" | "rawFields">,
   scope: Scope,
-  secrets: Scope,
+  secrets: Secrets,
 ): JsonObject {
-  const withSecrets = { ...scope, secrets };
   return mapTexts(config, (text, keys) => {
     if (!text.includes("{{") || rawFields.some((path) => isWithin(keys, path))) return text;
     const template = parseTemplate(text);
@@ -47,7 +54,7 @@ export function renderConfig(
         code: "secret_not_allowed",
       });
     try {
-      return renderTemplate(template, withSecrets);
+      return renderTemplate(template, scope, secrets);
     } catch (error) {
       if (!(error instanceof Permanent)) throw error;
       const { code, details } = error;
@@ -63,9 +70,9 @@ const asText = (value: Json | undefined): string =>
   value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
 /** Undefined only for an optional reference. */
-function resolve(reference: Reference, scope: Scope): Json | undefined {
+function resolve(reference: Reference, scope: Scope, secrets: Secrets): Json | undefined {
   const { root, path, optional } = reference;
-  let value: Json | undefined = Object.hasOwn(scope, root) ? scope[root] : undefined;
+  let value = named(root, scope, secrets);
   let reached = 0;
   while (value !== undefined && reached < path.length)
     value = member(value, path[reached++] as string | number);
@@ -78,6 +85,12 @@ function resolve(reference: Reference, scope: Scope): Json | undefined {
       : `{{ ${whole} }} leads to nothing: there is no ${missing}.`,
     { code: "unresolved_reference", details: { path: whole } },
   );
+}
+
+function named(root: string, scope: Scope, secrets: Secrets): Json | undefined {
+  if (root === "trigger" || root === "item" || root === "index") return scope[root];
+  if (root === "secrets") return secrets;
+  return Object.hasOwn(scope.nodes, root) ? scope.nodes[root] : undefined;
 }
 
 /** Never what a prototype holds. */

@@ -20,7 +20,7 @@ export async function runCode(
 
 /** The same in every language. Outputs by slug are apart, since a slug can be any word. */
 function namesFor({ input, scope }: Pick<RunContext<unknown>, "input" | "scope">): JsonObject {
-  const { trigger = null, item, index, secrets: _, ...nodes } = scope;
+  const { trigger = null, nodes, item, index } = scope;
   return {
     input,
     trigger,

@@ -12,7 +12,7 @@ export const testContext = (
   config: {},
   input: null,
   inputs: [],
-  scope: {},
+  scope: { nodes: {} },
   run: { id: "run", flowId: "flow", nodeId: "node", slug: "node", attempt: 1 },
   signal: new AbortController().signal,
   idempotencyKey: "run:node",

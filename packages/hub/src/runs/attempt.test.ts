@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { Failure, Permanent, RetryAt } from "../flows/errors.ts";
 import { defineNode, type NodeResult, type RunContext } from "../flows/node-type.ts";
+import type { Scope } from "../flows/render.ts";
 import { testContext } from "../flows/test-context.ts";
 import { testNode } from "../flows/test-flow.ts";
 import type { JsonObject } from "../lib/json.ts";
@@ -18,7 +19,7 @@ type Run = (context: RunContext<JsonObject>) => NodeResult | Promise<NodeResult>
 function tryOnce(
   run: Run,
   parameters: JsonObject = {},
-  given: { signal?: AbortSignal; scope?: JsonObject; evaluate?: Evaluate } = {},
+  given: { signal?: AbortSignal; scope?: Scope; evaluate?: Evaluate } = {},
 ) {
   const definition = defineNode({
     type: "Test",
@@ -42,7 +43,7 @@ function tryOnce(
     evaluate: given.evaluate ?? context.evaluate,
     node: testNode("Test", "a", parameters),
     definition,
-    scope: given.scope ?? {},
+    scope: given.scope ?? { nodes: {} },
     context,
     signal: given.signal ?? new AbortController().signal,
     secrets: async (names) => {
@@ -57,7 +58,7 @@ test("fills in the templates, and records what the node was given", async () => 
   const tried = await tryOnce(
     ({ config }) => ({ output: config }),
     { text: "{{ a.x }}", settings: { timeoutMs: 5 } },
-    { scope: { a: { x: "hi" } } },
+    { scope: { nodes: { a: { x: "hi" } } } },
   );
   expect(tried).toMatchObject({ input: { text: "hi" }, result: { output: { text: "hi" } } });
 });

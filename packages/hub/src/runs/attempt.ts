@@ -44,6 +44,8 @@ export type Attempted<Result = NodeResult> = (Tried & { result: Result }) | Fail
 interface Parts {
   config: JsonObject;
   settings: NodeSettings;
+  /** Names of secrets that its templates speak of. */
+  secrets: readonly string[];
 }
 
 /** A node is asked several times in each step. */
@@ -53,28 +55,38 @@ export function splitParameters(node: FlowNode): Parts {
   const found = known.get(node);
   if (found) return found;
   const { settings = {}, ...config } = node.parameters;
-  const parts = { config, settings: nodeSettings.safeParse(settings).data ?? {} };
+  const secrets = referencesIn(config).flatMap(({ root, path }) =>
+    root === "secrets" ? [String(path[0])] : [],
+  );
+  const parts = {
+    config,
+    settings: nodeSettings.safeParse(settings).data ?? {},
+    secrets: [...new Set(secrets)],
+  };
   known.set(node, parts);
   return parts;
 }
 
 export async function attempt(options: AttemptOptions): Promise<Attempted> {
   const { tenant, node, definition, scope, context, signal, secrets, defaultTimeoutMs } = options;
-  const { config: template, settings } = splitParameters(node);
+  const { config: template, settings, secrets: names } = splitParameters(node);
   const timeoutMs = settings.timeoutMs ?? (definition.isPatient ? undefined : defaultTimeoutMs);
   const ending = new AbortController();
-  const ended = new Promise<never>((_, reject) => {
-    ending.signal.addEventListener("abort", () => reject(ending.signal.reason), { once: true });
-  });
-  ended.catch(() => {});
-  const onAbort = () => ending.abort(new Error("The run has ended."));
+  const ended = Promise.withResolvers<never>();
+  ended.promise.catch(() => {});
+  // A node that does not listen to its signal is left behind; what others make of it comes second.
+  const end = (reason: Error) => {
+    ended.reject(reason);
+    ending.abort(reason);
+  };
+  const onAbort = () => end(new Error("The run has ended."));
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) onAbort();
   let timeout: ReturnType<typeof setTimeout> | undefined;
   const startClock = () => {
     clearTimeout(timeout);
     if (timeoutMs === undefined) return;
-    timeout = setTimeout(() => ending.abort(new TimedOut(timeoutMs)), timeoutMs);
+    timeout = setTimeout(() => end(new TimedOut(timeoutMs)), timeoutMs);
   };
   /** That others are at work is no fault of the node's. */
   const hold = () => {
@@ -87,10 +99,7 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
   let input: Json = null;
   const log: LogLine[] = [];
   const run = async (): Promise<NodeResult> => {
-    const names = referencesIn(template)
-      .filter(({ root }) => root === "secrets")
-      .map(({ path }) => String(path[0]));
-    const opened = names.length === 0 ? {} : await secrets([...new Set(names)]);
+    const opened = names.length === 0 ? {} : await secrets(names);
     mask = createMask(Object.values(opened));
     const config = renderConfig(template, definition, scope, opened);
     input = mask.json(config);
@@ -105,8 +114,7 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
     });
   };
   try {
-    // A node that does not listen to its signal is left behind; what others make of it comes second.
-    const result = await Promise.race([ended, run()]);
+    const result = await Promise.race([ended.promise, run()]);
     return { input, mask, log, result };
   } catch (error) {
     const retryAt =

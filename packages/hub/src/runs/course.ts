@@ -59,7 +59,7 @@ export interface Course {
 /** One walk: its frame, what only its templates see, and the walk that it is a round of. */
 export interface Site {
   frame: Frame;
-  locals: Scope;
+  locals: Pick<Scope, "item" | "index">;
   outer: Site | undefined;
   /** Aborted when nothing may be begun here any more: see `CALLED_OFF`. */
   signal: AbortSignal;
@@ -71,9 +71,10 @@ export function firstPort({ node, definition }: Course, id: string): string {
   return first === ERROR_PORT ? "" : first;
 }
 
-export function scopeOf(course: Course, { outer, frame, locals }: Site): Record<string, Json> {
-  const scope: Record<string, Json> = outer ? scopeOf(course, outer) : { trigger: course.trigger };
+export function scopeOf(course: Course, { outer, frame, locals }: Site): Scope {
+  const around = outer ? scopeOf(course, outer) : { trigger: course.trigger, nodes: {} };
+  const nodes: Record<string, Json> = around.nodes;
   for (const [id, state] of frame.states)
-    if (state.status === "done") scope[course.node(id).slug] = state.output;
-  return Object.assign(scope, locals);
+    if (state.status === "done") nodes[course.node(id).slug] = state.output;
+  return { ...around, ...locals };
 }

@@ -14,7 +14,7 @@ import { layOut } from "./frame.ts";
 import { createLedger } from "./ledger.ts";
 import { createNaps, LONGEST_TIMER_MS } from "./naps.ts";
 import type { SaveProgress } from "./progress-commit.ts";
-import { CALLED_OFF, done, Failure, Over, type StepRecord } from "./step-records.ts";
+import { CALLED_OFF, done, Failure, HANDED_ON, Over, type StepRecord } from "./step-records.ts";
 import { openFrame, walkFrame } from "./walk-frame.ts";
 
 export interface ExecuteOptions {
@@ -69,7 +69,7 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
     if (signal.reason === "cancelled") return interrupted.resolve({ status: "cancelled" });
     interrupted.resolve("stopped");
     // At once: what fails because all else stops must not count.
-    over.abort();
+    over.abort(HANDED_ON);
   };
   signal.addEventListener("abort", onAbort, { once: true });
   const deadline = setDeadline(options, course, (next) => interrupted.resolve(next));
@@ -96,7 +96,7 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
     if (error instanceof Over) return "lost";
     throw error;
   } finally {
-    over.abort();
+    over.abort(HANDED_ON);
     naps.close();
     clearTimeout(deadline);
     signal.removeEventListener("abort", onAbort);

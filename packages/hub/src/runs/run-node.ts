@@ -107,8 +107,11 @@ async function oneAttempt(
   if (!definition) return unknownType(node);
   const inputs = inputsOf(course.layout, site.frame, id, (other) => course.node(other).slug);
   const key = idempotencyKey(run.id, id, site.frame.item);
-  const left = new AbortController();
-  const asking = { key, attempt: nth, left: left.signal };
+  let left: AbortController | undefined;
+  const asking = () => {
+    left ??= new AbortController();
+    return { key, attempt: nth, left: left.signal };
+  };
   let hasCalled = false;
   const attempted = await attempt({
     tenant: run.tenant,
@@ -127,16 +130,16 @@ async function oneAttempt(
       idempotencyKey: key,
       ...(resumed && { resumed }),
       now,
-      emit: (event) => reach.emit(run, event, asking),
+      emit: (event) => reach.emit(run, event, asking()),
       callFlow(call) {
         hasCalled = true;
-        return reach.callFlow(run, call, asking);
+        return reach.callFlow(run, call, asking());
       },
     },
   });
   if (hasCalled) {
     const { aborted, reason } = site.signal;
-    if (!aborted || reason === CALLED_OFF) left.abort();
+    if (!aborted || reason === CALLED_OFF) left?.abort();
     if (!aborted) await course.takePlace();
   }
   if (!("result" in attempted)) return attempted;

@@ -24,11 +24,9 @@ export class Failure extends Error {
 /** Nobody wants to know any more: the run has ended, is parked, or is in other hands. */
 export class Over extends Error {}
 
-/**
- * Why a signal is aborted where what is under way has come to nothing. Else somebody else goes on
- * with it.
- */
+/** Why a signal is aborted: what is under way has come to nothing, or somebody else goes on with it. */
 export const CALLED_OFF = "called off";
+export const HANDED_ON = "handed on";
 
 const blank = { port: null, input: null, output: null, error: null, log: [], finished_at: null };
 

@@ -15,7 +15,7 @@ const asker = { tenant: "acme", signal: new AbortController().signal };
 const surroundings = {
   evaluate: (evaluation: Evaluation) => sandbox.evaluate(evaluation, asker),
   input: { lines: [{ price: 3 }, { price: 4 }] },
-  scope: { trigger: { city: "Bern" }, fetch: { status: 200 }, item: "x", index: 2 },
+  scope: { trigger: { city: "Bern" }, nodes: { fetch: { status: 200 } }, item: "x", index: 2 },
 };
 
 describe.each([
@@ -49,11 +49,6 @@ describe.each([
     ["nodes.trigger", null],
   ])("knows %s", async (text, output) => {
     expect(await run(result(text))).toEqual({ output });
-  });
-
-  it("does not see secrets", async () => {
-    const scope = { trigger: {}, secrets: { KEY: "hush" } };
-    expect(await run(result("nodes.secrets"), { scope })).toEqual({ output: null });
   });
 
   it("leaves braces in the code to the code", () => {

@@ -151,7 +151,8 @@ describe("the request", () => {
 
   it("may hold secrets in headers and auth, and nowhere else", () => {
     const secret = "{{ secrets.KEY }}";
-    const render = (config: JsonObject) => renderConfig(config, httpRequest, {}, { KEY: "hush" });
+    const render = (config: JsonObject) =>
+      renderConfig(config, httpRequest, { nodes: {} }, { KEY: "hush" });
     const safe = { headers: { a: `x ${secret}` }, auth: { type: "bearer", token: secret } };
     expect(render(safe)).toEqual({
       headers: { a: "x hush" },

@@ -4,11 +4,11 @@
  */
 import pg from "pg";
 import { createListeners } from "../listeners.ts";
+import { createMemory } from "../memory.ts";
 import { migrate } from "../migrations.ts";
 import type { Notice, Row, Verb } from "../sql.ts";
 import type { Store } from "../store.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
-import { createOpenPacks } from "../verbs/read-events.ts";
 import { commitWith, cutOff, GOODBYE_MS, listen } from "./postgres-listen.ts";
 import { dialect, statements, types } from "./postgres-statement.ts";
 
@@ -82,13 +82,13 @@ export async function openPostgres(
   }
   const listening = listen(connection, listeners.tell, onError);
   await listening.ready;
-  const packs = createOpenPacks();
-  // What it was cut off from may have been put back from a backup, with other events in their places.
-  listeners.subscribe(({ topic }) => topic === "gap" && packs.clear());
+  const memory = createMemory();
+  // What it was cut off from may not be what it finds again.
+  listeners.subscribe(({ topic }) => topic === "gap" && memory.clear());
 
   return {
     backend: "postgres",
-    ...bindVerbs(verbTable(dialect, packs), run),
+    ...bindVerbs(verbTable(dialect, memory), run),
     subscribe: listeners.subscribe,
     isDataError,
     async close() {

@@ -1,4 +1,5 @@
 /** Who works on which run, and until when. */
+import type { Memory } from "../memory.ts";
 import type { ClaimedRun, RunLease, Step } from "../run-store.ts";
 import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
 import { cancelCalled, creditCallers } from "./called-runs.ts";
@@ -21,7 +22,12 @@ const LOOKS = 5;
 /** How often a run is taken up while nothing comes of it: it may be what its workers die of. */
 const MOST_IDLE_CLAIMS = 10;
 
-export function* claimRuns(dialect: Dialect, lease: RunLease, limit: number): Verb<ClaimedRun[]> {
+export function* claimRuns(
+  dialect: Dialect,
+  memory: Memory,
+  lease: RunLease,
+  limit: number,
+): Verb<ClaimedRun[]> {
   const lost = yield* takeBack(dialect, lease.now, limit);
   const due = yield* query<{ tenant_id: string }>(
     `SELECT tenant_id FROM queues WHERE due_at <= ? ORDER BY due_at LIMIT ?${dialect.skipLocked}`,
@@ -42,7 +48,7 @@ export function* claimRuns(dialect: Dialect, lease: RunLease, limit: number): Ve
   }
   for (const tenant of tenants) yield* endTurn(tenant, lease.now);
   yield* tellEvents(dialect, [...lost, ...taken]);
-  return yield* equip(dialect, taken);
+  return yield* equip(dialect, memory, taken);
 }
 
 type Lost = Pick<
@@ -165,24 +171,38 @@ function* countBusy(
 }
 
 /** The graph of each run's version, and what was done of it before. */
-export function* equip(dialect: Dialect, rows: readonly RunRow[]): Verb<ClaimedRun[]> {
-  const graphs = new Map<string, ClaimedRun["graph"]>();
-  const versionOf = ({ flow_id, version }: RunRow) => JSON.stringify([flow_id, version]);
-  for (const row of rows) {
-    if (graphs.has(versionOf(row))) continue;
-    const found = yield* first<{ graph: string }>(
-      "SELECT graph FROM flow_versions WHERE flow_id = ? AND version = ?",
-      [row.flow_id, row.version],
-    );
-    graphs.set(versionOf(row), found ? JSON.parse(found.graph) : { nodes: [], edges: [] });
-  }
+export function* equip(
+  dialect: Dialect,
+  memory: Memory,
+  rows: readonly RunRow[],
+): Verb<ClaimedRun[]> {
   const begun = rows.flatMap(({ id, claims }) => (claims > 1 ? [id] : []));
   const steps = yield* stepsOf(dialect, begun);
-  return rows.map((row) => ({
-    run: toRun(row),
-    graph: graphs.get(versionOf(row)) as ClaimedRun["graph"],
-    steps: steps.get(row.id) ?? [],
-  }));
+  const equipped: ClaimedRun[] = [];
+  for (const row of rows)
+    equipped.push({
+      run: toRun(row),
+      graph: yield* graphOf(memory, row),
+      steps: steps.get(row.id) ?? [],
+    });
+  return equipped;
+}
+
+function* graphOf(
+  { graphs }: Memory,
+  { flow_id, version }: Pick<RunRow, "flow_id" | "version">,
+): Verb<ClaimedRun["graph"]> {
+  const key = `${flow_id}:${version}`;
+  const known = graphs.get(key);
+  if (known) return known.graph;
+  const found = yield* first<{ graph: string }>(
+    "SELECT graph FROM flow_versions WHERE flow_id = ? AND version = ?",
+    [flow_id, version],
+  );
+  if (!found) return { nodes: [], edges: [] };
+  const graph: ClaimedRun["graph"] = JSON.parse(found.graph);
+  graphs.set(key, { graph, size: found.graph.length });
+  return graph;
 }
 
 export function* stepsOf(

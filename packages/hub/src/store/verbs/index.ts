@@ -4,6 +4,7 @@
  */
 
 import type { FlowStore } from "../flow-store.ts";
+import { createMemory } from "../memory.ts";
 import type { RunStore } from "../run-store.ts";
 import type { SecretStore } from "../secret-store.ts";
 import { type Dialect, query, type Verb } from "../sql.ts";
@@ -26,14 +27,7 @@ import {
   sweepFlows,
 } from "./flows.ts";
 import { enterRun, queueRuns, startRun } from "./queue-runs.ts";
-import {
-  createOpenPacks,
-  getEvent,
-  getPayload,
-  listEvents,
-  listEventTypes,
-  pendingStatus,
-} from "./read-events.ts";
+import { getEvent, getPayload, listEvents, listEventTypes, pendingStatus } from "./read-events.ts";
 import {
   countRuns,
   findRun,
@@ -104,14 +98,14 @@ export type VerbTable = {
 const reads = <Run>(run: Run) => ({ writes: false, run });
 const writes = <Run>(run: Run) => ({ writes: true, run });
 
-export const verbTable = (dialect: Dialect, open = createOpenPacks()): VerbTable => ({
+export const verbTable = (dialect: Dialect, memory = createMemory()): VerbTable => ({
   appendEvents: writes((batch, quota) => appendEvents(dialect, batch, quota)),
   pendingStatus: reads(pendingStatus),
   listEvents: reads(listEvents),
   listEventTypes: reads(listEventTypes),
   searchEvents: reads((search) => searchEvents(dialect, search)),
   getEvent: reads(getEvent),
-  getPayload: reads((tenant, seq) => getPayload(dialect, open, tenant, seq)),
+  getPayload: reads((tenant, seq) => getPayload(dialect, memory, tenant, seq)),
   markProcessed: writes((tenant, ids, at, note) => markProcessed(dialect, tenant, ids, at, note)),
   claimEvents: writes((claim) => claimEvents(dialect, claim)),
   releaseEvents: writes((tenant, ids, by) => releaseEvents(dialect, tenant, ids, by)),
@@ -167,9 +161,9 @@ export const verbTable = (dialect: Dialect, open = createOpenPacks()): VerbTable
   listEventTriggers: reads(listEventTriggers),
   listTrips: reads((tenant, flows, since) => listTrips(dialect, tenant, flows, since)),
   queueRuns: writes((runs) => queueRuns(dialect, runs)),
-  startRun: writes((run, lease) => startRun(dialect, run, lease)),
-  enterRun: writes((run, lease) => enterRun(dialect, run, lease)),
-  claimRuns: writes((lease, limit) => claimRuns(dialect, lease, limit)),
+  startRun: writes((run, lease) => startRun(dialect, memory, run, lease)),
+  enterRun: writes((run, lease) => enterRun(dialect, memory, run, lease)),
+  claimRuns: writes((lease, limit) => claimRuns(dialect, memory, lease, limit)),
   renewRuns: writes((lease, runs) => renewRuns(dialect, lease, runs)),
   saveProgress: writes((batch) => saveProgress(dialect, batch)),
   nextDue: reads(nextDue),

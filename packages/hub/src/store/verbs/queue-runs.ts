@@ -1,4 +1,5 @@
 /** How runs come to be: queued for anybody, joined to one that is still to begin, or begun at once. */
+import type { Memory } from "../memory.ts";
 import type {
   ClaimedRun,
   EnteredRun,
@@ -112,6 +113,7 @@ export function* addRuns(
 
 export function* startRun(
   dialect: Dialect,
+  memory: Memory,
   given: StartedRun,
   lease: RunLease,
 ): Verb<ClaimedRun | undefined> {
@@ -123,10 +125,15 @@ export function* startRun(
   yield* insertBegun(run, lease);
   yield* linkEvents([run]);
   yield* tellEvents(dialect, [run]);
-  return yield* takeUp(dialect, run);
+  return yield* takeUp(dialect, memory, run);
 }
 
-export function* enterRun(dialect: Dialect, given: EnteringRun, lease: RunLease): Verb<EnteredRun> {
+export function* enterRun(
+  dialect: Dialect,
+  memory: Memory,
+  given: EnteringRun,
+  lease: RunLease,
+): Verb<EnteredRun> {
   const run: NewRun = { ...given, due_at: lease.now, gather: undefined };
   const { tenant } = run;
   yield* lockOrCreateTenants(dialect, [tenant], run.at);
@@ -143,7 +150,7 @@ export function* enterRun(dialect: Dialect, given: EnteringRun, lease: RunLease)
   yield* linkEvents([run]);
   yield* enqueue(turns);
   yield* tellEvents(dialect, [run, ...replaced]);
-  const claimed = isFree ? yield* takeUp(dialect, run) : undefined;
+  const claimed = isFree ? yield* takeUp(dialect, memory, run) : undefined;
   return claimed ? { outcome: "begun", claimed } : { outcome: "waits", id: run.id };
 }
 
@@ -154,9 +161,9 @@ function* insertBegun(run: NewRun, { worker, now, until }: RunLease): Verb<void>
 }
 
 /** For whoever has begun it. */
-function* takeUp(dialect: Dialect, { id }: NewRun): Verb<ClaimedRun | undefined> {
+function* takeUp(dialect: Dialect, memory: Memory, { id }: NewRun): Verb<ClaimedRun | undefined> {
   const rows = yield* query<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ?`, [id]);
-  return (yield* equip(dialect, rows))[0];
+  return (yield* equip(dialect, memory, rows))[0];
 }
 
 const newOpen = ({ id, depth, chain = [] }: NewRun): Open => ({

@@ -1,5 +1,5 @@
 /** Everything that looks at the log and changes nothing. Costs follow the page, not the backlog. */
-import { BoundedMap } from "../../lib/bounded-map.ts";
+import type { Memory } from "../memory.ts";
 import { FULL_BYTES, type Packed, payloadAt, unpack } from "../packs.ts";
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 import type { EventQuery, EventRow, Page, Payload, PendingStatus } from "../store.ts";
@@ -63,14 +63,9 @@ export function* getEvent(tenant: string, id: string): Verb<EventRow | undefined
   return row && toEvent(row);
 }
 
-/** Packs that were read last, unpacked: who reads one event mostly reads its neighbours too. */
-export type OpenPacks = BoundedMap<string, Uint8Array>;
-export const createOpenPacks = (): OpenPacks =>
-  new BoundedMap(16 * FULL_BYTES, (pack) => pack.byteLength);
-
 export function* getPayload(
   dialect: Dialect,
-  open: OpenPacks,
+  { packs }: Memory,
   tenant: string,
   seq: number,
 ): Verb<Payload | undefined> {
@@ -80,9 +75,9 @@ export function* getPayload(
   );
   if (!place) return undefined;
   const key = `${place.pack}:${tenant}`;
-  const pack = open.get(key) ?? (yield* readPack(dialect, tenant, place.pack));
+  const pack = packs.get(key) ?? (yield* readPack(dialect, tenant, place.pack));
   // A larger one holds a single event.
-  if (pack && pack.byteLength <= FULL_BYTES) open.set(key, pack);
+  if (pack && pack.byteLength <= FULL_BYTES) packs.set(key, pack);
   return pack && payloadAt(pack, place);
 }
 

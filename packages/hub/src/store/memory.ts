@@ -1,0 +1,26 @@
+/** What was read of a store and need not be read again, since it never changes; bounded. */
+import { BoundedMap } from "../lib/bounded-map.ts";
+import { FULL_BYTES } from "./packs.ts";
+import type { ClaimedRun } from "./run-store.ts";
+
+export interface Memory {
+  /** Unpacked: who reads one event mostly reads its neighbours too. */
+  packs: BoundedMap<string, Uint8Array>;
+  /** Of published versions: a flow mostly runs again and again. */
+  graphs: BoundedMap<string, { graph: ClaimedRun["graph"]; size: number }>;
+  /** What was put back from a backup may have others in their places. */
+  clear(): void;
+}
+
+export function createMemory(): Memory {
+  const packs: Memory["packs"] = new BoundedMap(16 * FULL_BYTES, ({ byteLength }) => byteLength);
+  const graphs: Memory["graphs"] = new BoundedMap(4 * 1024 * 1024, ({ size }) => size);
+  return {
+    packs,
+    graphs,
+    clear() {
+      packs.clear();
+      graphs.clear();
+    },
+  };
+}
