@@ -58,7 +58,7 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
       scope: "inbox:read",
       answer: { status: 200, schema: eventSchema },
       handle: async ({ tenant, param, makeRoom }) => ({
-        json: await inbox.get([tenant], param("event"), {}, makeRoom),
+        json: (await inbox.get([tenant], param("event"), {}, makeRoom)).event,
       }),
     }),
     defineRoute({

@@ -76,7 +76,8 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, ...door }: InboxRo
   app.get("/event", guarded("inbox:read", async (c, { tenants }, makeRoom) => {
     const id = c.req.query("id");
     if (id === undefined) throw new Fault("invalid", "id", "is missing: /event?id=…");
-    return c.json((await inbox.get(tenants, id, { field: "id" }, makeRoom)) as unknown as never);
+    const { json } = await inbox.get(tenants, id, { field: "id" }, makeRoom);
+    return c.body(json, 200, { "content-type": "application/json" });
   }));
   app.post("/mark-processed", guarded("inbox:write", async (c, { tenants }) => {
     const body = await readJson(c.req.raw.body, MOST_MARKING_BYTES);

@@ -1,6 +1,6 @@
 /** Events as the outside sees them: names and forms that today's clients of such inboxes read. */
 import type { Json } from "../ingest/source.ts";
-import { readPayload } from "../ingest/sources/read-payload.ts";
+import { type ReadPayload, readWithText } from "../ingest/sources/read-payload.ts";
 import type { EventRow, Payload, PendingStatus } from "../store/store.ts";
 
 const iso = (ms: number) => new Date(ms).toISOString();
@@ -54,10 +54,14 @@ export interface EventView {
   note: string | null;
 }
 
-export const eventView = (event: EventRow, payload: Payload | undefined): EventView => ({
+/** Retention may just have taken the payload. */
+export const readStored = ({ source }: EventRow, payload: Payload | undefined): ReadPayload =>
+  payload ? readWithText(source, payload) : { value: null };
+
+export const eventView = (event: EventRow, payload: Json): EventView => ({
   id: event.id,
   type: event.type,
-  payload: payload ? readPayload(event.source, payload) : null,
+  payload,
   received_at: iso(event.received_at),
   processed: event.processed,
   trigger_status: event.trigger_status,
@@ -71,6 +75,14 @@ export const eventView = (event: EventRow, payload: Payload | undefined): EventV
   processed_at: isoOrNull(event.processed_at),
   note: event.note,
 });
+
+/** As JSON. A payload that was sent as such is not spelled anew, which would take long. */
+export function spellEvent(view: EventView, payload: string | undefined): string {
+  if (payload === undefined) return JSON.stringify(view);
+  const { id, type, payload: _, ...rest } = view;
+  const first = JSON.stringify({ id, type }).slice(0, -1);
+  return `${first},"payload":${payload},${JSON.stringify(rest).slice(1)}`;
+}
 
 export interface StatusView {
   pending_count: number;

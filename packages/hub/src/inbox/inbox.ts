@@ -6,6 +6,7 @@
 import type { Json } from "../ingest/source.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import { Fault } from "../lib/fault.ts";
+import { utf8 } from "../lib/hmac.ts";
 import { isId } from "../lib/ids.ts";
 import { parsePath, valuesAt } from "../match/path.ts";
 import type { EventRow, Page, Store } from "../store/store.ts";
@@ -13,8 +14,10 @@ import { decodeCursor, encodeCursor } from "./cursor.ts";
 import {
   type EventView,
   eventView,
+  readStored,
   type StatusView,
   type SummaryView,
+  spellEvent,
   statusView,
   summaryView,
 } from "./event-view.ts";
@@ -46,6 +49,12 @@ export interface SearchOptions {
 export interface Listed<Item> {
   events: Item[];
   next_cursor: string | null;
+}
+
+/** An event, and the same as JSON. */
+export interface Got {
+  event: EventView & { truncated?: boolean; payload_bytes?: number };
+  json: string;
 }
 
 export interface InboxOptions {
@@ -153,9 +162,10 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       const { events, next_cursor } = await list(tenants, options, PAGE_BYTES);
       await makeRoom?.(events.reduce((sum, { size }) => sum + size, 0));
       const views = await Promise.all(
-        events.map(async (event) =>
-          eventView(event, await store.getPayload(event.tenant, event.seq)),
-        ),
+        events.map(async (event) => {
+          const stored = await store.getPayload(event.tenant, event.seq);
+          return eventView(event, readStored(event, stored).value);
+        }),
       );
       return { events: views, next_cursor };
     },
@@ -177,21 +187,17 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       id: string,
       slice: { path?: string | undefined; maxBytes?: number | undefined; field?: string } = {},
       makeRoom?: MakeRoom,
-    ): Promise<EventView & { truncated?: boolean; payload_bytes?: number }> {
+    ): Promise<Got> {
       const event = await find(tenants, id, slice.field ?? "event_id");
       await makeRoom?.(event.size);
-      const view = eventView(event, await store.getPayload(event.tenant, event.seq));
-      if (slice.path !== undefined) view.payload = atPath(view.payload, slice.path);
-      if (slice.maxBytes === undefined) return view;
-      const text = JSON.stringify(view.payload);
-      const size = new TextEncoder().encode(text).byteLength;
-      if (size <= slice.maxBytes) return view;
-      return {
-        ...view,
-        payload: new TextDecoder().decode(new TextEncoder().encode(text).slice(0, slice.maxBytes)),
-        truncated: true,
-        payload_bytes: size,
-      };
+      const { value, text } = readStored(event, await store.getPayload(event.tenant, event.seq));
+      if (slice.path === undefined && slice.maxBytes === undefined) {
+        const view = eventView(event, value);
+        return { event: view, json: spellEvent(view, text) };
+      }
+      const part = slice.path === undefined ? value : atPath(value, slice.path);
+      const view = { ...eventView(event, part), ...cut(part, slice.maxBytes) };
+      return { event: view, json: JSON.stringify(view) };
     },
 
     /** Each id goes to its owner; what nobody has is a fault that names it, and nothing is marked. */
@@ -274,6 +280,16 @@ async function summariesOf(
 /** About what it takes in an answer; tools give it twice, as text and as an object. */
 const summaryBytes = ({ type, repo, sender, title, url }: EventRow): number =>
   2 * [type, repo, sender, title, url].reduce((sum, text) => sum + (text?.length ?? 0), 400);
+
+function cut(payload: Json, mostBytes = Number.POSITIVE_INFINITY): Partial<Got["event"]> {
+  const bytes = utf8(JSON.stringify(payload));
+  if (bytes.byteLength <= mostBytes) return {};
+  return {
+    payload: new TextDecoder().decode(bytes.subarray(0, mostBytes)),
+    truncated: true,
+    payload_bytes: bytes.byteLength,
+  };
+}
 
 function atPath(payload: Json, text: string): Json {
   const path = parsePath(text);

@@ -35,16 +35,14 @@ export async function readInboxResource(
   uri: string,
   makeRoom?: MakeRoom,
 ) {
-  const contents = (value: unknown) => ({
-    contents: [{ uri, mimeType: JSON_TYPE, text: JSON.stringify(value) }],
-  });
+  const contents = (text: string) => ({ contents: [{ uri, mimeType: JSON_TYPE, text }] });
   try {
     if (uri === INBOX_URI) {
       const { events } = await inbox.listSummaries(tenants, { limit: 20, pending: true });
-      return contents({ ...(await inbox.status(tenants)), newest: events });
+      return contents(JSON.stringify({ ...(await inbox.status(tenants)), newest: events }));
     }
     if (uri.startsWith(EVENT_URIS))
-      return contents(await inbox.get(tenants, uri.slice(EVENT_URIS.length), {}, makeRoom));
+      return contents((await inbox.get(tenants, uri.slice(EVENT_URIS.length), {}, makeRoom)).json);
   } catch (error) {
     if (!(error instanceof Fault) || error.code === "busy") throw error;
   }

@@ -188,9 +188,9 @@ export function createInboxServer({
     if (!allows(context.access, tool.scope))
       return failed(`The token lacks the scope ${tool.scope} that ${tool.name} needs.`);
     try {
-      const { text, structured } = await tool.call(args, context);
+      const { text, json = JSON.stringify(text), structured } = await tool.call(args, context);
       return {
-        content: [{ type: "text", text: JSON.stringify(text) }],
+        content: [{ type: "text", text: json }],
         structuredContent: structured,
       };
     } catch (error) {

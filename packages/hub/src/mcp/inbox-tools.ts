@@ -70,8 +70,8 @@ export const inboxTools: readonly Tool[] = [
     }),
     output: eventSchema.extend({ truncated: z.boolean().optional(), payload_bytes: z.number().optional() }),
     async run({ event_id, path, max_bytes }, { inbox, access, makeRoom }) {
-      const found = await inbox.get(access.tenants, event_id, { path, maxBytes: max_bytes }, makeRoom);
-      return { text: found, structured: { ...found } };
+      const { event, json } = await inbox.get(access.tenants, event_id, { path, maxBytes: max_bytes }, makeRoom);
+      return { text: event, json, structured: { ...event } };
     },
   }),
   defineTool({

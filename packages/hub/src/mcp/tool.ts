@@ -26,6 +26,8 @@ export interface ToolContext {
 /** `text` is what clients of today's inboxes parse; `structured` the same as an object. */
 interface ToolResult {
   text: unknown;
+  /** The text itself, where it is spelled already. */
+  json?: string;
   structured: Record<string, unknown>;
 }
 

@@ -8,24 +8,35 @@ import { STRUCTURED, structuredForm } from "./cloudevents-format.ts";
 
 type Stored = Pick<Payload, "content_type" | "headers" | "body">;
 
-export function readPayload(source: string, payload: Stored): Json {
-  const read = source === "cloudevents" ? readCloudEvent(payload) : readBody(payload);
-  return read === undefined ? { data_base64: toBase64(payload.body) } : read;
+export interface ReadPayload {
+  value: Json;
+  /** The same as it was sent, where that is JSON without line breaks. */
+  text?: string;
 }
 
-function readCloudEvent(payload: Stored): Json | undefined {
+export const readPayload = (source: string, payload: Stored): Json =>
+  readWithText(source, payload).value;
+
+export function readWithText(source: string, payload: Stored): ReadPayload {
+  const read = source === "cloudevents" ? readCloudEvent(payload) : readBody(payload);
+  return read ?? { value: { data_base64: toBase64(payload.body) } };
+}
+
+function readCloudEvent(payload: Stored): ReadPayload | undefined {
   if (mediaType(payload.content_type) === STRUCTURED) return readBody(payload);
   const form = structuredForm(Object.entries(payload.headers), payload.content_type, payload.body);
-  return isRefusal(form) ? undefined : form;
+  return isRefusal(form) ? undefined : { value: form };
 }
 
-function readBody({ content_type, body }: Stored): Json | undefined {
+function readBody({ content_type, body }: Stored): ReadPayload | undefined {
   const text = decodeText(body);
   if (isRefusal(text)) return undefined;
   if (mediaType(content_type) === FORM) {
     const form = decodeForm(text);
-    return isRefusal(form) ? undefined : form.object;
+    return isRefusal(form) ? undefined : { value: form.object };
   }
   const json = decodeJson(text);
-  return isRefusal(json) ? undefined : json.value;
+  if (isRefusal(json)) return undefined;
+  // Such as is laid out for reading would take more room than what it says.
+  return text.includes("\n") ? json : { ...json, text };
 }
