@@ -62,3 +62,26 @@ it("asks for room before it gives summaries", async () => {
   for (const bytes of asked) expect(bytes).toBeGreaterThan(JSON.stringify(listed.events).length);
   expect(asked).toHaveLength(2);
 });
+
+it("fills a page with what is rare, however far apart", async () => {
+  const store = openSqlite(`${tempFolder()}/x.db`);
+  onTestFinished(() => store.close());
+  const events = sampleEvents(10_600).map((event, at) => ({
+    ...event,
+    body: new Uint8Array(0),
+    repo: at % 5_000 === 0 ? "acme/rare" : "acme/web",
+  }));
+  for (let at = 0; at < events.length; at += 1_060)
+    await store.appendEvents([arrival(events.slice(at, at + 1_060), "acme")], null);
+  const inbox = createInbox({ store, now: Date.now });
+  const list = async (limit: number, cursor?: string) => {
+    const wanted = { limit, cursor, repo: "acme/rare", pending: true };
+    const page = await inbox.listSummaries(["acme"], wanted);
+    return { ids: page.events.map(({ id }) => id), next: page.next_cursor };
+  };
+  const rare = [10_000, 5_000, 0].map((at) => events[at]?.id);
+  expect(await list(5)).toEqual({ ids: rare, next: null });
+  const { ids, next } = await list(2);
+  expect(ids).toEqual(rare.slice(0, 2));
+  expect(await list(2, next ?? "")).toEqual({ ids: rare.slice(2), next: null });
+});

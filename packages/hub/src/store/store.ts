@@ -114,7 +114,7 @@ export interface SearchQuery {
 
 export interface Page<Item> {
   items: Item[];
-  /** Where to go on; null when there is no more. */
+  /** Where to go on, also where a page is not full; null when there is no more. */
   next: number | null;
 }
 

@@ -167,6 +167,24 @@ export function listContract(it: It): void {
     expect(await store.getEvent("acme", "no id at all")).toBeUndefined();
   });
 
+  it("looks for a repository in a bounded stretch of a long log at a time, and finds all of it", async ({
+    store,
+  }) => {
+    const events = sampleEvents(5_100, (at) => ({
+      repo: at === 0 || at === 5_099 ? "acme/rare" : "acme/web",
+      body: new Uint8Array(0),
+    }));
+    await keepMany(store, events);
+    const rare = [nth(events, 5_099), nth(events, 0)];
+    for (const order of ["newest", "oldest"] as const) {
+      const query = { tenant: "acme", repo: "acme/rare", pending: true, limit: 5, order };
+      expect((await store.listEvents(query)).items).toHaveLength(1);
+      const { items, pages } = await walkList(store, query);
+      expect(ids(items)).toEqual(ids(order === "newest" ? rare : rare.toReversed()));
+      expect(pages).toBe(2);
+    }
+  });
+
   it("reaches the far end of a long log", async ({ store }) => {
     const events: NewEvent[] = sampleEvents(1_200);
     await keepMany(store, events);
