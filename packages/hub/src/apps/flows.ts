@@ -7,7 +7,7 @@ import type { FlowDraft, FlowEdge, FlowNode } from "../flows/model.ts";
 import type { NodeRegistry } from "../flows/node-type.ts";
 import { renameNode } from "../flows/rename-node.ts";
 import { slugFor } from "../flows/slug.ts";
-import { describeFlow, type FlowDescription, validateFlow } from "../flows/validate.ts";
+import { describeFlow, type FlowDescription } from "../flows/validate.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Json } from "../lib/json.ts";
 import type {
@@ -22,7 +22,7 @@ import type { Store } from "../store/store.ts";
 import { calledFlows } from "./called-flows.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
-import { triggersOf } from "./triggers.ts";
+import { ALIAS_MS, publicationOf } from "./publication.ts";
 
 export interface FlowsOptions {
   store: Store;
@@ -63,9 +63,8 @@ export type Flows = ReturnType<typeof createFlows>;
 type Change = (draft: FlowDraft, taken: ReadonlySet<string>) => FlowDraft;
 
 const HOUR_MS = 3_600_000;
-const WEEK_MS = 7 * 24 * HOUR_MS;
 
-export function createFlows({ store, registry, newId, now, aliasMs = WEEK_MS }: FlowsOptions) {
+export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }: FlowsOptions) {
   /** With the triggers that were stopped within the last hour, and what is odd about calls. */
   const describeAll = async (
     tenant: string,
@@ -121,27 +120,10 @@ export function createFlows({ store, registry, newId, now, aliasMs = WEEK_MS }: 
   const edit = async (place: FlowPlace, change: Change): Promise<DescribedFlow> =>
     saved(await store.editFlow(place, now(), editing(change)), place);
 
-  const checkFinished = (graph: FlowGraph): void => {
-    const { errors } = validateFlow(graph, registry);
-    if (errors.length > 0)
-      throw new Fault(
-        "invalid",
-        "flow",
-        `The flow cannot run yet: ${errors.map(({ message }) => message).join("; ")}`,
-        errors.map(({ nodeId, edgeId, path, message }) => ({
-          path: [nodeId ?? edgeId, path].filter(Boolean).join(".") || "flow",
-          message,
-        })),
-      );
-  };
-
   const publishing =
-    ({ note, by, at }: Pick<Publication, "note" | "by" | "at">) =>
-    ({ graph }: StoredFlow): Publication => {
-      checkFinished(graph);
-      const triggers = triggersOf(graph, registry);
-      return { graph, triggers, note, by, at, aliasUntil: at + aliasMs };
-    };
+    (words: Pick<Publication, "note" | "by" | "at">) =>
+    (flow: StoredFlow): Publication =>
+      publicationOf(flow, registry, { ...words, aliasUntil: words.at + aliasMs });
 
   return {
     async create(tenant: string, app: string, given: FlowChange): Promise<DescribedFlow> {

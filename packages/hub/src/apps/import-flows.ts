@@ -12,10 +12,13 @@ import { finishDraft } from "./finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
 import type { AppFile } from "./read-flow-file.ts";
 
-export interface ImportOptions {
-  store: Pick<Store, "saveFlows">;
+interface PlanOptions {
   registry: NodeRegistry;
   newId: () => string;
+}
+
+export interface ImportOptions extends PlanOptions {
+  store: Pick<Store, "saveFlows">;
   now: () => number;
 }
 
@@ -30,77 +33,94 @@ export interface ImportedFlow {
 export interface HowToImport {
   /** What is here already is replaced; otherwise it is left as it is. */
   replace: boolean;
-  /** An id that is a flow's elsewhere is refused; otherwise the flows get new ones. */
+  /** An id that is a flow's elsewhere is refused; otherwise the flow gets a new one. */
   strictIds: boolean;
 }
 
 export function createImports({ store, registry, newId, now }: ImportOptions) {
-  const save = async (
-    tenant: string,
-    { app, flows }: AppFile,
-    { replace }: HowToImport,
-    useIds: boolean,
-  ): Promise<ImportedFlow[]> => {
-    let imported: ImportedFlow[] = [];
-    const at = now();
-    const plan: PlanFlows = (existing) => {
-      imported = [];
-      const migrated = migrateApp(flows, freeIds("migrated", flows));
-      const match = matcher(existing, flows, useIds);
-      return flows.flatMap((flow, nth) => {
-        const found = match(flow);
-        const name = String(flow.name ?? "");
-        if (found && !replace) {
-          imported.push({ id: found.id, name, outcome: "skipped", notes: [] });
-          return [];
-        }
-        const one: ImportedFlow = {
-          id: found?.id ?? (useIds ? idOf(flow) : undefined) ?? newId(),
-          name,
-          outcome: found ? "replaced" : "created",
-          notes: [],
-        };
-        imported.push(one);
-        const { flow: input = flow, notes = [] } = migrated[nth] ?? {};
-        const edit: EditFlow = ({ taken }) => {
-          try {
-            const { draft, notes: more } = importDraft(input, taken, freeIds("edge", input));
-            one.notes = [...notes, ...more];
-            return finishDraft(draft, draft.nodes, taken, registry);
-          } catch (error) {
-            throw named(error, name);
-          }
-        };
-        if (!found || !isAsStored(found, edit, existing)) return [{ id: one.id, edit }];
-        one.outcome = "unchanged";
-        return [];
-      });
-    };
-    await store.saveFlows({ tenant, ...app, created_at: at, updated_at: at }, plan);
-    return imported;
-  };
-
   return {
-    async importApp(tenant: string, file: AppFile, how: HowToImport): Promise<ImportedFlow[]> {
-      try {
-        return await save(tenant, file, how, true);
-      } catch (error) {
-        const taken = error instanceof Fault && error.code === "conflict" && error.field === "id";
-        if (!taken || how.strictIds) throw error;
-        return save(tenant, file, how, false);
-      }
+    async importApp(
+      tenant: string,
+      { app, flows }: AppFile,
+      how: HowToImport,
+    ): Promise<ImportedFlow[]> {
+      const at = now();
+      const { plan, told } = planImport(flows, how, { registry, newId });
+      return told(await store.saveFlows({ tenant, ...app, created_at: at, updated_at: at }, plan));
     },
   };
 }
 
+/** How flows come into an app, given what it has; and what became of them, once that is saved. */
+export function planImport(
+  flows: readonly JsonObject[],
+  { replace, strictIds }: HowToImport,
+  { registry, newId }: PlanOptions,
+): { plan: PlanFlows; told: (saved: readonly StoredFlow[]) => ImportedFlow[] } {
+  let imported: ImportedFlow[] = [];
+  /** Those of them that are saved. */
+  let planned: ImportedFlow[] = [];
+  const plan: PlanFlows = (existing) => {
+    imported = [];
+    planned = [];
+    const migrated = migrateApp(flows, freeIds("migrated", [...flows]));
+    const match = matcher(existing, flows);
+    return flows.flatMap((flow, nth) => {
+      const found = match(flow);
+      const name = String(flow.name ?? "");
+      if (found && !replace) {
+        imported.push({ id: found.id, name, outcome: "skipped", notes: [] });
+        return [];
+      }
+      const one: ImportedFlow = {
+        id: found?.id ?? unusedId(flow, imported) ?? newId(),
+        name,
+        outcome: found ? "replaced" : "created",
+        notes: [],
+      };
+      imported.push(one);
+      const { flow: input = flow, notes = [] } = migrated[nth] ?? {};
+      const edit: EditFlow = ({ taken }) => {
+        try {
+          const { draft, notes: more } = importDraft(input, taken, freeIds("edge", input));
+          one.notes = [...notes, ...more];
+          return finishDraft(draft, draft.nodes, taken, registry);
+        } catch (error) {
+          throw named(error, name);
+        }
+      };
+      if (found && isAsStored(found, edit, existing)) {
+        one.outcome = "unchanged";
+        return [];
+      }
+      planned.push(one);
+      return [{ id: one.id, otherwise: strictIds ? undefined : newId(), edit }];
+    });
+  };
+  return {
+    plan,
+    told(saved) {
+      for (const [nth, { id }] of saved.entries()) (planned[nth] as ImportedFlow).id = id;
+      return imported;
+    },
+  };
+}
+
+/** Two flows of one id are two flows. */
+function unusedId(flow: JsonObject, imported: readonly ImportedFlow[]): string | undefined {
+  const id = idOf(flow);
+  return imported.some((one) => one.id === id) ? undefined : id;
+}
+
 /** Each stored flow is found once: two flows of one name are two flows. */
-function matcher(existing: readonly StoredFlow[], flows: readonly JsonObject[], useIds: boolean) {
-  const ids = new Set(useIds ? flows.map(idOf) : []);
+function matcher(existing: readonly StoredFlow[], flows: readonly JsonObject[]) {
+  const ids = new Set(flows.map(idOf));
   const byId = new Map(existing.map((flow) => [flow.id, flow]));
   const unclaimed = existing.filter(({ id }) => !ids.has(id));
   return (flow: JsonObject): StoredFlow | undefined => {
-    const id = useIds ? idOf(flow) : undefined;
-    const own = id === undefined ? undefined : byId.get(id);
+    const id = idOf(flow) ?? "";
+    const own = byId.get(id);
+    byId.delete(id);
     if (own) return own;
     const at = unclaimed.findIndex(({ name }) => name === flow.name);
     return at === -1 ? undefined : unclaimed.splice(at, 1)[0];
@@ -124,7 +144,7 @@ function idOf({ id }: JsonObject): string | undefined {
 }
 
 /** The same each time, so that the same file makes the same flows. */
-function freeIds(word: string, within: Json): () => string {
+export function freeIds(word: string, within: Json): () => string {
   const used = new Set<Json | undefined>();
   const collect = (value: Json | undefined) => {
     if (Array.isArray(value)) for (const item of value) collect(item);
@@ -147,5 +167,5 @@ function named(error: unknown, flow: string): unknown {
   return new Fault(error.code, error.field, `${flow}: ${detailOf(error)}`, error.errors);
 }
 
-const detailOf = ({ errors, message }: Fault): string =>
+export const detailOf = ({ errors, message }: Fault): string =>
   errors.length > 0 ? errors.map(({ path, message }) => `${path}: ${message}`).join("; ") : message;

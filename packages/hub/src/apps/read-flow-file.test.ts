@@ -42,6 +42,17 @@ describe("a file of flows", () => {
     ).toEqual([{ app: { slug: "x", name: "X", description: "d" }, flows: [flow], notes: [] }]);
   });
 
+  it("may be rows, however their columns are spelled", () => {
+    const rows = [
+      { name: "One", app_slug: "desk", tool_name: "one", is_active: 1, nodes: "[]", other_one: 1 },
+      { name: "Two", app_id: "desk", toolName: "two", tool_name: "too", tooldescription: "Does." },
+    ];
+    expect(readFlowFile(rows)[0]?.flows).toEqual([
+      { name: "One", appSlug: "desk", toolName: "one", isActive: 1, nodes: [], other_one: 1 },
+      { name: "Two", appId: "desk", toolName: "two", tool_name: "too", toolDescription: "Does." },
+    ]);
+  });
+
   it("tells what it holds beside apps and flows", () => {
     const app = { slug: "x", name: "X", colour: "red" };
     const [file] = readFlowFile({ app, exportedAt: 7, flows: [flow, flow] });

@@ -1,6 +1,7 @@
 /**
  * What a file of flows holds, app by app: one flow, a list of them, or `{ app, flows }`, as this hub
- * exports them or as rows of an older system, whose columns may hold JSON as text. Pure.
+ * exports them or as rows of an older system, whose columns may be spelled otherwise and hold JSON as
+ * text. Pure.
  */
 
 import { leftOut } from "../flows/import-flow.ts";
@@ -8,6 +9,7 @@ import { issuesOf } from "../flows/issues.ts";
 import { appSchema } from "../flows/model.ts";
 import { Fault } from "../lib/fault.ts";
 import { isObject, type Json, type JsonObject } from "../lib/json.ts";
+import { spelled } from "../lib/spelled.ts";
 import { severalFaults } from "./finish-draft.ts";
 
 export interface AppFile {
@@ -48,10 +50,24 @@ function flowsIn(
   if (Array.isArray(content)) return content.flatMap((one) => flowsIn(one, given, within, notes));
   if (!isObject(content))
     throw new Fault("invalid", "file", "must hold a flow, a list of flows, or { app, flows }");
-  const owner = given ?? content.app ?? content.appSlug ?? content.appId ?? within;
-  if (!Array.isArray(content.flows)) return [{ owner, flow: withoutText(content), notes }];
+  const fields = fieldsOf(content);
+  const owner = given ?? fields.app ?? fields.appSlug ?? fields.appId ?? within;
+  if (!Array.isArray(content.flows)) return [{ owner, flow: withoutText(fields), notes }];
   const odd = leftOut("", content, [...OWNERS, "flows"], "a file of flows");
   return flowsIn(content.flows, given, owner, [...notes, ...odd]);
+}
+
+const FIELDS = new Map(
+  [...OWNERS, "toolName", "toolDescription", "isActive"].map((field) => [spelled(field), field]),
+);
+
+/** Under the names that flows have in files. */
+export function fieldsOf(row: JsonObject): JsonObject {
+  const fields = Object.entries(row).map(([column, value]): [string, Json] => {
+    const field = FIELDS.get(spelled(column)) ?? column;
+    return [Object.hasOwn(row, field) ? column : field, value];
+  });
+  return Object.fromEntries(fields);
 }
 
 function appOf(owner: Json | undefined): AppFile["app"] {

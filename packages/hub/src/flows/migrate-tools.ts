@@ -185,6 +185,8 @@ function withNewTrigger(
   };
   const older = Array.isArray(flow.connections);
   const edges = older ? (flow.connections as Json[]) : Array.isArray(flow.edges) ? flow.edges : [];
+  if (!older && isGiven(flow.edges) && !Array.isArray(flow.edges))
+    notes.push(`edges: ${show(flow.edges)} is no list of edges.`);
   const reached = new Set(
     edges.flatMap((edge) => (isObject(edge) ? [edge.target ?? edge.targetNodeId] : [])),
   );

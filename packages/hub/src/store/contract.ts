@@ -12,6 +12,7 @@ import { flowsContract } from "./contract/flows.ts";
 import { listContract } from "./contract/list.ts";
 import { markContract } from "./contract/mark.ts";
 import { noticesContract } from "./contract/notices.ts";
+import { olderFlowsContract } from "./contract/older-flows.ts";
 import { payloadContract } from "./contract/payload.ts";
 import { quotaContract } from "./contract/quota.ts";
 import { registryContract } from "./contract/registry.ts";
@@ -49,6 +50,7 @@ const themes: Record<string, Theme> = {
   subscriptions: subscriptionsContract,
   "apps and flows": flowsContract,
   "several flows at once": saveFlowsContract,
+  "flows of an older system": olderFlowsContract,
   "tool names": toolNamesContract,
   triggers: triggersContract,
   secrets: secretsContract,

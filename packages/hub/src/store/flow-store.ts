@@ -2,6 +2,7 @@
 import type { FlowEdge, FlowNode } from "../flows/model.ts";
 import type { JsonObject } from "../lib/json.ts";
 import type { Trip } from "../match/breaker.ts";
+import type { Row } from "./sql.ts";
 
 export interface StoredApp {
   tenant: string;
@@ -86,7 +87,35 @@ export type EditFlow = (found: {
 };
 
 /** As an edit: it may be called again, and what it throws leaves everything as it was. */
-export type PlanFlows = (flows: StoredFlow[]) => readonly { id: string; edit: EditFlow }[];
+export type PlanFlows = (flows: StoredFlow[]) => readonly {
+  id: string;
+  /** The id that it gets where the first is that of a flow elsewhere. */
+  otherwise?: string | undefined;
+  edit: EditFlow;
+}[];
+
+/** What an older system's table of flows comes to, app by app. */
+export interface OlderApp {
+  app: StoredApp;
+  plan: PlanFlows;
+  /** Undefined for one that stays a draft. */
+  publish: (flow: StoredFlow) => Publication | undefined;
+}
+
+/**
+ * As a plan, for the rows of an older table in the order of their age, and those of its table of apps
+ * where it had one. Undefined leaves everything for another time.
+ */
+export type ConvertFlows = (
+  flows: readonly Row[],
+  apps: readonly Row[],
+) => readonly OlderApp[] | undefined;
+
+export type TakeOver =
+  /** There is no older table, or it is left for another time. */
+  | { outcome: "nothing" | "left" }
+  /** What was saved of each app, and the name under which the older table stays. */
+  | { outcome: "taken_over"; apps: StoredFlow[][]; table: string };
 
 /** Why nothing was done. */
 export type Untouched =
@@ -136,9 +165,14 @@ export interface FlowStore {
   /**
    * Makes and changes any number of an app's flows: all of them, or none. The app is made where it is
    * not there; `plan` is told what flows it has. A deleted flow of this id is taken up again; one
-   * that is another app's or tenant's is a fault.
+   * that is another app's or tenant's is a fault, unless there is an id to take otherwise.
    */
   saveFlows(app: StoredApp, plan: PlanFlows): Promise<StoredFlow[]>;
+  /**
+   * Saves and publishes what `convert` makes of the flows that an older system has left in this
+   * database, once: all of them, or none. Their table stays as it is, under another name.
+   */
+  takeOverFlows(convert: ConvertFlows): Promise<TakeOver>;
   getFlow(tenant: string, id: string): Promise<StoredFlow | undefined>;
   listFlows(
     tenant: string,

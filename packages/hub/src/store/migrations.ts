@@ -4,6 +4,7 @@
  * processes may start at once on an empty or an old database.
  */
 import { type Dialect, first, query, type Verb } from "./sql.ts";
+import { makeRoom } from "./verbs/older-flows.ts";
 
 type Word = "TEXT" | "BLOB" | "CLUSTERED";
 
@@ -356,6 +357,11 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX runs_called ON runs (parent_run) WHERE parent_run IS NOT NULL AND finished_at IS NULL",
     ],
   },
+  {
+    // It took a page for each repository in a batch, which was half of all that was written.
+    name: "no index of repositories",
+    statements: ["DROP INDEX events_pending_repo"],
+  },
 ];
 
 class DatabaseTooNew extends Error {
@@ -379,6 +385,11 @@ export function* migrate(dialect: Dialect): Verb<string[]> {
       ?.version ?? 0;
   if (at > migrations.length) throw new DatabaseTooNew(at);
   const due = migrations.slice(at);
+  if (due.length > 0)
+    yield* makeRoom(
+      dialect,
+      due.flatMap(({ statements }) => statements),
+    );
   for (const migration of due)
     for (const statement of migration.statements)
       yield* query(

@@ -49,6 +49,8 @@ export interface Dialect {
   CLUSTERED: string;
   /** The function that finds a text in another. */
   indexOf: "instr" | "strpos";
+  /** Names the columns of the table that is its parameter; no rows where there is none. */
+  columns: string;
   /** Taken first by a migration, so that two processes starting at once do not both migrate. */
   migrationLock: string | undefined;
   maxParams: number;
@@ -70,6 +72,12 @@ export function* first<Result = Row>(
   params: readonly Value[] = [],
 ): Verb<Result | undefined> {
   return (yield* query<Result>(sql, params))[0];
+}
+
+/** None where there is no such table. */
+export function* columnsOf({ columns }: Dialect, table: string): Verb<string[]> {
+  const rows = yield* query<{ name: string }>(columns, [table]);
+  return rows.map(({ name }) => name);
 }
 
 /** Inserts many rows the way the engine does it fastest. */

@@ -22,6 +22,7 @@ export const importFlows: Command = {
   details:
     "FILE holds one flow, a list of flows, or { app, flows }; rows of an older flows table will do. A tool that was the\n" +
     "flow's own (toolName, toolDescription, parameters, isActive) becomes a trigger, and all that is odd is told.\n" +
+    "A hub that is started on a database with such a table takes it over by itself.\n" +
     "The flows of an app come in together or not at all. One that is here already, by its id or else its name in the\n" +
     "app, is left as it is: run it again as often as you like; --replace overwrites it.",
   options: {

@@ -28,6 +28,7 @@ import { nodeHmacKey } from "./hmac.ts";
 import { openHttpServer } from "./http-server.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
+import { takeOver } from "./older-flows.ts";
 import { openStore } from "./open-store.ts";
 import { createReadiness } from "./readiness.ts";
 import { createReceiver, WEBHOOKS } from "./receive.ts";
@@ -89,6 +90,7 @@ export async function startHub({
     const seal = createSeal(sealKey(settings.key, settings.data));
     const single = settings.tenancy === "single";
     if (single) await store.putTenant({ id: LOCAL_TENANT, at: Date.now() });
+    await takeOver(store, single ? LOCAL_TENANT : undefined, log);
     const unsigned = allowsUnsigned(settings, storedSecrets);
 
     const metrics = createMetrics(new Set(sources.map(({ id }) => id)));

@@ -27,15 +27,25 @@ const connect = (object: () => DurableObjectStub<StoreObject>): Store =>
 storeContract("a Durable Object", async () => {
   const id = env.STORE.newUniqueId();
   const object = () => env.STORE.get(id);
+  const reopen = async () => {
+    await object()
+      .crash()
+      .catch(() => {});
+    return connect(object);
+  };
   return {
     store: connect(object),
     heard: async () => await object().heard(),
-    async reopen() {
-      await object()
-        .crash()
-        .catch(() => {});
-      return connect(object);
+    reopen,
+    async reopenOn(statements) {
+      await runInDurableObject(object(), async (_, { storage }) => {
+        await storage.deleteAll();
+        storage.sql.exec(statements);
+      });
+      return reopen();
     },
+    sql: (query) =>
+      runInDurableObject(object(), (_, { storage }) => storage.sql.exec(query).toArray()),
     async close() {},
   };
 });

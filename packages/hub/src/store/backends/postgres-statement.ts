@@ -10,6 +10,9 @@ export const dialect: Dialect = {
   BLOB: "BYTEA",
   CLUSTERED: "",
   indexOf: "strpos",
+  columns:
+    "SELECT column_name AS name FROM information_schema.columns " +
+    "WHERE table_schema = current_schema() AND table_name = ? ORDER BY ordinal_position",
   migrationLock: "SELECT pg_advisory_xact_lock(7469446717)",
   maxParams: 65_535,
   maxBlob: Number.MAX_SAFE_INTEGER,

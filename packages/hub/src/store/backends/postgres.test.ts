@@ -4,7 +4,7 @@ import { createDatabase } from "../../../../../test/support/postgres.ts";
 import { arrival, everything, ids, nth, sampleEvent, sampleEvents } from "../contract/sample.ts";
 import { storeContract } from "../contract.ts";
 import { createGroupCommit } from "../group-commit.ts";
-import type { Notice } from "../sql.ts";
+import type { Notice, Row } from "../sql.ts";
 import { openPostgres } from "./postgres.ts";
 
 let url: string;
@@ -32,13 +32,19 @@ storeContract("PostgreSQL", async () => {
   const stores = [await openPostgres(url)];
   const heard: Notice[] = [];
   stores[0]?.subscribe((notice) => heard.push(notice));
+  const reopen = async () => {
+    stores.push(await openPostgres(url));
+    return nth(stores, -1);
+  };
   return {
     store: nth(stores, 0),
     heard: async () => heard,
-    async reopen() {
-      stores.push(await openPostgres(url));
-      return nth(stores, -1);
+    reopen,
+    async reopenOn(statements) {
+      await admin.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; ${statements}`);
+      return reopen();
     },
+    sql: async (query) => (await admin.query<Row>(query)).rows,
     async close() {
       for (const store of stores) await store.close();
     },

@@ -1,14 +1,16 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { pathToFileURL } from "node:url";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { OLDER_FLOWS } from "../contract/older-sample.ts";
 import { arrival, everything, keep, nth, placesOf, sampleEvent } from "../contract/sample.ts";
 import { storeContract } from "../contract.ts";
-import type { Notice } from "../sql.ts";
+import type { Notice, Row } from "../sql.ts";
 import type { Answer, Order } from "./sqlite.test-worker.ts";
 import { connect, openSqlite, retryWhileBusy } from "./sqlite.ts";
 
@@ -23,16 +25,32 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 storeContract("SQLite", async () => {
-  const file = newFile();
+  let file = newFile();
   const stores = [openSqlite(file)];
   const heard: Notice[] = [];
   stores[0]?.subscribe((notice) => heard.push(notice));
+  const reopen = async () => {
+    stores.push(openSqlite(file));
+    return nth(stores, -1);
+  };
   return {
     store: nth(stores, 0),
     heard: async () => heard,
-    async reopen() {
-      stores.push(openSqlite(file));
-      return nth(stores, -1);
+    reopen,
+    async reopenOn(statements) {
+      file = newFile();
+      const db = connect(file);
+      db.exec(statements);
+      db.close();
+      return reopen();
+    },
+    async sql(query) {
+      const db = new Database(file);
+      try {
+        return db.prepare<[], Row>(query).all();
+      } finally {
+        db.close();
+      }
     },
     async close() {
       for (const store of stores) await store.close();
@@ -178,6 +196,40 @@ describe("a SQLite file that another process holds", () => {
     await store.close();
     await expect(waiting).rejects.toThrow("The store was closed.");
   });
+});
+
+test("a process killed while it takes over older flows leaves them as they were", async () => {
+  const file = newFile();
+  const db = connect(file);
+  onTestFinished(() => void db.close());
+  db.exec(OLDER_FLOWS);
+  await openSqlite(file).close();
+  const before = db.prepare("SELECT * FROM older_flows").all();
+  const sample = pathToFileURL(join(import.meta.dirname, "../contract/flow-sample.ts"));
+  const sqlite = pathToFileURL(join(import.meta.dirname, "sqlite.ts"));
+  const killed = spawnSync(
+    process.execPath,
+    [
+      "--input-type=module",
+      "-e",
+      `import { drafting, intents, sampleApp } from ${JSON.stringify(sample)};
+       import { openSqlite } from ${JSON.stringify(sqlite)};
+       const draft = drafting("Go", intents("Go"));
+       const die = () => process.kill(process.pid, "SIGKILL");
+       openSqlite(process.argv[1]).takeOverFlows((rows) => [{
+         app: sampleApp(),
+         plan: () => rows.map(({ id }, nth) => ({ id, edit: (found) => (nth < 3 ? draft(found) : die()) })),
+       }]);`,
+      file,
+    ],
+    { encoding: "utf8" },
+  );
+  expect(killed).toMatchObject({ signal: "SIGKILL", stderr: "" });
+  expect(db.prepare("SELECT * FROM older_flows").all()).toEqual(before);
+  expect(db.prepare("SELECT * FROM flows").all()).toEqual([]);
+  const store = openSqlite(file);
+  expect(await store.takeOverFlows(() => [])).toMatchObject({ outcome: "taken_over" });
+  await store.close();
 });
 
 describe("processes that share a SQLite file", () => {

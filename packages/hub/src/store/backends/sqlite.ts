@@ -22,6 +22,7 @@ export const dialect: Dialect = {
   BLOB: "BLOB",
   CLUSTERED: "WITHOUT ROWID",
   indexOf: "instr",
+  columns: "SELECT name FROM pragma_table_info(?)",
   migrationLock: undefined, // BEGIN IMMEDIATE is the lock
   maxParams: 32_766,
   maxBlob: Number.MAX_SAFE_INTEGER,

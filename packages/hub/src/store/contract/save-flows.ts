@@ -71,6 +71,16 @@ export function saveFlowsContract(it: It): void {
     expect(await store.getFlow("acme", elsewhere.id)).toMatchObject({ app: "desk" });
   });
 
+  it("gives another id where there is one, to a flow whose id is elsewhere", async ({ store }) => {
+    const { id } = await makeFlow(store, intents(), { tenant: "umbrella" });
+    const plan = () => [
+      { ...adding(id), otherwise: "other" },
+      { ...adding("mine"), otherwise: "not needed" },
+    ];
+    expect(ids(await store.saveFlows(app, plan))).toEqual(["other", "mine"]);
+    expect(await store.getFlow("umbrella", id)).toMatchObject({ name: "A flow" });
+  });
+
   it("gives different names to what is saved at the same time", async ({ store }) => {
     const all = await Promise.all(
       Array.from({ length: 10 }, (_, at) =>

@@ -1,5 +1,5 @@
 import { describe, test } from "vitest";
-import type { Notice } from "../sql.ts";
+import type { Notice, Row } from "../sql.ts";
 import type { Store } from "../store.ts";
 
 /** A fresh, empty store of one backend, and what the suite must do with it beyond its verbs. */
@@ -9,6 +9,10 @@ export interface Subject {
   heard(): Promise<Notice[]>;
   /** The same data as a restart finds it, or a second process. */
   reopen(): Promise<Store>;
+  /** A store as a hub first opens it on a database that holds what these statements make, and no more. */
+  reopenOn(statements: string): Promise<Store>;
+  /** Looks into the database itself. */
+  sql(query: string): Promise<Row[]>;
   close(): Promise<void>;
 }
 

@@ -84,8 +84,16 @@ export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): V
     [tenant, slug],
   );
   const saved: StoredFlow[] = [];
-  for (const { id, edit } of plan(rows.map(toFlow))) {
-    const edited = (yield* takeUp(id, tenant, slug))
+  for (const { id: wanted, otherwise, edit } of plan(rows.map(toFlow))) {
+    const isThere = yield* takeUp(wanted, tenant, slug);
+    const id = isThere === undefined ? otherwise : wanted;
+    if (id === undefined)
+      throw new Fault(
+        "conflict",
+        "id",
+        `The id ${wanted} is that of a flow elsewhere: give this one another, or none.`,
+      );
+    const edited = isThere
       ? yield* editFlow(dialect, { tenant, id }, at, edit)
       : yield* createFlow(dialect, { id, tenant, app: slug, at }, edit);
     if (edited.outcome === "saved") saved.push(edited.flow);
@@ -93,19 +101,14 @@ export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): V
   return saved;
 }
 
-/** False where there is no flow of this id, and one can be made. */
-function* takeUp(id: string, tenant: string, app: string): Verb<boolean> {
+/** False where there is no flow of this id, and one can be made; undefined where it is elsewhere. */
+function* takeUp(id: string, tenant: string, app: string): Verb<boolean | undefined> {
   const row = yield* first<{ tenant_id: string; app: string; deleted: number }>(
     "SELECT tenant_id, app, deleted FROM flows WHERE id = ?",
     [id],
   );
   if (!row) return false;
-  if (row.tenant_id !== tenant || (row.app !== app && row.deleted === 0))
-    throw new Fault(
-      "conflict",
-      "id",
-      `The id ${id} is that of a flow elsewhere: give this one another, or none.`,
-    );
+  if (row.tenant_id !== tenant || (row.app !== app && row.deleted === 0)) return undefined;
   if (row.deleted === 0) return true;
   // Retention may have been faster.
   const back = "UPDATE flows SET deleted = 0, app = ? WHERE id = ? RETURNING id";

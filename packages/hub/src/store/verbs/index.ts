@@ -26,6 +26,7 @@ import {
   saveFlows,
   sweepFlows,
 } from "./flows.ts";
+import { takeOverFlows } from "./older-flows.ts";
 import { enterRun, queueRuns, startRun } from "./queue-runs.ts";
 import { getEvent, getPayload, listEvents, listEventTypes, pendingStatus } from "./read-events.ts";
 import {
@@ -144,6 +145,7 @@ export const verbTable = (dialect: Dialect, memory = createMemory()): VerbTable 
   createFlow: writes((flow, edit) => createFlow(dialect, flow, edit)),
   editFlow: writes((key, at, edit) => editFlow(dialect, key, at, edit)),
   saveFlows: writes((app, plan) => saveFlows(dialect, app, plan)),
+  takeOverFlows: writes((convert) => takeOverFlows(dialect, convert)),
   getFlow: reads(getFlow),
   listFlows: reads(listFlows),
   deleteFlow: writes((key, at) => deleteFlow(dialect, key, at)),

@@ -1,0 +1,230 @@
+import Database from "better-sqlite3";
+import pg from "pg";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { createDatabase } from "../../../../test/support/postgres.ts";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { nodeTypes } from "../flows/nodes/index.ts";
+import { openPostgres } from "../store/backends/postgres.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { OLDER_FLOWS, OLDER_TYPED_FLOWS } from "../store/contract/older-sample.ts";
+import type { Store } from "../store/store.ts";
+import { type TakenOver, takeOverFlows } from "./take-over-flows.ts";
+
+const opened: Record<string, (statements: string) => Promise<Store>> = {
+  async SQLite(statements) {
+    const file = `${tempFolder()}/hub.db`;
+    const db = new Database(file);
+    db.exec(statements);
+    db.close();
+    return openSqlite(file);
+  },
+  async PostgreSQL(statements) {
+    const url = await createDatabase(inject("postgresUrl"));
+    const client = new pg.Client(url);
+    await client.connect();
+    await client.query(statements);
+    await client.end();
+    return openPostgres(url);
+  },
+};
+
+let made = 0;
+const takeOver = (store: Store, given: { tenant: string | undefined } = { tenant: "local" }) =>
+  takeOverFlows({
+    store,
+    registry: nodeTypes,
+    ...given,
+    newId: () => `new-${++made}`,
+    now: () => 1_000,
+  });
+
+function tookOver(taken: TakenOver) {
+  if (taken.outcome !== "taken_over") throw new Error(taken.outcome);
+  const flows = taken.apps.flatMap(({ flows }) => flows);
+  const of = (id: string) => flows.find((flow) => flow.id === id);
+  return {
+    ...taken,
+    outcomes: flows.map(({ id, outcome }) => `${id} ${outcome}`),
+    of,
+    notes: (id: string) => of(id)?.notes.join("\n") ?? "",
+  };
+}
+
+describe.each(Object.keys(opened))("older flows in %s", (backend) => {
+  const open = async (statements: string): Promise<Store> => {
+    const store = await (opened[backend] as (typeof opened)["SQLite"])(statements);
+    onTestFinished(() => store.close());
+    return store;
+  };
+  const toolsOf = async (store: Store, app: string) =>
+    (await store.listTools("local", app, "", 99)).map(({ tool_name }) => tool_name);
+
+  it("become flows with triggers, and all that is odd is told", async () => {
+    const store = await open(OLDER_FLOWS);
+    const taken = tookOver(await takeOver(store));
+    expect(taken.apps.map(({ tenant, app }) => [tenant, app])).toEqual([
+      ["local", "support-desk"],
+      ["local", "billing"],
+    ]);
+    expect(taken.outcomes).toEqual([
+      "weather created",
+      "bare created",
+      "twin created",
+      "odd created",
+      "legacy created",
+    ]);
+    expect(await store.getApp("local", "support-desk")).toMatchObject({ name: "Support Desk" });
+
+    expect(await store.getFlow("local", "weather")).toMatchObject({
+      name: "Get Weather Data",
+      description: "Asks the weather service.",
+      version: 1,
+      graph: {
+        nodes: [
+          {
+            id: "n1",
+            slug: "ask",
+            parameters: {
+              toolName: "getWeather",
+              toolDescription: "The weather of a city, now.",
+              parameters: [{ name: "city" }],
+              isActive: true,
+            },
+          },
+          { id: "n2" },
+        ],
+        edges: [{ id: "c1", source: "n1", target: "n2" }],
+      },
+    });
+    expect((await store.getFlow("local", "bare"))?.graph).toMatchObject({
+      nodes: [
+        { id: "n1" },
+        { name: "Bare flow", position: { x: 100, y: 100 }, parameters: { isActive: false } },
+      ],
+      edges: [{ target: "n1" }],
+    });
+    // One that was off is not shown.
+    expect(await toolsOf(store, "support-desk")).toEqual(["getWeather", "getWeather_2"]);
+    expect(taken.of("odd")?.not_published).toContain("toolName: must be");
+
+    expect(taken.notes("weather")).toContain('"getWeather" is kept');
+    // Neither a switch that is a number nor a date is odd in a database.
+    expect(taken.notes("bare")).toBe("A new trigger leads to n1: nothing led there before.");
+    expect(taken.notes("twin")).toContain("this one is now getWeather_2");
+    expect(taken.notes("odd")).toContain('"no JSON at all" is no list of nodes');
+    expect(taken.notes("odd")).toContain('parameters: "none" is no list of parameters');
+    expect(taken.notes("odd")).toContain('owner_email: "ada@example.com" has no place in a flow');
+    expect(taken.of("legacy")?.not_published).toContain("LegacyThing");
+    expect(await store.getFlow("local", "legacy")).toMatchObject({ version: null });
+    expect(taken.refused).toEqual([
+      { id: "hopeless", name: "", reason: "name: is missing: it must be a text" },
+    ]);
+    expect(await takeOver(store)).toEqual({ outcome: "nothing" });
+  });
+
+  it("may be typed, spelled otherwise, and of no app", async () => {
+    const store = await open(OLDER_TYPED_FLOWS);
+    const taken = tookOver(await takeOver(store));
+    expect(taken.outcomes).toEqual(["1 created", "2 created"]);
+    expect(taken.refused).toEqual([]);
+    expect(taken.notes("2")).toBe("");
+    expect(await toolsOf(store, "flows")).toEqual(["greet"]);
+  });
+
+  it("give way to what is here already", async () => {
+    const store = await open(OLDER_FLOWS);
+    const app = (tenant: string, slug: string) => ({
+      ...{ tenant, slug, name: slug, description: "" },
+      ...{ created_at: 1, updated_at: 1 },
+    });
+    const plan = (id: string, name: string, tool?: string) => () => [
+      {
+        id,
+        edit: () => ({
+          ...{ name, description: "", graph: { nodes: [], edges: [] } },
+          toolNames: tool ? [{ name: tool }] : [],
+        }),
+      },
+    ];
+    await store.saveFlows(app("local", "support-desk"), plan("mine", "Bare flow", "getWeather"));
+    await store.saveFlows(app("local", "shop"), plan("odd", "Elsewhere"));
+    await store.saveFlows(app("theirs", "billing"), plan("legacy", "Theirs"));
+    const taken = tookOver(await takeOver(store));
+    expect(taken.outcomes.map((one) => one.replace(/new-\d+/, "new"))).toEqual([
+      "weather created",
+      "mine skipped",
+      "twin created",
+      "new created",
+      "new created",
+    ]);
+    expect(taken.apps[1]?.flows[1]?.not_published).toContain("LegacyThing");
+    expect(await toolsOf(store, "support-desk")).toHaveLength(2);
+    expect(taken.notes("weather")).toContain("this one is now getWeather_2");
+    expect(await store.getFlow("local", "odd")).toMatchObject({ name: "Elsewhere" });
+    expect(await store.getFlow("theirs", "legacy")).toMatchObject({ name: "Theirs" });
+  });
+
+  it("belong to whom their rows say, or wait until that can be told", async () => {
+    const nobodys = await open(OLDER_FLOWS);
+    expect(await takeOver(nobodys, { tenant: undefined })).toEqual({
+      outcome: "no_tenant",
+      rows: 6,
+    });
+    expect(tookOver(await takeOver(nobodys)).outcomes).toHaveLength(5);
+
+    const store = await open(`
+      ${OLDER_FLOWS};
+      ALTER TABLE flows ADD COLUMN tenant_id INTEGER;
+      UPDATE flows SET tenant_id = 42 WHERE id IN ('weather', 'bare');
+      UPDATE flows SET tenant_id = 43 WHERE id = 'twin'`);
+    const taken = tookOver(await takeOver(store, { tenant: undefined }));
+    expect(taken.apps.map(({ tenant, app }) => [tenant, app])).toEqual([
+      ["42", "support-desk"],
+      ["43", "support-desk"],
+    ]);
+    // Names are unique in an app: not across tenants.
+    expect(taken.notes("twin")).not.toContain("getWeather_2");
+    expect(taken.notes("twin")).not.toContain("tenant");
+    expect(taken.refused).toHaveLength(3);
+    expect(taken.refused[0]).toMatchObject({
+      id: "odd",
+      reason: expect.stringContaining("tenant_id"),
+    });
+  });
+
+  it("that cannot be stored keep none of the others back", async () => {
+    const long = "x".repeat(20_000);
+    const nested = `${"[".repeat(3_000)}${"]".repeat(3_000)}`;
+    const tool = (name: string) =>
+      JSON.stringify([
+        { id: "a", type: "UserIntent", name: "A", parameters: {} },
+        { id: "b", type: "UserIntent", name: "B", parameters: { toolName: name } },
+      ]);
+    const circle = '[{"id":"a","type":"Return","name":"A"},{"id":"b","type":"Return","name":"B"}]';
+    const edges = '[{"source":"a","target":"b"},{"source":"b","target":"a"}]';
+    const store = await open(`
+      CREATE TABLE flows (id TEXT, app TEXT, app_slug TEXT, name TEXT, "toolName" TEXT, parameters TEXT, nodes TEXT, edges TEXT);
+      INSERT INTO flows VALUES
+        ('a', '', 'desk', 'Deep', 'deep', '${nested}', '[]', '[]'),
+        ('b', '', 'desk', 'Long', '${long}', '[]', '[]', '[]'),
+        ('c', '', 'desk', 'Cut', 'cut', '[]', '${tool("a\0b")}', '[]'),
+        ('d', '', '???', 'Homeless', 'homeless', '[]', '[]', '[]'),
+        ('e', '', 'desk', 'Circle', 'circle', '[]', '${circle}', '${edges}'),
+        ('f', '', 'desk', 'Scrap', 'scrap', '[]', '[]', 'no JSON'),
+        (NULL, '', 'desk', NULL, NULL, NULL, NULL, NULL),
+        ('good', '', 'desk', 'Good', 'good', '[]', '[]', '[]'),
+        ('good', '', 'desk', 'As good', 'good', '[]', '[]', '[]')`);
+    const taken = tookOver(await takeOver(store));
+    const reasons = taken.refused.map(({ id, reason }) => `${id}: ${reason.slice(0, 32)}`);
+    expect(reasons.toSorted()).toEqual([
+      ": name: is missing: it must be a t",
+      "a: (all of it): is nested too deep",
+      "b: the tool name xxxxxxxxxxxxxxxxxx",
+      'c: "a\\u0000b" has a character that ',
+      'd: app.slug: "???": A slug has 1 to',
+      "e: edges: Cycle: A → B → A",
+    ]);
+    expect(taken.notes("f")).toContain('edges: "no JSON" is no list of edges.');
+    expect(await toolsOf(store, "desk")).toEqual(["good", "good_2", "scrap"]);
+  });
+});

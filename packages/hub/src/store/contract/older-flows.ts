@@ -1,0 +1,166 @@
+import { expect } from "vitest";
+import type { ConvertFlows, EditFlow } from "../flow-store.ts";
+import type { Store } from "../store.ts";
+import { drafting, intents, publishing, sampleApp, toolNamesOf } from "./flow-sample.ts";
+import { OLDER_FLOWS, OLDER_TYPED_FLOWS } from "./older-sample.ts";
+import { ids } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const BY_AGE = ["weather", "bare", "twin", "odd", "legacy", "hopeless"];
+
+/** Of two tenants: every row goes into both, under an id of its own. */
+const apps = [sampleApp(), sampleApp({ tenant: "umbrella", slug: "shop" })];
+const countFlows = async (store: Store): Promise<number[]> =>
+  Promise.all(
+    apps.map(
+      async ({ tenant, slug }) => (await store.listFlows(tenant, { app: slug, limit: 99 })).length,
+    ),
+  );
+const converting =
+  (edit: (name: string) => EditFlow): ConvertFlows =>
+  (rows) =>
+    apps.map((app) => ({
+      app,
+      plan: () =>
+        rows.map(({ id, tool_name }) => ({
+          id: `${app.slug} ${id}`,
+          edit: edit(String(tool_name)),
+        })),
+      publish: (flow) => (flow.id.endsWith("odd") ? undefined : publishing()(flow)),
+    }));
+const convert = converting((name) => drafting(name, intents(name)));
+const never: ConvertFlows = () => {
+  throw new Error("There should be nothing to convert.");
+};
+
+export function olderFlowsContract(it: It): void {
+  it("finds none in a database of its own, and leaves its own flows alone", async ({
+    store,
+    reopen,
+  }) => {
+    await store.saveFlows(sampleApp(), () => [{ id: "a", edit: drafting("A", intents("Go")) }]);
+    expect(await store.takeOverFlows(never)).toEqual({ outcome: "nothing" });
+    const again = await reopen();
+    expect(await again.takeOverFlows(never)).toEqual({ outcome: "nothing" });
+    expect(await again.getFlow("acme", "a")).toMatchObject({ name: "A" });
+  });
+
+  it("makes room for its own tables, and takes over what was there, once", async ({
+    reopen,
+    reopenOn,
+    sql,
+  }) => {
+    const store = await reopenOn(OLDER_FLOWS);
+    expect(await store.listFlows("acme", { limit: 99 })).toEqual([]);
+    const before = await sql("SELECT * FROM older_flows ORDER BY id");
+    let found: unknown[] = [];
+    const taken = await store.takeOverFlows((flows, older) => {
+      found = [ids(flows as { id: string }[]), older.map(({ slug }) => slug)];
+      return convert(flows, older);
+    });
+    // The oldest first: so it keeps the name that another has too.
+    expect(found).toEqual([BY_AGE, ["support-desk"]]);
+    expect(taken).toMatchObject({ outcome: "taken_over", table: "migrated_flows" });
+    if (taken.outcome !== "taken_over") return;
+    expect(taken.apps.map(ids)).toEqual(
+      ["desk", "shop"].map((app) => BY_AGE.map((id) => `${app} ${id}`)),
+    );
+    expect(await sql("SELECT * FROM migrated_flows ORDER BY id")).toEqual(before);
+
+    const all = await store.listFlows("acme", { limit: 99 });
+    expect(await countFlows(store)).toEqual([6, 6]);
+    const tools = await store.listTools("acme", "desk", "", 99);
+    expect(tools.map(({ tool_name }) => tool_name)).toContain("getweather_2");
+    expect(await store.getFlow("acme", "desk odd")).toMatchObject({ version: null });
+    expect(await store.getFlow("acme", "desk weather")).toMatchObject({ version: 1 });
+
+    expect(await store.takeOverFlows(never)).toEqual({ outcome: "nothing" });
+    const again = await reopen();
+    expect(await again.takeOverFlows(never)).toEqual({ outcome: "nothing" });
+    expect(await again.listFlows("acme", { limit: 99 })).toEqual(all);
+  });
+
+  it("knows them however their columns are spelled", async ({ reopenOn }) => {
+    const store = await reopenOn(OLDER_TYPED_FLOWS);
+    let found: unknown[] = [];
+    await store.takeOverFlows((flows) => {
+      found = flows.map(({ id, toolName }) => [id, toolName]);
+      return [];
+    });
+    expect(found).toEqual([
+      [1, "greet"],
+      [2, "off"],
+    ]);
+    const folded = await reopenOn("CREATE TABLE flows (id TEXT, toolname TEXT)");
+    expect(await folded.takeOverFlows(() => [])).toMatchObject({ outcome: "taken_over" });
+  });
+
+  it("takes over none where one fails, and all of them the next time", async ({
+    reopen,
+    reopenOn,
+    sql,
+  }) => {
+    const store = await reopenOn(OLDER_FLOWS);
+    const before = await sql("SELECT * FROM older_flows ORDER BY id");
+    const late = (fails: () => never): ConvertFlows => {
+      let left = 9;
+      return converting((name) => (left-- > 0 ? drafting(name, intents(name)) : fails));
+    };
+    const failing: ConvertFlows[] = [
+      late(() => {
+        throw new Error("cut short");
+      }),
+      (...found) =>
+        convert(...found)?.map((app) => ({
+          ...app,
+          publish: (flow) => {
+            if (flow.id === "shop twin") throw new Error("cut short");
+            return app.publish(flow);
+          },
+        })),
+    ];
+    for (const fails of failing) {
+      await expect(store.takeOverFlows(fails)).rejects.toThrow("cut short");
+      expect(await sql("SELECT * FROM older_flows ORDER BY id")).toEqual(before);
+      for (const table of ["flows", "apps", "tool_names", "triggers", "flow_versions"])
+        expect(await sql(`SELECT * FROM ${table}`)).toEqual([]);
+    }
+    const again = await reopen();
+    expect(await again.takeOverFlows(convert)).toMatchObject({ outcome: "taken_over" });
+    const flows = await again.listFlows("acme", { app: "desk", limit: 99 });
+    expect(flows.flatMap(({ graph }) => toolNamesOf(graph)).toSorted()).toEqual(
+      ["bare_flow", "getweather", "getweather_2", "hopeless", "null", "odd_one"].toSorted(),
+    );
+  });
+
+  it("leaves them for another time where it is told to", async ({ reopen, reopenOn, sql }) => {
+    const store = await reopenOn(OLDER_FLOWS);
+    expect(await store.takeOverFlows(() => undefined)).toEqual({ outcome: "left" });
+    const again = await reopen();
+    expect(await sql("SELECT * FROM older_flows")).toHaveLength(6);
+    expect(await again.takeOverFlows(convert)).toMatchObject({ outcome: "taken_over" });
+  });
+
+  it("takes them over once where several are at it", async ({ reopenOn, reopen }) => {
+    await reopenOn(OLDER_FLOWS);
+    const one = await reopen();
+    const two = await reopen();
+    const taken = await Promise.all(
+      [one, two, one, two].map((store) => store.takeOverFlows(convert)),
+    );
+    expect(taken.map(({ outcome }) => outcome).toSorted()).toEqual([
+      "nothing",
+      "nothing",
+      "nothing",
+      "taken_over",
+    ]);
+    expect(await countFlows(one)).toEqual([6, 6]);
+  });
+
+  it("overwrites no table that was kept before", async ({ reopenOn, sql }) => {
+    const store = await reopenOn(`${OLDER_FLOWS}; CREATE TABLE migrated_flows (id TEXT)`);
+    expect(await store.takeOverFlows(convert)).toMatchObject({ table: "migrated_flows_2" });
+    expect(await sql("SELECT * FROM migrated_flows")).toEqual([]);
+    expect(await sql("SELECT * FROM migrated_flows_2")).toHaveLength(6);
+  });
+}
