@@ -1,5 +1,5 @@
 /** HTTP beside the webhooks: health for operators, and a page for people. */
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
 import { type HomePage, homePage } from "./home.ts";
 
@@ -54,8 +54,9 @@ export function createApp({
   app.notFound((c) =>
     failed(404, "not_found", "Not found", `There is nothing at ${c.req.method} ${c.req.path}.`),
   );
-  app.onError((error) => {
-    onError(error);
+  app.onError((error, c) => {
+    // Who breaks off in the middle of a request is told of nothing, and nothing is wrong here.
+    if (brokenOff(c) !== error) onError(error);
     return failed(
       500,
       "internal",
@@ -65,3 +66,7 @@ export function createApp({
   });
   return app;
 }
+
+/** What became of a request that did not come to its end, on hosts that can tell. */
+const brokenOff = ({ env }: Context): unknown =>
+  (env as { incoming?: { errored?: unknown } } | undefined)?.incoming?.errored;

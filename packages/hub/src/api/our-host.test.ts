@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createIsOurOrigin } from "./our-host.ts";
+import { createIsOurHost, createIsOurOrigin } from "./our-host.ts";
 
 describe("an origin", () => {
   const isOurs = createIsOurOrigin({ port: 4747, publicUrl: "https://hub.example/here" });
@@ -32,4 +32,21 @@ describe("an origin", () => {
   ])("%s at %s is not", (origin, host) => {
     expect(isOurs(origin, host)).toBe(false);
   });
+});
+
+it.each<[string, boolean]>([
+  ["127.0.0.1:3000", true],
+  ["[::1]:3000", true],
+  ["192.168.1.7", true],
+  ["localhost", true],
+  ["HUB.example:3000", true],
+  ["evil.example", false],
+  ["evil.example:3000", false],
+  [".", false],
+  ["..", false],
+  ["", false],
+  ["a b", false],
+])("a request to %s is one to this hub: %s", (host, ours) => {
+  const isOurHost = createIsOurHost({ host: "0.0.0.0", publicUrl: "https://hub.example" });
+  expect([isOurHost(host), isOurHost(host)]).toEqual([ours, ours]);
 });

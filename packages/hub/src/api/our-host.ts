@@ -28,7 +28,8 @@ export function createIsOurHost({
   };
 }
 
-const isAddress = (name: string) => /^[\d.]+$/.test(name) || name.startsWith("[");
+/** As URLs spell them, which is always in full. */
+const isAddress = (name: string) => /^(\d+\.){3}\d+$/.test(name) || name.startsWith("[");
 
 export type IsOurOrigin = (origin: string, host: string) => boolean;
 

@@ -7,13 +7,14 @@ export interface Memory {
   /** Unpacked: who reads one event mostly reads its neighbours too. */
   packs: BoundedMap<string, Uint8Array>;
   /** Of published versions: a flow mostly runs again and again. */
-  graphs: BoundedMap<string, { graph: ClaimedRun["graph"]; size: number }>;
+  graphs: BoundedMap<string, { graph: ClaimedRun["graph"]; created_at: number; size: number }>;
   /** What was put back from a backup may have others in their places. */
   clear(): void;
 }
 
 export function createMemory(): Memory {
-  const packs: Memory["packs"] = new BoundedMap(16 * FULL_BYTES, ({ byteLength }) => byteLength);
+  // Views hold all that they are a view of.
+  const packs: Memory["packs"] = new BoundedMap(16 * FULL_BYTES, ({ buffer }) => buffer.byteLength);
   const graphs: Memory["graphs"] = new BoundedMap(4 * 1024 * 1024, ({ size }) => size);
   return {
     packs,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { utf8 } from "../lib/hmac.ts";
 import { zstd } from "./backends/zstd.ts";
 import { sampleEvent } from "./contract/sample.ts";
 import { createPacker, payloadAt, unpack } from "./packs.ts";
@@ -95,4 +96,11 @@ describe("packs", () => {
     const rows = rowsOf(zstd, [KILOBYTE, KILOBYTE]);
     expect(() => unpack(undefined, rows)).toThrow(/packed with zstd/);
   });
+});
+
+it("holds on to no more memory than a small pack needs", () => {
+  const bytes = utf8("a lamp ".repeat(300));
+  const decoded = zstd.decode(zstd.encode(bytes));
+  expect(decoded).toEqual(bytes);
+  expect(decoded.buffer.byteLength).toBe(bytes.byteLength);
 });

@@ -45,10 +45,31 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 
   const begin = (request: IncomingMessage, response: ServerResponse) => {
     exchanges.set(request.socket, { request, response });
+    if (!response.socket) waitForTurn(request.socket, response);
     if (!server.listening) response.shouldKeepAlive = false;
     const refusal = checkHost(request) ?? checkTarget(request);
     if (refusal) turnDown(request, response, refusal);
     else handle(request, response);
+  };
+
+  /** Answers that wait for an earlier one on their connection. */
+  const waiting = new WeakMap<Socket, Set<ServerResponse>>();
+  const waitForTurn = (socket: Socket, response: ServerResponse) => {
+    const known = waiting.get(socket);
+    const responses = known ?? new Set();
+    response.once("close", () => responses.delete(response));
+    responses.add(response);
+    if (known) return;
+    waiting.set(socket, responses);
+    // Not every Node that we run on tells them that their connection is gone.
+    socket.once("close", () =>
+      setImmediate(() => {
+        for (const left of responses) {
+          left.destroy();
+          left.emit("close");
+        }
+      }),
+    );
   };
 
   const turnDown = (request: IncomingMessage, response: ServerResponse, refusal: Refusal) => {

@@ -33,7 +33,7 @@ export function createSseConnections(): (response: ServerResponse) => Connection
         "x-accel-buffering": "no",
       });
       response.flushHeaders();
-      // Neither for a client of HTTP/1.0, nor while an earlier answer has the socket.
+      // Not for a client of HTTP/1.0.
       if (response.socket && response.chunkedEncoding) {
         out = response.socket;
         spell = chunkOf;

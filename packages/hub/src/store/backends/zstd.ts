@@ -20,6 +20,8 @@ export const zstd: Codec = {
   decode(bytes) {
     // With room for all of a pack at once, zstd works straight into the memory that is answered with.
     const { buffer, byteOffset, byteLength } = zstdDecompressSync(bytes, { chunkSize: FULL_BYTES });
-    return new Uint8Array(buffer, byteOffset, byteLength); // not a Buffer: its slices are no copies
+    const decoded = new Uint8Array(buffer, byteOffset, byteLength); // not a Buffer: its slices are no copies
+    // A small pack would hold on to all of that room.
+    return byteLength < FULL_BYTES / 2 ? decoded.slice() : decoded;
   },
 };

@@ -271,9 +271,12 @@ export function flowsContract(it: It): void {
     await store.sweepRuns(LATER, 9);
     expect(await store.sweepFlows(LATER, 9)).toBe(1);
     expect(await store.listVersions("acme", ran.id)).toEqual([]);
-    // Its id is free, and it begins anew.
-    await makeFlow(store, intents(), { id: old.id });
-    expect(await publish(store, old)).toMatchObject({ version: 1 });
+    // Its id is free, and it begins anew; of what it was before, nothing runs.
+    const graph = intents("Another");
+    await makeFlow(store, graph, { id: ran.id });
+    expect(await publish(store, ran, { at: LATER })).toMatchObject({ version: 1 });
+    await store.queueRuns([sampleRun({ flow_id: ran.id, version: 1 })]);
+    expect(await claim(store)).toMatchObject([{ graph }]);
   });
 
   it("forgets a deleted flow, but not what its runs go on with", async ({ store }) => {

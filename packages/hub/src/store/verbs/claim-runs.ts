@@ -194,14 +194,16 @@ function* graphOf(
 ): Verb<ClaimedRun["graph"]> {
   const key = `${flow_id}:${version}`;
   const known = graphs.get(key);
-  if (known) return known.graph;
-  const found = yield* first<{ graph: string }>(
-    "SELECT graph FROM flow_versions WHERE flow_id = ? AND version = ?",
-    [flow_id, version],
+  // A flow that was purged may come back under its id, and count its versions anew.
+  const found = yield* first<{ created_at: number; graph: string | null }>(
+    "SELECT created_at, CASE WHEN created_at = ? THEN NULL ELSE graph END AS graph " +
+      "FROM flow_versions WHERE flow_id = ? AND version = ?",
+    [known?.created_at ?? -1, flow_id, version],
   );
   if (!found) return { nodes: [], edges: [] };
+  if (found.graph === null) return (known as NonNullable<typeof known>).graph;
   const graph: ClaimedRun["graph"] = JSON.parse(found.graph);
-  graphs.set(key, { graph, size: found.graph.length });
+  graphs.set(key, { graph, created_at: found.created_at, size: found.graph.length });
   return graph;
 }
 

@@ -1,0 +1,56 @@
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { openHttpServer } from "./http-server.ts";
+
+async function open(handle: (request: IncomingMessage, response: ServerResponse) => void) {
+  const server = await openHttpServer({
+    host: "127.0.0.1",
+    port: 0,
+    requestTimeoutMs: 10_000,
+    lingerMs: 100,
+    handle,
+    isUpgradable: () => false,
+    upgrade: () => {},
+    onRefused: () => {},
+  });
+  onTestFinished(() => server.close(0));
+  const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+  onTestFinished(() => void socket.destroy());
+  const ask = (count: number) =>
+    socket.write("GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".repeat(count));
+  return { socket, ask };
+}
+
+it("tells answers that wait for others, once each, that their client has gone", async () => {
+  const all = Promise.withResolvers<void>();
+  const closed: number[] = [];
+  let begun = 0;
+  const { socket, ask } = await open((_, response) => {
+    const nth = begun++;
+    response.on("close", () => closed.push(nth));
+    if (begun === 20) all.resolve();
+  });
+  ask(20);
+  await all.promise;
+  socket.destroy();
+  await expect.poll(() => closed.toSorted((a, b) => a - b)).toEqual([...Array(20).keys()]);
+});
+
+it("tells an answer that had to wait, and left in its turn, of no other end", async () => {
+  const responses: ServerResponse[] = [];
+  const closed: number[] = [];
+  const { socket, ask } = await open((_, response) => {
+    const nth = responses.push(response) - 1;
+    response.on("close", () => closed.push(nth));
+    // The second is ready before the first.
+    if (nth === 1) for (const one of responses.toReversed()) one.end();
+  });
+  socket.resume();
+  ask(2);
+  await expect.poll(() => closed).toEqual([0, 1]);
+  socket.destroy();
+  await once(socket, "close");
+  expect(closed).toEqual([0, 1]);
+});
