@@ -50,6 +50,7 @@ function tryOnce(
       if (names.includes("NONE")) throw new Permanent("There is no secret NONE.");
       return Object.fromEntries(names.map((name) => [name, `${name}-s3cret`]));
     },
+    flowSecrets: async () => ["a-s3cret-of-another-step"],
     defaultTimeoutMs: 1_000,
   });
 }
@@ -235,6 +236,12 @@ describe("secrets", () => {
       error: { message: `401 for ${MASK}`, details: { sent: MASK } },
       log: [{ level: "info", text: `sending ${MASK}` }],
     });
+  });
+
+  test("that another step has sent are masked where they come back", async () => {
+    const tried = await tryOnce(() => ({ output: null }), { text: "a-s3cret-of-another-step" });
+    expect(tried.input).toEqual({ text: MASK });
+    expect(tried.mask.json("got a-s3cret-of-another-step")).toBe(`got ${MASK}`);
   });
 
   test("are refused anywhere else, before the node runs", async () => {

@@ -25,6 +25,8 @@ export interface AttemptOptions {
   /** Of the run. */
   signal: AbortSignal;
   secrets: (names: readonly string[]) => Promise<Record<string, string>>;
+  /** All that the flow speaks of, where it does: what one step sent, another may get back. */
+  flowSecrets: (() => Promise<readonly string[]>) | undefined;
   defaultTimeoutMs: number;
 }
 
@@ -68,9 +70,10 @@ export function splitParameters(node: FlowNode): Parts {
 }
 
 export async function attempt(options: AttemptOptions): Promise<Attempted> {
-  const { tenant, node, definition, scope, context, signal, secrets, defaultTimeoutMs } = options;
+  const { tenant, node, definition, scope, context, signal, secrets, flowSecrets } = options;
   const { config: template, settings, secrets: names } = splitParameters(node);
-  const timeoutMs = settings.timeoutMs ?? (definition.isPatient ? undefined : defaultTimeoutMs);
+  const timeoutMs =
+    settings.timeoutMs ?? (definition.isPatient ? undefined : options.defaultTimeoutMs);
   const ending = new AbortController();
   const ended = Promise.withResolvers<never>();
   ended.promise.catch(() => {});
@@ -100,7 +103,7 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
   const log: LogLine[] = [];
   const run = async (): Promise<NodeResult> => {
     const opened = names.length === 0 ? {} : await secrets(names);
-    mask = createMask(Object.values(opened));
+    if (flowSecrets) mask = createMask([...Object.values(opened), ...(await flowSecrets())]);
     const config = renderConfig(template, definition, scope, opened);
     input = mask.json(config);
     return definition.run({

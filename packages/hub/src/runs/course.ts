@@ -50,6 +50,7 @@ export interface Course {
   naps: Naps;
   reach: NodeReach;
   secrets: (names: readonly string[]) => Promise<Record<string, string>>;
+  flowSecrets: (() => Promise<readonly string[]>) | undefined;
   now: () => number;
   stepTimeoutMs: number;
   /** Resolves when the run may go on after a call, for which it may have lent its place to others. */

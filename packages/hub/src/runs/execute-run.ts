@@ -111,6 +111,7 @@ function courseOf(options: ExecuteOptions) {
   const definition = (id: string) => registry.get(nodes.get(id)?.type ?? "");
   const isLoop = (id: string) => (definition(id)?.locals[ITEM_PORT] ?? []).length > 0;
   const layout = layOut(graphOf(graph), run.trigger_node, isLoop);
+  const open = (names: readonly string[]) => secrets(run.tenant, names);
   return {
     run,
     layout,
@@ -120,7 +121,31 @@ function courseOf(options: ExecuteOptions) {
     now,
     stepTimeoutMs,
     takePlace,
-    secrets: (names: readonly string[]) => secrets(run.tenant, names),
+    secrets: open,
+    flowSecrets: flowSecretsOf(graph.nodes, open),
+  };
+}
+
+/** Opened once. One that is missing is missed by the step that needs it. */
+function flowSecretsOf(nodes: readonly FlowNode[], open: Course["secrets"]): Course["flowSecrets"] {
+  const names = new Set(nodes.flatMap((node) => splitParameters(node).secrets));
+  if (names.size === 0) return undefined;
+  const openEach = () =>
+    Promise.all(
+      [...names].map((name) =>
+        open([name]).then(Object.values<string>, (error: unknown) => {
+          if (error instanceof Permanent) return [];
+          throw error;
+        }),
+      ),
+    );
+  let opened: Promise<readonly string[]> | undefined;
+  return () => {
+    opened ??= openEach().then((values) => values.flat());
+    opened.catch(() => {
+      opened = undefined;
+    });
+    return opened;
   };
 }
 

@@ -120,6 +120,7 @@ async function oneAttempt(
     scope: scopeOf(course, site),
     signal: site.signal,
     secrets: course.secrets,
+    flowSecrets: course.flowSecrets,
     defaultTimeoutMs: course.stepTimeoutMs,
     evaluate: reach.evaluate,
     context: {

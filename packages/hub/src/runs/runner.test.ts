@@ -81,12 +81,14 @@ describe("a runner", () => {
         start,
         probe("a", { value: { echo: "Bearer {{ secrets.KEY }}" } }),
         probe("b", { value: "{{ a.echo }}" }),
+        // As a server may that it was sent to before.
+        probe("c", { value: "gives s3cret-value back, after {{ b }}" }),
       ],
-      edges("start > a > b"),
+      edges("start > a > b > c"),
     );
     const runner = f.openRunner({ secrets: async () => ({ KEY: "s3cret-value" }) });
     const { id, ended } = await runner.start(make());
-    expect((await ended).output).toBe("Bearer •••");
+    expect((await ended).output).toBe("gives ••• back, after Bearer •••");
     const kept = JSON.stringify([await f.run(id), await f.store.listSteps(TENANT, id)]);
     expect(kept).not.toContain("s3cret-value");
   });
