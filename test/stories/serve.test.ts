@@ -112,10 +112,11 @@ describe("signalbox serve", () => {
   it("says so when the port is taken", async () => {
     const hub = await startHubProcess({ data: tempFolder() });
     onTestFinished(async () => void (await hub.stop()));
-    const { code, stderr } = await runCli(["serve", "--port", new URL(hub.url).port], {
+    const { code, stdout, stderr } = await runCli(["serve", "--port", new URL(hub.url).port], {
       env: { SIGNALBOX_DATA: tempFolder() },
     });
     expect([code, stderr]).toEqual([2, expect.stringMatching(/Port \d+ on 127.0.0.1 is taken/)]);
+    expect(stdout + stderr).not.toContain("a request failed");
   });
 
   it("finishes the request that is under way when told to stop, refuses new ones, and exits 0", async () => {

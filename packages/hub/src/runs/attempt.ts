@@ -86,9 +86,11 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) onAbort();
   let timeout: ReturnType<typeof setTimeout> | undefined;
+  let isOver = false;
   const startClock = () => {
     clearTimeout(timeout);
-    if (timeoutMs === undefined) return;
+    // It may be told to start when all is over.
+    if (timeoutMs === undefined || isOver) return;
     timeout = setTimeout(() => end(new TimedOut(timeoutMs)), timeoutMs);
   };
   /** That others are at work is no fault of the node's. */
@@ -124,6 +126,7 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
       error instanceof RetryAt ? error.at : error instanceof Permanent ? "never" : "backoff";
     return { input, mask, log, error: mask.error(toRunError(error, node.id)), retryAt };
   } finally {
+    isOver = true;
     clearTimeout(timeout);
     signal.removeEventListener("abort", onAbort);
   }

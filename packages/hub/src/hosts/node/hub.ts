@@ -212,6 +212,7 @@ export async function startHub({
     agents.addRoutes(app);
     flowSide.addRoutes(app, agents.guard);
     const rest = getRequestListener(app.fetch, { hostname: "no-host.invalid" });
+    const closeSides = () => Promise.all([agents.close(), flowSide.close()]);
     const http = await openHttpServer({
       host: settings.host,
       port: settings.port,
@@ -226,12 +227,15 @@ export async function startHub({
             : rest(request, response),
       isUpgradable: isEvents,
       upgrade: agents.live.upgrade,
+    }).catch(async (error: unknown) => {
+      await closeSides();
+      throw error;
     });
     const publicUrl = (settings.publicUrl ?? http.url).replace(/\/$/, "");
     // Only now: shown once, it would be lost for good were the port taken.
     const adminToken = await ensureAdminToken(store, settings.token, Date.now()).catch(
       async (error: unknown) => {
-        await http.close(0);
+        await Promise.all([closeSides(), http.close(0)]);
         throw error;
       },
     );
@@ -259,11 +263,7 @@ export async function startHub({
         stopSweeping();
         try {
           // Not all of the time: what slow clients leave is for storing what the others sent.
-          const quiet = Promise.all([
-            agents.close(),
-            flowSide.close(),
-            http.close(stopTimeoutMs * 0.8),
-          ]);
+          const quiet = Promise.all([closeSides(), http.close(stopTimeoutMs * 0.8)]);
           await within(left(), quiet, "Not every request could be finished in time.");
           await within(left(), commit.drain(), "Not everything could be stored in time.");
         } finally {
