@@ -139,13 +139,17 @@ it("does not remind of what is processed or gone", async () => {
 });
 
 /** A hub of several tenants, each with a token and a log that grows. */
-function hubOfTenants(tokens: Record<string, string>, logs: Record<string, number>): typeof fetch {
+function hubOfTenants(
+  tokens: Record<string, string>,
+  logs: Record<string, number>,
+  database = () => "db",
+): typeof fetch {
   return async (url, init) => {
     const headers = new Headers(init?.headers);
     const tenant = tokens[headers.get("authorization")?.slice("Bearer ".length) ?? ""] ?? "";
     const last = logs[tenant] ?? 0;
     const after = Math.min(Number(headers.get("last-event-id") ?? last), last);
-    const first = JSON.stringify({ status: "connected", log: `hash of ${tenant}` });
+    const first = JSON.stringify({ status: "connected", log: `hash of ${tenant}@${database()}` });
     const events = Array.from({ length: last - after }, (_, at) => frame(after + at + 1));
     return hubOf(`id: ${after}\ndata: ${first}\n\n${events.join("")}`)(url, init);
   };
@@ -169,6 +173,29 @@ it("keeps the places in two tenants' logs apart, also at once, and over a token'
   const counts = [acme, umbrella, later, others].map(({ contents }) => contents().length);
   expect(counts).toEqual([0, 0, 7, 1]);
   await Promise.all([later.end(), others.end()]);
+});
+
+it("begins anew with a log that took the place of its own and is longer, and says so once", async () => {
+  const logs = { acme: 6 };
+  let database = "before";
+  const hub = hubOfTenants({ token: "acme" }, logs, () => database);
+  const folder = tempFolder();
+  const run = async (cursor: string) => {
+    const bridge = await startBridge({ hub, folder, env: { SIGNALBOX_TOKEN: "token" } });
+    await expect
+      .poll(bridge.state)
+      .toMatchObject({ cursor, log: expect.stringContaining(database) });
+    await bridge.end();
+    return bridge.contents();
+  };
+  expect(await run("6")).toEqual([]);
+  database = "after";
+  logs.acme = 9;
+  const [gap, ...events] = await run("9");
+  expect(gap).toMatch(/^Events may have come in that are not announced/);
+  expect(events).toHaveLength(9);
+  logs.acme = 10;
+  expect(await run("10")).toHaveLength(1);
 });
 
 it("without a channel too, tells a client that could not list the tools when it can", async () => {

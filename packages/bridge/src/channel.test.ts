@@ -213,6 +213,29 @@ describe("createChannel", () => {
     expect(sent).toHaveLength(3);
   });
 
+  it("begins a log that took the place of another by saying so, or says it the next time", async () => {
+    const replaced = { cursor: "0", announced: [], replaced: true };
+    let fail = true;
+    const send = async () => {
+      if (fail) throw new Error("EPIPE");
+    };
+    const first = setup(replaced, { send });
+    await first.channel.settled();
+    expect(first.disk.state).toBe(replaced);
+    fail = false;
+    const { channel, disk, sent, take, move, open } = setup(replaced);
+    expect(channel.position()).toBe("0");
+    open(true);
+    move(0);
+    // Of this log too some may be gone already.
+    channel.take({ id: undefined, event: "truncated", data: '{"truncated":true}' });
+    take(3);
+    vi.advanceTimersByTime(300);
+    await channel.settled();
+    expect(sent.map(({ meta }) => meta.message_id)).toEqual(["", "e3"]);
+    expect(disk.state).toMatchObject({ cursor: "3", announced: [{ id: "e3" }] });
+  });
+
   it("goes on from now when its place is not known any more", () => {
     const { channel, disk } = setup({ ...nothing, cursor: "3" });
     channel.forgetPosition();
@@ -327,6 +350,17 @@ describe("createChannel", () => {
     vi.advanceTimersByTime(60_000);
     await channel.remind();
     expect(sent[1]?.content).toContain("17 issues in octo/town.");
+  });
+
+  it("of the largest remembers the last, as of what is told singly", async () => {
+    const { channel, disk, take, open } = setup({ ...nothing, cursor: "0" });
+    open(true);
+    for (let seq = 1; seq <= 600; seq += 1) take(seq);
+    vi.advanceTimersByTime(300);
+    await channel.settled();
+    expect(disk.state.announced.map(({ id }) => id)).toEqual(
+      Array.from({ length: 500 }, (_, at) => `e${at + 101}`),
+    );
   });
 
   it("does not tell of a backlog that somebody has dealt with", async () => {

@@ -69,7 +69,8 @@ interface Backlog {
 export function createChannel(options: ChannelOptions): Channel {
   const { file, mayWake, send, lookUp, remindMs, say } = options;
   const { now = Date.now, quietMs = 300, patienceMs = 5_000 } = options;
-  let state: BridgeState = file.read();
+  const { replaced = false, ...found } = file.read();
+  let state: BridgeState = found;
   /** Of the last message taken; what is on disk may lag behind. */
   let cursor = state.cursor;
   /** What the hub received after this is no backlog any more. */
@@ -132,7 +133,8 @@ export function createChannel(options: ChannelOptions): Channel {
 
   function collect(backlog: Backlog, event: StreamEvent, place: string): void {
     if (backlog.first.length < MOST_SINGLY) backlog.first.push({ event, place });
-    if (backlog.told.length < MOST_ANNOUNCED) backlog.told.push(toldOf(event));
+    backlog.told.push(toldOf(event));
+    if (backlog.told.length > MOST_ANNOUNCED) backlog.told.shift();
     backlog.tally = addToTally(backlog.tally, event);
   }
 
@@ -175,6 +177,14 @@ export function createChannel(options: ChannelOptions): Channel {
         ],
       });
     });
+  }
+
+  if (replaced) {
+    say(
+      "the hub has another log than before: events may be missing; beginning anew with this one.",
+    );
+    gap = cursor;
+    void tell(announceGap(now()), [], cursor);
   }
 
   return {

@@ -29,6 +29,20 @@ describe("createStateFile", () => {
     expect(file.words).toEqual([]);
   });
 
+  it("begins anew where the same tenant's log is another, until it has a place in that", () => {
+    const folder = tempFolder();
+    const before = { cursor: "7", announced: [{ id: "e", at: 1 }] };
+    const openLog = (log: string) => open(folder, "http://hub.example", log);
+    openLog("acme@1").write(before);
+    expect(openLog("acme@1").read()).toEqual(before);
+    const anew = { cursor: "0", announced: [], replaced: true };
+    expect(openLog("acme@2").read()).toEqual(anew);
+    expect(openLog("acme@2").read()).toEqual(anew);
+    expect(openLog("umbrella@2").read()).toEqual(nothing);
+    openLog("acme@2").write({ ...nothing, cursor: "0" });
+    expect(openLog("acme@2").read()).toEqual({ ...nothing, cursor: "0" });
+  });
+
   it("takes the place that a hub of many tenants gives, and what an event was about", () => {
     const folder = tempFolder();
     const state = {

@@ -22,14 +22,18 @@ export interface BridgeState {
 export const MOST_ANNOUNCED = 500;
 
 export interface StateFile {
-  read(): BridgeState;
+  /** `replaced`: what was remembered is of a log that is gone, and its place the beginning of this one. */
+  read(): BridgeState & { replaced?: boolean };
   write(state: BridgeState): void;
 }
 
 export interface StateFileOptions {
   folder: string;
   url: string;
-  /** Whose log it is, in the hub's words: places in two logs have nothing to do with each other. */
+  /**
+   * In the hub's words: places in two logs have nothing to do with each other. What stands before an
+   * `@` says whose it is; what comes after is another when the hub has lost what it had.
+   */
   log: string;
   onError: (words: string) => void;
 }
@@ -38,7 +42,7 @@ const nothing: BridgeState = { cursor: null, announced: [] };
 
 export function createStateFile({ folder, url, log, onError }: StateFileOptions): StateFile {
   const name = createHash("sha256")
-    .update(JSON.stringify([url, log]))
+    .update(JSON.stringify([url, log.split("@")[0]]))
     .digest("hex")
     .slice(0, 32);
   const path = join(folder, `${name}.json`);
@@ -56,7 +60,9 @@ export function createStateFile({ folder, url, log, onError }: StateFileOptions)
       }
       const state = parseState(text);
       if (!state) onError(`${path} is not a file of ours or is damaged: starting from now on.`);
-      return state ?? nothing;
+      if (state?.log !== undefined && state.log !== log)
+        return { cursor: "0", announced: [], replaced: true };
+      return state ? { cursor: state.cursor, announced: state.announced } : nothing;
     },
     /**
      * At once and whole: a reader sees the old state or the new one. Synchronous, so that nothing
@@ -65,12 +71,11 @@ export function createStateFile({ folder, url, log, onError }: StateFileOptions)
      */
     write(state) {
       const announced = state.announced.slice(-MOST_ANNOUNCED);
+      const kept = { version: 1, url, log, cursor: state.cursor, announced };
       const temporary = `${path}.${process.pid}.${randomUUID().slice(0, 8)}.tmp`;
       try {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
-        writeFileSync(temporary, `${JSON.stringify({ version: 1, url, ...state, announced })}\n`, {
-          mode: 0o600,
-        });
+        writeFileSync(temporary, `${JSON.stringify(kept)}\n`, { mode: 0o600 });
         renameSync(temporary, path);
         complained = false;
       } catch (error) {
@@ -90,7 +95,7 @@ function tidy(path: string): void {
   } catch {}
 }
 
-function parseState(text: string): BridgeState | undefined {
+function parseState(text: string): (BridgeState & { log: string | undefined }) | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -98,7 +103,7 @@ function parseState(text: string): BridgeState | undefined {
     return undefined;
   }
   if (!isRecord(value) || value.version !== 1) return undefined;
-  const { cursor, announced } = value;
+  const { cursor, announced, log } = value;
   // It becomes a header: one line of printable ASCII, or it was not written by us. Its length is
   // the hub's choice, and grows with the tenants that the token opens.
   if (cursor !== null && !(typeof cursor === "string" && /^[\x21-\x7e]{1,65536}$/.test(cursor)))
@@ -106,6 +111,7 @@ function parseState(text: string): BridgeState | undefined {
   return {
     cursor,
     announced: Array.isArray(announced) ? announced.flatMap(readAnnounced) : [],
+    log: typeof log === "string" ? log : undefined,
   };
 }
 

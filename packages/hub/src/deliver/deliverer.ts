@@ -19,6 +19,7 @@ export interface DelivererOptions
     | "leaseSubscriptions"
     | "releaseSubscriptions"
     | "recordProgress"
+    | "getLogId"
   >;
   leaseMs?: number;
   /** How often leases are renewed, and free subscriptions taken. */

@@ -18,7 +18,7 @@ import { isWanted, toWanted } from "./wanted.ts";
 export type DeliveryOutcome = "delivered" | "failed" | "skipped" | "gone" | "terminated";
 
 export interface DeliveryContext {
-  store: Pick<Store, "findSubscription" | "removeSubscription" | "getPayload">;
+  store: Pick<Store, "findSubscription" | "removeSubscription" | "getPayload" | "getLogId">;
   feed: Feed;
   post: PostWebhook;
   unseal: Seal["unseal"];
@@ -73,6 +73,7 @@ export async function openDelivery(
   const { store, feed, post, now, record, onError } = context;
   const { id, principal, tenants } = given;
   const wanted = toWanted(given.name, given.arguments);
+  const logId = await store.getLogId();
   const progress: Progress = {
     id,
     places: given.places,
@@ -199,7 +200,7 @@ export async function openDelivery(
   };
 
   const tellGap = (endpoint: Endpoint): Promise<Sent> => {
-    const cursor = encodeCursor(new Map(Object.entries(progress.places)), tenants);
+    const cursor = encodeCursor(new Map(Object.entries(progress.places)), tenants, logId);
     const message = "Events were given up or removed before they could be delivered.";
     return send(endpoint, { type: "gap", cursor, message });
   };
@@ -214,7 +215,7 @@ export async function openDelivery(
         if (told.result === "failed" || told.result === "gone") return told;
         progress.gap = false;
       }
-      const cursor = encodeCursor(new Map(Object.entries(places)), tenants);
+      const cursor = encodeCursor(new Map(Object.entries(places)), tenants, logId);
       return await send(endpoint, await toOccurrence(store, event, cursor));
     } catch (error) {
       // A secret that does not open, or a payload that cannot be read, must not be tried in a circle.

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import type { Cursor } from "../inbox/cursor.ts";
+import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import {
   DAY,
@@ -22,6 +22,7 @@ function open() {
 }
 
 const issues: Wanted = { source: "github", type: "issues", narrowing: {} };
+const OTHER = "0".repeat(32);
 const from = (place: number, tenant = "acme"): Cursor => new Map([[tenant, place]]);
 
 describe("reading the log", () => {
@@ -118,15 +119,15 @@ describe("the start of a reader", () => {
   it("is now without a cursor; else where the cursor is", async () => {
     const store = open();
     await keep(store, sampleEvents(3));
-    expect(await findStart(store, ["acme"], null, undefined)).toEqual({
+    expect(await findStart(store, ["acme"], null, undefined)).toMatchObject({
       from: from(3),
       truncated: false,
     });
-    expect(await findStart(store, ["acme"], "2", undefined)).toEqual({
+    expect(await findStart(store, ["acme"], "2", undefined)).toMatchObject({
       from: from(2),
       truncated: false,
     });
-    expect(await findStart(store, ["nobody"], null, undefined)).toEqual({
+    expect(await findStart(store, ["nobody"], null, undefined)).toMatchObject({
       from: from(0, "nobody"),
       truncated: false,
     });
@@ -135,24 +136,33 @@ describe("the start of a reader", () => {
     });
   });
 
-  it("says that something is missing: swept away, or a log that does not reach so far", async () => {
+  it("says that something is missing: swept away, a log that does not reach so far, or another", async () => {
     const store = open();
     const events = sampleEvents(3);
     await keep(store, events);
     await store.markProcessed("acme", [events[1].id], START, null);
     await store.sweep({ now: START, processedFor: 0, pendingFor: DAY, maxBytes: 1e9, limit: 9 });
-    expect(await findStart(store, ["acme"], "1", undefined)).toEqual({
+    expect(await findStart(store, ["acme"], "1", undefined)).toMatchObject({
       from: from(1),
       truncated: true,
     });
-    expect(await findStart(store, ["acme"], "2", undefined)).toEqual({
+    expect(await findStart(store, ["acme"], "2", undefined)).toMatchObject({
       from: from(2),
       truncated: false,
     });
-    expect(await findStart(store, ["acme"], "4", undefined)).toEqual({
+    expect(await findStart(store, ["acme"], "4", undefined)).toMatchObject({
       from: from(3),
       truncated: true,
     });
+    const { logId } = await findStart(store, ["acme"], encodeCursor(from(2), ["acme"], OTHER), 0);
+    expect(await findStart(store, ["acme"], encodeCursor(from(2), ["acme"], OTHER), 0)).toEqual({
+      from: from(3),
+      truncated: true,
+      logId,
+    });
+    expect(
+      await findStart(store, ["acme"], encodeCursor(from(2), ["acme"], logId), undefined),
+    ).toEqual({ from: from(2), truncated: false, logId });
   });
 
   it("passes over what is too old, wherever that ends", async () => {
@@ -163,9 +173,11 @@ describe("the start of a reader", () => {
     );
     for (const place of [0, 7, 49, 50])
       for (const age of [-1, 0, 1, 6, 7, 8, 30, 48, 49, 50, 99])
-        expect(await findStart(store, ["acme"], String(place), START + age * SECOND)).toEqual({
-          from: from(Math.max(place, Math.min(Math.max(age, 0), 50))),
-          truncated: Math.min(age, 50) > place,
-        });
+        expect(await findStart(store, ["acme"], String(place), START + age * SECOND)).toMatchObject(
+          {
+            from: from(Math.max(place, Math.min(Math.max(age, 0), 50))),
+            truncated: Math.min(age, 50) > place,
+          },
+        );
   });
 });

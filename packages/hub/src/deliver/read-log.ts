@@ -88,23 +88,25 @@ export interface Start {
   from: Cursor;
   /** Something between the cursor and what follows is gone, or was not wanted for its age. */
   truncated: boolean;
+  logId: string;
 }
 
 /** Where a reader begins that gives this cursor; without one, now. */
 export async function findStart(
-  store: Log,
+  store: Log & Pick<Store, "getLogId">,
   tenants: readonly string[],
   given: string | null,
   notBefore: number | undefined,
 ): Promise<Start> {
-  const places = given === null ? new Map<string, number>() : decodeCursor(given, tenants);
+  const logId = await store.getLogId();
+  const places = given === null ? new Map<string, number>() : decodeCursor(given, tenants, logId);
   if (!places) throw new Fault("invalid", "cursor", "is not one that this hub gave out");
   const starts = await Promise.all(
     tenants.map(async (tenant) => {
       const { seq, pruned_seq } = (await store.getTenant(tenant)) ?? { seq: 0, pruned_seq: 0 };
       const place = places.get(tenant);
       if (place === undefined) return { tenant, from: seq, truncated: false };
-      // The log was wiped, or comes from a backup.
+      // The log was wiped, is another, or comes from a backup.
       if (place > seq) return { tenant, from: seq, truncated: true };
       const from =
         notBefore === undefined ? place : await skipOlder(store, tenant, place, seq, notBefore);
@@ -114,6 +116,7 @@ export async function findStart(
   return {
     from: new Map(starts.map(({ tenant, from }) => [tenant, from])),
     truncated: starts.some(({ truncated }) => truncated),
+    logId,
   };
 }
 

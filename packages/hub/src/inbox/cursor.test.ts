@@ -47,12 +47,32 @@ it("as 0 is the beginning, of however many logs", () => {
   );
 });
 
+it("may say which database's logs it is of: beyond the end of any of another's", () => {
+  const [ours, theirs] = ["a".repeat(32), "b".repeat(32)];
+  const tenants = ["acme", "a@aaaaaaaa"];
+  for (const some of [tenants, ["acme"]]) {
+    const places = new Map(some.map((tenant) => [tenant, 7]));
+    const cursor = encodeCursor(places, some, ours);
+    expect(decodeCursor(cursor, some, ours)).toEqual(places);
+    expect(decodeCursor(cursor, some)).toEqual(places);
+    expect(decodeCursor(encodeCursor(places, some), some, ours)).toEqual(places);
+    expect([...(decodeCursor(cursor, some, theirs)?.values() ?? [])]).toEqual(
+      some.map(() => Number.POSITIVE_INFINITY),
+    );
+  }
+  for (const text of ["7@", "7@aaaaaaaa@aaaaaaaa", "@aaaaaaaa", "7@AAAAAAAA", "x@aaaaaaaa"])
+    expect(decodeCursor(text, ["acme"], ours), text).toBeUndefined();
+});
+
 it("does not throw on nonsense, and never opens another tenant's log", () => {
   fc.assert(
-    fc.property(fc.oneof(fc.string(), fc.stringMatching(/^(%?[0-9a-g]{0,3}:?\d?,?)+$/)), (text) => {
-      const cursor = decodeCursor(text, ["acme", "umbrella"]);
-      for (const tenant of cursor?.keys() ?? []) expect(["acme", "umbrella"]).toContain(tenant);
-    }),
+    fc.property(
+      fc.oneof(fc.string(), fc.stringMatching(/^(%?[0-9a-g]{0,3}:?\d?[,@]?)+$/)),
+      (text) => {
+        const cursor = decodeCursor(text, ["acme", "umbrella"]);
+        for (const tenant of cursor?.keys() ?? []) expect(["acme", "umbrella"]).toContain(tenant);
+      },
+    ),
   );
   expect(decodeCursor("%zz:1", ["acme"])).toBeUndefined();
   expect(decodeCursor("stranger:5,acme:1", ["acme", "umbrella"])).toEqual(new Map([["acme", 1]]));
@@ -70,7 +90,12 @@ it("is short enough for everything that takes one, for any tenants of a token", 
   for (const tenants of [many, ["❤".repeat(440), "umbrella"]]) {
     expect(tenantsFault(tenants)).toBeUndefined();
     const places = new Map(tenants.map((tenant) => [tenant, 10 ** 15 - 1]));
-    expect(isTaken(encodeCursor(places, tenants))).toEqual([true, true, true, true]);
+    expect(isTaken(encodeCursor(places, tenants, "a".repeat(32)))).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
   }
   expect(tenantsFault(Array.from({ length: MAX_TENANTS + 1 }, () => "a"))).toContain("at most 200");
   expect(tenantsFault(["❤".repeat(445)])).toContain("4000 characters");

@@ -1,54 +1,127 @@
 import { expect, it, onTestFinished } from "vitest";
 import { createInboxServer } from "./inbox-server.ts";
-import { createWaits } from "./wait-for-event.ts";
+import { createWaits, type Wait } from "./wait-for-event.ts";
 
-it("a call in a session ends when its client has gone", async () => {
-  const following = Promise.withResolvers<void>();
+/** A hub where nothing ends a wait within the time of a test: no event comes, and the token stays good. */
+function setup() {
+  const access = { token: "t", name: "t", scopes: ["inbox:read" as const], tenants: ["acme"] };
+  const begun = Promise.withResolvers<{ wait: Wait; over: Promise<unknown> }>();
   const stopped = Promise.withResolvers<void>();
-  const follower = { cursor: new Map(), resume() {}, stop: stopped.resolve };
+  const feed = {
+    follow: async () => ({ cursor: new Map(), resume() {}, stop: stopped.resolve }),
+  };
+  const waits = createWaits({ inbox: {} as never, feed });
   const server = createInboxServer({
     triggers: undefined as never,
     inbox: {} as never,
-    waits: createWaits({
-      inbox: {} as never,
-      feed: {
-        async follow() {
-          following.resolve();
-          return follower;
-        },
+    waits: {
+      ...waits,
+      wait(wait) {
+        const over = waits.wait(wait);
+        wait.progress(0, 300, "still waiting"); // so that the answer begins
+        begun.resolve({ wait, over });
+        return over;
       },
-    }),
+    },
     store: { subscribe: () => () => {} },
-    accesses: { check: async () => "unknown" },
+    accesses: { check: async () => access },
     version: "0.0.0",
   });
-  onTestFinished(server.close);
-  const access = { token: "t", name: "t", scopes: ["inbox:read" as const], tenants: ["acme"] };
+  onTestFinished(async () => {
+    await waits.close();
+    await server.close();
+  });
   const client = new AbortController();
-  const ask = (session: string, method: string, params: object) =>
+  const send = (headers: Record<string, string>, message: object) =>
     server.serve(
       new Request("http://hub/mcp", {
         method: "POST",
         headers: {
           "content-type": "application/json",
           accept: "application/json, text/event-stream",
-          ...(session ? { "mcp-session-id": session } : {}),
+          ...headers,
         },
-        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+        body: JSON.stringify({ jsonrpc: "2.0", ...message }),
         signal: client.signal,
       }),
       access,
       async () => {},
     );
-  const opened = await ask("", "initialize", {
+  const hasEnded = async () => {
+    const { wait, over } = await begun.promise;
+    expect(await over).toBeUndefined();
+    await stopped.promise;
+    expect(wait.signal.aborted).toBe(true);
+  };
+  return { send, leave: () => client.abort(), begun: begun.promise, hasEnded };
+}
+type Setup = ReturnType<typeof setup>;
+
+const waiting = (meta: object = {}) => ({
+  id: 7,
+  method: "tools/call",
+  params: {
+    name: "wait_for_event",
+    arguments: { timeout_s: 300 },
+    _meta: { progressToken: 1, ...meta },
+  },
+});
+
+async function inSession({ send }: Setup) {
+  const params = {
     protocolVersion: "2025-11-25",
     capabilities: {},
     clientInfo: { name: "test", version: "1" },
-  });
-  const session = opened.headers.get("mcp-session-id") ?? "";
-  const wait = { name: "wait_for_event", arguments: { timeout_s: 300 } };
-  expect((await ask(session, "tools/call", wait)).status).toBe(200);
-  await following.promise;
-  client.abort();
-  await stopped.promise;
+  };
+  const opened = await send({}, { id: 1, method: "initialize", params });
+  await opened.text();
+  const session = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
+  const answer = await send(session, waiting());
+  return { answer, session };
+}
+
+async function in2026({ send }: Setup) {
+  const answer = await send(
+    {
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": "tools/call",
+      "mcp-name": "wait_for_event",
+    },
+    waiting({
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientCapabilities": {},
+    }),
+  );
+  return { answer };
+}
+
+it.each([
+  ["in a session", inSession],
+  ["in 2026-07-28", in2026],
+])("a wait %s ends when its client has gone", async (_, call) => {
+  const one = setup();
+  const { answer } = await call(one);
+  expect(answer.status).toBe(200);
+  await one.begun;
+  one.leave();
+  await one.hasEnded();
+});
+
+it("a wait in a session ends when it is cancelled", async () => {
+  const one = setup();
+  const { answer, session } = await inSession(one);
+  await one.begun;
+  const params = { requestId: 7 };
+  await one.send(session, { method: "notifications/cancelled", params });
+  await one.hasEnded();
+  expect(await answer.text()).not.toMatch(/"(result|error)":/);
+});
+
+/** Which is how that era cancels over HTTP. */
+it("a wait in 2026-07-28 ends when its answer is given up", async () => {
+  const one = setup();
+  const { answer } = await in2026(one);
+  await one.begun;
+  await answer.body?.cancel();
+  await one.hasEnded();
 });

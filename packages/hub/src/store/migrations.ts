@@ -362,6 +362,11 @@ const migrations: readonly Migration[] = [
     name: "no index of repositories",
     statements: ["DROP INDEX events_pending_repo"],
   },
+  {
+    // By which a log that was wiped and has grown again is told from the one before.
+    name: "the id of the log",
+    statements: ["CREATE TABLE log_id (one SMALLINT PRIMARY KEY, id TEXT NOT NULL)"],
+  },
 ];
 
 class DatabaseTooNew extends Error {

@@ -49,6 +49,8 @@ export interface Dialect {
   CLUSTERED: string;
   /** The function that finds a text in another. */
   indexOf: "instr" | "strpos";
+  /** Says 32 hexadecimal digits that nothing else has. */
+  randomId: string;
   /** Names the columns of the table that is its parameter; no rows where there is none. */
   columns: string;
   /** Taken first by a migration, so that two processes starting at once do not both migrate. */

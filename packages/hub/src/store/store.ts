@@ -232,6 +232,8 @@ export interface EventStore {
     after: string,
     limit: number,
   ): Promise<{ source: string; type: string }[]>;
+  /** The same for as long as the database is there: places in the log of another mean nothing here. */
+  getLogId(): Promise<string>;
 }
 
 /** Who is who: tenants, their installations, tokens and webhook endpoints. */

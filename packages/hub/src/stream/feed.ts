@@ -16,7 +16,7 @@ export interface Filter {
 
 /**
  * Why a follower cannot have all that came after its cursor. `pruned`: retention has removed some of
- * it. `ahead`: the log does not reach that far (it was wiped, or comes from a backup).
+ * it. `ahead`: the log does not reach that far (it was wiped, or is another, or comes from a backup).
  */
 export type Truncation = "pruned" | "ahead";
 

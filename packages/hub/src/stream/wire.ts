@@ -1,16 +1,17 @@
 /** What goes over a live stream, on SSE and WebSocket alike; the names are those that today's clients read. */
-import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
+import { type Cursor, encodeCursor, shortLogId } from "../inbox/cursor.ts";
 import { summaryView } from "../inbox/event-view.ts";
 import { sha256Hex } from "../lib/hmac.ts";
 import type { EventRow } from "../store/store.ts";
 import type { Truncation } from "./feed.ts";
 
 /**
- * Tells a client that keeps cursors of several streams whether it is the same log, or logs: a single
- * tenant's cursor fits every log. The same whatever token opens them; it does not say whose they are.
+ * Tells a client that keeps cursors whether it is still the same log, or logs: a single tenant's
+ * cursor fits every log. Before the `@` it is the same for the same tenants, whatever token opens
+ * them, and does not say whose they are; after it comes what another database would have otherwise.
  */
-export const logIdOf = async (tenants: readonly string[]): Promise<string> =>
-  (await sha256Hex(JSON.stringify(tenants.toSorted()))).slice(0, 32);
+export const logIdOf = async (logId: string, tenants: readonly string[]): Promise<string> =>
+  `${(await sha256Hex(JSON.stringify(tenants.toSorted()))).slice(0, 32)}@${shortLogId(logId)}`;
 
 const bodies = new WeakMap<EventRow, string>();
 
@@ -71,5 +72,5 @@ export const socketWire: Wire = {
 const truncation: Record<Truncation, string> = {
   pruned: "Events after your cursor have been removed by retention; what is left follows.",
   ahead:
-    "Your cursor is ahead of the log, which was wiped or restored from a backup; what comes from now on follows.",
+    "Your cursor is ahead of the log, or of another one: it was wiped or restored from a backup; what comes from now on follows.",
 };

@@ -62,7 +62,7 @@ export function createAgents({
     isOurOrigin: createIsOurOrigin(settings),
     publicUrl: settings.publicUrl,
   };
-  const live = createLive({ ...door, feed, onError });
+  const live = createLive({ ...door, store, feed, onError });
 
   // The MCP SDK is the largest thing that we load: a hub that no agent has asked yet does without.
   let loading: Promise<InboxServer> | undefined;

@@ -43,6 +43,7 @@ afterEach(async () => {
 async function serve(options: Partial<LiveOptions> = {}): Promise<string> {
   const feed = createFeed(store);
   const live = createLive({
+    store,
     feed,
     accesses: createAccesses({ store, now: Date.now, everyTenant: undefined }),
     isOurHost: () => true,
@@ -150,7 +151,8 @@ it("the first frame tells logs apart, without naming them, whatever token opens 
     return sse.messages.map(({ data }) => (data as { log?: string }).log)[0];
   };
   const both = await logOf(["acme", "umbrella"]);
-  expect(both).toMatch(/^[0-9a-f]{32}$/);
+  expect(both).toMatch(/^[0-9a-f]{32}@[0-9a-f]{8}$/);
+  expect(await store.getLogId()).toMatch(new RegExp(`^${both?.split("@")[1]}`));
   expect(await logOf(["umbrella", "acme"])).toBe(both);
   const acme = await logOf(["acme"]);
   expect(await logOf(["*"], ONE)).toBe(acme);
@@ -288,11 +290,11 @@ it("goes on after the longest cursor that it gives out, in a header and in the q
   }
 });
 
-it("a cursor ahead of the log is told so, and goes on from now", async () => {
+it("a cursor ahead of the log, or of another one, is told so, and goes on from now", async () => {
   const url = await serve();
   await keep(store, sampleEvents(2));
   const sse = await openSse(`${url}${ONE}&after=77`, bearer);
-  const ws = openSocket(url, `${ONE}&after=77`);
+  const ws = openSocket(url, `${ONE}&after=1@0a1b2c3d`);
   const frames = [
     { status: "connected", cursor: "2", log: expect.any(String) },
     {
@@ -455,4 +457,30 @@ it("clients that are gone before they were let in leave nothing behind", async (
   await expect.poll(() => following).toBe(1);
   quick.close();
   await expect.poll(() => following).toBe(0);
+});
+
+it("begins no stream before its turn on the connection", async () => {
+  const real = createFeed(store);
+  let followed = 0;
+  const feed = {
+    ...real,
+    follow(follow: Parameters<typeof real.follow>[0]) {
+      followed += 1;
+      return real.follow(follow);
+    },
+  };
+  const url = new URL(await serve({ feed }));
+  const socket = connect(Number(url.port), url.hostname);
+  onTestFinished(() => void socket.destroy());
+  let heard = "";
+  socket.on("data", (data) => {
+    heard += data;
+  });
+  const ask = (query: string) =>
+    `GET /events${query} HTTP/1.1\r\nhost: hub\r\nauthorization: ${bearer.authorization}\r\n\r\n`;
+  socket.write(ask("?type=a") + ask("?type=b") + ask("?type=c"));
+  await expect.poll(() => heard).toContain("connected");
+  await keep(store, [sampleEvent({ type: "b" }), sampleEvent({ type: "a", title: "the last" })]);
+  await expect.poll(() => heard).toContain("the last");
+  expect(followed).toBe(1);
 });

@@ -9,12 +9,14 @@ import { type WebSocket, WebSocketServer } from "ws";
 import type { IsOurOrigin } from "../../api/our-host.ts";
 import { decodeCursor } from "../../inbox/cursor.ts";
 import { PROBLEM_TYPE, problem } from "../../lib/problem.ts";
+import type { Store } from "../../store/store.ts";
 import type { Feed, Follower } from "../../stream/feed.ts";
 import { logIdOf, socketWire, type Wire } from "../../stream/wire.ts";
 import { type Accesses, allows, deniedWords } from "../../tenants/access.ts";
 import { createSseConnections } from "./sse-connection.ts";
 
 export interface LiveOptions {
+  store: Pick<Store, "getLogId">;
   feed: Feed;
   accesses: Accesses;
   isOurHost: (host: string) => boolean;
@@ -65,6 +67,7 @@ class Refused extends Error {
 }
 
 export function createLive({
+  store,
   feed,
   accesses,
   isOurHost,
@@ -131,14 +134,15 @@ export function createLive({
     if (!allows(access, "inbox:read"))
       throw new Refused(403, "insufficient_scope", "The token lacks the scope inbox:read.");
     const given = url.searchParams.get("after") ?? header(request, "last-event-id");
+    const logId = await store.getLogId();
     const after =
-      given === undefined ? new Map<string, number>() : decodeCursor(given, access.tenants);
+      given === undefined ? new Map<string, number>() : decodeCursor(given, access.tenants, logId);
     if (!after)
       throw new Refused(400, "invalid_cursor", "after: is not a cursor that this hub gave out.");
     // An empty one says nothing.
     const wanted = (name: string) => url.searchParams.get(name) || undefined;
     const filter = { type: wanted("type"), repo: wanted("repo"), source: wanted("source") };
-    return { access, tenant, log: await logIdOf(access.tenants), after, filter };
+    return { access, tenant, log: await logIdOf(logId, access.tenants), after, filter };
   }
 
   async function start(
@@ -205,6 +209,8 @@ export function createLive({
   return {
     async sse(request: IncomingMessage, response: ServerResponse): Promise<void> {
       try {
+        if (!response.socket) await itsTurn(response);
+        if (response.destroyed) return;
         await start(request, await admit(request), toSse(response));
       } catch (error) {
         const { status, headers, body } = refusalOf(error);
@@ -253,6 +259,13 @@ export function createLive({
     },
   };
 }
+
+/** Behind another answer on its connection it would hold all that there is to tell until then. */
+const itsTurn = (response: ServerResponse) =>
+  new Promise<unknown>((resolve) => {
+    response.once("socket", resolve);
+    response.once("close", resolve);
+  });
 
 const SOCKET_BUFFER = 64 * 1024;
 

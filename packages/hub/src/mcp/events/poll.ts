@@ -18,7 +18,7 @@ export async function pollEvents(
 ) {
   const wanted = await findType(store, tenants, params.name, params.arguments);
   const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
-  const { from, truncated } = await findStart(store, tenants, params.cursor, notBefore);
+  const { from, truncated, logId } = await findStart(store, tenants, params.cursor, notBefore);
   const { found, reached, more } =
     params.cursor === null
       ? { found: [], reached: from, more: false }
@@ -32,10 +32,10 @@ export async function pollEvents(
   await makeRoom(found.reduce((sum, { event }) => sum + Math.min(event.size, MAX_BODY_BYTES), 0));
   const events: Occurrence[] = [];
   for (const { event, cursor } of found)
-    events.push(await toOccurrence(store, event, encodeCursor(cursor, tenants)));
+    events.push(await toOccurrence(store, event, encodeCursor(cursor, tenants, logId)));
   return {
     events,
-    cursor: encodeCursor(reached, tenants),
+    cursor: encodeCursor(reached, tenants, logId),
     truncated,
     hasMore: more,
     nextPollMs: more ? 0 : NEXT_POLL_MS,

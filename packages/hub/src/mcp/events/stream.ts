@@ -97,7 +97,7 @@ export async function streamEvents(
   const wanted = await findType(store, tenants, params.name, params.arguments);
   const isNewType = await watchTypes(store, tenants);
   const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
-  const { from, truncated } = await findStart(store, tenants, params.cursor, notBefore);
+  const { from, truncated, logId } = await findStart(store, tenants, params.cursor, notBefore);
 
   const own = streams.open.get(token) ?? new Set();
   if (own.size >= streams.mostPerToken)
@@ -108,7 +108,7 @@ export async function streamEvents(
     );
   streams.open.set(token, own);
 
-  let watermark = encodeCursor(from, tenants);
+  let watermark = encodeCursor(from, tenants, logId);
   const waiting: { event: EventRow; cursor: string }[] = [];
   const { promise: ended, resolve: end } = Promise.withResolvers<End>();
   const { promise, resolve: isOver } = Promise.withResolvers<void>();
@@ -196,7 +196,7 @@ export async function streamEvents(
       sink: {
         event(event, place) {
           if (isNewType(event)) listChanged = true;
-          const cursor = encodeCursor(place, tenants);
+          const cursor = encodeCursor(place, tenants, logId);
           const last = waiting.at(-1);
           if (isWanted(event, wanted)) waiting.push({ event, cursor });
           else if (last) last.cursor = cursor;

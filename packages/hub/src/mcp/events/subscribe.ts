@@ -111,7 +111,7 @@ export function createSubscriber({
       const url = urlOf(params.delivery.url);
       await findType(store, tenants, params.name, params.arguments);
       const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
-      const { from, truncated } = await findStart(store, tenants, params.cursor, notBefore);
+      const { from, truncated, logId } = await findStart(store, tenants, params.cursor, notBefore);
       const what = {
         principal: token,
         tenants,
@@ -142,7 +142,7 @@ export function createSubscriber({
       return {
         id,
         refreshBefore: new Date(subscription.expires_at).toISOString(),
-        cursor: encodeCursor(new Map(Object.entries(subscription.places)), tenants),
+        cursor: encodeCursor(new Map(Object.entries(subscription.places)), tenants, logId),
         truncated: isNew ? truncated : subscription.gap,
         deliveryStatus: statusOf(subscription),
       };

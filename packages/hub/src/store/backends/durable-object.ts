@@ -22,6 +22,7 @@ const dialect: Dialect = {
   BLOB: "BLOB",
   CLUSTERED: "WITHOUT ROWID",
   indexOf: "instr",
+  randomId: "lower(hex(randomblob(16)))",
   columns: "SELECT name FROM pragma_table_info(?)",
   migrationLock: undefined,
   // Cloudflare's limits: parameters of one statement, and 2 MB for one row.

@@ -10,6 +10,7 @@ export const dialect: Dialect = {
   BLOB: "BYTEA",
   CLUSTERED: "",
   indexOf: "strpos",
+  randomId: "replace(gen_random_uuid()::text, '-', '')",
   columns:
     "SELECT column_name AS name FROM information_schema.columns " +
     "WHERE table_schema = current_schema() AND table_name = ? ORDER BY ordinal_position",

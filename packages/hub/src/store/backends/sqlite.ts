@@ -22,6 +22,7 @@ export const dialect: Dialect = {
   BLOB: "BLOB",
   CLUSTERED: "WITHOUT ROWID",
   indexOf: "instr",
+  randomId: "lower(hex(randomblob(16)))",
   columns: "SELECT name FROM pragma_table_info(?)",
   migrationLock: undefined, // BEGIN IMMEDIATE is the lock
   maxParams: 32_766,

@@ -17,6 +17,8 @@ import type { It } from "./subject.ts";
 const walkList = (store: Store, query: Omit<EventQuery, "cursor">) =>
   walk((cursor) => store.listEvents({ ...query, cursor }));
 
+const asksForId = (store: Store) => store.getLogId();
+
 export function listContract(it: It): void {
   it("counts the pending events and their types", async ({ store }) => {
     expect(await store.pendingStatus("acme")).toEqual({
@@ -51,6 +53,15 @@ export function listContract(it: It): void {
       latest_received_at: null,
       types: {},
     });
+  });
+
+  it("has an id of its own, whoever asks, until the database is another", async (subject) => {
+    const { store, reopen, reopenOn } = subject;
+    const [id, ...others] = await Promise.all([store, store, await reopen()].map(asksForId));
+    expect(id).toMatch(/^[0-9a-f]{32}$/);
+    expect(others).toEqual([id, id]);
+    expect(await asksForId(await reopen())).toBe(id);
+    expect(await asksForId(await reopenOn("CREATE TABLE theirs (id TEXT)"))).not.toBe(id);
   });
 
   it("names the commonest type first", async ({ store }) => {

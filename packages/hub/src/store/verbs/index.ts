@@ -28,7 +28,14 @@ import {
 } from "./flows.ts";
 import { takeOverFlows } from "./older-flows.ts";
 import { enterRun, queueRuns, startRun } from "./queue-runs.ts";
-import { getEvent, getPayload, listEvents, listEventTypes, pendingStatus } from "./read-events.ts";
+import {
+  getEvent,
+  getLogId,
+  getPayload,
+  listEvents,
+  listEventTypes,
+  pendingStatus,
+} from "./read-events.ts";
 import {
   countRuns,
   findRun,
@@ -106,6 +113,7 @@ export const verbTable = (dialect: Dialect, memory = createMemory()): VerbTable 
   listEventTypes: reads(listEventTypes),
   searchEvents: reads((search) => searchEvents(dialect, search)),
   getEvent: reads(getEvent),
+  getLogId: reads(() => getLogId(dialect)),
   getPayload: reads((tenant, seq) => getPayload(dialect, memory, tenant, seq)),
   markProcessed: writes((tenant, ids, at, note) => markProcessed(dialect, tenant, ids, at, note)),
   claimEvents: writes((claim) => claimEvents(dialect, claim)),

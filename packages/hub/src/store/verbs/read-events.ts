@@ -66,6 +66,18 @@ export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
 /** What no index tells apart is looked for in so many events at a time; the cursor goes on from there. */
 const STRETCH = 5_000;
 
+/**
+ * Made when it is first asked for: so a database that was emptied, tables and all or not, has another.
+ * Each statement stands for itself, and but for that first time there is one: it needs no transaction.
+ */
+export function* getLogId({ randomId }: Dialect): Verb<string> {
+  for (;;) {
+    const row = yield* first<{ id: string }>("SELECT id FROM log_id");
+    if (row) return row.id;
+    yield* query(`INSERT INTO log_id (one, id) VALUES (1, ${randomId}) ON CONFLICT DO NOTHING`);
+  }
+}
+
 export function* getEvent(tenant: string, id: string): Verb<EventRow | undefined> {
   const row = yield* first<StoredRow>(
     `SELECT ${EVENT_COLUMNS} FROM events WHERE id = ? AND tenant_id = ?`,
