@@ -6,6 +6,8 @@ import { checkAgainst, createCheck } from "./json-schema.ts";
 import { schemaProblem } from "./schema-problem.ts";
 
 const TOO_MUCH = "is too much to check: make it shorter, or its schema simpler";
+const nest = (around: (inner: Json) => Json, inner: Json): JsonSchema =>
+  Array.from({ length: 400 }, () => around).reduce((all, one) => one(all), inner) as JsonSchema;
 const people = { allOf: [{ properties: { name: {} } }], unevaluatedProperties: false };
 
 describe("a value against a schema", () => {
@@ -17,6 +19,11 @@ describe("a value against a schema", () => {
     [{ type: "string", format: "email" }, "x", [], "must be as the format email has it"],
     [{ format: "url" }, "x:y", [], "must be as the format url has it"],
     [{ format: "uri" }, "a:".repeat(60_000), [], "must have at most 100000 characters to be a uri"],
+    [{ format: "url" }, `http://${"é".repeat(1001)}`, [], "must be as the format url has it"],
+    [{ format: "url" }, `http://\t/${"é".repeat(1001)}`, [], "must be as the format url has it"],
+    [{ format: "regex" }, "(", [], "must be as the format regex has it"],
+    [{ format: "regex" }, "\\p{L}".repeat(31), [], "must be as the format regex has it"],
+    [{ format: "regex" }, "a".repeat(2001), [], "must have at most 2000 characters to be a regex"],
     [{ pattern: "^a+$" }, "ab", [], "must fit the pattern ^a+$"],
     [{ minLength: 2 }, "😀", [], "must have at least 2 characters, but has 1"],
     [{ maxLength: 1 }, "😀😀", [], "must have at most 1 character, but has 2"],
@@ -65,7 +72,9 @@ describe("a value against a schema", () => {
   it.each<[Json & object, Json]>([
     [{ type: "object", properties: { n: { type: "integer" } } }, { n: 3 }],
     [{ format: "url" }, "https://example.com/a?b"],
-    [{ format: "of-ours" }, "x"],
+    [{ format: "url" }, "https://müller.example/a?b"],
+    [{ format: "regex" }, "^(?!a)(?<b>\\p{L})\\k<b>$"],
+    [{ format: "of-ours" }, "x".repeat(200_000)],
     [{ format: "__proto__" }, "x"],
     [{ multipleOf: 0.1 }, 0.3],
     [people, { name: "x" }],
@@ -109,6 +118,13 @@ describe("a value against a schema", () => {
           {
             type: fc.constantFrom("array", "object", "string", "number"),
             enum: fc.array(tie("value"), { minLength: 1, maxLength: 3 }),
+            const: tie("value"),
+            multipleOf: fc.constantFrom(1, 2, 0.5, 0.3),
+            dependentRequired: fc.dictionary(name, fc.array(name), { noNullPrototype: true }),
+            dependentSchemas: fc.dictionary(name, tie("schema"), {
+              maxKeys: 2,
+              noNullPrototype: true,
+            }),
             minimum: fc.constantFrom(0, 1),
             exclusiveMaximum: fc.constantFrom(1, 2),
             minLength: fc.constantFrom(0, 1),
@@ -155,15 +171,6 @@ describe("a check that would take too long ends", () => {
     ["of a pattern", { pattern: "(?:a|b)*a(?:a|b){300}$" }, "ab".repeat(50_000)],
     ["of many texts", { items: { pattern: "^(a+)+$" } }, Array(10_000).fill("a".repeat(50))],
     [
-      "of large classes",
-      {
-        allOf: numbers
-          .slice(0, 500)
-          .map((n) => ({ pattern: `^[\\p{L}${String.fromCodePoint(0x4e00 + n)}]` })),
-      },
-      "a",
-    ],
-    [
       "of many texts by a large pattern",
       { items: { pattern: "^(?:a|b{3000})" } },
       Array(20_000).fill("a"),
@@ -183,12 +190,47 @@ describe("a check that would take too long ends", () => {
       [JSON.parse(`${"[".repeat(1000)}"${"x".repeat(100_000)}"${"]".repeat(1000)}`), 1],
     ],
     ["of lengths", { allOf: Array(1000).fill({ minLength: 1 }) }, "x".repeat(500_000)],
+    [
+      "of what lies deep",
+      {
+        contains: nest(
+          (inner) => ({ anyOf: [inner] }),
+          nest((items) => ({ items }), false),
+        ),
+      },
+      Array(100).fill(nest((inner) => [inner], 0)),
+    ],
+    [
+      "of what others have seen",
+      { ...nest((inner) => ({ allOf: [inner] }), { items: true }), unevaluatedItems: false },
+      numbers.slice(0, 3000),
+    ],
+    ["of decimal numbers", { items: { multipleOf: 5e-324 } }, numbers],
+    [
+      "of long items",
+      { uniqueItems: true },
+      numbers.slice(0, 400).map((nth) => `${"x".repeat(20_000)}${nth + 1000}`),
+    ],
+    [
+      "of long texts",
+      { contains: { enum: Array(300).fill(`${"x".repeat(100_000)}a`) } },
+      Array(300).fill(`${"x".repeat(100_000)}b`),
+    ],
+    [
+      "of hosts in other letters",
+      { items: { format: "url" } },
+      Array(2000).fill(`http://${"\u4e00".repeat(900)}`),
+    ],
     ["of formats", { allOf: Array(1000).fill({ format: "uri" }) }, `a:${"x".repeat(90_000)}`],
   ])("%s", (_, schema, value) => {
     expect(checkAgainst(schema, value)).toEqual({ keys: [], message: TOO_MUCH });
   });
 
   it("but not one that is only large", () => {
+    const names = Object.fromEntries(numbers.slice(0, 800).map((nth) => [`k${nth}`, true]));
+    const objects = Array.from({ length: 5000 }, () => ({}));
+    for (const part of [{ patternProperties: names }, { not: { const: names } }])
+      expect(checkAgainst({ items: part }, objects)).toBeUndefined();
     expect(checkAgainst({ uniqueItems: true, items: { minimum: 0 } }, numbers)).toBeUndefined();
     expect(checkAgainst({ pattern: "^[a-z]+$" }, "x".repeat(200_000))).toBeUndefined();
   });
@@ -197,6 +239,13 @@ describe("a check that would take too long ends", () => {
     const check = createCheck(1000);
     expect(check({ items: true }, Array(80).fill(1))).toBeUndefined();
     expect(check({ items: true }, Array(80).fill(1))?.message).toBe(TOO_MUCH);
+  });
+
+  it("in words that are no longer than somebody reads", () => {
+    const nested = numbers
+      .slice(0, 500)
+      .reduce<Json>((inner) => ({ anyOf: [inner, false] }), { const: "x".repeat(500_000) });
+    expect(checkAgainst(nested as JsonSchema, 1)?.message).toHaveLength(2001);
   });
 
   it("where a value is nested deeper than there is room for", () => {

@@ -3,10 +3,11 @@
  * that is looked at is counted, and a check that takes too much ends, in words: the product of a
  * schema and a value can be large. There is no `$ref`: schemas are written out.
  */
-import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/validators/cf-worker";
 import { isObject, type Json, type JsonObject, type JsonSchema } from "../lib/json.ts";
-import { createEffort, TooMuch } from "./effort.ts";
+import { createEffort, type Effort, TooMuch } from "./effort.ts";
+import { formatProblem } from "./formats.ts";
 import { compilePattern, type Pattern } from "./linear-pattern.ts";
+import { isMultipleOf } from "./multiple-of.ts";
 
 interface SchemaError {
   /** Keys that lead to what does not fit. */
@@ -19,31 +20,42 @@ export type Check = (schema: JsonSchema, value: Json) => SchemaError | undefined
 
 export const checkAgainst: Check = (schema, value) => createCheck()(schema, value);
 
-/** Two tenths of a second or so, at the worst. */
-const STEPS = 4_000_000;
+/** A tenth of a second or so, at the worst. */
+const STEPS = 2_500_000;
 /** A part of a value against a part of a schema. */
 const STEPS_PER_VISIT = 10;
+/** Of listing an object's members, which comes first: how many there are shows only then. */
+const STEPS_PER_MEMBER = 3;
+/** Of decimal numbers, in as many digits as their exponents ask for. */
+const STEPS_PER_DIVISION = 50;
 /** Of counting and copying texts. */
 const LETTERS_PER_STEP = 4;
-const FORMAT_LENGTH = 100_000;
+/** Longer ones have no hash but their length, and are compared with all others of that length. */
+const HASHED_LENGTH = 16_000;
+const LETTERS_PER_STEP_OF_EQUALS = 500;
+const MESSAGE_LENGTH = 2000;
 
 /** Words are made only of what is told in the end: lists of values can be long. */
 interface Misfit {
+  /** The innermost first. */
   keys: string[];
   words: () => string;
 }
 const misfit = (words: () => string): Misfit => ({ keys: [], words });
-const below = (key: string, inner: Misfit | undefined): Misfit | undefined =>
-  inner && { ...inner, keys: [key, ...inner.keys] };
+function below(key: string, inner: Misfit | undefined): Misfit | undefined {
+  inner?.keys.push(key);
+  return inner;
+}
+
+/** Of objects of schemas, which meet many values. */
+const listed = new WeakMap<JsonObject, readonly string[]>();
 
 class Broken extends Error {}
 
 /** All that it checks may take so many steps together. */
-export function createCheck(steps = STEPS): Check {
-  const { spend } = createEffort(steps);
-  const effort = { spend };
+export function createCheck(steps = STEPS, effort = createEffort(steps)): Check {
+  const { spend } = effort;
   const patterns = new Map<string, Pattern>();
-  const formats = new Map<string, (text: string) => boolean>();
   const spendText = (length: number) => spend(STEPS_PER_VISIT + length / LETTERS_PER_STEP);
 
   function fits(source: unknown, text: string): boolean {
@@ -58,16 +70,24 @@ export function createCheck(steps = STEPS): Check {
     return pattern.test(text, effort);
   }
 
-  function hasFormat(format: string, text: string): boolean {
-    spendText(text.length);
-    let has = formats.get(format);
-    if (!has) {
-      has = formatCheck(format);
-      formats.set(format, has);
-    }
-    return has(text);
+  function keysOf(value: JsonObject): readonly string[] {
+    const keys = Object.keys(value);
+    spend(STEPS_PER_MEMBER * keys.length);
+    return keys;
   }
 
+  /** Lists what a schema has there once, not for each value. */
+  function namesIn(part: Json | undefined): readonly string[] {
+    if (!isObject(part)) return [];
+    let names = listed.get(part);
+    if (!names) {
+      names = keysOf(part);
+      listed.set(part, names);
+    }
+    return names;
+  }
+
+  /** `one` is the schema's. */
   function same(one: Json, other: Json): boolean {
     spend(1);
     if (Array.isArray(one))
@@ -76,12 +96,15 @@ export function createCheck(steps = STEPS): Check {
         one.length === other.length &&
         one.every((item, nth) => same(item, other[nth] as Json))
       );
+    if (typeof one === "string" && typeof other === "string" && one.length === other.length)
+      spend(one.length / LETTERS_PER_STEP_OF_EQUALS);
     if (!isObject(one)) return one === other;
-    const keys = Object.keys(one);
+    if (!isObject(other)) return false;
+    const names = namesIn(one);
     return (
-      isObject(other) &&
-      keys.length === Object.keys(other).length &&
-      keys.every((key) => Object.hasOwn(other, key) && same(one[key] as Json, other[key] as Json))
+      names.every(
+        (name) => Object.hasOwn(other, name) && same(one[name] as Json, other[name] as Json),
+      ) && names.length === keysOf(other).length
     );
   }
 
@@ -90,7 +113,7 @@ export function createCheck(steps = STEPS): Check {
     const text = Array.isArray(value)
       ? `[${value.map(canonical).join(",")}]`
       : isObject(value)
-        ? `{${Object.keys(value)
+        ? `{${[...keysOf(value)]
             .sort()
             .map((key) => `${JSON.stringify(key)}:${canonical(value[key] as Json)}`)
             .join(",")}}`
@@ -117,7 +140,7 @@ export function createCheck(steps = STEPS): Check {
       (typeof value === "string"
         ? checkText(schema, value)
         : typeof value === "number"
-          ? checkNumber(schema, value)
+          ? checkNumber(schema, value, effort)
           : Array.isArray(value)
             ? checkList(schema, value, told)
             : isObject(value)
@@ -126,12 +149,24 @@ export function createCheck(steps = STEPS): Check {
     );
   }
 
+  function checkType({ type }: JsonObject, value: Json): Misfit | undefined {
+    if (type === undefined) return undefined;
+    const types = Array.isArray(type) ? type : [type];
+    spend(types.length);
+    const is = typeOf(value);
+    if (types.includes(is) || (types.includes("integer") && Number.isInteger(value)))
+      return undefined;
+    return misfit(() => `must be ${types.join(" or ")}, but is ${is}`);
+  }
+
   function checkValues(schema: JsonObject, value: Json): Misfit | undefined {
     const { const: only, enum: values } = schema;
     if (only !== undefined && !same(only, value))
-      return misfit(() => `must be ${JSON.stringify(only)}`);
+      return misfit(() => shorten(`must be ${JSON.stringify(only)}`));
     if (Array.isArray(values) && !values.some((one) => same(one, value)))
-      return misfit(() => `must be one of ${values.map((one) => JSON.stringify(one)).join(", ")}`);
+      return misfit(() =>
+        shorten(`must be one of ${values.map((one) => JSON.stringify(one)).join(", ")}`),
+      );
     return undefined;
   }
 
@@ -141,7 +176,7 @@ export function createCheck(steps = STEPS): Check {
       const told = seen && new Set<string>();
       const inner = visit(part, value, told);
       if (!inner && told && seen) {
-        spend(told.size);
+        spend(STEPS_PER_MEMBER * told.size);
         for (const key of told) seen.add(key);
       }
       return inner;
@@ -153,12 +188,12 @@ export function createCheck(steps = STEPS): Check {
     }
     if (Array.isArray(anyOf)) {
       const inner = anyOf.map(tell);
-      if (inner.every((one) => one !== undefined)) return noneOf(inner);
+      if (inner.every((one) => one !== undefined)) return noneOf(inner, effort);
     }
     if (Array.isArray(oneOf)) {
       const inner = oneOf.map(tell);
       const fitting = inner.filter((one) => one === undefined).length;
-      if (fitting === 0) return noneOf(inner as Misfit[]);
+      if (fitting === 0) return noneOf(inner as Misfit[], effort);
       if (fitting > 1) return misfit(() => `fits ${fitting} of the schemas in oneOf, not one`);
     }
     if (not !== undefined && !visit(not, value))
@@ -169,9 +204,11 @@ export function createCheck(steps = STEPS): Check {
     }
     if (!isObject(value)) return undefined;
     for (const dependent of [dependentSchemas, dependencies])
-      for (const [key, part] of membersOf(dependent)) {
+      for (const name of namesIn(dependent)) {
         spend(1);
-        const inner = !Array.isArray(part) && Object.hasOwn(value, key) ? tell(part) : undefined;
+        if (!Object.hasOwn(value, name)) continue;
+        const part = (dependent as JsonObject)[name] as Json;
+        const inner = Array.isArray(part) ? undefined : tell(part);
         if (inner) return inner;
       }
     return undefined;
@@ -187,12 +224,8 @@ export function createCheck(steps = STEPS): Check {
       if (wrong) return wrong;
     }
     if (!fits(pattern, text)) return misfit(() => `must fit the pattern ${pattern}`);
-    if (typeof format !== "string") return undefined;
-    if (text.length > FORMAT_LENGTH)
-      return misfit(() => `must have at most ${FORMAT_LENGTH} characters to be a ${format}`);
-    return hasFormat(format, text)
-      ? undefined
-      : misfit(() => `must be as the format ${format} has it`);
+    const problem = typeof format === "string" ? formatProblem(format, text, effort) : undefined;
+    return problem === undefined ? undefined : misfit(() => problem);
   }
 
   function checkList(schema: JsonObject, list: Json[], seen?: Set<string>): Misfit | undefined {
@@ -230,8 +263,10 @@ export function createCheck(steps = STEPS): Check {
       }
     if (uniqueItems !== true) return undefined;
     const known = new Map<string, number>();
+    let long = 0;
     for (const [nth, item] of list.entries()) {
       const text = canonical(item);
+      if (text.length > HASHED_LENGTH) spend((long++ * text.length) / LETTERS_PER_STEP_OF_EQUALS);
       const before = known.get(text);
       if (before !== undefined)
         return misfit(() => `must not hold the same item twice, as at ${before} and ${nth}`);
@@ -249,27 +284,32 @@ export function createCheck(steps = STEPS): Check {
     const lacks = (names: Json | undefined): Misfit | undefined => {
       for (const name of listOf(names)) {
         spend(1);
-        if (!Object.hasOwn(value, String(name))) return misfit(() => `lacks ${name}`);
+        if (typeof name === "string" && !Object.hasOwn(value, name))
+          return misfit(() => `lacks ${name}`);
       }
       return undefined;
     };
     const missing = lacks(required);
     if (missing) return missing;
     for (const dependent of [schema.dependentRequired, schema.dependencies])
-      for (const [key, names] of membersOf(dependent)) {
+      for (const name of namesIn(dependent)) {
         spend(1);
-        const inner = Object.hasOwn(value, key) ? lacks(names) : undefined;
+        const inner = Object.hasOwn(value, name)
+          ? lacks((dependent as JsonObject)[name])
+          : undefined;
         if (inner) return inner;
       }
-    const keys = Object.keys(value);
+    const keys = keysOf(value);
     const wrong = bounds(keys.length, minProperties, maxProperties, "member");
     if (wrong) return wrong;
     const properties = isObject(schema.properties) ? schema.properties : {};
-    const byPattern = membersOf(schema.patternProperties);
+    const { patternProperties } = schema;
+    const sources = namesIn(patternProperties);
     for (const key of keys) {
       spend(1);
       const parts: Json[] = Object.hasOwn(properties, key) ? [properties[key] as Json] : [];
-      for (const [pattern, part] of byPattern) if (fits(pattern, key)) parts.push(part);
+      for (const source of sources)
+        if (fits(source, key)) parts.push((patternProperties as JsonObject)[source] as Json);
       if (parts.length === 0 && schema.additionalProperties !== undefined)
         parts.push(schema.additionalProperties);
       if (parts.length > 0) seen?.add(key);
@@ -293,7 +333,7 @@ export function createCheck(steps = STEPS): Check {
   return (schema, value) => {
     try {
       const found = visit(schema, value);
-      return found && { keys: found.keys, message: found.words() };
+      return found && { keys: found.keys.reverse(), message: shorten(found.words()) };
     } catch (error) {
       if (error instanceof Broken)
         return { keys: [], message: `cannot be checked, its schema is broken: ${error.message}` };
@@ -311,33 +351,25 @@ export function createCheck(steps = STEPS): Check {
 
 const isNumber = (value: Json | undefined): value is number => typeof value === "number";
 const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : []);
-const membersOf = (value: Json | undefined): [string, Json][] =>
-  isObject(value) ? Object.entries(value) : [];
+const shorten = (words: string): string =>
+  words.length > MESSAGE_LENGTH ? `${words.slice(0, MESSAGE_LENGTH)}…` : words;
 
 function typeOf(value: Json): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-function checkType({ type }: JsonObject, value: Json): Misfit | undefined {
-  if (type === undefined) return undefined;
-  const types = Array.isArray(type) ? type : [type];
-  const is = typeOf(value);
-  if (types.includes(is) || (types.includes("integer") && Number.isInteger(value)))
-    return undefined;
-  return misfit(() => `must be ${types.join(" or ")}, but is ${is}`);
-}
-
 /** What lies deepest says most; of several, all that they say. */
-function noneOf(inner: readonly Misfit[]): Misfit {
+function noneOf(inner: readonly Misfit[], effort: Effort): Misfit {
   const depth = Math.max(0, ...inner.map(({ keys }) => keys.length));
   const deepest = inner.filter(({ keys }) => keys.length === depth);
   const [first] = deepest;
   if (!first) return misfit(() => "must fit a schema, but there is none to fit");
+  effort.spend(depth * deepest.length);
   const along = deepest.filter(({ keys }) => keys.every((key, nth) => key === first.keys[nth]));
   return {
     keys: first.keys,
-    words: () => [...new Set(along.map(({ words }) => words()))].join(", or "),
+    words: () => shorten([...new Set(along.map(({ words }) => words()))].join(", or ")),
   };
 }
 
@@ -356,7 +388,7 @@ function bounds(
   return undefined;
 }
 
-function checkNumber(schema: JsonObject, value: number): Misfit | undefined {
+function checkNumber(schema: JsonObject, value: number, effort: Effort): Misfit | undefined {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
   const say = (rule: string) => misfit(() => `must be ${rule}, but is ${value}`);
   if (isNumber(minimum) && value < minimum) return say(`at least ${minimum}`);
@@ -365,27 +397,7 @@ function checkNumber(schema: JsonObject, value: number): Misfit | undefined {
     return say(`more than ${exclusiveMinimum}`);
   if (isNumber(exclusiveMaximum) && value >= exclusiveMaximum)
     return say(`less than ${exclusiveMaximum}`);
-  if (isNumber(multipleOf) && !isMultiple(value, multipleOf))
-    return say(`a multiple of ${multipleOf}`);
-  return undefined;
-}
-
-/** 0.3 is a multiple of 0.1, though not quite in binary. */
-function isMultiple(value: number, step: number): boolean {
-  const rest = Math.abs(value % step);
-  return Math.min(rest, Math.abs(step) - rest) < 1e-7;
-}
-
-const library = new CfWorkerJsonSchemaValidator({ draft: "2020-12" });
-const FORMATS: readonly string[] = [
-  ...["date", "time", "date-time", "duration", "uri", "uri-reference", "uri-template", "email"],
-  ...["hostname", "ipv4", "ipv6", "regex", "uuid", "json-pointer", "relative-json-pointer"],
-];
-
-/** The library's are linear, but for `url`, which is none of the standard's. Unknown ones fit. */
-function formatCheck(format: string): (text: string) => boolean {
-  if (format === "url") return (text) => /^(?:https?|ftp):\/\//i.test(text) && URL.canParse(text);
-  if (!FORMATS.includes(format)) return () => true;
-  const check = library.getValidator({ format });
-  return (text) => check(text).valid;
+  if (!isNumber(multipleOf)) return undefined;
+  effort.spend(STEPS_PER_DIVISION);
+  return isMultipleOf(value, multipleOf) ? undefined : say(`a multiple of ${multipleOf}`);
 }

@@ -13,12 +13,19 @@ const problemOf = (source: string) => {
   const compiled = compilePattern(source, plenty());
   return "problem" in compiled ? compiled.problem : undefined;
 };
-const counter = () => ({
-  steps: 0,
-  spend(more: number) {
-    this.steps += more;
-  },
-});
+const counter = () => {
+  const made = new Set<string>();
+  return {
+    steps: 0,
+    spend(more: number) {
+      this.steps += more;
+    },
+    spendOnce(name: string, more: number) {
+      if (!made.has(name)) this.spend(more);
+      made.add(name);
+    },
+  };
+};
 /** What it takes, in steps. */
 function cost(source: string, text: string): number {
   const effort = counter();
@@ -36,6 +43,11 @@ const atoms = fc.constantFrom(
   ),
   "[\\-a]",
   "[[:alpha:]",
+  "[\\p{L}^a]",
+  "[^\\p{Lu}\\P{L}-]",
+  "[\\ud83d\\p{Lu}\\ude00]",
+  "[\\\\p{L}]",
+  "\\P{L}",
   " ",
   "/",
 );
@@ -133,9 +145,35 @@ describe("a pattern", () => {
     ["a{99999999999999999999}", "repeats too much"],
     ["(?:(?:(?:){1000}){1000}){1000}", "repeats too much"],
     ["(?:(?:|){1000}){0,1000}", "repeats too much"],
+    ["[\\p{L}\\P{Lu}]".repeat(16), "must have at most 30 classes of Unicode, as \\p{L} is"],
+    ["\\p{No_Such}", "is not a regular expression"],
+    ["[\\p{L}-z]", "is not a regular expression"],
     ["a".repeat(PATTERN_LENGTH + 1), "must have at most 2000 characters"],
   ])("%#, %.40s, is refused", (source, words) => {
     expect(problemOf(source)).toContain(words);
+  });
+
+  it("takes the same steps when it is known already", () => {
+    const takes = () => {
+      const effort = counter();
+      compilePattern("^known [\\p{L}\\p{N}]{2,30}$", effort);
+      return effort.steps;
+    };
+    expect([takes(), takes()]).toEqual([takes(), takes()]);
+  });
+
+  it("pays for each class of Unicode, once", () => {
+    const effort = counter();
+    compilePattern("\\p{L}\\p{L}", effort);
+    expect(Math.floor(effort.steps / 10_000)).toBe(1);
+    compilePattern("^\\p{L}\\P{L}", effort);
+    expect(Math.floor(effort.steps / 10_000)).toBe(2);
+  });
+
+  it("pays for each part that it goes through, though it be empty", () => {
+    const effort = counter();
+    compilePattern(`(?:${"()".repeat(500)}){1000}`, effort);
+    expect(effort.steps).toBeGreaterThan(500_000);
   });
 
   it("may have groups within groups, as many as there is room for", () => {

@@ -14,9 +14,11 @@ export interface Pattern {
   test(text: string, effort: Effort): boolean;
 }
 
+type Takes = (character: string, effort: Effort) => boolean;
+
 interface State {
   /** The one next character that leads on; where there is neither of the two, all ways are open. */
-  takes?: (character: string, effort: Effort) => boolean;
+  takes?: Takes;
   holds?: (before: string | undefined, after: string | undefined) => boolean;
   to: number[];
 }
@@ -27,28 +29,91 @@ type Part = (next: number) => number;
 export const PATTERN_LENGTH = 2000;
 /** Of states and the ways between them. Repetitions are written out: `a{1000}` has a thousand. */
 const PATTERN_SIZE = 10_000;
+/** Of Unicode, as `\p{L}`, in one pattern. */
+const MOST_CLASSES = 30;
+const STEPS_PER_PATTERN = 200;
 
 class Refused extends Error {}
 
+/** By source, for all schemas: the same tools are called again and again. */
+const kept = new Map<string, { pattern: Pattern; steps: number }>();
+let keptSteps = 0;
+/** A pattern takes less room than it took steps, at some hundred bytes each. */
+const MOST_KEPT_STEPS = 200_000;
+
+/** Takes the same steps whether the pattern is known or not: verdicts do not depend on luck. */
 export function compilePattern(source: string, effort: Effort): Compiled {
-  if (source.length > PATTERN_LENGTH)
-    return { problem: `must have at most ${PATTERN_LENGTH} characters` };
-  if (!isPattern(source)) return { problem: "is not a regular expression" };
+  const known = kept.get(source);
+  if (known) {
+    for (const name of classesIn(source)) spendClass(name, effort);
+    effort.spend(known.steps);
+    return { pattern: known.pattern };
+  }
+  let steps = 0;
+  const counted: Effort = {
+    spend(more) {
+      steps += more;
+      effort.spend(more);
+    },
+    spendOnce: (name, more) => effort.spendOnce(name, more),
+  };
+  const problem = patternProblem(source, counted);
+  if (problem) return { problem };
   try {
-    return { pattern: build(source, effort) };
+    const pattern = build(source, counted);
+    keptSteps += steps;
+    if (keptSteps > MOST_KEPT_STEPS) {
+      kept.clear();
+      keptSteps = steps;
+    }
+    kept.set(source, { pattern, steps });
+    return { pattern };
   } catch (error) {
     if (error instanceof Refused) return { problem: error.message };
     throw error;
   }
 }
 
-function isPattern(source: string): boolean {
+/** Why it is no regular expression, or none that can be looked at; or undefined. */
+export function patternProblem(source: string, effort: Effort): string | undefined {
+  if (source.length > PATTERN_LENGTH) return `must have at most ${PATTERN_LENGTH} characters`;
+  effort.spend(STEPS_PER_PATTERN + source.length);
+  const names = classesIn(source);
+  if (names.length > MOST_CLASSES)
+    return `must have at most ${MOST_CLASSES} classes of Unicode, as ${names[0]} is`;
+  // The engine would make each class anew, each time that it comes upon it.
+  const isOne =
+    names.every((name) => classOf(name, effort)) && toRegExp(withoutClasses(source)) !== undefined;
+  return isOne ? undefined : "is not a regular expression";
+}
+
+function toRegExp(source: string): RegExp | undefined {
   try {
-    new RegExp(source, "u");
-    return true;
+    return new RegExp(source, "u");
   } catch {
-    return false;
+    return undefined;
   }
+}
+
+const ESCAPES = /\\(?:[pP]\{[^}]*\}|.)/gsu;
+const isClass = (text: string): boolean => /^\\p\{/i.test(text);
+const classesIn = (source: string): string[] => (source.match(ESCAPES) ?? []).filter(isClass);
+/** One that holds nothing stands where it may stand. */
+const withoutClasses = (source: string): string =>
+  source.replace(ESCAPES, (text) => (isClass(text) ? "\\P{Any}" : text));
+
+/** By what they are called, of which there are not many: each takes up to a millisecond to make. */
+const classes = new Map<string, RegExp>();
+const STEPS_PER_CLASS = 10_000;
+const spendClass = (name: string, effort: Effort): void => effort.spendOnce(name, STEPS_PER_CLASS);
+
+function classOf(name: string, effort: Effort): RegExp | undefined {
+  spendClass(name, effort);
+  const known = classes.get(name);
+  if (known) return known;
+  const made = toRegExp(`^${name}$`);
+  if (made) classes.set(name, made);
+  return made;
 }
 
 /** Of a pattern that is known to be one: groups, quantifiers, escapes, classes, and all else. */
@@ -71,6 +136,7 @@ function build(source: string, effort: Effort): Pattern {
   let made = 0;
   const states: State[] = [{ to: [] }];
   const END = 0;
+  const takers = new Map<string, Takes>();
 
   /** Also of what makes no state: nothing, many times over, takes its time too. */
   function count(more: number): void {
@@ -98,7 +164,10 @@ function build(source: string, effort: Effort): Pattern {
   function sequence(): Part {
     const parts: Part[] = [];
     while (at < tokens.length && tokens[at] !== "|" && tokens[at] !== ")") parts.push(repeated());
-    return (next) => parts.reduceRight((later, part) => part(later), next);
+    return (next) => {
+      effort.spend(1 + parts.length);
+      return parts.reduceRight((later, part) => part(later), next);
+    };
   }
 
   function repeated(): Part {
@@ -137,8 +206,13 @@ function build(source: string, effort: Effort): Pattern {
       throw new Refused(`must not refer back to a group, as ${token} does`);
     const holds = PLACES[token];
     if (holds) return (next) => add({ holds, to: [next] });
-    const takes = takerOf(token);
-    return (next) => add({ takes, to: [next] });
+    let takes = takers.get(token);
+    if (!takes) {
+      takes = takerOf(token, effort);
+      takers.set(token, takes);
+    }
+    const taker = takes;
+    return (next) => add({ takes: taker, to: [next] });
   }
 
   const start = either()(END);
@@ -154,22 +228,22 @@ function rangeOf(token: string): { least: number; most: number | undefined } | u
 }
 
 /** A character stands for itself; of all else the language's own engine knows what it stands for. */
-function takerOf(token: string): NonNullable<State["takes"]> {
+function takerOf(token: string, effort: Effort): Takes {
   if (token !== "." && !/^[\\[]/.test(token)) return (character) => character === token;
-  let one: RegExp | undefined;
+  effort.spend(100 + 10 * token.length);
+  const within = classesIn(token).map((name) => classOf(name, effort));
+  let others: RegExp | undefined;
+  const isNegated = token.startsWith("[^");
   // A part that is written out many times is asked of the same character each time.
   let last: string | undefined;
   let fits = false;
-  return (character, effort) => {
-    if (!one) {
-      // Classes of Unicode are long, and made when they are first used.
-      effort.spend(/\\p/i.test(token) ? 20_000 : 500 + 10 * token.length);
-      one = new RegExp(`^${token}$`, "u");
-    }
-    if (character !== last) {
-      last = character;
-      fits = one.test(character);
-    }
+  return (character, spent) => {
+    if (character === last) return fits;
+    spent.spend(within.length);
+    others ??= new RegExp(`^${withoutClasses(token)}$`, "u");
+    const isWithin = within.some((one) => one?.test(character));
+    fits = isNegated ? others.test(character) && !isWithin : others.test(character) || isWithin;
+    last = character;
     return fits;
   };
 }

@@ -176,6 +176,17 @@ describe("the arguments of a call", () => {
     expect(({} as { evil?: boolean }).evil).toBeUndefined();
   });
 
+  it("that nobody knows are told in short, however many and long", () => {
+    const names = Array.from({ length: 10_000 }, (_, nth) => `x${nth}${"y".repeat(1_000)}`);
+    const checked = check(
+      Object.fromEntries([["city", "Bern"], ...names.map((name) => [name, 1])]),
+    );
+    if (checked.ok) throw new Error("fits");
+    expect(checked.errors).toHaveLength(11);
+    expect(checked.errors.at(-1)?.message).toBe("9990 more are not arguments of this tool");
+    expect(JSON.stringify(checked.errors).length).toBeLessThan(5_000);
+  });
+
   it("are checked without throwing, whatever comes", () => {
     fc.assert(fc.property(fc.anything(), (given) => void check(given)));
     fc.assert(

@@ -129,14 +129,23 @@ export function checkArguments(parameters: readonly Parameter[], given: unknown)
       });
     else setOwn(input, name, value);
   }
-  const known = parameters.map(({ name }) => name);
-  for (const name of Object.keys(given ?? {}))
-    if (!known.includes(name))
-      errors.push({
-        path: writePath([name]),
-        message: `is not an argument of this tool; ${known.length ? `it has ${known.join(", ")}` : "it has none"}`,
-      });
+  const known = new Set(parameters.map(({ name }) => name));
+  const unknown = Object.keys(given ?? {}).filter((name) => !known.has(name));
+  const words = known.size > 0 ? `it has ${[...known].join(", ")}` : "it has none";
+  for (const name of unknown.slice(0, MOST_UNKNOWN))
+    errors.push({
+      path: writePath([name.slice(0, 100)]),
+      message: `is not an argument of this tool; ${words}`,
+    });
+  if (unknown.length > MOST_UNKNOWN)
+    errors.push({
+      path: "arguments",
+      message: `${unknown.length - MOST_UNKNOWN} more are not arguments of this tool`,
+    });
   return errors.length > 0 ? { ok: false, errors } : { ok: true, input };
 }
+
+/** That are told by name: a caller can send any number. */
+const MOST_UNKNOWN = 10;
 
 const indexOrName = (key: string): string | number => (/^\d+$/.test(key) ? Number(key) : key);

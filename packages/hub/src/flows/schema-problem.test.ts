@@ -2,6 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { Json } from "../lib/json.ts";
 import { schemaProblem } from "./schema-problem.ts";
 
+const numbers = Array.from({ length: 5000 }, (_, nth) => nth);
+const many = (name: string, amount: number, value: Json): Json =>
+  Object.fromEntries(Array.from({ length: amount }, (_, nth) => [name + nth, value]));
+
 describe("a schema that somebody wrote", () => {
   it.each<[Json, string]>([
     [[], "must be a JSON Schema as an object"],
@@ -26,9 +30,27 @@ describe("a schema that somebody wrote", () => {
     [{ not: { uniqueItems: 1 } }, "not.uniqueItems: must be true or false, but is a number"],
     [{ allOf: {} }, "allOf: must be a list, but is an object"],
     [{ allOf: Array(2000).fill({}) }, "must have at most 2000 schemas within it"],
-    [{ allOf: Array(100).fill({ pattern: "a{900}" }) }, "has too many patterns"],
+    [{ allOf: Array(200).fill({ pattern: "a{900}" }) }, "has too many patterns"],
+    [{ items: { patternProperties: many("k", 9000, true) } }, "items.patternProperties: it must"],
+    [{ properties: { a: { enum: numbers } } }, "properties.a.enum: there must be at most 5000"],
+    [{ const: many("k", 5000, 1) }, "const: there must be at most 5000 names and values"],
+    [{ items: { const: [[numbers]] } }, "items.const: there must be at most 5000"],
+    [{ required: Array(9000).fill("a") }, "required: there must be at most 5000"],
+    [{ dependentRequired: { a: Array(9000).fill("a") } }, "dependentRequired: there must be"],
+    [{ dependencies: { a: Array(9000).fill("a") } }, "dependencies.a: there must be at most 5000"],
+    [{ not: { type: Array(8).fill("null") } }, "not.type: must list at most 7 types"],
+    [{ type: ["null", "string", "null"] }, "type: must not list a type twice"],
+    [{ pattern: "\\p{L}".repeat(31) }, "pattern: must have at most 30 classes of Unicode"],
+    [{ patternProperties: { "\\p{No_Such}": true } }, "is not a regular expression"],
+    [{ patternProperties: many("k", 1500, true) }, "patternProperties.k"],
   ])("%# is refused", (schema, words) => {
     expect(schemaProblem(schema)).toContain(words);
+  });
+
+  it("is told where it is too large", () => {
+    expect(schemaProblem({ not: { const: numbers } })).toBe(
+      "not.const: there must be at most 5000 names and values in a schema",
+    );
   });
 
   it.each<[string, Json]>([
@@ -48,6 +70,15 @@ describe("a schema that somebody wrote", () => {
         additionalItems: false,
         dependencies: { a: ["b"], c: { minProperties: 2 } },
         definitions: { a: {} },
+      },
+    ],
+    [
+      "may be large",
+      {
+        properties: many("p", 900, { type: "string" }),
+        required: numbers.slice(0, 900).map((nth) => `p${nth}`),
+        patternProperties: many("^k", 300, true),
+        enum: numbers.slice(0, 2000),
       },
     ],
     ["may have patterns", { pattern: "^[\\p{L}\\d]{1,100}(?:-\\w+)*$", minLength: 1 }],

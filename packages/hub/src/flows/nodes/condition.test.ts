@@ -17,3 +17,11 @@ it.each<[Json[], string | undefined, string]>([
   const config = { conditions, ...(combine ? { combine } : {}) };
   expect(await condition.run(testContext({ config, input: "x" }))).toEqual({ port, output: "x" });
 });
+
+it("a pattern that is too long is refused by name", () => {
+  const conditions = [yes, { left: "a", op: "glob", right: "*".repeat(1001) }];
+  expect(condition.config.safeParse({ conditions }).error?.issues[0]).toMatchObject({
+    path: ["conditions", 1, "right"],
+    message: "must be at most 1000 characters for glob",
+  });
+});
