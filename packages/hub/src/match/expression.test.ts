@@ -86,6 +86,24 @@ describe("functions that are not the library's own do as it does", () => {
   });
 });
 
+it.each([
+  ["nested through a comment", `/**/*.${"(".repeat(30)}a${" ?? b)".repeat(30)}`],
+  ["nested after what looks like a quote", `a"b & ${"(".repeat(30)}a${" ?? b)".repeat(30)}`],
+  ["nested by bars", `${"|".repeat(30)}a${" ?? b|c|".repeat(30)}`],
+  ["much at each of a few levels", `${"(".repeat(8)}a${`${" ?? b".repeat(40)})`.repeat(8)}`],
+  ["long paths", "**.".repeat(6600)],
+  ["deep brackets", "(".repeat(19_000)],
+  ["a signature that can hang", `function($x)<${"x+".repeat(20)}n:x>{1}(1)`],
+])("a text that would keep the parser busy is refused: %s", (_, text) => {
+  const { check } = createExpressions({ length: 20_000, steps: 20_000, timeMs: 500 });
+  expect(check(text)).toMatch(/levels deep|too much to read|signature/);
+});
+
+it("what an author has it say is kept short", async () => {
+  const { problem } = (await evaluate('$error($pad("", 900000, "{"))', {})) as { problem: string };
+  expect(problem.length).toBeLessThan(1000);
+});
+
 it("large data can be worked with, as long as little is made of it", async () => {
   const data = {
     text: "x".repeat(1_000_000),

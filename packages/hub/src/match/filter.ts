@@ -1,6 +1,7 @@
 /** A JSONata expression that an event must satisfy. */
 import type { Json } from "../lib/json.ts";
-import { createExpressions, isJsonataFunction } from "./expression.ts";
+import { type Allowance, isJsonataFunction } from "./budget.ts";
+import { createExpressions } from "./expression.ts";
 
 export const FILTER_LENGTH = 2000;
 
@@ -11,8 +12,19 @@ const filters = createExpressions({ length: FILTER_LENGTH, steps: 20_000, timeMs
 /** Undefined where the text is an expression that may be used. */
 export const checkFilter = filters.check;
 
-export async function evaluateFilter(text: string, event: Json): Promise<FilterResult> {
-  const result = await filters.evaluate(text, event);
+/** What the filters of all triggers that an event could start may take together. */
+export const openAllowance = (): Allowance => ({
+  steps: 100_000,
+  ms: 500,
+  words: "the filters of this event took too long together",
+});
+
+export async function evaluateFilter(
+  text: string,
+  event: Json,
+  allowance?: Allowance,
+): Promise<FilterResult> {
+  const result = await filters.evaluate(text, event, allowance);
   return "problem" in result ? result : { holds: isTrue(result.value) };
 }
 

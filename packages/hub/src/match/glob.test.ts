@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { matchesGlob } from "./glob.ts";
+import { GLOB_LENGTH, matchesGlob } from "./glob.ts";
 
 it.each([
   ["acme/lamp", "acme/*", true],
@@ -38,6 +38,37 @@ it("agrees with a regular expression", () => {
   );
 });
 
-it("ends soon on a pattern that would hang a regular expression", () => {
-  expect(matchesGlob("a".repeat(5000), `${"*a".repeat(50)}b`)).toBe(false);
+it("agrees with one where pieces are long", () => {
+  const piece = fc.string({
+    unit: fc.constantFrom("a", "a", "b", "?"),
+    minLength: 25,
+    maxLength: 80,
+  });
+  const filling = fc.string({ unit: fc.constantFrom("a", "b") });
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 3 }), fc.array(filling), (pieces, fillings) => {
+      const pattern = ["", ...pieces, ""].join("*");
+      const fitting = ["", ...pieces, ""]
+        .map((one, nth) => one.replaceAll("?", "b") + (fillings[nth] ?? ""))
+        .join("");
+      const source = pattern.replaceAll("*", "[^]*").replaceAll("?", "[^]");
+      for (const text of [fitting, fitting.slice(1), fitting.replace("ab", "ba"), ""])
+        expect(matchesGlob(text, pattern)).toBe(new RegExp(`^${source}$`).test(text));
+    }),
+  );
+});
+
+it.each([
+  ["many stars", `${"*a".repeat(400)}b`],
+  ["stars side by side", `${"*".repeat(999)}b`],
+  ["a long piece", `*${"a".repeat(900)}b*`],
+  ["a long piece that ends as it begins", `*ab${"a".repeat(900)}*`],
+  ["a long piece with gaps", `*${"a?".repeat(450)}b*`],
+])("ends soon on %s", (_, pattern) => {
+  expect(matchesGlob("a".repeat(1_000_000), pattern)).toBe(false);
+});
+
+it("a pattern that is too long fits nothing", () => {
+  expect(matchesGlob("a", "*".repeat(GLOB_LENGTH))).toBe(true);
+  expect(matchesGlob("a", "*".repeat(GLOB_LENGTH + 1))).toBe(false);
 });

@@ -3,6 +3,7 @@
  * preview in the UI and "why did it not fire?" all ask here, and so agree.
  */
 import { isObject, type Json, type JsonObject } from "../lib/json.ts";
+import type { Allowance } from "./budget.ts";
 import { evaluateFilter } from "./filter.ts";
 import { holds } from "./operators.ts";
 import { readParam } from "./param.ts";
@@ -49,12 +50,18 @@ export interface Verdict {
   reasons: Reason[];
 }
 
-export async function matchTrigger(event: MatchEvent, trigger: MatchTrigger): Promise<Verdict> {
+/** With an allowance for the filters of all triggers that an event is matched with. */
+export async function matchTrigger(
+  event: MatchEvent,
+  trigger: MatchTrigger,
+  allowance?: Allowance,
+): Promise<Verdict> {
   const verdict = matchWithoutFilter(event, trigger);
   if (!verdict.matched || !trigger.filter?.trim()) return verdict;
   const { id = null, source, type, data, receivedAt } = event;
   const received_at = receivedAt === undefined ? null : new Date(receivedAt).toISOString();
-  const result = await evaluateFilter(trigger.filter, { id, source, type, data, received_at });
+  const seen = { id, source, type, data, received_at };
+  const result = await evaluateFilter(trigger.filter, seen, allowance);
   const reason: Reason =
     "problem" in result
       ? { on: "filter", holds: false, message: `the filter failed: ${result.problem}` }

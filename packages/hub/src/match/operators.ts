@@ -1,7 +1,8 @@
 /** How a datum is compared: the same words in triggers, conditions and forms. */
 import type { Json } from "../lib/json.ts";
+import { includesText } from "./find-text.ts";
 import { matchesGlob } from "./glob.ts";
-import { numberOf, same } from "./same.ts";
+import { amongst, numberOf, same } from "./same.ts";
 
 export const operators = [
   "eq",
@@ -27,13 +28,11 @@ export function holds(op: Operator, data: readonly Json[], wanted: Json): boolea
     case "ne":
       return !data.some((datum) => equals(datum, wanted));
     case "in":
-      return (
-        Array.isArray(wanted) && wanted.some((one) => data.some((datum) => equals(datum, one)))
-      );
+      return Array.isArray(wanted) && data.some(orItsItems(amongst(wanted)));
     case "contains":
       return data.some((datum) =>
         typeof datum === "string"
-          ? isScalar(wanted) && datum.includes(String(wanted))
+          ? isScalar(wanted) && includesText(datum, String(wanted))
           : Array.isArray(datum) && datum.some((item) => same(item, wanted)),
       );
     case "starts_with":
@@ -50,8 +49,13 @@ export function holds(op: Operator, data: readonly Json[], wanted: Json): boolea
   }
 }
 
+const orItsItems =
+  (fits: (value: Json) => boolean) =>
+  (datum: Json): boolean =>
+    fits(datum) || (Array.isArray(datum) && datum.some(fits));
+
 const equals = (datum: Json, wanted: Json): boolean =>
-  same(datum, wanted) || (Array.isArray(datum) && datum.some((item) => same(item, wanted)));
+  orItsItems((value) => same(value, wanted))(datum);
 
 const each = (data: readonly Json[]): Json[] =>
   data.flatMap((datum) => (Array.isArray(datum) ? datum : [datum]));

@@ -26,6 +26,8 @@ describe("a param", () => {
     [{ op: 1 }, "but is 1"],
     [{ op: "eq", value: 1, extra: 2 }, "has extra beside op and value"],
     [{ op: "in", value: 3 }, "value must be a list for in"],
+    [{ op: "in", value: Array<Json>(1001).fill(1) }, "value must list at most 1000 for in"],
+    [{ op: "glob", value: "*".repeat(1001) }, "value must be at most 1000 characters for glob"],
   ])("%j is not understood", (param, words) => {
     expect(readParam(param)).toEqual({ problem: expect.stringContaining(words) });
   });
@@ -40,9 +42,15 @@ describe("params as they are stored", () => {
   it.each([
     [{ "a..b": 1 }, "a..b", "is not a path"],
     [{ a: { op: "like", value: 1 } }, "a", "op must be one of"],
+    [{ a: { op: "glob", value: "*".repeat(1001) } }, "a", "at most 1000 characters"],
   ])("%j is refused by name", (params, name, words) => {
     const issue = paramsSchema.safeParse(params).error?.issues[0];
     expect(issue?.path).toEqual([name]);
     expect(issue?.message).toContain(words);
+  });
+
+  it("are not too many", () => {
+    const params = Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`p${n}`, n]));
+    expect(paramsSchema.safeParse(params).error?.issues[0]?.message).toBe("must be at most 50");
   });
 });

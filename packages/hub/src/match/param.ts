@@ -1,6 +1,7 @@
 /** One param of a trigger: a plain value, or `{ op, value }`; blank means any. */
 import { z } from "zod";
 import { isObject, type Json } from "../lib/json.ts";
+import { GLOB_LENGTH } from "./glob.ts";
 import { type Operator, operators } from "./operators.ts";
 import { parsePath } from "./path.ts";
 
@@ -8,6 +9,9 @@ export interface Test {
   op: Operator;
   value: Json;
 }
+
+const LISTED = 1000;
+const PARAMS = 50;
 
 const isOperator = (word: Json | undefined): word is Operator =>
   operators.some((operator) => operator === word);
@@ -26,16 +30,20 @@ export function readParam(param: Json): Test | "any" | { problem: string } {
     return { problem: `has ${Object.keys(rest).join(", ")} beside op and value` };
   if (op === "exists") return { op, value: isBlank(value) ? true : (value as Json) };
   if (isBlank(value)) return "any";
+  if (op === "glob" && String(value).length > GLOB_LENGTH)
+    return { problem: `value must be at most ${GLOB_LENGTH} characters for glob` };
   if (op !== "in") return { op, value: value as Json };
   // A form brings lists as text: "red, green".
   const list = typeof value === "string" ? value.split(",").map((one) => one.trim()) : value;
   if (!Array.isArray(list)) return { problem: "value must be a list for in" };
+  if (list.length > LISTED) return { problem: `value must list at most ${LISTED} for in` };
   return list.length === 0 ? "any" : { op, value: list };
 }
 
 /** As it is stored: paths into the event's data, and what is wanted of each. */
 export const paramsSchema = z
   .record(z.string().max(200), z.json())
+  .refine((params) => Object.keys(params).length <= PARAMS, `must be at most ${PARAMS}`)
   .superRefine((params, context) => {
     for (const [path, param] of Object.entries(params)) {
       const read = readParam(param);

@@ -31,6 +31,23 @@ export function same(a: Json, b: Json): boolean {
   return true;
 }
 
+/** Whether a value is the same as one of many, without comparing it with each. */
+export function amongst(many: readonly Json[]): (value: Json) => boolean {
+  const plain = new Set(many);
+  const numbers = new Set(many.filter((one) => typeof one === "number"));
+  const spelled = new Set(many.map((one) => (typeof one === "string" ? numberOf(one) : undefined)));
+  const compound = many.filter((one) => typeof one === "object" && one !== null);
+  return (value) => {
+    if (plain.has(value)) return true;
+    if (typeof value === "boolean") return plain.has(String(value));
+    if (typeof value === "number") return spelled.has(value);
+    if (typeof value !== "string") return compound.some((one) => same(value, one));
+    if (value === "true" || value === "false") return plain.has(value === "true");
+    const number = numberOf(value);
+    return number !== undefined && numbers.has(number);
+  };
+}
+
 function sameScalar(a: Json, b: Json): boolean {
   if (a === b) return true;
   if (typeof a === "boolean") return b === String(a);

@@ -76,6 +76,22 @@ describe("matching", () => {
     );
   });
 
+  test("filters that together take too long are not asked any more, and it is said", async () => {
+    const heavy = "$count([1..1500].($ + 1)) = 1500";
+    for (let nth = 0; nth < 40; nth++)
+      await publishTrigger({ config: { filter: `${heavy} and ${nth} >= 0` } });
+    const verdicts = (await planOf(event()))?.verdicts ?? [];
+    const late = verdicts.filter(({ matched }) => !matched);
+    expect(late.length).toBeGreaterThan(0);
+    expect(late.length).toBeLessThan(40);
+    for (const { reasons } of late)
+      expect(reasons.at(-1)?.message).toBe(
+        "the filter failed: the filters of this event took too long together",
+      );
+    // The next event has its own time.
+    expect((await planOf(event()))?.verdicts[0]).toMatchObject({ matched: true });
+  });
+
   test("knows a sender by its kind and by its own id, and a type that is any", async () => {
     await publishTrigger({ source: "github", type: null });
     await publishTrigger({ source: "endpoint-7", type: "issues" });

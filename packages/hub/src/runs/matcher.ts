@@ -7,6 +7,8 @@ import { BoundedMap } from "../lib/bounded-map.ts";
 import type { MaybePromise } from "../lib/hmac.ts";
 import type { Json, JsonObject } from "../lib/json.ts";
 import { breakerReason, type Trip } from "../match/breaker.ts";
+import { type Allowance, createTurn } from "../match/budget.ts";
+import { openAllowance } from "../match/filter.ts";
 import { matchTrigger, type Verdict } from "../match/match-trigger.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { EventPlan, NewRun, PlannedVerdict } from "../store/run-store.ts";
@@ -121,9 +123,12 @@ export async function planEvent(
   const causes = options.cause === "replay" ? { depth: 0, chain: [] } : causesOf(event);
   const verdicts: EventPlan["verdicts"] = [];
   const runs: NewRun[] = [];
+  const allowance = openAllowance();
+  const turn = createTurn();
   for (const trigger of triggers) {
     const { flow_id, node_id, version } = trigger;
-    const judged = await judge(tenant, event, data, trigger);
+    const judged = await judge(tenant, event, data, trigger, allowance);
+    if (turn.isOver()) await turn.giveWay();
     const verdict = guard({ flow_id, node_id, version, ...judged }, causes, options);
     verdicts.push(verdict);
     if (verdict.matched) runs.push(runFor(trigger, event, data, causes, options));
@@ -176,6 +181,7 @@ export const judge = (
   event: NewEvent,
   data: Json,
   { source, type, active, config }: StoredTrigger,
+  allowance?: Allowance,
 ): Promise<Verdict> =>
   matchTrigger(
     {
@@ -195,6 +201,7 @@ export const judge = (
       filter: config.filter as string | undefined,
       isActive: active,
     },
+    allowance,
   );
 
 type Causes = ReturnType<typeof causesOf>;

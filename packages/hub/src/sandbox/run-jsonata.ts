@@ -1,5 +1,6 @@
 import type { Json } from "../lib/json.ts";
-import { createExpressions, type Expressions, isJsonataFunction } from "../match/expression.ts";
+import { isJsonataFunction } from "../match/budget.ts";
+import { createExpressions, type Expressions } from "../match/expression.ts";
 import {
   MOST_OUTPUT,
   type SpelledEvaluated,

@@ -1,16 +1,22 @@
 /** Goes one of two ways. */
 import { z } from "zod";
+import { GLOB_LENGTH } from "../../match/glob.ts";
 import { holds, operators } from "../../match/operators.ts";
 import { defineNode } from "../node-type.ts";
 
 const config = z.strictObject({
   conditions: z
     .array(
-      z.strictObject({
-        left: z.json().describe("What is looked at."),
-        op: z.enum(operators).describe("How it is compared."),
-        right: z.json().default(null).describe("What it is compared with."),
-      }),
+      z
+        .strictObject({
+          left: z.json().describe("What is looked at."),
+          op: z.enum(operators).describe("How it is compared."),
+          right: z.json().default(null).describe("What it is compared with."),
+        })
+        .refine(({ op, right }) => op !== "glob" || String(right).length <= GLOB_LENGTH, {
+          path: ["right"],
+          message: `must be at most ${GLOB_LENGTH} characters for glob`,
+        }),
     )
     .min(1, "must be at least one")
     .max(50)
