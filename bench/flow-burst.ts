@@ -19,7 +19,7 @@ const CONNECTIONS = 32;
 
 export async function measureBurst(options: Options, cli: string, load: Load): Promise<Result> {
   const { quick, tell } = options;
-  const shape = { connections: CONNECTIONS, requests: quick ? 2_000 : 5_000, seconds: 60 };
+  const shape = { connections: CONNECTIONS, requests: quick ? 2_000 : 10_000, seconds: 60 };
   const folders = [makeFolder(), makeFolder()] as const;
   const hubs: HubProcess[] = [];
   const rounds: { without: Measured; with: Measured; seconds: number }[] = [];
