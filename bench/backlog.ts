@@ -4,6 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { openPostgres } from "../packages/hub/src/store/backends/postgres.ts";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
+import { createMemory, type Memory } from "../packages/hub/src/store/memory.ts";
 import type { Store } from "../packages/hub/src/store/store.ts";
 import { createDatabase, startPostgres } from "../test/support/postgres.ts";
 import type { Backend } from "./benchmark.ts";
@@ -12,6 +13,8 @@ import { seed } from "./seed.ts";
 
 export interface Backlog {
   store: Store;
+  /** What the process has read of it before. */
+  memory: Memory;
   size: number;
   /** Of pending events, oldest first. */
   ids: string[];
@@ -31,6 +34,7 @@ export interface Backlogs {
 
 interface Database {
   store: Store;
+  memory: Memory;
   /** Brings it into the state that it would have after a while, and says how large it is. */
   settle(): Promise<number>;
 }
@@ -49,8 +53,10 @@ export async function openBacklogs(
   try {
     for (const size of sizes) {
       tell(`reads: ${backend}: seeding ${size.toLocaleString("en")} pending events`);
-      const { store, settle } = await engine.open();
-      const backlog: Backlog = { store, size, ids: [], claimed: [], takeId, bytes: 0, seconds: 0 };
+      const { settle, ...database } = await engine.open();
+      const { store } = database;
+      const fresh = { size, ids: [], claimed: [], takeId, bytes: 0, seconds: 0 };
+      const backlog: Backlog = { ...database, ...fresh };
       backlogs.push(backlog);
       const start = performance.now();
       backlog.ids = await seed(store, size);
@@ -80,8 +86,10 @@ function sqliteEngine(): Engine {
     async open() {
       const folder = makeFolder();
       folders.push(folder);
+      const memory = createMemory();
       return {
-        store: openSqlite(join(folder, "signalbox.db")),
+        store: openSqlite(join(folder, "signalbox.db"), { memory }),
+        memory,
         settle: async () =>
           readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0),
       };
@@ -97,7 +105,9 @@ async function postgresEngine(): Promise<Engine> {
   return {
     async open() {
       const url = await createDatabase(server.url);
-      return { store: await openPostgres(url), settle: () => settlePostgres(url) };
+      const memory = createMemory();
+      const store = await openPostgres(url, { memory });
+      return { store, memory, settle: () => settlePostgres(url) };
     },
     stop: () => server.stop(),
   };

@@ -4,7 +4,7 @@
  */
 import pg from "pg";
 import { createListeners } from "../listeners.ts";
-import { createMemory } from "../memory.ts";
+import { createMemory, type Memory } from "../memory.ts";
 import { migrate } from "../migrations.ts";
 import type { Notice, Row, Verb } from "../sql.ts";
 import type { Store } from "../store.ts";
@@ -17,11 +17,18 @@ export interface PostgresOptions {
   /** After this long without an answer a statement fails, and its connection is given up. */
   queryTimeoutMs?: number;
   onError?: (error: Error) => void;
+  /** For whoever wants to know what a call takes without it. */
+  memory?: Memory;
 }
 
 export async function openPostgres(
   url: string,
-  { poolSize = 10, queryTimeoutMs = 30_000, onError = () => {} }: PostgresOptions = {},
+  {
+    poolSize = 10,
+    queryTimeoutMs = 30_000,
+    onError = () => {},
+    memory = createMemory(),
+  }: PostgresOptions = {},
 ): Promise<Store> {
   const connection = {
     connectionString: url,
@@ -82,7 +89,6 @@ export async function openPostgres(
   }
   const listening = listen(connection, listeners.tell, onError);
   await listening.ready;
-  const memory = createMemory();
   // What it was cut off from may not be what it finds again.
   listeners.subscribe(({ topic }) => topic === "gap" && memory.clear());
 

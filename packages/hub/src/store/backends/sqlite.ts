@@ -7,6 +7,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { createListeners } from "../listeners.ts";
+import type { Memory } from "../memory.ts";
 import { migrate } from "../migrations.ts";
 import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Dialect, Notice, Row, Verb } from "../sql.ts";
@@ -33,6 +34,8 @@ export const dialect: Dialect = {
 export interface SqliteOptions {
   /** How long a verb waits for another process that holds the file. */
   busyTimeoutMs?: number;
+  /** For whoever wants to know what a call takes without it. */
+  memory?: Memory;
 }
 
 /** How long SQLite itself may wait, for which this thread stands still. Beyond it, verbs wait asleep. */
@@ -148,7 +151,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
 
   return {
     backend: "sqlite",
-    ...bindVerbs(verbTable(dialect), (verb, writes) =>
+    ...bindVerbs(verbTable(dialect, options.memory), (verb, writes) =>
       (writes ? writing : reading).run(() => run(verb, writes)),
     ),
     subscribe: listeners.subscribe,
