@@ -9,6 +9,7 @@ import { ingest } from "./ingest.ts";
 import { describeMachine, type Machine } from "./machine.ts";
 import { memory } from "./memory.ts";
 import { cleanUpAtTheEnd } from "./owned.ts";
+import { parts } from "./parts.ts";
 import { profile } from "./profile.ts";
 import { reads } from "./reads.ts";
 import { start } from "./start.ts";
@@ -21,6 +22,7 @@ const benchmarks: Record<string, Benchmark> = {
   flows,
   memory,
   start,
+  parts,
   profile,
 };
 const inAll = ["start", "ingest", "reads", "agents", "flows", "memory"];
@@ -33,6 +35,7 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   flows     a chain of steps, a burst that starts runs, matching, flows as tools
   memory    what 200,000 deliveries leave behind
   start     time to the first answer, memory at rest
+  parts     what ingest cannot do without, part by part, between floor and hub
   profile   where the hub spends its time at 64 at once
   all       ${inAll.join(", ")}
 

@@ -1,4 +1,7 @@
-/** Everything that looks at the log and changes nothing. Costs follow the page, not the backlog. */
+/**
+ * Everything that looks at the log and changes nothing. Costs follow the page, not the backlog; but
+ * for lists that are narrowed by what has no index, which go through it stretch by stretch.
+ */
 import type { Memory } from "../memory.ts";
 import { FULL_BYTES, type Packed, payloadAt, unpack } from "../packs.ts";
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
