@@ -1,11 +1,11 @@
 /** The run engine on a SQLite file of its own, without a server around it. */
 import { join } from "node:path";
+import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { triggersOf } from "../packages/hub/src/apps/triggers.ts";
-import type { FlowEdge, FlowNode } from "../packages/hub/src/flows/model.ts";
-import { nodeTypes } from "../packages/hub/src/flows/nodes/index.ts";
 import { createSandbox } from "../packages/hub/src/hosts/node/sandbox.ts";
 import { createIds } from "../packages/hub/src/lib/ids.ts";
-import type { JsonObject } from "../packages/hub/src/lib/json.ts";
 import { loadInput } from "../packages/hub/src/runs/load-input.ts";
 import { createReach } from "../packages/hub/src/runs/reach.ts";
 import { createRunner, type Runner } from "../packages/hub/src/runs/runner.ts";

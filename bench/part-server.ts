@@ -1,14 +1,13 @@
 /**
  * The floor, with one after another of the parts that no hub can leave out, and nothing else: the
- * signature, the scan and its summary, the store. Forked by parts.ts, with how many of them.
+ * signature, parsing and the summary, the store. Forked by parts.ts, with how many of them.
  */
 import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { cleanSummary } from "../packages/hub/src/ingest/clean.ts";
-import { createDecoder } from "../packages/hub/src/ingest/decode.ts";
-import { githubKeys } from "../packages/hub/src/ingest/scan/github-keys.ts";
+import { decodeObject } from "../packages/hub/src/ingest/decode.ts";
 import { summarizeGithub } from "../packages/hub/src/ingest/sources/github-summary.ts";
 import { createIds } from "../packages/hub/src/lib/ids.ts";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
@@ -19,7 +18,6 @@ import { TENANT } from "./seed.ts";
 const [count = "0", folder = ""] = process.argv.slice(2);
 const parts = Number(count);
 const key = createSecretKey(Buffer.from(SECRET));
-const decode = createDecoder(githubKeys);
 const newId = createIds();
 const group = createGroupCommit({
   store: openSqlite(join(folder, "parts.db")),
@@ -36,7 +34,7 @@ async function take({ headers: sent }: IncomingMessage, body: Buffer): Promise<n
   const given = Buffer.from(told("x-hub-signature-256").slice("sha256=".length), "hex");
   if (!timingSafeEqual(signature, given)) return 401;
   if (parts < 2) return 202;
-  const decoded = decode("application/json", body);
+  const decoded = decodeObject("application/json", body);
   if (!("object" in decoded)) return 400;
   const type = told("x-github-event");
   const summary = cleanSummary(summarizeGithub(type, decoded.object));

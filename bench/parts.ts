@@ -11,7 +11,7 @@ import { median, spread } from "./statistics.ts";
 import { figure, percent, range, table } from "./table.ts";
 import type { Target } from "./target.ts";
 
-const NAMES = ["and checks the HMAC", "and scans and sums up", "and stores, fsynced; no more"];
+const NAMES = ["and checks the HMAC", "and parses and summarizes", "and stores, fsynced; no more"];
 
 async function startParts(name: string, count: number, folder: string): Promise<Target> {
   const file = new URL("./part-server.ts", import.meta.url);

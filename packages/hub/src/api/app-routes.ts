@@ -1,6 +1,7 @@
 /** Apps: each is an MCP server of its own. */
+
+import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
-import { appSchema } from "../flows/model.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";

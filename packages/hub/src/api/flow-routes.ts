@@ -1,7 +1,8 @@
 /** Flows: whole, or node by node; drafts and versions. */
+
+import { edgeSchema, flowDraftSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
 import type { DescribedFlow, Flows } from "../apps/flows.ts";
-import { edgeSchema, flowDraftSchema, nodeSchema } from "../flows/model.ts";
 import { Fault } from "../lib/fault.ts";
 import type { Store } from "../store/store.ts";
 import { type Asked, defineRoute, type Route } from "./route.ts";

@@ -1,7 +1,8 @@
 /** Who may ask: a token with the scope for it, and no web page of another site. */
+
+import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import type { Context } from "hono";
 import { z } from "zod";
-import { issuesOf } from "../flows/issues.ts";
 import { Fault, type FaultCode } from "../lib/fault.ts";
 import { PROBLEM_TYPE, type Problem, problem } from "../lib/problem.ts";
 import type { Scope } from "../store/store.ts";

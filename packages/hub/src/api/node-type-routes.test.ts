@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import { validateFlow } from "@signalbox/rules/flows/validate.ts";
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { describe, expect, it } from "vitest";
-import { nodeTypes } from "../flows/nodes/index.ts";
-import { validateFlow } from "../flows/validate.ts";
-import { isObject, type Json, type JsonObject } from "../lib/json.ts";
 import { nodeTypeRoutes, parameterSchemas } from "./node-type-routes.ts";
 import { openApiRoute } from "./openapi.ts";
 import type { Route } from "./route.ts";

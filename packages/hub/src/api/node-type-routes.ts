@@ -1,11 +1,12 @@
 /** The types of nodes, as whoever draws a canvas or writes a flow needs them. */
-import { z } from "zod";
+
 import {
   ITEM_PORT,
   type NodeDefinition,
   type NodeRegistry,
   nodeSettings,
-} from "../flows/node-type.ts";
+} from "@signalbox/rules/flows/node-type.ts";
+import { z } from "zod";
 import { defineRoute, type Route } from "./route.ts";
 
 const schemaView = z.record(z.string(), z.json());

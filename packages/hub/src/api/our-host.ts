@@ -1,5 +1,5 @@
+import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import { isLoopback } from "../ingest/addresses.ts";
-import { BoundedMap } from "../lib/bounded-map.ts";
 
 /**
  * Whether a `Host` header names this hub. A page of another site that got its own name to point at

@@ -1,8 +1,8 @@
 /** Bodies of requests, and files, as JSON that everything behind can take: neither too large nor too deep. */
-import { isDeeperThan } from "../flows/model.ts";
-import { eachText } from "../flows/walk.ts";
+import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
+import { eachText } from "@signalbox/rules/flows/walk.ts";
+import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { Fault } from "../lib/fault.ts";
-import { isObject, type Json } from "../lib/json.ts";
 
 const MOST_BYTES = 8 * 1024 * 1024;
 /** Who is still sending does not hear why it was refused; more than this nobody listens to. */

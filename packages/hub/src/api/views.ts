@@ -1,8 +1,9 @@
 /** What the API answers with, as schemas: for the OpenAPI document, and for those who read it. */
+
+import { LOG_LEVELS } from "@signalbox/rules/flows/evaluation.ts";
+import { edgeSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
 import type { DescribedFlow } from "../apps/flows.ts";
-import { edgeSchema, nodeSchema } from "../flows/model.ts";
-import { LOG_LEVELS } from "../sandbox/evaluation.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import { type Run, STATUSES, type Step } from "../store/run-store.ts";
 

@@ -1,6 +1,7 @@
 /** A tool of an app is a trigger of one of its flows: calling it is a run. */
+
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { Fault } from "../lib/fault.ts";
-import type { JsonObject } from "../lib/json.ts";
 import { limitOf } from "../runs/lanes.ts";
 import { checkInput, findTrigger } from "../runs/published-trigger.ts";
 import type { Runner, RunWatch, Started } from "../runs/runner.ts";

@@ -1,7 +1,12 @@
 /** The flows that others call, as far as the checks of the callers ask. */
-import { callsIn, type KnownFlow, triggerOf, triggersIn } from "../flows/check-calls.ts";
-import type { FlowNode } from "../flows/model.ts";
-import type { NodeRegistry } from "../flows/node-type.ts";
+import {
+  callsIn,
+  type KnownFlow,
+  triggerOf,
+  triggersIn,
+} from "@signalbox/rules/flows/check-calls.ts";
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { findRenamed } from "../runs/published-trigger.ts";
 import type { FlowGraph } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";

@@ -2,13 +2,13 @@
  * What a draft has to go through before it is stored: it may be unfinished, but not broken in a way
  * that later edits would only make worse; and its tools get their names. Pure.
  */
-import { findCycles, graphOf } from "../flows/graph.ts";
-import { issuesOf } from "../flows/issues.ts";
-import { type FlowDraft, type FlowNode, flowDraftSchema } from "../flows/model.ts";
-import type { NodeRegistry } from "../flows/node-type.ts";
-import { partsOf } from "../flows/subject.ts";
-import { validateFlow } from "../flows/validate.ts";
-import { Fault } from "../lib/fault.ts";
+import { findCycles, graphOf } from "@signalbox/rules/flows/graph.ts";
+import { issuesOf } from "@signalbox/rules/flows/issues.ts";
+import { type FlowDraft, type FlowNode, flowDraftSchema } from "@signalbox/rules/flows/model.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import { partsOf } from "@signalbox/rules/flows/subject.ts";
+import { validateFlow } from "@signalbox/rules/flows/validate.ts";
+import { Fault, severalFaults } from "../lib/fault.ts";
 import type { EditFlow, FlowGraph } from "../store/flow-store.ts";
 import { nameTools } from "./tool-names.ts";
 
@@ -68,14 +68,3 @@ function checkDescriptions(nodes: readonly FlowNode[]): void {
       );
   }
 }
-
-/** One fault that names each thing. */
-export const severalFaults = (errors: readonly { path: string; message: string }[]): Fault =>
-  new Fault(
-    "invalid",
-    errors[0]?.path ?? "body",
-    errors.length === 1
-      ? (errors[0]?.message ?? "")
-      : errors.map(({ path, message }) => `${path}: ${message}`).join("; "),
-    errors.map(({ path, message }) => ({ path, message })),
-  );

@@ -1,6 +1,6 @@
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { nodeTypes } from "../flows/nodes/index.ts";
 import { createIds } from "../lib/ids.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import type { Store } from "../store/store.ts";

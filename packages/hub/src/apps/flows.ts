@@ -2,14 +2,14 @@
  * What people and programs do with flows: make, edit, publish, roll back. Every edit is made inside
  * the transaction that stores it, by pure rules; a draft may be unfinished, what runs may not.
  */
-import { findTripped } from "../flows/find-tripped.ts";
-import type { FlowDraft, FlowEdge, FlowNode } from "../flows/model.ts";
-import type { NodeRegistry } from "../flows/node-type.ts";
-import { renameNode } from "../flows/rename-node.ts";
-import { slugFor } from "../flows/slug.ts";
-import { describeFlow, type FlowDescription } from "../flows/validate.ts";
+import { findTripped } from "@signalbox/rules/flows/find-tripped.ts";
+import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import { renameNode } from "@signalbox/rules/flows/rename-node.ts";
+import { slugFor } from "@signalbox/rules/flows/slug.ts";
+import { describeFlow, type FlowDescription } from "@signalbox/rules/flows/validate.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 import { Fault } from "../lib/fault.ts";
-import type { Json } from "../lib/json.ts";
 import type {
   Edited,
   EditFlow,

@@ -1,8 +1,8 @@
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { nodeTypes } from "../flows/nodes/index.ts";
 import { Fault } from "../lib/fault.ts";
-import type { Json } from "../lib/json.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
 

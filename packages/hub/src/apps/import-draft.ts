@@ -1,9 +1,9 @@
 /** A flow from elsewhere as a draft that can be stored: nothing is lost, and what changes is told. Pure. */
-import { placeOf } from "../flows/check-graph.ts";
-import { importFlow } from "../flows/import-flow.ts";
-import type { FlowDraft, FlowEdge, FlowNode } from "../flows/model.ts";
-import type { Json } from "../lib/json.ts";
-import { severalFaults } from "./finish-draft.ts";
+import { placeOf } from "@signalbox/rules/flows/check-graph.ts";
+import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
+import type { Json } from "@signalbox/rules/json.ts";
+import { importFlow } from "../legacy/import-flow.ts";
+import { severalFaults } from "../lib/fault.ts";
 import { makeWay } from "./tool-names.ts";
 
 export interface ImportedDraft {

@@ -2,15 +2,16 @@
  * Brings an app's flows in from files: all of them in one transaction, or none. A flow that is here
  * already (by its id, or else by its name) is found again, so that a second time changes nothing.
  */
-import { migrateApp } from "../flows/migrate-tools.ts";
-import type { NodeRegistry } from "../flows/node-type.ts";
+
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { migrateApp } from "../legacy/migrate-tools.ts";
+import type { AppFile } from "../legacy/read-flow-file.ts";
 import { Fault } from "../lib/fault.ts";
-import { isObject, type Json, type JsonObject } from "../lib/json.ts";
 import type { EditFlow, PlanFlows, StoredFlow } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
-import type { AppFile } from "./read-flow-file.ts";
 
 interface PlanOptions {
   registry: NodeRegistry;

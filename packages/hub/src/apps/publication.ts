@@ -1,6 +1,6 @@
 /** What is published of a flow: its graph as it is, and where runs can start. Pure. */
-import type { NodeRegistry } from "../flows/node-type.ts";
-import { validateFlow } from "../flows/validate.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { Fault } from "../lib/fault.ts";
 import type { FlowGraph, Publication, StoredFlow } from "../store/flow-store.ts";
 import { triggersOf } from "./triggers.ts";

@@ -1,9 +1,9 @@
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import Database from "better-sqlite3";
 import pg from "pg";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { createDatabase } from "../../../../test/support/postgres.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { nodeTypes } from "../flows/nodes/index.ts";
 import { openPostgres } from "../store/backends/postgres.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { OLDER_FLOWS, OLDER_TYPED_FLOWS } from "../store/contract/older-sample.ts";

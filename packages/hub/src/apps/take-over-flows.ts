@@ -2,9 +2,10 @@
  * Takes over the flows that an older system has left in the hub's own database, by the rules that
  * files are imported by. A row that makes no flow is told, and keeps none of the others back.
  */
-import type { NodeRegistry } from "../flows/node-type.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import { type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
+import { type AppFile, fieldsOf, readFlowFile } from "../legacy/read-flow-file.ts";
 import { Fault } from "../lib/fault.ts";
-import { type Json, type JsonObject, setOwn } from "../lib/json.ts";
 import { spelled } from "../lib/spelled.ts";
 import type { OlderApp, StoredFlow } from "../store/flow-store.ts";
 import type { Row } from "../store/sql.ts";
@@ -13,7 +14,6 @@ import { finishDraft } from "./finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
 import { detailOf, freeIds, type ImportedFlow, planImport } from "./import-flows.ts";
 import { ALIAS_MS, publicationOf } from "./publication.ts";
-import { type AppFile, fieldsOf, readFlowFile } from "./read-flow-file.ts";
 
 export interface TakeOverOptions {
   store: Pick<Store, "takeOverFlows">;

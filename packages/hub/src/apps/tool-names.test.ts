@@ -1,7 +1,7 @@
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import { checkToolName } from "@signalbox/rules/flows/tool-name.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { FlowNode } from "../flows/model.ts";
-import { checkToolName } from "../flows/tool-name.ts";
 import { makeWay, nameTools } from "./tool-names.ts";
 
 const intent = (id: string, name: string, toolName?: unknown): FlowNode => ({

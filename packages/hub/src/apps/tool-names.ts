@@ -1,7 +1,12 @@
 /** Which tool name each intent of a draft gets, given what the app has. Pure. */
 
-import type { FlowNode } from "../flows/model.ts";
-import { checkToolName, TOOL_NAME_RULE, toolName, uniqueToolName } from "../flows/tool-name.ts";
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import {
+  checkToolName,
+  TOOL_NAME_RULE,
+  toolName,
+  uniqueToolName,
+} from "@signalbox/rules/flows/tool-name.ts";
 import { Fault } from "../lib/fault.ts";
 
 export interface NamedTools {

@@ -1,6 +1,6 @@
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { expect, it } from "vitest";
-import type { FlowNode } from "../flows/model.ts";
-import { nodeTypes } from "../flows/nodes/index.ts";
 import { triggersOf } from "./triggers.ts";
 
 const node = (id: string, type: string, parameters: FlowNode["parameters"]): FlowNode => ({

@@ -1,12 +1,12 @@
 /** What the store keeps of a published flow's triggers, so that tools and events find them. */
 
-import { graphOf, reachableFrom } from "../flows/graph.ts";
-import type { FlowNode } from "../flows/model.ts";
-import type { NodeRegistry } from "../flows/node-type.ts";
-import { outputSchemaOf } from "../flows/output-schema.ts";
-import { inputSchema, readParameters } from "../flows/parameters.ts";
-import { isActive, partsOf } from "../flows/subject.ts";
-import type { JsonObject } from "../lib/json.ts";
+import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import { outputSchemaOf } from "@signalbox/rules/flows/output-schema.ts";
+import { inputSchema, readParameters } from "@signalbox/rules/flows/parameters.ts";
+import { isActive, partsOf } from "@signalbox/rules/flows/subject.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { FlowGraph, NewTrigger } from "../store/flow-store.ts";
 
 export function triggersOf(graph: FlowGraph, registry: NodeRegistry): NewTrigger[] {

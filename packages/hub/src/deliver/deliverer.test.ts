@@ -1,4 +1,6 @@
 /** Deliveries with a real log, a clock that the tests drive, and endpoints that do as they are told. */
+
+import { OutboundError, type OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
@@ -7,7 +9,6 @@ import { DAY, keep, keepMany, SECOND, START, sampleEvent } from "../store/contra
 import type { NewEvent, NewSubscription, Store } from "../store/store.ts";
 import { createFeed } from "../stream/feed.ts";
 import { createDeliverer, type DelivererOptions } from "./deliverer.ts";
-import { OutboundError, type OutboundResponse } from "./outbound.ts";
 import type { PostWebhook } from "./post-webhook.ts";
 
 /** After so long at the latest progress is recorded. */

@@ -3,15 +3,16 @@
  * another, and comes further only when the endpoint has taken it. It holds a few
  * rows at the most; while the endpoint is slow or down, the log keeps the rest.
  */
+
+import type { OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import type { Seal } from "../lib/seal.ts";
-import type { Envelope, Occurrence } from "../mcp/events-draft.ts";
 import type { EventRow, Progress, Store, Subscription, Token } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
 import { isStillGood } from "../tenants/still-good.ts";
+import type { Envelope, Occurrence } from "./events-draft.ts";
 import { toOccurrence } from "./occurrence.ts";
-import type { OutboundResponse } from "./outbound.ts";
 import type { Endpoint, PostWebhook } from "./post-webhook.ts";
 import { isWanted, toWanted } from "./wanted.ts";
 

@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import { MAX_BODY_BYTES } from "../mcp/events-draft.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { everything, keep, nth, START, sampleEvent } from "../store/contract/sample.ts";
 import type { NewEvent } from "../store/store.ts";
+import { MAX_BODY_BYTES } from "./events-draft.ts";
 import { toOccurrence } from "./occurrence.ts";
 
 async function occurrenceOf(given: Partial<NewEvent>) {

@@ -1,8 +1,8 @@
 /** An event as subscribers get it, whichever way it reaches them. */
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import { utf8 } from "../lib/hmac.ts";
-import { MAX_BODY_BYTES, type Occurrence } from "../mcp/events-draft.ts";
 import type { EventRow, Store } from "../store/store.ts";
+import { MAX_BODY_BYTES, type Occurrence } from "./events-draft.ts";
 import { nameOf } from "./wanted.ts";
 
 /** With its payload where the whole stays small enough for a webhook. */

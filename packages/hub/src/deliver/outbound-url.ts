@@ -1,4 +1,4 @@
-import { OutboundError } from "./outbound.ts";
+import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 
 /** What may be called at all, before anybody is asked for an address. */
 export function parseOutboundUrl(text: string, { allowHttp = false, base = "" } = {}): URL {

@@ -1,6 +1,10 @@
+import {
+  OutboundError,
+  type OutboundErrorCode,
+  type OutboundRequest,
+} from "@signalbox/rules/flows/outbound.ts";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
-import { OutboundError, type OutboundErrorCode, type OutboundRequest } from "./outbound.ts";
 import { createPostWebhook } from "./post-webhook.ts";
 import { verifyEndpoint } from "./verify-endpoint.ts";
 

@@ -1,8 +1,9 @@
 /** One signed POST to a subscriber. Redirects are never followed: they would lead past the checks. */
+
+import type { GuardedFetch, OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import type { MakeHmacKey } from "../lib/hmac.ts";
 import { utf8 } from "../lib/hmac.ts";
-import { type Envelope, type Occurrence, SUBSCRIPTION_HEADER } from "../mcp/events-draft.ts";
-import type { GuardedFetch, OutboundResponse } from "./outbound.ts";
+import { type Envelope, type Occurrence, SUBSCRIPTION_HEADER } from "./events-draft.ts";
 import { signWebhook } from "./standard-webhook.ts";
 
 const MOST_RESPONSE_BYTES = 64 * 1024;

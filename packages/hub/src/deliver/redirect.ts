@@ -1,4 +1,4 @@
-import type { OutboundRequest } from "./outbound.ts";
+import type { OutboundRequest } from "@signalbox/rules/flows/outbound.ts";
 import { parseOutboundUrl } from "./outbound-url.ts";
 
 /** The part of a request that a redirect can change. */

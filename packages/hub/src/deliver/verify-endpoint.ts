@@ -1,7 +1,8 @@
 /** Whether an endpoint wants what the hub is about to send there: it has to give a challenge back. */
+
+import { OutboundError, type OutboundErrorCode } from "@signalbox/rules/flows/outbound.ts";
 import { equalBytes, utf8 } from "../lib/hmac.ts";
-import type { CallbackReason } from "../mcp/events-draft.ts";
-import { OutboundError, type OutboundErrorCode } from "./outbound.ts";
+import type { CallbackReason } from "./events-draft.ts";
 import type { Endpoint, PostWebhook } from "./post-webhook.ts";
 
 export type Verified =

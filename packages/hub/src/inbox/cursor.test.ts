@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { pollParams } from "../mcp/events-draft.ts";
+import { pollParams } from "../deliver/events-draft.ts";
 import { inboxTools } from "../mcp/inbox-tools.ts";
 import { MAX_TENANTS, tenantsFault } from "../tenants/tokens.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";

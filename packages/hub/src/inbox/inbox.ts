@@ -3,12 +3,13 @@
  * go to the tenant that owns the event. What an event is called and looks like outside is decided in
  * event-view.ts; what a caller did wrong comes back as a `Fault`, for HTTP and MCP alike.
  */
+
+import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import type { Json } from "../ingest/source.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import { Fault } from "../lib/fault.ts";
 import { utf8 } from "../lib/hmac.ts";
 import { isId } from "../lib/ids.ts";
-import { parsePath, valuesAt } from "../match/path.ts";
 import type { EventQuery, EventRow, Page, Store } from "../store/store.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import {

@@ -1,7 +1,6 @@
 /** Bytes → a JSON object, or a refusal that says what is wrong with them. */
 
 import { isRefusal, type Refusal, refuse } from "./outcome.ts";
-import { createScanner, MAX_SCAN_BYTES, type Scanner } from "./scan/scan.ts";
 import type { Json, JsonObject } from "./source.ts";
 
 export const FORM = "application/x-www-form-urlencoded";
@@ -35,34 +34,6 @@ export function decodeJson(text: string): { value: Json } | Refusal {
   }
 }
 
-export type DecodeObject = (
-  contentType: string,
-  bytes: Uint8Array,
-) => { object: JsonObject } | Refusal;
-
-/**
- * As `decodeObject`, where only members of these names are asked for: the rest is checked, but never
- * becomes JavaScript. What a scan refuses is looked at again by the plain decoder, for its words; so
- * are forms and large bodies, and everything on hosts that do not compile WebAssembly.
- */
-export function createDecoder(keys: readonly string[]): DecodeObject {
-  let scanner: Scanner | undefined;
-  let mayScan = true;
-  return (contentType, bytes) => {
-    if (mayScan && contentType !== FORM && bytes.byteLength <= MAX_SCAN_BYTES) {
-      try {
-        scanner ??= createScanner(keys);
-      } catch {
-        mayScan = false;
-        return decodeObject(contentType, bytes);
-      }
-      const scanned = scanner.scan(bytes);
-      if ("text" in scanned) return { object: JSON.parse(scanned.text) as JsonObject };
-    }
-    return decodeObject(contentType, bytes);
-  };
-}
-
 export function decodeObject(
   contentType: string,
   bytes: Uint8Array,
@@ -94,8 +65,8 @@ const reasonOf = (error: unknown) =>
   (error instanceof Error ? error.message : String(error)).replace(/^.*?: /, "").slice(0, 200);
 
 /**
- * Few openings cannot nest deeply: counting them is a fraction of a scan, and settles nearly every
- * payload. Only the rest is looked at character by character.
+ * Few opening brackets cannot nest deeply: counting them is a fraction of a full scan, and decides
+ * nearly every payload. Only the rest is scanned character by character.
  */
 function nestsDeeperThan(text: string, limit: number): boolean {
   let openings = 0;

@@ -4,7 +4,7 @@
  * was added or withdrawn takes effect within that time. So are keys that are none, in a place of
  * their own: whoever guesses keys pushes no endpoint out.
  */
-import { BoundedMap } from "../lib/bounded-map.ts";
+import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import type { MakeHmacKey, MaybePromise } from "../lib/hmac.ts";
 import type { Store } from "../store/store.ts";
 import { fromStore } from "./from-store.ts";

@@ -5,7 +5,6 @@
  * nothing of the body is read.
  */
 import type { Arrived, NewEvent } from "../store/store.ts";
-import type { Tenancy } from "../tenants/tenancy.ts";
 import { isLoopback } from "./addresses.ts";
 import type { Arrival } from "./arrival.ts";
 import { cleanSummary } from "./clean.ts";
@@ -13,7 +12,7 @@ import { mediaType } from "./decode.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
 import { isRefusal, type Outcome, type Refusal, refuse } from "./outcome.ts";
 import type { Verdict } from "./signatures.ts";
-import type { Reading, SourceDefinition } from "./source.ts";
+import type { Reading, SourceDefinition, Tenancy } from "./source.ts";
 
 export interface IngestOptions {
   endpoints: Endpoints;

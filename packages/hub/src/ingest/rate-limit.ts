@@ -2,7 +2,7 @@
  * A sliding window per client: what came in the last second, the part of the previous window that
  * still counts included. A burst at the border of two windows does not get double. Memory is bounded.
  */
-import { BoundedMap } from "../lib/bounded-map.ts";
+import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 
 interface Window {
   start: number;

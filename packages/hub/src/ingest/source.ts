@@ -2,10 +2,11 @@
  * What a sender of webhooks is, as data. To add one: a file in sources/ and a line in
  * sources/index.ts; the suite in sources/sources.test.ts then signs, replays and forges its sample.
  */
+
+import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import type { z } from "zod";
-import { BoundedMap } from "../lib/bounded-map.ts";
 import type { Summary } from "../store/store.ts";
-import { createDecoder, decodeObject, FORM } from "./decode.ts";
+import { decodeObject, FORM } from "./decode.ts";
 import { isRefusal, type Outcome, type Refusal, refuse } from "./outcome.ts";
 import type { SignatureScheme } from "./signatures.ts";
 
@@ -168,6 +169,11 @@ export interface SampleVariant {
   now?: number | undefined;
 }
 
+export interface Tenancy {
+  /** The tenant of an installation, or undefined where nothing says whose it is. */
+  resolve(installation: Installation | undefined): Promise<string | undefined>;
+}
+
 interface SourceRecipe
   extends Pick<SourceDefinition, "id" | "title" | "summarize" | "sample">,
     Partial<
@@ -190,8 +196,6 @@ interface SourceRecipe
   /** Set where a delivery without an id is let in; then nothing can be deduplicated. */
   idOptional?: boolean;
   eventType?: Place;
-  /** The names that are read of JSON bodies, below the outermost members; without them, all are. */
-  keys?: readonly string[];
   /** What a form without the field `payload` is: an event itself, or none (default: an event). */
   plainForm?: "event" | "refused";
   /** Requests that are answered at once and not stored, such as a ping. */
@@ -202,7 +206,6 @@ interface SourceRecipe
 const MEBIBYTE = 1024 * 1024;
 
 export function defineSource(recipe: SourceRecipe): SourceDefinition {
-  const decodeBody = recipe.keys ? createDecoder(recipe.keys) : decodeObject;
   const { signature, accepts = ["application/json"], externalId, eventType } = recipe;
   return {
     maxBytes: MEBIBYTE,
@@ -215,7 +218,7 @@ export function defineSource(recipe: SourceRecipe): SourceDefinition {
     skipsQuota: () => false,
     bareAnswer: false,
     decode(request) {
-      const decoded = decodeBody(request.contentType, request.bytes);
+      const decoded = decodeObject(request.contentType, request.bytes);
       if (isRefusal(decoded)) return decoded;
       if (recipe.plainForm === "refused" && isPlainForm(request))
         return refuse("missing_field", "The form lacks the field payload, with the event as JSON.");

@@ -19,3 +19,14 @@ export class Fault extends Error {
     this.errors = errors;
   }
 }
+
+/** One fault that names each thing. */
+export const severalFaults = (errors: readonly { path: string; message: string }[]): Fault =>
+  new Fault(
+    "invalid",
+    errors[0]?.path ?? "body",
+    errors.length === 1
+      ? (errors[0]?.message ?? "")
+      : errors.map(({ path, message }) => `${path}: ${message}`).join("; "),
+    errors.map(({ path, message }) => ({ path, message })),
+  );

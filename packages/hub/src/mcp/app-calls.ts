@@ -3,10 +3,10 @@
  * it was handed over as a task, whose id the client has.
  */
 import type { Result, Server, ServerContext } from "@modelcontextprotocol/server";
+import { isObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import type { CalledTool, ToolCalls } from "../apps/call-tool.ts";
 import { Fault } from "../lib/fault.ts";
-import { isObject } from "../lib/json.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import { progressOf } from "./app-progress.ts";

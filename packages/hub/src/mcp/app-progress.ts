@@ -1,6 +1,6 @@
 /** Tells a client that asked for it how far a run is: a step at a time, by the names of the nodes. */
 import type { ServerContext } from "@modelcontextprotocol/server";
-import { graphOf, reachableFrom } from "../flows/graph.ts";
+import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Step } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";

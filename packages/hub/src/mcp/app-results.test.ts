@@ -1,6 +1,6 @@
 import { ProtocolError } from "@modelcontextprotocol/server";
+import type { Json, JsonSchema } from "@signalbox/rules/json.ts";
 import { describe, expect, it } from "vitest";
-import type { Json, JsonSchema } from "../lib/json.ts";
 import type { Run } from "../store/run-store.ts";
 import { inWords, renamed, resultOf } from "./app-results.ts";
 

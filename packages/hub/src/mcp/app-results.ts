@@ -4,10 +4,10 @@ import {
   ProtocolError,
   ProtocolErrorCode,
 } from "@modelcontextprotocol/server";
+import { checkAgainst } from "@signalbox/rules/flows/json-schema.ts";
+import { isObject, type Json, type JsonSchema } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { checkAgainst } from "../flows/json-schema.ts";
 import { Fault } from "../lib/fault.ts";
-import { isObject, type Json, type JsonSchema } from "../lib/json.ts";
 import { outcomeOf } from "../runs/runner.ts";
 import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";

@@ -11,6 +11,7 @@ import {
   ProtocolErrorCode,
   Server,
 } from "@modelcontextprotocol/server";
+import { eventsCapability } from "../deliver/events-draft.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { MakeRoom } from "../inbox/room.ts";
 import { Fault } from "../lib/fault.ts";
@@ -19,7 +20,6 @@ import type { Store } from "../store/store.ts";
 import { type Access, type Accesses, allows } from "../tenants/access.ts";
 import { addEventsDraft } from "./events/add-events-draft.ts";
 import type { EventsContext } from "./events/context.ts";
-import { eventsCapability } from "./events-draft.ts";
 import {
   getInboxPrompt,
   inboxPrompts,

@@ -2,7 +2,7 @@
  * Payloads that many look into at about the same time: read and parsed once for all of them. Of one
  * tenant only one is read at a time, and only the latest are kept.
  */
-import type { Json } from "../lib/json.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 import type { EventRow } from "../store/store.ts";
 
 const MOST_BYTES = 16 * 1024 * 1024;

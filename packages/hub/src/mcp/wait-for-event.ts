@@ -3,9 +3,10 @@
  * tenant at a time, so a wait holds next to nothing however much comes in; payloads are read and
  * parsed once for all who look into them.
  */
+
+import { type Path, parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { Fault } from "../lib/fault.ts";
-import { type Path, parsePath, valuesAt } from "../match/path.ts";
 import type { EventRow } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
 import type { Access } from "../tenants/access.ts";

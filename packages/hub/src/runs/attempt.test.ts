@@ -1,12 +1,12 @@
+import { Failure, Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import { defineNode, type NodeResult, type RunContext } from "@signalbox/rules/flows/node-type.ts";
+import type { Scope } from "@signalbox/rules/flows/render.ts";
+import { testContext } from "@signalbox/rules/flows/test-context.ts";
+import { testNode } from "@signalbox/rules/flows/test-flow.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { Failure, Permanent, RetryAt } from "../flows/errors.ts";
-import { defineNode, type NodeResult, type RunContext } from "../flows/node-type.ts";
-import type { Scope } from "../flows/render.ts";
-import { testContext } from "../flows/test-context.ts";
-import { testNode } from "../flows/test-flow.ts";
-import type { JsonObject } from "../lib/json.ts";
-import type { Evaluate } from "../sandbox/evaluation.ts";
 import { attempt } from "./attempt.ts";
 import { MASK } from "./mask.ts";
 

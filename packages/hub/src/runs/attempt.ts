@@ -1,17 +1,17 @@
 /** One attempt at one node: templates filled in, time limited, whatever goes wrong turned into words. */
-import { Failure, Permanent, RetryAt } from "../flows/errors.ts";
-import type { FlowNode } from "../flows/model.ts";
+import { Failure, Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
+import type { Evaluate, LogLine } from "@signalbox/rules/flows/evaluation.ts";
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import {
   type NodeDefinition,
   type NodeResult,
   type NodeSettings,
   nodeSettings,
   type RunContext,
-} from "../flows/node-type.ts";
-import { referencesIn } from "../flows/references.ts";
-import { renderConfig, type Scope } from "../flows/render.ts";
-import type { Json, JsonObject } from "../lib/json.ts";
-import type { Evaluate, LogLine } from "../sandbox/evaluation.ts";
+} from "@signalbox/rules/flows/node-type.ts";
+import { referencesIn } from "@signalbox/rules/flows/references.ts";
+import { renderConfig, type Scope } from "@signalbox/rules/flows/render.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { RunError } from "../store/run-store.ts";
 import { createMask, type Mask } from "./mask.ts";
 

@@ -1,9 +1,14 @@
 /** One run under way: what walking it takes, and what its nodes can see from where they stand. */
-import type { FlowNode } from "../flows/model.ts";
-import { ERROR_PORT, type NodeDefinition, type RunContext } from "../flows/node-type.ts";
-import type { Scope } from "../flows/render.ts";
-import type { Json, JsonObject } from "../lib/json.ts";
-import type { Evaluate } from "../sandbox/evaluation.ts";
+
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import {
+  ERROR_PORT,
+  type NodeDefinition,
+  type RunContext,
+} from "@signalbox/rules/flows/node-type.ts";
+import type { Scope } from "@signalbox/rules/flows/render.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { Run } from "../store/run-store.ts";
 import { splitParameters } from "./attempt.ts";
 import type { Frame, Layout } from "./frame.ts";

@@ -1,6 +1,7 @@
 /** An event as flows see it: what `{{ trigger }}` stands for, and what filters read. */
+
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
-import type { Json, JsonObject } from "../lib/json.ts";
 import type { Run } from "../store/run-store.ts";
 import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
 

@@ -2,11 +2,11 @@
  * Walks one run to its end. Each step is on disk before anything that builds on it starts. So whoever
  * takes the run over after a crash finds what is done, and begins with the first step that is not.
  */
-import { Permanent } from "../flows/errors.ts";
-import { graphOf } from "../flows/graph.ts";
-import type { FlowNode } from "../flows/model.ts";
-import { ITEM_PORT, type NodeRegistry } from "../flows/node-type.ts";
-import type { JsonObject } from "../lib/json.ts";
+import { Permanent } from "@signalbox/rules/flows/errors.ts";
+import { graphOf } from "@signalbox/rules/flows/graph.ts";
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import { ITEM_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { ClaimedRun, Run, RunProgress, Step } from "../store/run-store.ts";
 import { splitParameters } from "./attempt.ts";
 import { type Course, firstPort, type NodeReach } from "./course.ts";

@@ -1,5 +1,5 @@
+import { graphOf } from "@signalbox/rules/flows/graph.ts";
 import { describe, expect, test } from "vitest";
-import { graphOf } from "../flows/graph.ts";
 import { edges } from "./contract/fixture.ts";
 import { advance, type Frame, inputsOf, layOut, type NodeState, resultOf } from "./frame.ts";
 

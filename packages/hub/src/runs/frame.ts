@@ -2,10 +2,10 @@
  * How far a walk through a graph has come, and what may run next. A frame is one such walk: the
  * main one from the trigger, and one for each round of a loop. Pure.
  */
-import { type Graph, reachableFrom, reachableThrough } from "../flows/graph.ts";
-import type { FlowEdge } from "../flows/model.ts";
-import { ITEM_PORT, type NodeInput } from "../flows/node-type.ts";
-import type { Json } from "../lib/json.ts";
+import { type Graph, reachableFrom, reachableThrough } from "@signalbox/rules/flows/graph.ts";
+import type { FlowEdge } from "@signalbox/rules/flows/model.ts";
+import { ITEM_PORT, type NodeInput } from "@signalbox/rules/flows/node-type.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 
 export type NodeState = { status: "done"; port: string; output: Json } | { status: "skipped" };
 

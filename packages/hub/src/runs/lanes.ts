@@ -1,6 +1,6 @@
 /** Runs of one trigger, and where a path is given, of one value at it, share a lane. */
-import type { Json } from "../lib/json.ts";
-import { parsePath, valuesAt } from "../match/path.ts";
+import type { Json } from "@signalbox/rules/json.ts";
+import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { LaneLimit, WhenFull } from "../store/run-store.ts";
 

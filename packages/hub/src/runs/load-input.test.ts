@@ -1,5 +1,5 @@
+import { EVENT_FIELDS } from "@signalbox/rules/flows/check-references.ts";
 import { expect, it } from "vitest";
-import { EVENT_FIELDS } from "../flows/check-references.ts";
 import type { Run } from "../store/run-store.ts";
 import type { EventRow, Payload } from "../store/store.ts";
 import { loadInput } from "./load-input.ts";

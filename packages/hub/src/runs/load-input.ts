@@ -1,7 +1,7 @@
 /** What `{{ trigger }}` stands for in a run. Of an event it is read from the log: it lies there once. */
-import { Permanent } from "../flows/errors.ts";
+import { Permanent } from "@signalbox/rules/flows/errors.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { summaryView } from "../inbox/event-view.ts";
-import type { JsonObject } from "../lib/json.ts";
 import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { loadEvent } from "./event-input.ts";

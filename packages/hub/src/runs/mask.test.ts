@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
+import type { Json } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Json } from "../lib/json.ts";
 import { createMask, MASK } from "./mask.ts";
 
 const secret = fc

@@ -1,4 +1,4 @@
-import { isObject, type Json } from "../lib/json.ts";
+import { isObject, type Json } from "@signalbox/rules/json.ts";
 import type { RunError } from "../store/run-store.ts";
 
 export const MASK = "•••";

@@ -1,7 +1,7 @@
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createIds } from "../lib/ids.ts";
-import type { JsonObject } from "../lib/json.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { eventTrigger, makeFlow, publish } from "../store/contract/flow-sample.ts";
 import { arrival, sampleEvent } from "../store/contract/sample.ts";

@@ -3,13 +3,13 @@
  * and type, so an event costs the same however many triggers there are that it cannot start. What
  * is remembered has a revision; the store refuses an event that was matched against an old one.
  */
-import { BoundedMap } from "../lib/bounded-map.ts";
+import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { breakerReason, type Trip } from "@signalbox/rules/match/breaker.ts";
+import { type Allowance, createTurn } from "@signalbox/rules/match/budget.ts";
+import { openAllowance } from "@signalbox/rules/match/filter.ts";
+import { matchTrigger, type Verdict } from "@signalbox/rules/match/match-trigger.ts";
 import type { MaybePromise } from "../lib/hmac.ts";
-import type { Json, JsonObject } from "../lib/json.ts";
-import { breakerReason, type Trip } from "../match/breaker.ts";
-import { type Allowance, createTurn } from "../match/budget.ts";
-import { openAllowance } from "../match/filter.ts";
-import { matchTrigger, type Verdict } from "../match/match-trigger.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { EventPlan, NewRun, PlannedVerdict } from "../store/run-store.ts";
 import type { Arrived, NewEvent, Store } from "../store/store.ts";

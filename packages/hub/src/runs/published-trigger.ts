@@ -1,8 +1,12 @@
 /** Which trigger of a published flow somebody means, and what they want to start it with. */
-import { triggerOf } from "../flows/check-calls.ts";
-import type { FlowNode } from "../flows/model.ts";
-import { type CheckedArguments, checkArguments, readParameters } from "../flows/parameters.ts";
-import { isObject } from "../lib/json.ts";
+import { triggerOf } from "@signalbox/rules/flows/check-calls.ts";
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import {
+  type CheckedArguments,
+  checkArguments,
+  readParameters,
+} from "@signalbox/rules/flows/parameters.ts";
+import { isObject } from "@signalbox/rules/json.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 

@@ -1,8 +1,8 @@
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
-import type { FlowNode } from "../flows/model.ts";
 import { createIds } from "../lib/ids.ts";
-import type { JsonObject } from "../lib/json.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import type { NewRun, Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";

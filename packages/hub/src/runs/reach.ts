@@ -1,8 +1,8 @@
 /** What nodes reach outside of their run: other flows, the log of events, the network. */
-import { Permanent } from "../flows/errors.ts";
+import { Permanent } from "@signalbox/rules/flows/errors.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { cleanSummary } from "../ingest/clean.ts";
 import { utf8 } from "../lib/hmac.ts";
-import type { Json, JsonObject } from "../lib/json.ts";
 import { ENDED, type Run, type StartedRun } from "../store/run-store.ts";
 import type { Appended, Arrived, Store } from "../store/store.ts";
 import type { NodeReach } from "./course.ts";

@@ -1,7 +1,7 @@
 /** One node to its end, with all attempts at it, and all that it waits for. */
-import { errorOutput } from "../flows/errors.ts";
-import { ERROR_PORT, type NodeResult, type Resumed } from "../flows/node-type.ts";
-import type { Json, JsonObject } from "../lib/json.ts";
+import { errorOutput } from "@signalbox/rules/flows/errors.ts";
+import { ERROR_PORT, type NodeResult, type Resumed } from "@signalbox/rules/flows/node-type.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { type Attempted, attempt, splitParameters, unknownType } from "./attempt.ts";
 import { type Course, firstPort, type Site, scopeOf } from "./course.ts";
 import { inputsOf } from "./frame.ts";

@@ -3,8 +3,8 @@
  * wakes when the store says that there is something to do, or when the next run is due: it does not
  * poll. A run that somebody waits for is started here at once, and is as durable as the others.
  */
-import type { NodeRegistry } from "../flows/node-type.ts";
-import type { Json } from "../lib/json.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 import {
   type ClaimedRun,
   ENDED,

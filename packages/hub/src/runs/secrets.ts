@@ -1,4 +1,4 @@
-import { Permanent } from "../flows/errors.ts";
+import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { SecretStore } from "../store/secret-store.ts";
 

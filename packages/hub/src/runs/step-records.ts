@@ -1,7 +1,8 @@
 /** Steps as they are recorded, and what earlier records say of a step that is begun again. */
-import type { Resumed, Wait } from "../flows/node-type.ts";
-import { isObject, type Json, type JsonObject } from "../lib/json.ts";
-import type { LogLine } from "../sandbox/evaluation.ts";
+
+import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
+import type { Resumed, Wait } from "@signalbox/rules/flows/node-type.ts";
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { leftOpen, type RunError, type RunStatus, type Step } from "../store/run-store.ts";
 
 /** Its place among the others is found when it is written. */

@@ -2,9 +2,9 @@
  * From node to node. Ready nodes run side by side. The end of one and the beginning of the next are
  * recorded together, before the next begins.
  */
-import { errorOutput } from "../flows/errors.ts";
-import { ITEM_PORT } from "../flows/node-type.ts";
-import type { Json } from "../lib/json.ts";
+import { errorOutput } from "@signalbox/rules/flows/errors.ts";
+import { ITEM_PORT } from "@signalbox/rules/flows/node-type.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 import type { RunError } from "../store/run-store.ts";
 import { splitParameters } from "./attempt.ts";
 import type { Course, Site } from "./course.ts";

@@ -1,6 +1,6 @@
-import type { SpelledEvaluated, SpelledEvaluation } from "./evaluation.ts";
+import type { SpelledEvaluated, SpelledEvaluation } from "@signalbox/rules/flows/evaluation.ts";
+import { runJsonata } from "@signalbox/rules/flows/run-jsonata.ts";
 import { type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
-import { runJsonata } from "./run-jsonata.ts";
 
 /** In this thread, which has to be one that nobody waits for: see hosts/node/sandbox.ts. */
 export const evaluateHere = (

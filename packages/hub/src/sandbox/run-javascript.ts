@@ -6,14 +6,6 @@
  */
 import variant from "@jitl/quickjs-wasmfile-release-sync";
 import {
-  type CustomizeVariantOptions,
-  newQuickJSWASMModuleFromVariant,
-  newVariant,
-  type QuickJSContext,
-  type QuickJSHandle,
-  type QuickJSSyncVariant,
-} from "quickjs-emscripten-core";
-import {
   LOG_LEVELS,
   type LogLine,
   MOST_LOG_LETTERS,
@@ -24,7 +16,15 @@ import {
   tookTooLong,
   tookTooMuch,
   tooLarge,
-} from "./evaluation.ts";
+} from "@signalbox/rules/flows/evaluation.ts";
+import {
+  type CustomizeVariantOptions,
+  newQuickJSWASMModuleFromVariant,
+  newVariant,
+  type QuickJSContext,
+  type QuickJSHandle,
+  type QuickJSSyncVariant,
+} from "quickjs-emscripten-core";
 
 export interface JavaScriptHost {
   /** The engine, compiled. */

@@ -1,7 +1,7 @@
 /** What the store keeps of apps and flows: drafts, published versions, tool names and triggers. */
-import type { FlowEdge, FlowNode } from "../flows/model.ts";
-import type { JsonObject } from "../lib/json.ts";
-import type { Trip } from "../match/breaker.ts";
+import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import type { Trip } from "@signalbox/rules/match/breaker.ts";
 import type { Row } from "./sql.ts";
 
 export interface StoredApp {

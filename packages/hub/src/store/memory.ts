@@ -1,5 +1,5 @@
 /** What was read of a store and need not be read again, since it never changes; bounded. */
-import { BoundedMap } from "../lib/bounded-map.ts";
+import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import { FULL_BYTES } from "./packs.ts";
 import type { ClaimedRun } from "./run-store.ts";
 

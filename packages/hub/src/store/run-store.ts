@@ -1,8 +1,9 @@
 /** What the store keeps of runs. The store is the queue: a run that is here will come to its end. */
-import type { Json, JsonObject } from "../lib/json.ts";
-import type { Trip } from "../match/breaker.ts";
-import type { Reason } from "../match/match-trigger.ts";
-import type { LogLine } from "../sandbox/evaluation.ts";
+
+import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { Trip } from "@signalbox/rules/match/breaker.ts";
+import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { FlowGraph } from "./flow-store.ts";
 
 /**

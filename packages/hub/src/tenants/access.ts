@@ -2,7 +2,7 @@
  * Who is asking, by their bearer token. A token that was just seen is remembered for a second, so
  * that a busy agent does not cost a look-up each time; revoking takes effect within that second.
  */
-import { BoundedMap } from "../lib/bounded-map.ts";
+import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
 import type { Scope, Store } from "../store/store.ts";
 import { EVERY_TENANT } from "./tokens.ts";

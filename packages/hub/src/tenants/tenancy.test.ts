@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { JsonObject } from "../ingest/source.ts";
+import type { JsonObject, Tenancy } from "../ingest/source.ts";
 import { github } from "../ingest/sources/github.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import { createGithubTenancy, type Tenancy } from "./tenancy.ts";
+import { createGithubTenancy } from "./tenancy.ts";
 
 const START = Date.UTC(2026, 0, 5);
 const ACME = { id: 100, login: "acme" };

@@ -7,17 +7,13 @@
  * to whoever had it before. Any other event may make an unknown installation known, and no more. The
  * rule that orders them is `putInstallation`'s.
  */
+
+import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import { fromStore } from "../ingest/from-store.ts";
-import type { Installation } from "../ingest/source.ts";
-import { BoundedMap } from "../lib/bounded-map.ts";
+import type { Installation, Tenancy } from "../ingest/source.ts";
 import type { Store } from "../store/store.ts";
 
 export const LOCAL_TENANT = "local";
-
-export interface Tenancy {
-  /** The tenant of an installation, or undefined where nothing says whose it is. */
-  resolve(installation: Installation | undefined): Promise<string | undefined>;
-}
 
 /** So long may another replica go on after this one was told of a removal. */
 const REMEMBER_MS = 60_000;

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type { AppFile } from "../../apps/read-flow-file.ts";
-import { snakeCase, uniqueName } from "../../flows/tool-name.ts";
-import { isObject, type JsonObject } from "../../lib/json.ts";
+import { snakeCase, uniqueName } from "@signalbox/rules/flows/tool-name.ts";
+import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
+import type { AppFile } from "../../legacy/read-flow-file.ts";
 import type { StoredApp, StoredFlow } from "../../store/flow-store.ts";
 import type { Store } from "../../store/store.ts";
 import { loadSettings } from "../node/load-settings.ts";

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 import { parseJson } from "../../api/read-json.ts";
 import { createFlows } from "../../apps/flows.ts";
 import { createImports, type HowToImport, type ImportedFlow } from "../../apps/import-flows.ts";
-import { type AppFile, readFlowFile } from "../../apps/read-flow-file.ts";
-import { nodeTypes } from "../../flows/nodes/index.ts";
+import { type AppFile, readFlowFile } from "../../legacy/read-flow-file.ts";
 import { Fault } from "../../lib/fault.ts";
 import { createIds } from "../../lib/ids.ts";
-import type { Json } from "../../lib/json.ts";
 import type { Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { loadSettings } from "../node/load-settings.ts";

@@ -1,4 +1,6 @@
 /** Flows on Node, joined: what matches events, what runs, and the routes to both. */
+
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Hono } from "hono";
 import { appRoutes } from "../../api/app-routes.ts";
 import { eventRoutes } from "../../api/event-routes.ts";
@@ -14,7 +16,6 @@ import { statsRoutes } from "../../api/stats-routes.ts";
 import { tokenRoutes } from "../../api/token-routes.ts";
 import { createToolCalls } from "../../apps/call-tool.ts";
 import { createFlows } from "../../apps/flows.ts";
-import { nodeTypes } from "../../flows/nodes/index.ts";
 import { createInbox } from "../../inbox/inbox.ts";
 import { createIds } from "../../lib/ids.ts";
 import type { Seal } from "../../lib/seal.ts";

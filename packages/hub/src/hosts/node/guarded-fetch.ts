@@ -1,8 +1,12 @@
 import { lookup as systemLookup } from "node:dns/promises";
 import { validateHeaderValue } from "node:http";
 import { isIP } from "node:net";
+import {
+  type GuardedFetch,
+  OutboundError,
+  type OutboundRequest,
+} from "@signalbox/rules/flows/outbound.ts";
 import { type AllowPrivate, createAddressRules } from "../../deliver/address-rules.ts";
-import { type GuardedFetch, OutboundError, type OutboundRequest } from "../../deliver/outbound.ts";
 import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
 import { type Hop, nextHop } from "../../deliver/redirect.ts";
 import { outboundFailure } from "./outbound-failure.ts";

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import { tripInWords } from "@signalbox/rules/match/breaker.ts";
 import { createApp } from "../../api/app.ts";
 import { parseNetworks } from "../../ingest/addresses.ts";
 import { createEndpoints } from "../../ingest/endpoints.ts";
@@ -13,7 +14,6 @@ import { createRateLimit } from "../../ingest/rate-limit.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { createIds } from "../../lib/ids.ts";
 import { createSeal } from "../../lib/seal.ts";
-import { tripInWords } from "../../match/breaker.ts";
 import { createPipeline, type Observation } from "../../pipeline.ts";
 import { createGroupCommit } from "../../store/group-commit.ts";
 import type { Tripped } from "../../store/run-store.ts";

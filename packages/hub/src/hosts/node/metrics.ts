@@ -1,6 +1,6 @@
+import type { Trip } from "@signalbox/rules/match/breaker.ts";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { DeliveryOutcome } from "../../deliver/delivery.ts";
-import type { Trip } from "../../match/breaker.ts";
 import type { Observation } from "../../pipeline.ts";
 
 /** What `/metrics` shows. Names of sources come from our registry, never from the request. */

@@ -1,6 +1,7 @@
 /** Takes over what an older system left in the database, and says in the log what became of it. */
+
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { type TakenApp, type TakenOver, takeOverFlows } from "../../apps/take-over-flows.ts";
-import { nodeTypes } from "../../flows/nodes/index.ts";
 import { createIds } from "../../lib/ids.ts";
 import type { Store } from "../../store/store.ts";
 import type { Logger } from "./log.ts";

@@ -1,5 +1,5 @@
 /** Node's errors in the words of the outside. Its own messages name addresses: those stay in `cause`. */
-import { OutboundError } from "../../deliver/outbound.ts";
+import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 
 interface Failure extends NodeJS.ErrnoException {
   reason?: string;

@@ -3,7 +3,7 @@ import * as https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { pipeline, type Readable, type Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { OutboundError } from "../../deliver/outbound.ts";
+import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 import type { Hop } from "../../deliver/redirect.ts";
 import { tlsFailure } from "./outbound-failure.ts";
 

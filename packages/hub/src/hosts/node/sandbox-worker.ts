@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { parentPort } from "node:worker_threads";
+import { READY, type SpelledEvaluation } from "@signalbox/rules/flows/evaluation.ts";
 import { evaluateHere } from "../../sandbox/evaluate-here.ts";
-import { READY, type SpelledEvaluation } from "../../sandbox/evaluation.ts";
 import type { JavaScriptHost } from "../../sandbox/run-javascript.ts";
 
 /** TypeScript knows WebAssembly from the DOM only. */

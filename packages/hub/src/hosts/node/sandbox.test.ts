@@ -1,6 +1,6 @@
+import type { Evaluation, EvaluationAsker } from "@signalbox/rules/flows/evaluation.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { afterAll, describe, expect, it } from "vitest";
-import type { Json, JsonObject } from "../../lib/json.ts";
-import type { Evaluation, EvaluationAsker } from "../../sandbox/evaluation.ts";
 import { createSandbox } from "./sandbox.ts";
 
 const sandbox = createSandbox({ atOnce: 1, graceMs: 2000 });

@@ -1,7 +1,5 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { isDeeperThan } from "../../flows/model.ts";
-import type { Json } from "../../lib/json.ts";
 import {
   type Evaluate,
   type Evaluated,
@@ -15,8 +13,10 @@ import {
   tookTooLong,
   tookTooMuch,
   tooMuchData,
-} from "../../sandbox/evaluation.ts";
-import { runJsonataBriefly } from "../../sandbox/run-jsonata.ts";
+} from "@signalbox/rules/flows/evaluation.ts";
+import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
+import { runJsonataBriefly } from "@signalbox/rules/flows/run-jsonata.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 import { createTurns } from "../../sandbox/turns.ts";
 
 export interface SandboxOptions {

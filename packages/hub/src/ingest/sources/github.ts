@@ -1,6 +1,5 @@
 /** https://docs.github.com/webhooks: repository, organisation and App webhooks. */
 import type { Outcome } from "../outcome.ts";
-import { githubKeys } from "../scan/github-keys.ts";
 import { hmacSha256 } from "../signatures.ts";
 import { at, defineSource, header, type Installation, type JsonObject } from "../source.ts";
 import { githubSample } from "./github-sample.ts";
@@ -45,7 +44,6 @@ export const github = defineSource({
   plainForm: "refused",
   headers: ["x-github-event", "x-github-delivery", "x-github-hook-id"],
   githubAddressesOnly: true,
-  keys: githubKeys,
   externalId: header("X-GitHub-Delivery"),
   eventType: header("X-GitHub-Event"),
   control: (request): Outcome | undefined =>

@@ -1,7 +1,6 @@
 /** The draft's methods on a server of the SDK, each in words where something is wrong. */
 import { ProtocolError, type Server } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { Fault } from "../../lib/fault.ts";
 import {
   CODES,
   listParams,
@@ -10,7 +9,8 @@ import {
   streamParams,
   subscribeParams,
   unsubscribeParams,
-} from "../events-draft.ts";
+} from "../../deliver/events-draft.ts";
+import { Fault } from "../../lib/fault.ts";
 import { outflowOf } from "../outflow.ts";
 import { askingOf } from "../sessions-asking.ts";
 import type { Asking, EventsContext } from "./context.ts";

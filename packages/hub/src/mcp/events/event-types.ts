@@ -4,13 +4,14 @@
  * processed (the counts that status reads know them, at no cost to ingest), and every name of theirs
  * can be followed, also before it was ever seen.
  */
+
+import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import { z } from "zod";
+import { argumentsSchema, payloadSchema } from "../../deliver/events-draft.ts";
 import { type Narrowing, nameOf, toWanted, type Wanted } from "../../deliver/wanted.ts";
 import { githubTypes } from "../../ingest/sources/github-types.ts";
 import { sources } from "../../ingest/sources/index.ts";
-import { BoundedMap } from "../../lib/bounded-map.ts";
 import type { EventRow, Store } from "../../store/store.ts";
-import { argumentsSchema, payloadSchema } from "../events-draft.ts";
 import { EventsError } from "./events-error.ts";
 
 const DECLARED: Readonly<Record<string, readonly string[]>> = { github: githubTypes };

@@ -1,9 +1,9 @@
 /** `events/list`: first what is declared, then what else was seen, in the order of its types. */
 
 import type { z } from "zod";
+import type { listParams } from "../../deliver/events-draft.ts";
 import { Fault } from "../../lib/fault.ts";
 import type { Access } from "../../tenants/access.ts";
-import type { listParams } from "../events-draft.ts";
 import type { EventsContext } from "./context.ts";
 import { declaredTypes, type EventType, isDeclared, listed } from "./event-types.ts";
 

@@ -1,9 +1,9 @@
 /** `events/poll`: stateless; the cursor is all that there is. */
 import type { z } from "zod";
+import { MAX_BODY_BYTES, type Occurrence, type pollParams } from "../../deliver/events-draft.ts";
 import { toOccurrence } from "../../deliver/occurrence.ts";
 import { findStart, readLog } from "../../deliver/read-log.ts";
 import { encodeCursor } from "../../inbox/cursor.ts";
-import { MAX_BODY_BYTES, type Occurrence, type pollParams } from "../events-draft.ts";
 import type { Asking, EventsContext } from "./context.ts";
 import { findType } from "./event-types.ts";
 

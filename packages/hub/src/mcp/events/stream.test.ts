@@ -1,12 +1,12 @@
 /** One stream with a real log behind it; the way to the client is the test's own. */
 import { expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { streamParams } from "../../deliver/events-draft.ts";
 import { openSqlite } from "../../store/backends/sqlite.ts";
 import { keep, keepMany, START, sampleEvent, sampleEvents } from "../../store/contract/sample.ts";
 import type { Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
 import { createToken } from "../../tenants/tokens.ts";
-import { streamParams } from "../events-draft.ts";
 import { createEventStreams, type StreamTimes, streamEvents } from "./stream.ts";
 
 interface Said {

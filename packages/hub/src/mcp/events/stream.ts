@@ -3,6 +3,14 @@
  * in order, none twice; a reader that is slow is not written to, and one that has stopped is sent
  * away. It ends when the client goes, the token is no longer good, or the hub stops.
  */
+
+import {
+  CODES,
+  HEARTBEAT_MS,
+  NOTIFICATIONS,
+  type StreamParams,
+  SUBSCRIPTION_ID,
+} from "../../deliver/events-draft.ts";
 import { toOccurrence } from "../../deliver/occurrence.ts";
 import { findStart } from "../../deliver/read-log.ts";
 import { isWanted } from "../../deliver/wanted.ts";
@@ -10,13 +18,6 @@ import { encodeCursor } from "../../inbox/cursor.ts";
 import type { EventRow } from "../../store/store.ts";
 import type { Follower } from "../../stream/feed.ts";
 import { isStillGood } from "../../tenants/still-good.ts";
-import {
-  CODES,
-  HEARTBEAT_MS,
-  NOTIFICATIONS,
-  type StreamParams,
-  SUBSCRIPTION_ID,
-} from "../events-draft.ts";
 import type { Asking, EventsContext } from "./context.ts";
 import { findType, watchTypes } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";

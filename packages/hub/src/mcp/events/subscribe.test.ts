@@ -1,11 +1,11 @@
 /** Who may subscribe, with a real store; the endpoints are the test's own. */
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { subscribeParams } from "../../deliver/events-draft.ts";
 import type { PostWebhook } from "../../deliver/post-webhook.ts";
 import { utf8 } from "../../lib/hmac.ts";
 import { openSqlite } from "../../store/backends/sqlite.ts";
 import { START } from "../../store/contract/sample.ts";
-import { subscribeParams } from "../events-draft.ts";
 import { createSubscriber, type SubscriberOptions } from "./subscribe.ts";
 
 const access = {

@@ -2,7 +2,8 @@
  * `events/subscribe` and `events/unsubscribe`: who wants what to be pushed where. Asking again for
  * the same changes nothing but its end and its secret; the deliveries go on from where they are.
  */
-import { OutboundError } from "../../deliver/outbound.ts";
+import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
+import type { SubscribeParams, UnsubscribeParams } from "../../deliver/events-draft.ts";
 import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
 import type { PostWebhook } from "../../deliver/post-webhook.ts";
 import { findStart } from "../../deliver/read-log.ts";
@@ -16,7 +17,6 @@ import type { Seal } from "../../lib/seal.ts";
 import type { Store, Subscription } from "../../store/store.ts";
 import type { Access } from "../../tenants/access.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
-import type { SubscribeParams, UnsubscribeParams } from "../events-draft.ts";
 import { findType } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";
 

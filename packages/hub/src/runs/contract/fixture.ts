@@ -1,11 +1,16 @@
 /** A store with flows to run, runners to run them, and nodes that tell the test what they do. */
+
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
+import {
+  createRegistry,
+  defineNode,
+  type NodeDefinition,
+} from "@signalbox/rules/flows/node-type.ts";
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import type { FlowEdge, FlowNode } from "../../flows/model.ts";
-import { createRegistry, defineNode, type NodeDefinition } from "../../flows/node-type.ts";
-import { nodeTypes } from "../../flows/nodes/index.ts";
 import { createIds } from "../../lib/ids.ts";
-import type { JsonObject } from "../../lib/json.ts";
-import type { Evaluate } from "../../sandbox/evaluation.ts";
 import type { NewRun, Run } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
 import { loadInput } from "../load-input.ts";

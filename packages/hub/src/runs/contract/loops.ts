@@ -1,6 +1,7 @@
 /** Flows that set each other off, or themselves, come to an end; and it is seen why. */
+
+import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { expect } from "vitest";
-import type { FlowEdge, FlowNode } from "../../flows/model.ts";
 import { createIds } from "../../lib/ids.ts";
 import type { Tripped } from "../../store/run-store.ts";
 import type { NewEvent } from "../../store/store.ts";

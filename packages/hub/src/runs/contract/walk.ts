@@ -1,6 +1,7 @@
 /** From the trigger to the end, in one runner. */
+
+import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { expect } from "vitest";
-import type { LogLine } from "../../sandbox/evaluation.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, node, probe, start, TENANT } from "./fixture.ts";
 

@@ -1,4 +1,4 @@
-import { toolName, uniqueToolName } from "../../flows/tool-name.ts";
+import { toolName, uniqueToolName } from "@signalbox/rules/flows/tool-name.ts";
 import { createIds } from "../../lib/ids.ts";
 import type {
   Edited,

@@ -1,5 +1,5 @@
 /** What new events cause, stored with them: the verdict of each trigger, and the runs to come. */
-import type { Reason } from "../../match/match-trigger.ts";
+import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { LaneLimit, Tripped } from "../run-store.ts";
 import { type Dialect, insert, type Value, type Verb } from "../sql.ts";
 import { type Caused, guardLoops } from "./breakers.ts";

@@ -1,0 +1,48 @@
+/**
+ * Imports point one way. A folder may import the folders above it in this list, and the package
+ * `@signalbox/rules`; anything else is an upward import, and the start of a cycle.
+ */
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { expect, it } from "vitest";
+
+const LAYERS = [
+  "lib",
+  "store",
+  "sandbox",
+  "ingest",
+  "tenants",
+  "inbox",
+  "stream",
+  "deliver",
+  "runs",
+  "legacy",
+  "apps",
+  "mcp",
+  "api",
+  "pipeline.ts",
+  "hub.ts",
+  "hosts",
+];
+
+const IMPORT = /\bfrom "(\.[^"]+\.ts)"|\bimport\("(\.[^"]+\.ts)"\)/gm;
+
+/** Every import in `folder` that leads to a later layer, or out of the package. */
+function upwardImports(folder: string): string[] {
+  const found: string[] = [];
+  for (const file of globSync("**/*.ts", { cwd: folder })) {
+    if (/\.test(-\w+)?\.ts$|contract/.test(file)) continue;
+    const from = LAYERS.indexOf(file.split(sep)[0] ?? "");
+    for (const [, ...specs] of readFileSync(join(folder, file), "utf8").matchAll(IMPORT)) {
+      const target = resolve(folder, dirname(file), specs.find(Boolean) ?? "");
+      const path = relative(folder, target);
+      const to = path.startsWith("..") ? Number.NaN : LAYERS.indexOf(path.split(sep)[0] ?? "");
+      if (from < 0 || !(to >= 0 && to <= from)) found.push(`${file} → ${path}`);
+    }
+  }
+  return found;
+}
+
+it("has no upward import", () => {
+  expect(upwardImports(import.meta.dirname)).toEqual([]);
+});

@@ -1,0 +1,168 @@
+import { testFlow, testNode, testTool } from "@signalbox/rules/flows/test-flow.ts";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { importFlow } from "./import-flow.ts";
+
+const counter = () => {
+  let count = 0;
+  return () => `new-${++count}`;
+};
+const read = (input: unknown) => importFlow(input, { newId: counter() });
+const imported = (input: unknown) => {
+  const result = read(input);
+  if (result.outcome !== "imported") throw new Error(JSON.stringify(result.errors));
+  return result;
+};
+
+describe("a flow from a file", () => {
+  it("comes back as it was exported", () => {
+    const flow = testFlow([testTool("Call"), testNode("Return", "End")], ["call → end"]);
+    expect(imported(JSON.parse(JSON.stringify(flow)))).toEqual({
+      outcome: "imported",
+      flow,
+      notes: [],
+    });
+  });
+
+  it("may be in the older spelling, with its tool as fields of the flow", () => {
+    const { flow, notes } = imported({
+      id: 7,
+      name: "Weather",
+      description: null,
+      toolName: "get_weather",
+      toolDescription: "Weather.",
+      parameters: [{ name: "city", type: "string", required: true }],
+      isActive: true,
+      nodes: [
+        { id: "a", type: "UserIntent", name: "Ask", position: { x: 1, y: 2 }, parameters: {} },
+        {
+          id: "b",
+          type: "Return",
+          name: "Give back",
+          position: { x: 3, y: 4, z: 5 },
+          measured: {},
+        },
+      ],
+      connections: [
+        { sourceNodeId: "a", sourceHandle: "out", targetNodeId: "b", targetHandle: null },
+      ],
+    });
+    expect(notes).toEqual([
+      "nodes[1].measured: {} has no place in a flow, and was left out.",
+      "nodes[1].position.z: 5 has no place in a flow, and was left out.",
+    ]);
+    expect(flow).toMatchObject({
+      name: "Weather",
+      description: "",
+      nodes: [
+        { id: "a", slug: "ask", parameters: { toolName: "get_weather", isActive: true } },
+        { id: "b", slug: "give_back", position: { x: 3, y: 4 }, parameters: {} },
+      ],
+      edges: [{ id: "new-1", source: "a", sourceHandle: "out", target: "b", targetHandle: "in" }],
+    });
+  });
+
+  it("gets slugs that are allowed, and references that follow", () => {
+    const { flow, notes } = imported({
+      name: "x",
+      nodes: [
+        { id: "a", type: "Merge", name: "Fetch Data", slug: "fetch-data" },
+        { id: "b", type: "Merge", name: "Other", slug: "fetch_data" },
+        { id: "c", type: "Return", name: "End", parameters: { value: "{{ fetch-data.x }}" } },
+      ],
+    });
+    expect(flow.nodes.map(({ slug }) => slug)).toEqual(["fetch_data_2", "fetch_data", "end"]);
+    expect(flow.nodes[2]?.parameters).toEqual({ value: "{{ fetch_data_2.x }}" });
+    expect(notes).toEqual(["The slug fetch-data is not allowed any more: it is fetch_data_2 now."]);
+  });
+
+  it("tells every field that finds no place, by its path and with its value", () => {
+    const { flow, notes } = imported({
+      id: "f",
+      app: "desk",
+      name: "x",
+      createdAt: "2025",
+      owner: { name: "ada" },
+      long: "y".repeat(1000),
+      nodes: [{ id: "a", type: "Return", name: "End", data: {}, position: { x: 1, y: 2, z: 0 } }],
+      edges: [
+        { id: 7, source: "a", target: "b", animated: true },
+        { source: "a", sourceNodeId: "c", targetNodeId: "b", target: "b" },
+      ],
+      connections: [{ sourceNodeId: "a" }],
+    });
+    expect(
+      notes.map((note) => note.replace(" has no place in a flow, and was left out.", "")),
+    ).toEqual([
+      'createdAt: "2025"',
+      'owner: {"name":"ada"}',
+      expect.stringMatching(/^long: "y{199}…$/),
+      'connections: [{"sourceNodeId":"a"}]',
+      "nodes[0].data: {}",
+      "nodes[0].position.z: 0",
+      "edges[0].id: 7",
+      "edges[0].animated: true",
+      'edges[1].sourceNodeId: "c"',
+    ]);
+    expect(flow.edges).toHaveLength(2);
+    // What says nothing is no loss.
+    expect(imported({ name: "x", team: null, nodes: [], measured: undefined }).notes).toEqual([]);
+  });
+
+  it("loses no field in silence, wherever it stands", () => {
+    const name = fc.stringMatching(/^x[a-z]{1,8}$/);
+    const where = fc.constantFrom("flow", "node", "position", "edge");
+    fc.assert(
+      fc.property(where, name, fc.jsonValue(), (place, field, value) => {
+        fc.pre(value !== null);
+        const odd = (at: string) => (at === place ? { [field]: value } : {});
+        const position = { x: 0, y: 0, ...odd("position") };
+        const { notes } = imported({
+          name: "x",
+          nodes: [{ id: "a", type: "Return", name: "A", position, ...odd("node") }],
+          edges: [{ source: "a", target: "a", ...odd("edge") }],
+          ...odd("flow"),
+        });
+        expect(notes).toHaveLength(1);
+        expect(notes[0]).toContain(`${field}: `);
+      }),
+    );
+  });
+
+  it("does not take the name of another tool", () => {
+    const input = { name: "x", toolName: "taken", toolDescription: "y", nodes: [] };
+    const result = importFlow(input, { newId: counter(), takenTools: new Set(["taken"]) });
+    expect(result).toMatchObject({ flow: { nodes: [{ parameters: { toolName: "taken_2" } }] } });
+  });
+
+  it.each<[unknown, string]>([
+    [[], "(all of it)"],
+    ["{}", "(all of it)"],
+    [{}, "name"],
+    [{ name: "x", nodes: {} }, "nodes"],
+    [{ name: "x", nodes: [7] }, "nodes[0]"],
+    [{ name: "x", nodes: [{ id: "a", name: "A" }] }, "nodes[0].type"],
+    [{ name: "x", connections: [{ sourceNodeId: "a" }] }, "edges[0].target"],
+  ])("%j is refused at %s", (input, path) => {
+    const result = read(input);
+    expect(result.outcome === "invalid" && result.errors[0]?.path).toBe(path);
+  });
+
+  it("is refused for depth, and does not run out of stack", () => {
+    const deep = JSON.parse("[".repeat(50_000) + "]".repeat(50_000));
+    const end = { ...testNode("Return", "End"), slug: "-", parameters: { value: deep } };
+    expect(read({ name: "x", nodes: [end] })).toEqual({
+      outcome: "invalid",
+      errors: [{ path: "(all of it)", message: "is nested too deep" }],
+    });
+  });
+
+  it("is imported or refused, whatever is in it", () => {
+    const key = fc.constantFrom("name", "nodes", "edges", "connections", "slug", "toolName", "id");
+    fc.assert(
+      fc.property(fc.object({ key, withNullPrototype: true }), (input) => {
+        expect(["imported", "invalid"]).toContain(read(input).outcome);
+      }),
+    );
+  });
+});

@@ -1,0 +1,267 @@
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { migrateApp, migrateTools } from "./migrate-tools.ts";
+
+const tool = {
+  toolName: "get_weather",
+  toolDescription: "The weather of a city.",
+  parameters: [{ name: "city", type: "string", required: true }],
+  isActive: true,
+};
+const trigger = { id: "t", type: "UserIntent", name: "Ask", slug: "ask", position: { x: 1, y: 2 } };
+const fetch = {
+  id: "f",
+  type: "HttpRequest",
+  name: "Fetch",
+  slug: "fetch",
+  parameters: { url: "x" },
+};
+const end = { id: "r", type: "Return", name: "End", slug: "end", parameters: {} };
+
+const counter = () => {
+  let count = 0;
+  return () => `new-${++count}`;
+};
+const migrate = (flow: JsonObject, taken: string[] = []) =>
+  migrateTools(flow, counter(), new Set(taken));
+
+describe("a flow with a UserIntent node", () => {
+  const old = {
+    id: "flow",
+    name: "Weather",
+    ...tool,
+    nodes: [fetch, { ...trigger, parameters: { nodeDescription: "kept" } }, end],
+    connections: [{ sourceNodeId: "t", targetNodeId: "f" }],
+    extra: { kept: true },
+  };
+
+  it("gives its tool to that node", () => {
+    const { flow, changed, notes } = migrate(old);
+    expect(changed).toBe(true);
+    expect(notes).toEqual([]);
+    expect(flow).toEqual({
+      id: "flow",
+      name: "Weather",
+      nodes: [
+        fetch,
+        {
+          ...trigger,
+          parameters: { nodeDescription: "kept", ...tool, whenToUse: "", whenNotToUse: "" },
+        },
+        end,
+      ],
+      connections: old.connections,
+      extra: { kept: true },
+    });
+  });
+
+  it("a second time nothing changes", () => {
+    const once = migrate(old).flow;
+    expect(migrate(once)).toEqual({ flow: once, changed: false, notes: [] });
+  });
+
+  it("to the first of several; the others were no tools, and stay hidden", () => {
+    const second = { ...trigger, id: "u", name: "Ask again", slug: "ask_again" };
+    const named = { ...second, id: "v", parameters: { toolName: "known", isActive: true } };
+    const { flow, notes } = migrate({ ...old, nodes: [trigger, second, named] });
+    expect(flow.nodes).toMatchObject([
+      { id: "t", parameters: { toolName: "get_weather", isActive: true } },
+      {
+        id: "u",
+        parameters: { toolName: "ask_again", toolDescription: "Ask again", isActive: false },
+      },
+      named,
+    ]);
+    expect(notes).toEqual(['"Ask again": is a second trigger; named ask_again, and not active.']);
+  });
+
+  it("a tool that was off stays off", () => {
+    const { flow } = migrate({ ...old, isActive: false });
+    expect(flow.nodes).toMatchObject([{}, { parameters: { isActive: false } }, {}]);
+  });
+
+  it("what the node held and is replaced is told", () => {
+    const held = { ...trigger, parameters: { toolName: "half_done", whenToUse: "Always" } };
+    const { flow, notes } = migrate({ ...old, nodes: [held] });
+    expect(flow.nodes).toMatchObject([
+      { parameters: { toolName: "get_weather", whenToUse: "Always" } },
+    ]);
+    expect(notes).toEqual([
+      'toolName: the trigger had "half_done"; the flow\'s "get_weather" took its place.',
+    ]);
+  });
+
+  it("that was left half-way keeps what the node has already", () => {
+    const done = { ...trigger, parameters: { ...tool, toolName: "kept_name" } };
+    const { flow, notes } = migrate({ name: "Weather", isActive: true, nodes: [done] });
+    expect(flow).toEqual({
+      name: "Weather",
+      nodes: [{ ...trigger, parameters: { ...done.parameters, whenToUse: "", whenNotToUse: "" } }],
+    });
+    expect(notes).toEqual([]);
+  });
+});
+
+describe("a flow without a UserIntent node", () => {
+  it("gets one at 100, 100 with the flow's name, that leads where the flow began", () => {
+    const old = {
+      name: "Get Weather Data",
+      ...tool,
+      nodes: [fetch, end],
+      edges: [{ id: "e", source: "f", sourceHandle: "out", target: "r", targetHandle: "in" }],
+    };
+    const { flow, notes } = migrate(old);
+    expect(flow).toEqual({
+      name: "Get Weather Data",
+      nodes: [
+        fetch,
+        end,
+        {
+          id: "new-1",
+          type: "UserIntent",
+          name: "Get Weather Data",
+          slug: "get_weather_data",
+          position: { x: 100, y: 100 },
+          parameters: { ...tool, whenToUse: "", whenNotToUse: "" },
+        },
+      ],
+      edges: [
+        ...old.edges,
+        { id: "new-2", source: "new-1", sourceHandle: "out", target: "f", targetHandle: "in" },
+      ],
+    });
+    expect(notes).toEqual(["A new trigger leads to f: nothing led there before."]);
+    expect(migrate(flow)).toEqual({ flow, changed: false, notes: [] });
+  });
+
+  it("in the older spelling of edges too", () => {
+    const old = { name: "x", ...tool, nodes: [fetch], connections: [] };
+    expect(migrate(old).flow.connections).toEqual([
+      { sourceNodeId: "new-1", sourceHandle: "out", targetNodeId: "f", targetHandle: "in" },
+    ]);
+  });
+
+  it("with a slug that is free", () => {
+    const { flow } = migrate({ name: "Fetch", ...tool, nodes: [fetch] });
+    expect(flow.nodes).toMatchObject([{}, { slug: "fetch_2" }]);
+  });
+});
+
+describe("odd things are told, and nothing is lost", () => {
+  it.each<[string, JsonObject, JsonObject, string]>([
+    ["no name", { toolName: "" }, { toolName: "ask" }, 'named ask after "Ask"'],
+    ["null as a name", { toolName: null }, { toolName: "ask" }, "toolName: was missing"],
+    ["a number as a name", { toolName: 7 }, { toolName: "ask" }, "toolName: was 7"],
+    [
+      "an odd name",
+      { toolName: "Get-Weather" },
+      { toolName: "Get-Weather" },
+      '"Get-Weather" is kept',
+    ],
+    ["a digit first", { toolName: "123_go" }, { toolName: "123_go" }, '"123_go" is kept'],
+    ["no description", { toolDescription: " " }, { toolDescription: "All about rain" }, 'was " "'],
+    ["no list", { parameters: "city" }, { parameters: [] }, '"city" is no list of parameters'],
+    ["a number as a switch", { isActive: 0 }, { isActive: false }, "was 0, taken for false"],
+    [
+      "a JSON Schema",
+      { parameters: { properties: { a: { type: "number" }, b: true }, required: ["a"] } },
+      {
+        parameters: [
+          { name: "a", schema: { type: "number" }, optional: false },
+          { name: "b", optional: true },
+        ],
+      },
+      "was a JSON Schema",
+    ],
+  ])("%s", (_, change, expected, words) => {
+    const old = { name: "W", description: "All about rain", ...tool, nodes: [trigger], ...change };
+    const { flow, notes } = migrate(old);
+    expect(flow.nodes).toMatchObject([{ parameters: expected }]);
+    expect(notes).toEqual([expect.stringContaining(words)]);
+  });
+
+  it("nodes that are none", () => {
+    expect(migrate({ ...tool, name: "x", nodes: "none" }).notes).toEqual([
+      'nodes: "none" is no list of nodes.',
+    ]);
+  });
+
+  it("every value is in the flow, or in the notes", () => {
+    const json = fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>;
+    const text = fc.string({ minLength: 3 }).map((word) => `§${word}`);
+    const node = fc.oneof(
+      json,
+      fc.record({
+        id: text,
+        type: fc.constantFrom("UserIntent", "Return"),
+        name: text,
+        parameters: json,
+      }),
+    );
+    const flow = fc.record(
+      {
+        name: fc.oneof(text, json),
+        toolName: fc.oneof(text, json),
+        toolDescription: fc.oneof(text, json),
+        parameters: fc.oneof(text, json),
+        isActive: fc.oneof(text, json),
+        nodes: fc.oneof(fc.array(node), json),
+        edges: json,
+      },
+      { requiredKeys: [] },
+    ) as fc.Arbitrary<JsonObject>;
+    fc.assert(
+      fc.property(flow, (before) => {
+        const { flow: after, notes } = migrate(before);
+        const kept = JSON.stringify(after) + notes.join("\n");
+        JSON.stringify(before, (_, value: unknown) => {
+          if (typeof value === "string" && value.startsWith("§"))
+            expect(kept).toContain(JSON.stringify(value).slice(1, -1));
+          return value;
+        });
+        expect(migrate(after)).toEqual({ flow: after, changed: false, notes: [] });
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("all flows of an app", () => {
+  const old = (name: string) => ({ ...tool, name, nodes: [trigger] });
+  const nameOf = (flow: JsonObject) => {
+    const [{ parameters }] = flow.nodes as [{ parameters: JsonObject }];
+    return parameters.toolName;
+  };
+
+  it("keep their names; of two with one name, the later gets another, and it is told", () => {
+    const migrated = migrateApp([old("A"), old("B"), old("C")], counter());
+    expect(migrated.map(({ flow }) => nameOf(flow))).toEqual([
+      "get_weather",
+      "get_weather_2",
+      "get_weather_3",
+    ]);
+    expect(migrated[1]?.notes).toEqual([
+      "toolName: get_weather is another tool's in this app; this one is now get_weather_2.",
+    ]);
+  });
+
+  it("that were migrated before keep theirs, wherever they stand", () => {
+    const [done] = migrateApp([old("A")], counter());
+    const migrated = migrateApp([old("B"), done?.flow as JsonObject], counter());
+    expect(migrated.map(({ flow }) => nameOf(flow))).toEqual(["get_weather_2", "get_weather"]);
+    expect(migrated[1]?.changed).toBe(false);
+  });
+
+  it("interrupted after any number of them, come to the same names", () => {
+    const flows: JsonObject[] = [old("A"), old("B"), old("C")];
+    const whole = migrateApp(flows, counter()).map(({ flow }) => nameOf(flow));
+    for (let stop = 0; stop <= flows.length; stop++) {
+      const half = [
+        ...migrateApp(flows.slice(0, stop), counter()).map(({ flow }) => flow),
+        ...flows.slice(stop),
+      ];
+      expect(migrateApp(half, counter()).map(({ flow }) => nameOf(flow))).toEqual(whole);
+    }
+  });
+});

@@ -1,0 +1,238 @@
+/**
+ * Flows of the older form are one tool each: name, description, parameters and switch are the
+ * flow's own. Here they move to the flow's first UserIntent trigger, or to a new one. Works on
+ * flows as they are stored, whatever is in them; what is migrated already stays as it is; whatever
+ * is odd is told, and every value that finds no place is in what is told.
+ */
+
+import { slugFor } from "@signalbox/rules/flows/slug.ts";
+import { checkToolName, toolName, uniqueToolName } from "@signalbox/rules/flows/tool-name.ts";
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+
+export interface Migrated {
+  flow: JsonObject;
+  changed: boolean;
+  /** For people, each about one odd thing. */
+  notes: string[];
+}
+
+const OLD_FIELDS = ["toolName", "toolDescription", "parameters", "isActive"] as const;
+const TRIGGERS: readonly Json[] = ["UserIntent", "Event", "Schedule"];
+
+const isOldFlow = (flow: JsonObject): boolean =>
+  OLD_FIELDS.some((field) => Object.hasOwn(flow, field));
+
+/** All flows of one app, since tool names are unique in it. Names that are there already come first. */
+export function migrateApp(flows: readonly JsonObject[], newId: () => string): Migrated[] {
+  const taken = new Set(flows.filter((flow) => !isOldFlow(flow)).flatMap(toolNamesOf));
+  return flows.map((flow) => {
+    const migrated = migrateTools(flow, newId, taken);
+    for (const name of toolNamesOf(migrated.flow)) taken.add(name);
+    return migrated;
+  });
+}
+
+export function migrateTools(
+  flow: JsonObject,
+  newId: () => string,
+  taken: { has(name: string): boolean } = new Set<string>(),
+): Migrated {
+  if (!isOldFlow(flow)) return { flow, changed: false, notes: [] };
+  const notes: string[] = [];
+  const nodes = nodesOf(flow, notes);
+  const own = new Set<string>();
+  const nextName = (name: string) => {
+    const free = uniqueToolName(name, { has: (one) => own.has(one) || taken.has(one) });
+    own.add(free);
+    return free;
+  };
+  const at = nodes.findIndex((node) => isObject(node) && node.type === "UserIntent");
+  const first = (at === -1 ? undefined : nodes[at]) as JsonObject | undefined;
+  const tool = toolOf(flow, first, nextName, notes);
+  const rest = Object.fromEntries(
+    Object.entries(flow).filter(([name]) => !OLD_FIELDS.some((field) => field === name)),
+  );
+  if (!first)
+    return { flow: withNewTrigger(rest, nodes, tool, newId, notes), changed: true, notes };
+
+  const migrated = nodes.map((node, place) => {
+    if (place === at) return { ...first, parameters: { ...parametersOf(first), ...tool } };
+    return isObject(node) && node.type === "UserIntent" ? nameOther(node, nextName, notes) : node;
+  });
+  return { flow: { ...rest, nodes: migrated }, changed: true, notes };
+}
+
+/** What the trigger is to hold. Where flow and trigger differ, the flow's is what clients know. */
+function toolOf(
+  flow: JsonObject,
+  trigger: JsonObject | undefined,
+  nextName: (name: string) => string,
+  notes: string[],
+): JsonObject {
+  const held = trigger ? parametersOf(trigger) : {};
+  for (const field of OLD_FIELDS)
+    if (isGiven(flow[field]) && isGiven(held[field]) && !equal(flow[field], held[field]))
+      notes.push(
+        `${field}: the trigger had ${JSON.stringify(held[field])}; the flow's ${JSON.stringify(flow[field])} took its place.`,
+      );
+  const given = (field: (typeof OLD_FIELDS)[number]): Json | undefined =>
+    isGiven(flow[field]) ? flow[field] : held[field];
+  const title = textOf(trigger?.name) ?? textOf(flow.name) ?? "";
+  return {
+    toolName: nameOf(given("toolName"), title, nextName, notes),
+    toolDescription: descriptionOf(given("toolDescription"), flow, title, notes),
+    parameters: listOf(given("parameters"), notes),
+    isActive: switchOf(given("isActive"), notes),
+    whenToUse: held.whenToUse ?? "",
+    whenNotToUse: held.whenNotToUse ?? "",
+  };
+}
+
+function nameOf(
+  given: Json | undefined,
+  title: string,
+  nextName: (name: string) => string,
+  notes: string[],
+): string {
+  const name = textOf(given);
+  if (name === undefined) {
+    const derived = nextName(toolName(title));
+    notes.push(`toolName: was ${show(given)}; named ${derived} after ${JSON.stringify(title)}.`);
+    return derived;
+  }
+  const rule = checkToolName(name);
+  if (rule)
+    notes.push(`toolName: ${JSON.stringify(name)} is kept, though new ones differ. ${rule}`);
+  const free = nextName(name);
+  if (free !== name)
+    notes.push(`toolName: ${name} is another tool's in this app; this one is now ${free}.`);
+  return free;
+}
+
+function descriptionOf(
+  given: Json | undefined,
+  flow: JsonObject,
+  title: string,
+  notes: string[],
+): string {
+  const text = textOf(given);
+  if (text !== undefined) return text;
+  const instead = textOf(flow.description) ?? (title.trim() || "A flow without a description.");
+  notes.push(`toolDescription: was ${show(given)}; it says ${JSON.stringify(instead)} now.`);
+  return instead;
+}
+
+function listOf(given: Json | undefined, notes: string[]): Json[] {
+  if (Array.isArray(given)) return given;
+  if (!isGiven(given)) return [];
+  if (isObject(given) && isObject(given.properties)) {
+    const required = Array.isArray(given.required) ? given.required : [];
+    notes.push("parameters: was a JSON Schema; each property is a parameter now.");
+    return Object.entries(given.properties).map(([name, schema]) => ({
+      name,
+      ...(isObject(schema) ? { schema } : {}),
+      optional: !required.includes(name),
+    }));
+  }
+  notes.push(`parameters: ${show(given)} is no list of parameters; the tool has none now.`);
+  return [];
+}
+
+function switchOf(given: Json | undefined, notes: string[]): boolean {
+  if (typeof given === "boolean") return given;
+  if (!isGiven(given)) return true;
+  // Databases without booleans have these.
+  const active = given !== 0 && given !== "false" && given !== "0";
+  notes.push(`isActive: was ${show(given)}, taken for ${active}.`);
+  return active;
+}
+
+/** Further UserIntent nodes were no tools before, so they are not shown as ones now. */
+function nameOther(
+  node: JsonObject,
+  nextName: (name: string) => string,
+  notes: string[],
+): JsonObject {
+  const held = parametersOf(node);
+  if (textOf(held.toolName) !== undefined) {
+    nextName(String(held.toolName));
+    return node;
+  }
+  const name = nextName(toolName(textOf(node.name) ?? ""));
+  notes.push(`${show(node.name)}: is a second trigger; named ${name}, and not active.`);
+  const toolDescription = textOf(held.toolDescription) ?? textOf(node.name) ?? name;
+  return { ...node, parameters: { ...held, toolName: name, toolDescription, isActive: false } };
+}
+
+/** The new trigger leads to whatever nothing led to, so that the flow does what it did. */
+function withNewTrigger(
+  flow: JsonObject,
+  nodes: Json[],
+  tool: JsonObject,
+  newId: () => string,
+  notes: string[],
+): JsonObject {
+  const id = newId();
+  const name = textOf(flow.name) ?? String(tool.toolName);
+  const slugs = new Set(nodes.map((node) => (isObject(node) ? node.slug : undefined)));
+  const slug = slugFor(name, slugs as Set<string>);
+  const trigger: JsonObject = {
+    id,
+    type: "UserIntent",
+    name,
+    slug,
+    position: { x: 100, y: 100 },
+    parameters: tool,
+  };
+  const older = Array.isArray(flow.connections);
+  const edges = older ? (flow.connections as Json[]) : Array.isArray(flow.edges) ? flow.edges : [];
+  if (!older && isGiven(flow.edges) && !Array.isArray(flow.edges))
+    notes.push(`edges: ${show(flow.edges)} is no list of edges.`);
+  const reached = new Set(
+    edges.flatMap((edge) => (isObject(edge) ? [edge.target ?? edge.targetNodeId] : [])),
+  );
+  const starts = nodes.flatMap((node) => {
+    if (!isObject(node) || TRIGGERS.includes(node.type as Json)) return [];
+    return typeof node.id === "string" && !reached.has(node.id) ? [node.id] : [];
+  });
+  const added = starts.map(
+    (target): JsonObject =>
+      older
+        ? { sourceNodeId: id, sourceHandle: "out", targetNodeId: target, targetHandle: "in" }
+        : { id: newId(), source: id, sourceHandle: "out", target, targetHandle: "in" },
+  );
+  if (starts.length > 0)
+    notes.push(`A new trigger leads to ${starts.join(", ")}: nothing led there before.`);
+  return {
+    ...flow,
+    nodes: [...nodes, trigger],
+    ...(older ? { connections: [...edges, ...added] } : { edges: [...edges, ...added] }),
+  };
+}
+
+function nodesOf(flow: JsonObject, notes: string[]): Json[] {
+  if (Array.isArray(flow.nodes)) return flow.nodes;
+  if (isGiven(flow.nodes)) notes.push(`nodes: ${show(flow.nodes)} is no list of nodes.`);
+  return [];
+}
+
+function toolNamesOf(flow: JsonObject): string[] {
+  const nodes = Array.isArray(flow.nodes) ? flow.nodes : [];
+  return nodes.flatMap((node) =>
+    isObject(node) && node.type === "UserIntent" ? (textOf(parametersOf(node).toolName) ?? []) : [],
+  );
+}
+
+const parametersOf = (node: JsonObject): JsonObject =>
+  isObject(node.parameters) ? node.parameters : {};
+
+const isGiven = (value: Json | undefined): value is Json =>
+  value !== undefined && value !== null && value !== "";
+
+const textOf = (value: Json | undefined): string | undefined =>
+  typeof value === "string" && value.trim() !== "" ? value : undefined;
+
+const show = (value: Json | undefined): string =>
+  value === undefined ? "missing" : JSON.stringify(value);
+
+const equal = (a: Json, b: Json): boolean => JSON.stringify(a) === JSON.stringify(b);

@@ -1,0 +1,90 @@
+import type { Json } from "@signalbox/rules/json.ts";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Fault } from "../lib/fault.ts";
+import { readFlowFile } from "./read-flow-file.ts";
+
+const flow = { name: "One" };
+const appsOf = (content: Json, app?: string) =>
+  readFlowFile(content, app).map((file) => [file.app.slug, file.flows.length]);
+
+describe("a file of flows", () => {
+  it("holds one, a list, or an app with its flows", () => {
+    expect(appsOf(flow, "desk")).toEqual([["desk", 1]]);
+    expect(appsOf([flow, flow], "desk")).toEqual([["desk", 2]]);
+    expect(appsOf({ app: "desk", flows: [flow] })).toEqual([["desk", 1]]);
+    expect(
+      appsOf([
+        { app: "a", flows: [flow] },
+        { ...flow, app: "b" },
+      ]),
+    ).toEqual([
+      ["a", 1],
+      ["b", 1],
+    ]);
+    expect(appsOf([])).toEqual([]);
+    expect(appsOf({ app: "desk", flows: [] })).toEqual([]);
+  });
+
+  it("says of each flow whose it is, and a flag says it of all", () => {
+    const rows = [
+      { ...flow, appId: "Support Desk" },
+      { ...flow, appId: "billing" },
+      { ...flow, appSlug: "support-desk" },
+    ];
+    expect(appsOf(rows)).toEqual([
+      ["support-desk", 2],
+      ["billing", 1],
+    ]);
+    expect(appsOf(rows, "all")).toEqual([["all", 3]]);
+    expect(
+      readFlowFile({ app: { slug: "x", name: "X", description: "d" }, flows: [flow] }),
+    ).toEqual([{ app: { slug: "x", name: "X", description: "d" }, flows: [flow], notes: [] }]);
+  });
+
+  it("may be rows, however their columns are spelled", () => {
+    const rows = [
+      { name: "One", app_slug: "desk", tool_name: "one", is_active: 1, nodes: "[]", other_one: 1 },
+      { name: "Two", app_id: "desk", toolName: "two", tool_name: "too", tooldescription: "Does." },
+    ];
+    expect(readFlowFile(rows)[0]?.flows).toEqual([
+      { name: "One", appSlug: "desk", toolName: "one", isActive: 1, nodes: [], other_one: 1 },
+      { name: "Two", appId: "desk", toolName: "two", tool_name: "too", toolDescription: "Does." },
+    ]);
+  });
+
+  it("tells what it holds beside apps and flows", () => {
+    const app = { slug: "x", name: "X", colour: "red" };
+    const [file] = readFlowFile({ app, exportedAt: 7, flows: [flow, flow] });
+    expect(file?.notes).toEqual([
+      "exportedAt: 7 has no place in a file of flows, and was left out.",
+      'app.colour: "red" has no place in an app, and was left out.',
+    ]);
+  });
+
+  it("may hold columns as text", () => {
+    const row = {
+      ...flow,
+      app: "a",
+      nodes: '[{"id":"n"}]',
+      connections: "oops",
+      description: "[]",
+    };
+    expect(readFlowFile(row)[0]?.flows).toEqual([{ ...row, nodes: [{ id: "n" }] }]);
+  });
+
+  it("that does not say which app, or is nonsense, is refused in words", () => {
+    expect(() => readFlowFile(flow)).toThrow("--app SLUG");
+    expect(() => readFlowFile(flow, "天気")).toThrow("A slug has");
+    expect(() => readFlowFile(5)).toThrow("must hold a flow");
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        try {
+          readFlowFile(value as Json, "desk");
+        } catch (error) {
+          expect(error).toBeInstanceOf(Fault);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,114 @@
+/**
+ * What a file of flows holds, app by app: one flow, a list of them, or `{ app, flows }`, as this hub
+ * exports them or as rows of an older system, whose columns may be spelled otherwise and hold JSON as
+ * text. Pure.
+ */
+
+import { issuesOf } from "@signalbox/rules/flows/issues.ts";
+import { appSchema } from "@signalbox/rules/flows/model.ts";
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { Fault, severalFaults } from "../lib/fault.ts";
+import { spelled } from "../lib/spelled.ts";
+import { leftOut } from "./import-flow.ts";
+
+export interface AppFile {
+  app: { slug: string; name: string; description: string };
+  flows: JsonObject[];
+  /** What the file holds beside them. */
+  notes: string[];
+}
+
+/** `app` puts everything into that one. */
+export function readFlowFile(content: Json, app?: string): AppFile[] {
+  const files = new Map<string, AppFile>();
+  for (const { owner, flow, notes } of flowsIn(content, app)) {
+    const read = appOf(owner);
+    const file = files.get(read.slug) ?? { app: read, flows: [], notes: [] };
+    file.flows.push(flow);
+    const odd = leftOut("app.", owner, Object.keys(appSchema.shape), "an app");
+    file.notes = [...new Set([...file.notes, ...notes, ...odd])];
+    files.set(read.slug, file);
+  }
+  return [...files.values()];
+}
+
+const OWNERS = ["app", "appSlug", "appId"];
+
+interface FoundFlow {
+  owner: Json | undefined;
+  flow: JsonObject;
+  notes: string[];
+}
+
+function flowsIn(
+  content: Json,
+  given: Json | undefined,
+  within?: Json,
+  notes: string[] = [],
+): FoundFlow[] {
+  if (Array.isArray(content)) return content.flatMap((one) => flowsIn(one, given, within, notes));
+  if (!isObject(content))
+    throw new Fault("invalid", "file", "must hold a flow, a list of flows, or { app, flows }");
+  const fields = fieldsOf(content);
+  const owner = given ?? fields.app ?? fields.appSlug ?? fields.appId ?? within;
+  if (!Array.isArray(content.flows)) return [{ owner, flow: withoutText(fields), notes }];
+  const odd = leftOut("", content, [...OWNERS, "flows"], "a file of flows");
+  return flowsIn(content.flows, given, owner, [...notes, ...odd]);
+}
+
+const FIELDS = new Map(
+  [...OWNERS, "toolName", "toolDescription", "isActive"].map((field) => [spelled(field), field]),
+);
+
+/** Under the names that flows have in files. */
+export function fieldsOf(row: JsonObject): JsonObject {
+  const fields = Object.entries(row).map(([column, value]): [string, Json] => {
+    const field = FIELDS.get(spelled(column)) ?? column;
+    return [Object.hasOwn(row, field) ? column : field, value];
+  });
+  return Object.fromEntries(fields);
+}
+
+function appOf(owner: Json | undefined): AppFile["app"] {
+  if (owner === undefined || owner === null || owner === "")
+    throw new Fault("invalid", "app", "Say which app they go into: --app SLUG.");
+  const { slug, name, description } = isObject(owner) ? owner : { slug: owner };
+  const wanted = String(slug ?? name ?? "");
+  const parsed = appSchema.safeParse({
+    slug: slugOf(wanted),
+    name: name ?? wanted,
+    description: description ?? "",
+  });
+  if (parsed.success) return parsed.data;
+  throw severalFaults(
+    issuesOf(parsed.error).map(({ path, message }) => ({
+      path: `app.${path}`,
+      message: `${JSON.stringify(owner).slice(0, 100)}: ${message}`,
+    })),
+  );
+}
+
+const slugOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 63)
+    .replace(/^-+|-+$/g, "");
+
+const MAYBE_TEXT = ["nodes", "edges", "connections", "parameters"];
+
+function withoutText(flow: JsonObject): JsonObject {
+  const columns = Object.entries(flow).map(([name, value]): [string, Json] => [
+    name,
+    MAYBE_TEXT.includes(name) && typeof value === "string" ? parsedOr(value) : value,
+  ]);
+  return Object.fromEntries(columns);
+}
+
+function parsedOr(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,60 @@
+/** A node's parameters against the schema of its type, as far as templates let it be seen. */
+import type { Json } from "../json.ts";
+import { isObject } from "../json.ts";
+import { type ErrorCode, type Finding, onNode } from "./finding.ts";
+import { issuesOf } from "./issues.ts";
+import type { FlowNode } from "./model.ts";
+import { ITEM_PORT, type NodeDefinition, nodeSettings } from "./node-type.ts";
+import { referencesIn } from "./references.ts";
+import { partsOf, type Subject, skipOf } from "./subject.ts";
+
+export const checkConfigs = (subject: Subject): Finding<ErrorCode>[] =>
+  subject.flow.nodes.flatMap((node) => checkConfig(subject, node));
+
+function checkConfig(subject: Subject, node: FlowNode): Finding<ErrorCode>[] {
+  const definition = subject.definition(node);
+  if (!definition)
+    return [onNode("unknown_node_type", node, `there is no type of node called ${node.type}`)];
+  const { config, settings } = partsOf(node);
+  const skip = skipOf(definition);
+  const parsed = definition.config.safeParse(config);
+  const issues = (parsed.success ? [] : issuesOf(parsed.error))
+    // What a template stands for is seen when it runs; the schema is asked again then.
+    .filter(({ keys, isUnknownField }) => {
+      if (isUnknownField) return true;
+      const value = valueAt(config, keys);
+      const below = (more: readonly (string | number)[]) => [...(keys as string[]), ...more];
+      return value === undefined || referencesIn(value, (more) => skip(below(more))).length === 0;
+    });
+  const checked = nodeSettings.safeParse(settings);
+  const settingIssues = checked.success ? [] : issuesOf(checked.error);
+  return [
+    ...issues.map(({ path, message }) => ({ path, message })),
+    ...settingIssues.map(({ keys, path, message }) => ({
+      path: keys.length > 0 ? `settings.${path}` : "settings",
+      message,
+    })),
+    ...unusedSettings(definition, settings),
+  ].map(({ path, message }) => onNode("invalid_config", node, `${path}: ${message}`, path));
+}
+
+/** A loop is not tried again as a whole, and takes as long as its rounds. */
+function unusedSettings({ locals }: NodeDefinition, settings: Json) {
+  if (!Object.hasOwn(locals, ITEM_PORT) || !isObject(settings)) return [];
+  return ["timeoutMs", "retries"]
+    .filter((name) => Object.hasOwn(settings, name))
+    .map((name) => ({
+      path: `settings.${name}`,
+      message: "means nothing on a loop: set it on the nodes inside",
+    }));
+}
+
+function valueAt(value: Json, keys: readonly PropertyKey[]): Json | undefined {
+  let found: Json | undefined = value;
+  for (const key of keys) {
+    if (Array.isArray(found)) found = found[Number(key)];
+    else if (isObject(found)) found = Object.hasOwn(found, key) ? found[String(key)] : undefined;
+    else return undefined;
+  }
+  return found;
+}

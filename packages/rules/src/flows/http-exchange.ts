@@ -1,0 +1,143 @@
+/** A request out of a node's config, and a step's outcome out of the response. Pure. */
+
+import type { Json, JsonObject } from "../json.ts";
+import { Failure, Permanent, RetryAt } from "./errors.ts";
+import { isDeeperThan } from "./model.ts";
+import type { OutboundResponse } from "./outbound.ts";
+
+export type Scalar = string | number | boolean | null;
+
+export type HttpAuth =
+  | { type: "bearer"; token: string }
+  | { type: "basic"; username: string; password: string }
+  | { type: "header"; name: string; value: string };
+
+export type HttpBody =
+  | { type: "json"; value: Json }
+  | { type: "text"; value: string }
+  | { type: "form"; value: Record<string, Scalar | Scalar[]> };
+
+/** Added to what the URL has already; null stands for nothing, as an optional reference does. */
+export function withQuery(url: string, query: Record<string, Scalar | Scalar[]>): string {
+  const pairs = pairsOf(query);
+  if (pairs.length === 0) return url;
+  const [, front = "", hash = ""] = /^([^#]*)(#.*)?$/s.exec(url) ?? [];
+  return `${front}${front.includes("?") ? "&" : "?"}${new URLSearchParams(pairs)}${hash}`;
+}
+
+const pairsOf = (fields: Record<string, Scalar | Scalar[]>): [string, string][] =>
+  Object.entries(fields).flatMap(([name, value]) =>
+    [value]
+      .flat()
+      .flatMap((one): [string, string][] => (one === null ? [] : [[name, String(one)]])),
+  );
+
+export function encodeBody(body: HttpBody): { contentType: string; bytes: Uint8Array } {
+  const [contentType, text] =
+    body.type === "json"
+      ? ["application/json", JSON.stringify(body.value)]
+      : body.type === "form"
+        ? ["application/x-www-form-urlencoded", new URLSearchParams(pairsOf(body.value)).toString()]
+        : ["text/plain; charset=utf-8", body.value];
+  return { contentType, bytes: new TextEncoder().encode(text) };
+}
+
+export function authHeader(auth: HttpAuth): [name: string, value: string] {
+  if (auth.type === "bearer") return ["authorization", `Bearer ${auth.token}`];
+  if (auth.type === "header") return [auth.name.toLowerCase(), auth.value];
+  const bytes = new TextEncoder().encode(`${auth.username}:${auth.password}`);
+  return ["authorization", `Basic ${base64(bytes)}`];
+}
+
+/** In pieces: a call can only have so many arguments. */
+function base64(bytes: Uint8Array): string {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += 10_000)
+    binary += String.fromCharCode(...bytes.subarray(at, at + 10_000));
+  return btoa(binary);
+}
+
+/** `404`, or from–to: `400-499`. */
+export const isAmong = (status: number, ranges: readonly (number | string)[]): boolean =>
+  ranges.some((range) => {
+    const [from = 0, to = from] = String(range).split("-").map(Number);
+    return from <= status && status <= to;
+  });
+
+export function outputOf({ status, headers, body, url }: OutboundResponse): JsonObject {
+  const type = headers.get("content-type") ?? "";
+  return {
+    status,
+    headers: Object.fromEntries([...headers.keys()].map((name) => [name, headers.get(name) ?? ""])),
+    ...readBody(type, body),
+    url,
+  };
+}
+
+const isJson = (type: string) => /^[^;]*[/+]json\s*(;|$)/i.test(type);
+
+function readBody(type: string, bytes: Uint8Array): { format: string; body: Json } {
+  if (bytes.length === 0) return { format: "empty", body: null };
+  const text = decode(type, bytes);
+  if (text === undefined) return { format: "base64", body: base64(bytes) };
+  if (!isJson(type)) return { format: "text", body: text };
+  return { format: "json", body: readJson(text) };
+}
+
+const MOST_DEPTH = 200;
+
+// Not tried again: what the request was to do has been done.
+function readJson(text: string): Json {
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch {
+    // Without the parser's words: they quote the answer, cut anywhere, and a secret in it with it.
+    throw new Permanent("The answer says that it is JSON, but is not valid JSON.", {
+      code: "invalid_json",
+    });
+  }
+  if (isDeeperThan(MOST_DEPTH, value))
+    throw new Permanent(`The answer's JSON is nested deeper than ${MOST_DEPTH} levels.`, {
+      code: "invalid_json",
+    });
+  return value;
+}
+
+/** Undefined where it is no text. */
+function decode(type: string, bytes: Uint8Array): string | undefined {
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(type)?.[1];
+  if (charset === undefined && /^(image|audio|video|font)\//i.test(type)) return undefined;
+  try {
+    return new TextDecoder(isJson(type) ? "utf-8" : charset, { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+const LONGEST_WAIT_MS = 24 * 3600 * 1000;
+/** Of those below 500: it may well go better a little later. */
+const PASSING = new Set([408, 425, 429]);
+
+/** What a failure means for trying again. */
+export function failureOf(what: string, response: OutboundResponse, now: number): Error {
+  const { status, headers, body } = response;
+  // All of it: whoever keeps it masks secrets first and then cuts, as half a secret is not found.
+  const said = decode(headers.get("content-type") ?? "", body)?.trim();
+  const message = `${what} answered ${status}${said ? `: ${said}` : ""}`;
+  const code = `http_${status}`;
+  const details = { status };
+  const at =
+    status === 429 || status === 503 ? retryAfter(headers.get("retry-after"), now) : undefined;
+  if (at !== undefined) return new RetryAt(at, message, { code, details });
+  if (status >= 400 && status < 500 && !PASSING.has(status))
+    return new Permanent(message, { code, details });
+  return new Failure(message, { code, details });
+}
+
+/** Seconds, or a date. */
+function retryAfter(value: string | null, now: number): number | undefined {
+  if (value === null) return undefined;
+  const at = /^\d+$/.test(value.trim()) ? now + Number(value) * 1000 : Date.parse(value);
+  return Number.isNaN(at) ? undefined : Math.min(Math.max(at, now), now + LONGEST_WAIT_MS);
+}

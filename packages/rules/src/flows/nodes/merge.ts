@@ -1,0 +1,40 @@
+/** Waits for every way that leads here on this run, and puts together what they bring. */
+import { z } from "zod";
+import { type JsonObject, setOwn } from "../../json.ts";
+import { defineNode } from "../node-type.ts";
+
+const config = z.strictObject({
+  combine: z
+    .enum(["object", "list", "first"])
+    .default("object")
+    .describe(
+      "`object`: by slug; `list`: in the order of the edges; `first`: of those that came, the first.",
+    ),
+});
+
+export const merge = defineNode({
+  type: "Merge",
+  title: "Merge",
+  description: "Waits for several ways, and puts their outputs together.",
+  icon: "Merge",
+  kind: "logic",
+  config,
+  ports: { in: ["in"], out: ["out"] },
+  sample: {
+    config: { combine: "object" },
+    inputs: [
+      { slug: "fetch", port: "in", output: { status: 200 } },
+      { slug: "clean", port: "in", output: "ok" },
+    ],
+    result: { output: { fetch: { status: 200 }, clean: "ok" } },
+    refuses: { config: { combine: "zip" }, path: "combine" },
+  },
+  run({ config: { combine }, inputs }) {
+    const outputs = inputs.map(({ output }) => output);
+    if (combine === "list") return { output: outputs };
+    if (combine === "first") return { output: outputs[0] ?? null };
+    const merged: JsonObject = {};
+    for (const { slug, output } of inputs) setOwn(merged, slug, output);
+    return { output: merged };
+  },
+});

@@ -1,0 +1,40 @@
+/** Ends a way through the flow: its value is the result of the run. */
+import { z } from "zod";
+import type { JsonSchema } from "../../json.ts";
+import { defineNode } from "../node-type.ts";
+import { schemaProblem } from "../schema-problem.ts";
+import { schemaOfTemplate } from "../template-schema.ts";
+
+const config = z.strictObject({
+  value: z.json().optional().describe("The result; left out: what comes in."),
+  schema: z
+    .record(z.string(), z.json())
+    .superRefine((schema, context) => {
+      const problem = schemaProblem(schema);
+      if (problem) context.addIssue({ code: "custom", message: problem });
+    })
+    .optional()
+    .describe(
+      "JSON Schema of the value, for the tool's `outputSchema`. Left out: as far as it shows.",
+    ),
+});
+
+export const returnNode = defineNode({
+  type: "Return",
+  title: "Return",
+  description: "Gives back a result.",
+  icon: "CornerDownLeft",
+  kind: "result",
+  config,
+  ports: { in: ["in"], out: [] },
+  rawFields: ["schema"],
+  outputSchema: ({ value, schema }): JsonSchema | undefined =>
+    schema ?? (value === undefined ? undefined : schemaOfTemplate(value)),
+  sample: {
+    config: { value: { city: "Bern", degrees: 12 } },
+    input: null,
+    result: { output: { city: "Bern", degrees: 12 } },
+    refuses: { config: { schema: { type: "thing" } }, path: "schema" },
+  },
+  run: ({ config: { value }, input }) => ({ output: value === undefined ? input : value }),
+});

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../json.ts";
+import { issuesOf } from "../issues.ts";
+import { testContext } from "../test-context.ts";
+import { wait } from "./wait.ts";
+
+const now = () => Date.parse("2026-01-31T09:00:00Z");
+const run = (config: JsonObject, more = {}) =>
+  wait.run(testContext({ config, input: { order: 1 }, now, ...more }));
+
+describe("a wait", () => {
+  it("lasts for so many seconds, or until a time", async () => {
+    expect(await run({ seconds: 1.5 })).toEqual({ wait: { until: now() + 1500 } });
+    const until = "2026-01-31T12:00:00+01:00";
+    expect(await run({ until })).toEqual({ wait: { until: now() + 2 * 3600_000 } });
+  });
+
+  it.each([{ seconds: 0 }, { until: "2020-01-01T00:00:00Z" }])(
+    "for nothing is none: %j",
+    async (config) => expect(await run(config)).toEqual({ output: { order: 1 } }),
+  );
+
+  it("passes on what came in when it is over, and does not begin anew", async () => {
+    const resumed = { state: null };
+    expect(await run({ seconds: 90 }, { resumed })).toEqual({ output: { order: 1 } });
+  });
+
+  it.each<[JsonObject, string]>([
+    [{}, "seconds"],
+    [{ seconds: 1, until: "2026-01-31T09:00:00Z" }, "seconds"],
+    [{ seconds: -1 }, "seconds"],
+    [{ seconds: 40_000_000 }, "seconds"],
+    [{ seconds: "soon" }, "seconds"],
+    [{ until: "2026-01-31" }, "until"],
+  ])("cannot be %j", (config, path) => {
+    const { error } = wait.config.safeParse(config);
+    expect(error && issuesOf(error).map((issue) => issue.path)).toEqual([path]);
+  });
+
+  it("of more than a year is refused", async () => {
+    await expect(run({ until: "2036-01-31T09:00:00Z" })).rejects.toMatchObject({
+      code: "invalid_config",
+      message: expect.stringContaining("until"),
+    });
+  });
+});

@@ -1,0 +1,55 @@
+/** References in the parameters of nodes: found, and rewritten when a node gets another name. */
+import type { Json } from "../json.ts";
+import { parseTemplate, type Reference, type TemplateError } from "./template.ts";
+import { eachText, type Keys, mapTexts } from "./walk.ts";
+
+export interface FoundReference extends Reference {
+  /** The text that it stands in. */
+  keys: Keys;
+}
+
+export interface FoundError extends TemplateError {
+  keys: Keys;
+}
+
+/** `skip` says where no templates are: code in another language. */
+export type Skip = (keys: Keys) => boolean;
+const nowhere: Skip = () => false;
+
+export function templatesIn(
+  value: Json,
+  skip: Skip = nowhere,
+): { references: FoundReference[]; errors: FoundError[] } {
+  const references: FoundReference[] = [];
+  const errors: FoundError[] = [];
+  eachText(value, (text, keys) => {
+    if (!text.includes("{{") || skip(keys)) return;
+    const template = parseTemplate(text);
+    for (const part of template.parts)
+      if (part.kind === "reference") references.push({ ...part, keys });
+    for (const error of template.errors) errors.push({ ...error, keys });
+  });
+  return { references, errors };
+}
+
+export const referencesIn = (value: Json, skip?: Skip): FoundReference[] =>
+  templatesIn(value, skip).references;
+
+/** Changes the first name of references, and nothing else: what stays is as it was, byte for byte. */
+export const renameReferences = (
+  value: Json,
+  oldSlug: string,
+  newSlug: string,
+  skip: Skip = nowhere,
+): Json =>
+  mapTexts(value, (text, keys) => {
+    if (!text.includes("{{") || skip(keys)) return text;
+    let renamed = "";
+    let at = 0;
+    for (const part of parseTemplate(text).parts)
+      if (part.kind === "reference" && part.root === oldSlug) {
+        renamed += text.slice(at, part.rootStart) + newSlug;
+        at = part.rootStart + oldSlug.length;
+      }
+    return renamed + text.slice(at);
+  });

@@ -1,0 +1,54 @@
+/** Another name for a node, and all that follows from it. */
+import type { JsonObject } from "../json.ts";
+import { renameInCode } from "./code-mentions.ts";
+import type { FlowDraft } from "./model.ts";
+import type { NodeRegistry } from "./node-type.ts";
+import { renameReferences } from "./references.ts";
+import { slugFor } from "./slug.ts";
+import { skipOf } from "./subject.ts";
+import { toolName, uniqueToolName } from "./tool-name.ts";
+
+export interface Renamed<Flow> {
+  flow: Flow;
+  slug: { from: string; to: string };
+  /** Of a tool, where its name changes; the old one stays an alias for a while. */
+  tool?: { from: string; to: string };
+}
+
+/**
+ * What speaks of the node is rewritten, but for JavaScript: of code that still uses the old slug,
+ * `validateFlow` warns. `takenTools` are the names of the app's other tools. Undefined where there
+ * is no such node.
+ */
+export function renameNode<Flow extends Pick<FlowDraft, "nodes">>(
+  flow: Flow,
+  nodeId: string,
+  name: string,
+  registry: NodeRegistry,
+  takenTools: { has(name: string): boolean },
+): Renamed<Flow> | undefined {
+  const node = flow.nodes.find(({ id }) => id === nodeId);
+  if (!node) return undefined;
+  const others = new Set(flow.nodes.filter(({ id }) => id !== nodeId).map(({ slug }) => slug));
+  const slug = { from: node.slug, to: slugFor(name, others) };
+  const { toolName: oldTool } = node.parameters;
+  const newTool = uniqueToolName(toolName(name), takenTools);
+  const isTool = node.type === "UserIntent" && typeof oldTool === "string" && oldTool !== newTool;
+  const nodes = flow.nodes.map((one) => {
+    const skip = skipOf(registry.get(one.type));
+    const rewritten = renameReferences(one.parameters, slug.from, slug.to, skip) as JsonObject;
+    const parameters = renameInCode(one.type, rewritten, slug.from, slug.to);
+    if (one.id !== nodeId) return parameters === one.parameters ? one : { ...one, parameters };
+    return {
+      ...one,
+      name,
+      slug: slug.to,
+      parameters: isTool ? { ...parameters, toolName: newTool } : parameters,
+    };
+  });
+  return {
+    flow: { ...flow, nodes },
+    slug,
+    ...(isTool ? { tool: { from: oldTool, to: newTool } } : {}),
+  };
+}

@@ -1,0 +1,144 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { Json } from "../json.ts";
+import { Permanent } from "./errors.ts";
+import { defineNode } from "./node-type.ts";
+import { renderConfig, renderTemplate, type Scope } from "./render.ts";
+import { parseTemplate } from "./template.ts";
+
+const scope: Scope = {
+  trigger: { city: "Bern", days: 3, wet: false },
+  nodes: {
+    fetch: { items: [{ name: "a" }, { name: "b" }], note: null, "key with spaces": 1, "0": "zero" },
+  },
+};
+const render = (text: string, within: Scope = scope) => renderTemplate(parseTemplate(text), within);
+const failure = (work: () => unknown): Permanent => {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof Permanent) return error;
+    throw error;
+  }
+  throw new Error("did not fail");
+};
+
+describe("a template", () => {
+  it.each<[string, Json]>([
+    ["{{ trigger.days }}", 3],
+    ["{{ trigger.wet }}", false],
+    ["{{ fetch.items }}", [{ name: "a" }, { name: "b" }]],
+    ["{{ fetch.items[1].name }}", "b"],
+    ["{{ fetch.items.1.name }}", "b"],
+    ["{{ fetch.note }}", null],
+    ['{{ fetch["key with spaces"] }}', 1],
+    ["{{ trigger.missing? }}", null],
+    ["{{ missing.entirely? }}", null],
+    ["{{ trigger.city }} in {{ trigger.days }} days", "Bern in 3 days"],
+    [" {{ trigger.days }}", " 3"],
+    ["items: {{ fetch.items }}", 'items: [{"name":"a"},{"name":"b"}]'],
+    ["note: {{ fetch.note }}", "note: null"],
+    ["gone: [{{ trigger.missing? }}]", "gone: []"],
+    ["\\{{ trigger.city }}", "{{ trigger.city }}"],
+    ["", ""],
+  ])("%s → %j", (text, value) => {
+    expect(render(text)).toEqual(value);
+  });
+
+  it.each([
+    ["{{ trigger.missing }}", "trigger.missing", "{{ trigger.missing }} leads to nothing."],
+    ["x {{ fetch.items[2].name }}", "fetch.items[2].name", "there is no fetch.items[2]."],
+    ["{{ other.x.y }}", "other.x.y", "there is no other."],
+    ["{{ trigger.city.length }}", "trigger.city.length", "leads to nothing"],
+    ["{{ fetch.note.x }}", "fetch.note.x", "leads to nothing"],
+  ])("%s is an error with the path", (text, path, words) => {
+    const error = failure(() => render(text));
+    expect(error.code).toBe("unresolved_reference");
+    expect(error.details).toEqual({ path });
+    expect(error.message).toContain(words);
+  });
+
+  it.each(["trigger", "fetch.items", "fetch"])("%s shows nothing of prototypes", (root) => {
+    for (const name of ["__proto__", "constructor", "toString", "length", "hasOwnProperty"])
+      expect(render(`{{ ${root}.${name}? }}`)).toBeNull();
+    for (const name of ["__proto__", "constructor", "toString"])
+      expect(render(`{{ ${name}? }}`)).toBeNull();
+  });
+
+  it("a member that is really called __proto__ is one", () => {
+    expect(
+      render("{{ trigger.__proto__ }}", { trigger: JSON.parse('{"__proto__": 1}'), nodes: {} }),
+    ).toBe(1);
+  });
+
+  it("with a syntax error does not render", () => {
+    expect(failure(() => render("{{ }}"))).toMatchObject({ code: "template_syntax" });
+  });
+
+  it("gives every value back as it is", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(render("{{ x }}", { nodes: { x: value as Json } })).toBe(value);
+        expect(render("a{{ x }}", { nodes: { x: value as Json } })).toBe(
+          `a${typeof value === "string" ? value : JSON.stringify(value)}`,
+        );
+      }),
+    );
+  });
+});
+
+describe("a node's config", () => {
+  const request = defineNode({
+    type: "Request",
+    title: "Request",
+    description: "",
+    icon: "Globe",
+    kind: "action",
+    config: z.object({}),
+    ports: { in: ["in"], out: ["out"] },
+    secretFields: ["headers[].value", "auth"],
+    rawFields: ["code"],
+    sample: { config: {}, result: { output: null }, refuses: { config: {}, path: "" } },
+  });
+  const secrets = { KEY: "hush" };
+
+  it("is filled in everywhere but in code", () => {
+    const config = {
+      url: "https://x/{{ trigger.city }}",
+      code: "{{ trigger.city }}",
+      headers: [{ name: "A", value: "Bearer {{ secrets.KEY }}" }],
+      auth: { deep: ["{{ secrets.KEY }}"] },
+      days: "{{ trigger.days }}",
+      plain: 7,
+    };
+    expect(renderConfig(config, request, scope, secrets)).toEqual({
+      url: "https://x/Bern",
+      code: "{{ trigger.city }}",
+      headers: [{ name: "A", value: "Bearer hush" }],
+      auth: { deep: ["hush"] },
+      days: 3,
+      plain: 7,
+    });
+  });
+
+  it.each([{ url: "{{ secrets.KEY }}" }, { headers: [{ name: "{{ secrets.KEY? }}" }] }])(
+    "keeps secrets out of %j",
+    (config) => {
+      const error = failure(() => renderConfig(config, request, scope, secrets));
+      expect(error.code).toBe("secret_not_allowed");
+      expect(error.message).not.toContain("hush");
+    },
+  );
+
+  it("has no secrets but those of its own", () => {
+    const config = { url: "{{ trigger.secrets.KEY? }}", auth: "{{ secrets.constructor? }}" };
+    expect(renderConfig(config, request, scope, secrets)).toEqual({ url: null, auth: null });
+  });
+
+  it("names the field of a reference that leads nowhere", () => {
+    const error = failure(() => renderConfig({ a: [{ b: "{{ x.y }}" }] }, request, scope, {}));
+    expect(error.message).toBe("a[0].b: {{ x.y }} leads to nothing: there is no x.");
+    expect(error.code).toBe("unresolved_reference");
+  });
+});

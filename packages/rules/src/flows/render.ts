@@ -1,0 +1,101 @@
+/** Fills templates in. */
+import type { Json, JsonObject } from "../json.ts";
+import { isWithin } from "../match/path.ts";
+import { Permanent } from "./errors.ts";
+import { writePath } from "./issues.ts";
+import type { NodeDefinition } from "./node-type.ts";
+import {
+  parseTemplate,
+  type Reference,
+  soleReference,
+  type Template,
+  writeReference,
+} from "./template.ts";
+import { mapTexts } from "./walk.ts";
+
+/** What templates and code may speak of; never secrets. */
+export interface Scope {
+  trigger?: Json;
+  /** Outputs by slug, apart from the other names. */
+  nodes: Readonly<Record<string, Json>>;
+  /** Only within a loop. */
+  item?: Json;
+  index?: Json;
+}
+type Secrets = Readonly<Record<string, string>>;
+
+/** A template as a value. Throws `Permanent` where a reference leads nowhere and is not optional. */
+export function renderTemplate(template: Template, scope: Scope, secrets: Secrets = {}): Json {
+  const [error] = template.errors;
+  if (error) throw new Permanent(`Template: ${error.message}.`, { code: "template_syntax" });
+  const sole = soleReference(template);
+  if (sole) return resolve(sole, scope, secrets) ?? null;
+  return template.parts
+    .map((part) => (part.kind === "text" ? part.text : asText(resolve(part, scope, secrets))))
+    .join("");
+}
+
+/**
+ * A node's config for one step, out of its `parameters` without `settings`. Secrets are in reach
+ * only in the fields that the type declares for them; code in other languages stays as it is.
+ */
+export function renderConfig(
+  config: JsonObject,
+  { secretFields, rawFields }: Pick<NodeDefinition, "secretFields" | "rawFields">,
+  scope: Scope,
+  secrets: Secrets,
+): JsonObject {
+  return mapTexts(config, (text, keys) => {
+    if (!text.includes("{{") || rawFields.some((path) => isWithin(keys, path))) return text;
+    const template = parseTemplate(text);
+    const field = writePath(keys);
+    if (template.parts.some(isSecret) && !secretFields.some((path) => isWithin(keys, path)))
+      throw new Permanent(`${field}: secrets may not be used here.`, {
+        code: "secret_not_allowed",
+      });
+    try {
+      return renderTemplate(template, scope, secrets);
+    } catch (error) {
+      if (!(error instanceof Permanent)) throw error;
+      const { code, details } = error;
+      throw new Permanent(`${field}: ${error.message}`, { code, details });
+    }
+  }) as JsonObject;
+}
+
+const isSecret = (part: Template["parts"][number]): boolean =>
+  part.kind === "reference" && part.root === "secrets";
+
+const asText = (value: Json | undefined): string =>
+  value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+
+/** Undefined only for an optional reference. */
+function resolve(reference: Reference, scope: Scope, secrets: Secrets): Json | undefined {
+  const { root, path, optional } = reference;
+  let value = named(root, scope, secrets);
+  let reached = 0;
+  while (value !== undefined && reached < path.length)
+    value = member(value, path[reached++] as string | number);
+  if (value !== undefined || optional) return value;
+  const whole = writeReference(reference);
+  const missing = writeReference({ root, path: path.slice(0, reached) });
+  throw new Permanent(
+    missing === whole
+      ? `{{ ${whole} }} leads to nothing.`
+      : `{{ ${whole} }} leads to nothing: there is no ${missing}.`,
+    { code: "unresolved_reference", details: { path: whole } },
+  );
+}
+
+function named(root: string, scope: Scope, secrets: Secrets): Json | undefined {
+  if (root === "trigger" || root === "item" || root === "index") return scope[root];
+  if (root === "secrets") return secrets;
+  return Object.hasOwn(scope.nodes, root) ? scope.nodes[root] : undefined;
+}
+
+/** Never what a prototype holds. */
+function member(value: Json, step: string | number): Json | undefined {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
+  if (Array.isArray(value)) return /^\d+$/.test(String(step)) ? value[Number(step)] : undefined;
+  return value[step];
+}

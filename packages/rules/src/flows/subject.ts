@@ -1,0 +1,72 @@
+/** A flow with everything that the checks ask of it, looked up once. */
+import { isObject, type Json, type JsonObject } from "../json.ts";
+import { isWithin } from "../match/path.ts";
+import { type Graph, graphOf, reachableFrom } from "./graph.ts";
+import type { FlowDraft, FlowEdge, FlowNode } from "./model.ts";
+import { ERROR_PORT, type NodeDefinition, type NodeRegistry } from "./node-type.ts";
+import type { Skip } from "./references.ts";
+
+export interface Subject {
+  flow: Pick<FlowDraft, "nodes" | "edges">;
+  graph: Graph<FlowEdge>;
+  node(id: string): FlowNode | undefined;
+  definition(node: FlowNode): NodeDefinition | undefined;
+  triggers: readonly FlowNode[];
+  /** What a run from a trigger can reach, the trigger included. */
+  reach(trigger: FlowNode): ReadonlySet<string>;
+}
+
+export function subjectOf(flow: Subject["flow"], registry: NodeRegistry): Subject {
+  const graph = graphOf(flow);
+  const nodes = new Map(flow.nodes.map((node) => [node.id, node]));
+  const triggers = flow.nodes.filter((node) => registry.get(node.type)?.kind === "trigger");
+  const reached = new Map(triggers.map(({ id }) => [id, reachableFrom(graph, id)]));
+  return {
+    flow,
+    graph,
+    node: (id) => nodes.get(id),
+    definition: (node) => registry.get(node.type),
+    triggers,
+    reach: ({ id }) => reached.get(id) ?? new Set(),
+  };
+}
+
+/** A node's `parameters` are the config of its type, and `settings` that every node has. */
+export function partsOf({ parameters }: Pick<FlowNode, "parameters">): {
+  config: JsonObject;
+  settings: Json;
+} {
+  const { settings = {}, ...config } = parameters;
+  return { config, settings };
+}
+
+/** Where a node has code and not templates. */
+export const skipOf =
+  (definition: NodeDefinition | undefined): Skip =>
+  (keys) =>
+    keys[0] === "settings" || (definition?.rawFields.some((path) => isWithin(keys, path)) ?? false);
+
+/** Only what says `isActive: false` is off. */
+export const isActive = ({ parameters }: Pick<FlowNode, "parameters">): boolean =>
+  !isObject(parameters) || parameters.isActive !== false;
+
+export interface Way {
+  edges: FlowEdge[];
+  /** Into the rounds of a loop: gone any number of times, and never the run's own way. */
+  repeated: boolean;
+}
+
+/** One for each port; a run takes one of them. A failure is one only where it leads on. */
+export function waysFrom(subject: Subject, id: string): Way[] {
+  const node = subject.node(id);
+  const definition = node && subject.definition(node);
+  const edges = subject.graph.outgoing(id);
+  const ports = (node && definition?.outPorts(partsOf(node).config)) ?? [];
+  return ports
+    .map((port) => ({
+      port,
+      edges: edges.filter((edge) => edge.sourceHandle === port),
+      repeated: Object.hasOwn(definition?.locals ?? {}, port),
+    }))
+    .filter((way) => way.port !== ERROR_PORT || way.edges.length > 0);
+}

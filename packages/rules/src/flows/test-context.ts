@@ -1,0 +1,28 @@
+/** A context for running a node in a test; what a node must not reach throws. */
+import type { JsonObject } from "../json.ts";
+import type { RunContext } from "./node-type.ts";
+
+const unexpected = (what: string) => async (): Promise<never> => {
+  throw new Error(`${what} was not to be called`);
+};
+
+export const testContext = (
+  given: Partial<RunContext<JsonObject>> = {},
+): RunContext<JsonObject> => ({
+  config: {},
+  input: null,
+  inputs: [],
+  scope: { nodes: {} },
+  run: { id: "run", flowId: "flow", nodeId: "node", slug: "node", attempt: 1 },
+  signal: new AbortController().signal,
+  idempotencyKey: "run:node",
+  now: () => 0,
+  log: () => {},
+  fetch: unexpected("fetch"),
+  evaluate: unexpected("evaluate"),
+  emit: unexpected("emit"),
+  callFlow: unexpected("callFlow"),
+  callTool: unexpected("callTool"),
+  listTools: unexpected("listTools"),
+  ...given,
+});

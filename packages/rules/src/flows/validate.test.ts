@@ -1,0 +1,588 @@
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { JsonObject } from "../json.ts";
+import { EVENT_FIELDS } from "./check-references.ts";
+import type { FlowDraft } from "./model.ts";
+import { createRegistry, defineNode } from "./node-type.ts";
+import { nodeTypes } from "./nodes/index.ts";
+import { testEdge, testFlow, testNode, testTool } from "./test-flow.ts";
+import { describeFlow, validateFlow } from "./validate.ts";
+
+const parts = {
+  title: "",
+  description: "",
+  icon: "X",
+  sample: { config: {}, result: { output: null }, refuses: { config: {}, path: "" } },
+  run: () => ({ output: null }),
+};
+const step = defineNode({
+  ...parts,
+  type: "Step",
+  kind: "action",
+  config: z.strictObject({
+    text: z.string().optional(),
+    count: z.number().optional(),
+    headers: z.array(z.strictObject({ value: z.string() })).optional(),
+    code: z.string().optional(),
+  }),
+  ports: { in: ["in"], out: ["out"] },
+  secretFields: ["headers[].value"],
+  rawFields: ["code"],
+});
+const forEach = defineNode({
+  ...parts,
+  type: "Loop",
+  kind: "logic",
+  config: z.strictObject({}),
+  ports: { in: ["in"], out: ["done", "item"] },
+  locals: { item: ["item", "index"] },
+});
+const registry = createRegistry([...nodeTypes.values(), step, forEach]);
+
+const taking = (...names: string[]) => ({ parameters: names.map((name) => ({ name })) });
+const call = testTool("Call", taking("city", "x"));
+const node = (name: string, parameters: JsonObject = {}) => testNode("Step", name, parameters);
+const end = (name = "End") => testNode("Return", name);
+const errors = (flow: FlowDraft) => validateFlow(flow, registry).errors;
+const warnings = (flow: FlowDraft) => validateFlow(flow, registry).warnings;
+const codes = (findings: { code: string }[]) => findings.map(({ code }) => code);
+
+it("a good flow has nothing against it", () => {
+  const flow = testFlow(
+    [
+      call,
+      node("Fetch", { text: "{{ trigger.city }}" }),
+      testNode("Return", "End", { value: "{{ fetch.x }}" }),
+    ],
+    ["call → fetch", "fetch → end"],
+  );
+  expect(validateFlow(flow, registry)).toEqual({ errors: [], warnings: [] });
+});
+
+describe("warnings about triggers", () => {
+  it("a flow without trigger nodes may exist, with the warning", () => {
+    for (const flow of [testFlow([]), testFlow([end()])]) {
+      const described = describeFlow(flow, registry);
+      expect(described.hasTriggers).toBe(false);
+      expect(described.exposedTools).toEqual([]);
+      expect(described.errors).toEqual([]);
+      expect(described.warnings[0]).toEqual({
+        code: "no_triggers",
+        message: "This flow has no trigger nodes and cannot be executed via MCP.",
+      });
+    }
+  });
+
+  it("all triggers inactive", () => {
+    const off = testTool("Off", { isActive: false });
+    const flow = testFlow([off, end()], ["off → end"]);
+    expect(describeFlow(flow, registry)).toMatchObject({
+      hasTriggers: true,
+      exposedTools: [],
+      warnings: [{ code: "no_active_triggers", message: "No active triggers" }],
+    });
+    const other = testNode("Event", "Push", { source: "github" });
+    expect(warnings(testFlow([off, other, end()], ["off → end", "push → end"]))).toEqual([]);
+  });
+
+  it("a trigger leading nowhere, and an orphan node", () => {
+    expect(warnings(testFlow([call, end()]))).toEqual([
+      {
+        code: "trigger_leads_nowhere",
+        nodeId: "call",
+        message: "Call: leads nowhere: nothing runs",
+      },
+      {
+        code: "orphan_node",
+        nodeId: "end",
+        message: "End: no trigger leads here, so it never runs",
+      },
+    ]);
+  });
+});
+
+it("every active trigger is a tool, and no other", () => {
+  const flow = testFlow([
+    call,
+    testTool("Get Weather Data", { toolDescription: "Weather." }),
+    testTool("Off", { isActive: false }),
+    testNode("Event", "Push", { source: "github" }),
+    testNode("UserIntent", "Unnamed"),
+  ]);
+  expect(describeFlow(flow, registry).exposedTools).toEqual([
+    { nodeId: "call", name: "call", description: "Does it." },
+    { nodeId: "get_weather_data", name: "get_weather_data", description: "Weather." },
+  ]);
+});
+
+describe("the graph", () => {
+  it("a cycle is told by the names of its nodes", () => {
+    const flow = testFlow(
+      [call, node("Fetch"), node("Clean")],
+      ["call → fetch", "fetch → clean", "clean → fetch"],
+    );
+    expect(errors(flow)).toEqual([
+      { code: "cycle", message: "Cycle: Fetch → Clean → Fetch", nodeId: "fetch" },
+    ]);
+  });
+
+  it("an unknown type of node", () => {
+    expect(errors(testFlow([call, testNode("Teleport", "Go")], ["call → go"]))).toEqual([
+      {
+        code: "unknown_node_type",
+        message: "Go: there is no type of node called Teleport",
+        nodeId: "go",
+      },
+    ]);
+  });
+
+  it.each([
+    ["call → ghost", "missing_node", "leads to the node ghost"],
+    ["ghost → end", "missing_node", "comes from the node ghost"],
+    ["call:maybe → end", "missing_port", "Call: has no port maybe to leave by; it has out."],
+    ["fetch:error → end", undefined, ""],
+    ["end → fetch", "missing_port", "End: has no port out to leave by; it has none."],
+    ["fetch → call", "trigger_with_input", "Call: is a trigger, so nothing may lead to it."],
+  ])("the edge %s: %s", (edge, code, words) => {
+    const found = errors(testFlow([call, node("Fetch"), end()], [edge]));
+    expect(codes(found)).toEqual(code ? [code] : []);
+    if (code)
+      expect(found[0]).toMatchObject({ edgeId: edge, message: expect.stringContaining(words) });
+  });
+
+  it("a port to come in by that is not there", () => {
+    const flow = testFlow([call, end()]);
+    flow.edges.push({ ...testEdge("call → end"), targetHandle: "left" });
+    expect(errors(flow)).toMatchObject([{ code: "missing_port", nodeId: "end" }]);
+  });
+
+  it("ports that a config makes; none are missed while it is wrong", () => {
+    const choose = (cases: JsonObject[]) => testNode("Switch", "Choose", { value: 1, cases });
+    const flow = (cases: JsonObject[]) =>
+      testFlow([call, choose(cases), end()], ["call → choose", "choose:a → end", "choose:b → end"]);
+    expect(errors(flow([{ name: "a", value: 1 }]))).toMatchObject([
+      {
+        code: "missing_port",
+        message: "Choose: has no port b to leave by; it has a, default, error.",
+      },
+    ]);
+    expect(codes(errors(flow([])))).toEqual(["invalid_config"]);
+  });
+
+  it("ids, slugs and tool names that are there twice", () => {
+    const flow = testFlow([call, { ...call, name: "Other" }, end()], ["call → end", "call → end"]);
+    expect(codes(errors(flow))).toEqual([
+      "duplicate_id",
+      "duplicate_slug",
+      "duplicate_tool_name",
+      "duplicate_id",
+      "duplicate_edge",
+    ]);
+  });
+
+  it("two edges that say the same, by the names of the nodes", () => {
+    const flow = testFlow([call, node("Fetch")], ["call → fetch"]);
+    flow.edges.push({ ...testEdge("call → fetch"), id: "again" });
+    expect(errors(flow)).toEqual([
+      {
+        code: "duplicate_edge",
+        edgeId: "again",
+        message: "Call is connected to Fetch twice, from out to in: remove one of the two edges.",
+      },
+    ]);
+    flow.edges.pop();
+    expect(errors(flow)).toEqual([]);
+  });
+});
+
+describe("a node's parameters", () => {
+  const check = (parameters: JsonObject) =>
+    errors(testFlow([call, node("Fetch", parameters)], ["call → fetch"]));
+
+  it("that do not hold are told with the path", () => {
+    expect(check({ count: "many", headers: [{ value: 1 }] })).toMatchObject([
+      { code: "invalid_config", nodeId: "fetch", path: "count" },
+      { code: "invalid_config", nodeId: "fetch", path: "headers[0].value" },
+    ]);
+    expect(check({ colour: "red" })).toMatchObject([{ code: "invalid_config" }]);
+  });
+
+  it("may be templates where something else than text is wanted", () => {
+    expect(check({ count: "{{ trigger.count }}" })).toEqual([]);
+    expect(check({ headers: "{{ trigger.headers }}" })).toEqual([]);
+  });
+
+  it("are not excused by what only looks like a template", () => {
+    expect(codes(check({ count: "\\{{ trigger.count }}" }))).toEqual(["invalid_config"]);
+    expect(codes(check({ code: ["{{ trigger.x }}"] }))).toEqual(["invalid_config"]);
+    expect(codes(check({ code: 1, text: "{{ trigger.x }}" }))).toEqual(["invalid_config"]);
+  });
+
+  it("that are not known are not excused by templates either", () => {
+    expect(check({ text: "{{ trigger.x }}", more: "{{ trigger.x }}" })).toMatchObject([
+      {
+        code: "invalid_config",
+        path: "more",
+        message: "Fetch: more: is not known here: leave it out",
+      },
+    ]);
+  });
+
+  it("include the settings of every node", () => {
+    expect(check({ settings: { retries: { attempts: 3 }, timeoutMs: 5000 } })).toEqual([]);
+    expect(check({ settings: { retries: { attempts: 99 } } })).toMatchObject([
+      { code: "invalid_config", path: "settings.retries.attempts" },
+    ]);
+    expect(check({ settings: 5 })).toMatchObject([{ path: "settings" }]);
+  });
+
+  it("of a loop have no time-out and no retries, which would mean nothing", () => {
+    const settings = { timeoutMs: 500, retries: { attempts: 3 }, continueOnError: true };
+    const each = testNode("ForEach", "Each", { items: [], settings });
+    const { errors: found } = validateFlow(testFlow([call, each], ["call → each"]), nodeTypes);
+    const message = "means nothing on a loop: set it on the nodes inside";
+    expect(found).toMatchObject(
+      ["timeoutMs", "retries"].map((name) => ({
+        code: "invalid_config",
+        path: `settings.${name}`,
+        message: `Each: settings.${name}: ${message}`,
+      })),
+    );
+    each.parameters.settings = { continueOnError: true };
+    expect(validateFlow(testFlow([call, each], ["call → each"]), nodeTypes).errors).toEqual([]);
+  });
+
+  it("of a trigger are no templates", () => {
+    const odd = testTool("Odd", { toolDescription: "Fills in {{ nothing.here }} and {{ }}." });
+    expect(errors(testFlow([odd, end()], ["odd → end"]))).toEqual([]);
+  });
+});
+
+describe("references", () => {
+  /** call → fetch → show; other stands beside. */
+  const check = (text: string, parameters: JsonObject = { text }) =>
+    validateFlow(
+      testFlow(
+        [call, node("Fetch"), node("Show", parameters), node("Other")],
+        ["call → fetch", "fetch → show", "call → other"],
+      ),
+      registry,
+    );
+
+  it.each([
+    ["{{ trigger.x }}", undefined, ""],
+    ["{{ fetch.x }}", undefined, ""],
+    ["{{ call.x }}", undefined, ""],
+    ["{{ ghost.x }}", "dangling_reference", "names no node: there is no ghost"],
+    ["{{ ghost.x? }}", "dangling_reference", "there is no ghost"],
+    ["{{ other.x }}", "reference_not_before", "Other does not run before Show"],
+    ["{{ show.x }}", "reference_not_before", "speaks of the node itself"],
+    ["{{ item }}", "not_in_loop", "is only known inside of a loop"],
+    ["{{ secrets.KEY }}", "secret_not_allowed", "may not be used here"],
+    ["{{ secrets }}", "secret_not_allowed", "must name one secret"],
+    ["{{ fetch. }}", "template_syntax", "expected }} at character 8"],
+  ])("%s: %s", (text, code, words) => {
+    const found = check(text);
+    expect(found.warnings).toEqual([]);
+    expect(codes(found.errors)).toEqual(code ? [code] : []);
+    if (code)
+      expect(found.errors[0]).toMatchObject({
+        nodeId: "show",
+        path: "text",
+        message: expect.stringMatching(/^Show: text: /),
+      });
+    expect(found.errors[0]?.message ?? "").toContain(words);
+  });
+
+  it("to secrets are allowed in the fields for them only", () => {
+    const header = (value: string) => check("", { headers: [{ value }] }).errors;
+    expect(header("Bearer {{ secrets.KEY }}")).toEqual([]);
+    expect(codes(header("{{ secrets }}"))).toEqual(["secret_not_allowed"]);
+    expect(codes(header("{{ secrets.KEY.more }}"))).toEqual(["secret_not_allowed"]);
+    const result = testNode("Return", "End", { value: { a: ["{{ secrets.KEY }}"] } });
+    expect(errors(testFlow([call, result], ["call → end"]))).toMatchObject([
+      { code: "secret_not_allowed", path: "value.a[0]" },
+    ]);
+  });
+
+  it("in code are none", () => {
+    expect(check("", { code: "{{ ghost.x }} {{ }}" })).toEqual({ errors: [], warnings: [] });
+  });
+
+  it("to item and index are allowed in what a loop repeats", () => {
+    const uses = (name: string) => node(name, { text: "{{ item.id }} {{ index }}" });
+    const flow = testFlow(
+      [call, testNode("Loop", "Each"), uses("Inside"), uses("Deeper"), uses("After")],
+      [
+        "call → each",
+        "each:item → inside",
+        "inside → deeper",
+        "deeper → after",
+        "each:done → after",
+      ],
+    );
+    expect(errors(flow).map(({ code, nodeId }) => `${code} ${nodeId}`)).toEqual([
+      "not_in_loop after",
+      "not_in_loop after",
+    ]);
+  });
+
+  it("to one of two triggers warn: the other one may have been called", () => {
+    const flow = (text: string) =>
+      testFlow(
+        [testTool("A", taking("x")), testTool("B"), node("Show", { text })],
+        ["a → show", "b → show"],
+      );
+    expect(errors(flow("{{ a.x }}"))).toEqual([]);
+    expect(warnings(flow("{{ a.x }}"))).toEqual([
+      {
+        code: "reference_not_always",
+        nodeId: "show",
+        path: "text",
+        message:
+          "Show: text: {{ a.x }} is not there when B starts the run; write trigger for it, or mark it with ?",
+      },
+    ]);
+    expect(warnings(flow("{{ a.x? }} {{ trigger.x }}"))).toEqual([]);
+  });
+
+  describe("to what no trigger gives warn", () => {
+    const push = testNode("Event", "Push", { source: "github" });
+    const found = (text: string, ...triggers: FlowDraft["nodes"]) =>
+      warnings(
+        testFlow(
+          [...triggers, node("Show", { text }), testTool("Beside", taking("y")), end()],
+          [...triggers.map(({ id }) => `${id} → show`), "beside → end"],
+        ),
+      );
+
+    it("of a tool's parameters", () => {
+      expect(found("{{ trigger.y.z }}", call)).toEqual([
+        {
+          code: "no_such_parameter",
+          nodeId: "show",
+          path: "text",
+          message: "Show: text: {{ trigger.y.z }} is what no trigger gives: Call has city, x",
+        },
+      ]);
+      expect(found("{{ trigger.y }}", testTool("Bare"))).toMatchObject([
+        { message: expect.stringMatching(/: Bare has no parameters$/) },
+      ]);
+    });
+
+    it("of an event's fields", () => {
+      for (const field of EVENT_FIELDS) expect(found(`{{ trigger.${field} }}`, push)).toEqual([]);
+      expect(codes(found("{{ trigger.action }}", push))).toEqual(["no_such_parameter"]);
+    });
+
+    it("but not where one of them does, where it is optional, or where it is all of it", () => {
+      expect(found("{{ trigger.x }} {{ trigger.data }}", call, push)).toEqual([]);
+      expect(found("{{ trigger.y? }} {{ trigger }}", call)).toEqual([]);
+    });
+
+    it("but not where it is not known what one gives", () => {
+      const odd = testTool("Odd", { parameters: "none" });
+      expect(found("{{ trigger.y }}", call, odd)).toEqual([]);
+      expect(found("{{ trigger.y }}")).toMatchObject([{ code: "orphan_node" }]);
+    });
+  });
+});
+
+describe("code", () => {
+  const found = (type: string, parameters: JsonObject) =>
+    warnings(testFlow([call, testNode(type, "Count", parameters)], ["call → count"]));
+
+  it("that speaks of nodes that are not there is warned of", () => {
+    expect(found("Code", { code: "return nodes.ghost.x + nodes.call.x + nodes.ghost.y" })).toEqual([
+      {
+        code: "unknown_node_in_code",
+        nodeId: "count",
+        path: "code",
+        message:
+          "Count: code: nodes.ghost names no node: there is no ghost. A node may have got another name: change it here too",
+      },
+    ]);
+    expect(found("Transform", { expression: "nodes.ghost.x & nodes.call.x" })).toMatchObject([
+      { code: "unknown_node_in_code", path: "expression" },
+    ]);
+    expect(found("Transform", { expression: "input.nodes.ghost" })).toEqual([]);
+    expect(found("Code", { code: "return `nodes.ghost` + /nodes.ghost/ + nodes.length" })).toEqual(
+      [],
+    );
+  });
+
+  it("that asks for secrets is warned of: it has none", () => {
+    expect(found("Code", { code: "return 'Bearer {{ secrets.KEY }}'" })).toEqual([
+      {
+        code: "secret_in_code",
+        nodeId: "count",
+        path: "code",
+        message:
+          "Count: code: code gets no secrets; write {{ secrets.KEY }} where one is sent: headers or auth of an HttpRequest",
+      },
+    ]);
+    for (const expression of [
+      "'Bearer {{secrets.KEY}}'",
+      "'Bearer ' & secrets.KEY",
+      "$$.secrets",
+      "$lookup($, 'secrets')",
+    ])
+      expect(found("Transform", { expression })).toMatchObject([
+        { code: "secret_in_code", path: "expression" },
+      ]);
+    expect(found("Transform", { expression: "input.secrets.KEY & trigger.secrets" })).toEqual([]);
+    expect(found("Code", { code: "return input.secrets.KEY + '{ secrets }'" })).toEqual([]);
+  });
+});
+
+describe("secrets", () => {
+  const found = (url: string, parameters: JsonObject = {}) =>
+    warnings(
+      testFlow(
+        [
+          call,
+          testNode("HttpRequest", "Send", {
+            url,
+            headers: { authorization: "Bearer {{ secrets.KEY }}" },
+            ...parameters,
+          }),
+        ],
+        ["call → send"],
+      ),
+    );
+
+  it.each([
+    "{{ trigger.x }}",
+    "https://{{ trigger.x }}/path",
+    "https://api.{{ trigger.x }}",
+    "https://example.com{{ trigger.x }}",
+    "https://example.com:{{ trigger.x }}/",
+    "https://{{ trigger.x }}@example.com/",
+  ])("are not sent to whoever %s names without a warning", (url) => {
+    expect(found(url)).toEqual([
+      {
+        code: "secret_to_any_host",
+        nodeId: "send",
+        path: "url",
+        message: "Send: url: whoever fills in the host is sent secrets.KEY; write the host out",
+      },
+    ]);
+  });
+
+  it.each([
+    "https://example.com",
+    "https://example.com/{{ trigger.x }}",
+    "https://example.com?q={{ trigger.x }}",
+    "https://example.com:8443/v1/{{ trigger.x }}",
+  ])("may be sent to %s", (url) => {
+    expect(found(url)).toEqual([]);
+  });
+
+  it("that are not sent need no fixed host", () => {
+    expect(found("{{ trigger.x }}", { headers: {} })).toEqual([]);
+    const auth = { type: "bearer", token: "{{ secrets.KEY }}" };
+    expect(codes(found("{{ trigger.x }}", { headers: {}, auth }))).toEqual(["secret_to_any_host"]);
+  });
+});
+
+describe("a call of a flow", () => {
+  const weather = testTool("Get weather");
+  const off = testTool("Off", { isActive: false });
+  const around = {
+    id: "self",
+    flows: new Map([
+      ["weather", { name: "Weather", triggers: [weather, off] }],
+      ["draft", { name: "Draft", triggers: undefined }],
+    ]),
+  };
+  const found = (flow: string, trigger: string) =>
+    validateFlow(
+      testFlow([call, testNode("CallFlow", "Ask", { flow, trigger })], ["call → ask"]),
+      registry,
+      around,
+    ).warnings;
+
+  it.each([
+    ["weather", "get_weather", []],
+    ["weather", "{{ trigger.x }}", []],
+    ["{{ trigger.x }}", "any", []],
+    ["ghost", "any", ["no_such_flow: Ask: flow: there is no flow ghost"]],
+    ["draft", "any", ["not_published: Ask: flow: Draft is not published yet"]],
+    [
+      "weather",
+      "ghost",
+      ["no_such_trigger: Ask: trigger: Weather has no trigger ghost, as it is published"],
+    ],
+    ["weather", "off", ["inactive_trigger: Ask: trigger: Off of Weather is switched off"]],
+    [
+      "self",
+      "call",
+      ["calls_itself: Ask: flow: is this flow itself: it calls itself until the chain is stopped"],
+    ],
+  ])("%s, %s: %j", (flow, trigger, expected) => {
+    expect(found(flow, trigger).map(({ code, message }) => `${code}: ${message}`)).toEqual(
+      expected,
+    );
+  });
+
+  it("of itself from a trigger that is not there is told both", () => {
+    expect(codes(found("self", "ghost"))).toEqual(["calls_itself", "no_such_trigger"]);
+  });
+
+  it("is not judged where nothing is known of others", () => {
+    const ask = testNode("CallFlow", "Ask", { flow: "ghost", trigger: "x" });
+    expect(warnings(testFlow([call, ask], ["call → ask"]))).toEqual([]);
+  });
+});
+
+describe("two results on one path", () => {
+  const decide = testNode("Condition", "Decide", { conditions: [{ left: 1, op: "eq", right: 1 }] });
+  const both = (edges: string[], ...more: FlowDraft["nodes"]) =>
+    warnings(testFlow([call, decide, ...more, end("One"), end("Two")], edges)).filter(
+      ({ code }) => code === "two_returns",
+    );
+
+  it("side by side", () => {
+    expect(both(["call → decide", "decide:true → one", "decide:true → two"])).toEqual([
+      {
+        code: "two_returns",
+        nodeId: "two",
+        message: "Two: one run can reach this and One; only one result counts",
+      },
+    ]);
+  });
+
+  it("not on the two ways of a decision", () => {
+    expect(both(["call → decide", "decide:true → one", "decide:false → two"])).toEqual([]);
+  });
+
+  it("nor where ways meet before the decision", () => {
+    const edges = ["call → a", "call → b", "a → decide", "b → decide"];
+    expect(
+      both([...edges, "decide:true → one", "decide:false → two"], node("A"), node("B")),
+    ).toEqual([]);
+  });
+
+  it("where a way goes round the decision", () => {
+    const edges = ["call → a", "call → decide", "a → two", "decide:true → one"];
+    expect(both(edges, node("A"))).toHaveLength(1);
+  });
+
+  it("not where one is for a failure", () => {
+    expect(both(["call → a", "a → one", "a:error → two"], node("A"))).toEqual([]);
+  });
+
+  it("in one round of a loop, but not in a round and after it", () => {
+    const loop = testNode("Loop", "Each");
+    expect(both(["call → each", "each:item → one", "each:item → two"], loop)).toHaveLength(1);
+    expect(both(["call → each", "each:item → one", "each:done → two"], loop)).toEqual([]);
+  });
+
+  it("not by two triggers, each with its own", () => {
+    const flow = testFlow(
+      [testTool("A"), testTool("B"), end("One"), end("Two")],
+      ["a → one", "b → two"],
+    );
+    expect(warnings(flow)).toEqual([]);
+  });
+});

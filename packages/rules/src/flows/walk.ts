@@ -1,0 +1,31 @@
+/** Ways through JSON of any shape. Its depth is limited where it comes in; see model.ts. */
+import { isObject, type Json } from "../json.ts";
+
+export type Keys = readonly (string | number)[];
+
+/** Every text in a value, with the keys that lead to it. */
+export function eachText(value: Json, visit: (text: string, keys: Keys) => void): void {
+  mapTexts(value, (text, keys) => {
+    visit(text, keys);
+    return text;
+  });
+}
+
+/** A copy with every text replaced; parts in which nothing changes are the same objects. */
+export function mapTexts(
+  value: Json,
+  change: (text: string, keys: Keys) => Json,
+  keys: Keys = [],
+): Json {
+  if (typeof value === "string") return change(value, keys);
+  if (Array.isArray(value)) {
+    const items = value.map((item, at) => mapTexts(item, change, [...keys, at]));
+    return items.some((item, at) => item !== value[at]) ? items : value;
+  }
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).map(([name, item]): [string, Json] => [
+    name,
+    mapTexts(item, change, [...keys, name]),
+  ]);
+  return entries.some(([name, item]) => item !== value[name]) ? Object.fromEntries(entries) : value;
+}

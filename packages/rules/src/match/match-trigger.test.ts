@@ -1,0 +1,150 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Json, JsonObject } from "../json.ts";
+import { type MatchEvent, type MatchTrigger, matchTrigger } from "./match-trigger.ts";
+
+const event: MatchEvent = {
+  id: "e1",
+  tenant: "acme",
+  source: "github",
+  sourceId: "src_1",
+  type: "issues",
+  receivedAt: Date.UTC(2026, 0, 5),
+  data: {
+    action: "opened",
+    issue: { number: 123, locked: true, labels: [{ name: "red" }, { name: "bug" }], note: null },
+    topics: ["lamps", "trains"],
+  },
+};
+const trigger: MatchTrigger = { tenant: "acme", source: "github", type: "issues", isActive: true };
+const match = (change: Partial<MatchTrigger>) => matchTrigger(event, { ...trigger, ...change });
+const withParams = (params: JsonObject) => match({ params });
+
+describe("an event and a trigger", () => {
+  it("match when source, type and tenant agree", async () => {
+    expect(await match({})).toEqual({
+      matched: true,
+      reasons: [
+        { on: "active", holds: true, message: "the trigger is active" },
+        { on: "source", holds: true, message: 'source is "github", wanted "github"' },
+        { on: "type", holds: true, message: 'type is "issues", wanted "issues"' },
+      ],
+    });
+  });
+
+  it.each<[string, Partial<MatchTrigger>, string | undefined]>([
+    ["one endpoint or connection by its id", { source: "src_1" }, undefined],
+    ["another source", { source: "gitlab" }, 'source is "github", wanted "gitlab"'],
+    ["another type", { type: "push" }, 'type is "issues", wanted "push"'],
+    ["any type", { type: "" }, undefined],
+    ["any type, left out", { type: undefined }, undefined],
+    ["a trigger that is off", { isActive: false }, "the trigger is not active"],
+    ["another tenant", { tenant: "umbrella" }, "the event belongs to another tenant"],
+  ])("%s", async (_, change, why) => {
+    const { matched, reasons } = await match(change);
+    expect(matched).toBe(why === undefined);
+    expect(reasons.filter((reason) => !reason.holds).map(({ message }) => message)).toEqual(
+      why === undefined ? [] : [why],
+    );
+  });
+
+  it("tells nothing about another tenant's event", async () => {
+    const { reasons } = await match({ tenant: "umbrella", params: { action: "x" } });
+    expect(reasons).toHaveLength(1);
+  });
+});
+
+describe("params", () => {
+  it.each<[JsonObject, boolean]>([
+    [{ action: "opened" }, true],
+    [{ action: "closed" }, false],
+    [{ "issue.number": "123" }, true],
+    [{ "issue.number": 123 }, true],
+    [{ "issue.locked": "true" }, true],
+    [{ "issue.labels[].name": "bug" }, true],
+    [{ "issue.labels[].name": "wip" }, false],
+    [{ "issue.labels[0].name": "bug" }, false],
+    [{ topics: "trains" }, true],
+    [{ topics: "cars" }, false],
+    [{ action: "", "issue.number": null }, true],
+    [{ missing: "" }, true],
+    [{ missing: "x" }, false],
+    [{ missing: { op: "exists", value: false } }, true],
+    [{ "issue.note": { op: "exists" } }, false],
+    [{ action: "opened", "issue.number": { op: "gt", value: 200 } }, false],
+    [{ "issue.number": { op: "gt", value: "100" } }, true],
+    [{ "issue.labels[].name": { op: "ne", value: "wip" } }, true],
+    [{ "issue.labels[].name": { op: "in", value: ["wip", "red"] } }, true],
+    [{ constructor: "x" }, false],
+    [{ "a..b": "x" }, false],
+    [{ action: { op: "regex", value: "o.*" } }, false],
+  ])("%j: %s", async (params, matched) => {
+    expect((await withParams(params)).matched).toBe(matched);
+  });
+
+  it("say what was there and what was wanted", async () => {
+    const { reasons } = await withParams({
+      "issue.number": { op: "gt", value: 200 },
+      "issue.labels[].name": "wip",
+      missing: "x",
+      issue: "x",
+      "a..b": 1,
+      action: { op: "like", value: 1 },
+    });
+    expect(reasons.flatMap(({ on, message }) => (on === "param" ? [message] : []))).toEqual([
+      "issue.number is 123, wanted gt 200",
+      'issue.labels[].name is "red", "bug", wanted "wip"',
+      'missing is not there, wanted "x"',
+      'issue is an object, wanted "x"',
+      "a..b is not a path such as issue.labels[].name",
+      expect.stringMatching(/^action is not understood: op must be one of/),
+    ]);
+  });
+
+  it("make short reasons of long data", async () => {
+    const { reasons } = await matchTrigger(
+      { ...event, data: { text: "x".repeat(1_000_000), list: Array<Json>(5000).fill(1) } },
+      { ...trigger, params: { text: "y", "list[]": 2 } },
+    );
+    expect(JSON.stringify(reasons).length).toBeLessThan(1000);
+    expect(reasons.at(-1)?.message).toBe("list[] is 1, 1, 1 and 4997 more, wanted 2");
+  });
+});
+
+describe("the filter", () => {
+  it("sees the whole event", async () => {
+    const filter =
+      'id = "e1" and source = "github" and type = "issues" and data.issue.number = 123 and received_at = "2026-01-05T00:00:00.000Z"';
+    expect(await match({ filter })).toMatchObject({ matched: true });
+  });
+
+  it.each([
+    ["data.issue.number > 200", "the filter is not true"],
+    ["data.(", "the filter failed: "],
+    ["data.action + 1", "the filter failed: "],
+  ])("%s does not match, and says why", async (filter, words) => {
+    const { matched, reasons } = await match({ filter });
+    expect(matched).toBe(false);
+    expect(reasons.at(-1)).toMatchObject({
+      on: "filter",
+      holds: false,
+      message: expect.stringContaining(words),
+    });
+  });
+
+  it("is not asked where params do not hold, nor where it is blank", async () => {
+    const { reasons } = await match({ filter: "true", params: { action: "closed" } });
+    expect(reasons.map(({ on }) => on)).not.toContain("filter");
+    expect(await match({ filter: "  " })).toMatchObject({ matched: true });
+  });
+});
+
+it("never throws, whatever arrives and whatever was stored", async () => {
+  const json = fc.jsonValue() as fc.Arbitrary<Json>;
+  await fc.assert(
+    fc.asyncProperty(json, fc.dictionary(fc.string(), json), async (data, params) => {
+      const verdict = await matchTrigger({ ...event, data }, { ...trigger, params });
+      expect(verdict.matched).toBe(verdict.reasons.every((reason) => reason.holds));
+    }),
+  );
+});

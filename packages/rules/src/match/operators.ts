@@ -1,0 +1,81 @@
+/** How a datum is compared: the same words in triggers, conditions and forms. */
+import type { Json } from "../json.ts";
+import { includesText } from "./find-text.ts";
+import { matchesGlob } from "./glob.ts";
+import { amongst, numberOf, same } from "./same.ts";
+
+export const operators = [
+  "eq",
+  "ne",
+  "in",
+  "contains",
+  "starts_with",
+  "glob",
+  "gt",
+  "lt",
+  "exists",
+] as const;
+export type Operator = (typeof operators)[number];
+
+/**
+ * Whether it holds of what a path led to: nothing, one value, or several. Of several, one that fits
+ * is enough, as is one element of an array; for `ne`, none may be equal.
+ */
+export function holds(op: Operator, data: readonly Json[], wanted: Json): boolean {
+  switch (op) {
+    case "eq":
+      return data.some((datum) => equals(datum, wanted));
+    case "ne":
+      return !data.some((datum) => equals(datum, wanted));
+    case "in":
+      return Array.isArray(wanted) && data.some(orItsItems(amongst(wanted)));
+    case "contains":
+      return data.some((datum) =>
+        typeof datum === "string"
+          ? isScalar(wanted) && includesText(datum, String(wanted))
+          : Array.isArray(datum) && datum.some((item) => same(item, wanted)),
+      );
+    case "starts_with":
+      return isScalar(wanted) && anyText(data, (text) => text.startsWith(String(wanted)));
+    case "glob":
+      return isScalar(wanted) && anyText(data, (text) => matchesGlob(text, String(wanted)));
+    case "gt":
+      return each(data).some((datum) => (order(datum, wanted) ?? 0) > 0);
+    case "lt":
+      return each(data).some((datum) => (order(datum, wanted) ?? 0) < 0);
+    case "exists":
+      // Senders write null where there is nothing: no assignee, no milestone.
+      return data.some((datum) => datum !== null) === (wanted !== false && wanted !== "false");
+  }
+}
+
+const orItsItems =
+  (fits: (value: Json) => boolean) =>
+  (datum: Json): boolean =>
+    fits(datum) || (Array.isArray(datum) && datum.some(fits));
+
+const equals = (datum: Json, wanted: Json): boolean =>
+  orItsItems((value) => same(value, wanted))(datum);
+
+const each = (data: readonly Json[]): Json[] =>
+  data.flatMap((datum) => (Array.isArray(datum) ? datum : [datum]));
+
+const isScalar = (value: Json): value is string | number | boolean =>
+  typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+
+const anyText = (data: readonly Json[], test: (text: string) => boolean): boolean =>
+  each(data).some((datum) => isScalar(datum) && test(String(datum)));
+
+const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?$/i;
+
+/** Numbers by size, times by when; undefined where the two cannot be compared. */
+function order(a: Json, b: Json): number | undefined {
+  const [left, right] = [numberOf(a) ?? timeOf(a), numberOf(b) ?? timeOf(b)];
+  return left === undefined || right === undefined ? undefined : left - right;
+}
+
+function timeOf(value: Json): number | undefined {
+  if (typeof value !== "string" || !TIME.test(value)) return undefined;
+  const time = Date.parse(value);
+  return Number.isNaN(time) ? undefined : time;
+}

@@ -1,0 +1,48 @@
+/**
+ * Paths into a payload: names joined by dots, `[0]` for one element of an array, `[]` for all of
+ * them: `issue.labels[].name`. Names with other characters are quoted: `data["odd.name"]`.
+ */
+import type { Json } from "../json.ts";
+
+export type Path = readonly (string | number | typeof EACH)[];
+const EACH = Symbol("each");
+
+const STEP = /(?:^|\.)([^.[\]"]+)|\[(\d{1,9})\]|(\[\])|\["((?:[^"\\]|\\.)*)"\]/y;
+
+/** Undefined where the text is not a path. */
+export function parsePath(text: string): Path | undefined {
+  const path: (string | number | typeof EACH)[] = [];
+  STEP.lastIndex = 0;
+  while (STEP.lastIndex < text.length) {
+    const match = STEP.exec(text);
+    if (!match) return undefined;
+    const [, name, index, each, quoted] = match;
+    if (name !== undefined) path.push(name);
+    else if (index !== undefined) path.push(Number(index));
+    else if (each !== undefined) path.push(EACH);
+    else path.push((quoted ?? "").replaceAll(/\\(.)/g, "$1"));
+  }
+  return path.length > 0 ? path : undefined;
+}
+
+/** Everything that a path leads to; one value at the most where it has no `[]`. */
+export function valuesAt(data: Json, path: Path): Json[] {
+  let values = [data];
+  for (const step of path)
+    values = values.flatMap((value) => {
+      if (step === EACH) return Array.isArray(value) ? value : [];
+      if (Array.isArray(value))
+        return typeof step === "number" && step < value.length ? [value[step] as Json] : [];
+      if (typeof value !== "object" || value === null) return [];
+      return Object.hasOwn(value, step) ? [value[step] as Json] : [];
+    });
+  return values;
+}
+
+/** Whether a place, as the keys that lead to it, is what a path means, or lies below that. */
+export const isWithin = (keys: readonly PropertyKey[], path: Path): boolean =>
+  path.length <= keys.length &&
+  path.every((step, at) => {
+    const key = keys[at];
+    return step === EACH ? typeof key === "number" : String(step) === String(key);
+  });
