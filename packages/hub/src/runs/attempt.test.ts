@@ -1,6 +1,6 @@
-import { Failure, Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
+import { NodeError, Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
-import { defineNode, type NodeResult, type RunContext } from "@signalbox/rules/flows/node-type.ts";
+import { defineNode, type NodeContext, type NodeResult } from "@signalbox/rules/flows/node-type.ts";
 import type { Scope } from "@signalbox/rules/flows/render.ts";
 import { testContext } from "@signalbox/rules/flows/test-context.ts";
 import { testNode } from "@signalbox/rules/flows/test-flow.ts";
@@ -13,7 +13,7 @@ import { MASK } from "./mask.ts";
 beforeEach(() => void vi.useFakeTimers({ now: 0 }));
 afterEach(() => void vi.useRealTimers());
 
-type Run = (context: RunContext<JsonObject>) => NodeResult | Promise<NodeResult>;
+type Run = (context: NodeContext<JsonObject>) => NodeResult | Promise<NodeResult>;
 
 /** One attempt at a node whose field `header` may hold secrets. */
 function tryOnce(
@@ -35,7 +35,7 @@ function tryOnce(
     secretFields: ["header"],
     ports: { in: ["in"], out: ["out"] },
     sample: { config: {}, refuses: { config: { x: 1 }, path: "x" } },
-    run: (context) => run(context as RunContext<JsonObject>),
+    run: (context) => run(context as NodeContext<JsonObject>),
   });
   const { config: _config, signal: _signal, scope: _scope, ...context } = testContext();
   return attempt({
@@ -75,7 +75,7 @@ describe("what goes wrong", () => {
       error: { code: "failed", message: "no", node_id: "a" },
       retryAt: "backoff",
     });
-    expect(await failing(new Failure("busy", { code: "y", details: [2] }))).toMatchObject({
+    expect(await failing(new NodeError("busy", { code: "y", details: [2] }))).toMatchObject({
       error: { code: "y", message: "busy", details: [2] },
       retryAt: "backoff",
     });

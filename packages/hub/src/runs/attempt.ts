@@ -1,13 +1,13 @@
 /** One attempt at one node: templates filled in, time limited, whatever goes wrong turned into words. */
-import { Failure, Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
+import { NodeError, Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluate, LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import {
+  type NodeContext,
   type NodeDefinition,
   type NodeResult,
   type NodeSettings,
   nodeSettings,
-  type RunContext,
 } from "@signalbox/rules/flows/node-type.ts";
 import { referencesIn } from "@signalbox/rules/flows/references.ts";
 import { renderConfig, type Scope } from "@signalbox/rules/flows/render.ts";
@@ -20,7 +20,7 @@ export interface AttemptOptions {
   node: FlowNode;
   definition: NodeDefinition;
   scope: Scope;
-  context: Omit<RunContext<JsonObject>, "config" | "signal" | "scope" | "log" | "evaluate">;
+  context: Omit<NodeContext<JsonObject>, "config" | "signal" | "scope" | "log" | "evaluate">;
   evaluate: Evaluate;
   /** Of the run. */
   signal: AbortSignal;
@@ -73,7 +73,7 @@ export async function attempt(options: AttemptOptions): Promise<Attempted> {
   const { tenant, node, definition, scope, context, signal, secrets, flowSecrets } = options;
   const { config: template, settings, secrets: names } = splitParameters(node);
   const timeoutMs =
-    settings.timeoutMs ?? (definition.isPatient ? undefined : options.defaultTimeoutMs);
+    settings.timeoutMs ?? (definition.hasOwnDeadline ? undefined : options.defaultTimeoutMs);
   const ending = new AbortController();
   const ended = Promise.withResolvers<never>();
   ended.promise.catch(() => {});
@@ -140,7 +140,7 @@ class TimedOut extends Error {
 }
 
 function toRunError(error: unknown, node_id: string): RunError {
-  if (error instanceof Failure)
+  if (error instanceof NodeError)
     return {
       code: error.code,
       message: error.message,

@@ -4,8 +4,8 @@ import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import {
   ERROR_PORT,
+  type NodeContext,
   type NodeDefinition,
-  type RunContext,
 } from "@signalbox/rules/flows/node-type.ts";
 import type { Scope } from "@signalbox/rules/flows/render.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
@@ -15,7 +15,7 @@ import type { Frame, Layout } from "./frame.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Naps } from "./naps.ts";
 
-type Reached = RunContext<never>;
+type Reached = NodeContext<never>;
 
 /** Which step asks, and how often it has. */
 interface Asking {

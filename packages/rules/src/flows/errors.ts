@@ -17,7 +17,7 @@ export const errorOutput = ({
   error: { code, message, ...(details === undefined ? {} : { details }) },
 });
 
-interface FailureOptions {
+interface NodeErrorOptions {
   /** Stable, to compare by. */
   code?: string;
   /** Recorded with the step, and shown to people. */
@@ -26,11 +26,11 @@ interface FailureOptions {
 }
 
 /** As any other error, but with details. */
-export class Failure extends Error {
+export class NodeError extends Error {
   readonly code: string;
   readonly details: Json;
 
-  constructor(message: string, { code = "failed", details = null, cause }: FailureOptions = {}) {
+  constructor(message: string, { code = "failed", details = null, cause }: NodeErrorOptions = {}) {
     super(message, { cause });
     this.code = code;
     this.details = details;
@@ -38,21 +38,21 @@ export class Failure extends Error {
 }
 
 /** Trying again cannot help: the step fails at once. */
-export class Permanent extends Failure {
+export class Permanent extends NodeError {
   override readonly name = "Permanent";
 
-  constructor(message: string, { code = "permanent", ...more }: FailureOptions = {}) {
+  constructor(message: string, { code = "permanent", ...more }: NodeErrorOptions = {}) {
     super(message, { code, ...more });
   }
 }
 
 /** Try again then, not earlier, however the backoff is set; it counts as an attempt. */
-export class RetryAt extends Failure {
+export class RetryAt extends NodeError {
   override readonly name = "RetryAt";
   /** Milliseconds since 1970. */
   readonly at: number;
 
-  constructor(at: number, message: string, { code = "retry_at", ...more }: FailureOptions = {}) {
+  constructor(at: number, message: string, { code = "retry_at", ...more }: NodeErrorOptions = {}) {
     super(message, { code, ...more });
     this.at = at;
   }

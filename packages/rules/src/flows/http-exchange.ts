@@ -1,7 +1,7 @@
 /** A request out of a node's config, and a step's outcome out of the response. Pure. */
 
 import type { Json, JsonObject } from "../json.ts";
-import { Failure, Permanent, RetryAt } from "./errors.ts";
+import { NodeError, Permanent, RetryAt } from "./errors.ts";
 import { isDeeperThan } from "./model.ts";
 import type { OutboundResponse } from "./outbound.ts";
 
@@ -132,7 +132,7 @@ export function failureOf(what: string, response: OutboundResponse, now: number)
   if (at !== undefined) return new RetryAt(at, message, { code, details });
   if (status >= 400 && status < 500 && !PASSING.has(status))
     return new Permanent(message, { code, details });
-  return new Failure(message, { code, details });
+  return new NodeError(message, { code, details });
 }
 
 /** Seconds, or a date. */

@@ -57,7 +57,7 @@ export interface NodeInput {
 }
 
 /** Everything that a node can reach; what is not in here, it cannot do. */
-export interface RunContext<Config> {
+export interface NodeContext<Config> {
   /** Templates are filled in, and the schema holds. */
   config: Config;
   /** The output of the node before; of several, an object by slug. A trigger gets what started it. */
@@ -156,14 +156,14 @@ interface NodeRecipe<Config extends z.ZodObject> {
   /** Paths to code in another language: no templates in there, whatever it looks like. */
   rawFields?: readonly string[];
   /** What it waits for has limits of its own: without a `timeoutMs` in its settings, it has none. */
-  isPatient?: boolean;
+  hasOwnDeadline?: boolean;
   /** Names that templates may use in what is reached through a port, such as `item`. */
   locals?: Readonly<Record<string, readonly string[]>>;
   /** Of what it gives out, where that is known beforehand. */
   outputSchema?(config: z.output<Config>): JsonSchema | undefined;
   sample: NodeSample;
   /** A trigger's default is to pass on what started it. */
-  run(context: RunContext<z.output<Config>>): NodeResult | Promise<NodeResult>;
+  run(context: NodeContext<z.output<Config>>): NodeResult | Promise<NodeResult>;
 }
 
 export interface NodeDefinition
@@ -175,12 +175,12 @@ export interface NodeDefinition
   secretFields: readonly Path[];
   sendsTo: string | undefined;
   rawFields: readonly Path[];
-  isPatient: boolean;
+  hasOwnDeadline: boolean;
   locals: Readonly<Record<string, readonly string[]>>;
   outputSchema(config: JsonObject): JsonSchema | undefined;
   sample: NodeSample;
   /** Checks the config, with its templates filled in, before anything runs. */
-  run(context: RunContext<JsonObject>): Promise<NodeResult>;
+  run(context: NodeContext<JsonObject>): Promise<NodeResult>;
 }
 
 export type NodeRegistry = ReadonlyMap<string, NodeDefinition>;
@@ -218,7 +218,7 @@ export function defineNode<Config extends z.ZodObject>(
     rawFields:
       kind === "trigger" ? [[]] : (recipe.rawFields ?? []).map((path) => pathOf(type, path)),
     sendsTo: recipe.sendsTo,
-    isPatient: recipe.isPatient ?? false,
+    hasOwnDeadline: recipe.hasOwnDeadline ?? false,
     locals: recipe.locals ?? {},
     outputSchema(parameters) {
       const known = recipe.outputSchema && read(parameters);

@@ -2,10 +2,10 @@
 import type { JsonObject } from "../json.ts";
 import { Permanent } from "./errors.ts";
 import type { Evaluation } from "./evaluation.ts";
-import type { NodeResult, RunContext } from "./node-type.ts";
+import type { NodeContext, NodeResult } from "./node-type.ts";
 
 export async function runCode(
-  context: RunContext<unknown>,
+  context: NodeContext<unknown>,
   program: Omit<Evaluation, "data">,
 ): Promise<NodeResult> {
   const evaluated = await context.evaluate({ ...program, data: namesFor(context) });
@@ -19,7 +19,7 @@ export async function runCode(
 }
 
 /** The same in every language. Outputs by slug are apart, since a slug can be any word. */
-function namesFor({ input, scope }: Pick<RunContext<unknown>, "input" | "scope">): JsonObject {
+function namesFor({ input, scope }: Pick<NodeContext<unknown>, "input" | "scope">): JsonObject {
   const { trigger = null, nodes, item, index } = scope;
   return {
     input,

@@ -1,14 +1,14 @@
 /** A context for running a node in a test; what a node must not reach throws. */
 import type { JsonObject } from "../json.ts";
-import type { RunContext } from "./node-type.ts";
+import type { NodeContext } from "./node-type.ts";
 
 const unexpected = (what: string) => async (): Promise<never> => {
   throw new Error(`${what} was not to be called`);
 };
 
 export const testContext = (
-  given: Partial<RunContext<JsonObject>> = {},
-): RunContext<JsonObject> => ({
+  given: Partial<NodeContext<JsonObject>> = {},
+): NodeContext<JsonObject> => ({
   config: {},
   input: null,
   inputs: [],

@@ -23,7 +23,7 @@ export const callFlow = defineNode({
   kind: "action",
   config,
   ports: { in: ["in"], out: ["out"] },
-  isPatient: true,
+  hasOwnDeadline: true,
   sample: {
     config: { flow: "weather", trigger: "get_weather", input: { city: "Bern" } },
     refuses: { config: { flow: "weather", trigger: "" }, path: "trigger" },

@@ -14,8 +14,7 @@ it("every file that defines a node is in the registry", () => {
   const definitions = readdirSync(import.meta.dirname).filter(
     (name) => !name.endsWith(".test.ts") && read(name).includes("defineNode({"),
   );
-  for (const name of definitions)
-    expect(read("index.ts")).toContain(`from "./${name}"`);
+  for (const name of definitions) expect(read("index.ts")).toContain(`from "./${name}"`);
   expect(nodeTypes.size).toBe(definitions.length);
 });
 
