@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { createEndpoints } from "./ingest/endpoints.ts";
 import { StoreFailed } from "./ingest/from-store.ts";
-import { toAnswer } from "./ingest/outcome.ts";
+import { toAnswer } from "./ingest/ingest-outcome.ts";
 import { sources } from "./ingest/sources/index.ts";
 import { signSample } from "./ingest/sources/signed-sample.ts";
 import { webHmacKey } from "./lib/hmac.ts";

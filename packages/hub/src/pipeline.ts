@@ -5,10 +5,11 @@
  *
  * `receive` answers "stored" only when the event, and the work that it causes, are on disk.
  */
-import type { Arrival } from "./ingest/arrival.ts";
+
 import { fromStore, StoreFailed } from "./ingest/from-store.ts";
+import type { IncomingRequest } from "./ingest/incoming-request.ts";
 import { createIngest, type IngestOptions } from "./ingest/ingest.ts";
-import { type Outcome, refuse } from "./ingest/outcome.ts";
+import { type IngestOutcome, rejection } from "./ingest/ingest-outcome.ts";
 import type { Appended, Arrived } from "./store/store.ts";
 
 export interface PipelineOptions extends IngestOptions {
@@ -22,26 +23,26 @@ export interface Observation {
   source: string;
   /** The client's. */
   address: string;
-  outcome: Outcome;
+  outcome: IngestOutcome;
   arrived?: Arrived | undefined;
   took: number;
   error?: unknown;
 }
 
 export interface Pipeline {
-  receive(arrival: Arrival): Promise<Outcome>;
+  receive(arrival: IncomingRequest): Promise<IngestOutcome>;
 }
 
 const QUOTA_RETRY_S = 60;
 
-const outage = refuse(
+const outage = rejection(
   "storage_unavailable",
   "The event could not be stored, and is not accepted. Send it again later.",
   { retryAfter: 5 },
 );
 
 /** A bug, or a stored secret that does not open: the sender can do nothing but try again later. */
-const ourFault = refuse(
+const ourFault = rejection(
   "internal",
   "Something went wrong here, and the event is not accepted. The hub's log says what; send it again later.",
   { retryAfter: 60 },
@@ -49,21 +50,21 @@ const ourFault = refuse(
 
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { append, observe = () => {} } = options;
-  const admit = createIngest(options);
+  const ingest = createIngest(options);
 
   return {
     async receive(arrival) {
       const start = performance.now();
-      const seen = (outcome: Outcome, arrived?: Arrived, error?: unknown): Outcome => {
+      const seen = (outcome: IngestOutcome, arrived?: Arrived, error?: unknown): IngestOutcome => {
         const { source, address } = arrival;
         observe({ source, address, outcome, arrived, took: performance.now() - start, error });
         return outcome;
       };
       try {
-        const admitted = await admit(arrival);
-        if (admitted.outcome !== "admitted") return seen(admitted);
-        const { arrived, bare } = admitted;
-        return seen(toOutcome(await fromStore(append(arrived)), bare), arrived);
+        const accepted = await ingest(arrival);
+        if (accepted.outcome !== "accepted") return seen(accepted);
+        const { appendRequest, bare } = accepted;
+        return seen(toOutcome(await fromStore(append(appendRequest)), bare), appendRequest);
       } catch (error) {
         return error instanceof StoreFailed
           ? seen(outage, undefined, error.cause)
@@ -73,9 +74,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   };
 }
 
-function toOutcome(appended: Appended, bare: boolean): Outcome {
+function toOutcome(appended: Appended, bare: boolean): IngestOutcome {
   if (appended.outcome === "over_quota")
-    return refuse(
+    return rejection(
       "quota_exceeded",
       `${appended.pending} events are waiting to be processed, and the quota is ${appended.quota}. Process some, or raise the quota.`,
       { retryAfter: QUOTA_RETRY_S },

@@ -2,9 +2,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import { arrivalFromRequest } from "./ingest/arrival.ts";
 import { createEndpoints } from "./ingest/endpoints.ts";
-import { toAnswer } from "./ingest/outcome.ts";
+import { toIncomingRequest } from "./ingest/incoming-request.ts";
+import { toAnswer } from "./ingest/ingest-outcome.ts";
 import { sources } from "./ingest/sources/index.ts";
 import { signSample } from "./ingest/sources/signed-sample.ts";
 import { webHmacKey } from "./lib/hmac.ts";
@@ -39,7 +39,7 @@ function receiver(store: Store) {
     const source = new URL(request.url).pathname.split("/")[2] ?? "";
     const route = { source, key: undefined, address: "192.0.2.1" };
     const { status, headers, body } = toAnswer(
-      await pipeline.receive(arrivalFromRequest(request, route)),
+      await pipeline.receive(toIncomingRequest(request, route)),
     );
     return new Response(body, { status, headers });
   };

@@ -1,6 +1,6 @@
-/** Bytes → a JSON object, or a refusal that says what is wrong with them. */
+/** Bytes → a JSON object, or a rejection that says what is wrong with them. */
 
-import { isRefusal, type Refusal, refuse } from "./outcome.ts";
+import { isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
 import type { Json, JsonObject } from "./source.ts";
 
 export const FORM = "application/x-www-form-urlencoded";
@@ -14,51 +14,51 @@ const MAX_DEPTH = 128;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-export function decodeText(bytes: Uint8Array): string | Refusal {
+export function decodeText(bytes: Uint8Array): string | Rejection {
   if (bytes.byteLength === 0)
-    return refuse("empty_body", "The request has no body; send the event as a JSON object.");
+    return rejection("empty_body", "The request has no body; send the event as a JSON object.");
   try {
     return decoder.decode(bytes);
   } catch {
-    return refuse("invalid_utf8", "The body holds bytes that are not valid UTF-8.");
+    return rejection("invalid_utf8", "The body holds bytes that are not valid UTF-8.");
   }
 }
 
-export function decodeJson(text: string): { value: Json } | Refusal {
+export function decodeJson(text: string): { value: Json } | Rejection {
   if (nestsDeeperThan(text, MAX_DEPTH))
-    return refuse("too_deep", `The body nests deeper than ${MAX_DEPTH} levels.`);
+    return rejection("too_deep", `The body nests deeper than ${MAX_DEPTH} levels.`);
   try {
     return { value: JSON.parse(text) as Json };
   } catch (error) {
-    return refuse("invalid_json", `The body is not valid JSON: ${reasonOf(error)}.`);
+    return rejection("invalid_json", `The body is not valid JSON: ${reasonOf(error)}.`);
   }
 }
 
 export function decodeObject(
   contentType: string,
   bytes: Uint8Array,
-): { object: JsonObject } | Refusal {
+): { object: JsonObject } | Rejection {
   const text = decodeText(bytes);
   if (typeof text !== "string") return text;
   if (contentType === FORM) return decodeForm(text);
   const json = decodeJson(text);
-  return isRefusal(json) ? json : asObject(json.value);
+  return isRejection(json) ? json : asObject(json.value);
 }
 
-function asObject(value: Json): { object: JsonObject } | Refusal {
+function asObject(value: Json): { object: JsonObject } | Rejection {
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return { object: value };
   const found = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
-  return refuse("not_an_object", `The body must be a JSON object, but is ${found}.`);
+  return rejection("not_an_object", `The body must be a JSON object, but is ${found}.`);
 }
 
 /** A form either carries the JSON in its field `payload`, or is itself the event. */
-export function decodeForm(text: string): { object: JsonObject } | Refusal {
+export function decodeForm(text: string): { object: JsonObject } | Rejection {
   const fields = new URLSearchParams(text);
   const payload = fields.get("payload");
   if (payload === null) return { object: Object.fromEntries(fields) };
   const json = decodeJson(payload);
-  return isRefusal(json) ? json : asObject(json.value);
+  return isRejection(json) ? json : asObject(json.value);
 }
 
 const reasonOf = (error: unknown) =>

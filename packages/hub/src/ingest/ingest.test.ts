@@ -7,8 +7,8 @@ import { toBase64, utf8, webHmacKey } from "../lib/hmac.ts";
 import { createIds } from "../lib/ids.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import type { Arrival } from "./arrival.ts";
 import { createEndpoints } from "./endpoints.ts";
+import type { IncomingRequest } from "./incoming-request.ts";
 import { createIngest, type IngestOptions } from "./ingest.ts";
 import { makeKey } from "./signatures.ts";
 import type { JsonObject, SourceDefinition } from "./source.ts";
@@ -77,12 +77,12 @@ function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
 
 const sourceOf = (id: string) => sources.find((one) => one.id === id) as SourceDefinition;
 
-interface Request extends Partial<Pick<Arrival, "method" | "key" | "address" | "source">> {
+interface Request extends Partial<Pick<IncomingRequest, "method" | "key" | "address" | "source">> {
   headers?: Record<string, string>;
   body?: Uint8Array;
 }
 
-function arrival({ headers = {}, body = utf8("{}"), ...rest }: Request = {}): Arrival {
+function incoming({ headers = {}, body = utf8("{}"), ...rest }: Request = {}): IncomingRequest {
   return {
     method: "POST",
     source: "github",
@@ -173,33 +173,33 @@ describe("the gates", () => {
     // biome-ignore format: a table
     "%s",
     async (_, request, reason, questions) => {
-      expect(await ingest()(arrival(request))).toMatchObject({ outcome: "refused", reason });
+      expect(await ingest()(incoming(request))).toMatchObject({ outcome: "refused", reason });
       expect(asked).toEqual(questions);
     },
   );
 
   it("read the body once, last of all", async () => {
-    expect(await ingest()(arrival(await signed("github")))).toMatchObject({ outcome: "admitted" });
+    expect(await ingest()(incoming(await signed("github")))).toMatchObject({ outcome: "accepted" });
     expect(asked).toEqual(["address", "rate", "body"]);
   });
 
   it("say which encoding they do not take, and take the one that is none", async () => {
     const good = await signed("github");
     const encoded = (value: string) =>
-      arrival({ ...good, headers: { ...good.headers, "content-encoding": value } });
+      incoming({ ...good, headers: { ...good.headers, "content-encoding": value } });
     expect(await ingest()(encoded("br"))).toMatchObject({
       detail: expect.stringContaining('"br"'),
     });
-    expect(await ingest()(encoded("Identity"))).toMatchObject({ outcome: "admitted" });
+    expect(await ingest()(encoded("Identity"))).toMatchObject({ outcome: "accepted" });
   });
 
   it("send who shares a hub to an endpoint with a key", async () => {
     const shared = ingest({ tenant: undefined });
-    expect(await shared(arrival({ source: "stripe" }))).toMatchObject({
+    expect(await shared(incoming({ source: "stripe" }))).toMatchObject({
       reason: "unknown_source",
       detail: expect.stringContaining("signalbox source add stripe --tenant"),
     });
-    expect(await shared(arrival({ source: "nobody" }))).toMatchObject({
+    expect(await shared(incoming({ source: "nobody" }))).toMatchObject({
       detail: expect.not.stringContaining("source add"),
     });
   });
@@ -214,7 +214,7 @@ describe("without any secret", () => {
     };
     const all = { ...wire.headers, ...headers } as Record<string, string>;
     for (const [name, value] of Object.entries(headers)) if (value === undefined) delete all[name];
-    return arrival({ ...wire, headers: all });
+    return incoming({ ...wire, headers: all });
   };
 
   it.each([
@@ -226,7 +226,7 @@ describe("without any secret", () => {
     { "sec-fetch-site": "none" },
     { "sec-fetch-site": "same-origin" },
   ])("a program on this machine may send: %j", async (headers) => {
-    expect(await open()(await unsigned(headers))).toMatchObject({ outcome: "admitted" });
+    expect(await open()(await unsigned(headers))).toMatchObject({ outcome: "accepted" });
   });
 
   it.each([
@@ -265,8 +265,8 @@ describe("without any secret", () => {
   it("a signature is as good from anywhere", async () => {
     const wire = await signed("github");
     const headers = { ...wire.headers, origin: "https://x.example", host: "hub.example" };
-    const request = arrival({ ...wire, headers });
-    expect(await ingest({ allowUnsigned: true })(request)).toMatchObject({ outcome: "admitted" });
+    const request = incoming({ ...wire, headers });
+    expect(await ingest({ allowUnsigned: true })(request)).toMatchObject({ outcome: "accepted" });
   });
 });
 
@@ -276,19 +276,19 @@ describe("secrets", () => {
       [SECRET, START + 1_000],
       [OTHER, null],
     ]);
-    const admit = ingest();
+    const accept = ingest();
     const by = async (secret: string) =>
-      admit(arrival({ ...(await signed("github", secret)), key: KEY }));
-    expect(await by(SECRET)).toMatchObject({ outcome: "admitted" });
+      accept(incoming({ ...(await signed("github", secret)), key: KEY }));
+    expect(await by(SECRET)).toMatchObject({ outcome: "accepted" });
     now = START + 1_000;
     expect(await by(SECRET)).toMatchObject({ reason: "signature_mismatch" });
-    expect(await by(OTHER)).toMatchObject({ outcome: "admitted" });
+    expect(await by(OTHER)).toMatchObject({ outcome: "accepted" });
   });
 
   it("all expired are not the same as none", async () => {
     await addEndpoint("github", [[SECRET, START]]);
-    const admit = ingest({ allowUnsigned: true });
-    expect(await admit(arrival({ ...(await signed("github")), key: KEY }))).toMatchObject({
+    const accept = ingest({ allowUnsigned: true });
+    expect(await accept(incoming({ ...(await signed("github")), key: KEY }))).toMatchObject({
       reason: "signature_mismatch",
     });
   });
@@ -297,34 +297,36 @@ describe("secrets", () => {
     ["first", [SECRET, "the token"]],
     ["last", ["the token", SECRET]],
   ])("are all tried, whatever one of them says: the right one comes %s", async (_, secrets) => {
-    const admit = ingest({ secrets: { gitlab: secrets } });
+    const accept = ingest({ secrets: { gitlab: secrets } });
     const wire = await signed("gitlab");
     // The time of a signature ran out, but the token is right.
     now = START + 3_600_000;
     const headers = { ...wire.headers, "x-gitlab-token": "the token" };
-    expect(await admit(arrival({ ...wire, headers }))).toMatchObject({ outcome: "admitted" });
+    expect(await accept(incoming({ ...wire, headers }))).toMatchObject({ outcome: "accepted" });
     const wrong = { ...wire.headers, "x-gitlab-token": "a guess" };
-    expect(await admit(arrival({ ...wire, headers: wrong }))).toMatchObject({
+    expect(await accept(incoming({ ...wire, headers: wrong }))).toMatchObject({
       reason: "signature_expired",
     });
   });
 
   it("that fit a body without its time say so, not that they mismatch", async () => {
-    const admit = ingest({ secrets: { linear: [OTHER, SECRET, OTHER] } });
-    expect(await admit(arrival(await signed("linear", SECRET, { type: "Issue" })))).toMatchObject({
-      reason: "signature_malformed",
-    });
+    const accept = ingest({ secrets: { linear: [OTHER, SECRET, OTHER] } });
+    expect(await accept(incoming(await signed("linear", SECRET, { type: "Issue" })))).toMatchObject(
+      {
+        reason: "signature_malformed",
+      },
+    );
     const old = await signed("linear");
     now = START + 3_600_000;
-    expect(await admit(arrival(old))).toMatchObject({ reason: "signature_expired" });
+    expect(await accept(incoming(old))).toMatchObject({ reason: "signature_expired" });
   });
 
   it.each(sources.map(({ id }) => [id]))("leave what it takes to verify %s again", async (id) => {
     const source = sourceOf(id);
     const scheme = source.signature(source.config?.parse({}) ?? {});
-    const admitted = await ingest({ secrets: { [id]: [SECRET] } })(arrival(await signed(id)));
-    if (admitted.outcome !== "admitted") throw new Error(JSON.stringify(admitted));
-    const [event] = admitted.arrived.events;
+    const accepted = await ingest({ secrets: { [id]: [SECRET] } })(incoming(await signed(id)));
+    if (accepted.outcome !== "accepted") throw new Error(JSON.stringify(accepted));
+    const [event] = accepted.appendRequest.events;
     if (!event) throw new Error("no event");
     const verdict = await scheme.verify(
       { header: (name) => event.headers[name], body: event.body, now: event.received_at },
@@ -344,8 +346,8 @@ describe("the quota", () => {
   const skips = async (type: string, body: JsonObject, given: Given = {}, key?: string) => {
     const wire = await signed("github", SECRET, body);
     const headers = { ...wire.headers, "x-github-event": type };
-    const admitted = await ingest(given)(arrival({ ...wire, headers, key }));
-    return admitted.outcome === "admitted" ? admitted.arrived.skipQuota : admitted;
+    const accepted = await ingest(given)(incoming({ ...wire, headers, key }));
+    return accepted.outcome === "accepted" ? accepted.appendRequest.skipQuota : accepted;
   };
 
   it("does not hold up installations, which are told by more than their header", async () => {
@@ -372,7 +374,7 @@ describe("what is wrong with a body", () => {
       makeKey(scheme, SECRET, webHmacKey),
     );
     return ingest({ secrets: { linear: [SECRET] } })(
-      arrival({ ...wire, headers: { ...wire.headers, ...signature }, body: bytes }),
+      incoming({ ...wire, headers: { ...wire.headers, ...signature }, body: bytes }),
     );
   };
 
@@ -389,14 +391,14 @@ describe("what is wrong with a body", () => {
   it("is not laid at the headers' door", async () => {
     const long = "x".repeat(1_000);
     const stripe = async (fields: JsonObject) =>
-      ingest({ secrets: { stripe: [SECRET] } })(arrival(await signed("stripe", SECRET, fields)));
+      ingest({ secrets: { stripe: [SECRET] } })(incoming(await signed("stripe", SECRET, fields)));
     expect(await stripe({ id: long, type: "a" })).toMatchObject({ reason: "invalid_field" });
     expect(await stripe({ id: "1", type: long })).toMatchObject({ reason: "invalid_field" });
     expect(await stripe({ id: "1\n", type: "a" })).toMatchObject({ reason: "invalid_field" });
     const wire = await signed("github");
     for (const name of ["x-github-delivery", "x-github-event"])
       expect(
-        await ingest()(arrival({ ...wire, headers: { ...wire.headers, [name]: long } })),
+        await ingest()(incoming({ ...wire, headers: { ...wire.headers, [name]: long } })),
       ).toMatchObject({ reason: "invalid_header" });
   });
 });

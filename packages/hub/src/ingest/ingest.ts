@@ -1,16 +1,16 @@
 /**
- * Bytes → a verified arrival, ready to be stored, or a named refusal. The gates stand in order, the
+ * Bytes → a verified arrival, ready to be stored, or a named rejection. The gates stand in order, the
  * cheap ones first: address, rate, endpoint, signature, tenant; quota and duplicates are decided in
  * the transaction that stores. Until the rate's gate no database is asked, and until the signature's
  * nothing of the body is read.
  */
 import type { Arrived, NewEvent } from "../store/store.ts";
 import { isLoopback } from "./addresses.ts";
-import type { Arrival } from "./arrival.ts";
 import { cleanSummary } from "./clean.ts";
 import { mediaType } from "./decode.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
-import { isRefusal, type Outcome, type Refusal, refuse } from "./outcome.ts";
+import type { IncomingRequest } from "./incoming-request.ts";
+import { type IngestOutcome, isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
 import type { Verdict } from "./signatures.ts";
 import type { Reading, SourceDefinition, Tenancy } from "./source.ts";
 
@@ -27,9 +27,9 @@ export interface IngestOptions {
   now: () => number;
 }
 
-export interface Admitted {
-  outcome: "admitted";
-  arrived: Arrived;
+export interface AcceptedRequest {
+  outcome: "accepted";
+  appendRequest: Arrived;
   /** The sender wants an empty 200. */
   bare: boolean;
 }
@@ -40,19 +40,19 @@ const MAX_TYPE = 200;
 export function createIngest(options: IngestOptions) {
   const { endpoints, tenancy, isGithubAddress, rateLimit, allowUnsigned, newId, now } = options;
 
-  return async function admit(arrival: Arrival): Promise<Admitted | Outcome> {
+  return async function ingest(arrival: IncomingRequest): Promise<AcceptedRequest | IngestOutcome> {
     const source = endpoints.source(arrival.source);
     if (!source) return unknownSource(arrival);
 
     if (isGithubAddress && source.githubAddressesOnly && !isGithubAddress(arrival.address))
-      return refuse(
+      return rejection(
         "address_not_allowed",
         `${arrival.address} is not one of GitHub's hook addresses. Behind a proxy, name its header in SIGNALBOX_PROXY_HEADER; to let any address send, set GITHUB_IP_ALLOWLIST=off.`,
       );
 
     const wait = rateLimit(arrival.address);
     if (wait !== undefined)
-      return refuse("rate_limited", "Too many requests from this address; slow down.", {
+      return rejection("rate_limited", "Too many requests from this address; slow down.", {
         retryAfter: wait,
       });
 
@@ -74,7 +74,7 @@ export function createIngest(options: IngestOptions) {
     if (answered) return answered;
 
     const bytes = await arrival.body(source.maxBytes);
-    if (isRefusal(bytes)) return bytes;
+    if (isRejection(bytes)) return bytes;
 
     const forged =
       endpoint.keys.length === 0
@@ -95,7 +95,7 @@ export function createIngest(options: IngestOptions) {
 
     const tenant = endpoint.tenant ?? (await tenantOf(endpoint, readings));
     if (tenant === undefined)
-      return refuse(
+      return rejection(
         "unknown_tenant",
         "The delivery names no installation that this hub knows, or one that was removed. Install the GitHub App, or send a repository's own webhooks to an endpoint with a key.",
       );
@@ -121,9 +121,9 @@ export function createIngest(options: IngestOptions) {
       });
     }
     return {
-      outcome: "admitted",
+      outcome: "accepted",
       bare: source.bareAnswer,
-      arrived: {
+      appendRequest: {
         tenant,
         events,
         skipQuota:
@@ -134,15 +134,18 @@ export function createIngest(options: IngestOptions) {
   };
 
   /** Whether an endpoint without a secret takes the request. */
-  function checkUnsigned(arrival: Arrival, source: SourceDefinition): Refusal | undefined {
+  function checkUnsigned(
+    arrival: IncomingRequest,
+    source: SourceDefinition,
+  ): Rejection | undefined {
     if (!allowUnsigned)
-      return refuse(
+      return rejection(
         "no_secret",
         `No secret is configured for ${source.title}, so nothing from it can be trusted. Set ${secretVariable(source.id)}, or add an endpoint with \`signalbox source add ${source.id}\`.`,
       );
     const sign = cameFromElsewhere(arrival);
     if (sign === undefined) return undefined;
-    return refuse(
+    return rejection(
       "browser_origin",
       `Without a secret this hub takes webhooks only from programs on this machine, but ${sign}. Set ${secretVariable(source.id)} here and at the sender.`,
     );
@@ -151,7 +154,7 @@ export function createIngest(options: IngestOptions) {
   async function checkSignature(
     { source, scheme, keys }: Endpoint,
     request: Parameters<typeof scheme.verify>[0],
-  ): Promise<Refusal | undefined> {
+  ): Promise<Rejection | undefined> {
     let verdict: Exclude<Verdict, "valid"> | undefined;
     for (const { key, expiresAt } of keys) {
       if (expiresAt !== null && expiresAt <= request.now) continue;
@@ -168,7 +171,7 @@ export function createIngest(options: IngestOptions) {
       mismatch: `The signature does not fit the body. Check that the secret at ${source.title} is the one configured here, and that nothing on the way changes the body.`,
       expired: "The signed time is too far off from ours. Check the clocks of both sides.",
     };
-    return refuse(`signature_${verdict}`, details[verdict]);
+    return rejection(`signature_${verdict}`, details[verdict]);
   }
 
   async function tenantOf(endpoint: Endpoint, readings: Reading[]): Promise<string | undefined> {
@@ -184,16 +187,16 @@ export const secretVariable = (source: string): string =>
 /** Of what several secrets say, the most telling: one that got further in its checks knows more. */
 const usefulness = { missing: 0, mismatch: 1, malformed: 2, expired: 3 } as const;
 
-const unknownSource = ({ source }: Arrival): Refusal =>
-  refuse("unknown_source", `There is no webhook endpoint /webhooks/${source.slice(0, 100)}.`);
+const unknownSource = ({ source }: IncomingRequest): Rejection =>
+  rejection("unknown_source", `There is no webhook endpoint /webhooks/${source.slice(0, 100)}.`);
 
-const unknownKey = refuse(
+const unknownKey = rejection(
   "unknown_source",
   "There is no webhook endpoint with this key; it may have been removed.",
 );
 
-const needsKey = ({ id, title }: SourceDefinition): Refusal =>
-  refuse(
+const needsKey = ({ id, title }: SourceDefinition): Rejection =>
+  rejection(
     "unknown_source",
     `On this hub every GitHub account is a tenant, and ${title} does not say whose its webhooks are: send them to an endpoint with a key. \`signalbox source add ${id} --tenant ACCOUNT_ID\` makes one.`,
   );
@@ -205,7 +208,7 @@ const PROXIED = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
  * Any page that a browser on this machine shows can post to this machine, under the hub's address or
  * under a name of its own that it lets point here (DNS rebinding). What gives such a request away?
  */
-function cameFromElsewhere({ header }: Arrival): string | undefined {
+function cameFromElsewhere({ header }: IncomingRequest): string | undefined {
   if (header("origin").length > 0) return "this one comes from a page in a browser (Origin)";
   if (header("sec-fetch-site").some((site) => site !== "none" && site !== "same-origin"))
     return "this one comes from a page in a browser (Sec-Fetch-Site)";
@@ -221,39 +224,39 @@ const isLoopbackHost = (host: string): boolean =>
   isLoopback(/^(\[[^\]]*\]|[^:@]*)(?::\d+)?$/.exec(host.toLowerCase())?.[1] ?? "");
 
 function checkMethod(
-  { method }: Arrival,
+  { method }: IncomingRequest,
   source: SourceDefinition,
   header: (name: string) => string | undefined,
-): Outcome | undefined {
+): IngestOutcome | undefined {
   if (method === "POST") return undefined;
   if (method === "OPTIONS" && source.handshake) return source.handshake(header);
   const allow = source.handshake ? "POST, OPTIONS" : "POST";
-  return refuse("method_not_allowed", `Webhooks come by POST, not ${method}.`, { allow });
+  return rejection("method_not_allowed", `Webhooks come by POST, not ${method}.`, { allow });
 }
 
 function checkContentType(
   source: SourceDefinition,
   header: (name: string) => string | undefined,
-): Refusal | undefined {
+): Rejection | undefined {
   const encoding = header("content-encoding");
   if (encoding && encoding.toLowerCase() !== "identity")
-    return refuse(
+    return rejection(
       "unsupported_media_type",
       `The body is encoded as "${encoding.slice(0, 100)}"; send it as it is, without Content-Encoding.`,
     );
   const given = header("content-type");
   return source.accepts(mediaType(given ?? ""))
     ? undefined
-    : refuse(
+    : rejection(
         "unsupported_media_type",
         `${source.title} sends ${source.acceptsWords}, but the content type is ${given ? `"${given.slice(0, 100)}"` : "missing"}.`,
       );
 }
 
-function checkReading({ type, externalId, inHeaders = [] }: Reading): Refusal | undefined {
+function checkReading({ type, externalId, inHeaders = [] }: Reading): Rejection | undefined {
   const check = (part: "type" | "externalId", name: string, text: string, most: number) => {
     if (text.length <= most && isPrintable(text)) return undefined;
-    return refuse(
+    return rejection(
       inHeaders.includes(part) ? "invalid_header" : "invalid_field",
       text.length > most
         ? `The ${name} is longer than ${most} characters.`
@@ -269,8 +272,8 @@ function checkReading({ type, externalId, inHeaders = [] }: Reading): Refusal | 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what it looks for
 const isPrintable = (text: string) => !/[\u0000-\u001f\u007f]/.test(text) && text.isWellFormed();
 
-const givenTwice = (name: string): Refusal =>
-  refuse("duplicate_header", `The header ${name} was given more than once.`);
+const givenTwice = (name: string): Rejection =>
+  rejection("duplicate_header", `The header ${name} was given more than once.`);
 
 function keptHeaders(
   { scheme, source }: Endpoint,

@@ -7,7 +7,7 @@ import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import type { z } from "zod";
 import type { Summary } from "../store/store.ts";
 import { decodeObject, FORM } from "./decode.ts";
-import { isRefusal, type Outcome, type Refusal, refuse } from "./outcome.ts";
+import { type IngestOutcome, isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
 import type { SignatureScheme } from "./signatures.ts";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -46,28 +46,28 @@ export interface Reading {
 }
 
 /** Where a value is found, with words for the error when it is not there. */
-export interface Place {
+export interface Extractor {
   describe: string;
   reason: "missing_header" | "missing_field";
-  find(request: ParsedRequest): Found | undefined;
+  find(request: ParsedRequest): Extracted | undefined;
 }
 
-export interface Found {
+export interface Extracted {
   text: string;
   in: "header" | "field";
 }
 
-const found = (text: string | undefined, where: Found["in"]): Found | undefined =>
+const found = (text: string | undefined, where: Extracted["in"]): Extracted | undefined =>
   text ? { text, in: where } : undefined; // an empty id or type is none
 
-export const header = (name: string): Place => ({
+export const header = (name: string): Extractor => ({
   describe: `the header ${name}`,
   reason: "missing_header",
   find: (request) => found(request.header(name.toLowerCase()), "header"),
 });
 
 /** A path of names into the body, such as `event.type`. */
-export const field = (path: string): Place => ({
+export const field = (path: string): Extractor => ({
   describe: `the field ${path}`,
   reason: "missing_field",
   find(request) {
@@ -77,7 +77,7 @@ export const field = (path: string): Place => ({
   },
 });
 
-export const either = (...places: [Place, ...Place[]]): Place => ({
+export const either = (...places: [Extractor, ...Extractor[]]): Extractor => ({
   describe: places.map((place) => place.describe).join(" or "),
   reason: places[0].reason,
   find(request) {
@@ -89,7 +89,7 @@ export const either = (...places: [Place, ...Place[]]): Place => ({
   },
 });
 
-export const fixed = (value: string): Place => ({
+export const fixed = (value: string): Extractor => ({
   describe: `the value ${value}`,
   reason: "missing_field",
   find: () => found(value, "field"),
@@ -144,9 +144,9 @@ export interface SourceDefinition {
   /** Content types for the error message. */
   acceptsWords: string;
   /** The events of a request; or its outcome, where there is nothing to store. */
-  decode(request: VerifiedRequest): Reading[] | Outcome;
+  decode(request: VerifiedRequest): Reading[] | IngestOutcome;
   /** Answers an OPTIONS request, before there is anything to sign. */
-  handshake: ((header: (name: string) => string | undefined) => Outcome) | undefined;
+  handshake: ((header: (name: string) => string | undefined) => IngestOutcome) | undefined;
   /** Payloads say whose they are, so one endpoint can serve all tenants. */
   namesInstallation: boolean;
   installation(type: string, body: JsonObject): Installation | undefined;
@@ -192,14 +192,14 @@ interface SourceRecipe
     > {
   signature: SignatureScheme | SourceDefinition["signature"];
   /** The sender's own id of the delivery; what comes twice under one id is stored once. */
-  externalId?: Place;
+  externalId?: Extractor;
   /** Set where a delivery without an id is let in; then nothing can be deduplicated. */
   idOptional?: boolean;
-  eventType?: Place;
+  eventType?: Extractor;
   /** What a form without the field `payload` is: an event itself, or none (default: an event). */
   plainForm?: "event" | "refused";
   /** Requests that are answered at once and not stored, such as a ping. */
-  control?(request: ParsedRequest): Outcome | undefined;
+  control?(request: ParsedRequest): IngestOutcome | undefined;
   accepts?: readonly string[] | "anything";
 }
 
@@ -219,9 +219,12 @@ export function defineSource(recipe: SourceRecipe): SourceDefinition {
     bareAnswer: false,
     decode(request) {
       const decoded = decodeObject(request.contentType, request.bytes);
-      if (isRefusal(decoded)) return decoded;
+      if (isRejection(decoded)) return decoded;
       if (recipe.plainForm === "refused" && isPlainForm(request))
-        return refuse("missing_field", "The form lacks the field payload, with the event as JSON.");
+        return rejection(
+          "missing_field",
+          "The form lacks the field payload, with the event as JSON.",
+        );
       const parsed = { ...request, body: decoded.object };
       const control = recipe.control?.(parsed);
       if (control) return control;
@@ -248,5 +251,5 @@ export function defineSource(recipe: SourceRecipe): SourceDefinition {
 const isPlainForm = ({ contentType, bytes }: VerifiedRequest): boolean =>
   contentType === FORM && !new URLSearchParams(new TextDecoder().decode(bytes)).has("payload");
 
-const missing = (place: Place | undefined): Refusal =>
-  refuse(place?.reason ?? "missing_field", `The delivery lacks ${place?.describe ?? "a type"}.`);
+const missing = (place: Extractor | undefined): Rejection =>
+  rejection(place?.reason ?? "missing_field", `The delivery lacks ${place?.describe ?? "a type"}.`);

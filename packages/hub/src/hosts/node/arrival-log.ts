@@ -34,9 +34,9 @@ function write(log: Logger, group: Observation[]): void {
     ...(group.length > 1 ? { count: group.length, events: idsOf(group) } : detailsOf(first)),
   };
   if (outcome.outcome !== "refused") return void log.info(facts, outcome.outcome);
-  const refusal = { ...facts, reason: outcome.reason, address: first.address };
-  if (error) log.error({ ...refusal, err: error }, "refused");
-  else log.warn(refusal, "refused");
+  const rejected = { ...facts, reason: outcome.reason, address: first.address };
+  if (error) log.error({ ...rejected, err: error }, "refused");
+  else log.warn(rejected, "refused");
 }
 
 function idsOf(group: Observation[]): string[] | undefined {

@@ -13,7 +13,7 @@ async function open(handle: (request: IncomingMessage, response: ServerResponse)
     handle,
     isUpgradable: () => false,
     upgrade: () => {},
-    onRefused: () => {},
+    onRejected: () => {},
   });
   onTestFinished(() => server.close(0));
   const socket = connect(Number(new URL(server.url).port), "127.0.0.1");

@@ -11,7 +11,7 @@ import {
 } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type Refusal, refuse, toAnswer } from "../../ingest/outcome.ts";
+import { type Rejection, rejection, toAnswer } from "../../ingest/ingest-outcome.ts";
 import { SettingsError } from "../settings.ts";
 import { CUT_SHORT, incomplete } from "./read-body.ts";
 import { LINGER_BYTES, sendAnswer } from "./send-answer.ts";
@@ -28,7 +28,7 @@ export interface HttpServerOptions {
   isUpgradable(request: IncomingMessage): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Told of what is refused here, and so never gets to `handle`. */
-  onRefused(refusal: Refusal, address: string): void;
+  onRejected(rejected: Rejection, address: string): void;
 }
 
 export interface HttpServer {
@@ -38,7 +38,7 @@ export interface HttpServer {
 }
 
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { requestTimeoutMs, lingerMs, handle, isUpgradable, upgrade, onRefused } = options;
+  const { requestTimeoutMs, lingerMs, handle, isUpgradable, upgrade, onRejected } = options;
   const exchanges = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>();
   /** Sockets that were answered without a response, and what they had sent until then. */
   const dismissed = new WeakMap<Duplex, number>();
@@ -47,8 +47,8 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     exchanges.set(request.socket, { request, response });
     if (!response.socket) waitForTurn(request.socket, response);
     if (!server.listening) response.shouldKeepAlive = false;
-    const refusal = checkHost(request) ?? checkTarget(request);
-    if (refusal) turnDown(request, response, refusal);
+    const rejected = checkHost(request) ?? checkTarget(request);
+    if (rejected) turnDown(request, response, rejected);
     else handle(request, response);
   };
 
@@ -72,17 +72,17 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     );
   };
 
-  const turnDown = (request: IncomingMessage, response: ServerResponse, refusal: Refusal) => {
-    onRefused(refusal, request.socket.remoteAddress ?? "");
-    sendAnswer(request, response, toAnswer(refusal), { lingerMs, close: true });
+  const turnDown = (request: IncomingMessage, response: ServerResponse, rejected: Rejection) => {
+    onRejected(rejected, request.socket.remoteAddress ?? "");
+    sendAnswer(request, response, toAnswer(rejected), { lingerMs, close: true });
   };
 
-  const dismiss = (socket: Socket, refusal: Refusal) => {
-    onRefused(refusal, socket.remoteAddress ?? "");
+  const dismiss = (socket: Socket, rejected: Rejection) => {
+    onRejected(rejected, socket.remoteAddress ?? "");
     // Node has let go of a socket that wanted a tunnel: one that resets would end the process.
     socket.on("error", () => socket.destroy());
     dismissed.set(socket, socket.bytesRead);
-    const { status, headers, body } = toAnswer(refusal);
+    const { status, headers, body } = toAnswer(rejected);
     const lines = Object.entries({
       ...headers,
       "content-length": Buffer.byteLength(body),
@@ -105,17 +105,17 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
       if (isEnd(error) || socket.bytesRead - before > LINGER_BYTES) socket.destroy();
       return;
     }
-    const refusal = refusalOf(error);
-    if (!refusal || !socket.writable) return void socket.destroy();
+    const rejected = rejectionOf(error);
+    if (!rejected || !socket.writable) return void socket.destroy();
     const { request, response } = exchanges.get(socket) ?? {};
-    if (!request || !response || response.writableFinished) return dismiss(socket, refusal);
+    if (!request || !response || response.writableFinished) return dismiss(socket, rejected);
     if (response.headersSent) return isEnd(error) ? void socket.destroy() : hangUpSoon(socket);
     if (request.complete) {
       // What is wrong came behind a good request, which still gets its answer.
-      onRefused(refusal, socket.remoteAddress ?? "");
+      onRejected(rejected, socket.remoteAddress ?? "");
       response.shouldKeepAlive = false;
     } else {
-      const reason = isEnd(error) ? incomplete() : refusal;
+      const reason = isEnd(error) ? incomplete() : rejected;
       if (!request.emit(CUT_SHORT, reason)) dismiss(socket, reason);
     }
   };
@@ -124,7 +124,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     requestTimeout: requestTimeoutMs,
     headersTimeout: requestTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, requestTimeoutMs),
-    requireHostHeader: false, // Node's own refusal has no words
+    requireHostHeader: false, // Node sends a 400 without a body
     shouldUpgradeCallback: (request) =>
       isWebSocket(request) && !checkTarget(request) && isUpgradable(request),
   })
@@ -134,18 +134,21 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
       turnDown(
         request,
         response,
-        refuse("expectation_failed", "The only expectation that can be met is 100-continue."),
+        rejection("expectation_failed", "The only expectation that can be met is 100-continue."),
       ),
     )
     .on("connect", (_, socket) =>
-      dismiss(socket as Socket, refuse("invalid_http", "This is no proxy: CONNECT leads nowhere.")),
+      dismiss(
+        socket as Socket,
+        rejection("invalid_http", "This is no proxy: CONNECT leads nowhere."),
+      ),
     )
     .on("upgrade", (request, socket, head) => {
-      const refusal = checkHost(request) ?? checkTarget(request);
-      if (refusal) dismiss(socket as Socket, refusal);
+      const rejected = checkHost(request) ?? checkTarget(request);
+      if (rejected) dismiss(socket as Socket, rejected);
       else if (isWebSocket(request) && isUpgradable(request)) upgrade(request, socket, head);
       // Only on a Node that does not ask first whether to upgrade.
-      else dismiss(socket as Socket, refuse("invalid_http", "This cannot be upgraded."));
+      else dismiss(socket as Socket, rejection("invalid_http", "This cannot be upgraded."));
     })
     .on("clientError", onClientError);
 
@@ -159,39 +162,40 @@ const isWebSocket = ({ headers }: IncomingMessage): boolean =>
 const isEnd = ({ code }: NodeJS.ErrnoException): boolean => code === "HPE_INVALID_EOF_STATE";
 
 /** Undefined where the connection broke, and nobody is left to refuse. */
-function refusalOf({ code = "" }: NodeJS.ErrnoException): Refusal | undefined {
+function rejectionOf({ code = "" }: NodeJS.ErrnoException): Rejection | undefined {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
-    return refuse("request_timeout", "The request took too long to arrive.");
+    return rejection("request_timeout", "The request took too long to arrive.");
   if (code === "HPE_HEADER_OVERFLOW")
-    return refuse("headers_too_large", "The headers are larger than 16 KiB.");
-  if (code.startsWith("HPE_")) return refuse("invalid_http", "This is not a valid HTTP request.");
+    return rejection("headers_too_large", "The headers are larger than 16 KiB.");
+  if (code.startsWith("HPE_"))
+    return rejection("invalid_http", "This is not a valid HTTP request.");
   return undefined;
 }
 
-function checkHost({ rawHeaders, httpVersion }: IncomingMessage): Refusal | undefined {
+function checkHost({ rawHeaders, httpVersion }: IncomingMessage): Rejection | undefined {
   let host: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
     if (name.length !== 4 || name.toLowerCase() !== "host") continue;
-    if (host !== undefined) return refuse("invalid_http", "The header Host is given twice.");
+    if (host !== undefined) return rejection("invalid_http", "The header Host is given twice.");
     host = rawHeaders[at + 1] as string;
   }
   if (host === undefined)
     return httpVersion === "1.0"
       ? undefined
-      : refuse("invalid_http", "The header Host is missing; HTTP/1.1 needs it.");
+      : rejection("invalid_http", "The header Host is missing; HTTP/1.1 needs it.");
   return /[\s/\\?#@,]/.test(host)
-    ? refuse("invalid_http", "The header Host is not the name of a host.")
+    ? rejection("invalid_http", "The header Host is not the name of a host.")
     : undefined;
 }
 
 /** Clients that take us for a proxy send the whole URL; only its path is of interest. */
-function checkTarget(request: IncomingMessage): Refusal | undefined {
+function checkTarget(request: IncomingMessage): Rejection | undefined {
   const { url = "" } = request;
   if (url.startsWith("/")) return undefined;
   const rest = /^https?:\/\/[^/?#]+(.*)$/i.exec(url)?.[1];
   if (rest === undefined)
-    return refuse("invalid_http", "The request's target must be a path, or an http(s) URL.");
+    return rejection("invalid_http", "The request's target must be a path, or an http(s) URL.");
   request.url = rest.startsWith("/") ? rest : `/${rest}`;
   return undefined;
 }

@@ -9,7 +9,7 @@ import { createApp } from "../../api/app.ts";
 import { parseNetworks } from "../../ingest/addresses.ts";
 import { createEndpoints } from "../../ingest/endpoints.ts";
 import { createGithubRanges } from "../../ingest/github-ranges.ts";
-import type { Refusal } from "../../ingest/outcome.ts";
+import type { Rejection } from "../../ingest/ingest-outcome.ts";
 import { createRateLimit } from "../../ingest/rate-limit.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { createIds } from "../../lib/ids.ts";
@@ -135,7 +135,7 @@ export async function startHub({
       logArrival(seen);
     };
     // Refused before it was known whom it is for.
-    const onRefused = (outcome: Refusal, address: string) =>
+    const onRejected = (outcome: Rejection, address: string) =>
       observe({ source: "", address, outcome, took: 0 });
     const onTripped = (tenant: string, { isFirst, ...trip }: Tripped) => {
       metrics.trip(trip.limit);
@@ -175,7 +175,7 @@ export async function startHub({
     const receive = createReceiver({
       receive: pipeline.receive,
       isStopping,
-      onRefused,
+      onRejected,
       lingerMs,
       bodyBudgetBytes,
       proxy: settings.proxyHeader
@@ -218,7 +218,7 @@ export async function startHub({
       port: settings.port,
       requestTimeoutMs,
       lingerMs,
-      onRefused,
+      onRejected,
       handle: (request, response) =>
         request.url?.startsWith(WEBHOOKS)
           ? receive(request, response)

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
-import { refuse } from "../../ingest/outcome.ts";
+import { rejection } from "../../ingest/ingest-outcome.ts";
 import { CUT_SHORT, createBodyReader } from "./read-body.ts";
 
 function open(
@@ -93,6 +93,6 @@ it("gives back what a broken connection held", async () => {
 it("ends with the reason for which a body is cut short", async () => {
   const { stream, body } = open(createBodyReader(100));
   stream.write("x");
-  stream.emit(CUT_SHORT, refuse("request_timeout", "Too slow."));
+  stream.emit(CUT_SHORT, rejection("request_timeout", "Too slow."));
   expect(await body).toMatchObject({ reason: "request_timeout" });
 });

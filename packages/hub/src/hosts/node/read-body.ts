@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { tooLarge } from "../../ingest/arrival.ts";
-import { type Refusal, refuse } from "../../ingest/outcome.ts";
+import { tooLarge } from "../../ingest/incoming-request.ts";
+import { type Rejection, rejection } from "../../ingest/ingest-outcome.ts";
 
-export const incomplete = (): Refusal =>
-  refuse("body_incomplete", "The connection ended before the whole body had arrived.");
+export const incomplete = (): Rejection =>
+  rejection("body_incomplete", "The connection ended before the whole body had arrived.");
 
-/** Told to a request whose body will not come to its end, with the refusal that says why. */
+/** Told to a request whose body will not come to its end, with the rejection that says why. */
 export const CUT_SHORT = "cutShort";
 
 /**
@@ -20,7 +20,7 @@ export function createBodyReader(budgetBytes: number) {
     response: ServerResponse,
     header: (name: string) => readonly string[],
     limit: number,
-  ): Promise<Uint8Array | Refusal> {
+  ): Promise<Uint8Array | Rejection> {
     if (Number(header("content-length")[0] ?? 0) > limit) return Promise.resolve(tooLarge(limit));
     if (header("expect").length > 0) response.writeContinue();
 
@@ -29,7 +29,7 @@ export function createBodyReader(budgetBytes: number) {
       let size = 0;
       let finished = false;
       // The listeners stay: taking them off costs more than being called once more.
-      const finish = (result: Uint8Array | Refusal) => {
+      const finish = (result: Uint8Array | Rejection) => {
         if (finished) return;
         finished = true;
         held -= size;
@@ -44,7 +44,7 @@ export function createBodyReader(budgetBytes: number) {
         if (size > limit) finish(tooLarge(limit));
         else if (held > budgetBytes)
           finish(
-            refuse("busy", "Too many large bodies at once; send it again.", { retryAfter: 1 }),
+            rejection("busy", "Too many large bodies at once; send it again.", { retryAfter: 1 }),
           );
       });
       request.on("end", () =>

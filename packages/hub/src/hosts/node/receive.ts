@@ -4,19 +4,24 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { clientAddress, type TrustedProxy } from "../../ingest/addresses.ts";
-import type { Arrival } from "../../ingest/arrival.ts";
-import { type Outcome, type Refusal, refuse, toAnswer } from "../../ingest/outcome.ts";
+import type { IncomingRequest } from "../../ingest/incoming-request.ts";
+import {
+  type IngestOutcome,
+  type Rejection,
+  rejection,
+  toAnswer,
+} from "../../ingest/ingest-outcome.ts";
 import { createBodyReader } from "./read-body.ts";
 import { sendAnswer } from "./send-answer.ts";
 
 export const WEBHOOKS = "/webhooks/";
 
 export interface ReceiveOptions {
-  receive(arrival: Arrival): Promise<Outcome>;
+  receive(arrival: IncomingRequest): Promise<IngestOutcome>;
   proxy: TrustedProxy | undefined;
   isStopping: () => boolean;
   /** Told of what is refused here, before it gets to `receive`. */
-  onRefused: (refusal: Refusal, address: string) => void;
+  onRejected: (rejected: Rejection, address: string) => void;
   lingerMs: number;
   bodyBudgetBytes: number;
 }
@@ -27,7 +32,7 @@ export function createReceiver({
   receive,
   proxy,
   isStopping,
-  onRefused,
+  onRejected,
   lingerMs,
   bodyBudgetBytes,
 }: ReceiveOptions) {
@@ -38,11 +43,11 @@ export function createReceiver({
     const peer = request.socket.remoteAddress ?? "";
     const address = proxy ? clientAddress(peer, (name) => header(name).join(","), proxy) : peer;
     if (isStopping()) {
-      const refusal = refuse("stopping", "This hub is shutting down; send it again.", {
+      const rejected = rejection("stopping", "This hub is shutting down; send it again.", {
         retryAfter: 5,
       });
-      onRefused(refusal, address);
-      return sendAnswer(request, response, toAnswer(refusal), { lingerMs, close: true });
+      onRejected(rejected, address);
+      return sendAnswer(request, response, toAnswer(rejected), { lingerMs, close: true });
     }
     const { source, key } = route(request.url ?? "");
     const outcome = await receive({

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Answer } from "../../ingest/outcome.ts";
+import type { Answer } from "../../ingest/ingest-outcome.ts";
 
 /** How much of a body that nobody wants is still read, so that its sender can read the answer. */
 export const LINGER_BYTES = 1024 * 1024;

@@ -1,7 +1,7 @@
 /** CloudEvents 1.0 as JSON objects: what makes one valid, and the binary mode's headers read as one. */
 import { toBase64 } from "../../lib/hmac.ts";
 import { decodeJson, decodeText, mediaType } from "../decode.ts";
-import { isRefusal, type Refusal, refuse } from "../outcome.ts";
+import { isRejection, type Rejection, rejection } from "../ingest-outcome.ts";
 import { isObject, type Json, type JsonObject } from "../source.ts";
 
 export const STRUCTURED = "application/cloudevents+json";
@@ -14,9 +14,9 @@ export interface CloudEvent extends JsonObject {
 }
 
 /** What is wrong with an event in JSON form; `where` names its place in a batch. */
-export function checkEvent(event: Json, where = ""): CloudEvent | Refusal {
+export function checkEvent(event: Json, where = ""): CloudEvent | Rejection {
   const invalid = (detail: string) =>
-    refuse("invalid_field", `${where ? `${where}: ` : ""}${detail}`);
+    rejection("invalid_field", `${where ? `${where}: ` : ""}${detail}`);
   if (!isObject(event)) return invalid("a CloudEvent must be a JSON object.");
   if (event.specversion !== "1.0")
     return invalid(`specversion must be "1.0", but is ${shown(event.specversion)}.`);
@@ -48,7 +48,7 @@ const shown = (value: Json | undefined) =>
   value === undefined ? "missing" : JSON.stringify(value).slice(0, 100);
 
 /** The attributes, from the headers `ce-…`: extensions too, whatever they are called. */
-export function attributesFrom(headers: Iterable<[string, string]>): JsonObject | Refusal {
+export function attributesFrom(headers: Iterable<[string, string]>): JsonObject | Rejection {
   const attributes: JsonObject = {};
   for (const [header, value] of headers) {
     const name = /^ce-([a-z0-9]+)$/.exec(header)?.[1];
@@ -56,7 +56,7 @@ export function attributesFrom(headers: Iterable<[string, string]>): JsonObject 
     if (name === undefined || name === "data" || name === "datacontenttype") continue;
     const decoded = decodeHeaderValue(value);
     if (decoded === undefined)
-      return refuse(
+      return rejection(
         "invalid_header",
         `The header ${header} is not percent-encoded UTF-8, as CloudEvents asks for.`,
       );
@@ -81,11 +81,11 @@ export function structuredForm(
   headers: Iterable<[string, string]>,
   contentType: string,
   bytes: Uint8Array,
-): JsonObject | Refusal {
+): JsonObject | Rejection {
   const attributes = attributesFrom(headers);
-  if (isRefusal(attributes)) return attributes;
+  if (isRejection(attributes)) return attributes;
   const data = dataOf(contentType, bytes);
-  if (isRefusal(data)) return data;
+  if (isRejection(data)) return data;
   return {
     ...attributes,
     ...(contentType ? { datacontenttype: contentType } : {}),
@@ -93,14 +93,14 @@ export function structuredForm(
   };
 }
 
-function dataOf(contentType: string, bytes: Uint8Array): JsonObject | Refusal {
+function dataOf(contentType: string, bytes: Uint8Array): JsonObject | Rejection {
   if (bytes.byteLength === 0) return {};
   const type = mediaType(contentType);
   const text = isJson(type) || isTextual(type) ? decodeText(bytes) : undefined;
   if (isJson(type) && text !== undefined) {
-    if (isRefusal(text)) return text;
+    if (isRejection(text)) return text;
     const json = decodeJson(text);
-    return isRefusal(json) ? json : { data: json.value };
+    return isRejection(json) ? json : { data: json.value };
   }
   return typeof text === "string" ? { data: text } : { data_base64: toBase64(bytes) };
 }

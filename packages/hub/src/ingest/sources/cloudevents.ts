@@ -1,7 +1,7 @@
 /** https://cloudevents.io: the HTTP binding 1.0 in its three modes, and its handshake for webhooks. */
 import { utf8 } from "../../lib/hmac.ts";
 import { decodeJson, decodeObject, decodeText } from "../decode.ts";
-import { isRefusal, type Outcome, refuse } from "../outcome.ts";
+import { type IngestOutcome, isRejection, rejection } from "../ingest-outcome.ts";
 import { bearer } from "../signatures.ts";
 import { defineSource, type Reading, type VerifiedRequest } from "../source.ts";
 import {
@@ -27,7 +27,7 @@ export const cloudevents = defineSource({
     if (request.contentType === STRUCTURED) return decodeStructured(request);
     if (request.contentType === BATCHED) return decodeBatch(request);
     if (request.contentType.startsWith("application/cloudevents"))
-      return refuse(
+      return rejection(
         "unsupported_media_type",
         `CloudEvents come as ${STRUCTURED}, as ${BATCHED}, or with their attributes in headers.`,
       );
@@ -65,23 +65,23 @@ const reading = (event: CloudEvent, rest: Partial<Reading> = {}): Reading => ({
   ...rest,
 });
 
-function decodeStructured({ contentType, bytes }: VerifiedRequest): Reading[] | Outcome {
+function decodeStructured({ contentType, bytes }: VerifiedRequest): Reading[] | IngestOutcome {
   const decoded = decodeObject(contentType, bytes);
-  if (isRefusal(decoded)) return decoded;
+  if (isRejection(decoded)) return decoded;
   const event = checkEvent(decoded.object);
-  return isRefusal(event) ? event : [reading(event)];
+  return isRejection(event) ? event : [reading(event)];
 }
 
 /** All or nothing: the sender can only send the whole batch again. */
-function decodeBatch({ bytes }: VerifiedRequest): Reading[] | Outcome {
+function decodeBatch({ bytes }: VerifiedRequest): Reading[] | IngestOutcome {
   const text = decodeText(bytes);
-  if (isRefusal(text)) return text;
+  if (isRejection(text)) return text;
   const json = decodeJson(text);
-  if (isRefusal(json)) return json;
+  if (isRejection(json)) return json;
   if (!Array.isArray(json.value))
-    return refuse("invalid_field", "A batch of CloudEvents must be a JSON array.");
+    return rejection("invalid_field", "A batch of CloudEvents must be a JSON array.");
   if (json.value.length > MAX_BATCH)
-    return refuse(
+    return rejection(
       "invalid_field",
       `The batch holds ${json.value.length} events; at most ${MAX_BATCH} may come at once.`,
     );
@@ -90,32 +90,33 @@ function decodeBatch({ bytes }: VerifiedRequest): Reading[] | Outcome {
   const readings: Reading[] = [];
   for (const [index, value] of json.value.entries()) {
     const event = checkEvent(value, `event ${index} of the batch`);
-    if (isRefusal(event)) return event;
+    if (isRejection(event)) return event;
     const part = { bytes: utf8(texts[index] ?? ""), contentType: STRUCTURED };
     readings.push(reading(event, { part }));
   }
   return readings;
 }
 
-function decodeBinary(request: VerifiedRequest): Reading[] | Outcome {
+function decodeBinary(request: VerifiedRequest): Reading[] | IngestOutcome {
   const headers: Record<string, string> = {};
   for (const name of request.headerNames())
     if (name.startsWith("ce-")) headers[name] = request.header(name) ?? "";
   if (headers["ce-specversion"] === undefined)
-    return refuse(
+    return rejection(
       "missing_header",
       `The request is no CloudEvent: it lacks the header ce-specversion, and is not ${STRUCTURED}.`,
     );
   const attributes = attributesFrom(Object.entries(headers));
-  if (isRefusal(attributes)) return attributes;
+  if (isRejection(attributes)) return attributes;
   const checked = checkEvent(attributes);
-  if (isRefusal(checked)) return refuse("invalid_header", `In the headers ce-…: ${checked.detail}`);
+  if (isRejection(checked))
+    return rejection("invalid_header", `In the headers ce-…: ${checked.detail}`);
   const form = structuredForm(
     Object.entries(headers),
     request.header("content-type") ?? "",
     request.bytes,
   );
-  return isRefusal(form)
+  return isRejection(form)
     ? form
     : [reading({ ...checked, ...form }, { headers, inHeaders: ["type", "externalId"] })];
 }
@@ -124,15 +125,15 @@ function decodeBinary(request: VerifiedRequest): Reading[] | Outcome {
 const RATE = 6_000;
 
 /** https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md, "Abuse protection". */
-function handshake(header: (name: string) => string | undefined): Outcome {
+function handshake(header: (name: string) => string | undefined): IngestOutcome {
   const origin = header("webhook-request-origin");
   if (!origin)
-    return refuse(
+    return rejection(
       "missing_header",
       "The handshake lacks the header WebHook-Request-Origin, the name of the sending system.",
     );
   if (!/^[\x21-\x7e]{1,255}$/.test(origin))
-    return refuse("invalid_header", "WebHook-Request-Origin is not the name of a system.");
+    return rejection("invalid_header", "WebHook-Request-Origin is not the name of a system.");
   const asked = header("webhook-request-rate");
   const rate = asked && /^[1-9]\d{0,8}$/.test(asked) ? Math.min(Number(asked), RATE) : RATE;
   return {

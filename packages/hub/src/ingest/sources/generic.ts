@@ -6,12 +6,12 @@ import { z } from "zod";
 import { bearer, firstOf, hmacSha256, type SignatureScheme, sharedToken } from "../signatures.ts";
 import {
   defineSource,
+  type Extractor,
   either,
   field,
   fixed,
   header,
   type ParsedRequest,
-  type Place,
 } from "../source.ts";
 import { summarizePlain } from "./plain-summary.ts";
 
@@ -50,17 +50,17 @@ const config = z
     type: z.string().min(1, "must not be empty").max(200).optional(),
   })
   .superRefine((given, context) => {
-    const refuse = (path: keyof typeof given, message: string) =>
+    const addIssue = (path: keyof typeof given, message: string) =>
       context.addIssue({ code: "custom", path: [path], message });
-    if (given.idHeader && given.idField) refuse("idField", "give idHeader or idField, not both");
+    if (given.idHeader && given.idField) addIssue("idField", "give idHeader or idField, not both");
     const types = (["typeHeader", "typeField", "type"] as const).filter((name) => given[name]);
-    if (types[1]) refuse(types[1], `give only one of ${types.join(", ")}`);
+    if (types[1]) addIssue(types[1], `give only one of ${types.join(", ")}`);
     if (given.mode === "bearer" && given.encoding)
-      refuse("encoding", 'is for mode "hmac": a token is compared as it is');
+      addIssue("encoding", 'is for mode "hmac": a token is compared as it is');
     if (given.mode === "bearer" && given.header)
       for (const name of ["idHeader", "typeHeader"] as const)
         if (given[name]?.toLowerCase() === given.header.toLowerCase())
-          refuse(name, "must not be the header with the token: what it holds is stored");
+          addIssue(name, "must not be the header with the token: what it holds is stored");
   });
 
 type Config = z.infer<typeof config>;
@@ -81,18 +81,18 @@ function signature(given: Config): SignatureScheme {
 // Not X-Request-Id: proxies make one up for each attempt, and callers share one among many requests.
 const usualId = either(header("Idempotency-Key"), header("webhook-id"));
 
-function idPlace({ idHeader, idField }: Config): Place {
+function idExtractor({ idHeader, idField }: Config): Extractor {
   if (idHeader) return header(idHeader);
   return idField ? field(idField) : usualId;
 }
 
-function typePlace({ typeHeader, typeField, type }: Config): Place {
+function typeExtractor({ typeHeader, typeField, type }: Config): Extractor {
   if (typeHeader) return header(typeHeader);
   return typeField ? field(typeField) : fixed(type ?? "event");
 }
 
 /** The place that the endpoint's config names. */
-const configured = (place: (given: Config) => Place): Place => ({
+const configured = (place: (given: Config) => Extractor): Extractor => ({
   describe: "a value that the endpoint is configured for",
   reason: "missing_field",
   find: (request: ParsedRequest) => place(request.config as Config).find(request),
@@ -104,9 +104,9 @@ export const generic = defineSource({
   config,
   signature: (given) => signature(given as Config),
   accepts: ["application/json", "application/x-www-form-urlencoded"],
-  externalId: configured(idPlace),
+  externalId: configured(idExtractor),
   idOptional: true, // then nothing can be deduplicated
-  eventType: either(configured(typePlace), fixed("event")),
+  eventType: either(configured(typeExtractor), fixed("event")),
   summarize: (_, body) => summarizePlain(body),
   sample: (id, { action = "changed" } = {}) => ({
     headers: { "content-type": "application/json", "idempotency-key": id },

@@ -1,5 +1,5 @@
 /** https://docs.github.com/webhooks: repository, organisation and App webhooks. */
-import type { Outcome } from "../outcome.ts";
+import type { IngestOutcome } from "../ingest-outcome.ts";
 import { hmacSha256 } from "../signatures.ts";
 import { at, defineSource, header, type Installation, type JsonObject } from "../source.ts";
 import { githubSample } from "./github-sample.ts";
@@ -46,7 +46,7 @@ export const github = defineSource({
   githubAddressesOnly: true,
   externalId: header("X-GitHub-Delivery"),
   eventType: header("X-GitHub-Event"),
-  control: (request): Outcome | undefined =>
+  control: (request): IngestOutcome | undefined =>
     request.header("x-github-event") === "ping" ? { outcome: "pong" } : undefined,
   installation(type, body) {
     const about = type === "installation" ? aboutIn(body) : undefined;

@@ -2,7 +2,7 @@
 import { toBase64 } from "../../lib/hmac.ts";
 import type { Payload } from "../../store/store.ts";
 import { decodeForm, decodeJson, decodeText, FORM, mediaType } from "../decode.ts";
-import { isRefusal } from "../outcome.ts";
+import { isRejection } from "../ingest-outcome.ts";
 import type { Json } from "../source.ts";
 import { STRUCTURED, structuredForm } from "./cloudevents-format.ts";
 
@@ -25,18 +25,18 @@ export function readWithText(source: string, payload: Stored): ReadPayload {
 function readCloudEvent(payload: Stored): ReadPayload | undefined {
   if (mediaType(payload.content_type) === STRUCTURED) return readBody(payload);
   const form = structuredForm(Object.entries(payload.headers), payload.content_type, payload.body);
-  return isRefusal(form) ? undefined : { value: form };
+  return isRejection(form) ? undefined : { value: form };
 }
 
 function readBody({ content_type, body }: Stored): ReadPayload | undefined {
   const text = decodeText(body);
-  if (isRefusal(text)) return undefined;
+  if (isRejection(text)) return undefined;
   if (mediaType(content_type) === FORM) {
     const form = decodeForm(text);
-    return isRefusal(form) ? undefined : { value: form.object };
+    return isRejection(form) ? undefined : { value: form.object };
   }
   const json = decodeJson(text);
-  if (isRefusal(json)) return undefined;
+  if (isRejection(json)) return undefined;
   // Such as is laid out for reading would take more room than what it says.
   return text.includes("\n") ? json : { ...json, text };
 }

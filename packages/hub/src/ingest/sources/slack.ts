@@ -5,15 +5,15 @@
 import { slackSignature } from "../signatures.ts";
 import {
   defineSource,
+  type Extractor,
   either,
   field,
   type JsonObject,
-  type Place,
   type Sample,
 } from "../source.ts";
 import { firstLine, joined, pickText } from "./pick.ts";
 
-const slashCommand: Place = {
+const slashCommand: Extractor = {
   describe: "the field command",
   reason: "missing_field",
   find: ({ body }) =>

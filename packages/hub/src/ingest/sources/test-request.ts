@@ -1,6 +1,6 @@
 /** Requests for the tests of sources, without a hub around them. */
 import { mediaType } from "../decode.ts";
-import { isRefusal, type Outcome } from "../outcome.ts";
+import { type IngestOutcome, isRejection } from "../ingest-outcome.ts";
 import type { Key, Verdict } from "../signatures.ts";
 import type { Reading, SourceDefinition } from "../source.ts";
 
@@ -21,7 +21,7 @@ export function decode(
   source: SourceDefinition,
   { headers, body }: Wire,
   config: Record<string, unknown> = {},
-): Reading[] | Outcome {
+): Reading[] | IngestOutcome {
   return source.decode({
     contentType: mediaType(headers["content-type"] ?? ""),
     header: header(headers),
@@ -34,7 +34,7 @@ export function decode(
 /** The one event that a request must hold. */
 export function decodeOne(...request: Parameters<typeof decode>): Reading {
   const readings = decode(...request);
-  if (isRefusal(readings)) throw new Error(`${readings.reason}: ${readings.detail}`);
+  if (isRejection(readings)) throw new Error(`${readings.reason}: ${readings.detail}`);
   const [reading, ...more] = Array.isArray(readings) ? readings : [];
   if (!reading || more.length > 0) throw new Error(`not one event: ${JSON.stringify(readings)}`);
   return reading;

@@ -4,7 +4,7 @@
  */
 import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
 
-const refusals = {
+const rejections = {
   invalid_http: [400, "Invalid HTTP"],
   request_timeout: [408, "Request timeout"],
   expectation_failed: [417, "Expectation failed"],
@@ -40,24 +40,24 @@ const refusals = {
   stopping: [503, "Shutting down"],
 } as const satisfies Record<string, readonly [status: number, title: string]>;
 
-export type RefusalReason = keyof typeof refusals;
+export type RejectionReason = keyof typeof rejections;
 
-export interface Refusal {
+export interface Rejection {
   outcome: "refused";
-  reason: RefusalReason;
+  reason: RejectionReason;
   /** What is wrong and what to do, for the person who reads the sender's log. */
   detail: string;
   retryAfter?: number;
   allow?: string;
 }
 
-export const refuse = (
-  reason: RefusalReason,
+export const rejection = (
+  reason: RejectionReason,
   detail: string,
-  extra: Pick<Refusal, "retryAfter" | "allow"> = {},
-): Refusal => ({ outcome: "refused", reason, detail, ...extra });
+  extra: Pick<Rejection, "retryAfter" | "allow"> = {},
+): Rejection => ({ outcome: "refused", reason, detail, ...extra });
 
-export const isRefusal = (value: unknown): value is Refusal =>
+export const isRejection = (value: unknown): value is Rejection =>
   typeof value === "object" && value !== null && "outcome" in value && value.outcome === "refused";
 
 interface Kept {
@@ -65,12 +65,12 @@ interface Kept {
   outcome: "stored" | "duplicate";
 }
 
-export type Outcome =
+export type IngestOutcome =
   | { outcome: "stored" | "duplicate"; id: string; events: Kept[]; bare: boolean }
   | { outcome: "pong" }
   | { outcome: "challenge"; challenge: string }
   | { outcome: "handshake"; headers: Record<string, string> }
-  | Refusal;
+  | Rejection;
 
 /** An answer that any host can send without building a `Response` first. */
 export interface Answer {
@@ -85,7 +85,7 @@ const json = (status: number, body: unknown, headers: Record<string, string> = {
   body: JSON.stringify(body),
 });
 
-export function toAnswer(result: Outcome): Answer {
+export function toAnswer(result: IngestOutcome): Answer {
   switch (result.outcome) {
     case "stored":
     case "duplicate": {
@@ -103,7 +103,7 @@ export function toAnswer(result: Outcome): Answer {
     case "handshake":
       return { status: 200, headers: result.headers, body: "" };
     case "refused": {
-      const [status, title] = refusals[result.reason];
+      const [status, title] = rejections[result.reason];
       const headers: Record<string, string> = { "content-type": PROBLEM_TYPE };
       if (result.retryAfter !== undefined) headers["retry-after"] = String(result.retryAfter);
       if (result.allow !== undefined) headers.allow = result.allow;

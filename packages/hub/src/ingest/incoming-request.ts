@@ -1,8 +1,8 @@
 /** One request to a webhook endpoint, as any host sees it: the body is not read until someone asks. */
 import { concat, type MaybePromise } from "../lib/hmac.ts";
-import { type Refusal, refuse } from "./outcome.ts";
+import { type Rejection, rejection } from "./ingest-outcome.ts";
 
-export interface Arrival {
+export interface IncomingRequest {
   method: string;
   source: string;
   key: string | undefined;
@@ -11,21 +11,21 @@ export interface Arrival {
   /** All values of a header, by its name in lower case. */
   header(name: string): readonly string[];
   headerNames(): string[];
-  /** The whole body, or a refusal as soon as it is longer than `limit`. */
-  body(limit: number): MaybePromise<Uint8Array | Refusal>;
+  /** The whole body, or a rejection as soon as it is longer than `limit`. */
+  body(limit: number): MaybePromise<Uint8Array | Rejection>;
 }
 
-export const tooLarge = (limit: number): Refusal =>
-  refuse(
+export const tooLarge = (limit: number): Rejection =>
+  rejection(
     "body_too_large",
     `The body is larger than ${limit} bytes, the most that this source may send.`,
   );
 
 /** For hosts that speak `Request`. */
-export function arrivalFromRequest(
+export function toIncomingRequest(
   request: Request,
   route: { source: string; key: string | undefined; address: string },
-): Arrival {
+): IncomingRequest {
   return {
     ...route,
     method: request.method,
@@ -51,7 +51,10 @@ export function arrivalFromRequest(
           chunks.push(value);
         }
       } catch {
-        return refuse("body_incomplete", "The connection ended before the whole body had arrived.");
+        return rejection(
+          "body_incomplete",
+          "The connection ended before the whole body had arrived.",
+        );
       }
       return concat(chunks);
     },
