@@ -1,0 +1,233 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createSemaphore, QueueFull, type Release, type SemaphoreOptions } from "./semaphore.ts";
+
+const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Records the order in which the semaphore grants what the test acquires. */
+function setup(options: SemaphoreOptions) {
+  const semaphore = createSemaphore(options);
+  const granted: string[] = [];
+  const releases = new Map<string, Release>();
+  return {
+    semaphore,
+    granted,
+    acquire(name: string, key: string, amount?: number, signal?: AbortSignal) {
+      const options = { ...(amount ? { amount } : {}), ...(signal ? { signal } : {}) };
+      return semaphore.acquire(key, options).then((release) => {
+        granted.push(name);
+        releases.set(name, release);
+      });
+    },
+    async release(name: string) {
+      releases.get(name)?.();
+      await settle();
+    },
+  };
+}
+
+describe("semaphore", () => {
+  it("grants the amount that fits, and the next waiter after a release", async () => {
+    const { granted, acquire, release } = setup({ perKey: 100 });
+    for (const name of ["first", "second", "third"]) void acquire(name, "a", 60);
+    void acquire("other key", "b", 60);
+    await settle();
+    expect(granted).toEqual(["first", "other key"]);
+    await release("first");
+    expect(granted).toEqual(["first", "other key", "second"]);
+    await release("second");
+    expect(granted).toEqual(["first", "other key", "second", "third"]);
+  });
+
+  it("grants an amount above the limit while nothing else is held", async () => {
+    const { granted, acquire, release } = setup({ limit: 100 });
+    void acquire("small", "a", 1);
+    void acquire("large", "a", 1_000);
+    void acquire("next", "b", 1);
+    await settle();
+    expect(granted).toEqual(["small"]);
+    await release("small");
+    expect(granted).toEqual(["small", "large"]);
+    await release("large");
+    expect(granted).toEqual(["small", "large", "next"]);
+  });
+
+  it("takes the keys in turn, however many wait for one of them", async () => {
+    const { granted, acquire, release } = setup({ limit: 1 });
+    for (const name of ["a1", "a2", "a3", "a4"]) void acquire(name, "a");
+    void acquire("b1", "b");
+    void acquire("c1", "c");
+    void acquire("b2", "b");
+    await settle();
+    for (const name of ["a1", "a2", "b1", "c1", "a3", "b2"]) await release(name);
+    expect(granted).toEqual(["a1", "a2", "b1", "c1", "a3", "b2", "a4"]);
+  });
+
+  it("does not let a key at its own limit block the others", async () => {
+    const { granted, acquire } = setup({ limit: 2, perKey: 1 });
+    void acquire("a1", "a");
+    void acquire("a2", "a");
+    void acquire("b1", "b");
+    await settle();
+    expect(granted).toEqual(["a1", "b1"]);
+  });
+
+  it("does not let a small amount overtake a waiting large one", async () => {
+    const { semaphore, granted, acquire, release } = setup({ limit: 10 });
+    void acquire("first", "a", 8);
+    void acquire("large", "b", 8);
+    void acquire("small", "c", 1);
+    await settle();
+    expect(semaphore.tryAcquire("d")).toBeUndefined();
+    expect(granted).toEqual(["first"]);
+    await release("first");
+    expect(granted).toEqual(["first", "large", "small"]);
+  });
+
+  it("ignores a second call of a release", () => {
+    const semaphore = createSemaphore({ limit: 2 });
+    const first = semaphore.tryAcquire("a");
+    expect(semaphore.tryAcquire("a")).toBeDefined();
+    first?.();
+    first?.();
+    expect(semaphore.tryAcquire("a")).toBeDefined();
+    expect(semaphore.tryAcquire("a")).toBeUndefined();
+  });
+
+  it("rejects callers above the length of the queue, for each key apart", async () => {
+    const { semaphore, acquire } = setup({ limit: 1, maxQueued: 1 });
+    void acquire("held", "a");
+    void acquire("queued", "a");
+    void acquire("queued too", "b");
+    await expect(semaphore.acquire("a")).rejects.toBeInstanceOf(QueueFull);
+  });
+
+  it("rejects an aborted caller with the reason, and serves those behind it", async () => {
+    const { semaphore, granted, acquire } = setup({ limit: 10 });
+    void acquire("held", "a", 8);
+    const abort = new AbortController();
+    const large = acquire("large", "a", 8, abort.signal);
+    void acquire("small", "a", 2);
+    abort.abort(new Error("gone"));
+    await expect(large).rejects.toThrow("gone");
+    await settle();
+    expect(granted).toEqual(["held", "small"]);
+    await expect(semaphore.acquire("a", { signal: abort.signal })).rejects.toThrow("gone");
+  });
+
+  it("ignores an abort after the grant", async () => {
+    const { semaphore, acquire } = setup({ limit: 1 });
+    const abort = new AbortController();
+    await acquire("held", "a", 1, abort.signal);
+    abort.abort();
+    expect(semaphore.tryAcquire("a")).toBeUndefined();
+  });
+
+  const call = fc.record({
+    key: fc.constantFrom("a", "b", "c"),
+    amount: fc.integer({ min: 0, max: 6 }),
+    action: fc.constantFrom("acquire", "acquire", "try", "release", "abort"),
+    pick: fc.nat(),
+  });
+  const limits = fc.record({
+    limit: fc.integer({ min: 1, max: 8 }),
+    perKey: fc.integer({ min: 1, max: 8 }),
+  });
+
+  it("loses and doubles no permit, in any order of calls", async () => {
+    await fc.assert(
+      fc.asyncProperty(limits, fc.array(call, { maxLength: 60 }), async (limits, calls) => {
+        const semaphore = createSemaphore(limits);
+        interface Held {
+          key: string;
+          amount: number;
+          release: Release;
+        }
+        interface Waiting {
+          key: string;
+          amount: number;
+          abort: AbortController;
+        }
+        const held: Held[] = [];
+        const waiting: Waiting[] = [];
+        const sum = (all: Held[]) => all.reduce((total, { amount }) => total + amount, 0);
+        const ofKey = (key: string) => held.filter((one) => one.key === key);
+        const isWithin = (all: Held[], max: number) =>
+          sum(all) <= max || all.filter(({ amount }) => amount > 0).length <= 1;
+        const fits = ({ key, amount }: { key: string; amount: number }) =>
+          (sum(held) === 0 || sum(held) + amount <= limits.limit) &&
+          (sum(ofKey(key)) === 0 || sum(ofKey(key)) + amount <= limits.perKey);
+        const check = () => {
+          expect(isWithin(held, limits.limit)).toBe(true);
+          for (const key of ["a", "b", "c"]) expect(isWithin(ofKey(key), limits.perKey)).toBe(true);
+          // Capacity does not stay unused: the first waiters of some key do not fit.
+          const firsts = ["a", "b", "c"].flatMap(
+            (key) => waiting.find((one) => one.key === key) ?? [],
+          );
+          if (firsts.length > 0) expect(firsts.every(fits)).toBe(false);
+        };
+
+        for (const { key, amount, action, pick } of calls) {
+          if (action === "try") {
+            const release = semaphore.tryAcquire(key, amount);
+            if (release) held.push({ key, amount, release });
+          } else if (action === "acquire") {
+            const one = { key, amount, abort: new AbortController() };
+            waiting.push(one);
+            void semaphore.acquire(key, { amount, signal: one.abort.signal }).then(
+              (release) => {
+                // First in, first out within the key.
+                expect(waiting.find((other) => other.key === key)).toBe(one);
+                waiting.splice(waiting.indexOf(one), 1);
+                held.push({ key, amount, release });
+              },
+              () => void waiting.splice(waiting.indexOf(one), 1),
+            );
+          } else if (action === "release") {
+            const [one] = held.splice(pick % (held.length || 1), 1);
+            one?.release();
+            one?.release();
+          } else waiting[pick % (waiting.length || 1)]?.abort.abort();
+          await settle();
+          check();
+        }
+        while (held.length > 0) {
+          held.pop()?.release();
+          await settle();
+          check();
+        }
+        expect([waiting.length, semaphore.size]).toEqual([0, 0]);
+      }),
+    );
+  });
+
+  it("grants a waiter before any other key is granted twice", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom("a", "b", "c", "d"), { minLength: 1, maxLength: 40 }),
+        async (keys) => {
+          const semaphore = createSemaphore({ limit: 1 });
+          const first = semaphore.tryAcquire("first");
+          const order: string[] = [];
+          const all = keys.map(async (key) => {
+            const release = await semaphore.acquire(key);
+            order.push(key);
+            release();
+          });
+          first?.();
+          await Promise.all(all);
+          const left = Map.groupBy<string, string>(keys, (key) => key);
+          for (let at = 0; at < order.length; ) {
+            const round = order.slice(at, at + left.size);
+            expect(new Set(round)).toEqual(new Set(left.keys()));
+            for (const key of round) {
+              left.get(key)?.pop();
+              if (left.get(key)?.length === 0) left.delete(key);
+            }
+            at += round.length;
+          }
+        },
+      ),
+    );
+  });
+});

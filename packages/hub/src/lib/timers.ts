@@ -1,0 +1,9 @@
+/** The clock and the timers of a host, injected so that tests can drive time. */
+export interface Timers {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Runs `work` after the I/O that is pending now, for example with `setImmediate`. */
+  defer(work: () => void): void;
+  /** Runs `work` once after `ms`; returns a function that cancels it. */
+  after(ms: number, work: () => void): () => void;
+}
