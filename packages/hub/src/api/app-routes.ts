@@ -2,7 +2,7 @@
 
 import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { appView, cursorFor, limitQuery, page, pageOf, viewApp } from "./views.ts";
@@ -15,7 +15,8 @@ const appChange = z.strictObject({
 });
 
 export function appRoutes(store: Store, now: () => number): Route[] {
-  const missing = (slug: string) => new Fault("not_found", "app", `There is no app ${slug}.`);
+  const missing = (slug: string) =>
+    new RequestError("not_found", "app", `There is no app ${slug}.`);
   return [
     defineRoute({
       method: "get",
@@ -42,7 +43,7 @@ export function appRoutes(store: Store, now: () => number): Route[] {
         const at = now();
         const app = { tenant, ...body, created_at: at, updated_at: at };
         if (!(await store.createApp(app)))
-          throw new Fault("conflict", "slug", `There is an app ${body.slug} already.`);
+          throw new RequestError("conflict", "slug", `There is an app ${body.slug} already.`);
         return { status: 201, json: viewApp(app) };
       },
     }),

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { eventSchema, explainedSchema, summarySchema } from "../inbox/event-schema.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Triggers } from "../runs/explain.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { limitQuery, pageOf } from "./views.ts";
@@ -111,6 +111,7 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
 
 function searchOnly(text: string, others: Record<string, unknown>): string {
   for (const [name, value] of Object.entries(others))
-    if (value !== undefined) throw new Fault("invalid", name, "cannot be combined with text");
+    if (value !== undefined)
+      throw new RequestError("invalid", name, "cannot be combined with text");
   return text;
 }

@@ -3,7 +3,7 @@
 import { edgeSchema, flowDraftSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
 import type { DescribedFlow, Flows } from "../apps/flows.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Store } from "../store/store.ts";
 import { type Asked, defineRoute, type Route } from "./route.ts";
 import {
@@ -58,7 +58,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
   /** The versions of one that was deleted stay for its runs, and are nobody else's. */
   const mustBeThere = async (tenant: string, id: string): Promise<void> => {
     if (!(await store.getFlow(tenant, id)))
-      throw new Fault("not_found", "flow", `There is no flow ${id}.`);
+      throw new RequestError("not_found", "flow", `There is no flow ${id}.`);
   };
 
   return [
@@ -73,7 +73,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       async handle({ tenant, param, query: { limit, cursor } }) {
         const app = param("app");
         if (!(await store.getApp(tenant, app)))
-          throw new Fault("not_found", "app", `There is no app ${app}.`);
+          throw new RequestError("not_found", "app", `There is no app ${app}.`);
         const found = await flows.list(tenant, { app, after: cursor, limit });
         return { json: page(found, limit, ({ id }) => next.of(id), summarizeFlow) };
       },
@@ -215,7 +215,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
         const wanted = version.safeParse(Number(param("version"))).data;
         const graph = wanted && (await store.getVersion(tenant, param("flow"), wanted));
         if (!graph)
-          throw new Fault(
+          throw new RequestError(
             "not_found",
             "version",
             `The flow has no version ${param("version").slice(0, 100)}.`,

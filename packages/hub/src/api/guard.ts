@@ -3,8 +3,8 @@
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import type { Context } from "hono";
 import { z } from "zod";
-import { Fault, type FaultCode } from "../lib/fault.ts";
 import { PROBLEM_TYPE, type Problem, problem } from "../lib/problem.ts";
+import { RequestError, type RequestErrorCode } from "../lib/request-error.ts";
 import type { Scope } from "../store/store.ts";
 import { type Access, type Accesses, allows, deniedWords } from "../tenants/access.ts";
 import type { IsOurOrigin } from "./our-host.ts";
@@ -64,7 +64,7 @@ export const refused = (
     headers: { "content-type": PROBLEM_TYPE, ...headers },
   });
 
-const FAULTS: Record<FaultCode, { status: number; title: string }> = {
+const FAULTS: Record<RequestErrorCode, { status: number; title: string }> = {
   invalid: { status: 400, title: "Invalid request" },
   forbidden: { status: 403, title: "Forbidden" },
   not_found: { status: 404, title: "Not found" },
@@ -76,7 +76,7 @@ const FAULTS: Record<FaultCode, { status: number; title: string }> = {
 /** The answer to what a caller can put right; anything else is thrown on. */
 export function faulty(error: unknown): Response {
   const fault = error instanceof z.ZodError ? faultOf(error) : error;
-  if (!(fault instanceof Fault)) throw error;
+  if (!(fault instanceof RequestError)) throw error;
   const { status, title } = FAULTS[fault.code];
   const detail =
     fault.errors.length > 1 || fault.code === "not_found" || fault.code === "conflict"
@@ -86,7 +86,7 @@ export function faulty(error: unknown): Response {
   return refused(status, fault.code, title, detail, headers, [...fault.errors]);
 }
 
-export function faultOf(error: z.ZodError, where = "body"): Fault {
+export function faultOf(error: z.ZodError, where = "body"): RequestError {
   const errors = issuesOf(error).map(({ keys, message }) => ({
     path: keys.map(String).join(".") || where,
     message,
@@ -94,8 +94,8 @@ export function faultOf(error: z.ZodError, where = "body"): Fault {
   const detail = errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
   const [first] = errors;
   return errors.length === 1 && first
-    ? new Fault("invalid", first.path, first.message)
-    : new Fault("invalid", first?.path ?? where, detail, errors);
+    ? new RequestError("invalid", first.path, first.message)
+    : new RequestError("invalid", first?.path ?? where, detail, errors);
 }
 
 /** The address of this hub for whoever asks, without a slash at its end. */

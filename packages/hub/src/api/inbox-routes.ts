@@ -6,7 +6,7 @@ import type { Context, Hono } from "hono";
 import { z } from "zod";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { MakeRoom } from "../inbox/room.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { AppServers } from "../mcp/app-server.ts";
 import type { InboxServer } from "../mcp/inbox-server.ts";
 import type { Scope } from "../store/store.ts";
@@ -75,7 +75,7 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, ...door }: InboxRo
   }));
   app.get("/event", guarded("inbox:read", async (c, { tenants }, makeRoom) => {
     const id = c.req.query("id");
-    if (id === undefined) throw new Fault("invalid", "id", "is missing: /event?id=…");
+    if (id === undefined) throw new RequestError("invalid", "id", "is missing: /event?id=…");
     const { json } = await inbox.get(tenants, id, { field: "id" }, makeRoom);
     return c.body(json, 200, { "content-type": "application/json" });
   }));

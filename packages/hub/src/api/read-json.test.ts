@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import { parseJson, readJson, refuseNulIn, TOO_LARGE } from "./read-json.ts";
 
 const stream = (...chunks: (string | Uint8Array)[]) =>
@@ -69,7 +69,7 @@ describe("a body", () => {
         try {
           await readJson(stream(given));
         } catch (error) {
-          expect(error).toBeInstanceOf(Fault);
+          expect(error).toBeInstanceOf(RequestError);
         }
       }),
     );

@@ -2,7 +2,7 @@
 import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import { eachText } from "@signalbox/rules/flows/walk.ts";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 
 const MOST_BYTES = 8 * 1024 * 1024;
 /** Who is still sending does not hear why it was refused; more than this nobody listens to. */
@@ -36,10 +36,10 @@ export function parseJson(text: string, field: string): Json {
   try {
     value = JSON.parse(text) as Json;
   } catch (error) {
-    throw new Fault("invalid", field, `is not valid JSON: ${(error as Error).message}`);
+    throw new RequestError("invalid", field, `is not valid JSON: ${(error as Error).message}`);
   }
   if (isDeeperThan(MOST_DEPTH, value))
-    throw new Fault("invalid", field, `must not be nested deeper than ${MOST_DEPTH} levels`);
+    throw new RequestError("invalid", field, `must not be nested deeper than ${MOST_DEPTH} levels`);
   // Only an escape can bring it in, so nearly nobody pays for the search.
   if (text.includes("\\u0000")) refuseNul(value, field);
   return value;
@@ -50,7 +50,7 @@ const NUL_WORDS = "must not hold the character U+0000: databases do not keep it"
 /** PostgreSQL has no place for it in a text. */
 function refuseNul(value: Json, field: string): void {
   eachText(value, (text, keys) => {
-    if (text.includes("\0")) throw new Fault("invalid", keys.join(".") || field, NUL_WORDS);
+    if (text.includes("\0")) throw new RequestError("invalid", keys.join(".") || field, NUL_WORDS);
   });
   refuseNulInNames(value, field);
 }
@@ -59,7 +59,7 @@ function refuseNulInNames(value: Json, field: string): void {
   if (Array.isArray(value)) for (const item of value) refuseNulInNames(item, field);
   if (!isObject(value)) return;
   for (const [name, item] of Object.entries(value)) {
-    if (name.includes("\0")) throw new Fault("invalid", field, NUL_WORDS);
+    if (name.includes("\0")) throw new RequestError("invalid", field, NUL_WORDS);
     refuseNulInNames(item, field);
   }
 }
@@ -67,5 +67,5 @@ function refuseNulInNames(value: Json, field: string): void {
 /** The same for what stands in a URL. */
 export function refuseNulIn(texts: Record<string, string>): void {
   for (const [name, text] of Object.entries(texts))
-    if (text.includes("\0")) throw new Fault("invalid", name, NUL_WORDS);
+    if (text.includes("\0")) throw new RequestError("invalid", name, NUL_WORDS);
 }

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import { createGuard } from "./guard.ts";
 import { defineRoute, mountRoutes, type Route } from "./route.ts";
 import { sourceRoutes } from "./source-routes.ts";
@@ -106,7 +106,7 @@ describe("a route", () => {
     };
     const statuses = { not_found: 404, conflict: 409, changed: 409, forbidden: 403, busy: 429 };
     for (const [code, status] of Object.entries(statuses))
-      expect((await thrown(new Fault(code as "busy", "x", "words"))).status).toBe(status);
+      expect((await thrown(new RequestError(code as "busy", "x", "words"))).status).toBe(status);
     const other = await thrown(new Error("disk"));
     expect([other.status, await other.text()]).toEqual([500, "disk"]);
   });

@@ -5,7 +5,7 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { MakeRoom } from "../inbox/room.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Scope } from "../store/store.ts";
 import type { Access } from "../tenants/access.ts";
 import { createAnswerRoom } from "./answer-room.ts";
@@ -106,7 +106,7 @@ export function mountRoutes(app: Hono, routes: readonly Route[], guard: Guard): 
 
 function theOne({ tenants: [tenant, another] }: Access): string {
   if (tenant === undefined || another !== undefined)
-    throw new Fault("invalid", "tenant", "say whose data you mean with ?tenant=…");
+    throw new RequestError("invalid", "tenant", "say whose data you mean with ?tenant=…");
   return tenant;
 }
 
@@ -125,7 +125,7 @@ function revisionIn(header: string | undefined): number | undefined {
   if (header === undefined || header === "*") return undefined;
   const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header)?.[1];
   if (revision === undefined)
-    throw new Fault("invalid", "If-Match", 'must be the ETag of the flow, such as "3"');
+    throw new RequestError("invalid", "If-Match", 'must be the ETag of the flow, such as "3"');
   return Number(revision);
 }
 

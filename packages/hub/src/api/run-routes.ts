@@ -1,7 +1,7 @@
 /** Runs: start, look, cancel, try again, follow live. */
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import { ENDED, type Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { allows } from "../tenants/access.ts";
@@ -40,7 +40,7 @@ const LONGEST_WAIT_MS = 50_000;
 export function runRoutes(options: RunRoutes): Route[] {
   const { calls, store, now, closing, longestWaitMs = LONGEST_WAIT_MS } = options;
   const found = (run: Run | undefined, id: string): Run => {
-    if (!run) throw new Fault("not_found", "run", `There is no run ${id}.`);
+    if (!run) throw new RequestError("not_found", "run", `There is no run ${id}.`);
     return run;
   };
   const withSteps = async (run: Run) => ({
@@ -129,7 +129,11 @@ export function runRoutes(options: RunRoutes): Route[] {
         const run = await store.cancelRun(tenant, id, now());
         if (run) return { status: 202, json: viewRun(run) };
         const over = found(await store.getRun(tenant, id), id);
-        throw new Fault("conflict", "run", `${endOf(over)}: there is nothing left to cancel.`);
+        throw new RequestError(
+          "conflict",
+          "run",
+          `${endOf(over)}: there is nothing left to cancel.`,
+        );
       },
     }),
     defineRoute({
@@ -144,7 +148,7 @@ export function runRoutes(options: RunRoutes): Route[] {
         const before = found(await store.getRun(tenant, id), id);
         const run = await store.retryRun(tenant, id, now());
         if (!run)
-          throw new Fault(
+          throw new RequestError(
             "conflict",
             "run",
             `The run is ${before.status}: only one that failed or was cancelled can be tried again.`,

@@ -1,6 +1,6 @@
 /** Secrets are written and used, never read. */
 import { z } from "zod";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { SecretStore } from "../store/secret-store.ts";
 import { defineRoute, type Route } from "./route.ts";
@@ -56,7 +56,7 @@ export function secretRoutes(
       body: z.strictObject({ value: secretValue }),
       answer: { status: 204 },
       async handle({ tenant, param, body }) {
-        if (!NAME.test(param("name"))) throw new Fault("invalid", "name", NAME_RULE);
+        if (!NAME.test(param("name"))) throw new RequestError("invalid", "name", NAME_RULE);
         await store.putSecret(tenant, param("name"), await seal(body.value), now());
         return { status: 204 };
       },
@@ -70,7 +70,7 @@ export function secretRoutes(
       answer: { status: 204 },
       async handle({ tenant, param }) {
         if (!(await store.deleteSecret(tenant, param("name"))))
-          throw new Fault(
+          throw new RequestError(
             "not_found",
             "name",
             `There is no secret ${param("name").slice(0, 100)}.`,

@@ -1,6 +1,6 @@
 /** Webhook endpoints: where senders post, and the secrets they sign with. Secrets are never read back. */
 import { z } from "zod";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Source, Store } from "../store/store.ts";
 import {
   checkConfig,
@@ -56,7 +56,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
   });
   const find = async (tenant: string, id: string): Promise<Source> => {
     const found = (await store.listSources(tenant)).find((one) => one.id === id);
-    if (!found) throw new Fault("not_found", "source", `There is no source ${id}.`);
+    if (!found) throw new RequestError("not_found", "source", `There is no source ${id}.`);
     return found;
   };
   const once = { "cache-control": "no-store" };

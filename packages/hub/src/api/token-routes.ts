@@ -1,6 +1,6 @@
 /** Access tokens. Who may see a token is who may see all that it opens. */
 import { z } from "zod";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store, Token } from "../store/store.ts";
 import { createToken, EVERY_TENANT, MAX_DAYS, MAX_TENANTS, scopes } from "../tenants/tokens.ts";
 import { type Asked, defineRoute, type Route } from "./route.ts";
@@ -82,7 +82,11 @@ export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
       async handle({ access, tenant, body }) {
         const tenants = body.tenants ?? [tenant];
         if (!(await reachOf({ access }))(tenants))
-          throw new Fault("forbidden", "tenants", "must be among those that your own token opens");
+          throw new RequestError(
+            "forbidden",
+            "tenants",
+            "must be among those that your own token opens",
+          );
         const at = now();
         const made = {
           id: newId(),
@@ -112,7 +116,11 @@ export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
         const token = await store.getToken(param("token"));
         const isTheirs = token && (await reachOf({ access }))(token.tenants);
         if (!isTheirs || !(await store.revokeToken(token.id, now())))
-          throw new Fault("not_found", "token", `There is no active token ${param("token")}.`);
+          throw new RequestError(
+            "not_found",
+            "token",
+            `There is no active token ${param("token")}.`,
+          );
         return { status: 204 };
       },
     }),

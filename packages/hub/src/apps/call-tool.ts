@@ -1,7 +1,7 @@
 /** A tool of an app is a trigger of one of its flows: calling it is a run. */
 
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import { limitOf } from "../runs/lanes.ts";
 import { checkInput, findTrigger } from "../runs/published-trigger.ts";
 import type { Runner, RunWatch, Started } from "../runs/runner.ts";
@@ -71,10 +71,11 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
       { token, ...watch }: RunWatch & { token?: string } = {},
     ): Promise<CalledTool> {
       const found = await store.findTool(tenant, app, name, now());
-      if (!found) throw new Fault("not_found", "name", `There is no tool ${name.slice(0, 100)}.`);
+      if (!found)
+        throw new RequestError("not_found", "name", `There is no tool ${name.slice(0, 100)}.`);
       const { trigger, alias } = found;
       if (!trigger.active)
-        throw new Fault("not_found", "name", `The tool ${name} is switched off at present.`);
+        throw new RequestError("not_found", "name", `The tool ${name} is switched off at present.`);
       const input = inputOf(trigger, given);
       const run = { ...runFrom(trigger, input, "tool"), token_id: token };
       const started = await begin(trigger, run, watch);
@@ -103,15 +104,15 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
     const found = await findTrigger(store, tenant, flow, name);
     switch (found.outcome) {
       case "no_flow":
-        throw new Fault("not_found", "flow", `There is no flow ${flow}.`);
+        throw new RequestError("not_found", "flow", `There is no flow ${flow}.`);
       case "not_published":
-        throw new Fault(
+        throw new RequestError(
           "invalid",
           "trigger",
           "The flow has not been published yet: publish it, then it can run.",
         );
       case "no_trigger":
-        throw new Fault(
+        throw new RequestError(
           "invalid",
           "trigger",
           `The published flow has no trigger ${name.slice(0, 100)}.`,
@@ -119,7 +120,7 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
     }
     const { trigger, node } = found;
     if (onlyActive && !trigger.active)
-      throw new Fault(
+      throw new RequestError(
         "conflict",
         "trigger",
         `The trigger ${node.name} is switched off at present.`,
@@ -132,17 +133,17 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
 const laneFor = (trigger: StoredTrigger, { input }: StartedRun): LaneLimit | undefined =>
   limitOf(trigger, trigger.kind === "event" ? (input.data ?? null) : input);
 
-function busy({ kind }: StoredTrigger, { most }: LaneLimit): Fault {
+function busy({ kind }: StoredTrigger, { most }: LaneLimit): RequestError {
   const runs = most === 1 ? "1 run" : `${most} runs`;
   const what = kind === "intent" ? "tool" : "trigger";
   const words = `busy: ${runs} of this ${what} ${most === 1 ? "is" : "are"} under way`;
-  return new Fault("busy", "trigger", `${words}; try again later.`);
+  return new RequestError("busy", "trigger", `${words}; try again later.`);
 }
 
 function inputOf(trigger: StoredTrigger, given: unknown): JsonObject {
   const checked = checkInput(trigger, given);
   if (checked.ok) return checked.input;
-  throw new Fault(
+  throw new RequestError(
     "invalid",
     trigger.kind === "intent" ? "arguments" : "input",
     checked.errors.map(({ path, message }) => `${path}: ${message}`).join("; "),

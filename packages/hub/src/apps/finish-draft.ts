@@ -8,7 +8,7 @@ import { type FlowDraft, type FlowNode, flowDraftSchema } from "@signalbox/rules
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { partsOf } from "@signalbox/rules/flows/subject.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
-import { Fault, severalFaults } from "../lib/fault.ts";
+import { RequestError, validationError } from "../lib/request-error.ts";
 import type { EditFlow, FlowGraph } from "../store/flow-store.ts";
 import { nameTools } from "./tool-names.ts";
 
@@ -24,7 +24,7 @@ export function finishDraft(
   kept?: ReadonlyMap<string, string>,
 ): ReturnType<EditFlow> {
   const parsed = flowDraftSchema.safeParse(draft);
-  if (!parsed.success) throw severalFaults(issuesOf(parsed.error));
+  if (!parsed.success) throw validationError(issuesOf(parsed.error));
   const { name, description, nodes, edges } = parsed.data satisfies FlowDraft;
   checkShape({ nodes, edges }, registry);
   const named = nameTools(nodes, before, taken, kept);
@@ -50,10 +50,11 @@ function checkShape(graph: FlowGraph, registry: NodeRegistry): void {
     const names = [...cycle, cycle[0] as string].map(
       (id) => graph.nodes.find((node) => node.id === id)?.name ?? id,
     );
-    throw new Fault("invalid", "edges", `Cycle: ${names.join(" → ")}`);
+    throw new RequestError("invalid", "edges", `Cycle: ${names.join(" → ")}`);
   }
   const found = validateFlow(graph, registry).errors.find(({ code }) => NEVER.has(code));
-  if (found) throw new Fault("invalid", found.nodeId ?? found.edgeId ?? "flow", found.message);
+  if (found)
+    throw new RequestError("invalid", found.nodeId ?? found.edgeId ?? "flow", found.message);
 }
 
 function checkDescriptions(nodes: readonly FlowNode[]): void {
@@ -61,7 +62,7 @@ function checkDescriptions(nodes: readonly FlowNode[]): void {
     if (node.type !== "UserIntent") continue;
     const { toolDescription: text } = partsOf(node).config;
     if (typeof text !== "string" || !text.trim())
-      throw new Fault(
+      throw new RequestError(
         "invalid",
         "toolDescription",
         `${node.name}: must not be empty: agents choose a tool by its description`,

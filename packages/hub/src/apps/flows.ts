@@ -9,7 +9,7 @@ import { renameNode } from "@signalbox/rules/flows/rename-node.ts";
 import { slugFor } from "@signalbox/rules/flows/slug.ts";
 import { describeFlow, type FlowDescription } from "@signalbox/rules/flows/validate.ts";
 import type { Json } from "@signalbox/rules/json.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type {
   Edited,
   EditFlow,
@@ -155,7 +155,7 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
 
     async get(tenant: string, id: string): Promise<DescribedFlow> {
       const flow = await store.getFlow(tenant, id);
-      if (!flow) throw new Fault("not_found", "flow", `There is no flow ${id}.`);
+      if (!flow) throw new RequestError("not_found", "flow", `There is no flow ${id}.`);
       return describeOne(flow);
     },
 
@@ -174,7 +174,7 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
     changeNode: (place: FlowPlace, nodeId: string, { name, position, parameters }: NodeChange) =>
       edit(place, (draft, taken) => {
         const node = draft.nodes.find(({ id }) => id === nodeId);
-        if (!node) throw new Fault("not_found", "node", `The flow has no node ${nodeId}.`);
+        if (!node) throw new RequestError("not_found", "node", `The flow has no node ${nodeId}.`);
         const changed = {
           ...node,
           ...(position && { position }),
@@ -198,7 +198,7 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
     removeNode: (place: FlowPlace, nodeId: string) =>
       edit(place, (draft) => {
         if (!draft.nodes.some(({ id }) => id === nodeId))
-          throw new Fault("not_found", "node", `The flow has no node ${nodeId}.`);
+          throw new RequestError("not_found", "node", `The flow has no node ${nodeId}.`);
         return {
           ...draft,
           nodes: draft.nodes.filter(({ id }) => id !== nodeId),
@@ -212,7 +212,7 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
     removeEdge: (place: FlowPlace, edgeId: string) =>
       edit(place, (draft) => {
         if (!draft.edges.some(({ id }) => id === edgeId))
-          throw new Fault("not_found", "edge", `The flow has no edge ${edgeId}.`);
+          throw new RequestError("not_found", "edge", `The flow has no edge ${edgeId}.`);
         return { ...draft, edges: draft.edges.filter(({ id }) => id !== edgeId) };
       }),
 
@@ -247,16 +247,16 @@ interface Place {
   version?: number;
 }
 
-function faultOf(untouched: Untouched, { app, id, version }: Place): Fault {
+function faultOf(untouched: Untouched, { app, id, version }: Place): RequestError {
   switch (untouched.outcome) {
     case "no_app":
-      return new Fault("not_found", "app", `There is no app ${app}.`);
+      return new RequestError("not_found", "app", `There is no app ${app}.`);
     case "no_flow":
-      return new Fault("not_found", "flow", `There is no flow ${id}.`);
+      return new RequestError("not_found", "flow", `There is no flow ${id}.`);
     case "no_version":
-      return new Fault("not_found", "version", `The flow has no version ${version}.`);
+      return new RequestError("not_found", "version", `The flow has no version ${version}.`);
     case "changed":
-      return new Fault(
+      return new RequestError(
         "changed",
         "If-Match",
         `The flow has changed since: it is at revision ${untouched.revision} now. Load it again, and repeat your change.`,

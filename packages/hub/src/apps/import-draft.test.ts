@@ -2,7 +2,7 @@ import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
 
@@ -46,7 +46,7 @@ describe("a flow from elsewhere", () => {
       bring({ nodes: [{ id: 1 }], edges: 5 });
       expect.unreachable();
     } catch (error) {
-      expect((error as Fault).errors.map(({ path }) => path)).toEqual(
+      expect((error as RequestError).errors.map(({ path }) => path)).toEqual(
         expect.arrayContaining(["name", "nodes[0].id", "edges"]),
       );
     }
@@ -84,7 +84,7 @@ describe("a flow from elsewhere", () => {
           const names = toolNames.map(({ name }) => name);
           expect(new Set([...names, "go"]).size).toBe(names.length + 1);
         } catch (error) {
-          if (!(error instanceof Fault)) throw error;
+          if (!(error instanceof RequestError)) throw error;
         }
       }),
     );

@@ -3,7 +3,7 @@ import { placeOf } from "@signalbox/rules/flows/check-graph.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { importFlow } from "../legacy/import-flow.ts";
-import { severalFaults } from "../lib/fault.ts";
+import { validationError } from "../lib/request-error.ts";
 import { makeWay } from "./tool-names.ts";
 
 export interface ImportedDraft {
@@ -17,7 +17,7 @@ export function importDraft(
   newId: () => string,
 ): ImportedDraft {
   const imported = importFlow(input, { newId, takenTools: taken });
-  if (imported.outcome === "invalid") throw severalFaults(imported.errors);
+  if (imported.outcome === "invalid") throw validationError(imported.errors);
   const { flow } = imported;
   const described = flow.nodes.map(describeTool);
   const named = makeWay(

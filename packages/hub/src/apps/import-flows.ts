@@ -7,7 +7,7 @@ import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { migrateApp } from "../legacy/migrate-tools.ts";
 import type { AppFile } from "../legacy/read-flow-file.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { EditFlow, PlanFlows, StoredFlow } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import { finishDraft } from "./finish-draft.ts";
@@ -164,9 +164,9 @@ export function freeIds(word: string, within: Json): () => string {
 }
 
 function named(error: unknown, flow: string): unknown {
-  if (!(error instanceof Fault)) return error;
-  return new Fault(error.code, error.field, `${flow}: ${detailOf(error)}`, error.errors);
+  if (!(error instanceof RequestError)) return error;
+  return new RequestError(error.code, error.field, `${flow}: ${detailOf(error)}`, error.errors);
 }
 
-export const detailOf = ({ errors, message }: Fault): string =>
+export const detailOf = ({ errors, message }: RequestError): string =>
   errors.length > 0 ? errors.map(({ path, message }) => `${path}: ${message}`).join("; ") : message;

@@ -1,7 +1,7 @@
 /** What is published of a flow: its graph as it is, and where runs can start. Pure. */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { FlowGraph, Publication, StoredFlow } from "../store/flow-store.ts";
 import { triggersOf } from "./triggers.ts";
 
@@ -21,7 +21,7 @@ export function publicationOf(
 function checkFinished(graph: FlowGraph, registry: NodeRegistry): void {
   const { errors } = validateFlow(graph, registry);
   if (errors.length > 0)
-    throw new Fault(
+    throw new RequestError(
       "invalid",
       "flow",
       `The flow cannot run yet: ${errors.map(({ message }) => message).join("; ")}`,

@@ -5,7 +5,7 @@
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
 import { type AppFile, fieldsOf, readFlowFile } from "../legacy/read-flow-file.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import { spelled } from "../lib/spelled.ts";
 import type { OlderApp, StoredFlow } from "../store/flow-store.ts";
 import type { Row } from "../store/sql.ts";
@@ -193,4 +193,4 @@ const textOf = (value: unknown): string =>
   typeof value === "string" || typeof value === "number" ? String(value) : "";
 
 const wordsOf = (error: unknown): string =>
-  error instanceof Fault ? detailOf(error) : (error as Error).message;
+  error instanceof RequestError ? detailOf(error) : (error as Error).message;

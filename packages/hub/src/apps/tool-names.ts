@@ -7,7 +7,7 @@ import {
   toolName,
   uniqueToolName,
 } from "@signalbox/rules/flows/tool-name.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 
 export interface NamedTools {
   nodes: FlowNode[];
@@ -42,16 +42,20 @@ export function nameTools(
     if (written === undefined) continue;
     const { name, isNew } = written;
     const rule = isNew ? checkToolName(name) : undefined;
-    if (rule) throw new Fault("invalid", "toolName", rule);
+    if (rule) throw new RequestError("invalid", "toolName", rule);
     const other = isNew ? knownAs(name, node) : undefined;
     if (other)
-      throw new Fault(
+      throw new RequestError(
         "conflict",
         "toolName",
         `Tool name '${name}' still leads to ${other.name}, for those who know it by that name`,
       );
     if (used.has(name))
-      throw new Fault("conflict", "toolName", `Tool name '${name}' already exists in this app`);
+      throw new RequestError(
+        "conflict",
+        "toolName",
+        `Tool name '${name}' already exists in this app`,
+      );
     used.add(name);
     names.set(node.id, name);
   }
@@ -106,7 +110,7 @@ function writtenName(
   const had = former?.parameters.toolName;
   const given = parameters.toolName ?? (former?.name === name ? had : undefined);
   if (given === undefined || given === null || given === "") return undefined;
-  if (typeof given !== "string") throw new Fault("invalid", "toolName", TOOL_NAME_RULE);
+  if (typeof given !== "string") throw new RequestError("invalid", "toolName", TOOL_NAME_RULE);
   if (had !== given) return { name: given, isNew: true };
   return former?.name === name ? { name: given, isNew: false } : undefined;
 }

@@ -3,7 +3,7 @@
  * is bounded, however rare they are: it may find nothing, and still have come further.
  */
 import { type Cursor, decodeCursor } from "../inbox/cursor.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { EventRow, Store } from "../store/store.ts";
 import { isWanted, type Wanted } from "./wanted.ts";
 
@@ -100,7 +100,7 @@ export async function findStart(
 ): Promise<Start> {
   const logId = await store.getLogId();
   const places = given === null ? new Map<string, number>() : decodeCursor(given, tenants, logId);
-  if (!places) throw new Fault("invalid", "cursor", "is not one that this hub gave out");
+  if (!places) throw new RequestError("invalid", "cursor", "is not one that this hub gave out");
   const starts = await Promise.all(
     tenants.map(async (tenant) => {
       const { seq, pruned_seq } = (await store.getTenant(tenant)) ?? { seq: 0, pruned_seq: 0 };

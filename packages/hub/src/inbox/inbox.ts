@@ -1,15 +1,15 @@
 /**
  * One inbox over the tenants that a caller may see. Reads ask all of them and merge by time; writes
  * go to the tenant that owns the event. What an event is called and looks like outside is decided in
- * event-view.ts; what a caller did wrong comes back as a `Fault`, for HTTP and MCP alike.
+ * event-view.ts; what a caller did wrong comes back as a `RequestError`, for HTTP and MCP alike.
  */
 
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import type { Json } from "../ingest/source.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
-import { Fault } from "../lib/fault.ts";
 import { utf8 } from "../lib/hmac.ts";
 import { isId } from "../lib/ids.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { EventQuery, EventRow, Page, Store } from "../store/store.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import {
@@ -78,7 +78,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
     mostBytes = Number.POSITIVE_INFINITY,
   ): Promise<Listed<EventRow>> {
     const from = cursor === undefined ? new Map<string, number>() : decodeCursor(cursor, tenants);
-    if (!from) throw new Fault("invalid", "cursor", "is not one that this hub gave out");
+    if (!from) throw new RequestError("invalid", "cursor", "is not one that this hub gave out");
     const pages = await Promise.all(
       tenants.map(async (tenant) => ({ tenant, page: await ask(tenant, from.get(tenant)) })),
     );
@@ -109,10 +109,10 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
   }
 
   async function find(tenants: readonly string[], id: string, field: string): Promise<EventRow> {
-    if (!isId(id)) throw new Fault("invalid", field, "is not the id of an event (a UUID)");
+    if (!isId(id)) throw new RequestError("invalid", field, "is not the id of an event (a UUID)");
     const found = await Promise.all(tenants.map((tenant) => store.getEvent(tenant, id)));
     const event = found.find((one) => one !== undefined);
-    if (!event) throw new Fault("not_found", field, `there is no event ${id}`);
+    if (!event) throw new RequestError("not_found", field, `there is no event ${id}`);
     return event;
   }
 
@@ -264,7 +264,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       const event = await find(tenants, id, "event_id");
       const released = await store.releaseEvents(event.tenant, [id], by);
       if (released.length === 0)
-        throw new Fault(
+        throw new RequestError(
           "invalid",
           "event_id",
           event.processed ? "is processed already" : "is not claimed by you",
@@ -312,11 +312,15 @@ function cut(payload: Json, mostBytes = Number.POSITIVE_INFINITY): Partial<Got["
 function atPath(payload: Json, text: string): Json {
   const path = parsePath(text);
   if (!path)
-    throw new Fault("invalid", "path", "is not a path such as issue.title or issue.labels[].name");
+    throw new RequestError(
+      "invalid",
+      "path",
+      "is not a path such as issue.title or issue.labels[].name",
+    );
   const values = valuesAt(payload, path);
   if (text.includes("[]")) return values;
   const [value] = values;
   if (value === undefined)
-    throw new Fault("not_found", "path", `the payload has nothing at ${text}`);
+    throw new RequestError("not_found", "path", `the payload has nothing at ${text}`);
   return value;
 }

@@ -3,7 +3,7 @@
  * bytes of payloads, from when they are read until the answer has left. Who asks for more waits a
  * little; a client that never reads gets no further, and costs only its own token.
  */
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 
 /** Waits until so many bytes may be held for whoever asks. */
 export type MakeRoom = (bytes: number) => Promise<void>;
@@ -53,7 +53,11 @@ export function createRoom({ bytes: most, waitMs }: RoomOptions) {
     const giveUp = () => {
       stop();
       reject(
-        new Fault("busy", "answers", "too much is under way that was not read yet; try again"),
+        new RequestError(
+          "busy",
+          "answers",
+          "too much is under way that was not read yet; try again",
+        ),
       );
     };
     const timer = setTimeout(giveUp, waitMs);

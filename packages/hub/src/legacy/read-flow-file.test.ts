@@ -1,7 +1,7 @@
 import type { Json } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import { readFlowFile } from "./read-flow-file.ts";
 
 const flow = { name: "One" };
@@ -82,7 +82,7 @@ describe("a file of flows", () => {
         try {
           readFlowFile(value as Json, "desk");
         } catch (error) {
-          expect(error).toBeInstanceOf(Fault);
+          expect(error).toBeInstanceOf(RequestError);
         }
       }),
     );

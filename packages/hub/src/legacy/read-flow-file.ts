@@ -7,7 +7,7 @@
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { Fault, severalFaults } from "../lib/fault.ts";
+import { RequestError, validationError } from "../lib/request-error.ts";
 import { spelled } from "../lib/spelled.ts";
 import { leftOut } from "./import-flow.ts";
 
@@ -48,7 +48,11 @@ function flowsIn(
 ): FoundFlow[] {
   if (Array.isArray(content)) return content.flatMap((one) => flowsIn(one, given, within, notes));
   if (!isObject(content))
-    throw new Fault("invalid", "file", "must hold a flow, a list of flows, or { app, flows }");
+    throw new RequestError(
+      "invalid",
+      "file",
+      "must hold a flow, a list of flows, or { app, flows }",
+    );
   const fields = fieldsOf(content);
   const owner = given ?? fields.app ?? fields.appSlug ?? fields.appId ?? within;
   if (!Array.isArray(content.flows)) return [{ owner, flow: withoutText(fields), notes }];
@@ -71,7 +75,7 @@ export function fieldsOf(row: JsonObject): JsonObject {
 
 function appOf(owner: Json | undefined): AppFile["app"] {
   if (owner === undefined || owner === null || owner === "")
-    throw new Fault("invalid", "app", "Say which app they go into: --app SLUG.");
+    throw new RequestError("invalid", "app", "Say which app they go into: --app SLUG.");
   const { slug, name, description } = isObject(owner) ? owner : { slug: owner };
   const wanted = String(slug ?? name ?? "");
   const parsed = appSchema.safeParse({
@@ -80,7 +84,7 @@ function appOf(owner: Json | undefined): AppFile["app"] {
     description: description ?? "",
   });
   if (parsed.success) return parsed.data;
-  throw severalFaults(
+  throw validationError(
     issuesOf(parsed.error).map(({ path, message }) => ({
       path: `app.${path}`,
       message: `${JSON.stringify(owner).slice(0, 100)}: ${message}`,

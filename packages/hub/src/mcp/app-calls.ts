@@ -6,7 +6,7 @@ import type { Result, Server, ServerContext } from "@modelcontextprotocol/server
 import { isObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import type { CalledTool, ToolCalls } from "../apps/call-tool.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import { progressOf } from "./app-progress.ts";
@@ -81,7 +81,7 @@ export function createAppCalls({
         started = await start(app, params, context);
       } catch (error) {
         // What an agent can put right by itself, or try later, is for it to read; an unknown tool is not.
-        if (error instanceof Fault && (error.code === "invalid" || error.code === "busy"))
+        if (error instanceof RequestError && (error.code === "invalid" || error.code === "busy"))
           return failed(error.message);
         throw error;
       }

@@ -7,7 +7,7 @@ import {
 import { checkAgainst } from "@signalbox/rules/flows/json-schema.ts";
 import { isObject, type Json, type JsonSchema } from "@signalbox/rules/json.ts";
 import { z } from "zod";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import { outcomeOf } from "../runs/runner.ts";
 import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -71,7 +71,7 @@ export const invalidParams = (message: string) =>
 /** The SDK would tell the client whatever an error says. */
 export function inWords(error: unknown, onError: (error: unknown) => void): ProtocolError {
   if (error instanceof ProtocolError) return error;
-  if (error instanceof Fault) return invalidParams(error.message);
+  if (error instanceof RequestError) return invalidParams(error.message);
   if (error instanceof z.ZodError)
     return invalidParams(
       error.issues

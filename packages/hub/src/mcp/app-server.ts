@@ -12,7 +12,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import type { MakeRoom } from "../inbox/room.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import type { Access, Accesses } from "../tenants/access.ts";
@@ -45,7 +45,7 @@ export interface AppServersOptions {
 }
 
 export interface AppServers {
-  /** Throws a `Fault` where the caller has no such app. */
+  /** Throws a `RequestError` where the caller has no such app. */
   serve(request: Request, slug: string, access: Access, makeRoom: MakeRoom): Promise<Response>;
   close(): Promise<void>;
 }
@@ -149,8 +149,9 @@ export function createAppServers({
   async function findApp({ tenants }: Access, slug: string): Promise<StoredApp> {
     const looked = await Promise.all(tenants.map((tenant) => store.getApp(tenant, slug)));
     const [app, another] = looked.filter((found) => found !== undefined);
-    if (!app) throw new Fault("not_found", "app", `There is no app ${slug.slice(0, 100)}.`);
-    if (another) throw new Fault("invalid", "tenant", "say whose data you mean with ?tenant=…");
+    if (!app) throw new RequestError("not_found", "app", `There is no app ${slug.slice(0, 100)}.`);
+    if (another)
+      throw new RequestError("invalid", "tenant", "say whose data you mean with ?tenant=…");
     return app;
   }
 

@@ -1,6 +1,6 @@
 /** What is wrong with a tool's arguments, in words that somebody who calls it can act on. */
 import type { z } from "zod";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 
 const KINDS: Record<string, string> = {
   string: "text",
@@ -39,7 +39,7 @@ export function argumentFault(
   { issues }: z.ZodError,
   tool: string,
   known: readonly string[],
-): Fault {
+): RequestError {
   const unknown =
     known.length === 0
       ? `is not known here; ${tool} takes no arguments`
@@ -51,5 +51,5 @@ export function argumentFault(
   );
   const [first = { path: "arguments", message: "are not valid" }, ...rest] = errors;
   const more = rest.map(({ path, message }) => `; ${path}: ${message}`);
-  return new Fault("invalid", first.path, first.message + more.join(""), errors);
+  return new RequestError("invalid", first.path, first.message + more.join(""), errors);
 }

@@ -2,7 +2,7 @@
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { MakeRoom } from "../inbox/room.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Access } from "../tenants/access.ts";
 import { EVENT_URIS, INBOX_URI } from "./resource-changes.ts";
 
@@ -44,7 +44,7 @@ export async function readInboxResource(
     if (uri.startsWith(EVENT_URIS))
       return contents((await inbox.get(tenants, uri.slice(EVENT_URIS.length), {}, makeRoom)).json);
   } catch (error) {
-    if (!(error instanceof Fault) || error.code === "busy") throw error;
+    if (!(error instanceof RequestError) || error.code === "busy") throw error;
   }
   throw new ProtocolError(
     ProtocolErrorCode.ResourceNotFound,
@@ -61,7 +61,7 @@ export async function isInboxResource(inbox: Inbox, { tenants }: Access, uri: st
     await inbox.find(tenants, uri.slice(EVENT_URIS.length), "uri");
     return true;
   } catch (error) {
-    if (error instanceof Fault) return false;
+    if (error instanceof RequestError) return false;
     throw error;
   }
 }

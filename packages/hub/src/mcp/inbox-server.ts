@@ -14,7 +14,7 @@ import {
 import { eventsCapability } from "../deliver/events-draft.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { MakeRoom } from "../inbox/room.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Triggers } from "../runs/explain.ts";
 import type { Store } from "../store/store.ts";
 import { type Access, type Accesses, allows } from "../tenants/access.ts";
@@ -199,7 +199,7 @@ export function createInboxServer({
   }
 
   function wordsFor(error: unknown): string {
-    if (error instanceof Fault) return `${error.field}: ${error.message}`;
+    if (error instanceof RequestError) return `${error.field}: ${error.message}`;
     onError(error);
     return "The hub could not do that just now; its log says why. Try again later.";
   }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { MAX_CURSOR } from "../inbox/cursor.ts";
 import { eventSchema, explainedSchema, summarySchema } from "../inbox/event-schema.ts";
 import { summaryView } from "../inbox/event-view.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
 const limit = z
@@ -107,9 +107,9 @@ export const inboxTools: readonly Tool[] = [
     }),
     async run({ event_id, event_ids = [], note }, { inbox, access }) {
       const ids = [...new Set(event_id === undefined ? event_ids : [event_id, ...event_ids])];
-      if (ids.length === 0) throw new Fault("invalid", "event_id", "is missing (or give event_ids)");
+      if (ids.length === 0) throw new RequestError("invalid", "event_id", "is missing (or give event_ids)");
       if (ids.length > MOST_MARKED)
-        throw new Fault("invalid", "event_ids", `must be at most ${MOST_MARKED}, together with event_id`);
+        throw new RequestError("invalid", "event_ids", `must be at most ${MOST_MARKED}, together with event_id`);
       const { already } = await inbox.markProcessed(access.tenants, ids, note ?? null);
       const answer = event_id === undefined ? { success: true } : { success: true, event_id };
       return {

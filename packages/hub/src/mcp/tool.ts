@@ -62,7 +62,7 @@ export interface Tool {
       openWorldHint: boolean;
     };
   };
-  /** Checks the arguments first; a `Fault` says what is wrong with them. */
+  /** Checks the arguments first; a `RequestError` says what is wrong with them. */
   call(args: unknown, context: ToolContext): Promise<ToolResult>;
 }
 

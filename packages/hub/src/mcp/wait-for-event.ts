@@ -6,7 +6,7 @@
 
 import { type Path, parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { EventRow } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
 import type { Access } from "../tenants/access.ts";
@@ -46,7 +46,7 @@ export interface Waits {
 const PROGRESS_MS = 5_000;
 
 interface Open {
-  end(why: Fault): void;
+  end(why: RequestError): void;
   over: Promise<unknown>;
 }
 
@@ -135,7 +135,7 @@ export function createWaits({
       const own = open.get(token) ?? new Set();
       if (closed) throw stopping();
       if (own.size >= mostPerToken)
-        throw new Fault(
+        throw new RequestError(
           "busy",
           "wait_for_event",
           `this token has ${mostPerToken} waits under way, which is the most; let one end first`,
@@ -164,14 +164,15 @@ export function createWaits({
   };
 }
 
-const noLongerGood = () => new Fault("forbidden", "token", "is no longer good");
-const stopping = () => new Fault("busy", "wait_for_event", "the hub is stopping; wait again soon");
+const noLongerGood = () => new RequestError("forbidden", "token", "is no longer good");
+const stopping = () =>
+  new RequestError("busy", "wait_for_event", "the hub is stopping; wait again soon");
 
 function conditionsOf(filter: Record<string, Scalar> = {}): { path: Path; value: Scalar }[] {
   return Object.entries(filter).map(([text, value]) => {
     const path = parsePath(text);
     if (!path)
-      throw new Fault(
+      throw new RequestError(
         "invalid",
         "filter",
         `"${text.slice(0, 100)}" is not a path such as issue.title`,

@@ -1,5 +1,5 @@
 /** "Why did it not fire?" and "once more, please". */
-import { Fault } from "../lib/fault.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { NewEvent, Store } from "../store/store.ts";
 import { loadEvent } from "./event-input.ts";
@@ -40,7 +40,7 @@ const MOST_EXPLAINED = 200;
 export function createTriggers({ store, ...options }: ExplainOptions) {
   const find = async (tenant: string, id: string) => {
     const loaded = await loadEvent(store, tenant, id);
-    if (!loaded) throw new Fault("not_found", "event_id", "There is no such event.");
+    if (!loaded) throw new RequestError("not_found", "event_id", "There is no such event.");
     return { ...loaded, asNew: { ...loaded.event, ...loaded.payload } as NewEvent };
   };
   const nameOf = async (tenant: string, flow_id: string, node_id: string): Promise<string> => {
@@ -98,7 +98,7 @@ export function createTriggers({ store, ...options }: ExplainOptions) {
     ): Promise<{ runs: { run_id: string; flow_id: string }[]; considered: number }> {
       const { asNew } = await find(tenant, id);
       if (flow !== undefined && !(await store.getFlow(tenant, flow)))
-        throw new Fault("not_found", "flow", `There is no flow ${flow.slice(0, 100)}.`);
+        throw new RequestError("not_found", "flow", `There is no flow ${flow.slice(0, 100)}.`);
       const sources = [asNew.source, asNew.source_id];
       const { triggers } = await store.findTriggers(tenant, sources, asNew.type);
       const wanted = triggers.filter(

@@ -1,7 +1,7 @@
 /** Webhook endpoints of a tenant: each has a key in its URL, and secrets that can be changed while it runs. */
 import { sources } from "../ingest/sources/index.ts";
-import { Fault } from "../lib/fault.ts";
 import { toBase64 } from "../lib/hmac.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { Source, SourceSecret, Store } from "../store/store.ts";
 import { randomSecret } from "./tokens.ts";
@@ -94,7 +94,7 @@ function definitionOf(kind: string): (typeof sources)[number] {
   const definition = sources.find(({ id }) => id === kind);
   if (definition) return definition;
   const known = sources.map(({ id }) => id).join(", ");
-  throw new Fault("invalid", "kind", `Which kind? Known are: ${known}.`);
+  throw new RequestError("invalid", "kind", `Which kind? Known are: ${known}.`);
 }
 
 /** Stored as it was given: what the kind adds to it may change. */
@@ -102,7 +102,7 @@ export function checkConfig(kind: string, given: unknown = {}): Record<string, u
   const { config, title } = definitionOf(kind);
   const isEmpty = typeof given === "object" && given !== null && Object.keys(given).length === 0;
   if (!config) {
-    if (!isEmpty) throw new Fault("invalid", "config", `${title} has nothing to configure.`);
+    if (!isEmpty) throw new RequestError("invalid", "config", `${title} has nothing to configure.`);
     return {};
   }
   const parsed = config.safeParse(given);
@@ -111,5 +111,5 @@ export function checkConfig(kind: string, given: unknown = {}): Record<string, u
     path: ["config", ...path].join("."),
     message,
   }));
-  throw new Fault("invalid", errors[0]?.path ?? "config", errors[0]?.message ?? "", errors);
+  throw new RequestError("invalid", errors[0]?.path ?? "config", errors[0]?.message ?? "", errors);
 }

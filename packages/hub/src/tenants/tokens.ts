@@ -1,6 +1,7 @@
 /** Access tokens: 256 random bits, shown once, kept as SHA-256. */
-import { Fault } from "../lib/fault.ts";
+
 import { sha256Hex, toBase64 } from "../lib/hmac.ts";
+import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store } from "../store/store.ts";
 
 export const scopes: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call", "admin"];
@@ -44,7 +45,7 @@ export async function createToken(
   token: NewToken,
 ): Promise<string> {
   const fault = tenantsFault(token.tenants);
-  if (fault !== undefined) throw new Fault("invalid", "tenants", fault);
+  if (fault !== undefined) throw new RequestError("invalid", "tenants", fault);
   const secret = randomSecret("sbx_");
   await store.putToken({
     id: token.id,

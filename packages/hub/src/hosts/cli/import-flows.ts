@@ -5,8 +5,8 @@ import { parseJson } from "../../api/read-json.ts";
 import { createFlows } from "../../apps/flows.ts";
 import { createImports, type HowToImport, type ImportedFlow } from "../../apps/import-flows.ts";
 import { type AppFile, readFlowFile } from "../../legacy/read-flow-file.ts";
-import { Fault } from "../../lib/fault.ts";
 import { createIds } from "../../lib/ids.ts";
+import { RequestError } from "../../lib/request-error.ts";
 import type { Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { loadSettings } from "../node/load-settings.ts";
@@ -75,7 +75,7 @@ function asUsage<Result>(file: string, work: () => Result): Result {
   try {
     return work();
   } catch (error) {
-    if (!(error instanceof Fault)) throw error;
+    if (!(error instanceof RequestError)) throw error;
     throw new UsageError(`${file}: ${error.field === "it" ? "it " : ""}${error.message}`);
   }
 }
@@ -130,7 +130,7 @@ async function importOne(file: AppFile, work: ImportWork): Promise<ToldApp> {
     for (const flow of flows) published.push(await publish(flow, work, newId));
     return { app, flows: published, notes };
   } catch (error) {
-    if (!(error instanceof Fault)) throw error;
+    if (!(error instanceof RequestError)) throw error;
     return { app, flows: [], notes, error: error.message };
   }
 }
@@ -151,7 +151,7 @@ async function publish(
     const { version } = await flows.publish({ tenant, id }, { note: "Imported", by: "signalbox" });
     return { ...imported, ...(version !== null && { published: version }) };
   } catch (error) {
-    if (!(error instanceof Fault)) throw error;
+    if (!(error instanceof RequestError)) throw error;
     return { ...imported, not_published: error.message };
   }
 }

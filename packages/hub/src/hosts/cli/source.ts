@@ -1,6 +1,6 @@
 import { sources } from "../../ingest/sources/index.ts";
-import { Fault } from "../../lib/fault.ts";
 import { createIds } from "../../lib/ids.ts";
+import { RequestError } from "../../lib/request-error.ts";
 import { createSeal } from "../../lib/seal.ts";
 import type { Source, Store } from "../../store/store.ts";
 import { createSources, GRACE_HOURS, MAX_GRACE_HOURS, webhookPath } from "../../tenants/sources.ts";
@@ -129,7 +129,7 @@ function parseConfig(given: string | undefined): unknown {
 }
 
 function asUsage(error: unknown): never {
-  if (!(error instanceof Fault)) throw error;
+  if (!(error instanceof RequestError)) throw error;
   throw new UsageError(`--${error.field.replace(".", ": ")}: ${error.message}`);
 }
 

@@ -10,7 +10,7 @@ import {
   subscribeParams,
   unsubscribeParams,
 } from "../../deliver/events-draft.ts";
-import { Fault } from "../../lib/fault.ts";
+import { RequestError } from "../../lib/request-error.ts";
 import { outflowOf } from "../outflow.ts";
 import { askingOf } from "../sessions-asking.ts";
 import type { Asking, EventsContext } from "./context.ts";
@@ -71,9 +71,9 @@ function inWords(error: unknown, onError: (error: unknown) => void): Error {
         .map(({ path, message }) => `${path.join(".") || "params"}: ${message}`)
         .join("; "),
     );
-  if (error instanceof Fault && error.code !== "busy")
+  if (error instanceof RequestError && error.code !== "busy")
     return new ProtocolError(CODES.invalidParams, `${error.field}: ${error.message}`);
-  if (error instanceof Fault)
+  if (error instanceof RequestError)
     return new ProtocolError(CODES.exhausted, `${error.field}: ${error.message}`);
   onError(error);
   return new ProtocolError(

@@ -2,7 +2,7 @@
 
 import type { z } from "zod";
 import type { listParams } from "../../deliver/events-draft.ts";
-import { Fault } from "../../lib/fault.ts";
+import { RequestError } from "../../lib/request-error.ts";
 import type { Access } from "../../tenants/access.ts";
 import type { EventsContext } from "./context.ts";
 import { declaredTypes, type EventType, isDeclared, listed } from "./event-types.ts";
@@ -17,7 +17,7 @@ export async function listEventTypes(
 ) {
   if (cursor === undefined) return page(declaredTypes.map(listed), SEEN);
   if (!cursor.startsWith(SEEN))
-    throw new Fault("invalid", "cursor", "is not one that this hub gave out");
+    throw new RequestError("invalid", "cursor", "is not one that this hub gave out");
   const after = cursor.slice(SEEN.length);
   const pages = await Promise.all(
     tenants.map((tenant) => store.listEventTypes(tenant, after, PAGE)),

@@ -11,8 +11,8 @@ import { createSlots } from "../../deliver/slots.ts";
 import { verifyEndpoint } from "../../deliver/verify-endpoint.ts";
 import type { Narrowing } from "../../deliver/wanted.ts";
 import { encodeCursor } from "../../inbox/cursor.ts";
-import { Fault } from "../../lib/fault.ts";
 import { sha256Hex } from "../../lib/hmac.ts";
+import { RequestError } from "../../lib/request-error.ts";
 import type { Seal } from "../../lib/seal.ts";
 import type { Store, Subscription } from "../../store/store.ts";
 import type { Access } from "../../tenants/access.ts";
@@ -65,9 +65,9 @@ export function createSubscriber({
       if (href.length <= 2_000) return href;
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error;
-      throw new Fault("invalid", "delivery.url", error.message);
+      throw new RequestError("invalid", "delivery.url", error.message);
     }
-    throw new Fault("invalid", "delivery.url", "must have at most 2000 characters");
+    throw new RequestError("invalid", "delivery.url", "must have at most 2000 characters");
   };
 
   const exhausted = () =>
@@ -89,7 +89,7 @@ export function createSubscriber({
       challenge,
     );
     if (verified.outcome === "refused")
-      throw new Fault("invalid", "delivery.url", verified.message);
+      throw new RequestError("invalid", "delivery.url", verified.message);
     if (verified.outcome === "failed")
       throw new EventsError(
         "callbackEndpoint",

@@ -1,5 +1,5 @@
 /** Flows: the draft that people edit, and the versions that run. */
-import { Fault } from "../../lib/fault.ts";
+import { RequestError } from "../../lib/request-error.ts";
 import type {
   Deleted,
   Edited,
@@ -88,7 +88,7 @@ export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): V
     const isThere = yield* takeUp(wanted, tenant, slug);
     const id = isThere === undefined ? otherwise : wanted;
     if (id === undefined)
-      throw new Fault(
+      throw new RequestError(
         "conflict",
         "id",
         `The id ${wanted} is that of a flow elsewhere: give this one another, or none.`,

@@ -1,0 +1,43 @@
+/** An error that the caller can correct: it names the field and the fix. The API maps codes to HTTP. */
+export type RequestErrorCode =
+  | "invalid"
+  | "not_found"
+  | "forbidden"
+  | "busy"
+  | "conflict"
+  | "changed";
+
+interface FieldError {
+  path: string;
+  message: string;
+}
+
+export class RequestError extends Error {
+  readonly code: RequestErrorCode;
+  readonly field: string;
+  /** One entry per invalid field. */
+  readonly errors: readonly FieldError[];
+
+  constructor(
+    code: RequestErrorCode,
+    field: string,
+    message: string,
+    errors: readonly FieldError[] = [{ path: field, message }],
+  ) {
+    super(message);
+    this.code = code;
+    this.field = field;
+    this.errors = errors;
+  }
+}
+
+/** One error that lists every invalid field. */
+export const validationError = (errors: readonly FieldError[]): RequestError =>
+  new RequestError(
+    "invalid",
+    errors[0]?.path ?? "body",
+    errors.length === 1
+      ? (errors[0]?.message ?? "")
+      : errors.map(({ path, message }) => `${path}: ${message}`).join("; "),
+    errors.map(({ path, message }) => ({ path, message })),
+  );
