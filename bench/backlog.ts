@@ -4,8 +4,8 @@ import { join } from "node:path";
 import pg from "pg";
 import { openPostgres } from "../packages/hub/src/store/backends/postgres.ts";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
-import { createMemory, type Memory } from "../packages/hub/src/store/memory.ts";
 import type { Store } from "../packages/hub/src/store/store.ts";
+import { createStoreCache, type StoreCache } from "../packages/hub/src/store/store-cache.ts";
 import { createDatabase, startPostgres } from "../test/support/postgres.ts";
 import type { Backend } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./owned.ts";
@@ -14,7 +14,7 @@ import { seed } from "./seed.ts";
 export interface Backlog {
   store: Store;
   /** What the process has read of it before. */
-  memory: Memory;
+  cache: StoreCache;
   size: number;
   /** Of pending events, oldest first. */
   ids: string[];
@@ -34,7 +34,7 @@ export interface Backlogs {
 
 interface Database {
   store: Store;
-  memory: Memory;
+  cache: StoreCache;
   /** Brings it into the state that it would have after a while, and says how large it is. */
   settle(): Promise<number>;
 }
@@ -86,10 +86,10 @@ function sqliteEngine(): Engine {
     async open() {
       const folder = makeFolder();
       folders.push(folder);
-      const memory = createMemory();
+      const cache = createStoreCache();
       return {
-        store: openSqlite(join(folder, "signalbox.db"), { memory }),
-        memory,
+        store: openSqlite(join(folder, "signalbox.db"), { cache }),
+        cache,
         settle: async () =>
           readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0),
       };
@@ -105,9 +105,9 @@ async function postgresEngine(): Promise<Engine> {
   return {
     async open() {
       const url = await createDatabase(server.url);
-      const memory = createMemory();
-      const store = await openPostgres(url, { memory });
-      return { store, memory, settle: () => settlePostgres(url) };
+      const cache = createStoreCache();
+      const store = await openPostgres(url, { cache });
+      return { store, cache, settle: () => settlePostgres(url) };
     },
     stop: () => server.stop(),
   };

@@ -11,7 +11,7 @@ import { createReach } from "../packages/hub/src/runs/reach.ts";
 import { createRunner, type Runner } from "../packages/hub/src/runs/runner.ts";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
 import type { NewTrigger } from "../packages/hub/src/store/flow-store.ts";
-import type { StartedRun } from "../packages/hub/src/store/run-store.ts";
+import type { ImmediateRun } from "../packages/hub/src/store/run-store.ts";
 import type { Store } from "../packages/hub/src/store/store.ts";
 import { makeFolder, removeFolder } from "./owned.ts";
 import { TENANT } from "./seed.ts";
@@ -120,7 +120,7 @@ export async function publishFlow(
   return id;
 }
 
-export const newRun = (flow_id: string, trigger_node: string, input: JsonObject): StartedRun => ({
+export const newRun = (flow_id: string, trigger_node: string, input: JsonObject): ImmediateRun => ({
   id: newId(),
   tenant: TENANT,
   app: APP,

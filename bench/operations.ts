@@ -80,8 +80,8 @@ export const operations: readonly Operation[] = [
   listing("list 20 of a rare type", { order: "newest", type: RARE_TYPE }),
   getting("get one of the newest, with payload", ({ ids }) => any(ids.slice(-PAGE))),
   // A thousand fit into the process's memory, a million do not: what lies there must not count.
-  getting("get any, with payload, from the store", ({ ids, memory }) => {
-    memory.clear();
+  getting("get any, with payload, from the store", ({ ids, cache }) => {
+    cache.clear();
     return any(ids);
   }),
   define({

@@ -1,7 +1,7 @@
 /** A backlog of pending events, stored as the hub would have stored them, in large batches. */
 import { randomUUID } from "node:crypto";
 import { createIds } from "../packages/hub/src/lib/ids.ts";
-import type { Arrived, NewEvent, Store } from "../packages/hub/src/store/store.ts";
+import type { AppendRequest, NewEvent, Store } from "../packages/hub/src/store/store.ts";
 import { LOCAL_TENANT } from "../packages/hub/src/tenants/tenancy.ts";
 import { makePayloads } from "./payloads.ts";
 
@@ -26,7 +26,7 @@ export async function seed(store: Store, count: number): Promise<string[]> {
   const newId = createIds();
   const ids: string[] = [];
   while (ids.length < count) {
-    const batch: Arrived[] = [];
+    const batch: AppendRequest[] = [];
     for (let at = ids.length; at < Math.min(count, ids.length + BATCH); at += 1)
       batch.push({ tenant: TENANT, events: [makeEvent(newId(), at)] });
     for (const appended of await store.appendEvents(batch, null)) {

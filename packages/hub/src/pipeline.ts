@@ -10,11 +10,11 @@ import { fromStore, StoreFailed } from "./ingest/from-store.ts";
 import type { IncomingRequest } from "./ingest/incoming-request.ts";
 import { createIngest, type IngestOptions } from "./ingest/ingest.ts";
 import { type IngestOutcome, rejection } from "./ingest/ingest-outcome.ts";
-import type { Appended, Arrived } from "./store/store.ts";
+import type { AppendRequest, AppendResult } from "./store/store.ts";
 
 export interface PipelineOptions extends IngestOptions {
   /** Matches an arrival and stores it with the runs that it starts; resolves when all is durable. */
-  append: (arrived: Arrived) => Promise<Appended>;
+  append: (arrived: AppendRequest) => Promise<AppendResult>;
   /** One line for each arrival, however it ended; `took` in milliseconds. */
   observe?: (seen: Observation) => void;
 }
@@ -24,7 +24,7 @@ export interface Observation {
   /** The client's. */
   address: string;
   outcome: IngestOutcome;
-  arrived?: Arrived | undefined;
+  arrived?: AppendRequest | undefined;
   took: number;
   error?: unknown;
 }
@@ -55,7 +55,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   return {
     async receive(arrival) {
       const start = performance.now();
-      const seen = (outcome: IngestOutcome, arrived?: Arrived, error?: unknown): IngestOutcome => {
+      const seen = (
+        outcome: IngestOutcome,
+        arrived?: AppendRequest,
+        error?: unknown,
+      ): IngestOutcome => {
         const { source, address } = arrival;
         observe({ source, address, outcome, arrived, took: performance.now() - start, error });
         return outcome;
@@ -74,7 +78,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   };
 }
 
-function toOutcome(appended: Appended, bare: boolean): IngestOutcome {
+function toOutcome(appended: AppendResult, bare: boolean): IngestOutcome {
   if (appended.outcome === "over_quota")
     return rejection(
       "quota_exceeded",

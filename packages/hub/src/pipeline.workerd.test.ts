@@ -12,13 +12,13 @@ import { createIds } from "./lib/ids.ts";
 import { createPipeline } from "./pipeline.ts";
 import type { StoreObject } from "./store/backends/durable-object.test-worker.ts";
 import { openDurableObject } from "./store/backends/durable-object.ts";
-import type { Appended, Store } from "./store/store.ts";
+import type { AppendResult, Store } from "./store/store.ts";
 
 const SECRET = "c2VjcmV0IG9mIGFsbCBzb3VyY2Vz";
 
 function receiver(store: Store) {
   const pipeline = createPipeline({
-    append: async (arrived) => (await store.appendEvents([arrived], null))[0] as Appended,
+    append: async (arrived) => (await store.appendEvents([arrived], null))[0] as AppendResult,
     endpoints: createEndpoints({
       sources,
       store,

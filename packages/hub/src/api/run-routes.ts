@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import { RequestError } from "../lib/request-error.ts";
-import { ENDED, type Run } from "../store/run-store.ts";
+import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { allows } from "../tenants/access.ts";
 import { defineRoute, type Route } from "./route.ts";
@@ -197,7 +197,7 @@ export function runRoutes(options: RunRoutes): Route[] {
             const text = run ? JSON.stringify(await withSteps(run)) : last;
             if (text !== last) controller.enqueue(encoder.encode(`event: run\ndata: ${text}\n\n`));
             last = text;
-            if (!run || ENDED.includes(run.status)) end();
+            if (!run || TERMINAL_STATUSES.includes(run.status)) end();
           } catch (error) {
             stop();
             controller.error(error);

@@ -1,7 +1,7 @@
 /** What a dashboard shows at a glance. Its cost does not grow with what is stored. */
 import { z } from "zod";
 import { idFloor } from "../lib/ids.ts";
-import { STATUSES } from "../store/run-store.ts";
+import { RUN_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
 
@@ -20,7 +20,7 @@ const statsView = z.object({
     quota: count.nullable(),
   }),
   runs: z
-    .record(z.enum(STATUSES), count)
+    .record(z.enum(RUN_STATUSES), count)
     .describe(`Of the last day, by status; ${MOST_COUNTED} stands for that many or more.`),
 });
 

@@ -5,7 +5,7 @@ import { edgeSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
 import type { DescribedFlow } from "../apps/flows.ts";
 import type { StoredApp } from "../store/flow-store.ts";
-import { type Run, STATUSES, type Step } from "../store/run-store.ts";
+import { RUN_STATUSES, type Run, type Step } from "../store/run-store.ts";
 
 const iso = (ms: number) => new Date(ms).toISOString();
 const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
@@ -93,7 +93,7 @@ export const runView = z.object({
   cause: z.enum(["tool", "event", "api", "flow", "replay"]),
   event_id: z.string().nullable(),
   parent_run: z.string().nullable(),
-  status: z.enum(STATUSES),
+  status: z.enum(RUN_STATUSES),
   input: z.json(),
   output: z.json(),
   error: runError.nullable(),

@@ -6,7 +6,7 @@ import { limitOf } from "../runs/lanes.ts";
 import { checkInput, findTrigger } from "../runs/published-trigger.ts";
 import type { Runner, RunWatch, Started } from "../runs/runner.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
-import type { Cause, LaneLimit, StartedRun } from "../store/run-store.ts";
+import type { Cause, ImmediateRun, LaneLimit } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 
 export interface ToolCallsOptions {
@@ -35,7 +35,7 @@ export interface WantedRun {
 export type ToolCalls = ReturnType<typeof createToolCalls>;
 
 export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions) {
-  const runFrom = (trigger: StoredTrigger, input: JsonObject, cause: Cause): StartedRun => {
+  const runFrom = (trigger: StoredTrigger, input: JsonObject, cause: Cause): ImmediateRun => {
     const at = now();
     const { tenant, app, flow_id, version, node_id } = trigger;
     return {
@@ -53,7 +53,7 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
   };
 
   /** At once; where only so many may be under way, in its turn. */
-  const begin = async (trigger: StoredTrigger, run: StartedRun, watch?: RunWatch) => {
+  const begin = async (trigger: StoredTrigger, run: ImmediateRun, watch?: RunWatch) => {
     const limit = laneFor(trigger, run);
     if (!limit) return runner.start(run, watch);
     const started = await runner.enter({ ...run, limit }, watch);
@@ -130,7 +130,7 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
 }
 
 /** Of an event, a path leads into its data. */
-const laneFor = (trigger: StoredTrigger, { input }: StartedRun): LaneLimit | undefined =>
+const laneFor = (trigger: StoredTrigger, { input }: ImmediateRun): LaneLimit | undefined =>
   limitOf(trigger, trigger.kind === "event" ? (input.data ?? null) : input);
 
 function busy({ kind }: StoredTrigger, { most }: LaneLimit): RequestError {

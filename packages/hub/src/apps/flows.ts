@@ -11,12 +11,12 @@ import { describeFlow, type FlowDescription } from "@signalbox/rules/flows/valid
 import type { Json } from "@signalbox/rules/json.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type {
-  Edited,
   EditFlow,
+  EditResult,
   FlowGraph,
   Publication,
+  RejectedEdit,
   StoredFlow,
-  Untouched,
 } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import { calledFlows } from "./called-flows.ts";
@@ -112,7 +112,7 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
     edges: edges ? completeEdges(edges) : draft.edges,
   });
 
-  const saved = async (edited: Edited, place: Place): Promise<DescribedFlow> => {
+  const saved = async (edited: EditResult, place: Place): Promise<DescribedFlow> => {
     if (edited.outcome !== "saved") throw faultOf(edited, place);
     return describeOne(edited.flow);
   };
@@ -247,7 +247,7 @@ interface Place {
   version?: number;
 }
 
-function faultOf(untouched: Untouched, { app, id, version }: Place): RequestError {
+function faultOf(untouched: RejectedEdit, { app, id, version }: Place): RequestError {
   switch (untouched.outcome) {
     case "no_app":
       return new RequestError("not_found", "app", `There is no app ${app}.`);

@@ -8,7 +8,7 @@ import { openPostgres } from "../store/backends/postgres.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { OLDER_FLOWS, OLDER_TYPED_FLOWS } from "../store/contract/older-sample.ts";
 import type { Store } from "../store/store.ts";
-import { type TakenOver, takeOverFlows } from "./take-over-flows.ts";
+import { migrateLegacyFlows, type TakenOver } from "./take-over-flows.ts";
 
 const opened: Record<string, (statements: string) => Promise<Store>> = {
   async SQLite(statements) {
@@ -30,7 +30,7 @@ const opened: Record<string, (statements: string) => Promise<Store>> = {
 
 let made = 0;
 const takeOver = (store: Store, given: { tenant: string | undefined } = { tenant: "local" }) =>
-  takeOverFlows({
+  migrateLegacyFlows({
     store,
     registry: nodeTypes,
     ...given,
@@ -39,7 +39,7 @@ const takeOver = (store: Store, given: { tenant: string | undefined } = { tenant
   });
 
 function tookOver(taken: TakenOver) {
-  if (taken.outcome !== "taken_over") throw new Error(taken.outcome);
+  if (taken.outcome !== "migrated") throw new Error(taken.outcome);
   const flows = taken.apps.flatMap(({ flows }) => flows);
   const of = (id: string) => flows.find((flow) => flow.id === id);
   return {
@@ -119,7 +119,7 @@ describe.each(Object.keys(opened))("older flows in %s", (backend) => {
     expect(taken.refused).toEqual([
       { id: "hopeless", name: "", reason: "name: is missing: it must be a text" },
     ]);
-    expect(await takeOver(store)).toEqual({ outcome: "nothing" });
+    expect(await takeOver(store)).toEqual({ outcome: "none" });
   });
 
   it("may be typed, spelled otherwise, and of no app", async () => {

@@ -7,7 +7,7 @@ import { type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
 import { type AppFile, fieldsOf, readFlowFile } from "../legacy/read-flow-file.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { spelled } from "../lib/spelled.ts";
-import type { OlderApp, StoredFlow } from "../store/flow-store.ts";
+import type { LegacyApp, StoredFlow } from "../store/flow-store.ts";
 import type { Row } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
 import { finishDraft } from "./finish-draft.ts";
@@ -16,7 +16,7 @@ import { detailOf, freeIds, type ImportedFlow, planImport } from "./import-flows
 import { ALIAS_MS, publicationOf } from "./publication.ts";
 
 export interface TakeOverOptions {
-  store: Pick<Store, "takeOverFlows">;
+  store: Pick<Store, "migrateLegacyFlows">;
   registry: NodeRegistry;
   /** Whose flows those are that do not say it; undefined where nobody can tell. */
   tenant: string | undefined;
@@ -43,25 +43,25 @@ interface RefusedRow {
 }
 
 export type TakenOver =
-  | { outcome: "nothing" }
+  | { outcome: "none" }
   /** No row says whose it is: the table was left. */
   | { outcome: "no_tenant"; rows: number }
-  | { outcome: "taken_over"; apps: TakenApp[]; refused: RefusedRow[]; table: string };
+  | { outcome: "migrated"; apps: TakenApp[]; refused: RefusedRow[]; table: string };
 
 interface TenantFile extends AppFile {
   tenant: string;
 }
 
 interface Conversion {
-  app: OlderApp;
+  app: LegacyApp;
   told(saved: readonly StoredFlow[]): TakenApp;
 }
 
-export async function takeOverFlows(options: TakeOverOptions): Promise<TakenOver> {
+export async function migrateLegacyFlows(options: TakeOverOptions): Promise<TakenOver> {
   let rows = 0;
   let refused: RefusedRow[] = [];
   let conversions: Conversion[] = [];
-  const taken = await options.store.takeOverFlows((found, apps) => {
+  const taken = await options.store.migrateLegacyFlows((found, apps) => {
     rows = found.length;
     const read = readRows(found, apps, options);
     refused = read.refused;
@@ -69,10 +69,10 @@ export async function takeOverFlows(options: TakeOverOptions): Promise<TakenOver
     const nobodys = refused.filter(({ reason }) => reason === NOBODYS).length;
     return rows > 0 && nobodys === rows ? undefined : conversions.map(({ app }) => app);
   });
-  if (taken.outcome !== "taken_over")
-    return taken.outcome === "left" ? { outcome: "no_tenant", rows } : { outcome: "nothing" };
+  if (taken.outcome !== "migrated")
+    return taken.outcome === "postponed" ? { outcome: "no_tenant", rows } : { outcome: "none" };
   const apps = conversions.map(({ told }, nth) => told(taken.apps[nth] ?? []));
-  return { outcome: "taken_over", apps, refused, table: taken.table };
+  return { outcome: "migrated", apps, refused, table: taken.table };
 }
 
 function conversionOf(
@@ -86,7 +86,7 @@ function conversionOf(
     { registry, newId },
   );
   const reasons = new Map<string, string>();
-  const publish: OlderApp["publish"] = (flow) => {
+  const publish: LegacyApp["publish"] = (flow) => {
     const words = { note: "Taken over", by: "signalbox", at, aliasUntil: at + ALIAS_MS };
     try {
       return publicationOf(flow, registry, words);

@@ -8,7 +8,7 @@ import type { OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import type { Seal } from "../lib/seal.ts";
-import type { EventRow, Progress, Store, Subscription, Token } from "../store/store.ts";
+import type { DeliveryProgress, EventRow, Store, Subscription, Token } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
 import { isStillGood } from "../tenants/still-good.ts";
 import type { Envelope, Occurrence } from "./events-draft.ts";
@@ -24,7 +24,7 @@ export interface DeliveryContext {
   post: PostWebhook;
   unseal: Seal["unseal"];
   /** Durable when it resolves; false where this process may not deliver it any more. */
-  record(progress: Progress): Promise<boolean>;
+  record(progress: DeliveryProgress): Promise<boolean>;
   /** Waits for its turn among the principal's others. */
   inTurn<Result>(principal: string, work: () => Promise<Result>): Promise<Result>;
   /** The name of this process in leases. */
@@ -75,7 +75,7 @@ export async function openDelivery(
   const { id, principal, tenants } = given;
   const wanted = toWanted(given.name, given.arguments);
   const logId = await store.getLogId();
-  const progress: Progress = {
+  const progress: DeliveryProgress = {
     id,
     places: given.places,
     gap: given.gap,

@@ -2,10 +2,10 @@
  * Progress of all deliveries in few transactions: what comes while one is written, or shortly after,
  * goes with the next. However much is delivered, webhooks that come in get their turn at the disk.
  */
-import type { Progress, Subscriptions } from "../store/store.ts";
+import type { DeliveryProgress, SubscriptionStore } from "../store/store.ts";
 
 export interface RecorderOptions {
-  store: Pick<Subscriptions, "recordProgress">;
+  store: Pick<SubscriptionStore, "recordProgress">;
   by: string;
   /** Calls back after some time; answers with what prevents it. */
   after(ms: number, work: () => void): () => void;
@@ -14,7 +14,7 @@ export interface RecorderOptions {
 const PAUSE_MS = 20;
 
 interface Waiting {
-  progress: Progress;
+  progress: DeliveryProgress;
   resolve(held: boolean): void;
   reject(error: unknown): void;
 }
@@ -55,7 +55,7 @@ export function createRecorder({ store, by, after }: RecorderOptions) {
 
   return {
     /** Resolves when it is durable; false where the subscription is gone, or another process has it. */
-    record: (progress: Progress): Promise<boolean> =>
+    record: (progress: DeliveryProgress): Promise<boolean> =>
       new Promise((resolve, reject) => {
         waiting.push({ progress: { ...progress }, resolve, reject });
         void write();

@@ -4,7 +4,7 @@
  * the transaction that stores. Until the rate's gate no database is asked, and until the signature's
  * nothing of the body is read.
  */
-import type { Arrived, NewEvent } from "../store/store.ts";
+import type { AppendRequest, NewEvent } from "../store/store.ts";
 import { isLoopback } from "./addresses.ts";
 import { cleanSummary } from "./clean.ts";
 import { mediaType } from "./decode.ts";
@@ -29,7 +29,7 @@ export interface IngestOptions {
 
 export interface AcceptedRequest {
   outcome: "accepted";
-  appendRequest: Arrived;
+  appendRequest: AppendRequest;
   /** The sender wants an empty 200. */
   bare: boolean;
 }

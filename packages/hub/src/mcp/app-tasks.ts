@@ -12,7 +12,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { StoredApp } from "../store/flow-store.ts";
-import { ENDED, type Run } from "../store/run-store.ts";
+import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { invalidParams, inWords, type ResultStore, resultOf } from "./app-results.ts";
 import { listCursor } from "./list-cursor.ts";
@@ -154,7 +154,8 @@ export function createAppTasks({
     const { promise, resolve, reject } = Promise.withResolvers<Run>();
     const check = () =>
       find(asker, id).then((run) => {
-        if (signal.aborted || run.cancel_asked || ENDED.includes(run.status)) resolve(run);
+        if (signal.aborted || run.cancel_asked || TERMINAL_STATUSES.includes(run.status))
+          resolve(run);
       }, reject);
     const unsubscribe = store.subscribe((notice) => {
       if (notice.topic === "gap" || ("run" in notice && notice.run === id)) void check();

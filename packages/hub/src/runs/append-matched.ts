@@ -1,14 +1,14 @@
-import type { Tripped } from "../store/run-store.ts";
-import type { Appended, Arrived, Stale } from "../store/store.ts";
+import type { TrippedTrigger } from "../store/run-store.ts";
+import type { AppendRequest, AppendResult, StalePlan } from "../store/store.ts";
 import type { Matcher } from "./matcher.ts";
 
-export type Append = (arrived: Arrived) => Promise<Appended>;
+export type Append = (arrived: AppendRequest) => Promise<AppendResult>;
 
 /** Stores events with what they cause. Triggers that change meanwhile are matched again. */
 export const createMatchedAppend = (
   matcher: Matcher,
-  append: (arrived: Arrived) => Promise<Appended | Stale>,
-  onTripped: (tenant: string, tripped: Tripped) => void = () => {},
+  append: (arrived: AppendRequest) => Promise<AppendResult | StalePlan>,
+  onTripped: (tenant: string, tripped: TrippedTrigger) => void = () => {},
 ): Append => {
   const appendMatched: Append = async (arrived) => {
     const planned = matcher.plan(arrived);

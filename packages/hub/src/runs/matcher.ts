@@ -12,7 +12,7 @@ import { matchTrigger, type Verdict } from "@signalbox/rules/match/match-trigger
 import type { MaybePromise } from "../lib/hmac.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { EventPlan, NewRun, PlannedVerdict } from "../store/run-store.ts";
-import type { Arrived, NewEvent, Store } from "../store/store.ts";
+import type { AppendRequest, NewEvent, Store } from "../store/store.ts";
 import { causesOf, dataOf } from "./event-input.ts";
 import { laneOf, limitOf } from "./lanes.ts";
 
@@ -33,7 +33,7 @@ interface Plan {
 }
 
 export interface Matcher {
-  plan(arrived: Arrived): MaybePromise<Plan>;
+  plan(arrived: AppendRequest): MaybePromise<Plan>;
   /** The store has seen newer triggers. */
   forget(tenant: string): void;
   close(): void;
@@ -80,7 +80,7 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
     return found;
   };
 
-  const planAll = async ({ tenant, events }: Arrived): Promise<Plan> => {
+  const planAll = async ({ tenant, events }: AppendRequest): Promise<Plan> => {
     for (;;) {
       const found: Found[] = [];
       for (const event of events) found.push(recall(tenant, event) ?? (await look(tenant, event)));

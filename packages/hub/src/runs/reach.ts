@@ -3,8 +3,8 @@ import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { cleanSummary } from "../ingest/clean.ts";
 import { utf8 } from "../lib/hmac.ts";
-import { ENDED, type Run, type StartedRun } from "../store/run-store.ts";
-import type { Appended, Arrived, Store } from "../store/store.ts";
+import { type ImmediateRun, type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
+import type { AppendRequest, AppendResult, Store } from "../store/store.ts";
 import type { NodeReach } from "./course.ts";
 import { CHAIN_HEADER, chainFrom, DEPTH_HEADER, OWN_SOURCE, RUN_HEADER } from "./event-input.ts";
 import { checkInput, findTrigger } from "./published-trigger.ts";
@@ -16,7 +16,7 @@ export interface ReachOptions {
     "getFlow" | "getVersion" | "listVersions" | "getTrigger" | "findRun" | "retryRun"
   >;
   /** Matches, and stores what matching causes together with the event. */
-  append: (arrived: Arrived) => Promise<Appended>;
+  append: (arrived: AppendRequest) => Promise<AppendResult>;
   /** Known only once the runner is there, which needs the reach first. */
   start: Runner["start"];
   fetch: NodeReach["fetch"];
@@ -74,7 +74,7 @@ export function createReach(options: ReachOptions): NodeReach {
     if (former && attempt > 1) {
       // The step is tried again: so is what it called, from where that has failed. One that the
       // attempt before has not waited for is cancelled, or just about to be.
-      const isOpen = !ENDED.includes(former.status);
+      const isOpen = !TERMINAL_STATUSES.includes(former.status);
       const last = isOpen ? await untilEnded() : former;
       left.throwIfAborted(); // the next attempt is at it by now
       if (!isOpen || last.status === "cancelled")
@@ -89,7 +89,7 @@ export function createReach(options: ReachOptions): NodeReach {
     wanted: string,
     given: JsonObject,
     key: string,
-  ): Promise<StartedRun> {
+  ): Promise<ImmediateRun> {
     if (run.depth >= maxDepth)
       throw new Permanent(
         `${run.depth} runs and events led to this call: the chain was stopped, so that nothing goes round for ever. Break the circle, or raise SIGNALBOX_MAX_CHAIN.`,

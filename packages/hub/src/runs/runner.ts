@@ -7,12 +7,12 @@ import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import {
   type ClaimedRun,
-  ENDED,
-  type EnteringRun,
+  type ImmediateRun,
+  type LaneRun,
   type NewRun,
   type Run,
-  type StartedRun,
   type Step,
+  TERMINAL_STATUSES,
 } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { type ExecuteOptions, executeRun } from "./execute-run.ts";
@@ -27,7 +27,7 @@ export interface RunnerOptions extends Pick<ExecuteOptions, "secrets" | "loadInp
     | "saveProgress"
     | "nextDue"
     | "startRun"
-    | "enterRun"
+    | "startInLane"
     | "queueRuns"
     | "getRun"
     | "findRun"
@@ -65,12 +65,12 @@ export interface RunWatch {
 
 export interface Runner {
   /** Begins at once, in this process. With a key that is known, joins the run that has it. */
-  start(run: StartedRun, watch?: RunWatch): Promise<Started>;
+  start(run: ImmediateRun, watch?: RunWatch): Promise<Started>;
   /**
    * Begins at once, in this process, where its lane has room. Else it waits for its turn, and is taken
    * by whoever has room then; `full` where it does not wait.
    */
-  enter(run: EnteringRun, watch?: RunWatch): Promise<Started | "full">;
+  enter(run: LaneRun, watch?: RunWatch): Promise<Started | "full">;
   /** To be taken by anybody; null for what does not wait, where its lane is full. */
   queue(runs: NewRun[]): Promise<(string | null)[]>;
   /** Gives what it holds to others, and starts nothing more. */
@@ -274,7 +274,7 @@ export function createRunner(options: RunnerOptions): Runner {
     const check = async () => {
       try {
         const run = await store.getRun(tenant, id);
-        if (run && !ENDED.includes(run.status)) return;
+        if (run && !TERMINAL_STATUSES.includes(run.status)) return;
         leave();
         if (run) resolve(run);
         else reject(new Error("The run is no longer there."));
@@ -362,17 +362,17 @@ export function createRunner(options: RunnerOptions): Runner {
       const unwatch = watchSteps(run.id, onStep);
       try {
         const at = now();
-        const entered = await store.enterRun(run, { worker, now: at, until: at + leaseMs });
+        const entered = await store.startInLane(run, { worker, now: at, until: at + leaseMs });
         if (entered.outcome === "full") {
           unwatch();
           return "full";
         }
-        const own = entered.outcome === "begun" ? entered.claimed : undefined;
+        const own = entered.outcome === "started" ? entered.claimed : undefined;
         if (closed) {
           if (own) await store.releaseRuns(worker, now());
           throw new Error(STOPPING);
         }
-        const id = entered.outcome === "waits" ? entered.id : run.id;
+        const id = entered.outcome === "queued" ? entered.id : run.id;
         const ended = follow(run.tenant, id, signal, own !== undefined);
         ended.then(unwatch, unwatch);
         if (own) void walk(own);

@@ -3,7 +3,7 @@
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Resumed, Wait } from "@signalbox/rules/flows/node-type.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { leftOpen, type RunError, type RunStatus, type Step } from "../store/run-store.ts";
+import { openStepError, type RunError, type RunStatus, type Step } from "../store/run-store.ts";
 
 /** Its place among the others is found when it is written. */
 export type StepRecord = Omit<Step, "nth">;
@@ -87,7 +87,7 @@ export const stopped = (
   ...step,
   status: "failed",
   output: null,
-  error: leftOpen(ending, step.node_id),
+  error: openStepError(ending, step.node_id),
   finished_at: at,
 });
 

@@ -95,7 +95,7 @@ export type PlanFlows = (flows: StoredFlow[]) => readonly {
 }[];
 
 /** What an older system's table of flows comes to, app by app. */
-export interface OlderApp {
+export interface LegacyApp {
   app: StoredApp;
   plan: PlanFlows;
   /** Undefined for one that stays a draft. */
@@ -109,22 +109,22 @@ export interface OlderApp {
 export type ConvertFlows = (
   flows: readonly Row[],
   apps: readonly Row[],
-) => readonly OlderApp[] | undefined;
+) => readonly LegacyApp[] | undefined;
 
-export type TakeOver =
+export type LegacyMigration =
   /** There is no older table, or it is left for another time. */
-  | { outcome: "nothing" | "left" }
+  | { outcome: "none" | "postponed" }
   /** What was saved of each app, and the name under which the older table stays. */
-  | { outcome: "taken_over"; apps: StoredFlow[][]; table: string };
+  | { outcome: "migrated"; apps: StoredFlow[][]; table: string };
 
 /** Why nothing was done. */
-export type Untouched =
+export type RejectedEdit =
   | { outcome: "no_app" | "no_flow" | "no_version" }
   /** Somebody else has changed it since. */
   | { outcome: "changed"; revision: number };
 
-export type Edited = { outcome: "saved"; flow: StoredFlow } | Untouched;
-export type Deleted = { outcome: "deleted" } | Untouched;
+export type EditResult = { outcome: "saved"; flow: StoredFlow } | RejectedEdit;
+export type DeleteResult = { outcome: "deleted" } | RejectedEdit;
 
 export interface FlowKey {
   tenant: string;
@@ -160,8 +160,8 @@ export interface FlowStore {
   createFlow(
     flow: { id: string; tenant: string; app: string; at: number },
     edit: EditFlow,
-  ): Promise<Edited>;
-  editFlow(key: FlowKey, at: number, edit: EditFlow): Promise<Edited>;
+  ): Promise<EditResult>;
+  editFlow(key: FlowKey, at: number, edit: EditFlow): Promise<EditResult>;
   /**
    * Makes and changes any number of an app's flows: all of them, or none. The app is made where it is
    * not there; `plan` is told what flows it has. A deleted flow of this id is taken up again; one
@@ -172,17 +172,17 @@ export interface FlowStore {
    * Saves and publishes what `convert` makes of the flows that an older system has left in this
    * database, once: all of them, or none. Their table stays as it is, under another name.
    */
-  takeOverFlows(convert: ConvertFlows): Promise<TakeOver>;
+  migrateLegacyFlows(convert: ConvertFlows): Promise<LegacyMigration>;
   getFlow(tenant: string, id: string): Promise<StoredFlow | undefined>;
   listFlows(
     tenant: string,
     query: { app?: string | undefined; after?: string | undefined; limit: number },
   ): Promise<StoredFlow[]>;
-  deleteFlow(key: FlowKey, at: number): Promise<Deleted>;
+  deleteFlow(key: FlowKey, at: number): Promise<DeleteResult>;
   /** Forgets flows that were deleted before, and that no run is of any more; answers with how many. */
   sweepFlows(deletedBefore: number, limit: number): Promise<number>;
   /** Makes a version out of what `prepare` gives for the flow as it is, and lets it run. */
-  publishFlow(key: FlowKey, prepare: (flow: StoredFlow) => Publication): Promise<Edited>;
+  publishFlow(key: FlowKey, prepare: (flow: StoredFlow) => Publication): Promise<EditResult>;
   /** Makes a version the draft by what `edit` gives for its graph, and publishes that: both, or neither. */
   rollBackFlow(
     key: FlowKey,
@@ -190,7 +190,7 @@ export interface FlowStore {
     at: number,
     edit: (graph: FlowGraph) => EditFlow,
     prepare: (flow: StoredFlow) => Publication,
-  ): Promise<Edited>;
+  ): Promise<EditResult>;
   listVersions(tenant: string, id: string): Promise<FlowVersion[]>;
   getVersion(tenant: string, id: string, version: number): Promise<FlowGraph | undefined>;
 

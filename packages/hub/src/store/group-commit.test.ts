@@ -2,16 +2,16 @@ import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { arrival, sampleEvents } from "./contract/sample.ts";
 import { createGroupCommit, type GroupCommitOptions } from "./group-commit.ts";
-import type { Appended, Arrived } from "./store.ts";
+import type { AppendRequest, AppendResult } from "./store.ts";
 
 /** A store whose writes end when the test says so. Its answer to an arrival carries its tenant's name. */
 function createSlowStore() {
-  const batches: Arrived[][] = [];
+  const batches: AppendRequest[][] = [];
   const pending: PromiseWithResolvers<void>[] = [];
   return {
     batches,
     sizes: () => batches.map((batch) => batch.length),
-    async appendEvents(batch: Arrived[]): Promise<Appended[]> {
+    async appendEvents(batch: AppendRequest[]): Promise<AppendResult[]> {
       batches.push(batch);
       const turn = Promise.withResolvers<void>();
       pending.push(turn);
@@ -25,10 +25,10 @@ function createSlowStore() {
 }
 
 /** As `createSlowStore`, but writes at once, and refuses batches with a bad arrival in it. */
-function createPickyStore(isBad: (arrived: Arrived) => boolean) {
+function createPickyStore(isBad: (arrived: AppendRequest) => boolean) {
   const store = {
     ...createSlowStore(),
-    async appendEvents(batch: Arrived[]): Promise<Appended[]> {
+    async appendEvents(batch: AppendRequest[]): Promise<AppendResult[]> {
       store.batches.push(batch);
       if (batch.some(isBad))
         throw new RangeError(`bad: ${batch.filter(isBad).map(({ tenant }) => tenant)}`);
@@ -38,12 +38,12 @@ function createPickyStore(isBad: (arrived: Arrived) => boolean) {
   return store;
 }
 
-const answerTo = ({ tenant }: Arrived): Appended => ({
+const answerTo = ({ tenant }: AppendRequest): AppendResult => ({
   outcome: "duplicate",
   events: [{ id: tenant, seq: 1, duplicate: true }],
 });
 
-const of = (tenant: string, bytes = [10]): Arrived =>
+const of = (tenant: string, bytes = [10]): AppendRequest =>
   arrival(
     sampleEvents(bytes.length, (at) => ({ body: new Uint8Array(bytes[at] ?? 0) })),
     tenant,
@@ -89,7 +89,7 @@ describe("group commit", () => {
     const quotas: (number | null)[] = [];
     const store = {
       isDataError: () => false,
-      async appendEvents(batch: Arrived[], quota: number | null) {
+      async appendEvents(batch: AppendRequest[], quota: number | null) {
         quotas.push(quota);
         return batch.map(answerTo);
       },
@@ -117,10 +117,10 @@ describe("group commit", () => {
         expect(store.batches.flat().map(({ tenant }) => tenant)).toEqual(
           arrivals.map((_, at) => `${at}`),
         );
-        const events = (batch: Arrived[]) => batch.flatMap((one) => one.events);
-        const bytes = (batch: Arrived[]) =>
+        const events = (batch: AppendRequest[]) => batch.flatMap((one) => one.events);
+        const bytes = (batch: AppendRequest[]) =>
           events(batch).reduce((sum, { body }) => sum + body.byteLength, 0);
-        const fits = (batch: Arrived[]) =>
+        const fits = (batch: AppendRequest[]) =>
           events(batch).length <= maxEvents && bytes(batch) <= maxBytes;
         for (const [at, batch] of store.batches.entries()) {
           expect(batch.length === 1 || fits(batch)).toBe(true);

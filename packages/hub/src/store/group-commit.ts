@@ -3,7 +3,7 @@
  * There is no timer: while one batch is being written the next one gathers. When `append` resolves,
  * its events survive a crash.
  */
-import type { Appended, Arrived, Stale, Store } from "./store.ts";
+import type { AppendRequest, AppendResult, StalePlan, Store } from "./store.ts";
 
 export interface GroupCommitOptions {
   store: Pick<Store, "appendEvents" | "isDataError">;
@@ -17,13 +17,13 @@ export interface GroupCommitOptions {
 }
 
 interface Waiting {
-  arrived: Arrived;
-  resolve(appended: Appended | Stale): void;
+  arrived: AppendRequest;
+  resolve(appended: AppendResult | StalePlan): void;
   reject(error: unknown): void;
 }
 
 export interface GroupCommit {
-  append(arrived: Arrived): Promise<Appended | Stale>;
+  append(arrived: AppendRequest): Promise<AppendResult | StalePlan>;
   /** Resolves when everything that was handed in has been answered. */
   drain(): Promise<void>;
 }
@@ -76,7 +76,7 @@ export function createGroupCommit({
     });
     if (!outcomes) return;
     batch.forEach(({ resolve }, at) => {
-      resolve(outcomes[at] as Appended | Stale);
+      resolve(outcomes[at] as AppendResult | StalePlan);
     });
     onBatch(batch.length);
   };

@@ -10,7 +10,7 @@ import type { FlowGraph } from "./flow-store.ts";
  * `queued` until somebody takes it; `held` while its flow has as many under way as it may; `waiting`
  * for a time or an answer, with nobody at work.
  */
-export const STATUSES = [
+export const RUN_STATUSES = [
   "queued",
   "held",
   "running",
@@ -19,9 +19,9 @@ export const STATUSES = [
   "failed",
   "cancelled",
 ] as const;
-export type RunStatus = (typeof STATUSES)[number];
+export type RunStatus = (typeof RUN_STATUSES)[number];
 
-export const ENDED: readonly RunStatus[] = ["succeeded", "failed", "cancelled"];
+export const TERMINAL_STATUSES: readonly RunStatus[] = ["succeeded", "failed", "cancelled"];
 
 /** What started a run. */
 export type Cause = "tool" | "event" | "api" | "flow" | "replay";
@@ -77,10 +77,10 @@ export interface NewRun {
 }
 
 /** One that is begun at once has no lane to wait in. */
-export type StartedRun = Omit<NewRun, "due_at" | "limit" | "gather">;
+export type ImmediateRun = Omit<NewRun, "due_at" | "limit" | "gather">;
 
 /** One that is begun at once where its lane has room. */
-export type EnteringRun = Omit<NewRun, "due_at" | "gather">;
+export type LaneRun = Omit<NewRun, "due_at" | "gather">;
 
 /** What came while a run was still to begin, and is told with it. */
 export interface Gathered {
@@ -139,7 +139,7 @@ export interface ClaimedRun {
 }
 
 /** Of a step that was open when its run came to its end. */
-export const leftOpen = (ending: RunStatus, node_id: string): RunError =>
+export const openStepError = (ending: RunStatus, node_id: string): RunError =>
   ending === "cancelled"
     ? { code: "cancelled", message: "The run was cancelled before this step ended.", node_id }
     : { code: "stopped", message: "The run ended before this step did.", node_id };
@@ -189,10 +189,10 @@ export interface RunLease {
   until: number;
 }
 
-export type EnteredRun =
-  | { outcome: "begun"; claimed: ClaimedRun }
+export type LaneStart =
+  | { outcome: "started"; claimed: ClaimedRun }
   /** For its turn in its lane; or its key is known, and this is the run that has it. */
-  | { outcome: "waits"; id: string }
+  | { outcome: "queued"; id: string }
   /** It would not wait. */
   | { outcome: "full" };
 
@@ -203,12 +203,12 @@ export interface RunStore {
    */
   queueRuns(runs: NewRun[]): Promise<(string | null)[]>;
   /** Stores a run that the caller works on at once. Undefined where its key is known: then it is under way already. */
-  startRun(run: StartedRun, lease: RunLease): Promise<ClaimedRun | undefined>;
+  startRun(run: ImmediateRun, lease: RunLease): Promise<ClaimedRun | undefined>;
   /**
    * Stores a run that somebody waits for. Where its lane has room, the caller works on it at once,
    * whatever else is queued; else it is held, and comes before what is queued when it is let in.
    */
-  enterRun(run: EnteringRun, lease: RunLease): Promise<EnteredRun>;
+  startInLane(run: LaneRun, lease: RunLease): Promise<LaneStart>;
   /**
    * Takes runs that are due, a fair share of each tenant's, and those whose worker has died; one that
    * was taken again and again, and nothing came of it, ends as failed. It may take fewer than there
@@ -252,7 +252,7 @@ export interface PlannedVerdict extends Omit<StoredVerdict, "run_id"> {
 }
 
 /** A trigger that was stopped at an event, by a limit on what goes round. */
-export interface Tripped extends Trip {
+export interface TrippedTrigger extends Trip {
   event_id: string;
   flow_id: string;
   node_id: string;

@@ -4,7 +4,7 @@
  * every backend.
  */
 import type { FlowStore } from "./flow-store.ts";
-import type { EventPlan, RunStore, Tripped } from "./run-store.ts";
+import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { Notice } from "./sql.ts";
 
@@ -59,7 +59,7 @@ export interface NewEvent extends Summary, Payload {
 }
 
 /** The events of one request. They are stored together or not at all. */
-export interface Arrived {
+export interface AppendRequest {
   tenant: string;
   events: NewEvent[];
   skipQuota?: boolean;
@@ -67,18 +67,18 @@ export interface Arrived {
   plan?: { revision: number; events: readonly EventPlan[] };
 }
 
-export type Appended =
+export type AppendResult =
   | {
       outcome: "stored";
       events: { id: string; seq: number; duplicate: boolean }[];
       /** Where triggers were stopped; see match/breaker.ts. */
-      tripped?: Tripped[];
+      tripped?: TrippedTrigger[];
     }
   | { outcome: "duplicate"; events: { id: string; seq: number; duplicate: boolean }[] }
   | { outcome: "over_quota"; pending: number; quota: number };
 
 /** Triggers have changed since the plan was made: nothing is stored, and another plan is needed. */
-export interface Stale {
+export interface StalePlan {
   outcome: "stale";
 }
 
@@ -127,7 +127,7 @@ export interface Claim {
   type?: string | undefined;
 }
 
-export interface Marked {
+export interface MarkResult {
   marked: string[];
   already: string[];
   unknown: string[];
@@ -143,7 +143,7 @@ export interface Retention {
   limit: number;
 }
 
-export interface Swept {
+export interface SweepResult {
   processed: number;
   expired: number;
   overflow: number;
@@ -173,7 +173,7 @@ export interface Installation {
 }
 
 /** What an event says of an installation. */
-export interface SeenInstallation extends Omit<Installation, "removed_at"> {
+export interface InstallationUpdate extends Omit<Installation, "removed_at"> {
   change: "removed" | "revived" | null;
 }
 
@@ -212,17 +212,22 @@ export interface SourceSecret {
 
 /** The log of events: everything that one tenant's inbox needs. */
 export interface EventStore {
-  appendEvents(batch: Arrived[], quota: number | null): Promise<(Appended | Stale)[]>;
+  appendEvents(batch: AppendRequest[], quota: number | null): Promise<(AppendResult | StalePlan)[]>;
   pendingStatus(tenant: string): Promise<PendingStatus>;
   listEvents(query: EventQuery): Promise<Page<EventRow>>;
   searchEvents(query: SearchQuery): Promise<Page<EventRow>>;
   getEvent(tenant: string, id: string): Promise<EventRow | undefined>;
   getPayload(tenant: string, seq: number): Promise<Payload | undefined>;
-  markProcessed(tenant: string, ids: string[], at: number, note: string | null): Promise<Marked>;
+  markProcessed(
+    tenant: string,
+    ids: string[],
+    at: number,
+    note: string | null,
+  ): Promise<MarkResult>;
   claimEvents(claim: Claim): Promise<EventRow[]>;
   /** Gives back what `by` holds; answers with the ids that were given back. */
   releaseEvents(tenant: string, ids: string[], by: string): Promise<string[]>;
-  sweep(retention: Retention): Promise<Swept>;
+  sweep(retention: Retention): Promise<SweepResult>;
   /**
    * Types of which events are pending, in the order of their bytes, those after `after`; each with
    * the source of its newest one.
@@ -248,7 +253,7 @@ export interface Registry {
   getTenant(id: string): Promise<Tenant | undefined>;
   listTenants(after: string, limit: number): Promise<Tenant[]>;
   /** Only what is newer changes anything; answers with what holds now. */
-  putInstallation(seen: SeenInstallation, at: number): Promise<Installation>;
+  putInstallation(seen: InstallationUpdate, at: number): Promise<Installation>;
   findInstallation(id: string): Promise<Installation | undefined>;
   /** False when a token with this id or hash is there already; that one stays as it is. */
   putToken(token: Omit<Token, "revoked_at">): Promise<boolean>;
@@ -277,7 +282,7 @@ export interface Registry {
 }
 
 /** Who wants which events, and where they are pushed to. Its places in the logs are its queue. */
-export interface Subscription extends Progress {
+export interface Subscription extends DeliveryProgress {
   /** Made of all that it is unique by: principal, tenants, name, arguments and URL. */
   id: string;
   /** The id of the token that asked for it. */
@@ -301,7 +306,7 @@ export interface Subscription extends Progress {
 }
 
 /** How far the deliveries of a subscription have come. */
-export interface Progress {
+export interface DeliveryProgress {
   id: string;
   /** The last place that was delivered or passed over, by tenant. */
   places: Record<string, number>;
@@ -346,7 +351,7 @@ export interface Lease {
 }
 
 /** Webhook subscriptions. Whoever holds the lease delivers, and nobody else. */
-export interface Subscriptions {
+export interface SubscriptionStore {
   /**
    * Stores a new one; one that is there keeps its places and gets the new secret and end. Undefined
    * where the principal has as many as it may.
@@ -369,7 +374,7 @@ export interface Subscriptions {
   leaseSubscriptions(lease: Lease): Promise<string[]>;
   releaseSubscriptions(by: string): Promise<void>;
   /** Answers with the ids that `by` still holds; the progress of others is not changed. */
-  recordProgress(by: string, progress: Progress[]): Promise<string[]>;
+  recordProgress(by: string, progress: DeliveryProgress[]): Promise<string[]>;
   isVerified(principal: string, url: string): Promise<boolean>;
   putVerification(principal: string, url: string, at: number): Promise<void>;
 }
@@ -377,7 +382,7 @@ export interface Subscriptions {
 export interface Store
   extends EventStore,
     Registry,
-    Subscriptions,
+    SubscriptionStore,
     FlowStore,
     RunStore,
     SecretStore {

@@ -27,7 +27,7 @@ import { createReach } from "../../runs/reach.ts";
 import { createRunner } from "../../runs/runner.ts";
 import { openSecrets } from "../../runs/secrets.ts";
 import type { GroupCommit } from "../../store/group-commit.ts";
-import type { Tripped } from "../../store/run-store.ts";
+import type { TrippedTrigger } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
 import { createSources } from "../../tenants/sources.ts";
 import type { Settings } from "../settings.ts";
@@ -41,7 +41,7 @@ export interface FlowsOptions {
   seal: Seal;
   version: string;
   /** A trigger was stopped, so that nothing goes round for ever. */
-  onTripped: (tenant: string, tripped: Tripped) => void;
+  onTripped: (tenant: string, tripped: TrippedTrigger) => void;
   onError: (error: unknown) => void;
 }
 

@@ -16,7 +16,7 @@ import { createIds } from "../../lib/ids.ts";
 import { createSeal } from "../../lib/seal.ts";
 import { createPipeline, type Observation } from "../../pipeline.ts";
 import { createGroupCommit } from "../../store/group-commit.ts";
-import type { Tripped } from "../../store/run-store.ts";
+import type { TrippedTrigger } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
 import { createGithubTenancy, LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { ensureAdminToken } from "../../tenants/tokens.ts";
@@ -137,7 +137,7 @@ export async function startHub({
     // Refused before it was known whom it is for.
     const onRejected = (outcome: Rejection, address: string) =>
       observe({ source: "", address, outcome, took: 0 });
-    const onTripped = (tenant: string, { isFirst, ...trip }: Tripped) => {
+    const onTripped = (tenant: string, { isFirst, ...trip }: TrippedTrigger) => {
       metrics.trip(trip.limit);
       if (isFirst) log.warn({ tenant, ...trip }, `a trigger was stopped: ${tripInWords(trip)}`);
     };

@@ -25,7 +25,7 @@ function openOlder(): Store {
 }
 
 /** What the log says, each line with its level and whom it is about. */
-async function logged(store: Pick<Store, "takeOverFlows">, tenant: string | undefined) {
+async function logged(store: Pick<Store, "migrateLegacyFlows">, tenant: string | undefined) {
   const lines: string[] = [];
   const log = pino({ base: null }, { write: (line) => lines.push(line) });
   await takeOver(store, tenant, log);
@@ -74,8 +74,8 @@ it("is done when the hub starts: who called the tools before can call them again
 });
 
 it("goes on where they cannot be taken over", async () => {
-  const takeOverFlows = () => Promise.reject(new Error("no room"));
-  expect(await logged({ takeOverFlows }, "local")).toEqual([
+  const migrateLegacyFlows = () => Promise.reject(new Error("no room"));
+  expect(await logged({ migrateLegacyFlows }, "local")).toEqual([
     expect.stringMatching(/^50 .*they stay in the table older_flows/),
   ]);
 });

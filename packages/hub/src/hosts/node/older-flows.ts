@@ -1,20 +1,20 @@
 /** Takes over what an older system left in the database, and says in the log what became of it. */
 
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
-import { type TakenApp, type TakenOver, takeOverFlows } from "../../apps/take-over-flows.ts";
+import { migrateLegacyFlows, type TakenApp, type TakenOver } from "../../apps/take-over-flows.ts";
 import { createIds } from "../../lib/ids.ts";
 import type { Store } from "../../store/store.ts";
 import type { Logger } from "./log.ts";
 
 /** Whatever is wrong with older flows, the hub starts: they stay where they are. */
 export async function takeOver(
-  store: Pick<Store, "takeOverFlows">,
+  store: Pick<Store, "migrateLegacyFlows">,
   tenant: string | undefined,
   log: Logger,
 ): Promise<void> {
   try {
     const options = { store, registry: nodeTypes, tenant, newId: createIds(), now: Date.now };
-    tell(await takeOverFlows(options), log);
+    tell(await migrateLegacyFlows(options), log);
   } catch (error) {
     log.error(
       { err: error },
@@ -24,7 +24,7 @@ export async function takeOver(
 }
 
 function tell(taken: TakenOver, log: Logger): void {
-  if (taken.outcome === "nothing") return;
+  if (taken.outcome === "none") return;
   if (taken.outcome === "no_tenant") {
     log.warn(
       { flows: taken.rows },

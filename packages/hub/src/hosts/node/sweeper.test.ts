@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { Retention, Swept } from "../../store/store.ts";
+import type { Retention, SweepResult } from "../../store/store.ts";
 import { startSweeper } from "./sweeper.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
 const retention = { processedFor: 3, pendingFor: 90, maxBytes: 8192 };
-const swept = (given: Partial<Swept> = {}): Swept => ({
+const swept = (given: Partial<SweepResult> = {}): SweepResult => ({
   processed: 0,
   expired: 0,
   overflow: 0,
@@ -14,7 +14,7 @@ const swept = (given: Partial<Swept> = {}): Swept => ({
   ...given,
 });
 
-function start(answers: (Swept | Error)[]) {
+function start(answers: (SweepResult | Error)[]) {
   const asked: Retention[] = [];
   const sweptRuns: number[] = [];
   const sweptFlows: number[] = [];

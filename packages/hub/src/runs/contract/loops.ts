@@ -3,7 +3,7 @@
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { expect } from "vitest";
 import { createIds } from "../../lib/ids.ts";
-import type { Tripped } from "../../store/run-store.ts";
+import type { TrippedTrigger } from "../../store/run-store.ts";
 import type { NewEvent } from "../../store/store.ts";
 import { createMatchedAppend } from "../append-matched.ts";
 import type { It } from "../contract.ts";
@@ -26,7 +26,7 @@ function inCircles(f: Fixture, maxLoops: number, maxDepth = 20) {
   const now = () => Date.now() + ahead;
   const limits = { newId, now, maxDepth, maxLoops };
   const matcher = createMatcher({ store, ...limits });
-  const tripped: Tripped[] = [];
+  const tripped: TrippedTrigger[] = [];
   const append = createMatchedAppend(
     matcher,
     async (arrived) => {

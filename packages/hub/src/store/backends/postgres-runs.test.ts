@@ -282,8 +282,8 @@ describe("everything at once", () => {
       expect(under.get(lane)).toBeLessThanOrEqual(LANES[lane.split(" ")[1] as string] as number);
     };
     const ask = async (store: Store, run: NewRun): Promise<void> => {
-      const entered = await store.enterRun(run, lease("whoever asks"));
-      if (entered.outcome !== "begun") return;
+      const entered = await store.startInLane(run, lease("whoever asks"));
+      if (entered.outcome !== "started") return;
       begin(entered.claimed);
       const lane = laneOf(entered.claimed);
       under.set(lane, (under.get(lane) ?? 0) - 1);

@@ -4,10 +4,10 @@
  */
 import pg from "pg";
 import { createListeners } from "../listeners.ts";
-import { createMemory, type Memory } from "../memory.ts";
 import { migrate } from "../migrations.ts";
 import type { Notice, Row, Verb } from "../sql.ts";
 import type { Store } from "../store.ts";
+import { createStoreCache, type StoreCache } from "../store-cache.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
 import { commitWith, cutOff, GOODBYE_MS, listen } from "./postgres-listen.ts";
 import { dialect, statements, types } from "./postgres-statement.ts";
@@ -18,7 +18,7 @@ export interface PostgresOptions {
   queryTimeoutMs?: number;
   onError?: (error: Error) => void;
   /** For whoever wants to know what a call takes without it. */
-  memory?: Memory;
+  cache?: StoreCache;
 }
 
 export async function openPostgres(
@@ -27,7 +27,7 @@ export async function openPostgres(
     poolSize = 10,
     queryTimeoutMs = 30_000,
     onError = () => {},
-    memory = createMemory(),
+    cache = createStoreCache(),
   }: PostgresOptions = {},
 ): Promise<Store> {
   const connection = {
@@ -90,11 +90,11 @@ export async function openPostgres(
   const listening = listen(connection, listeners.tell, onError);
   await listening.ready;
   // What it was cut off from may not be what it finds again.
-  listeners.subscribe(({ topic }) => topic === "gap" && memory.clear());
+  listeners.subscribe(({ topic }) => topic === "gap" && cache.clear());
 
   return {
     backend: "postgres",
-    ...bindVerbs(verbTable(dialect, memory), run),
+    ...bindVerbs(verbTable(dialect, cache), run),
     subscribe: listeners.subscribe,
     isDataError,
     async close() {

@@ -216,7 +216,7 @@ test("a process killed while it takes over older flows leaves them as they were"
        import { openSqlite } from ${JSON.stringify(sqlite)};
        const draft = drafting("Go", intents("Go"));
        const die = () => process.kill(process.pid, "SIGKILL");
-       openSqlite(process.argv[1]).takeOverFlows((rows) => [{
+       openSqlite(process.argv[1]).migrateLegacyFlows((rows) => [{
          app: sampleApp(),
          plan: () => rows.map(({ id }, nth) => ({ id, edit: (found) => (nth < 3 ? draft(found) : die()) })),
        }]);`,
@@ -228,7 +228,7 @@ test("a process killed while it takes over older flows leaves them as they were"
   expect(db.prepare("SELECT * FROM older_flows").all()).toEqual(before);
   expect(db.prepare("SELECT * FROM flows").all()).toEqual([]);
   const store = openSqlite(file);
-  expect(await store.takeOverFlows(() => [])).toMatchObject({ outcome: "taken_over" });
+  expect(await store.migrateLegacyFlows(() => [])).toMatchObject({ outcome: "migrated" });
   await store.close();
 });
 

@@ -7,13 +7,13 @@ import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { createListeners } from "../listeners.ts";
-import type { Memory } from "../memory.ts";
 import { migrate } from "../migrations.ts";
 import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Dialect, Notice, Row, Verb } from "../sql.ts";
 import type { Store } from "../store.ts";
+import type { StoreCache } from "../store-cache.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
-import { createPatience } from "./sqlite-patience.ts";
+import { createBusyRetry } from "./sqlite-busy-retry.ts";
 import { zstd } from "./zstd.ts";
 
 export const dialect: Dialect = {
@@ -35,7 +35,7 @@ export interface SqliteOptions {
   /** How long a verb waits for another process that holds the file. */
   busyTimeoutMs?: number;
   /** For whoever wants to know what a call takes without it. */
-  memory?: Memory;
+  cache?: StoreCache;
 }
 
 /** How long SQLite itself may wait, for which this thread stands still. Beyond it, verbs wait asleep. */
@@ -146,12 +146,12 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
 
   // A reader need not wait where only a writer has to.
   const patience = { timeoutMs: busyTimeoutMs, isBusy };
-  const reading = createPatience(patience);
-  const writing = createPatience(patience);
+  const reading = createBusyRetry(patience);
+  const writing = createBusyRetry(patience);
 
   return {
     backend: "sqlite",
-    ...bindVerbs(verbTable(dialect, options.memory), (verb, writes) =>
+    ...bindVerbs(verbTable(dialect, options.cache), (verb, writes) =>
       (writes ? writing : reading).run(() => run(verb, writes)),
     ),
     subscribe: listeners.subscribe,

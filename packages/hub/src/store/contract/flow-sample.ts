@@ -1,8 +1,8 @@
 import { toolName, uniqueToolName } from "@signalbox/rules/flows/tool-name.ts";
 import { createIds } from "../../lib/ids.ts";
 import type {
-  Edited,
   EditFlow,
+  EditResult,
   FlowGraph,
   NewTrigger,
   Publication,
@@ -59,7 +59,7 @@ export const drafting =
 export const toolNamesOf = ({ nodes }: FlowGraph): string[] =>
   nodes.map(({ parameters }) => String(parameters.toolName));
 
-export function saved(edited: Edited): StoredFlow {
+export function saved(edited: EditResult): StoredFlow {
   if (edited.outcome !== "saved") throw new Error(`not saved: ${edited.outcome}`);
   return edited.flow;
 }

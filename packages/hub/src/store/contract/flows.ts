@@ -218,7 +218,7 @@ export function flowsContract(it: It): void {
       const flow = await publish(store, await makeFlow(store, intents("Go")));
       const key = { tenant: "acme", id: flow.id, ifRevision: flow.revision };
       const all = await Promise.all([
-        store.editFlow(key, START, drafting("Edited", intents("Went"))),
+        store.editFlow(key, START, drafting("EditResult", intents("Went"))),
         store.rollBackFlow(key, 1, START, (graph) => drafting("Back", graph), publishing()),
         store.deleteFlow(key, START),
       ]);

@@ -1,10 +1,10 @@
 /** The rules of the log once more, as plainly as possible: arrays and filters, no counters. */
 import type {
-  Appended,
-  Arrived,
+  AppendRequest,
+  AppendResult,
   Claim,
   EventRow,
-  Marked,
+  MarkResult,
   PendingStatus,
   Retention,
 } from "../store.ts";
@@ -18,8 +18,8 @@ export class LogModel {
   of = (tenant: string): EventRow[] => this.rows.filter((row) => row.tenant === tenant);
   pendingOf = (tenant: string): EventRow[] => this.of(tenant).filter((row) => !row.processed);
 
-  append(batch: Arrived[], quota: number | null): Appended[] {
-    return batch.map(({ tenant, events, skipQuota }): Appended => {
+  append(batch: AppendRequest[], quota: number | null): AppendResult[] {
+    return batch.map(({ tenant, events, skipQuota }): AppendResult => {
       const known = (event: { source_id: string; external_id: string | null }) =>
         this.of(tenant).find(
           (row) =>
@@ -47,8 +47,8 @@ export class LogModel {
     });
   }
 
-  mark(tenant: string, ids: string[], at: number, note: string): Marked {
-    const marked: Marked = { marked: [], already: [], unknown: [] };
+  mark(tenant: string, ids: string[], at: number, note: string): MarkResult {
+    const marked: MarkResult = { marked: [], already: [], unknown: [] };
     for (const id of new Set(ids)) {
       const row = this.of(tenant).find((one) => one.id === id);
       marked[row ? (row.processed ? "already" : "marked") : "unknown"].push(id);

@@ -39,9 +39,9 @@ export function olderFlowsContract(it: It): void {
     reopen,
   }) => {
     await store.saveFlows(sampleApp(), () => [{ id: "a", edit: drafting("A", intents("Go")) }]);
-    expect(await store.takeOverFlows(never)).toEqual({ outcome: "nothing" });
+    expect(await store.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
     const again = await reopen();
-    expect(await again.takeOverFlows(never)).toEqual({ outcome: "nothing" });
+    expect(await again.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
     expect(await again.getFlow("acme", "a")).toMatchObject({ name: "A" });
   });
 
@@ -54,14 +54,14 @@ export function olderFlowsContract(it: It): void {
     expect(await store.listFlows("acme", { limit: 99 })).toEqual([]);
     const before = await sql("SELECT * FROM older_flows ORDER BY id");
     let found: unknown[] = [];
-    const taken = await store.takeOverFlows((flows, older) => {
+    const taken = await store.migrateLegacyFlows((flows, older) => {
       found = [ids(flows as { id: string }[]), older.map(({ slug }) => slug)];
       return convert(flows, older);
     });
     // The oldest first: so it keeps the name that another has too.
     expect(found).toEqual([BY_AGE, ["support-desk"]]);
-    expect(taken).toMatchObject({ outcome: "taken_over", table: "migrated_flows" });
-    if (taken.outcome !== "taken_over") return;
+    expect(taken).toMatchObject({ outcome: "migrated", table: "migrated_flows" });
+    if (taken.outcome !== "migrated") return;
     expect(taken.apps.map(ids)).toEqual(
       ["desk", "shop"].map((app) => BY_AGE.map((id) => `${app} ${id}`)),
     );
@@ -74,16 +74,16 @@ export function olderFlowsContract(it: It): void {
     expect(await store.getFlow("acme", "desk odd")).toMatchObject({ version: null });
     expect(await store.getFlow("acme", "desk weather")).toMatchObject({ version: 1 });
 
-    expect(await store.takeOverFlows(never)).toEqual({ outcome: "nothing" });
+    expect(await store.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
     const again = await reopen();
-    expect(await again.takeOverFlows(never)).toEqual({ outcome: "nothing" });
+    expect(await again.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
     expect(await again.listFlows("acme", { limit: 99 })).toEqual(all);
   });
 
   it("knows them however their columns are spelled", async ({ reopenOn }) => {
     const store = await reopenOn(OLDER_TYPED_FLOWS);
     let found: unknown[] = [];
-    await store.takeOverFlows((flows) => {
+    await store.migrateLegacyFlows((flows) => {
       found = flows.map(({ id, toolName }) => [id, toolName]);
       return [];
     });
@@ -92,7 +92,7 @@ export function olderFlowsContract(it: It): void {
       [2, "off"],
     ]);
     const folded = await reopenOn("CREATE TABLE flows (id TEXT, toolname TEXT)");
-    expect(await folded.takeOverFlows(() => [])).toMatchObject({ outcome: "taken_over" });
+    expect(await folded.migrateLegacyFlows(() => [])).toMatchObject({ outcome: "migrated" });
   });
 
   it("takes over none where one fails, and all of them the next time", async ({
@@ -120,13 +120,13 @@ export function olderFlowsContract(it: It): void {
         })),
     ];
     for (const fails of failing) {
-      await expect(store.takeOverFlows(fails)).rejects.toThrow("cut short");
+      await expect(store.migrateLegacyFlows(fails)).rejects.toThrow("cut short");
       expect(await sql("SELECT * FROM older_flows ORDER BY id")).toEqual(before);
       for (const table of ["flows", "apps", "tool_names", "triggers", "flow_versions"])
         expect(await sql(`SELECT * FROM ${table}`)).toEqual([]);
     }
     const again = await reopen();
-    expect(await again.takeOverFlows(convert)).toMatchObject({ outcome: "taken_over" });
+    expect(await again.migrateLegacyFlows(convert)).toMatchObject({ outcome: "migrated" });
     const flows = await again.listFlows("acme", { app: "desk", limit: 99 });
     expect(flows.flatMap(({ graph }) => toolNamesOf(graph)).toSorted()).toEqual(
       ["bare_flow", "getweather", "getweather_2", "hopeless", "null", "odd_one"].toSorted(),
@@ -135,10 +135,10 @@ export function olderFlowsContract(it: It): void {
 
   it("leaves them for another time where it is told to", async ({ reopen, reopenOn, sql }) => {
     const store = await reopenOn(OLDER_FLOWS);
-    expect(await store.takeOverFlows(() => undefined)).toEqual({ outcome: "left" });
+    expect(await store.migrateLegacyFlows(() => undefined)).toEqual({ outcome: "postponed" });
     const again = await reopen();
     expect(await sql("SELECT * FROM older_flows")).toHaveLength(6);
-    expect(await again.takeOverFlows(convert)).toMatchObject({ outcome: "taken_over" });
+    expect(await again.migrateLegacyFlows(convert)).toMatchObject({ outcome: "migrated" });
   });
 
   it("takes them over once where several are at it", async ({ reopenOn, reopen }) => {
@@ -146,20 +146,20 @@ export function olderFlowsContract(it: It): void {
     const one = await reopen();
     const two = await reopen();
     const taken = await Promise.all(
-      [one, two, one, two].map((store) => store.takeOverFlows(convert)),
+      [one, two, one, two].map((store) => store.migrateLegacyFlows(convert)),
     );
     expect(taken.map(({ outcome }) => outcome).toSorted()).toEqual([
-      "nothing",
-      "nothing",
-      "nothing",
-      "taken_over",
+      "none",
+      "none",
+      "none",
+      "migrated",
     ]);
     expect(await countFlows(one)).toEqual([6, 6]);
   });
 
   it("overwrites no table that was kept before", async ({ reopenOn, sql }) => {
     const store = await reopenOn(`${OLDER_FLOWS}; CREATE TABLE migrated_flows (id TEXT)`);
-    expect(await store.takeOverFlows(convert)).toMatchObject({ table: "migrated_flows_2" });
+    expect(await store.migrateLegacyFlows(convert)).toMatchObject({ table: "migrated_flows_2" });
     expect(await sql("SELECT * FROM migrated_flows")).toEqual([]);
     expect(await sql("SELECT * FROM migrated_flows_2")).toHaveLength(6);
   });

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { SeenInstallation, Token } from "../store.ts";
+import type { InstallationUpdate, Token } from "../store.ts";
 import { keep, nth, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -17,8 +17,8 @@ const token = (id: string, given: Partial<Token> = {}): Omit<Token, "revoked_at"
 const seen = (
   tenant: string,
   version: number,
-  given: Partial<SeenInstallation> = {},
-): SeenInstallation => ({ id: "7", tenant, account: tenant, version, change: null, ...given });
+  given: Partial<InstallationUpdate> = {},
+): InstallationUpdate => ({ id: "7", tenant, account: tenant, version, change: null, ...given });
 
 export function registryContract(it: It): void {
   it("creates a tenant once, and changes only what is given", async ({ store }) => {

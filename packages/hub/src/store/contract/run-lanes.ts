@@ -18,8 +18,8 @@ const statuses = async (store: Store, runs: readonly NewRun[]) =>
 
 /** As somebody does who waits for it; answers with what it takes to work on it, where it has begun. */
 async function enter(store: Store, run: NewRun, by = "eve", now = START) {
-  const entered = await store.enterRun(run, lease(by, now));
-  return entered.outcome === "begun" ? entered.claimed : entered;
+  const entered = await store.startInLane(run, lease(by, now));
+  return entered.outcome === "started" ? entered.claimed : entered;
 }
 
 /** Runs everything to its end, one claim after another; answers with the order. */
@@ -177,8 +177,8 @@ export function runLanesContract(it: It): void {
     expect(await enter(store, two)).toMatchObject({ run: { id: two.id } });
     // Nobody else is woken for what has begun.
     expect((await heard()).slice(before)).toEqual([]);
-    expect(await enter(store, three)).toEqual({ outcome: "waits", id: three.id });
-    expect(await enter(store, four)).toEqual({ outcome: "waits", id: four.id });
+    expect(await enter(store, three)).toEqual({ outcome: "queued", id: three.id });
+    expect(await enter(store, four)).toEqual({ outcome: "queued", id: four.id });
     expect(await statuses(store, [three, four])).toEqual(["held", "held"]);
     // When it is let in, it does not wait for all that was queued before it.
     if ("run" in first) await save(store, [first]);
@@ -207,7 +207,7 @@ export function runLanesContract(it: It): void {
     expect(await statuses(store, [one, two, three])).toEqual(["running", "held", "held"]);
     if ("run" in first) await save(store, [first]);
     // The second is about to begin: nobody takes its place.
-    expect(await enter(store, four)).toEqual({ outcome: "waits", id: four.id });
+    expect(await enter(store, four)).toEqual({ outcome: "queued", id: four.id });
     expect(await drain(store, START)).toEqual(ids([two, three, four]));
   });
 
@@ -257,7 +257,7 @@ export function runLanesContract(it: It): void {
     expect(await enter(store, first)).toHaveProperty("run");
     expect(await enter(store, sampleRun(skip))).toEqual({ outcome: "full" });
     const twin = sampleRun({ ...skip, key: "k" });
-    expect(await enter(store, twin)).toEqual({ outcome: "waits", id: first.id });
+    expect(await enter(store, twin)).toEqual({ outcome: "queued", id: first.id });
 
     const [event] = sampleEvents(1);
     await keep(store, [event]);
@@ -268,7 +268,7 @@ export function runLanesContract(it: It): void {
     const begun = await enter(store, one);
     await enter(store, two);
     expect(await store.getEvent("acme", event.id)).toMatchObject({ trigger_status: "pending" });
-    expect(await enter(store, three)).toEqual({ outcome: "waits", id: three.id });
+    expect(await enter(store, three)).toEqual({ outcome: "queued", id: three.id });
     expect(await store.getRun("acme", two.id)).toMatchObject({
       status: "cancelled",
       error: { code: "superseded", details: { run: three.id } },

@@ -185,17 +185,17 @@ class Pair {
     const now = this.#now;
     const run = this.#make({ ...given, delay: 0 });
     const one = this.#meet(run);
-    const entered = await this.#store.enterRun(run, { worker, now, until });
+    const entered = await this.#store.startInLane(run, { worker, now, until });
     if (one === null) return expect(entered).toEqual({ outcome: "full" });
-    if (typeof one === "string") return expect(entered).toEqual({ outcome: "waits", id: one });
+    if (typeof one === "string") return expect(entered).toEqual({ outcome: "queued", id: one });
     if (run.limit?.whenFull === "replace") this.#replace(one);
     const before = this.#inLane(one, "open", "running").filter(
       ({ state, due }) => state === "running" || (due ?? 0) <= now,
     );
     this.#runs.push(one);
     if (one.lane !== null && before.length >= mostOf(one.lane))
-      return expect(entered).toEqual({ outcome: "waits", id: run.id });
-    if (entered.outcome !== "begun") throw new Error("not begun");
+      return expect(entered).toEqual({ outcome: "queued", id: run.id });
+    if (entered.outcome !== "started") throw new Error("not begun");
     Object.assign(one, { state: "running", worker, until, claims: 1, idle: 1 });
     this.#claims.push(entered.claimed);
   }

@@ -1,5 +1,13 @@
 import { createIds } from "../../lib/ids.ts";
-import type { Appended, Arrived, EventRow, NewEvent, Page, Stale, Store } from "../store.ts";
+import type {
+  AppendRequest,
+  AppendResult,
+  EventRow,
+  NewEvent,
+  Page,
+  StalePlan,
+  Store,
+} from "../store.ts";
 
 export const START = Date.UTC(2026, 0, 1);
 export const SECOND = 1_000;
@@ -58,7 +66,7 @@ export function nth<Item>(items: readonly Item[], at: number): Item {
   return item;
 }
 
-export const arrival = (events: NewEvent[], tenant = "acme"): Arrived => ({ tenant, events });
+export const arrival = (events: NewEvent[], tenant = "acme"): AppendRequest => ({ tenant, events });
 
 /** Appends one arrival and expects it to be kept; answers with the events' places. */
 export async function keep(store: Store, events: NewEvent[], tenant = "acme"): Promise<number[]> {
@@ -66,7 +74,7 @@ export async function keep(store: Store, events: NewEvent[], tenant = "acme"): P
   return placesOf(appended);
 }
 
-export function placesOf(appended: Appended | Stale | undefined): number[] {
+export function placesOf(appended: AppendResult | StalePlan | undefined): number[] {
   if (!appended || !("events" in appended))
     throw new Error(`not kept: ${JSON.stringify(appended)}`);
   return appended.events.map(({ seq }) => seq);

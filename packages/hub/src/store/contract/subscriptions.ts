@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { NewSubscription, Progress, Store, Token } from "../store.ts";
+import type { DeliveryProgress, NewSubscription, Store, Token } from "../store.ts";
 import { keep, nth, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -31,7 +31,7 @@ const terms = { now: START, limit: 10, formerUntil: START + 500 };
 const lease = (by: string, now: number, limit = 10) => ({ by, now, until: now + 100, limit });
 const find = async (store: Store, id: string) => (await store.findSubscription(id))?.subscription;
 
-const progress = (id: string, given: Partial<Progress> = {}): Progress => ({
+const progress = (id: string, given: Partial<DeliveryProgress> = {}): DeliveryProgress => ({
   id,
   places: { acme: 9, umbrella: 2 },
   gap: true,

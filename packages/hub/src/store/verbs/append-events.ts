@@ -4,9 +4,9 @@
  * quota is exact, and two replicas cannot store one delivery twice.
  */
 import { createPacker, PACK_COLUMNS, type Packed } from "../packs.ts";
-import type { Tripped } from "../run-store.ts";
+import type { TrippedTrigger } from "../run-store.ts";
 import { type Dialect, insert, keyRows, notify, query, type Value, type Verb } from "../sql.ts";
-import type { Appended, Arrived, NewEvent, Stale } from "../store.ts";
+import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../store.ts";
 import type { Caused } from "./breakers.ts";
 import { storeCauses } from "./causes.ts";
 import { type Head, lockOrCreateTenants } from "./lock-tenants.ts";
@@ -31,9 +31,9 @@ const EVENT_COLUMNS = [
 
 export function* appendEvents(
   dialect: Dialect,
-  batch: readonly Arrived[],
+  batch: readonly AppendRequest[],
   defaultQuota: number | null,
-): Verb<(Appended | Stale)[]> {
+): Verb<(AppendResult | StalePlan)[]> {
   const filled = batch.filter(({ events }) => events.length > 0);
   if (filled.length === 0) return batch.map(() => ({ outcome: "duplicate", events: [] }));
   const tenants = filled.map(({ tenant }) => tenant);
@@ -45,38 +45,40 @@ export function* appendEvents(
   const packer = createPacker(dialect);
   const caused: Caused[] = [];
 
-  const outcomes = batch.map(({ tenant, events: arrived, skipQuota, plan }): Appended | Stale => {
-    const keys = arrived.map((event) => keyOf(tenant, event));
-    const fresh = new Set<string>();
-    for (const key of keys) if (!known.has(key)) fresh.add(key);
-    if (fresh.size === 0)
-      return { outcome: "duplicate", events: keys.map((key) => answer(known, key, true)) };
+  const outcomes = batch.map(
+    ({ tenant, events: arrived, skipQuota, plan }): AppendResult | StalePlan => {
+      const keys = arrived.map((event) => keyOf(tenant, event));
+      const fresh = new Set<string>();
+      for (const key of keys) if (!known.has(key)) fresh.add(key);
+      if (fresh.size === 0)
+        return { outcome: "duplicate", events: keys.map((key) => answer(known, key, true)) };
 
-    const head = heads.get(tenant) as Head;
-    if (plan && plan.revision !== head.triggers_rev) return { outcome: "stale" };
-    const quota = skipQuota ? null : (head.quota ?? defaultQuota);
-    if (quota !== null && head.pending + fresh.size > quota)
-      return { outcome: "over_quota", pending: head.pending, quota };
+      const head = heads.get(tenant) as Head;
+      if (plan && plan.revision !== head.triggers_rev) return { outcome: "stale" };
+      const quota = skipQuota ? null : (head.quota ?? defaultQuota);
+      if (quota !== null && head.pending + fresh.size > quota)
+        return { outcome: "over_quota", pending: head.pending, quota };
 
-    const growth = growths.get(tenant) ?? { pending: 0, bytes: 0, types: new Map() };
-    growths.set(tenant, growth);
-    const answers = arrived.map((event, nth) => {
-      const key = keys[nth] as string;
-      // The second of two twins finds the first in place.
-      if (!fresh.delete(key)) return answer(known, key, true);
-      head.seq += 1;
-      head.pending += 1;
-      growth.pending += 1;
-      growth.bytes += event.body.byteLength;
-      growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
-      events.push(eventValues(tenant, head.seq, event, packer.add(tenant, head.seq, event)));
-      known.set(key, { id: event.id, seq: head.seq });
-      const causes = plan?.events[nth];
-      if (causes) caused.push({ ...causes, event_id: event.id, tenant, at: event.received_at });
-      return answer(known, key, false);
-    });
-    return { outcome: "stored", events: answers };
-  });
+      const growth = growths.get(tenant) ?? { pending: 0, bytes: 0, types: new Map() };
+      growths.set(tenant, growth);
+      const answers = arrived.map((event, nth) => {
+        const key = keys[nth] as string;
+        // The second of two twins finds the first in place.
+        if (!fresh.delete(key)) return answer(known, key, true);
+        head.seq += 1;
+        head.pending += 1;
+        growth.pending += 1;
+        growth.bytes += event.body.byteLength;
+        growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
+        events.push(eventValues(tenant, head.seq, event, packer.add(tenant, head.seq, event)));
+        known.set(key, { id: event.id, seq: head.seq });
+        const causes = plan?.events[nth];
+        if (causes) caused.push({ ...causes, event_id: event.id, tenant, at: event.received_at });
+        return answer(known, key, false);
+      });
+      return { outcome: "stored", events: answers };
+    },
+  );
 
   yield* insert("events", EVENT_COLUMNS, events);
   yield* insert("packs", PACK_COLUMNS, packer.finish());
@@ -88,7 +90,10 @@ export function* appendEvents(
 }
 
 /** To those whose events stopped a trigger. */
-function tellTripped(outcome: Appended | Stale, tripped: readonly Tripped[]): Appended | Stale {
+function tellTripped(
+  outcome: AppendResult | StalePlan,
+  tripped: readonly TrippedTrigger[],
+): AppendResult | StalePlan {
   if (outcome.outcome !== "stored") return outcome;
   const ids = new Set(outcome.events.flatMap(({ id, duplicate }) => (duplicate ? [] : [id])));
   const own = tripped.filter(({ event_id }) => ids.has(event_id));
@@ -96,7 +101,7 @@ function tellTripped(outcome: Appended | Stale, tripped: readonly Tripped[]): Ap
 }
 
 /** Which deliveries of the batch are in the log already, by the sender's own id for them. */
-function* findKnown(dialect: Dialect, batch: readonly Arrived[]): Verb<Map<string, Place>> {
+function* findKnown(dialect: Dialect, batch: readonly AppendRequest[]): Verb<Map<string, Place>> {
   const keys: Value[][] = [];
   for (const { tenant, events } of batch)
     for (const { source_id, external_id } of events)

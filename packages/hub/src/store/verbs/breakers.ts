@@ -5,7 +5,7 @@
  * Only events that a run has caused come here; others cost nothing.
  */
 import type { StoredTrip } from "../flow-store.ts";
-import type { EventPlan, NewRun, PlannedVerdict, Tripped } from "../run-store.ts";
+import type { EventPlan, NewRun, PlannedVerdict, TrippedTrigger } from "../run-store.ts";
 import { type Dialect, inLists, insert, keyRows, query, type Value, type Verb } from "../sql.ts";
 
 /** What an event causes, if no breaker has anything against it. */
@@ -41,7 +41,7 @@ export interface LoopGuard {
   /** A verdict as it is then, with the run that it led to. */
   judge(caused: Caused, verdict: PlannedVerdict, run: NewRun | undefined): PlannedVerdict;
   /** To be called last; answers with the triggers that were stopped. */
-  save(): Verb<Tripped[]>;
+  save(): Verb<TrippedTrigger[]>;
 }
 
 /** For whoever holds the rows of the tenants: nobody else counts meanwhile. */
@@ -62,7 +62,7 @@ export function* guardLoops(dialect: Dialect, caused: readonly Caused[]): Verb<L
   const breakerOf = (key: Key) => breakers.get(keyOf(key)) as Breaker;
   const changed = new Set<Breaker>();
   const stopped = new Set<NewRun>();
-  const tripped: Tripped[] = [];
+  const tripped: TrippedTrigger[] = [];
 
   return {
     stops(run) {

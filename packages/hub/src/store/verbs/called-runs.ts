@@ -1,5 +1,5 @@
 /** Runs that wait for others: what comes of those, and what becomes of them when nobody waits. */
-import { leftOpen } from "../run-store.ts";
+import { openStepError } from "../run-store.ts";
 import { type Dialect, inLists, notify, query, type Verb } from "../sql.ts";
 import { closeSteps } from "./close-steps.ts";
 import type { RunRow } from "./run-rows.ts";
@@ -67,7 +67,7 @@ export function* cancelCalled(
         "UPDATE runs SET status = 'cancelled', cancel_asked = 1, finished_at = ? WHERE id = ?",
         [at, id],
       );
-      yield* closeSteps(id, at, (node) => leftOpen("cancelled", node));
+      yield* closeSteps(id, at, (node) => openStepError("cancelled", node));
       yield* notify({ topic: "run_ended", tenant, run: id });
       over.push(id);
     }

@@ -1,6 +1,6 @@
 /** What new events cause, stored with them: the verdict of each trigger, and the runs to come. */
 import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
-import type { LaneLimit, Tripped } from "../run-store.ts";
+import type { LaneLimit, TrippedTrigger } from "../run-store.ts";
 import { type Dialect, insert, type Value, type Verb } from "../sql.ts";
 import { type Caused, guardLoops } from "./breakers.ts";
 import { addRuns } from "./queue-runs.ts";
@@ -18,7 +18,7 @@ const VERDICT = [
 ];
 
 /** Answers with the triggers that were stopped, and will not run. */
-export function* storeCauses(dialect: Dialect, planned: readonly Caused[]): Verb<Tripped[]> {
+export function* storeCauses(dialect: Dialect, planned: readonly Caused[]): Verb<TrippedTrigger[]> {
   const guard = yield* guardLoops(dialect, planned);
   const runs = planned.flatMap((one) => one.runs);
   // A run may join another that is still to begin, and then the event belongs to that one.

@@ -1,7 +1,8 @@
 /** Who works on which run, and until when. */
-import type { Memory } from "../memory.ts";
+
 import type { ClaimedRun, RunLease, Step } from "../run-store.ts";
 import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
+import type { StoreCache } from "../store-cache.ts";
 import { cancelCalled, creditCallers } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { tellEvents } from "./run-events.ts";
@@ -24,7 +25,7 @@ const MOST_IDLE_CLAIMS = 10;
 
 export function* claimRuns(
   dialect: Dialect,
-  memory: Memory,
+  cache: StoreCache,
   lease: RunLease,
   limit: number,
 ): Verb<ClaimedRun[]> {
@@ -48,7 +49,7 @@ export function* claimRuns(
   }
   for (const tenant of tenants) yield* endTurn(tenant, lease.now);
   yield* tellEvents(dialect, [...lost, ...taken]);
-  return yield* equip(dialect, memory, taken);
+  return yield* equip(dialect, cache, taken);
 }
 
 type Lost = Pick<
@@ -173,7 +174,7 @@ function* countBusy(
 /** The graph of each run's version, and what was done of it before. */
 export function* equip(
   dialect: Dialect,
-  memory: Memory,
+  cache: StoreCache,
   rows: readonly RunRow[],
 ): Verb<ClaimedRun[]> {
   const begun = rows.flatMap(({ id, claims }) => (claims > 1 ? [id] : []));
@@ -182,14 +183,14 @@ export function* equip(
   for (const row of rows)
     equipped.push({
       run: toRun(row),
-      graph: yield* graphOf(memory, row),
+      graph: yield* graphOf(cache, row),
       steps: steps.get(row.id) ?? [],
     });
   return equipped;
 }
 
 function* graphOf(
-  { graphs }: Memory,
+  { graphs }: StoreCache,
   { flow_id, version }: Pick<RunRow, "flow_id" | "version">,
 ): Verb<ClaimedRun["graph"]> {
   const key = `${flow_id}:${version}`;

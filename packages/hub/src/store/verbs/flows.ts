@@ -1,17 +1,17 @@
 /** Flows: the draft that people edit, and the versions that run. */
 import { RequestError } from "../../lib/request-error.ts";
 import type {
-  Deleted,
-  Edited,
+  DeleteResult,
   EditFlow,
+  EditResult,
   FlowGraph,
   FlowKey,
   FlowVersion,
   PlanFlows,
   Publication,
+  RejectedEdit,
   StoredApp,
   StoredFlow,
-  Untouched,
 } from "../flow-store.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import { createApp, lockApp } from "./apps.ts";
@@ -33,7 +33,7 @@ export function* createFlow(
   dialect: Dialect,
   place: { id: string; tenant: string; app: string; at: number },
   edit: EditFlow,
-): Verb<Edited> {
+): Verb<EditResult> {
   const { id, tenant, app, at } = place;
   if (!(yield* lockApp(dialect, tenant, app))) return { outcome: "no_app" };
   const taken = yield* takenNames(place, at);
@@ -56,7 +56,7 @@ export function* editFlow(
   key: FlowKey,
   at: number,
   edit: EditFlow,
-): Verb<Edited> {
+): Verb<EditResult> {
   const found = yield* lockFlow(dialect, key);
   if ("outcome" in found) return found;
   const taken = yield* takenNames(found, at);
@@ -140,7 +140,7 @@ export function* listFlows(
 }
 
 /** Its versions stay: runs that are under way go on with theirs. */
-export function* deleteFlow(dialect: Dialect, key: FlowKey, at: number): Verb<Deleted> {
+export function* deleteFlow(dialect: Dialect, key: FlowKey, at: number): Verb<DeleteResult> {
   const found = yield* lockFlow(dialect, key);
   if ("outcome" in found) return found;
   const { id, tenant, app } = found;
@@ -173,7 +173,7 @@ export function* publishFlow(
   dialect: Dialect,
   key: FlowKey,
   prepare: (flow: StoredFlow) => Publication,
-): Verb<Edited> {
+): Verb<EditResult> {
   const found = yield* lockFlow(dialect, key);
   if ("outcome" in found) return found;
   const { graph, triggers, note, by, at, aliasUntil } = prepare(found);
@@ -207,7 +207,7 @@ export function* rollBackFlow(
   at: number,
   edit: (graph: FlowGraph) => EditFlow,
   prepare: (flow: StoredFlow) => Publication,
-): Verb<Edited> {
+): Verb<EditResult> {
   const found = yield* lockFlow(dialect, key);
   if ("outcome" in found) return found;
   const { tenant, id } = found;
@@ -242,7 +242,7 @@ export function* getVersion(
 function* lockFlow(
   dialect: Dialect,
   { tenant, id, ifRevision }: FlowKey,
-): Verb<StoredFlow | Untouched> {
+): Verb<StoredFlow | RejectedEdit> {
   const place = yield* first<{ app: string }>(
     "SELECT app FROM flows WHERE id = ? AND tenant_id = ? AND deleted = 0",
     [id, tenant],

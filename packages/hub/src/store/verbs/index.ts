@@ -4,11 +4,11 @@
  */
 
 import type { FlowStore } from "../flow-store.ts";
-import { createMemory } from "../memory.ts";
 import type { RunStore } from "../run-store.ts";
 import type { SecretStore } from "../secret-store.ts";
 import { type Dialect, query, type Verb } from "../sql.ts";
-import type { EventStore, Registry, Subscriptions } from "../store.ts";
+import type { EventStore, Registry, SubscriptionStore } from "../store.ts";
+import { createStoreCache } from "../store-cache.ts";
 import { appendEvents } from "./append-events.ts";
 import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
 import { listTrips } from "./breakers.ts";
@@ -26,8 +26,8 @@ import {
   saveFlows,
   sweepFlows,
 } from "./flows.ts";
-import { takeOverFlows } from "./older-flows.ts";
-import { enterRun, queueRuns, startRun } from "./queue-runs.ts";
+import { migrateLegacyFlows } from "./older-flows.ts";
+import { queueRuns, startInLane, startRun } from "./queue-runs.ts";
 import {
   getEvent,
   getLogId,
@@ -89,7 +89,7 @@ function* checkWritable(at: number): Verb<void> {
 
 type Verbs = EventStore &
   Registry &
-  Subscriptions &
+  SubscriptionStore &
   FlowStore &
   RunStore &
   SecretStore & { checkWritable(at: number): Promise<void> };
@@ -106,7 +106,7 @@ export type VerbTable = {
 const reads = <Run>(run: Run) => ({ writes: false, run });
 const writes = <Run>(run: Run) => ({ writes: true, run });
 
-export const verbTable = (dialect: Dialect, memory = createMemory()): VerbTable => ({
+export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTable => ({
   appendEvents: writes((batch, quota) => appendEvents(dialect, batch, quota)),
   pendingStatus: reads(pendingStatus),
   listEvents: reads(listEvents),
@@ -114,7 +114,7 @@ export const verbTable = (dialect: Dialect, memory = createMemory()): VerbTable 
   searchEvents: reads((search) => searchEvents(dialect, search)),
   getEvent: reads(getEvent),
   getLogId: reads(() => getLogId(dialect)),
-  getPayload: reads((tenant, seq) => getPayload(dialect, memory, tenant, seq)),
+  getPayload: reads((tenant, seq) => getPayload(dialect, cache, tenant, seq)),
   markProcessed: writes((tenant, ids, at, note) => markProcessed(dialect, tenant, ids, at, note)),
   claimEvents: writes((claim) => claimEvents(dialect, claim)),
   releaseEvents: writes((tenant, ids, by) => releaseEvents(dialect, tenant, ids, by)),
@@ -153,7 +153,7 @@ export const verbTable = (dialect: Dialect, memory = createMemory()): VerbTable 
   createFlow: writes((flow, edit) => createFlow(dialect, flow, edit)),
   editFlow: writes((key, at, edit) => editFlow(dialect, key, at, edit)),
   saveFlows: writes((app, plan) => saveFlows(dialect, app, plan)),
-  takeOverFlows: writes((convert) => takeOverFlows(dialect, convert)),
+  migrateLegacyFlows: writes((convert) => migrateLegacyFlows(dialect, convert)),
   getFlow: reads(getFlow),
   listFlows: reads(listFlows),
   deleteFlow: writes((key, at) => deleteFlow(dialect, key, at)),
@@ -171,9 +171,9 @@ export const verbTable = (dialect: Dialect, memory = createMemory()): VerbTable 
   listEventTriggers: reads(listEventTriggers),
   listTrips: reads((tenant, flows, since) => listTrips(dialect, tenant, flows, since)),
   queueRuns: writes((runs) => queueRuns(dialect, runs)),
-  startRun: writes((run, lease) => startRun(dialect, memory, run, lease)),
-  enterRun: writes((run, lease) => enterRun(dialect, memory, run, lease)),
-  claimRuns: writes((lease, limit) => claimRuns(dialect, memory, lease, limit)),
+  startRun: writes((run, lease) => startRun(dialect, cache, run, lease)),
+  startInLane: writes((run, lease) => startInLane(dialect, cache, run, lease)),
+  claimRuns: writes((lease, limit) => claimRuns(dialect, cache, lease, limit)),
   renewRuns: writes((lease, runs) => renewRuns(dialect, lease, runs)),
   saveProgress: writes((batch) => saveProgress(dialect, batch)),
   nextDue: reads(nextDue),

@@ -4,7 +4,7 @@
  * over, in one transaction, and it stays under a last name: nothing in it is changed.
  */
 import { spelled } from "../../lib/spelled.ts";
-import type { ConvertFlows, OlderApp, StoredFlow, TakeOver } from "../flow-store.ts";
+import type { ConvertFlows, LegacyApp, LegacyMigration, StoredFlow } from "../flow-store.ts";
 import { columnsOf, type Dialect, query, type Row, type Verb } from "../sql.ts";
 import { publishFlow, saveFlows } from "./flows.ts";
 
@@ -26,16 +26,19 @@ export function* makeRoom(dialect: Dialect, statements: readonly string[]): Verb
       yield* query(`ALTER TABLE ${name} RENAME TO older_${name}`);
 }
 
-export function* takeOverFlows(dialect: Dialect, convert: ConvertFlows): Verb<TakeOver> {
-  if (!(yield* exists(dialect, "older_flows"))) return { outcome: "nothing" };
+export function* migrateLegacyFlows(
+  dialect: Dialect,
+  convert: ConvertFlows,
+): Verb<LegacyMigration> {
+  if (!(yield* exists(dialect, "older_flows"))) return { outcome: "none" };
   // Another process may have been faster.
   if (dialect.migrationLock) {
     yield* query(dialect.migrationLock);
-    if (!(yield* exists(dialect, "older_flows"))) return { outcome: "nothing" };
+    if (!(yield* exists(dialect, "older_flows"))) return { outcome: "none" };
   }
   const apps = convert(yield* rowsOf(dialect, "older_flows"), yield* rowsOf(dialect, "older_apps"));
-  if (!apps) return { outcome: "left" };
-  const saved: [OlderApp, StoredFlow[]][] = [];
+  if (!apps) return { outcome: "postponed" };
+  const saved: [LegacyApp, StoredFlow[]][] = [];
   for (const one of apps) saved.push([one, yield* saveFlows(dialect, one.app, one.plan)]);
   for (const [{ publish }, flows] of saved)
     for (const flow of flows) {
@@ -44,7 +47,7 @@ export function* takeOverFlows(dialect: Dialect, convert: ConvertFlows): Verb<Ta
     }
   const table = yield* freeName(dialect, "migrated_flows");
   yield* query(`ALTER TABLE older_flows RENAME TO ${table}`);
-  return { outcome: "taken_over", apps: saved.map(([, flows]) => flows), table };
+  return { outcome: "migrated", apps: saved.map(([, flows]) => flows), table };
 }
 
 function* exists(dialect: Dialect, table: string): Verb<boolean> {

@@ -1,15 +1,16 @@
 /** How runs come to be: queued for anybody, joined to one that is still to begin, or begun at once. */
-import type { Memory } from "../memory.ts";
+
 import type {
   ClaimedRun,
-  EnteredRun,
-  EnteringRun,
   Gathered,
+  ImmediateRun,
+  LaneRun,
+  LaneStart,
   NewRun,
   RunLease,
-  StartedRun,
 } from "../run-store.ts";
 import { type Dialect, first, insert, keyRows, query, type Value, type Verb } from "../sql.ts";
+import type { StoreCache } from "../store-cache.ts";
 import type { LoopGuard } from "./breakers.ts";
 import { equip } from "./claim-runs.ts";
 import { type Crowds, comesIn, hasRoom, replaceWaiting } from "./full-lanes.ts";
@@ -113,8 +114,8 @@ export function* addRuns(
 
 export function* startRun(
   dialect: Dialect,
-  memory: Memory,
-  given: StartedRun,
+  cache: StoreCache,
+  given: ImmediateRun,
   lease: RunLease,
 ): Verb<ClaimedRun | undefined> {
   const run: NewRun = { ...given, due_at: lease.now, limit: undefined, gather: undefined };
@@ -125,20 +126,20 @@ export function* startRun(
   yield* insertBegun(run, lease);
   yield* linkEvents([run]);
   yield* tellEvents(dialect, [run]);
-  return yield* takeUp(dialect, memory, run);
+  return yield* takeUp(dialect, cache, run);
 }
 
-export function* enterRun(
+export function* startInLane(
   dialect: Dialect,
-  memory: Memory,
-  given: EnteringRun,
+  cache: StoreCache,
+  given: LaneRun,
   lease: RunLease,
-): Verb<EnteredRun> {
+): Verb<LaneStart> {
   const run: NewRun = { ...given, due_at: lease.now, gather: undefined };
   const { tenant } = run;
   yield* lockOrCreateTenants(dialect, [tenant], run.at);
   const [known] = (yield* findKnown(dialect, [run])).values();
-  if (known !== undefined) return { outcome: "waits", id: known };
+  if (known !== undefined) return { outcome: "queued", id: known };
   if (!(yield* comesIn(new Map(), run))) return { outcome: "full" };
   const turns: Turns = new Map();
   // Before the queue is locked: whoever holds that must not wait for a run.
@@ -150,8 +151,8 @@ export function* enterRun(
   yield* linkEvents([run]);
   yield* enqueue(turns);
   yield* tellEvents(dialect, [run, ...replaced]);
-  const claimed = isFree ? yield* takeUp(dialect, memory, run) : undefined;
-  return claimed ? { outcome: "begun", claimed } : { outcome: "waits", id: run.id };
+  const claimed = isFree ? yield* takeUp(dialect, cache, run) : undefined;
+  return claimed ? { outcome: "started", claimed } : { outcome: "queued", id: run.id };
 }
 
 function* insertBegun(run: NewRun, { worker, now, until }: RunLease): Verb<void> {
@@ -161,9 +162,13 @@ function* insertBegun(run: NewRun, { worker, now, until }: RunLease): Verb<void>
 }
 
 /** For whoever has begun it. */
-function* takeUp(dialect: Dialect, memory: Memory, { id }: NewRun): Verb<ClaimedRun | undefined> {
+function* takeUp(
+  dialect: Dialect,
+  cache: StoreCache,
+  { id }: NewRun,
+): Verb<ClaimedRun | undefined> {
   const rows = yield* query<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ?`, [id]);
-  return (yield* equip(dialect, memory, rows))[0];
+  return (yield* equip(dialect, cache, rows))[0];
 }
 
 const newOpen = ({ id, depth, chain = [] }: NewRun): Open => ({

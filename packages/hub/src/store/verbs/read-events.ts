@@ -2,10 +2,11 @@
  * Everything that looks at the log and changes nothing. Costs follow the page, not the backlog; but
  * for lists that are narrowed by what has no index, which go through it stretch by stretch.
  */
-import type { Memory } from "../memory.ts";
+
 import { FULL_BYTES, type Packed, payloadAt, unpack } from "../packs.ts";
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 import type { EventQuery, EventRow, Page, Payload, PendingStatus } from "../store.ts";
+import type { StoreCache } from "../store-cache.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
 export function* pendingStatus(tenant: string): Verb<PendingStatus> {
@@ -91,7 +92,7 @@ export function* getEvent(tenant: string, id: string): Verb<EventRow | undefined
 
 export function* getPayload(
   dialect: Dialect,
-  { packs }: Memory,
+  { packs }: StoreCache,
   tenant: string,
   seq: number,
 ): Verb<Payload | undefined> {

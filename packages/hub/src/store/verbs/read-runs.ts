@@ -1,9 +1,9 @@
 /** Runs, their steps and the verdicts that led to them, for people to look at; and their end. */
 import {
+  RUN_STATUSES,
   type Run,
   type RunQuery,
   type RunStatus,
-  STATUSES,
   type Step,
   type StoredVerdict,
 } from "../run-store.ts";
@@ -55,7 +55,7 @@ export function* countRuns(
   most: number,
 ): Verb<Record<RunStatus, number>> {
   const counts = {} as Record<RunStatus, number>;
-  for (const status of STATUSES) {
+  for (const status of RUN_STATUSES) {
     const row = yield* first<{ count: number }>(
       "SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE tenant_id = ? AND status = ? AND id >= ? LIMIT ?) AS found",
       [tenant, status, since, most],

@@ -1,7 +1,7 @@
 /** Tenants and GitHub installations. */
 
 import { first, query, type Verb } from "../sql.ts";
-import type { Installation, SeenInstallation, Tenant } from "../store.ts";
+import type { Installation, InstallationUpdate, Tenant } from "../store.ts";
 
 const TENANT = "id, name, created_at, seq, pruned_seq, pending, bytes, quota";
 
@@ -38,7 +38,7 @@ export function* listTenants(after: string, limit: number): Verb<Tenant[]> {
  * exceptions keep a removal: it wins over what came at the same version (GitHub does not always
  * count it as an update), and only what revives is let in after it.
  */
-export function* putInstallation(seen: SeenInstallation, at: number): Verb<Installation> {
+export function* putInstallation(seen: InstallationUpdate, at: number): Verb<Installation> {
   const { id, tenant, account, version, change } = seen;
   const changed = yield* query(
     "INSERT INTO installations (id, tenant_id, account, version, updated_at, removed_at) " +

@@ -1,5 +1,5 @@
 /** What a run's worker has to say of it. */
-import { leftOpen, type RunProgress, type Step } from "../run-store.ts";
+import { openStepError, type RunProgress, type Step } from "../run-store.ts";
 import { type Dialect, inLists, insert, notify, query, type Value, type Verb } from "../sql.ts";
 import { cancelCalled, creditCallers } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
@@ -131,7 +131,7 @@ function* leave(dialect: Dialect, leaving: readonly Leaving[]): Verb<void> {
       );
       // Its worker may not have known: it had only wanted to wait.
       if (next.status === "cancelled")
-        yield* closeSteps(row.id, now, (node) => leftOpen("cancelled", node));
+        yield* closeSteps(row.id, now, (node) => openStepError("cancelled", node));
       yield* notify({ topic: "run_ended", tenant: row.tenant_id, run: row.id });
     }
     yield* letIn(dialect, row, now, turns);

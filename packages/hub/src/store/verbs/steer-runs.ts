@@ -1,5 +1,5 @@
 /** What people and other runs do to a run from outside. */
-import { ENDED, leftOpen, type Run } from "../run-store.ts";
+import { openStepError, type Run, TERMINAL_STATUSES } from "../run-store.ts";
 import { type Dialect, first, notify, query, type Verb } from "../sql.ts";
 import { cancelCalled } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
@@ -15,7 +15,7 @@ export function* cancelRun(
   at: number,
 ): Verb<Run | undefined> {
   const row = yield* lockRun(dialect, tenant, id);
-  if (!row || ENDED.includes(row.status)) return undefined;
+  if (!row || TERMINAL_STATUSES.includes(row.status)) return undefined;
   if (row.status === "running") {
     yield* query("UPDATE runs SET cancel_asked = 1 WHERE id = ?", [id]);
     yield* notify({ topic: "run_cancel", run: id });
@@ -26,7 +26,7 @@ export function* cancelRun(
       "UPDATE runs SET status = 'cancelled', cancel_asked = 1, finished_at = ? WHERE id = ?",
       [at, id],
     );
-    yield* closeSteps(id, at, (node) => leftOpen("cancelled", node));
+    yield* closeSteps(id, at, (node) => openStepError("cancelled", node));
     // It may be the one that was just let in.
     const turns: Turns = new Map();
     if (row.status === "queued") yield* letIn(dialect, row, at, turns);

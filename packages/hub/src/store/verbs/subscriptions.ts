@@ -1,9 +1,9 @@
 /** Webhook subscriptions: what is wanted, how far each one is, and which process delivers it. */
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 import type {
+  DeliveryProgress,
   Lease,
   NewSubscription,
-  Progress,
   Subscription,
   SubscriptionTerms,
   Token,
@@ -123,7 +123,7 @@ export function* releaseSubscriptions(by: string): Verb<void> {
   ]);
 }
 
-export function* recordProgress(by: string, progress: readonly Progress[]): Verb<string[]> {
+export function* recordProgress(by: string, progress: readonly DeliveryProgress[]): Verb<string[]> {
   const held: string[] = [];
   // In the order of their ids, so that no two transactions wait for each other.
   for (const one of progress.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {

@@ -5,7 +5,7 @@
  */
 import { idFloor } from "../../lib/ids.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
-import type { Retention, Swept } from "../store.ts";
+import type { Retention, SweepResult } from "../store.ts";
 import { lockTenants } from "./lock-tenants.ts";
 import { countDown } from "./work-events.ts";
 
@@ -18,7 +18,7 @@ const UNNEEDED =
   "NOT EXISTS (SELECT 1 FROM run_events l JOIN runs r ON r.id = l.run_id " +
   "WHERE l.event_id = events.id AND l.tenant_id = events.tenant_id AND r.finished_at IS NULL)";
 
-export function* sweep(dialect: Dialect, retention: Retention): Verb<Swept> {
+export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult> {
   const { now, processedFor, pendingFor, maxBytes, limit } = retention;
   const done = yield* query<Place>(
     `SELECT tenant_id, seq FROM events WHERE processed = 1 AND processed_at <= ? AND ${UNNEEDED} ORDER BY processed_at LIMIT ?`,

@@ -1,6 +1,6 @@
 /** What agents do with events: claim them, give them back, and say that they are done. */
 import { type Dialect, inLists, notify, query, type Value, type Verb } from "../sql.ts";
-import type { Claim, EventRow, Marked } from "../store.ts";
+import type { Claim, EventRow, MarkResult } from "../store.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 import { lockTenants } from "./lock-tenants.ts";
 
@@ -18,7 +18,7 @@ export function* markProcessed(
   ids: readonly string[],
   at: number,
   note: string | null,
-): Verb<Marked> {
+): Verb<MarkResult> {
   const wanted = [...new Set(ids)];
   yield* lockTenants(dialect, [tenant]);
   const marked = new Map<string, { type: string }>();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createPatience } from "./sqlite-patience.ts";
+import { createBusyRetry } from "./sqlite-busy-retry.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -11,7 +11,7 @@ function setUp() {
   let busy = true;
   const done: string[] = [];
   const tries: string[] = [];
-  const patience = createPatience({ timeoutMs: 1_000, isBusy: (error) => error === BUSY });
+  const patience = createBusyRetry({ timeoutMs: 1_000, isBusy: (error) => error === BUSY });
   return {
     done,
     tries,

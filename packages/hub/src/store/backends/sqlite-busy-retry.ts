@@ -11,7 +11,7 @@ const PAUSE_MS = 50;
  * over. What comes meanwhile waits behind it: so all of it stays in order, and one attempt at a time
  * finds out whether the file is free.
  */
-export function createPatience({
+export function createBusyRetry({
   timeoutMs,
   isBusy,
 }: {

@@ -3,7 +3,7 @@ import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import { FULL_BYTES } from "./packs.ts";
 import type { ClaimedRun } from "./run-store.ts";
 
-export interface Memory {
+export interface StoreCache {
   /** Unpacked: who reads one event mostly reads its neighbours too. */
   packs: BoundedMap<string, Uint8Array>;
   /** Of published versions: a flow mostly runs again and again. */
@@ -12,10 +12,13 @@ export interface Memory {
   clear(): void;
 }
 
-export function createMemory(): Memory {
+export function createStoreCache(): StoreCache {
   // Views hold all that they are a view of.
-  const packs: Memory["packs"] = new BoundedMap(16 * FULL_BYTES, ({ buffer }) => buffer.byteLength);
-  const graphs: Memory["graphs"] = new BoundedMap(4 * 1024 * 1024, ({ size }) => size);
+  const packs: StoreCache["packs"] = new BoundedMap(
+    16 * FULL_BYTES,
+    ({ buffer }) => buffer.byteLength,
+  );
+  const graphs: StoreCache["graphs"] = new BoundedMap(4 * 1024 * 1024, ({ size }) => size);
   return {
     packs,
     graphs,
