@@ -16,15 +16,16 @@ import {
   Server,
 } from "@modelcontextprotocol/server";
 import { Hono } from "hono";
+import { createAuthorizeRequest } from "../../packages/hub/src/api/authorize-request.ts";
+import { createHostCheck } from "../../packages/hub/src/api/host-check.ts";
 import { addInboxRoutes } from "../../packages/hub/src/api/inbox-routes.ts";
-import { createIsOurHost, createIsOurOrigin } from "../../packages/hub/src/api/our-host.ts";
 import { createInbox } from "../../packages/hub/src/inbox/inbox.ts";
 import { createResourceChanges } from "../../packages/hub/src/mcp/resource-changes.ts";
 import { resourceSubscriptions } from "../../packages/hub/src/mcp/resource-subscriptions.ts";
 import { createSessions } from "../../packages/hub/src/mcp/sessions.ts";
 import { createOpenStreams } from "../../packages/hub/src/mcp/sessions-streams.ts";
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
-import { createAccesses } from "../../packages/hub/src/tenants/access.ts";
+import { createAuthorizer } from "../../packages/hub/src/tenants/authorizer.ts";
 import { createToken } from "../../packages/hub/src/tenants/tokens.ts";
 import { tempFolder } from "./temp-folder.ts";
 
@@ -187,7 +188,7 @@ export async function startMcpFixture(): Promise<{
   });
   const handler = createMcpHandler(() => createFixture());
   const changes = createResourceChanges(store, Date.now);
-  const streams = createOpenStreams({ isStillGood: async () => true, onError: () => {} });
+  const streams = createOpenStreams({ watch: () => () => {} });
   const sessions = createSessions({
     createServer: () => createFixture({ subscribe: true }),
     subscriptions: resourceSubscriptions(async (uri) => uri === "test://watched-resource"),
@@ -196,6 +197,8 @@ export async function startMcpFixture(): Promise<{
     now: Date.now,
   });
   const app = new Hono();
+  const authorizer = createAuthorizer({ store, now: Date.now, everyTenant: undefined });
+  const checkHost = createHostCheck({ host: "127.0.0.1", port: 0, publicUrl: undefined });
   addInboxRoutes(app, {
     inbox: createInbox({ store, now: Date.now }),
     mcp: {
@@ -203,9 +206,8 @@ export async function startMcpFixture(): Promise<{
         (await sessions.serve(request, { access, makeRoom })) ?? handler.fetch(request),
       close: handler.close,
     },
-    accesses: createAccesses({ store, now: Date.now, everyTenant: undefined }),
-    isOurHost: createIsOurHost({ host: "127.0.0.1", publicUrl: undefined }),
-    isOurOrigin: createIsOurOrigin({ port: 0, publicUrl: undefined }),
+    authorizeRequest: createAuthorizeRequest({ authorizer, checkHost }),
+    checkHost,
   });
   const http = createServer(getRequestListener(app.fetch)).listen(0, "127.0.0.1");
   await new Promise((resolve) => http.once("listening", resolve));

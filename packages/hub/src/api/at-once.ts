@@ -5,7 +5,7 @@
  */
 import type { Context, MiddlewareHandler } from "hono";
 import { answered } from "./answer-room.ts";
-import { refused } from "./guard.ts";
+import { problemResponse } from "./problem-response.ts";
 
 export interface AtOnceOptions {
   /** Lets everything else that is due happen first, arriving requests too. */
@@ -65,7 +65,7 @@ export function limitAtOnce({
 }
 
 const busy = (most: number) =>
-  refused(
+  problemResponse(
     429,
     "busy",
     "Too much at once",

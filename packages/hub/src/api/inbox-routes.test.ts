@@ -14,10 +14,11 @@ import { openSqlite } from "../store/backends/sqlite.ts";
 import { arrival, sampleEvent } from "../store/contract/sample.ts";
 import type { NewEvent, Scope } from "../store/store.ts";
 import { createFeed } from "../stream/feed.ts";
-import { createAccesses } from "../tenants/access.ts";
+import { createAuthorizer } from "../tenants/authorizer.ts";
 import { createToken } from "../tenants/tokens.ts";
+import { createAuthorizeRequest } from "./authorize-request.ts";
+import { createHostCheck } from "./host-check.ts";
 import { addInboxRoutes } from "./inbox-routes.ts";
-import { createIsOurHost, createIsOurOrigin } from "./our-host.ts";
 
 const ORIGIN = "http://127.0.0.1:4747";
 const utf8 = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
@@ -32,7 +33,7 @@ async function setup() {
   const feed = createFeed(store);
   let waiting = 0;
   onTestFinished(feed.close);
-  const accesses = createAccesses({ store, now, everyTenant: undefined });
+  const authorizer = createAuthorizer({ store, now, everyTenant: undefined, recheckMs: 20 });
   const mcp = createInboxServer({
     triggers: createTriggers({
       store,
@@ -51,20 +52,20 @@ async function setup() {
           return follower;
         },
       },
-      recheckMs: 20,
+      authorizer,
     }),
     store,
-    accesses,
+    authorizer,
     version: "0.0.0",
   });
   onTestFinished(mcp.close);
   const app = new Hono();
+  const checkHost = createHostCheck({ host: "127.0.0.1", port: 4747, publicUrl });
   addInboxRoutes(app, {
     inbox,
     mcp,
-    accesses,
-    isOurHost: createIsOurHost({ host: "127.0.0.1", publicUrl }),
-    isOurOrigin: createIsOurOrigin({ port: 4747, publicUrl }),
+    authorizeRequest: createAuthorizeRequest({ authorizer, checkHost, publicUrl }),
+    checkHost,
     publicUrl,
   });
   let tokens = 0;
@@ -246,7 +247,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     await expect.poll(hub.waiting).toBe(1);
     await hub.store.revokeToken("t1", 1);
     hub.advance(1_000);
-    expect(wordsOf(await waiting)).toBe("token: is no longer good");
+    expect(wordsOf(await waiting)).toBe("token: is no longer valid");
   });
 
   it("offers the inbox and each event as resources, and a prompt to triage it", async () => {

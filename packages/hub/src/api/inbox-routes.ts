@@ -10,13 +10,18 @@ import { RequestError } from "../lib/request-error.ts";
 import type { AppServers } from "../mcp/app-server.ts";
 import type { InboxServer } from "../mcp/inbox-server.ts";
 import type { Scope } from "../store/store.ts";
-import type { Access } from "../tenants/access.ts";
+import { type Access, Denied } from "../tenants/authorizer.ts";
 import { scopes } from "../tenants/tokens.ts";
 import { createAnswerRoom } from "./answer-room.ts";
-import { createGuard, faulty, type GuardOptions, reachedAt, refused, wrongHost } from "./guard.ts";
+import { type AuthorizeRequest, baseUrl } from "./authorize-request.ts";
+import type { HostCheck } from "./host-check.ts";
+import { deniedResponse, errorResponse, problemResponse } from "./problem-response.ts";
 import { readJson, TOO_LARGE, tooLargeWords } from "./read-json.ts";
 
-export interface InboxRoutes extends GuardOptions {
+export interface InboxRoutes {
+  authorizeRequest: AuthorizeRequest;
+  checkHost: HostCheck;
+  publicUrl?: string | undefined;
   inbox: Inbox;
   mcp: InboxServer;
   apps?: AppServers;
@@ -49,50 +54,49 @@ const marking = z.object(
   'must be an object such as { "event_id": "…" }',
 );
 
-export function addInboxRoutes(app: Hono, { inbox, mcp, apps, ...door }: InboxRoutes): void {
+export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, checkHost, publicUrl }: InboxRoutes): void {
   const roomFor = createAnswerRoom();
-  const guard = createGuard(door);
-  const guarded =
+  const authorized =
     (scope: Scope, answer: (c: Context, access: Access, makeRoom: MakeRoom) => Promise<Response>) =>
     async (c: Context): Promise<Response> => {
-      const access = await guard(c, scope);
-      if (access instanceof Response) return access;
+      const access = await authorizeRequest(c.req.raw, { scope });
+      if (access instanceof Denied) return deniedResponse(access);
       try {
         return await answer(c, access, roomFor(c, access.token));
       } catch (error) {
-        return faulty(error);
+        return errorResponse(error);
       }
     };
 
-  app.get("/pending-status", guarded("inbox:read", async (c, { tenants }) => c.json(await inbox.status(tenants))));
-  app.get("/pending-events", guarded("inbox:read", async (c, { tenants }, makeRoom) => {
+  app.get("/pending-status", authorized("inbox:read", async (c, { tenants }) => c.json(await inbox.status(tenants))));
+  app.get("/pending-events", authorized("inbox:read", async (c, { tenants }, makeRoom) => {
     const { events, next_cursor } = await inbox.listSummaries(tenants, { ...queryOf(c), pending: true }, makeRoom);
     return withNext(c.json(events), next_cursor);
   }));
-  app.get("/webhook-events", guarded("inbox:read", async (c, { tenants }, makeRoom) => {
+  app.get("/webhook-events", authorized("inbox:read", async (c, { tenants }, makeRoom) => {
     const { events, next_cursor } = await inbox.listEvents(tenants, { ...queryOf(c), pending: true }, makeRoom);
     return withNext(c.json(events as unknown as never), next_cursor);
   }));
-  app.get("/event", guarded("inbox:read", async (c, { tenants }, makeRoom) => {
+  app.get("/event", authorized("inbox:read", async (c, { tenants }, makeRoom) => {
     const id = c.req.query("id");
     if (id === undefined) throw new RequestError("invalid", "id", "is missing: /event?id=…");
     const { json } = await inbox.get(tenants, id, { field: "id" }, makeRoom);
     return c.body(json, 200, { "content-type": "application/json" });
   }));
-  app.post("/mark-processed", guarded("inbox:write", async (c, { tenants }) => {
+  app.post("/mark-processed", authorized("inbox:write", async (c, { tenants }) => {
     const body = await readJson(c.req.raw.body, MOST_MARKING_BYTES);
-    if (body === TOO_LARGE) return refused(413, "too_large", "Too large", tooLargeWords(MOST_MARKING_BYTES));
+    if (body === TOO_LARGE) return problemResponse(413, "too_large", "Too large", tooLargeWords(MOST_MARKING_BYTES));
     const { event_id, note } = marking.parse(body);
     await inbox.markProcessed(tenants, [event_id], note ?? null);
     return c.json({ success: true, event_id });
   }));
-  app.all("/mcp", guarded("inbox:read", async (c, access, makeRoom) => {
+  app.all("/mcp", authorized("inbox:read", async (c, access, makeRoom) => {
     const response = await mcp.serve(c.req.raw, access, makeRoom);
     if (response.status === 413) await discard(c.req.raw.body);
     return response;
   }));
   if (apps)
-    app.all("/mcp/:app", guarded("flows:call", async (c, access, makeRoom) => {
+    app.all("/mcp/:app", authorized("flows:call", async (c, access, makeRoom) => {
       const response = await apps.serve(c.req.raw, c.req.param("app") ?? "", access, makeRoom);
       if (response.status === 413) await discard(c.req.raw.body);
       return response;
@@ -101,10 +105,10 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, ...door }: InboxRo
   // come from the operator, so it names no authorization server.
   for (const path of ["", "/mcp", "/mcp/:app"])
     app.get(`/.well-known/oauth-protected-resource${path}`, (c) => {
-      const stranger = wrongHost(c, door);
-      if (stranger) return stranger;
+      const denied = checkHost(c.req.header("host") ?? "");
+      if (denied) return deniedResponse(denied);
       const { pathname } = new URL(c.req.url);
-      const hub = reachedAt(c, door);
+      const hub = baseUrl(c.req, publicUrl);
       return c.json({
         resource: `${hub}${pathname.slice("/.well-known/oauth-protected-resource".length) || "/mcp"}`,
         resource_name: "Signalbox",

@@ -2,7 +2,8 @@ import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
-import { createGuard } from "./guard.ts";
+import { createAuthorizer } from "../tenants/authorizer.ts";
+import { createAuthorizeRequest } from "./authorize-request.ts";
 import { defineRoute, mountRoutes, type Route } from "./route.ts";
 import { sourceRoutes } from "./source-routes.ts";
 
@@ -75,7 +76,6 @@ describe("a route", () => {
   });
 
   it("that is the same for all does not ask whose data is meant", async () => {
-    const asked = { isOurHost: () => true, isOurOrigin: () => true };
     const routes = [
       defineRoute({
         ...recipe,
@@ -87,13 +87,30 @@ describe("a route", () => {
     for (const [tenants, query, status] of [
       [["acme", "umbrella"], "", 204],
       // It is for all tenants, and names none; or names one that it does not open.
-      [[], "", 204],
-      [[], "?tenant=strangers", 403],
+      [["*"], "", 204],
+      [["acme"], "?tenant=strangers", 403],
     ] as const) {
       const app = new Hono();
-      const accesses = { check: async () => ({ ...access, tenants }) };
-      mountRoutes(app, routes, createGuard({ ...asked, accesses }));
-      const answer = await app.request(`/api/things/x${query}`, { method: "PUT" });
+      const token = {
+        id: "t",
+        name: "Ada",
+        hash: "",
+        scopes: ["admin" as const],
+        tenants: [...tenants],
+        created_at: 0,
+        expires_at: null,
+        revoked_at: null,
+      };
+      const authorizer = createAuthorizer({
+        store: { findToken: async () => token, getToken: async () => token },
+        now: () => 0,
+        everyTenant: undefined,
+      });
+      mountRoutes(app, routes, createAuthorizeRequest({ authorizer, checkHost: () => undefined }));
+      const answer = await app.request(`/api/things/x${query}`, {
+        method: "PUT",
+        headers: { authorization: "Bearer t" },
+      });
       expect(answer.status).toBe(status);
     }
   });

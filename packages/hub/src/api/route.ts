@@ -7,9 +7,15 @@ import { z } from "zod";
 import type { MakeRoom } from "../inbox/room.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope } from "../store/store.ts";
-import type { Access } from "../tenants/access.ts";
+import { type Access, Denied } from "../tenants/authorizer.ts";
 import { createAnswerRoom } from "./answer-room.ts";
-import { faultOf, faulty, type Guard, refused } from "./guard.ts";
+import type { AuthorizeRequest } from "./authorize-request.ts";
+import {
+  deniedResponse,
+  errorResponse,
+  fromZodError,
+  problemResponse,
+} from "./problem-response.ts";
 import { readJson, refuseNulIn, TOO_LARGE, tooLargeWords } from "./read-json.ts";
 
 export interface Asked<Query, Body> {
@@ -73,18 +79,26 @@ export const defineRoute = <
   recipe: RouteRecipe<Query, Body>,
 ): Route => ({ query: undefined, body: undefined, ...recipe }) as Route;
 
-export function mountRoutes(app: Hono, routes: readonly Route[], guard: Guard): void {
+export function mountRoutes(
+  app: Hono,
+  routes: readonly Route[],
+  authorizeRequest: AuthorizeRequest,
+): void {
   const roomFor = createAnswerRoom();
   for (const route of routes)
     app.on(route.method.toUpperCase(), route.path, async (c) => {
-      const access = await guard(c, route.scope, route.isShared);
-      if (access instanceof Response) return access;
+      const access = await authorizeRequest(c.req.raw, {
+        scope: route.scope,
+        needsTenant: !route.isShared,
+      });
+      if (access instanceof Denied) return deniedResponse(access);
       try {
         const tenant = route.isShared ? "" : theOne(access);
         const query = withoutTenant(c.req.query());
         refuseNulIn({ tenant, ...query, ...c.req.param() });
         const body = route.body && (await readJson(c.req.raw.body));
-        if (body === TOO_LARGE) return refused(413, "too_large", "Too large", tooLargeWords());
+        if (body === TOO_LARGE)
+          return problemResponse(413, "too_large", "Too large", tooLargeWords());
         return toResponse(
           await route.handle({
             access,
@@ -99,7 +113,7 @@ export function mountRoutes(app: Hono, routes: readonly Route[], guard: Guard): 
           }),
         );
       } catch (error) {
-        return faulty(error);
+        return errorResponse(error);
       }
     });
 }
@@ -115,7 +129,7 @@ const noQuery = z.strictObject({});
 
 function parse(schema: z.ZodType | undefined, value: unknown, where: string): unknown {
   const parsed = schema?.safeParse(value);
-  if (parsed?.success === false) throw faultOf(parsed.error, where);
+  if (parsed?.success === false) throw fromZodError(parsed.error, where);
   return parsed?.data;
 }
 

@@ -4,7 +4,7 @@ import type { ToolCalls } from "../apps/call-tool.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
-import { allows } from "../tenants/access.ts";
+import { allows } from "../tenants/authorizer.ts";
 import { defineRoute, type Route } from "./route.ts";
 import {
   cursorFor,

@@ -10,7 +10,7 @@ import { backoffMs } from "../lib/backoff.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { DeliveryProgress, EventRow, Store, Subscription, Token } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
-import { isStillGood } from "../tenants/still-good.ts";
+import { grants } from "../tenants/authorizer.ts";
 import type { Envelope, Occurrence } from "./events-draft.ts";
 import { toOccurrence } from "./occurrence.ts";
 import type { Endpoint, PostWebhook } from "./post-webhook.ts";
@@ -339,8 +339,8 @@ function endingOf(
 ): Omit<Ending, "type"> | undefined {
   if (expires_at <= now)
     return { reason: "expired", message: "The subscription was not refreshed in time." };
-  if (!isStillGood(token, tenants, now))
-    return { reason: "forbidden", message: "The token that asked for it is no longer good." };
+  if (!grants(token, { tenants, scopes: ["inbox:read"] }, now))
+    return { reason: "forbidden", message: "The token of the subscription is no longer valid." };
   return undefined;
 }
 

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
 import type { Run } from "../store/run-store.ts";
-import type { Access } from "../tenants/access.ts";
+import type { Access } from "../tenants/authorizer.ts";
 import { createAppServers } from "./app-server.ts";
 
 const access: Access = { token: "t", name: "t", scopes: ["flows:call"], tenants: ["acme"] };
@@ -27,7 +27,7 @@ function setup() {
         return { id: "run1", ended: run.promise, trigger: {} as never, renamedTo: undefined };
       },
     },
-    accesses: { check: async () => "unknown" },
+    authorizer: { watch: () => () => {} },
     version: "0.0.0",
   });
   onTestFinished(servers.close);

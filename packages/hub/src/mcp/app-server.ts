@@ -15,7 +15,7 @@ import type { MakeRoom } from "../inbox/room.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
-import type { Access, Accesses } from "../tenants/access.ts";
+import type { Access, Authorizer } from "../tenants/authorizer.ts";
 import { type AppCallsOptions, createAppCalls } from "./app-calls.ts";
 import { inWords } from "./app-results.ts";
 import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from "./app-tasks.ts";
@@ -27,7 +27,7 @@ import { createListening } from "./resource-changes-listen.ts";
 import { isOfClient } from "./sdk-errors.ts";
 import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
-import { type Asking, askingOf, isSameAccess } from "./sessions-asking.ts";
+import { type Asking, askingOf } from "./sessions-asking.ts";
 import { createOpenStreams } from "./sessions-streams.ts";
 
 export interface AppServersOptions {
@@ -35,7 +35,7 @@ export interface AppServersOptions {
     AppTasksOptions["store"] &
     Pick<Store, "getApp" | "listTools" | "subscribe">;
   calls: Pick<ToolCalls, "call">;
-  accesses: Accesses;
+  authorizer: Pick<Authorizer, "watch">;
   version: string;
   /** How long runs stay that have ended. */
   keepRunsMs?: number | undefined;
@@ -57,7 +57,7 @@ const cursors = listCursor("tool");
 export function createAppServers({
   store,
   calls,
-  accesses,
+  authorizer,
   version,
   keepRunsMs,
   now = Date.now,
@@ -117,13 +117,7 @@ export function createAppServers({
     notice.topic === "tools" ? { tenant: notice.tenant, uris: [toolsOf(notice.app)] } : undefined,
   );
   const watched = ({ app }: Asking) => new Set([toolsOf((app as StoredApp).slug)]);
-  const streams = createOpenStreams({
-    async isStillGood(request, access) {
-      const found = await accesses.check(request.headers.get("authorization"), access.tenants[0]);
-      return typeof found !== "string" && isSameAccess(found, access);
-    },
-    onError,
-  });
+  const streams = createOpenStreams(authorizer);
   const listening = createListening({
     createServer: forRequest,
     changes,

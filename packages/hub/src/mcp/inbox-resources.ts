@@ -3,7 +3,7 @@ import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { MakeRoom } from "../inbox/room.ts";
 import { RequestError } from "../lib/request-error.ts";
-import type { Access } from "../tenants/access.ts";
+import type { Access } from "../tenants/authorizer.ts";
 import { EVENT_URIS, INBOX_URI } from "./resource-changes.ts";
 
 const JSON_TYPE = "application/json";

@@ -17,7 +17,7 @@ import type { MakeRoom } from "../inbox/room.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Triggers } from "../runs/explain.ts";
 import type { Store } from "../store/store.ts";
-import { type Access, type Accesses, allows } from "../tenants/access.ts";
+import { type Access, type Authorizer, allows } from "../tenants/authorizer.ts";
 import { addEventsDraft } from "./events/add-events-draft.ts";
 import type { EventsContext } from "./events/context.ts";
 import {
@@ -35,7 +35,7 @@ import { resourceSubscriptions } from "./resource-subscriptions.ts";
 import { isOfClient } from "./sdk-errors.ts";
 import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
-import { askingOf, isSameAccess } from "./sessions-asking.ts";
+import { askingOf } from "./sessions-asking.ts";
 import { createOpenStreams } from "./sessions-streams.ts";
 import type { Tool, ToolContext } from "./tool.ts";
 import type { Waits } from "./wait-for-event.ts";
@@ -51,7 +51,7 @@ export interface InboxServerOptions {
   waits: Waits;
   triggers: Triggers;
   store: Pick<Store, "subscribe">;
-  accesses: Accesses;
+  authorizer: Pick<Authorizer, "watch">;
   /** Where the draft of MCP Events is offered. */
   events?: EventsContext | undefined;
   version: string;
@@ -70,7 +70,7 @@ export function createInboxServer({
   waits,
   triggers,
   store,
-  accesses,
+  authorizer,
   events,
   version,
   onError = () => {},
@@ -109,8 +109,6 @@ export function createInboxServer({
           waits,
           triggers,
           ...asking,
-          isStillGood: async () =>
-            http?.req !== undefined && (await isStillGood(http.req, asking.access)),
           // A session outlives the connection of a call; the answer does not.
           get signal() {
             return AbortSignal.any([mcpReq.signal, ...(http?.req ? [http.req.signal] : [])]);
@@ -153,15 +151,7 @@ export function createInboxServer({
     { onerror },
   );
   const changes = createResourceChanges(store, Date.now);
-  async function isStillGood(request: Request, access: Access): Promise<boolean> {
-    const tenant =
-      new URL(request.url).searchParams.get("tenant") ??
-      request.headers.get("x-signalbox-tenant") ??
-      undefined;
-    const found = await accesses.check(request.headers.get("authorization"), tenant);
-    return typeof found !== "string" && isSameAccess(found, access);
-  }
-  const streams = createOpenStreams({ isStillGood, onError });
+  const streams = createOpenStreams(authorizer);
   const listening = createListening({
     createServer: () => createServer({ subscribe: true }),
     changes,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Access } from "../tenants/access.ts";
+import type { Access } from "../tenants/authorizer.ts";
 import { letOut, outflowOf } from "./outflow.ts";
 
 const HALF = 256 * 1024;

@@ -2,7 +2,7 @@
  * How much of an answer has not left yet. The SDK's transports put every message into a stream
  * without asking whether anybody reads it; whoever sends many looks here first.
  */
-import type { Access } from "../tenants/access.ts";
+import type { Access } from "../tenants/authorizer.ts";
 
 export interface Outflow {
   /** True while more waits to be read than one connection may hold. */

@@ -1,6 +1,6 @@
 /** `resources/subscribe` in a session: which resources its client wants to hear of. */
 import { ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
-import type { Access } from "../tenants/access.ts";
+import type { Access } from "../tenants/authorizer.ts";
 import type { Subscriptions } from "./sessions.ts";
 import { askingOf } from "./sessions-asking.ts";
 

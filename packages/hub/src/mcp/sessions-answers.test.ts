@@ -37,7 +37,7 @@ function setup() {
     return server;
   };
   const changes = createResourceChanges({ subscribe: () => () => {} }, Date.now);
-  const streams = createOpenStreams({ isStillGood: async () => true, onError: () => {} });
+  const streams = createOpenStreams({ watch: () => () => {} });
   const sessions = createSessions({
     createServer,
     subscriptions: () => ({ uris: new Set(), tell() {} }),

@@ -2,7 +2,7 @@
 import { type AuthInfo, readRequestBody, type ServerContext } from "@modelcontextprotocol/server";
 import type { MakeRoom } from "../inbox/room.ts";
 import type { StoredApp } from "../store/flow-store.ts";
-import type { Access } from "../tenants/access.ts";
+import type { Access } from "../tenants/authorizer.ts";
 
 export interface Asking {
   access: Access;

@@ -10,7 +10,8 @@ function setup() {
   const feed = {
     follow: async () => ({ cursor: new Map(), resume() {}, stop: stopped.resolve }),
   };
-  const waits = createWaits({ inbox: {} as never, feed });
+  const authorizer = { recheck: async () => true, watch: () => () => {} };
+  const waits = createWaits({ inbox: {} as never, feed, authorizer });
   const server = createInboxServer({
     triggers: undefined as never,
     inbox: {} as never,
@@ -24,7 +25,7 @@ function setup() {
       },
     },
     store: { subscribe: () => () => {} },
-    accesses: { check: async () => access },
+    authorizer,
     version: "0.0.0",
   });
   onTestFinished(async () => {

@@ -2,9 +2,7 @@
  * Streams that stay open: whether a reader keeps up, when it has left, and whether its token is still
  * good. A reader that has stopped reading is told nothing until it goes on, so it costs no memory.
  */
-import type { Access } from "../tenants/access.ts";
-
-const RECHECK_MS = 2_000;
+import type { Access, Authorizer } from "../tenants/authorizer.ts";
 
 interface Held {
   request: Request;
@@ -31,52 +29,23 @@ interface Observer {
   onEnd(): void;
 }
 
-export interface OpenStreamsOptions {
-  /** Whether the request would still be let in, with the same access. */
-  isStillGood(request: Request, access: Access): Promise<boolean>;
-  onError: (error: unknown) => void;
-}
-
-export function createOpenStreams({ isStillGood, onError }: OpenStreamsOptions): OpenStreams {
-  const open = new Set<Held>();
-  let timer: ReturnType<typeof setInterval> | undefined;
-
-  let rechecking = false;
-  const recheck = async () => {
-    // A slow database must not be asked ever more at once.
-    if (rechecking) return;
-    rechecking = true;
-    for (const held of open)
-      try {
-        if (!(await isStillGood(held.request, held.access))) held.end();
-      } catch (error) {
-        onError(error); // an outage is no reason to send everybody away
-      }
-    rechecking = false;
-  };
-  const letGo = (held: Held) => {
-    open.delete(held);
-    if (open.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
-  };
-
+export function createOpenStreams(authorizer: Pick<Authorizer, "watch">): OpenStreams {
+  const open = new Set<() => void>();
   return {
     hold(response, { request, access, end, onRoom, onEnd }) {
-      const held: Held = { request, access, end };
-      open.add(held);
-      timer ??= setInterval(recheck, RECHECK_MS);
+      open.add(end);
+      const stopWatching = authorizer.watch(access, end);
       return observe(response, request.signal, {
         onRoom,
         onEnd() {
-          letGo(held);
+          open.delete(end);
+          stopWatching();
           onEnd();
         },
       });
     },
     close() {
-      for (const held of open) held.end();
-      clearInterval(timer);
+      for (const end of open) end();
     },
   };
 }

@@ -1,7 +1,7 @@
 import { Server } from "@modelcontextprotocol/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Notice } from "../store/sql.ts";
-import type { Access } from "../tenants/access.ts";
+import type { Access } from "../tenants/authorizer.ts";
 import { createResourceChanges, INBOX_URI } from "./resource-changes.ts";
 import { resourceSubscriptions } from "./resource-subscriptions.ts";
 import { createSessions, type SessionsOptions } from "./sessions.ts";
@@ -22,7 +22,7 @@ function setup(limits: Partial<SessionsOptions> = {}) {
     },
     () => at,
   );
-  const streams = createOpenStreams({ isStillGood: async () => true, onError: () => {} });
+  const streams = createOpenStreams({ watch: () => () => {} });
   const sessions = createSessions({
     createServer: () =>
       new Server(

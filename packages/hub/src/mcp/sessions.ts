@@ -10,7 +10,7 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import type { Access } from "../tenants/access.ts";
+import type { Access } from "../tenants/authorizer.ts";
 import type { ResourceChanges, Watcher } from "./resource-changes.ts";
 import { type Answers, watchAnswers } from "./sessions-answers.ts";
 import { type Asking, authInfoOf, isSameAccess, peek } from "./sessions-asking.ts";

@@ -4,7 +4,7 @@ import type { Inbox } from "../inbox/inbox.ts";
 import type { MakeRoom } from "../inbox/room.ts";
 import type { Triggers } from "../runs/explain.ts";
 import type { Scope } from "../store/store.ts";
-import type { Access } from "../tenants/access.ts";
+import type { Access } from "../tenants/authorizer.ts";
 import { argumentFault, argumentWords } from "./argument-faults.ts";
 import type { Waits } from "./wait-for-event.ts";
 
@@ -17,8 +17,6 @@ export interface ToolContext {
   makeRoom: MakeRoom;
   /** Aborted when the client no longer waits. */
   signal: AbortSignal;
-  /** Whether whoever asked would still be let in. */
-  isStillGood(): Promise<boolean>;
   /** Tells a client that asked for it how far things are. */
   progress(done: number, total: number, message: string): void;
 }

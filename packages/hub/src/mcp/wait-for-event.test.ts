@@ -38,6 +38,7 @@ async function setup(options: Partial<WaitsOptions> = {}) {
         return follower;
       },
     },
+    authorizer: { recheck: async () => true, watch: () => () => {} },
     ...options,
   });
   onTestFinished(waits.close);
@@ -45,7 +46,6 @@ async function setup(options: Partial<WaitsOptions> = {}) {
     waits.wait({
       timeoutMs: 20_000,
       access: { token, name: token, scopes: ["inbox:read"], tenants },
-      isStillGood: async () => true,
       signal: new AbortController().signal,
       progress() {},
       ...given,
@@ -120,30 +120,34 @@ it("lets a token have so many under way, and another one as well", async () => {
   expect(await again).toMatchObject({ seq: 2 });
 });
 
-it("is told nothing once its token is no longer good", async () => {
-  const { wait, follow, keep } = await setup();
-  let good = true;
-  const waiting = wait({ isStillGood: async () => good });
+it("does not return an event when its token was revoked meanwhile", async () => {
+  let isValid = true;
+  const { wait, follow, keep } = await setup({
+    authorizer: { recheck: async () => isValid, watch: () => () => {} },
+  });
+  const waiting = wait();
   await follow(1);
-  good = false;
+  isValid = false;
   const ended = expect(waiting).rejects.toMatchObject({ code: "forbidden", field: "token" });
   await keep([1]);
   await ended;
 });
 
-it("looks again whether its token is good, and stays through an outage", async () => {
-  const errors: unknown[] = [];
-  const { wait } = await setup({ recheckMs: 5, onError: (error) => errors.push(error) });
-  let looked = 0;
-  const waiting = wait({
-    async isStillGood() {
-      looked += 1;
-      if (looked === 1) throw new Error("the database is away");
-      return looked < 3;
+it("ends when its token is revoked", async () => {
+  let revoke = () => {};
+  const { wait, follow } = await setup({
+    authorizer: {
+      recheck: async () => true,
+      watch(_, onRevoked) {
+        revoke = onRevoked;
+        return () => {};
+      },
     },
   });
-  await expect(waiting).rejects.toMatchObject({ field: "token" });
-  expect(errors).toHaveLength(1);
+  const waiting = wait();
+  await follow(1);
+  revoke();
+  await expect(waiting).rejects.toMatchObject({ code: "forbidden", field: "token" });
 });
 
 it("says that the hub is stopping, to whoever waits or comes then", async () => {

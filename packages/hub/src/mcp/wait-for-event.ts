@@ -9,7 +9,7 @@ import type { Inbox } from "../inbox/inbox.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { EventRow } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
-import type { Access } from "../tenants/access.ts";
+import type { Access, Authorizer } from "../tenants/authorizer.ts";
 import { createSharedPayloads } from "./shared-payloads.ts";
 
 type Scalar = string | number | boolean | null;
@@ -20,8 +20,6 @@ export interface Wait {
   filter?: Record<string, Scalar> | undefined;
   timeoutMs: number;
   access: Access;
-  /** Whether whoever waits would still be let in. */
-  isStillGood(): Promise<boolean>;
   signal: AbortSignal;
   progress(done: number, total: number, message: string): void;
 }
@@ -29,11 +27,9 @@ export interface Wait {
 export interface WaitsOptions {
   inbox: Pick<Inbox, "readPayload">;
   feed: Pick<Feed, "follow">;
-  onError?: (error: unknown) => void;
+  authorizer: Pick<Authorizer, "recheck" | "watch">;
   /** That one token may have under way. */
   mostPerToken?: number;
-  /** How often tokens are looked at again. */
-  recheckMs?: number;
 }
 
 export interface Waits {
@@ -50,13 +46,7 @@ interface Open {
   over: Promise<unknown>;
 }
 
-export function createWaits({
-  inbox,
-  feed,
-  onError = () => {},
-  mostPerToken = 100,
-  recheckMs = 2_000,
-}: WaitsOptions): Waits {
+export function createWaits({ inbox, feed, authorizer, mostPerToken = 100 }: WaitsOptions): Waits {
   const open = new Map<string, Set<Open>>();
   const payloads = createSharedPayloads(inbox.readPayload);
   let closed = false;
@@ -107,23 +97,20 @@ export function createWaits({
       const seconds = Math.round((Date.now() - started) / 1_000);
       wait.progress(seconds, wait.timeoutMs / 1_000, "still waiting");
     }, PROGRESS_MS);
-    const recheck = setInterval(() => {
-      // An outage is no reason to send everybody away.
-      wait.isStillGood().then((good) => good || reject(noLongerGood()), onError);
-    }, recheckMs);
+    const stopWatching = authorizer.watch(wait.access, () => reject(noLongerValid()));
     const giveUp = () => resolve(undefined);
     wait.signal.addEventListener("abort", giveUp);
     if (wait.signal.aborted) giveUp();
     try {
       for (const tenant of wait.access.tenants) followTenant(tenant).catch(reject);
       const event = await promise;
-      if (event && !(await wait.isStillGood())) throw noLongerGood();
+      if (event && !(await authorizer.recheck(wait.access))) throw noLongerValid();
       return event;
     } finally {
       over = true;
       clearTimeout(timer);
       clearInterval(ticking);
-      clearInterval(recheck);
+      stopWatching();
       wait.signal.removeEventListener("abort", giveUp);
       for (const follower of followers) follower.stop();
     }
@@ -164,7 +151,7 @@ export function createWaits({
   };
 }
 
-const noLongerGood = () => new RequestError("forbidden", "token", "is no longer good");
+const noLongerValid = () => new RequestError("forbidden", "token", "is no longer valid");
 const stopping = () =>
   new RequestError("busy", "wait_for_event", "the hub is stopping; wait again soon");
 

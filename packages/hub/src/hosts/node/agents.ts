@@ -1,9 +1,9 @@
 /** The agents' side of the hub, joined: one inbox and one feed behind tools, routes and streams. */
 
 import { limitAtOnce } from "../../api/at-once.ts";
-import { createGuard } from "../../api/guard.ts";
+import { createAuthorizeRequest } from "../../api/authorize-request.ts";
+import { createHostCheck } from "../../api/host-check.ts";
 import { addInboxRoutes } from "../../api/inbox-routes.ts";
-import { createIsOurHost, createIsOurOrigin } from "../../api/our-host.ts";
 import type { ToolCalls } from "../../apps/call-tool.ts";
 import type { DeliveryOutcome } from "../../deliver/delivery.ts";
 import { createInbox } from "../../inbox/inbox.ts";
@@ -15,7 +15,7 @@ import { createWaits } from "../../mcp/wait-for-event.ts";
 import type { Triggers } from "../../runs/explain.ts";
 import type { Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
-import { createAccesses } from "../../tenants/access.ts";
+import { createAuthorizer } from "../../tenants/authorizer.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import type { Settings } from "../settings.ts";
 import { createEvents } from "./events.ts";
@@ -44,25 +44,23 @@ export function createAgents({
   onDelivery,
   onError,
 }: AgentsOptions) {
-  const accesses = createAccesses({
+  const authorizer = createAuthorizer({
     store,
     now: Date.now,
     everyTenant: settings.tenancy === "single" ? [LOCAL_TENANT] : undefined,
+    onError,
   });
   const inbox = createInbox({ store, now: Date.now });
   const feed = createFeed(store, onError);
   const events =
     settings.eventsDraft === "on"
-      ? createEvents({ store, feed, seal, settings, onDelivery, onError })
+      ? createEvents({ store, feed, authorizer, seal, settings, onDelivery, onError })
       : undefined;
-  const waits = createWaits({ inbox, feed, onError });
-  const door = {
-    accesses,
-    isOurHost: createIsOurHost(settings),
-    isOurOrigin: createIsOurOrigin(settings),
-    publicUrl: settings.publicUrl,
-  };
-  const live = createLive({ ...door, store, feed, onError });
+  const waits = createWaits({ inbox, feed, authorizer });
+  const { publicUrl } = settings;
+  const checkHost = createHostCheck(settings);
+  const authorizeRequest = createAuthorizeRequest({ authorizer, checkHost, publicUrl });
+  const live = createLive({ authorizeRequest, authorizer, store, feed, onError });
 
   // The MCP SDK is the largest thing that we load: a hub that no agent has asked yet does without.
   let loading: Promise<InboxServer> | undefined;
@@ -73,7 +71,7 @@ export function createAgents({
         waits,
         triggers,
         store,
-        accesses,
+        authorizer,
         events: events?.context,
         version,
         onError,
@@ -95,7 +93,7 @@ export function createAgents({
         createAppServers({
           store,
           calls,
-          accesses,
+          authorizer,
           version,
           keepRunsMs: Math.floor(settings.keepRunsDays * DAY_MS),
           onError,
@@ -108,11 +106,12 @@ export function createAgents({
 
   return {
     live,
-    guard: createGuard(door),
+    authorizeRequest,
+    authorizer,
     /** What is added to `app` afterwards is limited as these are. */
     addRoutes(app: Parameters<typeof addInboxRoutes>[0]) {
       app.use(limitAtOnce({ turn: () => new Promise((resolve) => setImmediate(resolve)) }));
-      addInboxRoutes(app, { ...door, inbox, mcp, apps });
+      addInboxRoutes(app, { authorizeRequest, checkHost, publicUrl, inbox, mcp, apps });
     },
     /** From now on webhooks go out. */
     start: () => events?.start(),

@@ -9,6 +9,7 @@ import { createEventStreams } from "../../mcp/events/stream.ts";
 import { createSubscriber } from "../../mcp/events/subscribe.ts";
 import type { Store } from "../../store/store.ts";
 import type { Feed } from "../../stream/feed.ts";
+import type { Authorizer } from "../../tenants/authorizer.ts";
 import type { Settings } from "../settings.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { nodeHmacKey } from "./hmac.ts";
@@ -16,13 +17,22 @@ import { nodeHmacKey } from "./hmac.ts";
 export interface EventsOptions {
   store: Store;
   feed: Feed;
+  authorizer: Pick<Authorizer, "watch">;
   seal: Seal;
   settings: Pick<Settings, "allowPrivate">;
   onDelivery: (outcome: DeliveryOutcome) => void;
   onError: (error: unknown) => void;
 }
 
-export function createEvents({ store, feed, seal, settings, onDelivery, onError }: EventsOptions) {
+export function createEvents({
+  store,
+  feed,
+  authorizer,
+  seal,
+  settings,
+  onDelivery,
+  onError,
+}: EventsOptions) {
   const now = Date.now;
   const { allowPrivate } = settings;
   // Endpoints of one's own network seldom have certificates.
@@ -52,6 +62,7 @@ export function createEvents({ store, feed, seal, settings, onDelivery, onError 
   const context: EventsContext = {
     store,
     feed,
+    authorizer,
     now,
     streams,
     subscriber: createSubscriber({

@@ -3,9 +3,9 @@
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Hono } from "hono";
 import { appRoutes } from "../../api/app-routes.ts";
+import type { AuthorizeRequest } from "../../api/authorize-request.ts";
 import { eventRoutes } from "../../api/event-routes.ts";
 import { flowRoutes } from "../../api/flow-routes.ts";
-import type { Guard } from "../../api/guard.ts";
 import { nodeTypeRoutes, parameterSchemas } from "../../api/node-type-routes.ts";
 import { openApiRoute } from "../../api/openapi.ts";
 import { mountRoutes, type Route } from "../../api/route.ts";
@@ -113,11 +113,11 @@ export function createFlowSide(options: FlowsOptions) {
     append,
     calls,
     triggers,
-    addRoutes(app: Hono, guard: Guard): void {
+    addRoutes(app: Hono, authorizeRequest: AuthorizeRequest): void {
       mountRoutes(
         app,
         [...routes, openApiRoute(routes, version, parameterSchemas(nodeTypes))],
-        guard,
+        authorizeRequest,
       );
     },
     async close() {

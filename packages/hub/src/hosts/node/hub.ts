@@ -210,7 +210,7 @@ export async function startHub({
       onError,
     });
     agents.addRoutes(app);
-    flowSide.addRoutes(app, agents.guard);
+    flowSide.addRoutes(app, agents.authorizeRequest);
     const rest = getRequestListener(app.fetch, { hostname: "no-host.invalid" });
     const closeSides = () => Promise.all([agents.close(), flowSide.close()]);
     const http = await openHttpServer({

@@ -6,11 +6,12 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vit
 import { WebSocket } from "ws";
 import { openSse } from "../../../../../test/support/sse.ts";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { createAuthorizeRequest } from "../../api/authorize-request.ts";
 import { openSqlite } from "../../store/backends/sqlite.ts";
 import { keep, sampleEvent, sampleEvents } from "../../store/contract/sample.ts";
 import type { NewEvent, Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
-import { createAccesses } from "../../tenants/access.ts";
+import { createAuthorizer } from "../../tenants/authorizer.ts";
 import { createToken, MAX_TENANTS } from "../../tenants/tokens.ts";
 import { createLive, type LiveOptions } from "./live.ts";
 
@@ -40,14 +41,21 @@ afterEach(async () => {
   expect(errors).toEqual([]);
 });
 
+const authorizationOf = (publicUrl?: string) => {
+  const authorizer = createAuthorizer({ store, now: Date.now, everyTenant: undefined });
+  const checkHost = () => undefined;
+  return {
+    authorizer,
+    authorizeRequest: createAuthorizeRequest({ authorizer, checkHost, publicUrl }),
+  };
+};
+
 async function serve(options: Partial<LiveOptions> = {}): Promise<string> {
   const feed = createFeed(store);
   const live = createLive({
     store,
     feed,
-    accesses: createAccesses({ store, now: Date.now, everyTenant: undefined }),
-    isOurHost: () => true,
-    isOurOrigin: () => true,
+    ...authorizationOf(),
     onError: (error) => errors.push(error),
     ...options,
   });
@@ -215,7 +223,7 @@ it("a filter that says nothing is none", async () => {
 });
 
 it("says what it wants: GET, and a token", async () => {
-  const url = await serve({ publicUrl: "https://hub.example/" });
+  const url = await serve(authorizationOf("https://hub.example/"));
   for (const method of ["HEAD", "POST", "DELETE"]) {
     const response = await fetch(`${url}${ONE}`, { method, headers: bearer });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"]);
@@ -232,36 +240,6 @@ it("says what it wants: GET, and a token", async () => {
     headers.get("www-authenticate"),
   ]);
   answer.destroy();
-});
-
-it("looks at each token once at a time, however long that takes", async () => {
-  let looking = 0;
-  let most = 0;
-  let asked = 0;
-  const real = createAccesses({ store, now: Date.now, everyTenant: undefined });
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let slow = false;
-  const url = await serve({
-    recheckMs: 2,
-    accesses: {
-      async check(...given) {
-        if (!slow) return real.check(...given);
-        asked += 1;
-        looking += 1;
-        most = Math.max(most, looking);
-        if (asked < 3) await new Promise((next) => setTimeout(next, 50));
-        looking -= 1;
-        if (asked >= 3) resolve();
-        return real.check(...given);
-      },
-    },
-  });
-  const sse = await openSse(`${url}${ONE}`, bearer);
-  await expect.poll(() => sse.messages).toHaveLength(1);
-  slow = true;
-  await promise;
-  expect(most).toBe(1);
-  sse.close();
 });
 
 it("goes on after the longest cursor that it gives out, in a header and in the query", async () => {
@@ -358,7 +336,7 @@ describe("clients that never read", () => {
   const buffered = () => [...sockets].map(({ writableLength }) => writableLength);
 
   it("cost a buffer each, others nothing, and are sent away in the end", async () => {
-    const url = await serve({ stallMs: 400, recheckMs: 20 });
+    const url = await serve({ stallMs: 400, stallCheckMs: 20 });
     const clients = [asSse(url), asSse(url), asSocket(url), asSocket(url)];
     await expect.poll(() => sockets.size).toBe(clients.length);
     const quick = await openSse(`${url}${ONE}`, bearer);
@@ -421,17 +399,15 @@ describe("clients that never read", () => {
 
 it("clients that are gone before they were let in leave nothing behind", async () => {
   const feed = createFeed(store);
-  const accesses = createAccesses({ store, now: Date.now, everyTenant: undefined });
+  const { authorizeRequest } = authorizationOf();
   const { promise: goneAgain, resolve: letIn } = Promise.withResolvers<void>();
   let checked = 0;
   let following = 0;
   const url = await serve({
-    accesses: {
-      async check(...asked) {
-        checked += 1;
-        await goneAgain;
-        return accesses.check(...asked);
-      },
+    async authorizeRequest(...args) {
+      checked += 1;
+      await goneAgain;
+      return authorizeRequest(...args);
     },
     feed: {
       ...feed,

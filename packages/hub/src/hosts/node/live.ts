@@ -6,34 +6,29 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import type { IsOurOrigin } from "../../api/our-host.ts";
+import type { AuthorizeRequest } from "../../api/authorize-request.ts";
 import { decodeCursor } from "../../inbox/cursor.ts";
 import { PROBLEM_TYPE, problem } from "../../lib/problem.ts";
 import type { Store } from "../../store/store.ts";
 import type { Feed, Follower } from "../../stream/feed.ts";
 import { logIdOf, socketWire, type Wire } from "../../stream/wire.ts";
-import { type Accesses, allows, deniedWords } from "../../tenants/access.ts";
+import { type Authorizer, Denied } from "../../tenants/authorizer.ts";
 import { createSseConnections } from "./sse-connection.ts";
 
 export interface LiveOptions {
   store: Pick<Store, "getLogId">;
   feed: Feed;
-  accesses: Accesses;
-  isOurHost: (host: string) => boolean;
-  isOurOrigin: IsOurOrigin;
-  /** Where others reach this hub; left out: where they asked. */
-  publicUrl?: string | undefined;
+  authorizeRequest: AuthorizeRequest;
+  authorizer: Pick<Authorizer, "watch">;
   onError: (error: unknown) => void;
   heartbeatMs?: number;
-  /** How often tokens are looked at again. */
-  recheckMs?: number;
+  /** How often connections are checked for clients that stopped reading. */
+  stallCheckMs?: number;
   /** How long a client may leave a full connection unread. */
   stallMs?: number;
 }
 
 interface Client {
-  authorization: string | undefined;
-  tenant: string | undefined;
   fullSince: number | undefined;
   beat(): void;
   end: Connection["end"];
@@ -69,13 +64,11 @@ class Refused extends Error {
 export function createLive({
   store,
   feed,
-  accesses,
-  isOurHost,
-  isOurOrigin,
-  publicUrl,
+  authorizeRequest,
+  authorizer,
   onError,
   heartbeatMs = 30_000,
-  recheckMs = 2_000,
+  stallCheckMs = 2_000,
   stallMs = 30_000,
 }: LiveOptions) {
   const clients = new Set<Client>();
@@ -85,54 +78,24 @@ export function createLive({
   const beat = setInterval(() => {
     for (const client of clients) client.beat();
   }, heartbeatMs);
-  let rechecking = false;
-  const recheck = setInterval(async () => {
-    // A slow database must not be asked ever more at once.
-    if (rechecking) return;
-    rechecking = true;
-    for (const client of clients) {
-      if (client.fullSince !== undefined && Date.now() - client.fullSince > stallMs) {
+  const stallCheck = setInterval(() => {
+    for (const client of clients)
+      if (client.fullSince !== undefined && Date.now() - client.fullSince > stallMs)
         client.end(TOO_SLOW, "too slow; resume after your cursor");
-        continue;
-      }
-      try {
-        const access = await accesses.check(client.authorization, client.tenant);
-        if (typeof access === "string" || access.tenants.length === 0)
-          client.end(UNAUTHORIZED, "the token is no longer good");
-      } catch (error) {
-        onError(error); // an outage is no reason to send everybody away
-      }
-    }
-    rechecking = false;
-  }, recheckMs);
+  }, stallCheckMs);
   beat.unref();
-  recheck.unref();
+  stallCheck.unref();
 
   async function admit(request: IncomingMessage) {
-    const { authorization, host = "", origin } = request.headers;
     if (request.method !== "GET")
       throw new Refused(405, "method_not_allowed", "Only GET is known here.", { allow: "GET" });
-    if (!isOurHost(host))
-      throw new Refused(421, "wrong_host", "This hub is not known under that name.");
-    if (origin !== undefined && !isOurOrigin(origin, host))
-      throw new Refused(403, "foreign_origin", "Requests from pages of other sites are refused.");
-    const url = new URL(request.url ?? "", "http://hub");
-    const tenant = url.searchParams.get("tenant") ?? header(request, "x-signalbox-tenant");
-    const access = await accesses.check(authorization, tenant);
-    if (typeof access === "string") {
-      const hub = publicUrl?.replace(/\/$/, "") ?? `http://${host}`;
-      throw new Refused(401, `token_${access}`, deniedWords[access], {
-        "www-authenticate": `Bearer resource_metadata="${hub}/.well-known/oauth-protected-resource"`,
-      });
-    }
-    if (access.tenants.length === 0)
-      throw new Refused(
-        403,
-        "no_tenant",
-        "Say whose events you mean with ?tenant=…, one that the token opens.",
-      );
-    if (!allows(access, "inbox:read"))
-      throw new Refused(403, "insufficient_scope", "The token lacks the scope inbox:read.");
+    const url = new URL(request.url ?? "", `http://${request.headers.host || "hub"}`);
+    const access = await authorizeRequest(
+      { url: url.href, headers: { get: (name) => header(request, name) ?? null } },
+      { scope: "inbox:read" },
+    );
+    if (access instanceof Denied)
+      throw new Refused(access.status, access.code, access.detail, { ...access.headers });
     const given = url.searchParams.get("after") ?? header(request, "last-event-id");
     const logId = await store.getLogId();
     const after =
@@ -142,22 +105,19 @@ export function createLive({
     // An empty one says nothing.
     const wanted = (name: string) => url.searchParams.get(name) || undefined;
     const filter = { type: wanted("type"), repo: wanted("repo"), source: wanted("source") };
-    return { access, tenant, log: await logIdOf(logId, access.tenants), after, filter };
+    return { access, log: await logIdOf(logId, access.tenants), after, filter };
   }
 
   async function start(
-    request: IncomingMessage,
     admitted: Awaited<ReturnType<typeof admit>>,
     connection: Connection,
   ): Promise<void> {
-    const { access, tenant, log, after, filter } = admitted;
+    const { access, log, after, filter } = admitted;
     const { tenants } = access;
     const { wire, send } = connection;
     let follower: Follower | undefined;
     let ended = false;
     const client: Client = {
-      authorization: request.headers.authorization,
-      tenant,
       fullSince: undefined,
       beat() {
         if (follower && !connection.isFull())
@@ -166,9 +126,13 @@ export function createLive({
       end: connection.end,
     };
     clients.add(client);
+    const stopWatching = authorizer.watch(access, () =>
+      connection.end(UNAUTHORIZED, "the token is no longer valid"),
+    );
     connection.onEnd(() => {
       ended = true;
       clients.delete(client);
+      stopWatching();
       follower?.stop();
     });
     connection.onRoom(() => {
@@ -211,7 +175,7 @@ export function createLive({
       try {
         if (!response.socket) await itsTurn(response);
         if (response.destroyed) return;
-        await start(request, await admit(request), toSse(response));
+        await start(await admit(request), toSse(response));
       } catch (error) {
         const { status, headers, body } = refusalOf(error);
         if (response.headersSent) return void response.destroy();
@@ -236,7 +200,7 @@ export function createLive({
           });
           // Frames that are none: the close code says so to the client, whose fault it is.
           client.on("error", () => {});
-          start(request, admitted, connection).catch((error: unknown) => {
+          start(admitted, connection).catch((error: unknown) => {
             onError(error);
             client.close(1011);
           });
@@ -253,7 +217,7 @@ export function createLive({
     /** Sends everybody away; they resume after their cursors elsewhere. */
     close(): void {
       clearInterval(beat);
-      clearInterval(recheck);
+      clearInterval(stallCheck);
       for (const client of clients)
         client.end(GOING_AWAY, "the hub is stopping; resume after your cursor");
     },

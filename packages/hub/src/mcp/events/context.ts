@@ -1,7 +1,7 @@
 import type { MakeRoom } from "../../inbox/room.ts";
 import type { Store } from "../../store/store.ts";
 import type { Feed } from "../../stream/feed.ts";
-import type { Access } from "../../tenants/access.ts";
+import type { Access, Authorizer } from "../../tenants/authorizer.ts";
 import type { Outflow } from "../outflow.ts";
 import type { EventStreams } from "./stream.ts";
 import type { Subscriber } from "./subscribe.ts";
@@ -16,6 +16,7 @@ export interface Asking {
 export interface EventsContext {
   store: Store;
   feed: Feed;
+  authorizer: Pick<Authorizer, "watch">;
   now: () => number;
   streams: EventStreams;
   subscriber: Subscriber;

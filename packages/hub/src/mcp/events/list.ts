@@ -3,7 +3,7 @@
 import type { z } from "zod";
 import type { listParams } from "../../deliver/events-draft.ts";
 import { RequestError } from "../../lib/request-error.ts";
-import type { Access } from "../../tenants/access.ts";
+import type { Access } from "../../tenants/authorizer.ts";
 import type { EventsContext } from "./context.ts";
 import { declaredTypes, type EventType, isDeclared, listed } from "./event-types.ts";
 

@@ -6,6 +6,7 @@ import { openSqlite } from "../../store/backends/sqlite.ts";
 import { keep, keepMany, START, sampleEvent, sampleEvents } from "../../store/contract/sample.ts";
 import type { Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
+import { createAuthorizer } from "../../tenants/authorizer.ts";
 import { createToken } from "../../tenants/tokens.ts";
 import { createEventStreams, type StreamTimes, streamEvents } from "./stream.ts";
 
@@ -25,7 +26,7 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
     now: START,
   });
   const feed = createFeed(store);
-  const streams = createEventStreams({ heartbeatMs: 3_600_000, recheckMs: 5, ...times });
+  const streams = createEventStreams({ heartbeatMs: 3_600_000, checkMs: 5, ...times });
   onTestFinished(async () => {
     await streams.close();
     feed.close();
@@ -39,6 +40,7 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
   const context = {
     store: change(store),
     feed,
+    authorizer: createAuthorizer({ store, now: () => at, everyTenant: undefined }),
     now: () => at,
     streams,
     subscriber,

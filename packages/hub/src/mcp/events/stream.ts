@@ -17,15 +17,14 @@ import { isWanted } from "../../deliver/wanted.ts";
 import { encodeCursor } from "../../inbox/cursor.ts";
 import type { EventRow } from "../../store/store.ts";
 import type { Follower } from "../../stream/feed.ts";
-import { isStillGood } from "../../tenants/still-good.ts";
 import type { Asking, EventsContext } from "./context.ts";
 import { findType, watchTypes } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";
 
 export interface StreamTimes {
   heartbeatMs?: number;
-  /** How often tokens are looked at again. */
-  recheckMs?: number;
+  /** How often a stream checks for a client that stopped reading, and for new event types. */
+  checkMs?: number;
   /** How long a client may leave a full connection unread. */
   stallMs?: number;
   /** After how long a failed read is tried again. */
@@ -54,7 +53,7 @@ export function createEventStreams(times: StreamTimes = {}): EventStreams {
   let closed = false;
   return {
     heartbeatMs: HEARTBEAT_MS,
-    recheckMs: 2_000,
+    checkMs: 2_000,
     stallMs: 30_000,
     retryMs: 1_000,
     mostPerToken: 100,
@@ -93,7 +92,7 @@ export async function streamEvents(
   params: StreamParams,
   exchange: Exchange,
 ): Promise<Record<string, never>> {
-  const { store, feed, now, streams, onError } = context;
+  const { store, feed, authorizer, now, streams, onError } = context;
   const { tenants, token } = access;
   const wanted = await findType(store, tenants, params.name, params.arguments);
   const isNewType = await watchTypes(store, tenants);
@@ -158,8 +157,7 @@ export async function streamEvents(
     if (!isFull()) void send(NOTIFICATIONS.heartbeat, { cursor: watermark });
   }, streams.heartbeatMs);
   let listChanged = false;
-  let rechecking = false;
-  const recheck = setInterval(async () => {
+  const check = setInterval(() => {
     if (fullSince !== undefined && now() - fullSince > streams.stallMs) {
       outflow.hangUp();
       return end(undefined);
@@ -169,16 +167,10 @@ export async function streamEvents(
       listChanged = false;
       void send(NOTIFICATIONS.listChanged, {});
     }
-    if (rechecking) return;
-    rechecking = true;
-    try {
-      if (!isStillGood(await store.getToken(token), tenants, now()))
-        end({ reason: "forbidden", message: "The token is no longer good." });
-    } catch (error) {
-      onError(error); // an outage is no reason to send everybody away
-    }
-    rechecking = false;
-  }, streams.recheckMs);
+  }, streams.checkMs);
+  const stopWatching = authorizer.watch(access, () =>
+    end({ reason: "forbidden", message: "The token is no longer valid." }),
+  );
   own.add(stream);
   outflow.onGone(() => end(undefined));
   outflow.onRoom(() => {
@@ -216,7 +208,8 @@ export async function streamEvents(
   } finally {
     over = true;
     clearInterval(beat);
-    clearInterval(recheck);
+    clearInterval(check);
+    stopWatching();
     follower?.stop();
     own.delete(stream);
     if (own.size === 0 && streams.open.get(token) === own) streams.open.delete(token);

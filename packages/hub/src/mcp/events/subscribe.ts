@@ -15,7 +15,7 @@ import { sha256Hex } from "../../lib/hmac.ts";
 import { RequestError } from "../../lib/request-error.ts";
 import type { Seal } from "../../lib/seal.ts";
 import type { Store, Subscription } from "../../store/store.ts";
-import type { Access } from "../../tenants/access.ts";
+import type { Access } from "../../tenants/authorizer.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
 import { findType } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";

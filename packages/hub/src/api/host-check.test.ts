@@ -1,8 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { createIsOurHost, createIsOurOrigin } from "./our-host.ts";
+import { createHostCheck } from "./host-check.ts";
 
-describe("an origin", () => {
-  const isOurs = createIsOurOrigin({ port: 4747, publicUrl: "https://hub.example/here" });
+describe("an Origin", () => {
+  const check = createHostCheck({
+    host: "0.0.0.0",
+    port: 4747,
+    publicUrl: "https://hub.example/here",
+  });
   it.each([
     ["http://127.0.0.1:4747", "127.0.0.1:4747"],
     ["http://192.0.2.7:4747", "192.0.2.7:4747"],
@@ -12,8 +16,8 @@ describe("an origin", () => {
     ["http://localhost:4747", "127.0.0.1:4747"],
     ["http://[::1]:4747", "localhost:4747"],
     ["http://LOCALHOST:4747", "127.0.0.1:4747"],
-  ])("%s at %s is ours", (origin, host) => {
-    expect(isOurs(origin, host)).toBe(true);
+  ])("%s is accepted with the Host %s", (origin, host) => {
+    expect(check(host, origin)).toBeUndefined();
   });
   it.each([
     ["http://203.0.113.5", "127.0.0.1:4747"],
@@ -25,12 +29,11 @@ describe("an origin", () => {
     ["https://hub.example:444", "127.0.0.1:4747"],
     ["https://evil.example", "127.0.0.1:4747"],
     ["null", "127.0.0.1:4747"],
-    ["", ""],
-    ["file:///etc", ""],
-    ["chrome-extension://abc", "abc"],
-    ["http://127.0.0.1:3000", "not a host"],
-  ])("%s at %s is not", (origin, host) => {
-    expect(isOurs(origin, host)).toBe(false);
+    ["", "127.0.0.1:4747"],
+    ["file:///etc", "127.0.0.1:4747"],
+    ["chrome-extension://abc", "127.0.0.1:4747"],
+  ])("%s is rejected with the Host %s", (origin, host) => {
+    expect(check(host, origin)).toMatchObject({ status: 403, code: "foreign_origin" });
   });
 });
 
@@ -46,7 +49,10 @@ it.each<[string, boolean]>([
   ["..", false],
   ["", false],
   ["a b", false],
-])("a request to %s is one to this hub: %s", (host, ours) => {
-  const isOurHost = createIsOurHost({ host: "0.0.0.0", publicUrl: "https://hub.example" });
-  expect([isOurHost(host), isOurHost(host)]).toEqual([ours, ours]);
+  ["not a host", false],
+])("accepts the Host %s: %s", (host, accepted) => {
+  const check = createHostCheck({ host: "0.0.0.0", port: 4747, publicUrl: "https://hub.example" });
+  // Twice: the second result comes from the cache.
+  for (const denied of [check(host), check(host)])
+    expect(denied?.code).toBe(accepted ? undefined : "wrong_host");
 });

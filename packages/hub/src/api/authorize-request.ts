@@ -1,0 +1,49 @@
+/** Authorizes HTTP and WebSocket requests: the `Host` and `Origin` headers, then the bearer token. */
+import { type Access, type Authorizer, Denied, type Requirement } from "../tenants/authorizer.ts";
+import type { HostCheck } from "./host-check.ts";
+
+/** A `Request`, or as much of one as a host has before it upgrades a connection. */
+export interface RequestHead {
+  url: string;
+  headers: { get(name: string): string | null };
+}
+
+export type AuthorizeRequest = (
+  request: RequestHead,
+  requirement: Omit<Requirement, "tenant">,
+) => Promise<Access | Denied>;
+
+export interface AuthorizeRequestOptions {
+  authorizer: Pick<Authorizer, "authorize">;
+  checkHost: HostCheck;
+  /** The URL under which clients reach this hub; undefined: the URL of the request. */
+  publicUrl?: string | undefined;
+}
+
+export function createAuthorizeRequest({
+  authorizer,
+  checkHost,
+  publicUrl,
+}: AuthorizeRequestOptions): AuthorizeRequest {
+  return async (request, requirement) => {
+    const { headers } = request;
+    const rejected = checkHost(headers.get("host") ?? "", headers.get("origin") ?? undefined);
+    if (rejected) return rejected;
+    const url = new URL(request.url);
+    const tenant = url.searchParams.get("tenant") ?? headers.get("x-signalbox-tenant") ?? undefined;
+    const access = await authorizer.authorize(headers.get("authorization"), {
+      ...requirement,
+      tenant,
+    });
+    if (!(access instanceof Denied) || access.status !== 401) return access;
+    // RFC 9728: how MCP clients find out which authorization the hub expects.
+    const metadata = `${baseUrl(request, publicUrl)}/.well-known/oauth-protected-resource`;
+    return new Denied(access.status, access.code, access.detail, {
+      "www-authenticate": `Bearer resource_metadata="${metadata}"`,
+    });
+  };
+}
+
+/** The hub's URL for the client, without a slash at the end. */
+export const baseUrl = ({ url }: Pick<RequestHead, "url">, publicUrl: string | undefined): string =>
+  publicUrl?.replace(/\/$/, "") ?? new URL(url).origin;

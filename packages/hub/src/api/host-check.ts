@@ -1,0 +1,79 @@
+import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
+import { isLoopback } from "../ingest/addresses.ts";
+import { Denied } from "../tenants/authorizer.ts";
+
+export interface HostCheckOptions {
+  host: string;
+  port: number;
+  publicUrl: string | undefined;
+}
+
+/** Checks the `Host` and `Origin` headers of a request. */
+export type HostCheck = (host: string, origin?: string | undefined) => Denied | undefined;
+
+export function createHostCheck(options: HostCheckOptions): HostCheck {
+  const isHubHost = createIsHubHost(options);
+  const isHubOrigin = createIsHubOrigin(options);
+  return (host, origin) => {
+    if (!isHubHost(host)) return WRONG_HOST;
+    return origin === undefined || isHubOrigin(origin, host) ? undefined : FOREIGN_ORIGIN;
+  };
+}
+
+const WRONG_HOST = new Denied(
+  421,
+  "wrong_host",
+  "The Host header does not name this hub. Set SIGNALBOX_PUBLIC_URL to the address that you use.",
+);
+/** Tokens are not cookies, but a page of another site should not be able to try any. */
+const FOREIGN_ORIGIN = new Denied(
+  403,
+  "foreign_origin",
+  "Requests from web pages of other origins are rejected.",
+);
+
+/**
+ * Whether a `Host` header names this hub. In a DNS rebinding attack the header holds the attacker's
+ * name; IP addresses, loopback names and the hub's public name are accepted.
+ */
+function createIsHubHost({ host, publicUrl }: HostCheckOptions): (header: string) => boolean {
+  const names = new Set([host.toLowerCase()]);
+  if (publicUrl !== undefined) names.add(new URL(publicUrl).hostname.toLowerCase());
+  const cache = new BoundedMap<string, boolean>(100);
+  const isHub = (header: string): boolean => {
+    const hostname = URL.parse(`http://${header}`)?.hostname;
+    return (
+      hostname !== undefined && (names.has(hostname) || isLoopback(hostname) || isAddress(hostname))
+    );
+  };
+  return (header) => {
+    const result = cache.get(header) ?? isHub(header);
+    cache.set(header, result);
+    return result;
+  };
+}
+
+/** `hostname` of a URL is normalized: IPv4 has four decimal parts, IPv6 has brackets. */
+const isAddress = (name: string) => /^(\d+\.){3}\d+$/.test(name) || name.startsWith("[");
+
+/**
+ * Whether an `Origin` is a page of this hub: the address of the request itself, the public URL, or
+ * a loopback name with the hub's port. Any other address can belong to another site.
+ */
+function createIsHubOrigin({
+  port,
+  publicUrl,
+}: HostCheckOptions): (origin: string, host: string) => boolean {
+  const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
+  return (origin, host) => {
+    const page = URL.canParse(origin) ? new URL(origin) : undefined;
+    if (page?.protocol !== "http:" && page?.protocol !== "https:") return false;
+    // With the page's scheme, since TLS may end at a proxy; default ports are omitted.
+    const requested = `${page.protocol}//${host}`;
+    return (
+      page.origin === publicOrigin ||
+      (URL.canParse(requested) && page.origin === new URL(requested).origin) ||
+      (isLoopback(page.hostname) && page.port === String(port))
+    );
+  };
+}

@@ -1,0 +1,63 @@
+/** Errors as HTTP responses: RFC 9457 problem documents. */
+import { issuesOf } from "@signalbox/rules/flows/issues.ts";
+import { z } from "zod";
+import { PROBLEM_TYPE, type Problem, problem } from "../lib/problem.ts";
+import { RequestError, type RequestErrorCode } from "../lib/request-error.ts";
+import type { Denied } from "../tenants/authorizer.ts";
+
+export const problemResponse = (
+  status: number,
+  code: string,
+  title: string,
+  detail: string,
+  headers: Readonly<Record<string, string>> = {},
+  errors?: Problem["errors"],
+) =>
+  new Response(JSON.stringify(problem(status, code, title, detail, errors)), {
+    status,
+    headers: { "content-type": PROBLEM_TYPE, ...headers },
+  });
+
+const DENIED_TITLES: Record<Denied["status"], string> = {
+  401: "Unauthorized",
+  403: "Forbidden",
+  421: "Misdirected request",
+};
+
+export const deniedResponse = ({ status, code, detail, headers }: Denied) =>
+  problemResponse(status, code, DENIED_TITLES[status], detail, headers);
+
+const ERRORS: Record<RequestErrorCode, { status: number; title: string }> = {
+  invalid: { status: 400, title: "Invalid request" },
+  forbidden: { status: 403, title: "Forbidden" },
+  not_found: { status: 404, title: "Not found" },
+  conflict: { status: 409, title: "Conflict" },
+  changed: { status: 409, title: "Changed meanwhile" },
+  busy: { status: 429, title: "Too many requests" },
+};
+
+/** The response to an error that the client can correct; other errors are rethrown. */
+export function errorResponse(thrown: unknown): Response {
+  const error = thrown instanceof z.ZodError ? fromZodError(thrown) : thrown;
+  if (!(error instanceof RequestError)) throw thrown;
+  const { status, title } = ERRORS[error.code];
+  const detail =
+    error.errors.length > 1 || error.code === "not_found" || error.code === "conflict"
+      ? error.message
+      : `${error.field}: ${error.message}`;
+  const headers: Record<string, string> = error.code === "busy" ? { "retry-after": "1" } : {};
+  return problemResponse(status, error.code, title, detail, headers, [...error.errors]);
+}
+
+/** `where` names the value when the error is about the value as a whole. */
+export function fromZodError(error: z.ZodError, where = "body"): RequestError {
+  const errors = issuesOf(error).map(({ keys, message }) => ({
+    path: keys.map(String).join(".") || where,
+    message,
+  }));
+  const detail = errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
+  const [first] = errors;
+  return errors.length === 1 && first
+    ? new RequestError("invalid", first.path, first.message)
+    : new RequestError("invalid", first?.path ?? where, detail, errors);
+}

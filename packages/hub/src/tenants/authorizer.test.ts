@@ -1,0 +1,225 @@
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { sha256Hex } from "../lib/hmac.ts";
+import type { Token } from "../store/store.ts";
+import { type Access, type AuthorizerOptions, createAuthorizer } from "./authorizer.ts";
+
+async function setup(options: Partial<AuthorizerOptions> = {}) {
+  const tokens = new Map<string, Token>();
+  let queries = 0;
+  let at = 1_000;
+  const errors: unknown[] = [];
+  const find = async (match: (token: Token) => boolean) => {
+    queries += 1;
+    const token = [...tokens.values()].find(match);
+    return token && { ...token };
+  };
+  const authorizer = createAuthorizer({
+    store: {
+      findToken: (hash) => find((token) => token.hash === hash),
+      getToken: (id) => find((token) => token.id === id),
+    },
+    now: () => at,
+    everyTenant: undefined,
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  const add = async (id: string, given: Partial<Token> = {}) => {
+    tokens.set(id, {
+      id,
+      name: id,
+      hash: await sha256Hex(id),
+      scopes: ["inbox:read"],
+      tenants: ["acme"],
+      created_at: 0,
+      expires_at: null,
+      revoked_at: null,
+      ...given,
+    });
+  };
+  const revoke = (id: string) => {
+    const token = tokens.get(id);
+    if (token) token.revoked_at = at;
+  };
+  return {
+    ...authorizer,
+    add,
+    revoke,
+    errors,
+    queries: () => queries,
+    pass: (ms: number) => (at += ms),
+  };
+}
+
+const access = (token: string, given: Partial<Access> = {}): Access => ({
+  token,
+  name: token,
+  scopes: ["inbox:read"],
+  tenants: ["acme"],
+  ...given,
+});
+
+describe("authorize", () => {
+  it("returns what the token may do", async () => {
+    const { authorize, add } = await setup();
+    await add("ada", { tenants: ["acme", "umbrella"] });
+    const wanted = access("ada", { tenants: ["acme", "umbrella"] });
+    expect(await authorize("Bearer ada")).toEqual(wanted);
+    expect(await authorize("bearer  ada", { scope: "inbox:read" })).toEqual(wanted);
+    expect(await authorize("Bearer ada", { tenant: "umbrella" })).toMatchObject({
+      tenants: ["umbrella"],
+    });
+  });
+
+  it.each([
+    [undefined, 401, "token_missing"],
+    ["Basic ada", 401, "token_missing"],
+    ["Bearer stranger", 401, "token_unknown"],
+    ["Bearer revoked", 401, "token_revoked"],
+    ["Bearer expired", 401, "token_expired"],
+    ["Bearer other", 403, "no_tenant"],
+    ["Bearer every", 403, "insufficient_scope"],
+  ] as const)("denies %s with %s %s", async (authorization, status, code) => {
+    const { authorize, add } = await setup();
+    await add("revoked", { revoked_at: 1 });
+    await add("expired", { expires_at: 1_000 });
+    await add("other", { tenants: ["umbrella"] });
+    await add("every", { tenants: ["*"] });
+    const denied = await authorize(authorization, { tenant: "acme", scope: "inbox:write" });
+    expect(denied).toMatchObject({ status, code });
+  });
+
+  it("needs a tenant with a token for every tenant, unless the data is shared", async () => {
+    const { authorize, add } = await setup();
+    await add("every", { tenants: ["*"], scopes: ["admin"] });
+    expect(await authorize("Bearer every")).toMatchObject({ code: "no_tenant" });
+    expect(await authorize("Bearer every", { needsTenant: false })).toMatchObject({ tenants: [] });
+    expect(await authorize("Bearer every", { tenant: "acme" })).toMatchObject({
+      tenants: ["acme"],
+    });
+    const single = await setup({ everyTenant: ["local"] });
+    await single.add("every", { tenants: ["*"] });
+    expect(await single.authorize("Bearer every")).toMatchObject({ tenants: ["local"] });
+  });
+
+  it("caches a token for one second", async () => {
+    const { authorize, add, revoke, queries, pass } = await setup();
+    await add("ada");
+    await Promise.all([authorize("Bearer ada"), authorize("Bearer ada")]);
+    revoke("ada");
+    pass(999);
+    expect(await authorize("Bearer ada")).toMatchObject({ token: "ada" });
+    expect(queries()).toBe(1);
+    pass(1);
+    expect(await authorize("Bearer ada")).toMatchObject({ code: "token_revoked" });
+  });
+
+  it("does not cache a failed query", async () => {
+    let isDown = true;
+    const { authorize } = await setup({
+      store: {
+        findToken: async () => {
+          if (isDown) throw new Error("no database");
+          return undefined;
+        },
+        getToken: async () => undefined,
+      },
+    });
+    await expect(authorize("Bearer ada")).rejects.toThrow("no database");
+    isDown = false;
+    expect(await authorize("Bearer ada")).toMatchObject({ code: "token_unknown" });
+  });
+});
+
+it("rechecks that the token still grants the whole access", async () => {
+  const { recheck, add, revoke, pass } = await setup();
+  await add("ada", { expires_at: 2_000 });
+  expect(await recheck(access("ada"))).toBe(true);
+  expect(await recheck(access("bob"))).toBe(false);
+  expect(await recheck(access("ada", { tenants: ["acme", "umbrella"] }))).toBe(false);
+  expect(await recheck(access("ada", { scopes: ["inbox:write"] }))).toBe(false);
+  pass(1_000);
+  expect(await recheck(access("ada"))).toBe(false);
+  await add("eve", { tenants: ["*"], scopes: ["admin"] });
+  expect(await recheck(access("eve"))).toBe(true);
+  revoke("eve");
+  expect(await recheck(access("eve"))).toBe(false);
+});
+
+describe("watch", () => {
+  const useFakeTimers = () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+  };
+
+  it("notifies every watcher of a revoked token once, with one query per token", async () => {
+    useFakeTimers();
+    const { watch, add, revoke, queries } = await setup();
+    await add("ada");
+    await add("bob");
+    const revoked = { ada: vi.fn(), bob: vi.fn() };
+    const stops = [
+      watch(access("ada"), revoked.ada),
+      watch(access("ada"), revoked.ada),
+      watch(access("bob"), revoked.bob),
+    ];
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(queries()).toBe(2);
+    revoke("ada");
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(revoked.ada).toHaveBeenCalledTimes(2);
+    expect(revoked.bob).not.toHaveBeenCalled();
+    for (const stop of stops) stop();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("does not notify a watcher that has stopped", async () => {
+    useFakeTimers();
+    const { watch, add, revoke } = await setup();
+    await add("ada");
+    const onRevoked = vi.fn();
+    watch(access("ada"), onRevoked)();
+    revoke("ada");
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(onRevoked).not.toHaveBeenCalled();
+  });
+
+  it("waits for a slow query before it sends the next one", async () => {
+    useFakeTimers();
+    const results: ((token: Token | undefined) => void)[] = [];
+    const { watch } = await setup({
+      store: {
+        findToken: async () => undefined,
+        getToken: () => new Promise((resolve) => results.push(resolve)),
+      },
+    });
+    const onRevoked = vi.fn();
+    watch(access("ada"), onRevoked);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(results).toHaveLength(1);
+    results[0]?.(undefined);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(onRevoked).toHaveBeenCalledTimes(1);
+  });
+
+  it("keeps watching while the store fails", async () => {
+    useFakeTimers();
+    let isDown = true;
+    const { watch, errors } = await setup({
+      store: {
+        findToken: async () => undefined,
+        getToken: async () => {
+          if (isDown) throw new Error("no database");
+          return undefined;
+        },
+      },
+    });
+    const onRevoked = vi.fn();
+    watch(access("ada"), onRevoked);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(errors).toHaveLength(1);
+    expect(onRevoked).not.toHaveBeenCalled();
+    isDown = false;
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(onRevoked).toHaveBeenCalledTimes(1);
+  });
+});

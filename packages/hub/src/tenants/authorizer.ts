@@ -1,0 +1,200 @@
+/**
+ * Decides what a bearer token may do, for HTTP routes, live streams, MCP and deliveries. Requests
+ * read a token from a cache of one second, so a busy client costs few queries. A revoked token is
+ * rejected within that second, and its open streams end at the next re-check.
+ */
+import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
+import { sha256Hex } from "../lib/hmac.ts";
+import type { Scope, Store, Token } from "../store/store.ts";
+import { EVERY_TENANT } from "./tokens.ts";
+
+/** What a token may do. */
+export interface Access {
+  /** The token's id, which claims carry. */
+  token: string;
+  /** The token's name, which published events carry. */
+  name: string;
+  scopes: readonly Scope[];
+  /** The tenants whose data the token may read. */
+  tenants: readonly string[];
+}
+
+/** Why a request is not authorized, as its HTTP response. */
+export class Denied {
+  readonly status: 401 | 403 | 421;
+  readonly code: string;
+  readonly detail: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    status: Denied["status"],
+    code: string,
+    detail: string,
+    headers: Record<string, string> = {},
+  ) {
+    this.status = status;
+    this.code = code;
+    this.detail = detail;
+    this.headers = headers;
+  }
+}
+
+export interface Requirement {
+  scope?: Scope | undefined;
+  /** Narrows the access to this tenant. */
+  tenant?: string | undefined;
+  /** False for what all tenants share: a token for every tenant need not name one. */
+  needsTenant?: boolean | undefined;
+}
+
+export interface AuthorizerOptions {
+  store: Pick<Store, "findToken" | "getToken">;
+  now: () => number;
+  /** The tenants that `*` means; undefined: the request has to name one. */
+  everyTenant: readonly string[] | undefined;
+  /** How often the tokens of watched accesses are checked again. */
+  recheckMs?: number;
+  onError?: (error: unknown) => void;
+}
+
+export interface Authorizer {
+  authorize(
+    authorization: string | null | undefined,
+    requirement?: Requirement,
+  ): Promise<Access | Denied>;
+  /** Whether the token still grants all of `access`. */
+  recheck(access: Access): Promise<boolean>;
+  /**
+   * Calls `onRevoked` once when the token no longer grants all of `access`. Returns a function that
+   * stops watching.
+   */
+  watch(access: Access, onRevoked: () => void): () => void;
+}
+
+interface Watch {
+  access: Access;
+  onRevoked(): void;
+}
+
+const CACHE_MS = 1_000;
+const CACHED_TOKENS = 10_000;
+
+export function createAuthorizer({
+  store,
+  now,
+  everyTenant,
+  recheckMs = 2_000,
+  onError = () => {},
+}: AuthorizerOptions): Authorizer {
+  const cache = new BoundedMap<string, { until: number; token: Promise<Token | undefined> }>(
+    CACHED_TOKENS,
+  );
+  const watches = new Map<string, Set<Watch>>();
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let rechecking = false;
+
+  /** Concurrent requests with one token share a query; a failed query is not cached. */
+  const findToken = (secret: string): Promise<Token | undefined> => {
+    const cached = cache.get(secret);
+    if (cached && cached.until > now()) return cached.token;
+    const token = sha256Hex(secret).then(store.findToken);
+    cache.set(secret, { until: now() + CACHE_MS, token });
+    token.catch(() => cache.delete(secret));
+    return token;
+  };
+
+  /** One query per token, however many streams it has. */
+  const recheckAll = async () => {
+    // A slow database must not accumulate queries.
+    if (rechecking) return;
+    rechecking = true;
+    for (const [id, watching] of watches)
+      try {
+        const token = await store.getToken(id);
+        for (const watch of watching) {
+          if (grants(token, watch.access, now())) continue;
+          stopWatching(watch);
+          watch.onRevoked();
+        }
+      } catch (error) {
+        onError(error); // during an outage of the store the streams stay open
+      }
+    rechecking = false;
+  };
+  const stopWatching = (watch: Watch) => {
+    const { token } = watch.access;
+    const watching = watches.get(token);
+    watching?.delete(watch);
+    if (watching?.size === 0) watches.delete(token);
+    if (watches.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+
+  return {
+    async authorize(authorization, { scope, tenant, needsTenant = true } = {}) {
+      const secret = /^bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+      if (secret === undefined) return unauthorized("missing");
+      const token = await findToken(secret);
+      if (!token) return unauthorized("unknown");
+      if (token.revoked_at !== null) return unauthorized("revoked");
+      if (token.expires_at !== null && token.expires_at <= now()) return unauthorized("expired");
+      const tenants = tenantsFor(token, tenant, everyTenant);
+      if (tenants.length === 0 && (needsTenant || tenant !== undefined))
+        return new Denied(403, "no_tenant", noTenantMessage(tenant));
+      if (scope !== undefined && !allows(token, scope))
+        return new Denied(403, "insufficient_scope", `The token lacks the scope ${scope}.`);
+      return { token: token.id, name: token.name, scopes: token.scopes, tenants };
+    },
+    recheck: async (access) => grants(await store.getToken(access.token), access, now()),
+    watch(access, onRevoked) {
+      const watch: Watch = { access, onRevoked };
+      const watching = watches.get(access.token) ?? new Set();
+      watches.set(access.token, watching.add(watch));
+      timer ??= setInterval(recheckAll, recheckMs);
+      return () => stopWatching(watch);
+    },
+  };
+}
+
+/** `admin` includes all other scopes. */
+export const allows = ({ scopes }: Pick<Access, "scopes">, scope: Scope): boolean =>
+  scopes.includes(scope) || scopes.includes("admin");
+
+/** Whether the token is valid and grants these scopes on these tenants. */
+export const grants = (
+  token: Token | undefined,
+  { scopes, tenants }: Pick<Access, "scopes" | "tenants">,
+  now: number,
+): boolean =>
+  token !== undefined &&
+  token.revoked_at === null &&
+  (token.expires_at === null || token.expires_at > now) &&
+  scopes.every((scope) => allows(token, scope)) &&
+  (token.tenants.includes(EVERY_TENANT) ||
+    tenants.every((tenant) => token.tenants.includes(tenant)));
+
+function tenantsFor(
+  { tenants }: Token,
+  wanted: string | undefined,
+  everyTenant: readonly string[] | undefined,
+): readonly string[] {
+  const isForAll = tenants.includes(EVERY_TENANT);
+  if (wanted === undefined) return isForAll ? (everyTenant ?? []) : tenants;
+  return isForAll || tenants.includes(wanted) ? [wanted] : [];
+}
+
+const noTenantMessage = (tenant: string | undefined): string =>
+  tenant === undefined
+    ? "The token is valid for all tenants: name one with ?tenant=…"
+    : "The token has no access to this tenant.";
+
+const MESSAGES = {
+  missing: "Send a token: `Authorization: Bearer sbx_…`. `signalbox token create` creates one.",
+  unknown: "The token is unknown to this hub.",
+  expired: "The token has expired. Create another one with `signalbox token create`.",
+  revoked: "The token was revoked.",
+};
+
+const unauthorized = (reason: keyof typeof MESSAGES): Denied =>
+  new Denied(401, `token_${reason}`, MESSAGES[reason]);
