@@ -6,8 +6,8 @@ import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { cleanSummary } from "../packages/hub/src/ingest/clean.ts";
 import { decodeObject } from "../packages/hub/src/ingest/decode.ts";
+import { sanitizeSummary } from "../packages/hub/src/ingest/sanitize-summary.ts";
 import { summarizeGithub } from "../packages/hub/src/ingest/sources/github-summary.ts";
 import { createIds } from "../packages/hub/src/lib/ids.ts";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
@@ -37,7 +37,7 @@ async function take({ headers: sent }: IncomingMessage, body: Buffer): Promise<n
   const decoded = decodeObject("application/json", body);
   if (!("object" in decoded)) return 400;
   const type = told("x-github-event");
-  const summary = cleanSummary(summarizeGithub(type, decoded.object));
+  const summary = sanitizeSummary(summarizeGithub(type, decoded.object));
   if (parts < 3) return 202;
   const kept = ["x-github-event", "x-github-delivery", "x-hub-signature-256"];
   const event = {

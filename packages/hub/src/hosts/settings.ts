@@ -5,7 +5,7 @@
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { isLoopback, parseNetworks } from "../ingest/addresses.ts";
-import { secretVariable } from "../ingest/ingest.ts";
+import { secretVariable } from "../ingest/secret-variable.ts";
 import { sources } from "../ingest/sources/index.ts";
 import { fromBase64 } from "../lib/hmac.ts";
 import { KEY_BYTES } from "../lib/seal.ts";

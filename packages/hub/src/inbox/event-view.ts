@@ -1,5 +1,5 @@
 /** Events as the outside sees them: names and forms that today's clients of such inboxes read. */
-import type { Json } from "../ingest/source.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 import { type ReadPayload, readWithText } from "../ingest/sources/read-payload.ts";
 import type { EventRow, Payload, PendingStatus } from "../store/store.ts";
 

@@ -4,8 +4,8 @@
  * event-view.ts; what a caller did wrong comes back as a `RequestError`, for HTTP and MCP alike.
  */
 
+import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
-import type { Json } from "../ingest/source.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import { utf8 } from "../lib/hmac.ts";
 import { isId } from "../lib/ids.ts";

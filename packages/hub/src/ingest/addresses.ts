@@ -1,4 +1,4 @@
-/** IP addresses: who is the client, and is it in a list of networks. IPv4-mapped IPv6 is IPv4. */
+/** Finds the client's IP address and tests it against networks. IPv4-mapped IPv6 counts as IPv4. */
 import ipaddr from "ipaddr.js";
 
 type Network = ReturnType<typeof ipaddr.parseCIDR>;
@@ -9,7 +9,7 @@ export function parseNetworks(texts: readonly string[]): Network[] {
       ? text
       : `${text}/${ipaddr.parse(text).kind() === "ipv4" ? 32 : 128}`;
     const [address, bits] = ipaddr.parseCIDR(cidr);
-    // A mapped network is a network of IPv4: its first 96 bits only say so.
+    // An IPv4-mapped network is an IPv4 network after its first 96 bits.
     return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96
       ? [address.toIPv4Address(), bits - 96]
       : [address, bits];
@@ -25,15 +25,15 @@ export function isInNetworks(address: string, networks: readonly Network[]): boo
 }
 
 export interface TrustedProxy {
-  /** The header in which the proxy puts the client's address. */
+  /** The header in which the proxy sends the client's address. */
   header: string;
-  /** Where proxies connect from; a header from anybody else is not believed. */
+  /** The proxies' addresses; the header is ignored on requests from any other address. */
   networks: Network[];
 }
 
 /**
- * The client behind our proxies. `X-Forwarded-For` is read from its right end, where our own proxy
- * writes; whatever a client put there itself stays further left and is never reached.
+ * Returns the client's address behind trusted proxies. `X-Forwarded-For` is read from the right, where
+ * the trusted proxy appends; values that the client forged are further left and are not read.
  */
 export function clientAddress(
   peer: string,
@@ -52,7 +52,7 @@ export function clientAddress(
   return peer;
 }
 
-/** Reachable only from this machine. */
+/** Whether a host name or address is reachable from this machine only. */
 export function isLoopback(host: string): boolean {
   if (host === "localhost") return true;
   const bare = host.replace(/^\[|\]$/g, "");

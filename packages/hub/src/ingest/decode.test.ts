@@ -1,8 +1,8 @@
+import type { Json } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { utf8 } from "../lib/hmac.ts";
 import { decodeObject } from "./decode.ts";
-import type { Json } from "./source.ts";
 
 const decode = (text: string | Uint8Array, type = "application/json") =>
   decodeObject(type, typeof text === "string" ? utf8(text) : text);

@@ -1,7 +1,6 @@
-/** Bytes → a JSON object, or a rejection that says what is wrong with them. */
-
+/** Decodes a request body into a JSON object, or into a rejection that names the error. */
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
-import type { Json, JsonObject } from "./source.ts";
 
 export const FORM = "application/x-www-form-urlencoded";
 
@@ -9,7 +8,7 @@ export const FORM = "application/x-www-form-urlencoded";
 export const mediaType = (contentType: string): string =>
   (contentType.split(";", 1)[0] ?? "").trim().toLowerCase();
 
-/** Deeper than any sender goes, and shallow enough for whoever walks the value later. */
+/** More than any known sender uses, and few enough for recursive functions. */
 const MAX_DEPTH = 128;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -20,13 +19,13 @@ export function decodeText(bytes: Uint8Array): string | Rejection {
   try {
     return decoder.decode(bytes);
   } catch {
-    return rejection("invalid_utf8", "The body holds bytes that are not valid UTF-8.");
+    return rejection("invalid_utf8", "The body contains bytes that are not valid UTF-8.");
   }
 }
 
 export function decodeJson(text: string): { value: Json } | Rejection {
   if (nestsDeeperThan(text, MAX_DEPTH))
-    return rejection("too_deep", `The body nests deeper than ${MAX_DEPTH} levels.`);
+    return rejection("too_deep", `The body is nested deeper than ${MAX_DEPTH} levels.`);
   try {
     return { value: JSON.parse(text) as Json };
   } catch (error) {
@@ -34,29 +33,40 @@ export function decodeJson(text: string): { value: Json } | Rejection {
   }
 }
 
+export interface DecodeOptions {
+  /** Rejects a form without the field `payload`. */
+  requiresFormPayload?: boolean;
+}
+
 export function decodeObject(
   contentType: string,
   bytes: Uint8Array,
+  options: DecodeOptions = {},
 ): { object: JsonObject } | Rejection {
   const text = decodeText(bytes);
   if (typeof text !== "string") return text;
-  if (contentType === FORM) return decodeForm(text);
+  if (contentType === FORM) return decodeForm(text, options);
   const json = decodeJson(text);
   return isRejection(json) ? json : asObject(json.value);
 }
 
 function asObject(value: Json): { object: JsonObject } | Rejection {
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return { object: value };
+  if (isObject(value)) return { object: value };
   const found = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
   return rejection("not_an_object", `The body must be a JSON object, but is ${found}.`);
 }
 
-/** A form either carries the JSON in its field `payload`, or is itself the event. */
-export function decodeForm(text: string): { object: JsonObject } | Rejection {
+/** A form contains the event as JSON in its field `payload`, or its fields are the event. */
+export function decodeForm(
+  text: string,
+  { requiresFormPayload = false }: DecodeOptions = {},
+): { object: JsonObject } | Rejection {
   const fields = new URLSearchParams(text);
   const payload = fields.get("payload");
-  if (payload === null) return { object: Object.fromEntries(fields) };
+  if (payload === null)
+    return requiresFormPayload
+      ? rejection("missing_field", "The form lacks the field payload with the event as JSON.")
+      : { object: Object.fromEntries(fields) };
   const json = decodeJson(payload);
   return isRejection(json) ? json : asObject(json.value);
 }
@@ -65,8 +75,8 @@ const reasonOf = (error: unknown) =>
   (error instanceof Error ? error.message : String(error)).replace(/^.*?: /, "").slice(0, 200);
 
 /**
- * Few opening brackets cannot nest deeply: counting them is a fraction of a full scan, and decides
- * nearly every payload. Only the rest is scanned character by character.
+ * A text with at most `limit` opening brackets cannot exceed the depth. Counting them is much cheaper
+ * than tracking the depth and is enough for nearly every payload.
  */
 function nestsDeeperThan(text: string, limit: number): boolean {
   let openings = 0;

@@ -1,8 +1,7 @@
 /**
- * Which source, tenant and secrets an address like `/webhooks/stripe/KEY` stands for. Endpoints are
- * remembered for some seconds, so that the database is not asked for every webhook; a secret that
- * was added or withdrawn takes effect within that time. So are keys that are none, in a place of
- * their own: whoever guesses keys pushes no endpoint out.
+ * Resolves a path such as `/webhooks/stripe/KEY` to a source, a tenant and secrets. Endpoints are cached
+ * for a few seconds, so that not every webhook queries the database; an added or removed secret takes
+ * effect within that time. Unknown keys have a separate cache, so that guessed keys evict no endpoint.
  */
 import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import type { MakeHmacKey, MaybePromise } from "../lib/hmac.ts";
@@ -13,9 +12,9 @@ import type { SourceDefinition } from "./source.ts";
 
 export interface Endpoint {
   source: SourceDefinition;
-  /** Delivery ids are unique within one endpoint. */
+  /** Delivery ids are unique per endpoint. */
   id: string;
-  /** Undefined where the payload says whose it is. */
+  /** Undefined if the payload identifies the tenant. */
   tenant: string | undefined;
   config: Record<string, unknown>;
   scheme: SignatureScheme;
@@ -25,22 +24,22 @@ export interface Endpoint {
 export interface EndpointsOptions {
   sources: readonly SourceDefinition[];
   store: Pick<Store, "findSource">;
-  /** Secrets of the endpoints without a key, by source. */
+  /** The secrets of the endpoints without a key, by source. */
   secrets: Record<string, readonly string[]>;
-  /** Whose events those are; undefined where each payload says. */
+  /** The tenant of the endpoints without a key; undefined if the payloads identify it. */
   tenant: string | undefined;
   unseal: (sealed: string) => Promise<string>;
   makeHmacKey: MakeHmacKey;
   now: () => number;
 }
 
-const REMEMBER_MS = 5_000;
+const CACHE_MS = 5_000;
 
-/** As `signalbox source add` makes them. */
+/** The format of the keys that `signalbox source add` creates. */
 const KEY = /^[\w-]{22}$/;
 
 export interface Endpoints {
-  /** The source by its name, without asking anybody. */
+  /** Returns a source by name, without a query. */
   source(name: string): SourceDefinition | undefined;
   find(source: string, key: string | undefined): MaybePromise<Endpoint | undefined>;
 }
@@ -51,7 +50,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
 
   const shared = new Map<string, Endpoint>();
   for (const source of options.sources) {
-    // With a tenant per payload, only a source that names an installation can be shared by all.
+    // If the payloads identify the tenant, only sources that name an installation can be shared.
     if (tenant === undefined && !source.namesInstallation) continue;
     const config = source.config?.parse({}) ?? {};
     const scheme = source.signature(config);
@@ -89,7 +88,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
     };
   };
 
-  const remembered = new BoundedMap<string, { until: number; endpoint: Endpoint }>(10_000);
+  const cached = new BoundedMap<string, { until: number; endpoint: Endpoint }>(10_000);
   const unknown = new BoundedMap<string, { until: number; endpoint: undefined }>(1_000);
 
   return {
@@ -98,11 +97,11 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
       if (key === undefined) return shared.get(kind);
       if (!KEY.test(key) || !definitions.has(kind)) return undefined;
       const name = `${kind}/${key}`;
-      for (const known of [remembered.get(name), unknown.get(name)])
-        if (known && known.until > now()) return known.endpoint;
+      for (const entry of [cached.get(name), unknown.get(name)])
+        if (entry && entry.until > now()) return entry.endpoint;
       return load(kind, key).then((endpoint) => {
-        const until = now() + REMEMBER_MS;
-        if (endpoint) remembered.set(name, { until, endpoint });
+        const until = now() + CACHE_MS;
+        if (endpoint) cached.set(name, { until, endpoint });
         else unknown.set(name, { until, endpoint });
         return endpoint;
       });

@@ -1,12 +1,12 @@
 /**
- * An error that is the database's, told from an error of our own: the first passes by itself and
- * is answered by "send it again", the second is a bug and is logged as one.
+ * Marks an error of the database, to distinguish it from a bug: the client may retry after the first,
+ * the second is logged as an internal error.
  */
 export class StoreFailed extends Error {
   readonly code = "store_failed";
 }
 
-/** What the store answers; its failure, if it fails. */
+/** Rethrows a rejection of the store as `StoreFailed`. */
 export async function fromStore<Result>(answer: Promise<Result>): Promise<Result> {
   try {
     return await answer;

@@ -1,7 +1,7 @@
 /**
- * The networks that GitHub sends webhooks from, as its `GET /meta` publishes them. A snapshot ships
- * with the hub, so there is always a list; it is renewed in the background and no request ever waits
- * for that. When GitHub does not answer, the last list stays, and the next try waits longer.
+ * The networks from which GitHub sends webhooks, as published by its `GET /meta`. The hub ships with a
+ * snapshot and refreshes it in the background; no request waits for a refresh. If a refresh fails, the
+ * last list stays in use and the next attempt follows after a backoff.
  */
 import { z } from "zod";
 import { isInNetworks, parseNetworks } from "./addresses.ts";
@@ -22,7 +22,7 @@ const metaSchema = z.object({ hooks: z.array(z.string()).min(1) });
 
 export interface GithubRanges {
   includes(address: string): boolean;
-  /** Resolves when a renewal that is due has ended, well or not. */
+  /** Fetches the list if it is due. Resolves after success or failure. */
   refresh(): Promise<void>;
 }
 
@@ -33,30 +33,30 @@ export function createGithubRanges({
   onError = () => {},
 }: GithubRangesOptions): GithubRanges {
   let networks = parseNetworks(snapshot.hooks);
-  let nextTry = 0;
+  let nextAttempt = 0;
   let failures = 0;
   let running: Promise<void> | undefined;
 
-  const renew = async () => {
+  const fetchRanges = async () => {
     try {
       const response = await fetch(`${apiUrl.replace(/\/$/, "")}/meta`, {
         headers: { accept: "application/vnd.github+json", "user-agent": "signalbox" },
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
-      if (!response.ok) throw new Error(`GET /meta answered ${response.status}`);
+      if (!response.ok) throw new Error(`GET /meta returned ${response.status}`);
       networks = parseNetworks(metaSchema.parse(await response.json()).hooks);
       failures = 0;
-      nextTry = now() + FRESH_MS;
+      nextAttempt = now() + FRESH_MS;
     } catch (error) {
-      nextTry = now() + Math.min(FRESH_MS, RETRY_MS * 2 ** failures);
+      nextAttempt = now() + Math.min(FRESH_MS, RETRY_MS * 2 ** failures);
       failures += 1;
       onError(error);
     }
   };
   const refresh = (): Promise<void> => {
     if (running) return running;
-    if (now() < nextTry) return Promise.resolve();
-    running = renew().finally(() => {
+    if (now() < nextAttempt) return Promise.resolve();
+    running = fetchRanges().finally(() => {
       running = undefined;
     });
     return running;

@@ -1,4 +1,4 @@
-/** One request to a webhook endpoint, as any host sees it: the body is not read until someone asks. */
+/** A request to a webhook endpoint, independent of the host. The body is read on demand. */
 import { concat, type MaybePromise } from "../lib/hmac.ts";
 import { type Rejection, rejection } from "./ingest-outcome.ts";
 
@@ -6,22 +6,19 @@ export interface IncomingRequest {
   method: string;
   source: string;
   key: string | undefined;
-  /** The client's address; behind a trusted proxy, the one that the proxy names. */
+  /** The client's address; behind a trusted proxy, the address from the proxy's header. */
   address: string;
-  /** All values of a header, by its name in lower case. */
+  /** All values of a header; `name` is in lower case. */
   header(name: string): readonly string[];
   headerNames(): string[];
-  /** The whole body, or a rejection as soon as it is longer than `limit`. */
+  /** Returns the whole body, or a rejection once it exceeds `limit` bytes. */
   body(limit: number): MaybePromise<Uint8Array | Rejection>;
 }
 
 export const tooLarge = (limit: number): Rejection =>
-  rejection(
-    "body_too_large",
-    `The body is larger than ${limit} bytes, the most that this source may send.`,
-  );
+  rejection("body_too_large", `The body exceeds this source's limit of ${limit} bytes.`);
 
-/** For hosts that speak `Request`. */
+/** For hosts whose server passes a `Request`. */
 export function toIncomingRequest(
   request: Request,
   route: { source: string; key: string | undefined; address: string },
@@ -51,10 +48,7 @@ export function toIncomingRequest(
           chunks.push(value);
         }
       } catch {
-        return rejection(
-          "body_incomplete",
-          "The connection ended before the whole body had arrived.",
-        );
+        return rejection("body_incomplete", "The connection closed before the end of the body.");
       }
       return concat(chunks);
     },

@@ -1,6 +1,6 @@
 /**
- * How a request to a webhook endpoint can end. Outcomes are returned, not thrown, and this file
- * maps each of them to HTTP: a new one does not compile until it has an answer here.
+ * The outcomes of a request to a webhook endpoint. They are returned, not thrown, and each is mapped to
+ * an HTTP response here; an outcome without one does not compile.
  */
 import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
 
@@ -18,19 +18,19 @@ const rejections = {
   body_incomplete: [400, "Body incomplete"],
   busy: [503, "Busy"],
   no_secret: [403, "No secret configured"],
-  browser_origin: [403, "Unsigned, and not from this machine alone"],
+  browser_origin: [403, "Unsigned request from a browser or another machine"],
   signature_missing: [403, "Signature missing"],
   signature_malformed: [403, "Signature malformed"],
   signature_mismatch: [403, "Signature mismatch"],
   signature_expired: [403, "Signature expired"],
-  duplicate_header: [400, "Header given twice"],
+  duplicate_header: [400, "Repeated header"],
   missing_header: [400, "Header missing"],
   invalid_header: [400, "Header invalid"],
   empty_body: [400, "Body empty"],
   invalid_utf8: [400, "Body is not UTF-8"],
   invalid_json: [400, "Body is not JSON"],
   not_an_object: [400, "Body is not a JSON object"],
-  too_deep: [400, "Body is nested too deeply"],
+  too_deep: [400, "Body nested too deeply"],
   missing_field: [400, "Field missing"],
   invalid_field: [400, "Field invalid"],
   unknown_tenant: [422, "Tenant unknown"],
@@ -45,7 +45,7 @@ export type RejectionReason = keyof typeof rejections;
 export interface Rejection {
   outcome: "refused";
   reason: RejectionReason;
-  /** What is wrong and what to do, for the person who reads the sender's log. */
+  /** The error and its fix, for the person who reads the sender's log. */
   detail: string;
   retryAfter?: number;
   allow?: string;
@@ -60,19 +60,19 @@ export const rejection = (
 export const isRejection = (value: unknown): value is Rejection =>
   typeof value === "object" && value !== null && "outcome" in value && value.outcome === "refused";
 
-interface Kept {
+interface StoredEvent {
   id: string;
   outcome: "stored" | "duplicate";
 }
 
 export type IngestOutcome =
-  | { outcome: "stored" | "duplicate"; id: string; events: Kept[]; bare: boolean }
+  | { outcome: "stored" | "duplicate"; id: string; events: StoredEvent[]; bare: boolean }
   | { outcome: "pong" }
   | { outcome: "challenge"; challenge: string }
   | { outcome: "handshake"; headers: Record<string, string> }
   | Rejection;
 
-/** An answer that any host can send without building a `Response` first. */
+/** A plain HTTP response, which a host can send without the cost of a `Response`. */
 export interface Answer {
   status: number;
   headers: Record<string, string>;

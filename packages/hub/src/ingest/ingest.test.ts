@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { toBase64, utf8, webHmacKey } from "../lib/hmac.ts";
 import { createIds } from "../lib/ids.ts";
@@ -11,7 +12,7 @@ import { createEndpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { createIngest, type IngestOptions } from "./ingest.ts";
 import { makeKey } from "./signatures.ts";
-import type { JsonObject, SourceDefinition } from "./source.ts";
+import type { SourceDefinition } from "./source.ts";
 import { sources } from "./sources/index.ts";
 import { signSample } from "./sources/signed-sample.ts";
 

@@ -1,6 +1,7 @@
 /**
- * A sliding window per client: what came in the last second, the part of the previous window that
- * still counts included. A burst at the border of two windows does not get double. Memory is bounded.
+ * A sliding-window counter per client: the requests of the current window plus the weighted count of the
+ * previous one, so that a burst across two windows cannot reach twice the limit. The number of clients
+ * is bounded.
  */
 import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 
@@ -11,7 +12,7 @@ interface Window {
 }
 
 export interface RateLimitOptions {
-  /** Requests that one client may send in a second; 0 = no limit. */
+  /** The number of requests that one client may send per second; 0 = no limit. */
   perSecond: number;
   now: () => number;
   maxClients?: number;
@@ -19,7 +20,7 @@ export interface RateLimitOptions {
 
 const WINDOW_MS = 1000;
 
-/** Answers with the seconds to wait, or undefined where the request may pass. */
+/** The limiter returns the seconds to wait, or undefined if the request is allowed. */
 export function createRateLimit({ perSecond, now, maxClients = 20_000 }: RateLimitOptions) {
   const windows = new BoundedMap<string, Window>(maxClients);
 
@@ -36,16 +37,16 @@ export function createRateLimit({ perSecond, now, maxClients = 20_000 }: RateLim
       window.start += WINDOW_MS;
       window.previous = window.count;
       window.count = 0;
-      windows.set(client, window); // counts as written: clients that are heard of stay
+      windows.set(client, window); // keeps active clients from eviction
     }
-    const stillCounts = 1 - (at - window.start) / WINDOW_MS;
-    if (window.previous * stillCounts + window.count >= perSecond) return 1;
+    const weight = 1 - (at - window.start) / WINDOW_MS;
+    if (window.previous * weight + window.count >= perSecond) return 1;
     window.count += 1;
     return undefined;
   };
 }
 
-/** An IPv6 client commands a whole /64; counting single addresses would not limit it. */
+/** An IPv6 client controls a whole /64, so a limit per address would not limit it. */
 function clientOf(address: string): string {
   if (!address.includes(":")) return address;
   if (address.includes(".")) return address.slice(address.lastIndexOf(":") + 1); // IPv4-mapped

@@ -1,6 +1,6 @@
 /**
- * Ways in which senders prove who they are. A scheme both verifies and signs: `signalbox send` and
- * the tests use the second, so the two cannot drift apart.
+ * Signature schemes. A scheme both verifies and signs: `signalbox send` and the tests sign with it, so
+ * that both sides stay consistent.
  */
 import {
   equalBytes,
@@ -17,7 +17,7 @@ import {
 
 export type Verdict = "valid" | "missing" | "malformed" | "mismatch" | "expired";
 
-/** A secret made ready for its scheme, once, when the endpoint is loaded. */
+/** A secret, prepared for its scheme once when the endpoint is loaded. */
 export interface Key {
   hmac: HmacKey;
   text: Uint8Array;
@@ -29,7 +29,7 @@ export const makeKey = (
   makeHmacKey: MakeHmacKey = webHmacKey,
 ): Key => ({ hmac: makeHmacKey(scheme.keyBytes(secret)), text: utf8(secret) });
 
-interface SignedRequest {
+export interface SignedRequest {
   header(name: string): string | undefined;
   body: Uint8Array;
   now: number;
@@ -42,11 +42,11 @@ interface ToSign {
 }
 
 export interface SignatureScheme {
-  /** What a forger would have to change: most schemes cover the body, a bare token does not. */
+  /** What the scheme authenticates: most schemes sign the body, a bearer token does not. */
   covers: "body" | "credential";
-  /** The headers that it reads, in lower case. */
+  /** The headers that the scheme reads, in lower case. */
   reads: readonly string[];
-  /** Those of them that are kept with the payload, so that it can be verified again. */
+  /** The headers that are stored with the payload, so that it can be verified again. */
   headers: readonly string[];
   /** The bytes of the secret that make the HMAC key. */
   keyBytes(secret: string): Uint8Array;
@@ -54,14 +54,14 @@ export interface SignatureScheme {
   sign(request: ToSign, key: Key): MaybePromise<Record<string, string>>;
 }
 
-/** How far a signed time may be off, against replays. */
+/** The maximum difference between the signed time and the clock. Protects against replays. */
 const TOLERANCE_MS = 5 * 60 * 1000;
 
 interface Parsed {
   signatures: (Uint8Array | undefined)[];
-  /** What is signed before the body. */
-  before?: string;
-  /** Seconds since 1970, as the sender wrote it. */
+  /** The signed text that precedes the body. */
+  prefix?: string;
+  /** Unix time in seconds, as the sender formats it. */
   timestamp?: string;
 }
 
@@ -69,8 +69,9 @@ interface HmacRecipe {
   headers: readonly string[];
   keyBytes?: (secret: string) => Uint8Array;
   parse(header: (name: string) => string | undefined): Parsed | "missing" | "malformed";
-  /** What is signed before the body, and how the signature is written into headers. */
-  before?(request: ToSign): string;
+  /** The signed text that precedes the body. */
+  prefix?(request: ToSign): string;
+  /** The headers with the signature. */
   write(signature: Uint8Array, request: ToSign): Record<string, string>;
 }
 
@@ -83,23 +84,23 @@ function hmacScheme(recipe: HmacRecipe): SignatureScheme {
     verify(request, key) {
       const parsed = recipe.parse(request.header);
       if (typeof parsed === "string") return parsed;
-      const { signatures, before, timestamp } = parsed;
+      const { signatures, prefix, timestamp } = parsed;
       if (timestamp !== undefined) {
         if (!/^\d{1,12}$/.test(timestamp)) return "malformed";
         if (Math.abs(request.now - Number(timestamp) * 1000) > TOLERANCE_MS) return "expired";
       }
-      const parts = before === undefined ? [request.body] : [utf8(before), request.body];
-      const judge = (expected: Uint8Array): Verdict =>
+      const parts = prefix === undefined ? [request.body] : [utf8(prefix), request.body];
+      const compare = (expected: Uint8Array): Verdict =>
         signatures.some((given) => given !== undefined && equalBytes(given, expected))
           ? "valid"
           : "mismatch";
       const signing = key.hmac.sign(parts);
-      return signing instanceof Promise ? signing.then(judge) : judge(signing);
+      return signing instanceof Promise ? signing.then(compare) : compare(signing);
     },
     async sign(request, key) {
-      const before = recipe.before?.(request);
+      const prefix = recipe.prefix?.(request);
       const signature = await key.hmac.sign(
-        before === undefined ? [request.body] : [utf8(before), request.body],
+        prefix === undefined ? [request.body] : [utf8(prefix), request.body],
       );
       return recipe.write(signature, request);
     },
@@ -112,7 +113,7 @@ export interface HmacHeader {
   encoding?: "hex" | "base64";
 }
 
-/** One header with the HMAC of the body: GitHub, Linear, and most home-made senders. */
+/** One header with the HMAC of the body, as GitHub, Linear and most custom senders use it. */
 export function hmacSha256({ header, prefix = "", encoding = "hex" }: HmacHeader): SignatureScheme {
   const name = header.toLowerCase();
   return hmacScheme({
@@ -133,7 +134,7 @@ export function hmacSha256({ header, prefix = "", encoding = "hex" }: HmacHeader
 
 const seconds = (ms: number) => String(Math.floor(ms / 1000));
 
-/** `Stripe-Signature: t=…,v1=…`, with several `v1` while a secret is being rolled. */
+/** `Stripe-Signature: t=…,v1=…`, with several `v1` during the rotation of a secret. */
 export const stripeSignature: SignatureScheme = hmacScheme({
   headers: ["stripe-signature"],
   parse(get) {
@@ -145,9 +146,9 @@ export const stripeSignature: SignatureScheme = hmacScheme({
       .filter(([name]) => name === "v1")
       .map(([, text]) => fromHex(text ?? ""));
     if (timestamp === undefined || signatures.length === 0) return "malformed";
-    return { signatures, timestamp, before: `${timestamp}.` };
+    return { signatures, timestamp, prefix: `${timestamp}.` };
   },
-  before: ({ now }) => `${seconds(now)}.`,
+  prefix: ({ now }) => `${seconds(now)}.`,
   write: (signature, { now }) => ({
     "stripe-signature": `t=${seconds(now)},v1=${toHex(signature)}`,
   }),
@@ -161,22 +162,22 @@ export const slackSignature: SignatureScheme = hmacScheme({
     if (!value || !timestamp) return "missing";
     const signature = value.startsWith("v0=") ? fromHex(value.slice(3)) : undefined;
     return signature
-      ? { signatures: [signature], timestamp, before: `v0:${timestamp}:` }
+      ? { signatures: [signature], timestamp, prefix: `v0:${timestamp}:` }
       : "malformed";
   },
-  before: ({ now }) => `v0:${seconds(now)}:`,
+  prefix: ({ now }) => `v0:${seconds(now)}:`,
   write: (signature, { now }) => ({
     "x-slack-signature": `v0=${toHex(signature)}`,
     "x-slack-request-timestamp": seconds(now),
   }),
 });
 
-/** https://www.standardwebhooks.com: secrets are `whsec_` and base64, signatures `v1,` and base64. */
+/** https://www.standardwebhooks.com: a secret is `whsec_` and base64, a signature `v1,` and base64. */
 export const standardSignature: SignatureScheme = hmacScheme({
   headers: ["webhook-id", "webhook-timestamp", "webhook-signature"],
   keyBytes(secret) {
     const bytes = fromBase64(secret.startsWith("whsec_") ? secret.slice(6) : secret);
-    return bytes && bytes.length > 0 ? bytes : utf8(secret); // an empty key cannot be imported
+    return bytes && bytes.length > 0 ? bytes : utf8(secret); // Web Crypto cannot import an empty key
   },
   parse(get) {
     const id = get("webhook-id");
@@ -188,9 +189,9 @@ export const standardSignature: SignatureScheme = hmacScheme({
       .filter((part) => part.startsWith("v1,"))
       .map((part) => fromBase64(part.slice(3)));
     if (signatures.length === 0) return "malformed";
-    return { signatures, timestamp, before: `${id}.${timestamp}.` };
+    return { signatures, timestamp, prefix: `${id}.${timestamp}.` };
   },
-  before: ({ id, now }) => `${id}.${seconds(now)}.`,
+  prefix: ({ id, now }) => `${id}.${seconds(now)}.`,
   write: (signature, { id, now }) => ({
     "webhook-id": id,
     "webhook-timestamp": seconds(now),
@@ -198,7 +199,7 @@ export const standardSignature: SignatureScheme = hmacScheme({
   }),
 });
 
-/** The secret itself in a header. It proves the sender, not the body: use it over TLS only. */
+/** The secret itself in a header. It authenticates the sender but not the body: use TLS. */
 export function sharedToken({
   header,
   prefix = "",
@@ -210,14 +211,14 @@ export function sharedToken({
   return {
     covers: "credential",
     reads: [name],
-    headers: [], // it would be the secret itself: never kept
+    headers: [], // the header is the secret, so it is never stored
     keyBytes: utf8,
     async verify(request, key) {
       const value = request.header(name);
       if (!value) return "missing";
       if (!value.toLowerCase().startsWith(prefix.toLowerCase())) return "malformed";
       const given = utf8(value.slice(prefix.length));
-      // Compared as MACs, so that not even the length of the secret shows.
+      // MACs are compared, so that the timing does not reveal the length of the secret.
       const [a, b] = [await key.hmac.sign([given]), await key.hmac.sign([key.text])];
       return equalBytes(a, b) ? "valid" : "mismatch";
     },
@@ -227,13 +228,13 @@ export function sharedToken({
 
 export const bearer: SignatureScheme = sharedToken({ header: "authorization", prefix: "Bearer " });
 
-/** The first scheme whose headers are there decides; it signs with the first. */
+/** The first scheme whose headers are present verifies the request. The first scheme signs. */
 export const firstOf = (...schemes: Schemes): SignatureScheme =>
   oneOf(schemes, (verdict) => verdict !== "missing");
 
 /**
- * Any scheme may vouch for the request, for senders that send the proofs of several secrets at
- * once; it signs with the first, and a failure is told in the first one's words.
+ * The request is valid if any scheme verifies it, for senders that send several signatures. The first
+ * scheme signs. If none verifies it, the first verdict other than "missing" is returned.
  */
 export const anyOf = (...schemes: Schemes): SignatureScheme =>
   oneOf(schemes, (verdict) => verdict === "valid");
@@ -258,35 +259,4 @@ function oneOf(schemes: Schemes, decides: (verdict: Verdict) => boolean): Signat
     },
     sign: (request, key) => preferred.sign(request, key),
   };
-}
-
-/** For senders that sign the time of sending as a field of the body, in milliseconds. */
-export function freshBody(
-  scheme: SignatureScheme,
-  { field, within }: { field: string; within: number },
-): SignatureScheme {
-  return {
-    ...scheme,
-    async verify(request, key) {
-      const verdict = await scheme.verify(request, key);
-      if (verdict !== "valid") return verdict;
-      const object = objectIn(request.body);
-      // What is no JSON object goes no further than decoding, which has better words for it.
-      if (!object) return "valid";
-      const sent = object[field];
-      if (typeof sent !== "number") return "malformed";
-      return Math.abs(request.now - sent) <= within ? "valid" : "expired";
-    },
-  };
-}
-
-function objectIn(body: Uint8Array): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(body));
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? { ...value }
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,7 @@
 /** What nodes reach outside of their run: other flows, the log of events, the network. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
-import { cleanSummary } from "../ingest/clean.ts";
+import { sanitizeSummary } from "../ingest/sanitize-summary.ts";
 import { utf8 } from "../lib/hmac.ts";
 import { type ImmediateRun, type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { AppendRequest, AppendResult, Store } from "../store/store.ts";
@@ -43,7 +43,7 @@ export function createReach(options: ReachOptions): NodeReach {
           external_id: id === undefined ? key : `${key}:${id}`,
           type,
           received_at: now(),
-          ...cleanSummary({ title: text("title"), url: text("url") }),
+          ...sanitizeSummary({ title: text("title"), url: text("url") }),
           content_type: "application/json",
           headers: {
             [DEPTH_HEADER]: String(run.depth),

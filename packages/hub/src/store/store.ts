@@ -3,6 +3,7 @@
  * something resolves, the change survives a crash. The same contract suite (contract.ts) runs on
  * every backend.
  */
+import type { Json } from "@signalbox/rules/json.ts";
 import type { FlowStore } from "./flow-store.ts";
 import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -62,6 +63,8 @@ export interface NewEvent extends Summary, Payload {
 export interface AppendRequest {
   tenant: string;
   events: NewEvent[];
+  /** The parsed payloads of `events`, in the same order, for matching. They are not stored. */
+  data?: readonly Json[];
   skipQuota?: boolean;
   /** What they cause, by the triggers as of `revision`; `events` is empty where nothing could be caused. */
   plan?: { revision: number; events: readonly EventPlan[] };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../hub/src/ingest/source.ts";
+import type { Json } from "../json.ts";
 import { isWithin, parsePath, valuesAt } from "./path.ts";
 
 const data: Json = {

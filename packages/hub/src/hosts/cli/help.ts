@@ -1,5 +1,5 @@
 /** What `--help` prints: a command's options, and of the settings those that matter to it. */
-import { secretVariable } from "../../ingest/ingest.ts";
+import { secretVariable } from "../../ingest/secret-variable.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { definitions, type SettingName } from "../settings.ts";
 import { version } from "../version.ts";

@@ -1,8 +1,8 @@
-/** CloudEvents 1.0 as JSON objects: what makes one valid, and the binary mode's headers read as one. */
+/** Validates CloudEvents 1.0 in JSON form and converts binary mode to it. */
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { toBase64 } from "../../lib/hmac.ts";
 import { decodeJson, decodeText, mediaType } from "../decode.ts";
 import { isRejection, type Rejection, rejection } from "../ingest-outcome.ts";
-import { isObject, type Json, type JsonObject } from "../source.ts";
 
 export const STRUCTURED = "application/cloudevents+json";
 export const BATCHED = "application/cloudevents-batch+json";
@@ -13,7 +13,7 @@ export interface CloudEvent extends JsonObject {
   type: string;
 }
 
-/** What is wrong with an event in JSON form; `where` names its place in a batch. */
+/** Validates an event in JSON form; `where` is its position in a batch, for error messages. */
 export function checkEvent(event: Json, where = ""): CloudEvent | Rejection {
   const invalid = (detail: string) =>
     rejection("invalid_field", `${where ? `${where}: ` : ""}${detail}`);
@@ -23,23 +23,25 @@ export function checkEvent(event: Json, where = ""): CloudEvent | Rejection {
   for (const name of ["id", "source", "type"]) {
     const value = event[name];
     if (typeof value !== "string" || value === "")
-      return invalid(`${name} must be a text that is not empty, but is ${shown(value)}.`);
+      return invalid(`${name} must be a non-empty string, but is ${shown(value)}.`);
   }
   const { data_base64 = null } = event;
   if (data_base64 !== null && typeof data_base64 !== "string")
-    return invalid("data_base64 must be a text.");
+    return invalid("data_base64 must be a string.");
   if (data_base64 !== null && event.data !== undefined)
-    return invalid("data and data_base64 exclude each other.");
+    return invalid("data and data_base64 must not both be set.");
   if (data_base64 !== null && !isBase64(data_base64)) return invalid("data_base64 is not base64.");
   const { time = null } = event;
   if (time !== null && !(typeof time === "string" && isTimestamp(time)))
-    return invalid(`time must be as in 2026-01-05T09:30:00Z, but is ${shown(time)}.`);
+    return invalid(
+      `time must be an RFC 3339 timestamp such as 2026-01-05T09:30:00Z, but is ${shown(time)}.`,
+    );
   return event as CloudEvent;
 }
 
 const isBase64 = (text: string) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text);
 
-/** RFC 3339, which is stricter than what `Date` takes, but for its leap seconds. */
+/** RFC 3339 is stricter than `Date.parse`, but allows leap seconds. */
 const isTimestamp = (text: string) =>
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i.test(text) &&
   !Number.isNaN(Date.parse(text.toUpperCase().replace(/:60(?=\D)/, ":59")));
@@ -47,25 +49,25 @@ const isTimestamp = (text: string) =>
 const shown = (value: Json | undefined) =>
   value === undefined ? "missing" : JSON.stringify(value).slice(0, 100);
 
-/** The attributes, from the headers `ce-…`: extensions too, whatever they are called. */
+/** Reads the attributes, including extensions, from the headers `ce-…`. */
 export function attributesFrom(headers: Iterable<[string, string]>): JsonObject | Rejection {
   const attributes: JsonObject = {};
   for (const [header, value] of headers) {
     const name = /^ce-([a-z0-9]+)$/.exec(header)?.[1];
-    // The content type has a header of its own, and no attribute may be called data.
+    // The content type has its own header, and CloudEvents forbids an attribute named data.
     if (name === undefined || name === "data" || name === "datacontenttype") continue;
     const decoded = decodeHeaderValue(value);
     if (decoded === undefined)
       return rejection(
         "invalid_header",
-        `The header ${header} is not percent-encoded UTF-8, as CloudEvents asks for.`,
+        `The header ${header} is not percent-encoded UTF-8, as CloudEvents requires.`,
       );
     attributes[name] = decoded;
   }
   return attributes;
 }
 
-/** Quotes go first, then one round of percent-decoding: the order that the HTTP binding asks for. */
+/** Removes quotes, then percent-decodes once: the order that the HTTP binding requires. */
 export function decodeHeaderValue(value: string): string | undefined {
   if (/[^\x20-\x7e]/.test(value)) return undefined;
   const quoted = /^"((?:[^"\\]|\\.)*)"$/.exec(value)?.[1];
@@ -76,7 +78,7 @@ export function decodeHeaderValue(value: string): string | undefined {
   }
 }
 
-/** An event of the binary mode in JSON form. */
+/** Converts an event in binary mode to JSON form. */
 export function structuredForm(
   headers: Iterable<[string, string]>,
   contentType: string,
@@ -105,6 +107,6 @@ function dataOf(contentType: string, bytes: Uint8Array): JsonObject | Rejection 
   return typeof text === "string" ? { data: text } : { data_base64: toBase64(bytes) };
 }
 
-/** No content type at all means JSON, as in the JSON format. */
+/** As in the JSON format, a missing content type means JSON. */
 const isJson = (type: string) => type === "" || type.endsWith("/json") || type.endsWith("+json");
 const isTextual = (type: string) => /^text\/|[/+]xml$/.test(type);

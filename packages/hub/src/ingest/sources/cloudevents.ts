@@ -1,9 +1,10 @@
-/** https://cloudevents.io: the HTTP binding 1.0 in its three modes, and its handshake for webhooks. */
+/** https://cloudevents.io: the three modes of the HTTP binding 1.0, and the webhook handshake. */
 import { utf8 } from "../../lib/hmac.ts";
 import { decodeJson, decodeObject, decodeText } from "../decode.ts";
+import type { VerifiedRequest } from "../extractor.ts";
 import { type IngestOutcome, isRejection, rejection } from "../ingest-outcome.ts";
 import { bearer } from "../signatures.ts";
-import { defineSource, type Reading, type VerifiedRequest } from "../source.ts";
+import { type DecodedEvent, defineSource } from "../source.ts";
 import {
   attributesFrom,
   BATCHED,
@@ -22,14 +23,14 @@ export const cloudevents = defineSource({
   id: "cloudevents",
   title: "CloudEvents",
   signature: bearer,
-  accepts: "anything", // in binary mode the content type is the data's own
+  accepts: "anything", // in binary mode the content type is that of the data
   decode(request) {
     if (request.contentType === STRUCTURED) return decodeStructured(request);
     if (request.contentType === BATCHED) return decodeBatch(request);
     if (request.contentType.startsWith("application/cloudevents"))
       return rejection(
         "unsupported_media_type",
-        `CloudEvents come as ${STRUCTURED}, as ${BATCHED}, or with their attributes in headers.`,
+        `Send CloudEvents as ${STRUCTURED}, as ${BATCHED}, or with their attributes in headers.`,
       );
     return decodeBinary(request);
   },
@@ -57,23 +58,23 @@ export const cloudevents = defineSource({
   }),
 });
 
-/** Ids are unique within a source only. As JSON, the pair cannot be taken for another. */
-const reading = (event: CloudEvent, rest: Partial<Reading> = {}): Reading => ({
+/** An id is unique only within its source. JSON encodes the pair unambiguously. */
+const decodedEvent = (event: CloudEvent, rest: Partial<DecodedEvent> = {}): DecodedEvent => ({
   type: event.type,
   externalId: JSON.stringify([event.source, event.id]),
   body: event,
   ...rest,
 });
 
-function decodeStructured({ contentType, bytes }: VerifiedRequest): Reading[] | IngestOutcome {
+function decodeStructured({ contentType, bytes }: VerifiedRequest): DecodedEvent[] | IngestOutcome {
   const decoded = decodeObject(contentType, bytes);
   if (isRejection(decoded)) return decoded;
   const event = checkEvent(decoded.object);
-  return isRejection(event) ? event : [reading(event)];
+  return isRejection(event) ? event : [decodedEvent(event)];
 }
 
-/** All or nothing: the sender can only send the whole batch again. */
-function decodeBatch({ bytes }: VerifiedRequest): Reading[] | IngestOutcome {
+/** One invalid event rejects the batch, because the sender can only retry the whole batch. */
+function decodeBatch({ bytes }: VerifiedRequest): DecodedEvent[] | IngestOutcome {
   const text = decodeText(bytes);
   if (isRejection(text)) return text;
   const json = decodeJson(text);
@@ -83,28 +84,28 @@ function decodeBatch({ bytes }: VerifiedRequest): Reading[] | IngestOutcome {
   if (json.value.length > MAX_BATCH)
     return rejection(
       "invalid_field",
-      `The batch holds ${json.value.length} events; at most ${MAX_BATCH} may come at once.`,
+      `The batch contains ${json.value.length} events; the limit is ${MAX_BATCH}.`,
     );
-  if (json.value.length === 0) return { outcome: "pong" }; // allowed, and nothing to store
+  if (json.value.length === 0) return { outcome: "pong" }; // allowed by the specification
   const texts = jsonElements(text);
-  const readings: Reading[] = [];
+  const events: DecodedEvent[] = [];
   for (const [index, value] of json.value.entries()) {
     const event = checkEvent(value, `event ${index} of the batch`);
     if (isRejection(event)) return event;
     const part = { bytes: utf8(texts[index] ?? ""), contentType: STRUCTURED };
-    readings.push(reading(event, { part }));
+    events.push(decodedEvent(event, { part }));
   }
-  return readings;
+  return events;
 }
 
-function decodeBinary(request: VerifiedRequest): Reading[] | IngestOutcome {
+function decodeBinary(request: VerifiedRequest): DecodedEvent[] | IngestOutcome {
   const headers: Record<string, string> = {};
   for (const name of request.headerNames())
     if (name.startsWith("ce-")) headers[name] = request.header(name) ?? "";
   if (headers["ce-specversion"] === undefined)
     return rejection(
       "missing_header",
-      `The request is no CloudEvent: it lacks the header ce-specversion, and is not ${STRUCTURED}.`,
+      `The request is not a CloudEvent: it lacks the header ce-specversion, and its content type is not ${STRUCTURED}.`,
     );
   const attributes = attributesFrom(Object.entries(headers));
   if (isRejection(attributes)) return attributes;
@@ -118,11 +119,11 @@ function decodeBinary(request: VerifiedRequest): Reading[] | IngestOutcome {
   );
   return isRejection(form)
     ? form
-    : [reading({ ...checked, ...form }, { headers, inHeaders: ["type", "externalId"] })];
+    : [decodedEvent({ ...checked, ...form }, { headers, inHeaders: ["type", "externalId"] })];
 }
 
-/** Requests per minute that the hub's default limit lets through. */
-const RATE = 6_000;
+/** The requests per minute that the hub's default rate limit allows. */
+const MAX_RATE = 6_000;
 
 /** https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md, "Abuse protection". */
 function handshake(header: (name: string) => string | undefined): IngestOutcome {
@@ -133,9 +134,15 @@ function handshake(header: (name: string) => string | undefined): IngestOutcome 
       "The handshake lacks the header WebHook-Request-Origin, the name of the sending system.",
     );
   if (!/^[\x21-\x7e]{1,255}$/.test(origin))
-    return rejection("invalid_header", "WebHook-Request-Origin is not the name of a system.");
-  const asked = header("webhook-request-rate");
-  const rate = asked && /^[1-9]\d{0,8}$/.test(asked) ? Math.min(Number(asked), RATE) : RATE;
+    return rejection(
+      "invalid_header",
+      "The header WebHook-Request-Origin must be a name of 1 to 255 printable ASCII characters.",
+    );
+  const requested = header("webhook-request-rate");
+  const rate =
+    requested && /^[1-9]\d{0,8}$/.test(requested)
+      ? Math.min(Number(requested), MAX_RATE)
+      : MAX_RATE;
   return {
     outcome: "handshake",
     headers: {

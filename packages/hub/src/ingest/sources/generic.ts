@@ -1,18 +1,11 @@
 /**
- * Any sender that posts JSON or a form. Out of the box it may sign as GitHub does
- * (`X-Hub-Signature-256: sha256=<hex>`) or send the secret as a bearer token; the rest is config.
+ * Any sender that posts JSON or a form. By default it signs as GitHub does
+ * (`X-Hub-Signature-256: sha256=<hex>`) or sends the secret as a bearer token; both are configurable.
  */
 import { z } from "zod";
+import { type Extractor, either, field, fixed, header, type ParsedRequest } from "../extractor.ts";
 import { bearer, firstOf, hmacSha256, type SignatureScheme, sharedToken } from "../signatures.ts";
-import {
-  defineSource,
-  type Extractor,
-  either,
-  field,
-  fixed,
-  header,
-  type ParsedRequest,
-} from "../source.ts";
+import { defineSource } from "../source.ts";
 import { summarizePlain } from "./plain-summary.ts";
 
 const headerName = z
@@ -24,7 +17,7 @@ const headerName = z
 
 const keptHeader = headerName.refine(
   (name) => !/^(?:authorization|proxy-authorization|cookie)$/i.test(name),
-  "must not be a header with credentials: what it holds is stored",
+  "must not be a header with credentials, because its value is stored",
 );
 
 const fieldPath = z
@@ -34,17 +27,17 @@ const fieldPath = z
 
 const config = z
   .strictObject({
-    /** Default: HMAC where its header is there, else a bearer token. */
+    /** Default: HMAC if its header is present, otherwise a bearer token. */
     mode: z.enum(["hmac", "bearer"], 'must be "hmac" or "bearer"').optional(),
-    /** The header with the signature, or with the token. */
+    /** The header with the signature or the token. */
     header: headerName.optional(),
-    /** What stands before the signature or token in the header. */
+    /** The text before the signature or token in the header. */
     prefix: z.string().max(50).optional(),
     encoding: z.enum(["hex", "base64"], 'must be "hex" or "base64"').optional(),
-    /** Where the delivery's id is. Default: Idempotency-Key, else webhook-id. */
+    /** The header or field with the delivery id. Default: Idempotency-Key, otherwise webhook-id. */
     idHeader: keptHeader.optional(),
     idField: fieldPath.optional(),
-    /** Where the event's type is, or the one type that all have. Default: "event". */
+    /** The header or field with the event type, or one type for all events. Default: "event". */
     typeHeader: keptHeader.optional(),
     typeField: fieldPath.optional(),
     type: z.string().min(1, "must not be empty").max(200).optional(),
@@ -56,11 +49,11 @@ const config = z
     const types = (["typeHeader", "typeField", "type"] as const).filter((name) => given[name]);
     if (types[1]) addIssue(types[1], `give only one of ${types.join(", ")}`);
     if (given.mode === "bearer" && given.encoding)
-      addIssue("encoding", 'is for mode "hmac": a token is compared as it is');
+      addIssue("encoding", 'is only for mode "hmac": a token has no encoding');
     if (given.mode === "bearer" && given.header)
       for (const name of ["idHeader", "typeHeader"] as const)
         if (given[name]?.toLowerCase() === given.header.toLowerCase())
-          addIssue(name, "must not be the header with the token: what it holds is stored");
+          addIssue(name, "must not be the header with the token, because its value is stored");
   });
 
 type Config = z.infer<typeof config>;
@@ -78,7 +71,7 @@ function signature(given: Config): SignatureScheme {
   return given.mode === "hmac" ? hmac : firstOf(hmac, bearer);
 }
 
-// Not X-Request-Id: proxies make one up for each attempt, and callers share one among many requests.
+// Not X-Request-Id: proxies generate one per attempt, and callers share one among many requests.
 const usualId = either(header("Idempotency-Key"), header("webhook-id"));
 
 function idExtractor({ idHeader, idField }: Config): Extractor {
@@ -91,11 +84,11 @@ function typeExtractor({ typeHeader, typeField, type }: Config): Extractor {
   return typeField ? field(typeField) : fixed(type ?? "event");
 }
 
-/** The place that the endpoint's config names. */
-const configured = (place: (given: Config) => Extractor): Extractor => ({
-  describe: "a value that the endpoint is configured for",
+/** Uses the extractor from the endpoint's config. */
+const configured = (extractor: (given: Config) => Extractor): Extractor => ({
+  describe: "the header or field that the endpoint's config names",
   reason: "missing_field",
-  find: (request: ParsedRequest) => place(request.config as Config).find(request),
+  find: (request: ParsedRequest) => extractor(request.config as Config).find(request),
 });
 
 export const generic = defineSource({
@@ -105,7 +98,7 @@ export const generic = defineSource({
   signature: (given) => signature(given as Config),
   accepts: ["application/json", "application/x-www-form-urlencoded"],
   externalId: configured(idExtractor),
-  idOptional: true, // then nothing can be deduplicated
+  idOptional: true, // deliveries without an id are not deduplicated
   eventType: either(configured(typeExtractor), fixed("event")),
   summarize: (_, body) => summarizePlain(body),
   sample: (id, { action = "changed" } = {}) => ({

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../source.ts";
 import { summarizeGithub } from "./github-summary.ts";
 
 // Required, not imported: its inferred type would be megabytes long.

@@ -1,9 +1,10 @@
 /**
- * What a GitHub payload is about. GitHub has no common shape for that, so a table says where each
- * type of event keeps its subject; a type that is not in it is looked for under its own name.
+ * Summarizes GitHub payloads. They have no common shape, so a table lists the paths of the subject for
+ * each event type; the subject of an unlisted type is expected in the field of the same name.
  */
+import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import type { Summary } from "../../store/store.ts";
-import { isObject, type JsonObject } from "../source.ts";
+
 import {
   firstFound,
   firstLine,
@@ -12,30 +13,30 @@ import {
   pickText,
   pickUrl,
   shortRef,
-  type Where,
+  type TextPicker,
 } from "./pick.ts";
 
 interface Subject {
   number?: readonly string[];
-  title: readonly Where[];
-  url: readonly Where[];
+  title: readonly TextPicker[];
+  url: readonly TextPicker[];
 }
 
-/** Something with a page of its own. `url` is its address in the API: better than none. */
-const thing = (path: string): Required<Subject> => ({
+/** An object with its own page. `url`, its API address, is the fallback. */
+const entity = (path: string): Required<Subject> => ({
   number: [`${path}.number`],
   title: [`${path}.title`, `${path}.name`],
   url: [`${path}.html_url`, `${path}.url`],
 });
 
-/** A remark on something: the number and title of that, with a link to the remark itself. */
-const remark = (on: string, ...urls: string[]): Subject => ({
-  ...thing(on),
+/** A comment: number and title of the commented object, link to the comment. */
+const comment = (on: string, ...urls: string[]): Subject => ({
+  ...entity(on),
   url: [...urls, `${on}.html_url`],
 });
 
-/** Something that runs, and how it went. */
-const run = (path: string, number: string, ...names: Where[]): Subject => ({
+/** A workflow or check, with its conclusion. */
+const execution = (path: string, number: string, ...names: TextPicker[]): Subject => ({
   number: [number],
   title: [
     joined(
@@ -44,7 +45,7 @@ const run = (path: string, number: string, ...names: Where[]): Subject => ({
       firstFound(`${path}.conclusion`, `${path}.status`),
     ),
   ],
-  url: thing(path).url,
+  url: entity(path).url,
 });
 
 const person = (path: string): Subject => ({ title: [`${path}.login`], url: [`${path}.html_url`] });
@@ -61,18 +62,22 @@ const packaged = (path: string): Subject => ({
   url: [`${path}.package_version.html_url`, `${path}.html_url`],
 });
 
-/** The page of a run or of what was deployed, and only then an address in the API. */
-const deployed = (...paths: string[]): Where[] =>
+/** The pages of a deployment; its API address is the fallback. */
+const deployed = (...paths: string[]): TextPicker[] =>
   ["target_url", "log_url", "environment_url", "url"].flatMap((name) =>
     paths.map((path) => `${path}.${name}`),
   );
 
 const subjects: Record<string, Subject> = {
-  branch_protection_rule: thing("rule"),
-  check_run: run("check_run", "check_run.pull_requests.0.number"),
-  check_suite: run("check_suite", "check_suite.pull_requests.0.number", "check_suite.app.name"),
+  branch_protection_rule: entity("rule"),
+  check_run: execution("check_run", "check_run.pull_requests.0.number"),
+  check_suite: execution(
+    "check_suite",
+    "check_suite.pull_requests.0.number",
+    "check_suite.app.name",
+  ),
   code_scanning_alert: {
-    ...thing("alert"),
+    ...entity("alert"),
     title: ["alert.rule.description", "alert.rule.name", "alert.rule.id"],
   },
   commit_comment: { title: [firstLine("comment.body")], url: ["comment.html_url"] },
@@ -80,10 +85,10 @@ const subjects: Record<string, Subject> = {
   custom_property: { title: ["definition.property_name"], url: [] },
   delete: ref,
   dependabot_alert: {
-    ...thing("alert"),
+    ...entity("alert"),
     title: ["alert.security_advisory.summary", "alert.dependency.package.name"],
   },
-  deploy_key: thing("key"),
+  deploy_key: entity("key"),
   deployment: {
     title: [joined(": ", "deployment.environment", shortRef("deployment.ref"))],
     url: ["workflow_run.html_url", ...deployed("deployment")],
@@ -109,8 +114,8 @@ const subjects: Record<string, Subject> = {
     ],
     url: deployed("deployment_status", "deployment"),
   },
-  discussion: thing("discussion"),
-  discussion_comment: remark("discussion", "comment.html_url"),
+  discussion: entity("discussion"),
+  discussion_comment: comment("discussion", "comment.html_url"),
   fork: { title: ["forkee.full_name"], url: ["forkee.html_url"] },
   github_app_authorization: { title: [], url: [] },
   gollum: { title: ["pages.0.title", "pages.0.page_name"], url: ["pages.0.html_url"] },
@@ -124,9 +129,9 @@ const subjects: Record<string, Subject> = {
     url: ["installation.html_url"],
   },
   installation_target: person("account"),
-  issue_comment: remark("issue", "comment.html_url"),
-  issues: thing("issue"),
-  label: thing("label"),
+  issue_comment: comment("issue", "comment.html_url"),
+  issues: entity("issue"),
+  label: entity("label"),
   marketplace_purchase: {
     title: [joined(": ", "marketplace_purchase.account.login", "marketplace_purchase.plan.name")],
     url: [],
@@ -146,8 +151,8 @@ const subjects: Record<string, Subject> = {
     ],
     url: [],
   },
-  meta: { title: ["hook.name"], url: [] }, // not the hook's address: it can hold a key
-  milestone: thing("milestone"),
+  meta: { title: ["hook.name"], url: [] }, // not the hook's URL, which may contain a key
+  milestone: entity("milestone"),
   org_block: person("blocked_user"),
   organization: {
     title: ["membership.user.login", "user.login", "invitation.login", "organization.login"],
@@ -159,19 +164,19 @@ const subjects: Record<string, Subject> = {
     url: ["build.html_url", "build.url"],
   },
   ping: { title: ["zen"], url: [] },
-  project: thing("project"),
-  project_card: { title: [firstLine("project_card.note")], url: thing("project_card").url },
-  project_column: thing("project_column"),
-  projects_v2: thing("projects_v2"),
+  project: entity("project"),
+  project_card: { title: [firstLine("project_card.note")], url: entity("project_card").url },
+  project_column: entity("project_column"),
+  projects_v2: entity("projects_v2"),
   projects_v2_item: {
     title: ["projects_v2_item.content_type"],
-    url: thing("projects_v2_item").url,
+    url: entity("projects_v2_item").url,
   },
   public: theRepository,
-  pull_request: thing("pull_request"),
-  pull_request_review: remark("pull_request", "review.html_url"),
-  pull_request_review_comment: remark("pull_request", "comment.html_url"),
-  pull_request_review_thread: remark("pull_request", "thread.comments.0.html_url"),
+  pull_request: entity("pull_request"),
+  pull_request_review: comment("pull_request", "review.html_url"),
+  pull_request_review_comment: comment("pull_request", "comment.html_url"),
+  pull_request_review_thread: comment("pull_request", "thread.comments.0.html_url"),
   push: {
     title: [
       joined(
@@ -187,12 +192,12 @@ const subjects: Record<string, Subject> = {
   registry_package: packaged("registry_package"),
   release: {
     title: ["release.name", "release.tag_name"],
-    url: thing("release").url,
+    url: entity("release").url,
   },
   repository: theRepository,
   repository_advisory: {
     title: ["repository_advisory.summary"],
-    url: thing("repository_advisory").url,
+    url: entity("repository_advisory").url,
   },
   repository_dispatch: { title: [joined(": ", shortRef("branch"), "action")], url: [] },
   repository_import: { title: [joined(": ", "repository.full_name", "status")], url: [] },
@@ -208,11 +213,11 @@ const subjects: Record<string, Subject> = {
     url: ["alert.html_url", "alert.external_reference"],
   },
   secret_scanning_alert: {
-    ...thing("alert"),
+    ...entity("alert"),
     title: ["alert.secret_type_display_name", "alert.secret_type"],
   },
   secret_scanning_alert_location: {
-    ...thing("alert"),
+    ...entity("alert"),
     title: ["alert.secret_type_display_name", "alert.secret_type"],
   },
   security_advisory: {
@@ -228,29 +233,29 @@ const subjects: Record<string, Subject> = {
     title: [joined(": ", "context", "state")],
     url: ["commit.html_url", "target_url"],
   },
-  sub_issues: remark("sub_issue"),
-  team: thing("team"),
-  team_add: thing("team"),
+  sub_issues: comment("sub_issue"),
+  team: entity("team"),
+  team_add: entity("team"),
   watch: theRepository,
   workflow_dispatch: { title: [joined(": ", shortRef("ref"), "workflow")], url: [] },
-  workflow_job: run(
+  workflow_job: execution(
     "workflow_job",
     "workflow_job.run_number",
     joined(" / ", "workflow_job.workflow_name", "workflow_job.name"),
   ),
-  workflow_run: run(
+  workflow_run: execution(
     "workflow_run",
     "workflow_run.run_number",
     joined(" / ", "workflow_run.name", firstLine("workflow_run.display_title")),
   ),
 };
 
-/** Where GitHub's older and newer types keep what they are about, the most telling first. */
-const usual = ["issue", "pull_request", "discussion", "release", "alert"];
+/** Fields in which payloads of unlisted types often have their subject, most specific first. */
+const usualFields = ["issue", "pull_request", "discussion", "release", "alert"];
 
 function subjectOf(type: string, body: JsonObject): Subject {
   if (Object.hasOwn(subjects, type)) return subjects[type] as Subject;
-  return thing([type, ...usual].find((name) => isObject(body[name])) ?? type);
+  return entity([type, ...usualFields].find((name) => isObject(body[name])) ?? type);
 }
 
 export function summarizeGithub(type: string, body: JsonObject): Partial<Summary> {
@@ -265,6 +270,6 @@ export function summarizeGithub(type: string, body: JsonObject): Partial<Summary
   };
 }
 
-function shortSha(path: string): Where {
+function shortSha(path: string): TextPicker {
   return (body) => pickText(body, path)?.slice(0, 7) ?? null;
 }

@@ -1,4 +1,4 @@
-/** The types of event that GitHub documents for webhooks, without `ping`, which is never stored. */
+/** The event types that GitHub documents for webhooks, without `ping`, which is never stored. */
 // biome-ignore format: a list
 export const githubTypes: readonly string[] = [
   "branch_protection_configuration", "branch_protection_rule", "check_run", "check_suite",

@@ -1,31 +1,33 @@
 /** https://docs.github.com/webhooks: repository, organisation and App webhooks. */
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import { header, valueAt } from "../extractor.ts";
 import type { IngestOutcome } from "../ingest-outcome.ts";
 import { hmacSha256 } from "../signatures.ts";
-import { at, defineSource, header, type Installation, type JsonObject } from "../source.ts";
+import { defineSource, type Installation } from "../source.ts";
 import { githubSample } from "./github-sample.ts";
 import { summarizeGithub } from "./github-summary.ts";
 
 const idAt = (body: JsonObject, path: string) => {
-  const value = at(body, path);
+  const value = valueAt(body, path);
   return typeof value === "number" && Number.isSafeInteger(value) && value > 0
     ? String(value)
     : undefined;
 };
 const textAt = (body: JsonObject, path: string) => {
-  const value = at(body, path);
+  const value = valueAt(body, path);
   return typeof value === "string" ? value : null;
 };
 
-/** GitHub writes the times of an installation as texts, or in seconds. */
+/** GitHub formats the times of an installation as ISO 8601 or as Unix seconds. */
 function timeAt(body: JsonObject, path: string): number {
-  const value = at(body, path);
+  const value = valueAt(body, path);
   const time =
     typeof value === "number" ? value * 1000 : Date.parse(typeof value === "string" ? value : "");
   return Number.isSafeInteger(time) && time > 0 ? time : 0;
 }
 
-/** What an event about an installation says of it. */
-const aboutIn = (body: JsonObject): Installation["about"] => ({
+/** The change of an installation that the event reports. */
+const installationChange = (body: JsonObject): Installation["about"] => ({
   version: timeAt(body, "installation.updated_at"),
   change:
     body.action === "deleted"
@@ -41,7 +43,7 @@ export const github = defineSource({
   maxBytes: 25 * 1024 * 1024, // GitHub's own limit
   signature: hmacSha256({ header: "X-Hub-Signature-256", prefix: "sha256=" }),
   accepts: ["application/json", "application/x-www-form-urlencoded"],
-  plainForm: "refused",
+  requiresFormPayload: true,
   headers: ["x-github-event", "x-github-delivery", "x-github-hook-id"],
   githubAddressesOnly: true,
   externalId: header("X-GitHub-Delivery"),
@@ -49,11 +51,11 @@ export const github = defineSource({
   control: (request): IngestOutcome | undefined =>
     request.header("x-github-event") === "ping" ? { outcome: "pong" } : undefined,
   installation(type, body) {
-    const about = type === "installation" ? aboutIn(body) : undefined;
+    const about = type === "installation" ? installationChange(body) : undefined;
     const id = idAt(body, "installation.id");
     if (id === undefined) return undefined;
-    // An installation belongs to the account that owns the repository it reports on. Events about
-    // installations name the account itself; the signature vouches for either.
+    // An installation belongs to the account that owns the repository of the event. Events about
+    // installations name the account directly. The signature covers both.
     const owner =
       ["installation.account", "repository.owner", "organization"].find(
         (path) => idAt(body, `${path}.id`) !== undefined,
@@ -66,7 +68,7 @@ export const github = defineSource({
       ...(about && owner === "installation.account" ? { about } : {}),
     };
   },
-  // The type is a header, which nobody signs: what skips has to look like one of these as well.
+  // The type is an unsigned header, so the body must also look like an installation event.
   skipsQuota: (type, body) =>
     (type === "installation" || type === "installation_repositories") &&
     idAt(body, "installation.id") !== undefined &&

@@ -1,10 +1,12 @@
 /**
- * https://docs.gitlab.com/user/project/integrations/webhooks: a hook sends its secret token as it is
- * in a header; a recent GitLab can also sign, in the way of Standard Webhooks, with a signing token
- * (`whsec_…`). A hook can have both, so either may vouch.
+ * https://docs.gitlab.com/user/project/integrations/webhooks: a hook sends its secret token in a header.
+ * Recent versions can also sign as in Standard Webhooks, with a signing token (`whsec_…`). A hook can
+ * have both tokens; one valid token is enough.
  */
+
+import { either, field, header, valueAt } from "../extractor.ts";
 import { anyOf, sharedToken, standardSignature } from "../signatures.ts";
-import { at, defineSource, either, field, header } from "../source.ts";
+import { defineSource } from "../source.ts";
 import {
   firstFound,
   firstLine,
@@ -13,17 +15,17 @@ import {
   pickText,
   pickUrl,
   shortRef,
-  type Where,
+  type TextPicker,
 } from "./pick.ts";
 
-/** What a comment is on, or what happened itself. */
+/** The object that a comment belongs to, or else the object of the event. */
 const subjects = ["merge_request", "issue", "work_item", "snippet", "object_attributes"];
 
 /** The newest commit comes last. */
 const lastCommit =
-  (name: string): Where =>
+  (name: string): TextPicker =>
   (body) => {
-    const commits = at(body, "commits");
+    const commits = valueAt(body, "commits");
     return Array.isArray(commits) ? pickText(body, `commits.${commits.length - 1}.${name}`) : null;
   };
 
@@ -33,8 +35,8 @@ const push = joined(
   firstFound(lastCommit("title"), firstLine(lastCommit("message"))),
 );
 
-/** Kinds whose title has to be put together. */
-const titles: Record<string, Where> = {
+/** Event kinds whose title is built from several fields. */
+const titles: Record<string, TextPicker> = {
   push,
   tag_push: push,
   pipeline: joined(
@@ -53,8 +55,8 @@ export const gitlab = defineSource({
   maxBytes: 25 * 1024 * 1024, // GitLab's own limit
   signature: anyOf(standardSignature, sharedToken({ header: "X-Gitlab-Token" })),
   headers: ["x-gitlab-event", "x-gitlab-instance", "idempotency-key"],
-  // Not X-Gitlab-Event-UUID: all hooks that one action of a user sets off share it. The last one
-  // here is for GitLab before 17.4: it is a new one on every attempt, so retries are stored again.
+  // Not X-Gitlab-Event-UUID: all hooks that one user action triggers share it. X-Gitlab-Webhook-UUID
+  // is for GitLab before 17.4: it differs on every attempt, so retries are stored again.
   externalId: either(
     header("webhook-id"),
     header("Idempotency-Key"),
@@ -69,7 +71,7 @@ export const gitlab = defineSource({
     number: pickNumber(body, ...subjects.map((subject) => `${subject}.iid`)),
     title: pickText(
       body,
-      ...(Object.hasOwn(titles, type) ? [titles[type] as Where] : []),
+      ...(Object.hasOwn(titles, type) ? [titles[type] as TextPicker] : []),
       ...subjects.map((subject) => `${subject}.title`),
       ...["commit.title", "object_attributes.name", "name", "tag"].map(firstLine),
       ...["project.name", "group_name"],

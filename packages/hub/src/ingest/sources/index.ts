@@ -8,7 +8,7 @@ import { slack } from "./slack.ts";
 import { standardWebhooks } from "./standard-webhooks.ts";
 import { stripe } from "./stripe.ts";
 
-/** Every sender that the hub knows, by the name in `/webhooks/:source`. */
+/** All senders that the hub supports. `id` is the name in `/webhooks/:source`. */
 export const sources: readonly SourceDefinition[] = [
   github,
   standardWebhooks,

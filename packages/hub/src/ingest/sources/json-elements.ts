@@ -1,6 +1,6 @@
 /**
- * The texts of an array's elements, as they were written: parsing and writing them again would
- * change numbers that JavaScript cannot hold. The text must be the valid JSON of an array.
+ * Splits the valid JSON text of an array into the texts of its elements. Stringifying the parsed
+ * elements instead would change numbers that JavaScript cannot represent.
  */
 export function jsonElements(text: string): string[] {
   const elements: string[] = [];

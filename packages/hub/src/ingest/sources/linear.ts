@@ -1,12 +1,13 @@
 /**
- * https://linear.app/developers/webhooks. Linear takes any answer but 200 for a failure. The
- * delivery's id is not signed, so it is the signed time of sending that stops replays.
+ * https://linear.app/developers/webhooks. Linear treats every status but 200 as a failure. It does not
+ * sign the delivery id, so the signed time of sending protects against replays.
  */
-import { freshBody, hmacSha256 } from "../signatures.ts";
-import { defineSource, either, field, header } from "../source.ts";
+import { either, field, header } from "../extractor.ts";
+import { hmacSha256 } from "../signatures.ts";
+import { defineSource } from "../source.ts";
 import { firstLine, pickNumber, pickText, pickUrl } from "./pick.ts";
 
-/** Comments hang below an issue; what an agent is told comes in an envelope of its own. */
+/** Comments contain their issue; agent sessions and notifications wrap it. */
 const subjects = ["data", "data.issue", "agentSession.issue", "notification.issue"];
 
 const within = (...names: string[]) =>
@@ -15,10 +16,9 @@ const within = (...names: string[]) =>
 export const linear = defineSource({
   id: "linear",
   title: "Linear",
-  signature: freshBody(hmacSha256({ header: "Linear-Signature" }), {
-    field: "webhookTimestamp",
-    within: 60_000, // as Linear documents it; each attempt carries its own time
-  }),
+  signature: hmacSha256({ header: "Linear-Signature" }),
+  // Linear documents this tolerance. Each attempt has a new time.
+  sentAt: { field: "webhookTimestamp", toleranceMs: 60_000 },
   headers: ["linear-delivery", "linear-event"],
   bareAnswer: true,
   externalId: header("Linear-Delivery"),

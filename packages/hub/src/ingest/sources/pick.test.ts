@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { at } from "../source.ts";
+import { valueAt } from "../extractor.ts";
 import { firstLine, joined, pickNumber, pickText, pickUrl, shortRef } from "./pick.ts";
 
 describe("a path into a payload", () => {
@@ -19,7 +19,7 @@ describe("a path into a payload", () => {
     ["a.toString", undefined],
     ["", undefined],
   ])("%j leads to %j", (path, value) => {
-    expect(at(body, path)).toEqual(value);
+    expect(valueAt(body, path)).toEqual(value);
   });
 });
 

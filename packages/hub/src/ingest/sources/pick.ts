@@ -1,20 +1,21 @@
-/** Finds the fields of a summary in a payload, whatever the payload turns out to hold. */
-import { at, type Json, type JsonObject } from "../source.ts";
+/** Picks the fields of a summary from an arbitrary payload. */
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { valueAt } from "../extractor.ts";
 
-/** A path into the payload, or a way to make a text out of several places. */
-export type Where = string | ((body: JsonObject) => string | null);
+/** A path into the payload, or a function that builds a text from several fields. */
+export type TextPicker = string | ((body: JsonObject) => string | null);
 
-/** The first place with a text in it. */
-export const pickText = (body: JsonObject, ...places: readonly Where[]): string | null =>
-  pick(body, places, isText);
+/** The first value that is a non-blank text. */
+export const pickText = (body: JsonObject, ...pickers: readonly TextPicker[]): string | null =>
+  pick(body, pickers, isText);
 
-/** Only addresses of the web: whoever shows a summary may make a link of it. */
-export const pickUrl = (body: JsonObject, ...places: readonly Where[]): string | null =>
-  pick(body, places, isWebAddress);
+/** The first http(s) URL. Clients may render it as a link, so other schemes are skipped. */
+export const pickUrl = (body: JsonObject, ...pickers: readonly TextPicker[]): string | null =>
+  pick(body, pickers, isWebUrl);
 
 export function pickNumber(body: JsonObject, ...paths: readonly string[]): number | null {
   for (const path of paths) {
-    const found = at(body, path);
+    const found = valueAt(body, path);
     if (typeof found === "number" && Number.isSafeInteger(found)) return found;
   }
   return null;
@@ -22,11 +23,11 @@ export function pickNumber(body: JsonObject, ...paths: readonly string[]): numbe
 
 function pick(
   body: JsonObject,
-  places: readonly Where[],
+  pickers: readonly TextPicker[],
   fits: (value: Json | undefined) => value is string,
 ): string | null {
-  for (const place of places) {
-    const found = typeof place === "string" ? at(body, place) : place(body);
+  for (const picker of pickers) {
+    const found = typeof picker === "string" ? valueAt(body, picker) : picker(body);
     if (fits(found)) return found;
   }
   return null;
@@ -35,32 +36,32 @@ function pick(
 const isText = (value: Json | undefined): value is string =>
   typeof value === "string" && /\S/.test(value);
 
-const isWebAddress = (value: Json | undefined): value is string =>
+const isWebUrl = (value: Json | undefined): value is string =>
   typeof value === "string" && /^https?:\/\//i.test(value);
 
 export const firstFound =
-  (...places: readonly Where[]): Where =>
+  (...pickers: readonly TextPicker[]): TextPicker =>
   (body) =>
-    pickText(body, ...places);
+    pickText(body, ...pickers);
 
-/** All of them that are there; what two places say alike is said once. */
+/** Joins all values that exist, without repetitions. */
 export const joined =
-  (separator: string, ...places: readonly Where[]): Where =>
+  (separator: string, ...pickers: readonly TextPicker[]): TextPicker =>
   (body) =>
-    places
-      .map((place) => pickText(body, place))
+    pickers
+      .map((picker) => pickText(body, picker))
       .filter((text, index, all) => text !== null && all.indexOf(text) === index)
       .join(separator);
 
 export const firstLine =
-  (place: Where): Where =>
+  (picker: TextPicker): TextPicker =>
   (body) =>
-    pickText(body, place)
+    pickText(body, picker)
       ?.trimStart()
       .split(/[\r\n]/, 1)[0] ?? null;
 
-/** A branch or a tag by the name that people know. */
+/** A branch or tag without its `refs/…/` prefix. */
 export const shortRef =
-  (path: string): Where =>
+  (path: string): TextPicker =>
   (body) =>
     pickText(body, path)?.replace(/^refs\/(?:heads|tags)\//, "") ?? null;

@@ -1,25 +1,27 @@
-/** For senders without a fixed shape: the fields that mean the same nearly everywhere. */
+/** Summarizes payloads without a known shape by common field names. */
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Summary } from "../../store/store.ts";
-import type { JsonObject } from "../source.ts";
 import { firstLine, pickNumber, pickText, pickUrl } from "./pick.ts";
 
 const titles = ["title", "name", "subject", "summary", "message", "text", "description"];
 const urls = ["html_url", "web_url", "url", "link"];
 const senders = ["sender", "actor", "user", "author"];
-const people = ["login", "username", "name", "email"];
+const nameFields = ["login", "username", "name", "email"];
 
-/** Looks at the top, then in `data`, where envelopes keep what they carry. */
+/** Searches the top level first, then `data`, the usual field of envelopes. */
 export function summarizePlain(body: JsonObject): Partial<Summary> {
-  const places = (names: string[]) => [...names, ...names.map((name) => `data.${name}`)];
+  const paths = (names: string[]) => [...names, ...names.map((name) => `data.${name}`)];
   return {
-    action: pickText(body, ...places(["action"])),
+    action: pickText(body, ...paths(["action"])),
     repo: null,
     sender: pickText(
       body,
-      ...places(senders.flatMap((who) => [who, ...people.map((name) => `${who}.${name}`)])),
+      ...paths(
+        senders.flatMap((sender) => [sender, ...nameFields.map((name) => `${sender}.${name}`)]),
+      ),
     ),
-    number: pickNumber(body, ...places(["number"])),
-    title: pickText(body, ...places(titles).map(firstLine)),
-    url: pickUrl(body, ...places(urls)),
+    number: pickNumber(body, ...paths(["number"])),
+    title: pickText(body, ...paths(titles).map(firstLine)),
+    url: pickUrl(body, ...paths(urls)),
   };
 }

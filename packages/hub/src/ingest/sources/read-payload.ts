@@ -1,16 +1,16 @@
-/** A stored payload as JSON, for whoever reads an event. Never fails: what is not JSON comes as bytes. */
+/** Reads a stored payload as JSON. It never throws: other content is returned as base64. */
+import type { Json } from "@signalbox/rules/json.ts";
 import { toBase64 } from "../../lib/hmac.ts";
 import type { Payload } from "../../store/store.ts";
 import { decodeForm, decodeJson, decodeText, FORM, mediaType } from "../decode.ts";
 import { isRejection } from "../ingest-outcome.ts";
-import type { Json } from "../source.ts";
 import { STRUCTURED, structuredForm } from "./cloudevents-format.ts";
 
 type Stored = Pick<Payload, "content_type" | "headers" | "body">;
 
 export interface ReadPayload {
   value: Json;
-  /** The same as it was sent, where that is JSON without line breaks. */
+  /** The original text, if it is JSON without line breaks. */
   text?: string;
 }
 
@@ -37,6 +37,6 @@ function readBody({ content_type, body }: Stored): ReadPayload | undefined {
   }
   const json = decodeJson(text);
   if (isRejection(json)) return undefined;
-  // Such as is laid out for reading would take more room than what it says.
+  // The indentation of formatted JSON would waste space in responses.
   return text.includes("\n") ? json : { ...json, text };
 }

@@ -1,7 +1,8 @@
 /** What is special about each of the senders that have a shape of their own. */
+
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { describe, expect, it } from "vitest";
 import { utf8 } from "../../lib/hmac.ts";
-import type { JsonObject } from "../source.ts";
 import { github } from "./github.ts";
 import { gitlab } from "./gitlab.ts";
 import { linear } from "./linear.ts";

@@ -1,17 +1,18 @@
-/** A sample as its sender would put it on the wire: for `signalbox send`, and for tests. */
+/** Encodes and signs a sample as its sender does, for `signalbox send` and tests. */
+import type { JsonObject } from "@signalbox/rules/json.ts";
 import { type MakeHmacKey, utf8 } from "../../lib/hmac.ts";
 import { makeKey } from "../signatures.ts";
-import type { JsonObject, Sample, SourceDefinition } from "../source.ts";
+import type { Sample, SourceDefinition } from "../source.ts";
 
 export interface Signing {
   now: number;
-  /** The delivery's id, for schemes that sign it. */
+  /** The delivery id, for schemes that sign it. */
   id: string;
   makeHmacKey?: MakeHmacKey;
   config?: Record<string, unknown>;
 }
 
-/** Without a secret it stays unsigned, for hubs that allow that. */
+/** Without a secret the sample is not signed, for hubs that allow it. */
 export async function signSample(
   source: SourceDefinition,
   sample: Sample,
@@ -32,7 +33,7 @@ const encode = ({ headers, body }: Sample): Uint8Array =>
       : JSON.stringify(body),
   );
 
-/** As `decodeForm` reads them: texts are fields of their own, anything else is JSON. */
+/** The inverse of `decodeForm`: a text becomes a field, any other value becomes JSON. */
 const fieldsOf = (body: JsonObject): [string, string][] =>
   Object.entries(body).map(([name, value]) => [
     name,

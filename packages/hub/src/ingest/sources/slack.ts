@@ -1,16 +1,11 @@
 /**
- * https://docs.slack.dev: the Events API, slash commands and interactivity at one address. Slack
- * wants a plain 200 within three seconds, and shows a command's answer to whoever typed it.
+ * https://docs.slack.dev: the Events API, slash commands and interactivity on one endpoint. Slack
+ * expects a 200 within three seconds and shows the response to a command to the user who sent it.
  */
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import { type Extractor, either, field } from "../extractor.ts";
 import { slackSignature } from "../signatures.ts";
-import {
-  defineSource,
-  type Extractor,
-  either,
-  field,
-  type JsonObject,
-  type Sample,
-} from "../source.ts";
+import { defineSource, type Sample } from "../source.ts";
 import { firstLine, joined, pickText } from "./pick.ts";
 
 const slashCommand: Extractor = {
@@ -27,7 +22,7 @@ export const slack = defineSource({
   accepts: ["application/json", "application/x-www-form-urlencoded"],
   bareAnswer: true,
   externalId: either(field("event_id"), field("trigger_id")),
-  idOptional: true, // a closed view and `app_rate_limited` have none, and come once
+  idOptional: true, // `view_closed` and `app_rate_limited` have no id and are sent once
   eventType: either(field("event.type"), slashCommand, field("type")),
   control({ body }) {
     if (body.type === "url_verification" && typeof body.challenge === "string")

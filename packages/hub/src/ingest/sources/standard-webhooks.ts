@@ -1,6 +1,7 @@
-/** https://www.standardwebhooks.com: one way of signing, used by many senders. */
+/** https://www.standardwebhooks.com: a signature scheme that many senders use. */
+import { either, field, fixed, header } from "../extractor.ts";
 import { standardSignature } from "../signatures.ts";
-import { defineSource, either, field, fixed, header } from "../source.ts";
+import { defineSource } from "../source.ts";
 import { summarizePlain } from "./plain-summary.ts";
 
 export const standardWebhooks = defineSource({

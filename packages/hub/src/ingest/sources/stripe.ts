@@ -1,6 +1,7 @@
-/** https://docs.stripe.com/webhooks: snapshot events with their object, thin ones with a reference. */
+/** https://docs.stripe.com/webhooks: snapshot events contain their object, thin events a reference. */
+import { field } from "../extractor.ts";
 import { stripeSignature } from "../signatures.ts";
-import { defineSource, field } from "../source.ts";
+import { defineSource } from "../source.ts";
 import { firstLine, pickText, pickUrl } from "./pick.ts";
 
 const inObject = (...names: string[]) => names.map((name) => `data.object.${name}`);

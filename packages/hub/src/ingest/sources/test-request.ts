@@ -1,8 +1,8 @@
-/** Requests for the tests of sources, without a hub around them. */
+/** Decodes and verifies requests in tests of sources, without a hub. */
 import { mediaType } from "../decode.ts";
 import { type IngestOutcome, isRejection } from "../ingest-outcome.ts";
 import type { Key, Verdict } from "../signatures.ts";
-import type { Reading, SourceDefinition } from "../source.ts";
+import type { DecodedEvent, SourceDefinition } from "../source.ts";
 
 export interface Wire {
   headers: Record<string, string>;
@@ -21,7 +21,7 @@ export function decode(
   source: SourceDefinition,
   { headers, body }: Wire,
   config: Record<string, unknown> = {},
-): Reading[] | IngestOutcome {
+): DecodedEvent[] | IngestOutcome {
   return source.decode({
     contentType: mediaType(headers["content-type"] ?? ""),
     header: header(headers),
@@ -31,13 +31,13 @@ export function decode(
   });
 }
 
-/** The one event that a request must hold. */
-export function decodeOne(...request: Parameters<typeof decode>): Reading {
-  const readings = decode(...request);
-  if (isRejection(readings)) throw new Error(`${readings.reason}: ${readings.detail}`);
-  const [reading, ...more] = Array.isArray(readings) ? readings : [];
-  if (!reading || more.length > 0) throw new Error(`not one event: ${JSON.stringify(readings)}`);
-  return reading;
+/** Decodes a request that must contain exactly one event. */
+export function decodeOne(...request: Parameters<typeof decode>): DecodedEvent {
+  const events = decode(...request);
+  if (isRejection(events)) throw new Error(`${events.reason}: ${events.detail}`);
+  const [event, ...more] = Array.isArray(events) ? events : [];
+  if (!event || more.length > 0) throw new Error(`not one event: ${JSON.stringify(events)}`);
+  return event;
 }
 
 export async function verify(

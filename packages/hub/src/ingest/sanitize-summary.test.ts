@@ -1,16 +1,16 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { cleanSummary, cleanText } from "./clean.ts";
+import { sanitizeSummary, sanitizeText } from "./sanitize-summary.ts";
 
 it("takes control characters and broken surrogates out, and leaves the rest", () => {
-  expect(cleanText("Grüße 👋 from\u0000the\u001b[31m\r\nside", 100)).toBe(
+  expect(sanitizeText("Grüße 👋 from\u0000the\u001b[31m\r\nside", 100)).toBe(
     "Grüße 👋 from the [31m side",
   );
-  expect(cleanText("a\ud800b", 100)).toBe("a\ufffdb");
+  expect(sanitizeText("a\ud800b", 100)).toBe("a\ufffdb");
 });
 
 it("caps a title of 100 KB", () => {
-  const { title } = cleanSummary({ title: "x".repeat(100_000) });
+  const { title } = sanitizeSummary({ title: "x".repeat(100_000) });
   expect(title).toHaveLength(300);
   expect(title?.endsWith("…")).toBe(true);
 });
@@ -18,7 +18,7 @@ it("caps a title of 100 KB", () => {
 it("never cuts a pair of surrogates into something malformed", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 20 }), (text, most) => {
-      const clean = cleanText(text, most);
+      const clean = sanitizeText(text, most);
       expect(clean.isWellFormed()).toBe(true);
       expect(clean.length).toBeLessThanOrEqual(most);
       // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what it looks for
@@ -28,7 +28,7 @@ it("never cuts a pair of surrogates into something malformed", () => {
 });
 
 it("makes absent, empty and impossible fields null", () => {
-  expect(cleanSummary({ title: "", number: 1.5, repo: null })).toEqual({
+  expect(sanitizeSummary({ title: "", number: 1.5, repo: null })).toEqual({
     action: null,
     repo: null,
     sender: null,

@@ -1,0 +1,54 @@
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import type { Endpoint } from "./endpoints.ts";
+import { type Rejection, rejection } from "./ingest-outcome.ts";
+import type { SignedRequest, Verdict } from "./signatures.ts";
+import type { SourceDefinition } from "./source.ts";
+
+type Invalid = Exclude<Verdict, "valid">;
+
+/** If no secret fits, the verdict of the secret that passed the most checks is reported. */
+const specificity = { missing: 0, mismatch: 1, malformed: 2, expired: 3 } as const;
+
+export async function checkSignature(
+  { source, scheme, keys }: Endpoint,
+  request: SignedRequest,
+): Promise<Rejection | undefined> {
+  let reported: Invalid | undefined;
+  for (const { key, expiresAt } of keys) {
+    if (expiresAt !== null && expiresAt <= request.now) continue;
+    const verifying = scheme.verify(request, key);
+    const verdict = verifying instanceof Promise ? await verifying : verifying;
+    if (verdict === "valid") return undefined;
+    if (reported === undefined || specificity[verdict] > specificity[reported]) reported = verdict;
+  }
+  reported ??= "mismatch"; // every secret has expired
+  const names = scheme.reads.join(", ");
+  const details: Record<Invalid, string> = {
+    missing: `The delivery is not signed: it lacks ${names}. Set the same secret at the sender and here.`,
+    malformed: `The signature (${names}) does not have the format that ${source.title} uses.`,
+    mismatch: `The signature does not match the body. Check that the secret at ${source.title} equals the one configured here, and that no proxy changes the body.`,
+    expired: EXPIRED,
+  };
+  return rejection(`signature_${reported}`, details[reported]);
+}
+
+const EXPIRED =
+  "The signed time differs too much from this hub's clock. Check the clocks of both machines.";
+
+/** Checks the time of sending that the signed body contains, if the source has one. */
+export function checkSentAt(
+  { sentAt, title }: Pick<SourceDefinition, "sentAt" | "title">,
+  body: JsonObject,
+  now: number,
+): Rejection | undefined {
+  if (!sentAt) return undefined;
+  const sent = body[sentAt.field];
+  if (typeof sent !== "number")
+    return rejection(
+      "signature_malformed",
+      `The field ${sentAt.field}, with which ${title} signs the time of sending, must be a number.`,
+    );
+  return Math.abs(now - sent) <= sentAt.toleranceMs
+    ? undefined
+    : rejection("signature_expired", EXPIRED);
+}
