@@ -22,7 +22,7 @@ const newId = createIds();
 const group = createGroupCommit({
   store: openSqlite(join(folder, "parts.db")),
   quota: null,
-  soon: setImmediate,
+  defer: setImmediate,
 });
 const answer = JSON.stringify({ outcome: "stored", id: "01890a5d-ac96-774b-bcce-b302099a8057" });
 const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(answer) };

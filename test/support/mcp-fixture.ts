@@ -202,8 +202,8 @@ export async function startMcpFixture(): Promise<{
   addInboxRoutes(app, {
     inbox: createInbox({ store, now: Date.now }),
     mcp: {
-      serve: async (request, access, makeRoom) =>
-        (await sessions.serve(request, { access, makeRoom })) ?? handler.fetch(request),
+      serve: async (request, access, reserveBytes) =>
+        (await sessions.serve(request, { access, reserveBytes })) ?? handler.fetch(request),
       close: handler.close,
     },
     authorizeRequest: createAuthorizeRequest({ authorizer, checkHost }),

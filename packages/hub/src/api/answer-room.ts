@@ -1,13 +1,13 @@
 /** How much the answers that one token's clients have not read yet may hold together. */
 import type { Context } from "hono";
-import { createRoom, type MakeRoom } from "../inbox/room.ts";
+import { createResponseBudget, type ReserveBytes } from "../inbox/response-budget.ts";
 
 /** The largest payload fits. */
 const ROOM_BYTES = 32 * 1024 * 1024;
 const ROOM_WAIT_MS = 10_000;
 
-export function createAnswerRoom(): (c: Context, token: string) => MakeRoom {
-  const takeRoom = createRoom({ bytes: ROOM_BYTES, waitMs: ROOM_WAIT_MS });
+export function createAnswerRoom(): (c: Context, token: string) => ReserveBytes {
+  const takeRoom = createResponseBudget({ bytesPerToken: ROOM_BYTES, waitMs: ROOM_WAIT_MS });
   return (c, token) => (bytes) => takeRoom(token, bytes, answered(c));
 }
 

@@ -57,8 +57,8 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
       tag,
       scope: "inbox:read",
       answer: { status: 200, schema: eventSchema },
-      handle: async ({ tenant, param, makeRoom }) => ({
-        json: (await inbox.get([tenant], param("event"), {}, makeRoom)).event,
+      handle: async ({ tenant, param, reserveBytes }) => ({
+        json: (await inbox.get([tenant], param("event"), {}, reserveBytes)).event,
       }),
     }),
     defineRoute({

@@ -5,7 +5,7 @@
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { MakeRoom } from "../inbox/room.ts";
+import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { AppServers } from "../mcp/app-server.ts";
 import type { InboxServer } from "../mcp/inbox-server.ts";
@@ -57,7 +57,7 @@ const marking = z.object(
 export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, checkHost, publicUrl }: InboxRoutes): void {
   const roomFor = createAnswerRoom();
   const authorized =
-    (scope: Scope, answer: (c: Context, access: Access, makeRoom: MakeRoom) => Promise<Response>) =>
+    (scope: Scope, answer: (c: Context, access: Access, reserveBytes: ReserveBytes) => Promise<Response>) =>
     async (c: Context): Promise<Response> => {
       const access = await authorizeRequest(c.req.raw, { scope });
       if (access instanceof Denied) return deniedResponse(access);
@@ -69,18 +69,18 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, 
     };
 
   app.get("/pending-status", authorized("inbox:read", async (c, { tenants }) => c.json(await inbox.status(tenants))));
-  app.get("/pending-events", authorized("inbox:read", async (c, { tenants }, makeRoom) => {
-    const { events, next_cursor } = await inbox.listSummaries(tenants, { ...queryOf(c), pending: true }, makeRoom);
+  app.get("/pending-events", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
+    const { events, next_cursor } = await inbox.listSummaries(tenants, { ...queryOf(c), pending: true }, reserveBytes);
     return withNext(c.json(events), next_cursor);
   }));
-  app.get("/webhook-events", authorized("inbox:read", async (c, { tenants }, makeRoom) => {
-    const { events, next_cursor } = await inbox.listEvents(tenants, { ...queryOf(c), pending: true }, makeRoom);
+  app.get("/webhook-events", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
+    const { events, next_cursor } = await inbox.listEvents(tenants, { ...queryOf(c), pending: true }, reserveBytes);
     return withNext(c.json(events as unknown as never), next_cursor);
   }));
-  app.get("/event", authorized("inbox:read", async (c, { tenants }, makeRoom) => {
+  app.get("/event", authorized("inbox:read", async (c, { tenants }, reserveBytes) => {
     const id = c.req.query("id");
     if (id === undefined) throw new RequestError("invalid", "id", "is missing: /event?id=…");
-    const { json } = await inbox.get(tenants, id, { field: "id" }, makeRoom);
+    const { json } = await inbox.get(tenants, id, { field: "id" }, reserveBytes);
     return c.body(json, 200, { "content-type": "application/json" });
   }));
   app.post("/mark-processed", authorized("inbox:write", async (c, { tenants }) => {
@@ -90,14 +90,14 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, 
     await inbox.markProcessed(tenants, [event_id], note ?? null);
     return c.json({ success: true, event_id });
   }));
-  app.all("/mcp", authorized("inbox:read", async (c, access, makeRoom) => {
-    const response = await mcp.serve(c.req.raw, access, makeRoom);
+  app.all("/mcp", authorized("inbox:read", async (c, access, reserveBytes) => {
+    const response = await mcp.serve(c.req.raw, access, reserveBytes);
     if (response.status === 413) await discard(c.req.raw.body);
     return response;
   }));
   if (apps)
-    app.all("/mcp/:app", authorized("flows:call", async (c, access, makeRoom) => {
-      const response = await apps.serve(c.req.raw, c.req.param("app") ?? "", access, makeRoom);
+    app.all("/mcp/:app", authorized("flows:call", async (c, access, reserveBytes) => {
+      const response = await apps.serve(c.req.raw, c.req.param("app") ?? "", access, reserveBytes);
       if (response.status === 413) await discard(c.req.raw.body);
       return response;
     }));

@@ -4,7 +4,7 @@
  */
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { MakeRoom } from "../inbox/room.ts";
+import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope } from "../store/store.ts";
 import { type Access, Denied } from "../tenants/authorizer.ts";
@@ -30,7 +30,7 @@ export interface Asked<Query, Body> {
   /** Where the caller reached the hub. */
   origin: string;
   /** Waits until so much may be held for the caller. */
-  makeRoom: MakeRoom;
+  reserveBytes: ReserveBytes;
   /** Aborted when the caller has gone. */
   signal: AbortSignal;
 }
@@ -108,7 +108,7 @@ export function mountRoutes(
             body: parse(route.body, body, "body") as never,
             ifMatch: revisionIn(c.req.header("if-match")),
             origin: new URL(c.req.url).origin,
-            makeRoom: roomFor(c, access.token),
+            reserveBytes: roomFor(c, access.token),
             signal: c.req.raw.signal,
           }),
         );

@@ -124,7 +124,7 @@ export function createDeliverer({
     async close() {
       closed = true;
       cancelTimer();
-      recorder.hurry();
+      recorder.skipPauses();
       await ticking;
       const all = [...open.values()];
       await Promise.all(all.map(async ({ delivery }) => (await delivery)?.stop()));

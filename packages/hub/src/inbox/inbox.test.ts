@@ -56,9 +56,9 @@ it("asks for room before it gives summaries", async () => {
   await store.appendEvents([arrival(events)], null);
   const inbox = createInbox({ store, now: Date.now });
   const asked: number[] = [];
-  const makeRoom = async (bytes: number) => void asked.push(bytes);
-  const listed = await inbox.listSummaries(["acme"], { limit: 100 }, makeRoom);
-  await inbox.search(["acme"], { limit: 100 }, makeRoom);
+  const reserveBytes = async (bytes: number) => void asked.push(bytes);
+  const listed = await inbox.listSummaries(["acme"], { limit: 100 }, reserveBytes);
+  await inbox.search(["acme"], { limit: 100 }, reserveBytes);
   for (const bytes of asked) expect(bytes).toBeGreaterThan(JSON.stringify(listed.events).length);
   expect(asked).toHaveLength(2);
 });

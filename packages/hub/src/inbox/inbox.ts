@@ -22,7 +22,7 @@ import {
   statusView,
   summaryView,
 } from "./event-view.ts";
-import type { MakeRoom } from "./room.ts";
+import type { ReserveBytes } from "./response-budget.ts";
 
 /** A page with payloads ends early when it holds so much; its cursor goes on from there. */
 const PAGE_BYTES = 8 * 1024 * 1024;
@@ -164,18 +164,18 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
     async listSummaries(
       tenants: readonly string[],
       options: ListOptions,
-      makeRoom?: MakeRoom,
+      reserveBytes?: ReserveBytes,
     ): Promise<Listed<SummaryView>> {
-      return summariesOf(await list(tenants, options), makeRoom);
+      return summariesOf(await list(tenants, options), reserveBytes);
     },
 
     async listEvents(
       tenants: readonly string[],
       options: ListOptions,
-      makeRoom?: MakeRoom,
+      reserveBytes?: ReserveBytes,
     ): Promise<Listed<EventView>> {
       const { events, next_cursor } = await list(tenants, options, PAGE_BYTES);
-      await makeRoom?.(events.reduce((sum, { size }) => sum + size, 0));
+      await reserveBytes?.(events.reduce((sum, { size }) => sum + size, 0));
       const views = await Promise.all(
         events.map(async (event) => {
           const stored = await store.getPayload(event.tenant, event.seq);
@@ -188,23 +188,23 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
     async search(
       tenants: readonly string[],
       options: SearchOptions,
-      makeRoom?: MakeRoom,
+      reserveBytes?: ReserveBytes,
     ): Promise<Listed<SummaryView>> {
       const { cursor, ...query } = options;
       const found = await merge(tenants, cursor, query.limit, true, (tenant, seq) =>
         store.searchEvents({ tenant, cursor: seq, ...query }),
       );
-      return summariesOf(found, makeRoom);
+      return summariesOf(found, reserveBytes);
     },
 
     async get(
       tenants: readonly string[],
       id: string,
       slice: { path?: string | undefined; maxBytes?: number | undefined; field?: string } = {},
-      makeRoom?: MakeRoom,
+      reserveBytes?: ReserveBytes,
     ): Promise<Got> {
       const event = await find(tenants, id, slice.field ?? "event_id");
-      await makeRoom?.(event.size);
+      await reserveBytes?.(event.size);
       const { value, text } = readStored(event, await store.getPayload(event.tenant, event.seq));
       if (slice.path === undefined && slice.maxBytes === undefined) {
         const view = eventView(event, value);
@@ -289,9 +289,9 @@ const oldestFirst = (a: EventRow, b: EventRow): number =>
 
 async function summariesOf(
   { events, next_cursor }: Listed<EventRow>,
-  makeRoom: MakeRoom | undefined,
+  reserveBytes: ReserveBytes | undefined,
 ): Promise<Listed<SummaryView>> {
-  await makeRoom?.(events.reduce((sum, event) => sum + summaryBytes(event), 0));
+  await reserveBytes?.(events.reduce((sum, event) => sum + summaryBytes(event), 0));
   return { events: events.map(summaryView), next_cursor };
 }
 

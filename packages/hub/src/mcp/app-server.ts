@@ -11,7 +11,7 @@ import {
   Server,
 } from "@modelcontextprotocol/server";
 import type { ToolCalls } from "../apps/call-tool.ts";
-import type { MakeRoom } from "../inbox/room.ts";
+import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
@@ -46,7 +46,12 @@ export interface AppServersOptions {
 
 export interface AppServers {
   /** Throws a `RequestError` where the caller has no such app. */
-  serve(request: Request, slug: string, access: Access, makeRoom: MakeRoom): Promise<Response>;
+  serve(
+    request: Request,
+    slug: string,
+    access: Access,
+    reserveBytes: ReserveBytes,
+  ): Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -150,9 +155,9 @@ export function createAppServers({
   }
 
   return {
-    async serve(request, slug, access, makeRoom) {
+    async serve(request, slug, access, reserveBytes) {
       const app = await findApp(access, slug);
-      const asking: Asking = { access: { ...access, tenants: [app.tenant] }, makeRoom, app };
+      const asking: Asking = { access: { ...access, tenants: [app.tenant] }, reserveBytes, app };
       return letOut(
         asking.access,
         (await listening.serve(request, asking)) ??

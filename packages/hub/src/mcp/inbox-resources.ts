@@ -1,7 +1,7 @@
 /** The inbox as resources: its status, and each event under an address of its own. */
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { MakeRoom } from "../inbox/room.ts";
+import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Access } from "../tenants/authorizer.ts";
 import { EVENT_URIS, INBOX_URI } from "./resource-changes.ts";
@@ -33,7 +33,7 @@ export async function readInboxResource(
   inbox: Inbox,
   { tenants }: Access,
   uri: string,
-  makeRoom?: MakeRoom,
+  reserveBytes?: ReserveBytes,
 ) {
   const contents = (text: string) => ({ contents: [{ uri, mimeType: JSON_TYPE, text }] });
   try {
@@ -42,7 +42,9 @@ export async function readInboxResource(
       return contents(JSON.stringify({ ...(await inbox.status(tenants)), newest: events }));
     }
     if (uri.startsWith(EVENT_URIS))
-      return contents((await inbox.get(tenants, uri.slice(EVENT_URIS.length), {}, makeRoom)).json);
+      return contents(
+        (await inbox.get(tenants, uri.slice(EVENT_URIS.length), {}, reserveBytes)).json,
+      );
   } catch (error) {
     if (!(error instanceof RequestError) || error.code === "busy") throw error;
   }

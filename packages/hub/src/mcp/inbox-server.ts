@@ -13,7 +13,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { eventsCapability } from "../deliver/events-draft.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { MakeRoom } from "../inbox/room.ts";
+import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Triggers } from "../runs/explain.ts";
 import type { Store } from "../store/store.ts";
@@ -59,7 +59,7 @@ export interface InboxServerOptions {
 }
 
 export interface InboxServer {
-  serve(request: Request, access: Access, makeRoom: MakeRoom): Promise<Response>;
+  serve(request: Request, access: Access, reserveBytes: ReserveBytes): Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -132,8 +132,8 @@ export function createInboxServer({
       resourceTemplates: inboxResourceTemplates,
     }));
     server.setRequestHandler("resources/read", ({ params }, context) => {
-      const { access, makeRoom } = askingOf(context);
-      return readInboxResource(inbox, access, params.uri, makeRoom).catch(inWords);
+      const { access, reserveBytes } = askingOf(context);
+      return readInboxResource(inbox, access, params.uri, reserveBytes).catch(inWords);
     });
     addEventsDraft(server, events);
     server.setRequestHandler("prompts/list", () => ({ prompts: inboxPrompts }));
@@ -195,8 +195,8 @@ export function createInboxServer({
   }
 
   return {
-    async serve(request, access, makeRoom) {
-      const asking = { access, makeRoom };
+    async serve(request, access, reserveBytes) {
+      const asking = { access, reserveBytes };
       return (
         (await listening.serve(request, asking)) ??
         (await sessions.serve(request, asking)) ??

@@ -52,8 +52,8 @@ export const inboxTools: readonly Tool[] = [
       order: z.enum(["newest", "oldest"]).default("newest").describe("Which come first"),
     }),
     output: z.object({ events: z.array(summarySchema), next_cursor: next }),
-    async run(args, { inbox, access, makeRoom }) {
-      const listed = await inbox.listSummaries(access.tenants, { ...args, pending: true }, makeRoom);
+    async run(args, { inbox, access, reserveBytes }) {
+      const listed = await inbox.listSummaries(access.tenants, { ...args, pending: true }, reserveBytes);
       return { text: listed.events, structured: { ...listed } };
     },
   }),
@@ -69,8 +69,8 @@ export const inboxTools: readonly Tool[] = [
       max_bytes: z.int("must be a whole number").min(1, "must be at least 1").max(26_214_400, "must be at most 26214400").optional().describe("Cut a larger payload to so many bytes of JSON text"),
     }),
     output: eventSchema.extend({ truncated: z.boolean().optional(), payload_bytes: z.number().optional() }),
-    async run({ event_id, path, max_bytes }, { inbox, access, makeRoom }) {
-      const { event, json } = await inbox.get(access.tenants, event_id, { path, maxBytes: max_bytes }, makeRoom);
+    async run({ event_id, path, max_bytes }, { inbox, access, reserveBytes }) {
+      const { event, json } = await inbox.get(access.tenants, event_id, { path, maxBytes: max_bytes }, reserveBytes);
       return { text: event, json, structured: { ...event } };
     },
   }),
@@ -82,8 +82,8 @@ export const inboxTools: readonly Tool[] = [
     readOnly: true,
     input: z.object({ limit, cursor, type }),
     output: z.object({ events: z.array(eventSchema), next_cursor: next }),
-    async run(args, { inbox, access, makeRoom }) {
-      const listed = await inbox.listEvents(access.tenants, { ...args, pending: true }, makeRoom);
+    async run(args, { inbox, access, reserveBytes }) {
+      const listed = await inbox.listEvents(access.tenants, { ...args, pending: true }, reserveBytes);
       return { text: listed.events, structured: { ...listed } };
     },
   }),
@@ -171,12 +171,12 @@ export const inboxTools: readonly Tool[] = [
       cursor,
     }),
     output: z.object({ events: z.array(summarySchema), next_cursor: next }),
-    async run({ from, to, ...query }, { inbox, access, makeRoom }) {
+    async run({ from, to, ...query }, { inbox, access, reserveBytes }) {
       const times = {
         from: from === undefined ? undefined : Date.parse(from),
         to: to === undefined ? undefined : Date.parse(to),
       };
-      const listed = await inbox.search(access.tenants, { ...query, ...times }, makeRoom);
+      const listed = await inbox.search(access.tenants, { ...query, ...times }, reserveBytes);
       return { text: listed.events, structured: { ...listed } };
     },
   }),

@@ -56,7 +56,7 @@ function setup() {
     };
     const body = messages ? JSON.stringify(messages) : null;
     const request = new Request("http://hub/mcp", { method, headers, body });
-    return (await sessions.serve(request, { access, makeRoom: async () => {} })) as Response;
+    return (await sessions.serve(request, { access, reserveBytes: async () => {} })) as Response;
   };
   const message = (method: string, id?: unknown, params = {}) => ({
     jsonrpc: "2.0",

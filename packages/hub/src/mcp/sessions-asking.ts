@@ -1,12 +1,12 @@
 /** Who is asking, as it is handed through the SDK to whatever answers. */
 import { type AuthInfo, readRequestBody, type ServerContext } from "@modelcontextprotocol/server";
-import type { MakeRoom } from "../inbox/room.ts";
+import type { ReserveBytes } from "../inbox/response-budget.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Access } from "../tenants/authorizer.ts";
 
 export interface Asking {
   access: Access;
-  makeRoom: MakeRoom;
+  reserveBytes: ReserveBytes;
   /** Whose tools are asked for, where it is not the inbox. */
   app?: StoredApp;
 }

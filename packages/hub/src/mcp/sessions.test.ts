@@ -50,7 +50,7 @@ function setup(limits: Partial<SessionsOptions> = {}) {
       ...(message ? { body: JSON.stringify({ jsonrpc: "2.0", id: 1, ...message }) } : {}),
     });
   const serve = (one: Request, access = ada) =>
-    sessions.serve(one, { access, makeRoom: async () => {} });
+    sessions.serve(one, { access, reserveBytes: async () => {} });
   const ask = async (session: string, method = "ping", params = {}, access = ada) => {
     const response = await serve(request("POST", session, { method, params }), access);
     await response?.text();

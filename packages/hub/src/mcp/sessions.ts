@@ -92,7 +92,7 @@ export function createSessions({
   const end = (session: Session) => void session.server.close();
 
   /** False where all that are in the way are in use. */
-  function makeRoom(token: string): boolean {
+  function reserveBytes(token: string): boolean {
     for (const session of sessions.values()) if (isExpired(session)) end(session);
     const fits = (limit: number, counts: (session: Session) => boolean) => {
       const some = [...sessions.values()].filter(counts);
@@ -106,7 +106,7 @@ export function createSessions({
 
   async function open(request: Request, asking: Asking): Promise<Response | undefined> {
     const { access } = asking;
-    if (!makeRoom(access.token)) return undefined;
+    if (!reserveBytes(access.token)) return undefined;
     const id = newId();
     const server = createServer(asking);
     const transport = new WebStandardStreamableHTTPServerTransport({

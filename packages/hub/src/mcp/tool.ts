@@ -1,7 +1,7 @@
 /** A tool of the hub's own MCP server, as data: what a client is told, and what it does. */
 import { z } from "zod";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { MakeRoom } from "../inbox/room.ts";
+import type { ReserveBytes } from "../inbox/response-budget.ts";
 import type { Triggers } from "../runs/explain.ts";
 import type { Scope } from "../store/store.ts";
 import type { Access } from "../tenants/authorizer.ts";
@@ -14,7 +14,7 @@ export interface ToolContext {
   waits: Waits;
   triggers: Triggers;
   /** To be asked before payloads are read for the answer. */
-  makeRoom: MakeRoom;
+  reserveBytes: ReserveBytes;
   /** Aborted when the client no longer waits. */
   signal: AbortSignal;
   /** Tells a client that asked for it how far things are. */

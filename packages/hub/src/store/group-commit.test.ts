@@ -4,7 +4,7 @@ import { arrival, sampleEvents } from "./contract/sample.ts";
 import { createGroupCommit, type GroupCommitOptions } from "./group-commit.ts";
 import type { AppendRequest, AppendResult } from "./store.ts";
 
-/** A store whose writes end when the test says so. Its answer to an arrival carries its tenant's name. */
+/** A store whose writes end when the test ends them. The result of a request has its tenant's name. */
 function createSlowStore() {
   const batches: AppendRequest[][] = [];
   const pending: PromiseWithResolvers<void>[] = [];
@@ -13,10 +13,10 @@ function createSlowStore() {
     sizes: () => batches.map((batch) => batch.length),
     async appendEvents(batch: AppendRequest[]): Promise<AppendResult[]> {
       batches.push(batch);
-      const turn = Promise.withResolvers<void>();
-      pending.push(turn);
-      await turn.promise;
-      return batch.map(answerTo);
+      const write = Promise.withResolvers<void>();
+      pending.push(write);
+      await write.promise;
+      return batch.map(resultOf);
     },
     isDataError: (error: unknown) => error instanceof RangeError,
     finish: () => pending.shift()?.resolve(),
@@ -24,58 +24,58 @@ function createSlowStore() {
   };
 }
 
-/** As `createSlowStore`, but writes at once, and refuses batches with a bad arrival in it. */
-function createPickyStore(isBad: (arrived: AppendRequest) => boolean) {
+/** Like `createSlowStore`, but writes immediately, and rejects batches with a bad request in them. */
+function createStrictStore(isBad: (request: AppendRequest) => boolean) {
   const store = {
     ...createSlowStore(),
     async appendEvents(batch: AppendRequest[]): Promise<AppendResult[]> {
       store.batches.push(batch);
       if (batch.some(isBad))
         throw new RangeError(`bad: ${batch.filter(isBad).map(({ tenant }) => tenant)}`);
-      return batch.map(answerTo);
+      return batch.map(resultOf);
     },
   };
   return store;
 }
 
-const answerTo = ({ tenant }: AppendRequest): AppendResult => ({
+const resultOf = ({ tenant }: AppendRequest): AppendResult => ({
   outcome: "duplicate",
   events: [{ id: tenant, seq: 1, duplicate: true }],
 });
 
-const of = (tenant: string, bytes = [10]): AppendRequest =>
+const requestOf = (tenant: string, bytes = [10]): AppendRequest =>
   arrival(
     sampleEvents(bytes.length, (at) => ({ body: new Uint8Array(bytes[at] ?? 0) })),
     tenant,
   );
 
-/** Lets the group commit's own turns pass; nothing here waits for the time. */
-const soon = (work: () => void) => void setImmediate(work);
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const defer = (work: () => void) => void setImmediate(work);
+/** Runs what is deferred; no test here waits for time to pass. */
+const runDeferred = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 function setup(options: Partial<GroupCommitOptions> = {}) {
   const store = createSlowStore();
-  return { store, commit: createGroupCommit({ store, quota: null, soon, ...options }) };
+  return { store, commit: createGroupCommit({ store, quota: null, defer, ...options }) };
 }
 
 describe("group commit", () => {
-  test("writes together what arrives together, and gives each its own answer", async () => {
+  test("writes requests together that arrive together, and returns each its own result", async () => {
     const { store, commit } = setup();
-    const answers = Promise.all(["a", "b", "c"].map((name) => commit.append(of(name))));
-    await turn();
+    const results = Promise.all(["a", "b", "c"].map((name) => commit.append(requestOf(name))));
+    await runDeferred();
     expect(store.sizes()).toEqual([3]);
     store.finish();
-    expect(await answers).toEqual(["a", "b", "c"].map((name) => answerTo(of(name))));
+    expect(await results).toEqual(["a", "b", "c"].map((name) => resultOf(requestOf(name))));
   });
 
-  test("gathers the next batch while one is being written", async () => {
+  test("collects the next batch while one is being written", async () => {
     const { store, commit } = setup();
-    const first = commit.append(of("a"));
-    await turn();
-    const later = [commit.append(of("b")), commit.append(of("c"))];
-    await turn();
-    later.push(commit.append(of("d")));
-    await turn();
+    const first = commit.append(requestOf("a"));
+    await runDeferred();
+    const later = [commit.append(requestOf("b")), commit.append(requestOf("c"))];
+    await runDeferred();
+    later.push(commit.append(requestOf("d")));
+    await runDeferred();
     expect(store.sizes()).toEqual([1]);
     store.finish();
     await first;
@@ -85,21 +85,21 @@ describe("group commit", () => {
     await Promise.all(later);
   });
 
-  test("hands the quota on", async () => {
+  test("passes the quota to the store", async () => {
     const quotas: (number | null)[] = [];
     const store = {
       isDataError: () => false,
       async appendEvents(batch: AppendRequest[], quota: number | null) {
         quotas.push(quota);
-        return batch.map(answerTo);
+        return batch.map(resultOf);
       },
     };
-    await createGroupCommit({ store, quota: 7 }).append(of("a"));
-    await createGroupCommit({ store, quota: null }).append(of("a"));
+    await createGroupCommit({ store, quota: 7 }).append(requestOf("a"));
+    await createGroupCommit({ store, quota: null }).append(requestOf("a"));
     expect(quotas).toEqual([7, null]);
   });
 
-  test("keeps to the limits of a batch, in order, and writes what is larger alone", async () => {
+  test("fills batches in order up to the limits, and writes a larger request alone", async () => {
     const sizes = fc.array(fc.array(fc.nat({ max: 50 }), { minLength: 1, maxLength: 6 }), {
       minLength: 1,
       maxLength: 30,
@@ -110,9 +110,9 @@ describe("group commit", () => {
     });
     await fc.assert(
       fc.asyncProperty(sizes, limits, async (arrivals, { maxEvents, maxBytes }) => {
-        const store = createPickyStore(() => false);
-        const commit = createGroupCommit({ store, quota: null, soon, maxEvents, maxBytes });
-        await Promise.all(arrivals.map((bytes, at) => commit.append(of(`${at}`, bytes))));
+        const store = createStrictStore(() => false);
+        const commit = createGroupCommit({ store, quota: null, defer, maxEvents, maxBytes });
+        await Promise.all(arrivals.map((bytes, at) => commit.append(requestOf(`${at}`, bytes))));
 
         expect(store.batches.flat().map(({ tenant }) => tenant)).toEqual(
           arrivals.map((_, at) => `${at}`),
@@ -124,7 +124,7 @@ describe("group commit", () => {
           events(batch).length <= maxEvents && bytes(batch) <= maxBytes;
         for (const [at, batch] of store.batches.entries()) {
           expect(batch.length === 1 || fits(batch)).toBe(true);
-          // No batch was closed that had room for what followed.
+          // Each batch was filled: the next request would have exceeded a limit.
           const next = store.batches[at + 1]?.[0];
           if (next) expect(fits([...batch, next])).toBe(false);
         }
@@ -132,12 +132,12 @@ describe("group commit", () => {
     );
   });
 
-  test("answers all of a batch with the error of an outage, and goes on with the next", async () => {
+  test("rejects the whole batch on an outage, and writes the next one", async () => {
     const { store, commit } = setup();
     const outage = new Error("disk full");
-    const lost = ["a", "b"].map((name) => commit.append(of(name)));
-    await turn();
-    const later = commit.append(of("c"));
+    const lost = ["a", "b"].map((name) => commit.append(requestOf(name)));
+    await runDeferred();
+    const later = commit.append(requestOf("c"));
     store.fail(outage);
     expect(await Promise.allSettled(lost)).toEqual([
       { status: "rejected", reason: outage },
@@ -145,84 +145,86 @@ describe("group commit", () => {
     ]);
     await vi.waitFor(() => expect(store.sizes()).toEqual([2, 1]), 10_000);
     store.finish();
-    expect(await later).toEqual(answerTo(of("c")));
+    expect(await later).toEqual(resultOf(requestOf("c")));
   });
 
-  test("fails only for the arrivals that are at fault, each with its own error", async () => {
+  test("rejects only the requests that cause a data error, each with its own error", async () => {
     const bad = fc.uniqueArray(fc.nat({ max: 40 }), { maxLength: 5 });
     await fc.assert(
       fc.asyncProperty(bad, fc.integer({ min: 1, max: 40 }), async (bad, count) => {
-        const store = createPickyStore(({ tenant }) => bad.includes(Number(tenant)));
-        const commit = createGroupCommit({ store, quota: null, soon });
-        const answers = await Promise.allSettled(
-          Array.from({ length: count }, (_, at) => commit.append(of(`${at}`))),
+        const store = createStrictStore(({ tenant }) => bad.includes(Number(tenant)));
+        const commit = createGroupCommit({ store, quota: null, defer });
+        const results = await Promise.allSettled(
+          Array.from({ length: count }, (_, at) => commit.append(requestOf(`${at}`))),
         );
-        for (const [at, answer] of answers.entries())
+        for (const [at, result] of results.entries())
           if (bad.includes(at))
-            expect(answer).toMatchObject({ status: "rejected", reason: { message: `bad: ${at}` } });
-          else expect(answer).toEqual({ status: "fulfilled", value: answerTo(of(`${at}`)) });
+            expect(result).toMatchObject({ status: "rejected", reason: { message: `bad: ${at}` } });
+          else expect(result).toEqual({ status: "fulfilled", value: resultOf(requestOf(`${at}`)) });
       }),
     );
   });
 
-  test("finds one bad arrival in a large batch with few writes", async () => {
-    const store = createPickyStore(({ tenant }) => tenant === "77");
-    const commit = createGroupCommit({ store, quota: null, soon });
-    await Promise.allSettled(Array.from({ length: 256 }, (_, at) => commit.append(of(`${at}`))));
+  test("finds one bad request in a large batch with few writes", async () => {
+    const store = createStrictStore(({ tenant }) => tenant === "77");
+    const commit = createGroupCommit({ store, quota: null, defer });
+    await Promise.allSettled(
+      Array.from({ length: 256 }, (_, at) => commit.append(requestOf(`${at}`))),
+    );
     expect(store.batches.length).toBeLessThan(20);
   });
 
-  test("tells the size of each batch that was written, and of no other", async () => {
+  test("reports the size of each batch that was written, and no other", async () => {
     const sizes: number[] = [];
-    const store = createPickyStore(({ tenant }) => tenant === "b");
+    const store = createStrictStore(({ tenant }) => tenant === "b");
     const commit = createGroupCommit({
       store,
       quota: null,
-      soon,
+      defer,
       onBatch: (size) => sizes.push(size),
     });
-    await Promise.allSettled(["a", "b"].map((name) => commit.append(of(name))));
-    await Promise.all(["c", "d"].map((name) => commit.append(of(name))));
+    await Promise.allSettled(["a", "b"].map((name) => commit.append(requestOf(name))));
+    await Promise.all(["c", "d"].map((name) => commit.append(requestOf(name))));
     expect(sizes).toEqual([1, 2]);
   });
 
-  test("works without a host's help", async () => {
-    const commit = createGroupCommit({ store: createPickyStore(() => false), quota: null });
-    expect(await commit.append(of("a"))).toEqual(answerTo(of("a")));
+  test("has a default for defer", async () => {
+    const commit = createGroupCommit({ store: createStrictStore(() => false), quota: null });
+    expect(await commit.append(requestOf("a"))).toEqual(resultOf(requestOf("a")));
   });
 });
 
-describe("draining", () => {
-  test("ends when all that was handed in has been answered, and not before", async () => {
+describe("drain", () => {
+  test("resolves when every request has its result, and not before", async () => {
     const { store, commit } = setup({ maxEvents: 1 });
-    const answered: string[] = [];
+    const written: string[] = [];
     for (const name of ["a", "b", "c"])
-      void commit.append(of(name)).then(() => answered.push(name));
+      void commit.append(requestOf(name)).then(() => written.push(name));
     let drained = false;
     const drain = commit.drain().then(() => {
       drained = true;
     });
     for (const name of ["a", "b", "c"]) {
-      while (store.batches.at(-1)?.[0]?.tenant !== name) await turn();
+      while (store.batches.at(-1)?.[0]?.tenant !== name) await runDeferred();
       expect(drained).toBe(false);
       store.finish();
     }
     await drain;
-    expect(answered).toEqual(["a", "b", "c"]);
+    expect(written).toEqual(["a", "b", "c"]);
   });
 
-  test("ends also when what was handed in failed", async () => {
+  test("resolves when the last batch failed", async () => {
     const { store, commit } = setup();
-    const lost = commit.append(of("a"));
+    const lost = commit.append(requestOf("a"));
     const settled = expect(lost).rejects.toThrow("disk full");
-    await turn();
+    await runDeferred();
     const drain = commit.drain();
     store.fail(new Error("disk full"));
     await drain;
     await settled;
   });
 
-  test("ends at once when there is nothing", async () => {
+  test("resolves immediately when nothing was appended", async () => {
     await setup().commit.drain();
   });
 });

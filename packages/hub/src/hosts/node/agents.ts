@@ -80,9 +80,9 @@ export function createAgents({
     return loading;
   };
   const mcp: InboxServer = {
-    async serve(request, access, makeRoom) {
+    async serve(request, access, reserveBytes) {
       const server = await load();
-      return letOut(access, await server.serve(request, access, makeRoom));
+      return letOut(access, await server.serve(request, access, reserveBytes));
     },
     close: async () => (await loading)?.close(),
   };

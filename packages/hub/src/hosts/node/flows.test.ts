@@ -19,7 +19,7 @@ async function openApi() {
   const store = openSqlite(`${data}/hub.db`);
   const side = createFlowSide({
     store,
-    commit: createGroupCommit({ store, quota: null, soon: setImmediate }),
+    commit: createGroupCommit({ store, quota: null, defer: setImmediate }),
     settings: loadSettings({ data }),
     seal: createSeal(new Uint8Array(32)),
     version: "1.2.3",

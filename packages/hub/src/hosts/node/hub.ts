@@ -126,7 +126,7 @@ export async function startHub({
         },
       },
       quota: quotaOf(settings),
-      soon: setImmediate,
+      defer: setImmediate,
       onBatch: metrics.batch,
     });
     const logArrival = createArrivalLog(log, setImmediate);

@@ -1,4 +1,4 @@
-import type { MakeRoom } from "../../inbox/room.ts";
+import type { ReserveBytes } from "../../inbox/response-budget.ts";
 import type { Store } from "../../store/store.ts";
 import type { Feed } from "../../stream/feed.ts";
 import type { Access, Authorizer } from "../../tenants/authorizer.ts";
@@ -9,7 +9,7 @@ import type { Subscriber } from "./subscribe.ts";
 /** Who is asking, as the inbox server hands it through the SDK with each request. */
 export interface Asking {
   access: Access;
-  makeRoom: MakeRoom;
+  reserveBytes: ReserveBytes;
   outflow: Outflow;
 }
 

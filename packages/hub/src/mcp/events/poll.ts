@@ -13,7 +13,7 @@ const NEXT_POLL_MS = 5_000;
 
 export async function pollEvents(
   { store, now }: Pick<EventsContext, "store" | "now">,
-  { access: { tenants }, makeRoom }: Asking,
+  { access: { tenants }, reserveBytes }: Asking,
   params: z.infer<typeof pollParams>,
 ) {
   const wanted = await findType(store, tenants, params.name, params.arguments);
@@ -29,7 +29,9 @@ export async function pollEvents(
           limit: params.maxEvents,
           mostBytes: MOST_BYTES,
         });
-  await makeRoom(found.reduce((sum, { event }) => sum + Math.min(event.size, MAX_BODY_BYTES), 0));
+  await reserveBytes(
+    found.reduce((sum, { event }) => sum + Math.min(event.size, MAX_BODY_BYTES), 0),
+  );
   const events: Occurrence[] = [];
   for (const { event, cursor } of found)
     events.push(await toOccurrence(store, event, encodeCursor(cursor, tenants, logId)));

@@ -79,7 +79,7 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
     };
     const ended = streamEvents(
       context,
-      { access, outflow, makeRoom: async () => {} },
+      { access, outflow, reserveBytes: async () => {} },
       streamParams.parse({ name: "github.issues", cursor: "0", ...given }),
       {
         id: 7,

@@ -1,0 +1,63 @@
+import { expect, it, vi } from "vitest";
+import { createResponseBudget } from "./response-budget.ts";
+
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+function reserve(budget: ReturnType<typeof createResponseBudget>, token: string, bytes: number) {
+  const sent = Promise.withResolvers<void>();
+  const reserved = vi.fn();
+  const rejected = vi.fn();
+  void budget(token, bytes, sent.promise).then(reserved, rejected);
+  return { send: sent.resolve, reserved, rejected };
+}
+
+it("reserves bytes up to the limit, and the next when a response is sent, for each token apart", async () => {
+  const budget = createResponseBudget({ bytesPerToken: 100, waitMs: 60_000 });
+  const [first, second, third] = [60, 60, 60].map((bytes) => reserve(budget, "a", bytes));
+  const other = reserve(budget, "b", 60);
+  await settle();
+  expect(first?.reserved).toHaveBeenCalled();
+  expect(other.reserved).toHaveBeenCalled();
+  expect(second?.reserved).not.toHaveBeenCalled();
+  first?.send();
+  await settle();
+  expect(second?.reserved).toHaveBeenCalled();
+  expect(third?.reserved).not.toHaveBeenCalled();
+  second?.send();
+  await settle();
+  expect(third?.reserved).toHaveBeenCalled();
+});
+
+it("reserves more than the limit for one response alone", async () => {
+  const budget = createResponseBudget({ bytesPerToken: 100, waitMs: 60_000 });
+  const large = reserve(budget, "a", 1_000);
+  const small = reserve(budget, "a", 1);
+  await settle();
+  expect(large.reserved).toHaveBeenCalled();
+  expect(small.reserved).not.toHaveBeenCalled();
+});
+
+it("rejects a request after the wait, or when its client disconnects, and reserves nothing", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const budget = createResponseBudget({ bytesPerToken: 100, waitMs: 5_000 });
+    const first = reserve(budget, "a", 100);
+    const disconnected = reserve(budget, "a", 100);
+    const late = reserve(budget, "a", 100);
+    disconnected.send();
+    await settle();
+    const busy = expect.objectContaining({ code: "busy" });
+    expect(disconnected.rejected).toHaveBeenCalledWith(busy);
+    expect(late.rejected).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(5_000);
+    await settle();
+    expect(late.rejected).toHaveBeenCalledWith(busy);
+    first.send();
+    await settle();
+    const next = reserve(budget, "a", 100);
+    await settle();
+    expect(next.reserved).toHaveBeenCalled();
+  } finally {
+    vi.useRealTimers();
+  }
+});
