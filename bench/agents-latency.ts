@@ -1,68 +1,70 @@
 /**
- * From a POST to the event in a client's hands: alone, and while many other deliveries arrive. The
- * floor passes the event on without storing it; the hub fsyncs first.
+ * Latency from a POST until a stream client has parsed the event: alone, and while other webhooks
+ * arrive. The baseline forwards the event without storing it; the hub fsyncs first.
  */
-import { startAgentHub } from "./agent-inbox.ts";
+import { startAgentHub } from "./agent-hub.ts";
+import { startBaseline } from "./baseline-process.ts";
 import type { Options, Result } from "./benchmark.ts";
-import { signedDeliveries } from "./delivery.ts";
-import { startFloor } from "./floor-process.ts";
 import { startFlags } from "./hub-process.ts";
+import type { ProbeReport } from "./latency-probe.ts";
 import type { LoadReport } from "./load.ts";
 import type { Load } from "./load-process.ts";
 import { describeMachine } from "./machine.ts";
-import type { ProbeReport } from "./prober.ts";
+import { signedDeliveries } from "./signed-deliveries.ts";
 import { median, type Spread, spread } from "./statistics.ts";
-import { type Prober, startProber } from "./stream-processes.ts";
+import { type LatencyProbe, startLatencyProbe } from "./stream-processes.ts";
 import { figure, range, table, times } from "./table.ts";
 import type { Target } from "./target.ts";
 
-const EVERY_MS = 20;
-const OTHERS = 1_000;
+const INTERVAL_MS = 20;
+const OTHER_RATE = 1_000;
 
 interface Round {
   probes: ProbeReport;
   others: LoadReport | undefined;
-  troubles: string[];
+  problems: string[];
 }
 
 interface Line {
   target: string;
-  /** Other deliveries a second. */
+  /** Other webhooks per second. */
   others: number;
   p50: number;
   p90: number;
   p99: number;
   max: number;
-  /** To the floor's in the same round. */
+  /** Relative to the baseline in the same round. */
   ratio: { p50: number; p99: number };
   rounds: Round[];
 }
 
 export async function measureLatency(options: Options, cli: string, load: Load): Promise<Result> {
-  const { quick, tell } = options;
-  const prober = startProber();
+  const { quick, reportProgress } = options;
+  const prober = startLatencyProbe();
   const targets = new Map<Target, string>();
   const lines: Line[] = [];
   const fsyncs: number[] = [];
   try {
     targets.set(
-      await startFloor(new URL("./stream-floor.ts", import.meta.url), startFlags()),
-      "unasked",
+      await startBaseline(new URL("./stream-baseline.ts", import.meta.url), startFlags()),
+      "none",
     );
     const hub = await startAgentHub({ cli, name: "hub, SQLite" });
     targets.set(hub, hub.token);
     for (const [target, token] of targets) {
-      tell(`agents: latency: warming up ${target.name}`);
-      await probe(prober, load, target, token, { probes: 100, everyMs: 1, others: OTHERS });
+      reportProgress(`agents: latency: warm-up of ${target.name}`);
+      await probe(prober, load, target, token, { probes: 100, intervalMs: 1, others: OTHER_RATE });
     }
-    for (const others of [0, OTHERS]) {
+    for (const others of [0, OTHER_RATE]) {
       const measured = new Map<Target, Round[]>([...targets.keys()].map((target) => [target, []]));
       for (let round = 1; round <= (quick ? 3 : 7); round += 1) {
-        fsyncs.push(describeMachine().fsyncMs); // again and again: disks have their moods
+        fsyncs.push(describeMachine().fsyncMs); // in every round, because the speed of the disk varies
         for (const [target, rounds] of measured) {
-          tell(`agents: latency: ${others} others a second: round ${round}, ${target.name}`);
+          reportProgress(
+            `agents: latency: ${others} other webhooks per second: round ${round}, ${target.name}`,
+          );
           const token = targets.get(target) as string;
-          const shape = { probes: quick ? 150 : 300, everyMs: EVERY_MS, others };
+          const shape = { probes: quick ? 150 : 300, intervalMs: INTERVAL_MS, others };
           rounds.push(await probe(prober, load, target, token, shape));
         }
       }
@@ -75,15 +77,15 @@ export async function measureLatency(options: Options, cli: string, load: Load):
 }
 
 async function probe(
-  prober: Prober,
+  prober: LatencyProbe,
   load: Load,
   target: Target,
   token: string,
-  { probes, everyMs, others: rate }: { probes: number; everyMs: number; others: number },
+  { probes, intervalMs, others: rate }: { probes: number; intervalMs: number; others: number },
 ): Promise<Round> {
-  const seconds = (probes * everyMs) / 1000 + 1;
+  const seconds = (probes * intervalMs) / 1000 + 1;
   const storedBefore = await target.stored?.();
-  // The others begin before the first probe and end after the last: a probe takes its time, too.
+  // The other webhooks start before the first probe and end after the last.
   const sending =
     rate === 0
       ? undefined
@@ -94,7 +96,7 @@ async function probe(
           seconds: 2 * seconds,
           rate,
         });
-  const seen = await prober.run({ ...signedDeliveries(target.port), token, probes, everyMs });
+  const seen = await prober.run({ ...signedDeliveries(target.port), token, probes, intervalMs });
   const others = await sending;
   const storedAfter = await target.stored?.();
   const sent = seen.seen + (others?.accepted ?? 0);
@@ -102,21 +104,21 @@ async function probe(
   return {
     probes: seen,
     others,
-    troubles: [
+    problems: [
       ...seen.failures,
       ...(others && !others.valid ? [`others: ${JSON.stringify(others.statuses)}`] : []),
       ...(target.stored && stored !== sent ? [`${sent} acknowledged, ${stored} stored`] : []),
-    ].map((trouble) => `${target.name}: INVALID: ${trouble}`),
+    ].map((problem) => `${target.name}: INVALID: ${problem}`),
   };
 }
 
 function summarize(measured: Map<Target, Round[]>, others: number): Line[] {
-  const [floor = []] = measured.values();
+  const [baseline = []] = measured.values();
   type Latency = ProbeReport["latency"];
   return [...measured].map(([{ name }, rounds]) => {
     const of = (which: keyof Latency) => rounds.map(({ probes }) => probes.latency[which]);
     const ratio = (which: keyof Latency) =>
-      median(of(which).map((ms, at) => ms / (floor[at]?.probes.latency[which] ?? Number.NaN)));
+      median(of(which).map((ms, at) => ms / (baseline[at]?.probes.latency[which] ?? Number.NaN)));
     return {
       target: name,
       others,
@@ -131,13 +133,22 @@ function summarize(measured: Map<Target, Round[]>, others: number): Line[] {
 }
 
 function toResult(lines: Line[], fsyncMs: Spread): Result {
-  const troubles = lines.flatMap(({ rounds }) => rounds.flatMap((round) => round.troubles));
+  const problems = lines.flatMap(({ rounds }) => rounds.flatMap((round) => round.problems));
   return {
     tables: [
       {
-        title: `From POST to a client of GET /events, in ms, ${figure(1000 / EVERY_MS)} a second one after the other; an fsync took ${figure(fsyncMs.median)} ms (${range(fsyncMs)})`,
+        title: `Latency in ms from POST to a client of GET /events, at most ${figure(1000 / INTERVAL_MS)} probes per second; fsync ${figure(fsyncMs.median)} ms (${range(fsyncMs)})`,
         text: table(
-          ["server", "others/s", "p50", "p90", "p99", "max", "p50 to floor", "p99 to floor"],
+          [
+            "server",
+            "other webhooks/s",
+            "p50",
+            "p90",
+            "p99",
+            "max",
+            "p50 / baseline",
+            "p99 / baseline",
+          ],
           lines.map(({ target, others, p50, p90, p99, max, ratio }) => [
             target,
             others === 0 ? "none" : figure(others),
@@ -150,10 +161,10 @@ function toResult(lines: Line[], fsyncMs: Spread): Result {
           ]),
         ),
       },
-      ...(troubles.length > 0 ? [{ title: "Invalid rounds", text: troubles.join("\n") }] : []),
+      ...(problems.length > 0 ? [{ title: "Invalid rounds", text: problems.join("\n") }] : []),
     ],
     goals: [],
-    valid: troubles.length === 0,
+    valid: problems.length === 0,
     data: { fsyncMs, lines },
   };
 }

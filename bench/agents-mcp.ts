@@ -1,34 +1,34 @@
 /**
- * Calls over MCP beside a bare server of the same SDK, over a small and a large backlog. CPU is
- * measured with several calls at once, latency with one.
+ * MCP calls with a small and a large backlog, beside a baseline server of the same SDK. CPU is
+ * measured at concurrency 16, latency at concurrency 1.
  */
-import { type AgentHub, startAgentHub } from "./agent-inbox.ts";
+import { type AgentHub, startAgentHub } from "./agent-hub.ts";
+import { startBaseline } from "./baseline-process.ts";
 import type { Goal, Options, Result } from "./benchmark.ts";
-import { signedDeliveries } from "./delivery.ts";
-import { startFloor } from "./floor-process.ts";
 import { startFlags } from "./hub-process.ts";
 import type { LoadPlan, LoadReport } from "./load.ts";
 import type { Load } from "./load-process.ts";
 import { recordCall, type ToolCall, toTemplates } from "./mcp-requests.ts";
-import { cpuSeconds } from "./process-facts.ts";
+import { cpuSeconds } from "./process-stats.ts";
+import { signedDeliveries } from "./signed-deliveries.ts";
 import { median, type Spread, spread } from "./statistics.ts";
 import { figure, percent, range, table, times } from "./table.ts";
 import type { Target } from "./target.ts";
 
 const CONCURRENCIES = [1, 16];
 const GOAL_RATIO = 1.5;
-/** Events of 10 KB that `get_event` is asked for in turn. */
+/** Number of 10 KB events that `get_event` reads, round-robin. */
 const LARGE_EVENTS = 100;
-/** Of one round: more than anybody can make. */
-const MOST_CALLS = 100_000;
+/** Upper limit of one round; it is never reached. */
+const MAX_CALLS = 100_000;
 
-/** What is called where, again and again. */
+/** One tool call on one server, sent repeatedly. */
 interface Caller {
   name: string;
   pending: number | undefined;
   pid: number;
   plan: Pick<LoadPlan, "port" | "templates">;
-  /** Throws where the call does not do its work: a refusal is quick. */
+  /** Throws when the call fails, because an error response would be fast. */
   check(): Promise<void>;
 }
 
@@ -40,44 +40,47 @@ interface Line {
   call: string;
   pending: number | undefined;
   concurrency: number;
-  /** Of the server, microseconds a call. */
+  /** CPU time of the server in microseconds per call. */
   cpu: Spread;
   perSecond: number;
   p50: number;
   p99: number;
-  /** To the floor's in the same round. */
+  /** Relative to the baseline in the same round. */
   ratio: { cpu: number; p50: number };
-  /** CPU of the load generator, against the server's. */
+  /** CPU time of the load generator, relative to the server's. */
   loadShare: number;
   rounds: Round[];
 }
 
 export async function measureMcp(options: Options, cli: string, load: Load): Promise<Result> {
-  const { quick, tell } = options;
+  const { quick, reportProgress } = options;
   const targets: Target[] = [];
   const callers: Caller[] = [];
   const lines: Line[] = [];
   try {
-    const floor = await startFloor(new URL("./mcp-floor.ts", import.meta.url), startFlags());
-    targets.push(floor);
-    callers.push(await callerOf(floor, "unasked", { name: "nothing", arguments: {} }));
+    const baseline = await startBaseline(
+      new URL("./mcp-baseline.ts", import.meta.url),
+      startFlags(),
+    );
+    targets.push(baseline);
+    callers.push(await callerOf(baseline, "none", { name: "empty", arguments: {} }));
     for (const pending of [1_000, quick ? 100_000 : 1_000_000]) {
-      tell(`agents: mcp: seeding ${figure(pending)} pending events`);
+      reportProgress(`agents: mcp: seeding ${figure(pending)} pending events`);
       const hub = await startAgentHub({ cli, name: "hub", pending });
       targets.push(hub);
       callers.push(...(await inboxCallers(hub, load, pending)));
     }
     for (const caller of callers) {
-      tell(`agents: mcp: warming up ${caller.name}`);
-      // It is the number of calls that makes code warm.
+      reportProgress(`agents: mcp: warm-up of ${caller.name}`);
+      // The number of calls decides when code is compiled, so the warm-up counts calls.
       await callMany(load, caller, { connections: 16, requests: 4_000, seconds: quick ? 6 : 15 });
     }
     for (const connections of CONCURRENCIES) {
       const measured = new Map<Caller, Round[]>(callers.map((caller) => [caller, []]));
       for (let round = 1; round <= (quick ? 3 : 7); round += 1)
         for (const [caller, rounds] of measured) {
-          tell(`agents: mcp: ${connections} at once: round ${round}, ${caller.name}`);
-          const shape = { connections, requests: MOST_CALLS, seconds: quick ? 1.5 : 3 };
+          reportProgress(`agents: mcp: concurrency ${connections}: round ${round}, ${caller.name}`);
+          const shape = { connections, requests: MAX_CALLS, seconds: quick ? 1.5 : 3 };
           rounds.push(await callMany(load, caller, shape));
         }
       lines.push(...summarize(measured, connections));
@@ -95,18 +98,18 @@ async function callerOf(
   call: ToolCall,
   { pending, all = [call.arguments] }: { pending?: number; all?: ToolCall["arguments"][] } = {},
 ): Promise<Caller> {
-  const most = Math.max(...CONCURRENCIES);
+  const maxConnections = Math.max(...CONCURRENCIES);
   const recorded = await recordCall(port, token, call);
-  // Every connection of the load generator needs a request of its own.
-  const enough = Array.from(
-    { length: Math.max(most, all.length) },
+  // Connections of the load generator do not share requests.
+  const argumentLists = Array.from(
+    { length: Math.max(maxConnections, all.length) },
     (_, at) => all[at % all.length],
   );
   return {
     name: call.name,
     pending,
     pid,
-    plan: { port, templates: toTemplates(recorded, enough as ToolCall["arguments"][]) },
+    plan: { port, templates: toTemplates(recorded, argumentLists as ToolCall["arguments"][]) },
     async check() {
       for (const args of all) await recordCall(port, token, { ...call, arguments: args });
     },
@@ -116,7 +119,7 @@ async function callerOf(
 async function inboxCallers(hub: AgentHub, load: Load, pending: number): Promise<Caller[]> {
   const shape = { connections: 8, requests: 512, seconds: 60, rate: undefined };
   const { valid } = await load.run({ ...signedDeliveries(hub.port), ...shape });
-  if (!valid) throw new Error("the hub did not store the events to be read");
+  if (!valid) throw new Error("the hub did not store the events");
   const response = await fetch(
     `http://127.0.0.1:${hub.port}/pending-events?limit=${LARGE_EVENTS}`,
     { headers: { authorization: `Bearer ${hub.token}` } },
@@ -143,15 +146,15 @@ async function callMany(
   return { ...report, serverCpuSeconds: cpuSeconds(pid) - before };
 }
 
-const cpuMicros = ({ serverCpuSeconds, answered }: Round) => (serverCpuSeconds / answered) * 1e6;
+const cpuMicros = ({ serverCpuSeconds, completed }: Round) => (serverCpuSeconds / completed) * 1e6;
 
 function summarize(measured: Map<Caller, Round[]>, concurrency: number): Line[] {
-  const [floor = []] = measured.values();
+  const [baseline = []] = measured.values();
   return [...measured].map(([{ name, pending }, rounds]) => {
     const ratio = (value: (round: Round) => number) =>
-      median(rounds.map((round, at) => value(round) / value(floor[at] as Round)));
+      median(rounds.map((round, at) => value(round) / value(baseline[at] as Round)));
     return {
-      call: pending === undefined ? "floor, an empty tool" : name,
+      call: pending === undefined ? "baseline: an empty tool" : name,
       pending,
       concurrency,
       cpu: spread(rounds.map(cpuMicros)),
@@ -168,7 +171,7 @@ function summarize(measured: Map<Caller, Round[]>, concurrency: number): Line[] 
 }
 
 function toResult(lines: Line[]): Result {
-  const troubles = lines.flatMap(({ call, rounds }) =>
+  const problems = lines.flatMap(({ call, rounds }) =>
     rounds
       .filter(({ valid }) => !valid)
       .map(({ statuses, failures }) => `${call}: ${JSON.stringify(statuses)}, ${failures} failed`),
@@ -176,18 +179,18 @@ function toResult(lines: Line[]): Result {
   return {
     tables: [
       {
-        title: "Calls over MCP (2026-07-28), get_event with a payload of 10 KB",
+        title: "MCP calls (2026-07-28); get_event returns a payload of 10 KB",
         text: table(
           [
             "call",
             "pending",
-            "at once",
+            "concurrency",
             "CPU µs/call",
             "spread",
-            "to floor",
+            "CPU / baseline",
             "p50 ms",
             "p99 ms",
-            "p50 to floor",
+            "p50 / baseline",
             "calls/s",
             "load/server CPU",
           ],
@@ -206,19 +209,19 @@ function toResult(lines: Line[]): Result {
           ]),
         ),
       },
-      ...(troubles.length > 0 ? [{ title: "Invalid rounds", text: troubles.join("\n") }] : []),
+      ...(problems.length > 0 ? [{ title: "Invalid rounds", text: problems.join("\n") }] : []),
     ],
     goals: lines.filter(({ pending }) => pending !== undefined).map(goalOf),
-    valid: troubles.length === 0,
+    valid: problems.length === 0,
     data: lines,
   };
 }
 
-/** Latency counts where nobody else asks, CPU where there is enough of it to be measured. */
+/** Latency is compared at concurrency 1, CPU at concurrency 16. */
 function goalOf({ call, pending, concurrency, ratio }: Line): Goal {
   const [what, found] = concurrency === 1 ? ["p50 latency", ratio.p50] : ["CPU", ratio.cpu];
   return {
-    what: `${call} at ${figure(pending ?? 0)} pending: ${what} within ${GOAL_RATIO}× of an empty tool`,
+    what: `${call} at ${figure(pending ?? 0)} pending: ${what} at most ${GOAL_RATIO}× of an empty tool`,
     met: found <= GOAL_RATIO,
     found: times(found),
   };

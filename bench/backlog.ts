@@ -1,4 +1,4 @@
-/** Databases with ever more pending events, side by side. */
+/** Databases with different numbers of pending events, open at the same time. */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
@@ -8,22 +8,22 @@ import type { Store } from "../packages/hub/src/store/store.ts";
 import { createStoreCache, type StoreCache } from "../packages/hub/src/store/store-cache.ts";
 import { createDatabase, startPostgres } from "../test/support/postgres.ts";
 import type { Backend } from "./benchmark.ts";
-import { makeFolder, removeFolder } from "./owned.ts";
+import { makeFolder, removeFolder } from "./cleanup.ts";
 import { seed } from "./seed.ts";
 
 export interface Backlog {
   store: Store;
-  /** What the process has read of it before. */
+  /** The cache of decompressed packs. */
   cache: StoreCache;
   size: number;
-  /** Of pending events, oldest first. */
+  /** Ids of the pending events, oldest first. */
   ids: string[];
   claimed: string[];
-  /** One of the pending events, for good. */
+  /** Removes and returns a random id of `ids`. */
   takeId(): string;
-  /** On disk. */
+  /** Size on disk. */
   bytes: number;
-  /** That seeding took. */
+  /** Duration of the seeding. */
   seconds: number;
 }
 
@@ -35,14 +35,14 @@ export interface Backlogs {
 interface Database {
   store: Store;
   cache: StoreCache;
-  /** Brings it into the state that it would have after a while, and says how large it is. */
+  /** Runs the maintenance that would happen over time, and returns the size on disk. */
   settle(): Promise<number>;
 }
 
 export async function openBacklogs(
   backend: Backend,
   sizes: readonly number[],
-  tell: (text: string) => void,
+  reportProgress: (text: string) => void,
 ): Promise<Backlogs> {
   const engine = backend === "sqlite" ? sqliteEngine() : await postgresEngine();
   const backlogs: Backlog[] = [];
@@ -52,7 +52,7 @@ export async function openBacklogs(
   };
   try {
     for (const size of sizes) {
-      tell(`reads: ${backend}: seeding ${size.toLocaleString("en")} pending events`);
+      reportProgress(`reads: ${backend}: seeding ${size.toLocaleString("en")} pending events`);
       const { settle, ...database } = await engine.open();
       const { store } = database;
       const fresh = { size, ids: [], claimed: [], takeId, bytes: 0, seconds: 0 };
@@ -113,7 +113,7 @@ async function postgresEngine(): Promise<Engine> {
   };
 }
 
-/** What autovacuum would do within the next minutes: no plan by numbers from before the seeding. */
+/** Does what autovacuum would do within minutes, so that the planner has current statistics. */
 async function settlePostgres(url: string): Promise<number> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

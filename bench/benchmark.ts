@@ -2,15 +2,15 @@ export type Backend = "sqlite" | "postgres";
 
 export interface Options {
   backends: readonly Backend[];
-  /** A short run: fewer rounds and smaller backlogs, for a first look. */
+  /** A short run with fewer rounds and smaller backlogs. */
   quick: boolean;
-  /** A built CLI to measure in place of this checkout's. */
+  /** Path of a built CLI to measure instead of this checkout's. */
   hub: string | undefined;
-  /** Says what is being done. */
-  tell(text: string): void;
+  /** Shows the current activity on the terminal. */
+  reportProgress(text: string): void;
 }
 
-/** What was aimed for, and what came out. */
+/** A target value and the measured value. */
 export interface Goal {
   what: string;
   met: boolean;
@@ -18,12 +18,12 @@ export interface Goal {
 }
 
 export interface Result {
-  /** Printed, one under the other. */
+  /** Printed in this order. */
   tables: { title: string; text: string }[];
   goals: Goal[];
-  /** False when requests were refused or lost: then the figures mean nothing. */
+  /** False when requests were rejected or lost; the figures are then meaningless. */
   valid: boolean;
-  /** Everything that was measured, for the JSON file. */
+  /** All measurements, for the JSON file. */
   data: unknown;
 }
 

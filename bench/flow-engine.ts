@@ -1,4 +1,4 @@
-/** The run engine on a SQLite file of its own, without a server around it. */
+/** The run engine on a SQLite file, without a server. */
 import { join } from "node:path";
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
@@ -13,7 +13,7 @@ import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
 import type { NewTrigger } from "../packages/hub/src/store/flow-store.ts";
 import type { ImmediateRun } from "../packages/hub/src/store/run-store.ts";
 import type { Store } from "../packages/hub/src/store/store.ts";
-import { makeFolder, removeFolder } from "./owned.ts";
+import { makeFolder, removeFolder } from "./cleanup.ts";
 import { TENANT } from "./seed.ts";
 
 const APP = "bench";
@@ -31,7 +31,7 @@ export function openEngine(): Engine {
   const store = openSqlite(join(folder, "signalbox.db"));
   const sandbox = createSandbox();
   const unexpected = () => {
-    throw new Error("was not to be called");
+    throw new Error("unexpected call");
   };
   const runner: Runner = createRunner({
     store,
@@ -82,7 +82,7 @@ const chainOf = (nodes: readonly FlowNode[]): FlowEdge[] =>
     return { id: `${source}-${id}`, source, sourceHandle: "out", target: id, targetHandle: "in" };
   });
 
-/** One after the other, unless edges are given; answers with the flow's id. */
+/** Publishes a flow and returns its id. The default edges connect the nodes in order. */
 export async function publishFlow(
   store: Store,
   nodes: readonly FlowNode[],

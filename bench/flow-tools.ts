@@ -1,27 +1,27 @@
 /**
- * Flows as tools of an app: a call of a flow with one node beside a tool of the bare SDK that answers
- * with nothing, and lists of ever more tools. A call is a run: it is on disk before it is answered.
+ * Flows as MCP tools: a call of a flow with one node beside an empty tool of the plain SDK, and lists
+ * of growing numbers of tools. A call is a run, so it is on disk before the response.
  */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
 import type { Store } from "../packages/hub/src/store/store.ts";
+import { startBaseline } from "./baseline-process.ts";
 import type { Options, Result } from "./benchmark.ts";
-import { startFloor } from "./floor-process.ts";
+import { makeFolder, removeFolder } from "./cleanup.ts";
 import { flowNode, publishFlow } from "./flow-engine.ts";
 import { startFlags, startHub } from "./hub-process.ts";
 import type { LoadPlan, LoadReport } from "./load.ts";
 import type { Load } from "./load-process.ts";
 import { recordCall, toTemplates } from "./mcp-requests.ts";
-import { makeFolder, removeFolder } from "./owned.ts";
-import { cpuSeconds } from "./process-facts.ts";
+import { cpuSeconds } from "./process-stats.ts";
 import { median } from "./statistics.ts";
 import { figure, table, times } from "./table.ts";
 import type { Target } from "./target.ts";
 
 const SIZES = [10, 100, 1_000, 10_000];
-/** Tools of one flow: as many as its graph may have. */
+/** Tools per flow, the maximum of one graph. */
 const PER_FLOW = 200;
 
 interface Called {
@@ -37,7 +37,7 @@ interface Listed {
 }
 
 export async function measureTools(options: Options, cli: string, load: Load): Promise<Result> {
-  const { quick, tell } = options;
+  const { quick, reportProgress } = options;
   const data = makeFolder();
   const targets: Target[] = [];
   const called: Called[] = [];
@@ -46,20 +46,23 @@ export async function measureTools(options: Options, cli: string, load: Load): P
   try {
     const store = openSqlite(join(data, "signalbox.db"));
     for (const size of SIZES) {
-      tell(`flows: tools: storing ${figure(size)}`);
+      reportProgress(`flows: tools: storing ${figure(size)}`);
       await storeTools(store, appOf(size), size);
     }
     await store.close();
     const token = createToken(cli, data);
-    const floor = await startFloor(new URL("./mcp-floor.ts", import.meta.url), startFlags());
-    targets.push(floor);
+    const baseline = await startBaseline(
+      new URL("./mcp-baseline.ts", import.meta.url),
+      startFlags(),
+    );
+    targets.push(baseline);
     const hub = await startHub({ cli, name: "hub", data });
     targets.push(hub);
 
-    const call = { name: "nothing", arguments: {} };
+    const call = { name: "empty", arguments: {} };
     const path = `/mcp/${appOf(10)}`;
     const callers = [
-      { target: floor, path: "/mcp", call },
+      { target: baseline, path: "/mcp", call },
       { target: hub, path, call: { name: "tool_0", arguments: { n: 1 } } },
     ];
     const plans: { plan: Pick<LoadPlan, "port" | "templates">; pid: number; found: Called }[] = [];
@@ -72,7 +75,7 @@ export async function measureTools(options: Options, cli: string, load: Load): P
     }
     for (let round = 0; round <= (quick ? 3 : 7); round += 1)
       for (const { plan, pid, found } of plans) {
-        tell(`flows: tools: calls, round ${round}, ${found.name}`);
+        reportProgress(`flows: tools: calls, round ${round}, ${found.name}`);
         const seconds = quick ? 2 : 4;
         const run = (connections: number): Promise<LoadReport> =>
           load.run({ ...plan, connections, requests: 100_000, seconds, rate: undefined });
@@ -81,13 +84,13 @@ export async function measureTools(options: Options, cli: string, load: Load): P
         const cpu = cpuSeconds(pid) - before;
         const one = await run(1);
         valid &&= many.valid && one.valid;
-        // The first one only makes code warm.
+        // Round 0 is the warm-up.
         if (round === 0) continue;
-        found.cpuMicros.push((cpu / many.answered) * 1e6);
+        found.cpuMicros.push((cpu / many.completed) * 1e6);
         found.p50.push(one.latency.p50);
       }
     for (const size of SIZES) {
-      tell(`flows: tools: listing ${figure(size)}`);
+      reportProgress(`flows: tools: listing ${figure(size)}`);
       listed.push(await listAll(hub.port, token, size, quick ? 5 : 15));
     }
   } finally {
@@ -100,12 +103,12 @@ export async function measureTools(options: Options, cli: string, load: Load): P
 const appOf = (size: number): string => `tools-${size}`;
 
 async function storeTools(store: Store, app: string, count: number): Promise<void> {
-  for (let made = 0; made < count; made += PER_FLOW) {
-    const tools = Array.from({ length: Math.min(PER_FLOW, count - made) }, (_, at) => {
-      const name = `tool_${made + at}`;
+  for (let stored = 0; stored < count; stored += PER_FLOW) {
+    const tools = Array.from({ length: Math.min(PER_FLOW, count - stored) }, (_, at) => {
+      const name = `tool_${stored + at}`;
       return flowNode(`t${at}`, "UserIntent", {
         toolName: name,
-        toolDescription: `What ${name} does, said in a sentence of some length.`,
+        toolDescription: `Returns its argument. A description of average length for ${name}.`,
         parameters: [{ name: "n", type: "integer" }],
       });
     });
@@ -121,17 +124,17 @@ async function storeTools(store: Store, app: string, count: number): Promise<voi
   }
 }
 
-/** By the command line, so that it is one that this very hub knows. */
+/** Created with the CLI, so that an older build under test knows its format. */
 function createToken(cli: string, data: string): string {
-  const made = execFileSync(
+  const output = execFileSync(
     process.execPath,
     [cli, "token", "create", "bench", "--scope", "flows:call", "--data", data, "--json"],
     { cwd: data, env: { PATH: process.env.PATH, HOME: process.env.HOME }, encoding: "utf8" },
   );
-  return (JSON.parse(made) as { token: string }).token;
+  return (JSON.parse(output) as { token: string }).token;
 }
 
-/** Page by page, as a client has to. */
+/** Reads all pages, as a client does. */
 async function listAll(port: number, token: string, size: number, rounds: number): Promise<Listed> {
   const client = new Client(
     { name: "bench", version: "1" },
@@ -146,7 +149,7 @@ async function listAll(port: number, token: string, size: number, rounds: number
   let pages = 0;
   try {
     for (let round = 0; round <= rounds; round += 1) {
-      const began = performance.now();
+      const startedAt = performance.now();
       let tools = 0;
       pages = 0;
       for (let cursor: string | undefined; ; ) {
@@ -159,8 +162,8 @@ async function listAll(port: number, token: string, size: number, rounds: number
         cursor = page.nextCursor;
         if (cursor === undefined) break;
       }
-      if (tools !== size) throw new Error(`${tools} tools in place of ${size}`);
-      if (round > 0) ms.push(performance.now() - began);
+      if (tools !== size) throw new Error(`expected ${size} tools, found ${tools}`);
+      if (round > 0) ms.push(performance.now() - startedAt);
     }
   } finally {
     await client.close();
@@ -169,23 +172,23 @@ async function listAll(port: number, token: string, size: number, rounds: number
 }
 
 function toResult(called: Called[], listed: Listed[], valid: boolean): Result {
-  const [floor, hub] = called as [Called, Called];
+  const [baseline, hub] = called as [Called, Called];
   const ratio = (value: (one: Called) => number[]) =>
-    median(value(hub).map((one, at) => one / (value(floor)[at] as number)));
+    median(value(hub).map((one, at) => one / (value(baseline)[at] as number)));
   return {
     tables: [
       {
-        title: "tools/call of a flow with one node, durable, beside a bare tool of the SDK",
+        title: "tools/call of a flow with one node (durable), beside an empty tool of the SDK",
         text: table(
           [
             "server",
-            "CPU µs/call, 16 at once",
-            "p50 ms, 1 at once",
-            "CPU to floor",
-            "p50 to floor",
+            "CPU µs/call, concurrency 16",
+            "p50 ms, concurrency 1",
+            "CPU / baseline",
+            "p50 / baseline",
           ],
           [
-            ["floor", figure(median(floor.cpuMicros)), figure(median(floor.p50)), "", ""],
+            ["baseline", figure(median(baseline.cpuMicros)), figure(median(baseline.p50)), "", ""],
             [
               "hub",
               figure(median(hub.cpuMicros)),
@@ -197,9 +200,9 @@ function toResult(called: Called[], listed: Listed[], valid: boolean): Result {
         ),
       },
       {
-        title: "tools/list to its end, by the SDK's client",
+        title: "tools/list, all pages, with the SDK's client",
         text: table(
-          ["tools", "pages", "ms", "µs a tool"],
+          ["tools", "pages", "ms", "µs per tool"],
           listed.map(({ tools, pages, ms }) => [
             figure(tools),
             String(pages),

@@ -1,4 +1,4 @@
-/** `npm run bench -- flows`: what runs cost, and what others notice of them. */
+/** `npm run bench -- flows`: the cost of runs, and their effect on webhooks. */
 import type { Benchmark, Result } from "./benchmark.ts";
 import { measureBurst } from "./flow-burst.ts";
 import { measureChain } from "./flow-chain.ts";

@@ -1,19 +1,19 @@
-/** The hub as users run it: built, a process of its own, started by its command line. */
+/** Starts the built hub in a separate process, with its command line, as users do. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { get } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { join, resolve } from "node:path";
-import { SECRET } from "./delivery.ts";
-import { end, makeFolder, own, removeFolder } from "./owned.ts";
+import { makeFolder, removeFolder, stopProcess, trackProcess } from "./cleanup.ts";
+import { SECRET } from "./signed-deliveries.ts";
 import type { Target } from "./target.ts";
 
 export interface HubProcess extends Target {
   data: string;
-  /** From the spawn to the first answer to /healthz. */
+  /** From the spawn to the first response of /healthz. */
   startedInMs: number;
-  /** What the hub wrote to its log. */
+  /** The lines of the hub's log. */
   log(): Record<string, unknown>[];
   stored(): Promise<number>;
 }
@@ -24,7 +24,7 @@ export interface HubProcessOptions {
   name: string;
   databaseUrl?: string;
   databasePid?: number;
-  /** Used as it is, and left in place; without, a new folder that is removed afterwards. */
+  /** An existing data folder, which is kept. By default a new one, which is removed. */
   data?: string;
   nodeOptions?: string[];
 }
@@ -32,9 +32,9 @@ export interface HubProcessOptions {
 const START_LIMIT_MS = 30_000;
 const root = join(import.meta.dirname, "..");
 
-/** The CLI to measure: the one asked for, or this checkout's, built now. */
-export function findCli(asked: string | undefined): string {
-  if (asked !== undefined) return resolve(asked);
+/** Returns the path of the CLI to measure: the given one, or this checkout's after a build. */
+export function findCli(path: string | undefined): string {
+  if (path !== undefined) return resolve(path);
   execFileSync("npm", ["run", "--silent", "build"], {
     cwd: root,
     stdio: ["ignore", "ignore", "inherit"],
@@ -42,15 +42,15 @@ export function findCli(asked: string | undefined): string {
   return join(root, "packages/hub/dist/cli.js");
 }
 
-/** What `npm start` tells Node: the hub is measured as people run it. */
+/** The Node flags of `npm start`, so that the hub is measured as users run it. */
 export function startFlags(): string[] {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     scripts: { start: string };
   };
-  const words = scripts.start.split(" ");
-  return words.slice(
-    words.indexOf("node") + 1,
-    words.findIndex((word) => word.endsWith("cli.js")),
+  const args = scripts.start.split(" ");
+  return args.slice(
+    args.indexOf("node") + 1,
+    args.findIndex((arg) => arg.endsWith("cli.js")),
   );
 }
 
@@ -58,16 +58,16 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
   const folder = makeFolder();
   const data = options.data ?? join(folder, "data");
   const port = await findFreePort();
-  // To a file: nobody has to read along, and a full pipe would hold the hub up.
+  // A file, because a full pipe would block the hub.
   const logFile = join(folder, "log");
   const log = openSync(logFile, "w");
   const spawned = performance.now();
-  const child = own(
+  const child = trackProcess(
     spawn(
       process.execPath,
       [...startFlags(), ...(options.nodeOptions ?? []), options.cli, "serve"],
       {
-        cwd: folder, // where no signalbox.config.json is
+        cwd: folder, // a folder without signalbox.config.json
         env: {
           PATH: process.env.PATH,
           HOME: process.env.HOME,
@@ -106,13 +106,13 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
         .filter((line) => line.startsWith("{"))
         .map((line) => JSON.parse(line) as Record<string, unknown>),
     async stop() {
-      await end(child);
+      await stopProcess(child);
       removeFolder(folder);
     },
   };
 }
 
-/** The counter of stored events that the hub shows in /metrics. */
+/** The counter of stored events in /metrics. */
 export async function storedCount(port: number): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   return text
@@ -130,7 +130,7 @@ function statusOf(port: number, path: string): Promise<number | undefined> {
   });
 }
 
-/** Known beforehand, so that the hub can be asked before it has said where it listens. */
+/** The port must be known before the hub logs it, to measure the time to the first response. */
 async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

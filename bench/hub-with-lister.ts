@@ -1,7 +1,7 @@
 /**
- * The hub, and in the same process a client that lists pending events without a pause: there is one
- * event loop, so that is where a listing would get in the way of a webhook. Forked by
- * ingest-listing.ts, and told over IPC when to list.
+ * The hub, with a loop in the same process that lists pending events. Lists and webhooks share one
+ * event loop, so the effect of a busy reader is largest here. Forked by ingest-listing.ts, which
+ * starts and stops the loop over IPC.
  */
 import { startHub } from "../packages/hub/src/hosts/node/hub.ts";
 import { createLog } from "../packages/hub/src/hosts/node/log.ts";
@@ -10,9 +10,9 @@ import { readSettings } from "../packages/hub/src/hosts/settings.ts";
 import { LOCAL_TENANT } from "../packages/hub/src/tenants/tenancy.ts";
 import { seed } from "./seed.ts";
 
-export type ListerOrder = { list: boolean };
-/** Sent once when it listens, and in answer to every order. */
-export type ListerNews = { port: number; lists: number };
+export type ListerCommand = { list: boolean };
+/** Sent when the server listens, and in response to every command. */
+export type ListerState = { port: number; lists: number };
 
 const settings = readSettings({ flags: {}, env: process.env, file: {} });
 const store = await openStore(settings);
@@ -25,7 +25,7 @@ const hub = await startHub({ settings, log, version: "bench" });
 let listing = false;
 let lists = 0;
 
-/** One list in each turn of the event loop: as often as one client over HTTP could ask at the most. */
+/** One list per iteration of the event loop, the maximum of a single HTTP client. */
 async function listOnce(): Promise<void> {
   if (!listing) return;
   await hub.store.listEvents({ tenant: LOCAL_TENANT, pending: true, limit: 20 });
@@ -34,11 +34,11 @@ async function listOnce(): Promise<void> {
 }
 
 const port = Number(new URL(hub.url).port);
-const tell = () => process.send?.({ port, lists } satisfies ListerNews);
+const sendState = () => process.send?.({ port, lists } satisfies ListerState);
 
-process.on("message", (order: ListerOrder) => {
-  listing = order.list;
-  tell();
+process.on("message", (command: ListerCommand) => {
+  listing = command.list;
+  sendState();
   lists = 0;
   if (listing) setImmediate(listOnce);
 });
@@ -47,4 +47,4 @@ process.on("SIGTERM", () => {
   listing = false;
   void hub.stop().then(() => process.exit());
 });
-tell();
+sendState();

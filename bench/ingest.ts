@@ -1,19 +1,19 @@
-/** `npm run bench -- ingest`: how fast webhooks come in, and what a client that lists does to that. */
+/** `npm run bench -- ingest`: throughput and latency of webhooks, also while another client lists events. */
 import type { Benchmark } from "./benchmark.ts";
 import { findCli } from "./hub-process.ts";
 import { measureListing } from "./ingest-listing.ts";
-import { measurePace } from "./ingest-pace.ts";
+import { measureThroughput } from "./ingest-throughput.ts";
 import { startLoad } from "./load-process.ts";
 
 export const ingest: Benchmark = async (options) => {
   const cli = findCli(options.hub);
   const load = startLoad();
-  const pace = await measurePace(options, cli, load);
+  const throughput = await measureThroughput(options, cli, load);
   const listing = await measureListing(options, load);
   return {
-    tables: [...pace.tables, ...listing.tables],
-    goals: [...pace.goals, ...listing.goals],
-    valid: pace.valid && listing.valid,
-    data: { pace: pace.data, listing: listing.data },
+    tables: [...throughput.tables, ...listing.tables],
+    goals: [...throughput.goals, ...listing.goals],
+    valid: throughput.valid && listing.valid,
+    data: { throughput: throughput.data, listing: listing.data },
   };
 };

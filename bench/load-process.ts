@@ -1,26 +1,26 @@
 import { fork } from "node:child_process";
-import { listener } from "./listener.ts";
+import { trackProcess } from "./cleanup.ts";
 import type { LoadPlan, LoadReport } from "./load.ts";
-import { own } from "./owned.ts";
+import { messageReader } from "./message-reader.ts";
 
 export interface Load {
   run(plan: LoadPlan): Promise<LoadReport>;
 }
 
-/** One process for all runs: it is warm after the first. */
+/** One process for all measurements, so that its code is warm after the first. */
 export function startLoad(): Load {
-  const child = own(
+  const child = trackProcess(
     fork(new URL("./load.ts", import.meta.url), {
-      serialization: "advanced", // typed arrays travel as they are
+      serialization: "advanced", // passes typed arrays without conversion
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     }),
   );
-  const report = listener<LoadReport>(child);
+  const nextReport = messageReader<LoadReport>(child);
   return {
     run(plan) {
-      const done = report();
+      const report = nextReport();
       child.send(plan);
-      return done;
+      return report;
     },
   };
 }

@@ -1,35 +1,35 @@
 /**
- * The load generator, as a process of its own so that its CPU is not the server's. Raw sockets,
- * requests built beforehand, one in flight per connection; of an answer it reads the status and the
- * length. Forked by load-process.ts; takes a plan over IPC and answers with a report.
+ * The load generator. It is a separate process, so that its CPU is not counted for the server. It
+ * writes prepared requests to raw sockets, one in flight per connection, and reads only the status
+ * and the length of a response. Forked by load-process.ts: receives a plan over IPC, sends a report.
  */
 import { connect, type Socket } from "node:net";
 import { percentile } from "./statistics.ts";
 
 export interface LoadPlan {
   port: number;
-  /** Whole HTTP requests, sent in turn, and where in each the delivery id stands. */
+  /** Complete HTTP requests, sent round-robin, and the offset of the delivery id in each. */
   templates: { request: Uint8Array; idAt: number }[];
   connections: number;
-  /** The run ends when either is reached. */
+  /** The load ends at the first of the two limits. */
   requests: number;
   seconds: number;
-  /** Requests a second, sent whether or not the earlier ones were answered; without, as fast as answers come. */
+  /** Requests per second (open loop). Undefined: each response triggers the next request (closed loop). */
   rate: number | undefined;
 }
 
 export interface LoadReport {
-  answered: number;
-  /** How many answers there were with each status. */
+  completed: number;
+  /** Number of responses by status. */
   statuses: Record<string, number>;
   accepted: number;
-  /** Connections that broke, and requests without an answer. */
+  /** Broken connections, and requests without a response. */
   failures: number;
-  /** All answers were 2xx, and nothing failed. */
+  /** All responses were 2xx, and there were no failures. */
   valid: boolean;
   seconds: number;
   perSecond: number;
-  /** Of the load generator itself. */
+  /** CPU time of the load generator itself. */
   cpuSeconds: number;
   /** Milliseconds. */
   latency: { p50: number; p90: number; p99: number; max: number };
@@ -41,7 +41,7 @@ function run(plan: LoadPlan): Promise<LoadReport> {
   const latencies = new Float64Array(plan.requests);
   const statuses: Record<string, number> = {};
   let sent = 0;
-  let answered = 0;
+  let completed = 0;
   let broken = 0;
   const cpuBefore = process.cpuUsage();
   const started = performance.now();
@@ -50,21 +50,21 @@ function run(plan: LoadPlan): Promise<LoadReport> {
 
   return new Promise((resolve) => {
     const connections = new Set<Connection>();
-    /** Open loop: who has nothing to do, and when the requests came that found nobody. */
+    /** Open loop: idle connections, and the due times of requests that wait for a connection. */
     const idle: Connection[] = [];
     const waiting: number[] = [];
     let ticking: NodeJS.Timeout | undefined;
     const timeout = setTimeout(finish, plan.seconds * 1000 + GRACE_MS);
 
-    function send(connection: Connection, cameAt: number): void {
-      connection.send(cameAt);
+    function send(connection: Connection, dueAt: number): void {
+      connection.send(dueAt);
       sent += 1;
     }
 
-    function onAnswer(connection: Connection, status: string, cameAt: number): void {
+    function onResponse(connection: Connection, status: string, dueAt: number): void {
       const now = performance.now();
-      latencies[answered] = now - cameAt;
-      answered += 1;
+      latencies[completed] = now - dueAt;
+      completed += 1;
       statuses[status] = (statuses[status] ?? 0) + 1;
       if (plan.rate === undefined) {
         if (sent < plan.requests && now < deadline) send(connection, now);
@@ -87,17 +87,17 @@ function run(plan: LoadPlan): Promise<LoadReport> {
       if (connections.size === 0) finish();
     }
 
-    /** Sends what is due by now; a request counts from here, also while it waits for a connection. */
+    /** Sends all requests that are due. Latency includes the wait for a free connection. */
     function tick(rate: number): void {
       const now = performance.now();
       const due = Math.min(plan.requests, Math.floor(((now - started) / 1000) * rate));
       while (sent + waiting.length < due && now < deadline) {
-        const connection = idle.shift(); // all in turn: a server hangs up on one that is long unused
+        const connection = idle.shift(); // round-robin, because servers close idle connections
         if (connection) send(connection, now);
         else waiting.push(now);
       }
       if (sent + waiting.length < plan.requests && now < deadline) return;
-      if (waiting.length > 0 || answered < sent) return;
+      if (waiting.length > 0 || completed < sent) return;
       for (const connection of idle.splice(0)) close(connection);
     }
 
@@ -108,20 +108,20 @@ function run(plan: LoadPlan): Promise<LoadReport> {
       connections.clear();
       const seconds = (performance.now() - started) / 1000;
       const { user, system } = process.cpuUsage(cpuBefore);
-      const sorted = latencies.subarray(0, answered).sort();
-      const failures = broken + (sent - answered) + waiting.length;
+      const sorted = latencies.subarray(0, completed).sort();
+      const failures = broken + (sent - completed) + waiting.length;
       const accepted = Object.entries(statuses).reduce(
         (sum, [status, count]) => sum + (status.startsWith("2") ? count : 0),
         0,
       );
       resolve({
-        answered,
+        completed,
         statuses,
         accepted,
         failures,
-        valid: failures === 0 && answered > 0 && accepted === answered,
+        valid: failures === 0 && completed > 0 && accepted === completed,
         seconds,
-        perSecond: answered / seconds,
+        perSecond: completed / seconds,
         cpuSeconds: (user + system) / 1e6,
         latency: {
           p50: percentile(sorted, 0.5),
@@ -133,15 +133,15 @@ function run(plan: LoadPlan): Promise<LoadReport> {
     }
 
     for (let at = 0; at < plan.connections; at += 1) {
-      // Each has templates of its own: what is in flight must not be written to.
-      const own = plan.templates.filter((_, index) => index % plan.connections === at);
-      const connection: Connection = openConnection(plan.port, own, {
+      // Connections do not share templates: a request in flight must not be modified.
+      const templates = plan.templates.filter((_, index) => index % plan.connections === at);
+      const connection: Connection = openConnection(plan.port, templates, {
         ready() {
           if (plan.rate !== undefined) idle.push(connection);
           else if (mayStart()) send(connection, performance.now());
           else close(connection);
         },
-        answer: (status, cameAt) => onAnswer(connection, status, cameAt),
+        response: (status, dueAt) => onResponse(connection, status, dueAt),
         broken: () => onBroken(connection),
       });
       connections.add(connection);
@@ -152,33 +152,33 @@ function run(plan: LoadPlan): Promise<LoadReport> {
 }
 
 interface Connection {
-  send(cameAt: number): void;
+  send(dueAt: number): void;
   end(): void;
 }
 
 function openConnection(
   port: number,
   templates: LoadPlan["templates"],
-  on: { ready(): void; answer(status: string, cameAt: number): void; broken(): void },
+  on: { ready(): void; response(status: string, dueAt: number): void; broken(): void },
 ): Connection {
-  let turn = 0;
-  let cameAt = 0;
+  let next = 0;
+  let dueAt = 0;
   let read = "";
   let ended = false;
   const socket: Socket = connect({
     port,
     host: "127.0.0.1",
     noDelay: true,
-    // One buffer for all reads: no stream machinery, no garbage.
+    // One buffer for all reads avoids streams and garbage.
     onread: {
       buffer: Buffer.allocUnsafe(16 * 1024),
       callback(size, buffer) {
         const chunk = (buffer as Buffer).toString("latin1", 0, size);
         read = read === "" ? chunk : read + chunk;
-        if (!isWhole(read)) return true;
+        if (!isComplete(read)) return true;
         const status = read.slice(9, 12);
         read = "";
-        on.answer(status, cameAt);
+        on.response(status, dueAt);
         return true;
       },
     },
@@ -189,9 +189,9 @@ function openConnection(
   socket.on("connect", on.ready).on("error", fail).on("close", fail);
   return {
     send(at) {
-      cameAt = at;
-      const { request, idAt } = templates[turn % templates.length] as LoadPlan["templates"][number];
-      turn += 1;
+      dueAt = at;
+      const { request, idAt } = templates[next % templates.length] as LoadPlan["templates"][number];
+      next += 1;
       writeHex(request, idAt, nextTick());
       socket.write(request);
     },
@@ -202,19 +202,19 @@ function openConnection(
   };
 }
 
-function isWhole(answer: string): boolean {
-  const end = answer.indexOf("\r\n\r\n");
+function isComplete(response: string): boolean {
+  const end = response.indexOf("\r\n\r\n");
   if (end < 0) return false;
-  const length = /\r\ncontent-length: *(\d+)/i.exec(answer)?.[1];
-  // The other way that Node ends an answer is by chunks, of which the last is empty.
+  const length = /\r\ncontent-length: *(\d+)/i.exec(response)?.[1];
+  // Without a content length, Node sends chunks and ends with an empty one.
   return length === undefined
-    ? answer.endsWith("\r\n0\r\n\r\n")
-    : answer.length >= end + 4 + Number(length);
+    ? response.endsWith("\r\n0\r\n\r\n")
+    : response.length >= end + 4 + Number(length);
 }
 
 /**
- * The first field of a UUID of version 1, as GitHub's delivery ids are: units of 100 ns, of which
- * the upper bits are lost. So ids that come together lie together in an index, as they do in life.
+ * The first field of a UUID version 1, which GitHub uses for delivery ids: the low bits of a clock
+ * in units of 100 ns. Consecutive ids are neighbours in an index, as in production.
  */
 let lastTick = 0;
 function nextTick(): number {

@@ -1,9 +1,9 @@
-/** Where and on what a result was measured: figures without this say nothing. */
+/** Describes the machine, because figures are comparable only on the same machine. */
 import { execFileSync } from "node:child_process";
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
-import { makeFolder, removeFolder } from "./owned.ts";
+import { makeFolder, removeFolder } from "./cleanup.ts";
 import { median } from "./statistics.ts";
 
 export interface Machine {
@@ -14,7 +14,7 @@ export interface Machine {
   cores: number;
   cpu: string;
   memoryGB: number;
-  /** To append 10 KB to a file and have it on disk: the floor of every durable answer. */
+  /** Time to append 10 KB to a file and fsync it: the minimum of every durable response. */
   fsyncMs: number;
 }
 
@@ -41,7 +41,8 @@ function commit(): string {
     }).trim();
   try {
     return (
-      git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain") ? " and changes" : "")
+      git("rev-parse", "--short", "HEAD") +
+      (git("status", "--porcelain") ? " with local changes" : "")
     );
   } catch {
     return "none";

@@ -1,13 +1,13 @@
 /**
- * Calls over MCP as the SDK's own client sends them: made once by that client through a proxy that
- * keeps the bytes, and told anew for the load generator with other ids.
+ * MCP requests exactly as the SDK's client sends them. A proxy records the bytes of one call; the
+ * load generator replays them with other ids and arguments.
  */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { LoadPlan } from "./load.ts";
 
-const ERA = "2026-07-28";
+const PROTOCOL_VERSION = "2026-07-28";
 const ID = "00000000";
 
 export interface ToolCall {
@@ -16,7 +16,7 @@ export interface ToolCall {
 }
 
 export interface Recorded {
-  /** The request for the call itself, without those that led to it. */
+  /** The request of the call itself, without the handshake. */
   head: string;
   body: string;
   result: Awaited<ReturnType<Client["callTool"]>>;
@@ -38,24 +38,24 @@ export async function recordCall(
     for (const side of [socket, server]) side.on("error", () => socket.destroy());
   }).listen(0, "127.0.0.1");
   await once(proxy, "listening");
-  const through = (proxy.address() as AddressInfo).port;
+  const proxyPort = (proxy.address() as AddressInfo).port;
   const client = new Client(
     { name: "bench", version: "1" },
-    { versionNegotiation: { mode: { pin: ERA } } },
+    { versionNegotiation: { mode: { pin: PROTOCOL_VERSION } } },
   );
   try {
     await client.connect(
-      new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${through}${path}`), {
+      new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${proxyPort}${path}`), {
         requestInit: { headers: { authorization: `Bearer ${token}` } },
       }),
     );
-    await client.listTools(); // or the client would do it within the call
+    await client.listTools(); // otherwise the client lists the tools during the call
     sent = "";
     const result = await client.callTool(call);
-    if (result.isError) throw new Error(`${call.name} answered ${JSON.stringify(result)}`);
+    if (result.isError) throw new Error(`${call.name} returned ${JSON.stringify(result)}`);
     const at = sent.indexOf("POST /mcp");
     const end = sent.indexOf("\r\n\r\n", at);
-    const head = sent.slice(at, end).replaceAll(`127.0.0.1:${through}`, `127.0.0.1:${port}`);
+    const head = sent.slice(at, end).replaceAll(`127.0.0.1:${proxyPort}`, `127.0.0.1:${port}`);
     const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1]);
     return { head, body: sent.slice(end + 4, end + 4 + length), result };
   } finally {
@@ -64,19 +64,19 @@ export async function recordCall(
   }
 }
 
-/** One request for each of the arguments, ready to be sent as often as one likes. */
+/** Builds one reusable request for each set of arguments. */
 export function toTemplates(
   { head, body }: Pick<Recorded, "head" | "body">,
   all: readonly ToolCall["arguments"][],
 ): LoadPlan["templates"] {
   const message = JSON.parse(body) as { id: unknown; params: ToolCall };
   return all.map((args) => {
-    const told = JSON.stringify({
+    const changed = JSON.stringify({
       ...message,
       id: ID,
       params: { ...message.params, arguments: args },
     });
-    const request = `${head.replace(/(\r\ncontent-length: *)\d+/i, `$1${told.length}`)}\r\n\r\n${told}`;
+    const request = `${head.replace(/(\r\ncontent-length: *)\d+/i, `$1${changed.length}`)}\r\n\r\n${changed}`;
     return { request: Buffer.from(request, "latin1"), idAt: request.indexOf(`"${ID}"`) + 1 };
   });
 }

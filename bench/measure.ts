@@ -1,24 +1,24 @@
-import { signedDeliveries } from "./delivery.ts";
 import type { LoadPlan, LoadReport } from "./load.ts";
 import type { Load } from "./load-process.ts";
-import { cpuSeconds, cpuSecondsOfFamily } from "./process-facts.ts";
+import { cpuSeconds, cpuSecondsWithChildren } from "./process-stats.ts";
+import { signedDeliveries } from "./signed-deliveries.ts";
 import type { Target } from "./target.ts";
 
-export interface Measured extends LoadReport {
+export interface Measurement extends LoadReport {
   serverCpuSeconds: number;
   databaseCpuSeconds: number;
-  /** Requests for each second that the server spent on a CPU. */
+  /** Requests per second of the server's CPU time. */
   perCpuSecond: number;
-  /** What the server counted as stored in this run; undefined where it does not count. */
+  /** Events that the server counted as stored; undefined for servers without a counter. */
   stored: number | undefined;
 }
 
-export type Shape = Pick<LoadPlan, "connections" | "requests" | "seconds"> & { rate?: number };
+export type LoadShape = Pick<LoadPlan, "connections" | "requests" | "seconds"> & { rate?: number };
 
-/** One run against one server, with the CPU that it took and a check that nothing was lost. */
-export async function measure(load: Load, target: Target, shape: Shape): Promise<Measured> {
+/** Puts load on one server, measures its CPU time and checks that no event was lost. */
+export async function measure(load: Load, target: Target, shape: LoadShape): Promise<Measurement> {
   const { pid, databasePid } = target;
-  const database = () => (databasePid === undefined ? 0 : cpuSecondsOfFamily(databasePid));
+  const database = () => (databasePid === undefined ? 0 : cpuSecondsWithChildren(databasePid));
   const storedBefore = await target.stored?.();
   const before = { server: cpuSeconds(pid), database: database() };
   const report = await load.run({ rate: undefined, ...shape, ...signedDeliveries(target.port) });
@@ -34,22 +34,22 @@ export async function measure(load: Load, target: Target, shape: Shape): Promise
     valid: report.valid && (stored === undefined || stored === report.accepted),
     serverCpuSeconds,
     databaseCpuSeconds,
-    perCpuSecond: report.answered / serverCpuSeconds,
+    perCpuSecond: report.completed / serverCpuSeconds,
     stored,
   };
 }
 
-/** What made a run invalid, in words; empty where nothing did. */
-export function complaints(
+/** Describes why a measurement is invalid; empty for a valid one. */
+export function invalidReasons(
   target: string,
-  { valid, statuses, failures, accepted, stored }: Measured,
+  { valid, statuses, failures, accepted, stored }: Measurement,
 ): string[] {
   if (valid) return [];
-  const answers = Object.entries(statuses)
+  const responses = Object.entries(statuses)
     .map(([status, count]) => `${count} × ${status}`)
     .join(", ");
   return [
-    `${target}: INVALID: ${answers || "no answers"}; ${failures} failed; ` +
+    `${target}: INVALID: ${responses || "no responses"}; ${failures} failed; ` +
       `${accepted} acknowledged, ${stored ?? "unknown"} stored`,
   ];
 }

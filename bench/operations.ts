@@ -1,18 +1,18 @@
-/** The calls that `reads` times: what an agent does with its inbox. */
+/** The store operations that `reads` measures. */
 import type { Backlog } from "./backlog.ts";
 import { RARE_TYPE, TENANT } from "./seed.ts";
 
 export interface Operation {
   name: string;
-  /** In one round. */
+  /** Calls per round. */
   calls: number;
-  /** It must cost the same whatever the backlog. */
+  /** Its cost must not grow with the backlog. */
   flat: boolean;
-  /** Makes one call ready; what it returns is timed. */
+  /** Prepares one call and returns it; only the call is timed. */
   prepare(backlog: Backlog): () => Promise<unknown>;
-  /** Throws where the call did not do its work: an empty answer is quick. */
+  /** Throws when the result is wrong, because an empty result would be fast. */
   check(result: unknown): void;
-  /** Undoes, untimed, what the calls of a round have changed. */
+  /** Reverts the changes of a round; not timed. */
   restore?(backlog: Backlog): Promise<void>;
 }
 
@@ -22,16 +22,16 @@ const PAGE = 20;
 const CLAIMED = 10;
 const WORKER = "bench";
 
-const define = <Answer>(
+const define = <Returned>(
   operation: Omit<Operation, "check" | "prepare"> & {
-    prepare(backlog: Backlog): () => Promise<Answer>;
-    holds(answer: Answer): boolean;
+    prepare(backlog: Backlog): () => Promise<Returned>;
+    isExpected(result: Returned): boolean;
   },
 ): Operation => ({
   ...operation,
-  check(answer) {
-    if (!operation.holds(answer as Answer))
-      throw new Error(`${operation.name} answered ${JSON.stringify(answer)?.slice(0, 300)}`);
+  check(result) {
+    if (!operation.isExpected(result as Returned))
+      throw new Error(`${operation.name} returned ${JSON.stringify(result)?.slice(0, 300)}`);
   },
 });
 
@@ -44,7 +44,7 @@ const listing = (name: string, query: { order: "newest" | "oldest"; type?: strin
       ({ store }) =>
       () =>
         store.listEvents({ tenant: TENANT, pending: true, limit: PAGE, ...query }),
-    holds: ({ items }) => items.length === PAGE,
+    isExpected: ({ items }) => items.length === PAGE,
   });
 
 const getting = (name: string, pick: (backlog: Backlog) => string) =>
@@ -59,10 +59,11 @@ const getting = (name: string, pick: (backlog: Backlog) => string) =>
         return event && (await backlog.store.getPayload(TENANT, event.seq));
       };
     },
-    holds: (payload) => (payload?.body.byteLength ?? 0) > 0,
+    isExpected: (payload) => (payload?.body.byteLength ?? 0) > 0,
   });
 
-const any = (ids: readonly string[]) => ids[Math.floor(Math.random() * ids.length)] as string;
+const randomItem = (ids: readonly string[]) =>
+  ids[Math.floor(Math.random() * ids.length)] as string;
 
 export const operations: readonly Operation[] = [
   define({
@@ -73,16 +74,16 @@ export const operations: readonly Operation[] = [
       ({ store }) =>
       () =>
         store.pendingStatus(TENANT),
-    holds: ({ pending_count }) => pending_count > 0,
+    isExpected: ({ pending_count }) => pending_count > 0,
   }),
   listing("list 20 newest", { order: "newest" }),
   listing("list 20 oldest", { order: "oldest" }),
   listing("list 20 of a rare type", { order: "newest", type: RARE_TYPE }),
-  getting("get one of the newest, with payload", ({ ids }) => any(ids.slice(-PAGE))),
-  // A thousand fit into the process's memory, a million do not: what lies there must not count.
-  getting("get any, with payload, from the store", ({ ids, cache }) => {
+  getting("get a recent event, with payload", ({ ids }) => randomItem(ids.slice(-PAGE))),
+  // Small backlogs fit into the cache and large ones do not, so the cache is cleared before each call.
+  getting("get a random event, with payload, cache empty", ({ ids, cache }) => {
     cache.clear();
-    return any(ids);
+    return randomItem(ids);
   }),
   define({
     name: "mark one processed",
@@ -92,7 +93,7 @@ export const operations: readonly Operation[] = [
       const id = backlog.takeId();
       return () => backlog.store.markProcessed(TENANT, [id], Date.now(), null);
     },
-    holds: ({ marked }) => marked.length === 1,
+    isExpected: ({ marked }) => marked.length === 1,
   }),
   define({
     name: `claim ${CLAIMED}`,
@@ -107,7 +108,7 @@ export const operations: readonly Operation[] = [
         return events;
       };
     },
-    holds: (events) => events.length === CLAIMED,
+    isExpected: (events) => events.length === CLAIMED,
     async restore({ store, claimed }) {
       await store.releaseEvents(TENANT, claimed.splice(0), WORKER);
     },

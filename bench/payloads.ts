@@ -1,18 +1,18 @@
 /**
- * Payloads as an inbox sees them: `issues` events of some repositories and many people, no two alike.
- * Made from one real example by telling it anew with other names, ids, times and words; to send the
- * same bytes again and again would flatter whoever caches or compresses. The same on every run.
+ * Realistic payloads: `issues` events of 25 repositories and 100 users, all different. They are
+ * generated from one real example with other names, ids, times and texts, because identical bytes
+ * would make caches and compression look too good. The seed is fixed, so every run has the same.
  */
 import { createRequire } from "node:module";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-const WANTED_BYTES = 10_240;
+const TARGET_BYTES = 10_240;
 const PAYLOADS = 512;
 const REPOSITORIES = 25;
 const PEOPLE = 100;
 
-/** Who and what the example is about. */
+/** The values of the example that are replaced. */
 const EXAMPLE = {
   login: "Codertocat",
   repo: "Hello-World",
@@ -20,7 +20,7 @@ const EXAMPLE = {
   issue: "/issues/1",
 };
 
-interface Told {
+interface Variant {
   random: () => number;
   repository: number;
   person: number;
@@ -31,70 +31,76 @@ export function makePayloads(): Buffer[] {
   const example = nearestExample();
   return Array.from({ length: PAYLOADS }, (_, at) => {
     const random = randomFrom(at);
-    const told = {
+    const variant = {
       random,
       repository: Math.floor(random() * REPOSITORIES),
       person: Math.floor(random() * PEOPLE),
       issue: 1 + Math.floor(random() * 9_999),
     };
-    return Buffer.from(JSON.stringify(retell(example, "", told)));
+    return Buffer.from(JSON.stringify(vary(example, "", variant)));
   });
 }
 
-/** A real `issues` event of about the size that GitHub's events have on average. */
+/** The real `issues` event whose size is closest to the average of GitHub's events. */
 function nearestExample(): Json {
-  // The examples belong to the hub's tests.
+  // The examples are a dependency of the hub's tests.
   const hub = createRequire(new URL("../packages/hub/package.json", import.meta.url));
   const types = hub("@octokit/webhooks-examples") as { name: string; examples: Json[] }[];
   const issues = types.find(({ name }) => name === "issues")?.examples ?? [];
-  const distance = (example: Json) => Math.abs(JSON.stringify(example).length - WANTED_BYTES);
+  const distance = (example: Json) => Math.abs(JSON.stringify(example).length - TARGET_BYTES);
   const [nearest] = [...issues].sort((a, b) => distance(a) - distance(b));
   if (!nearest) throw new Error("@octokit/webhooks-examples has no issues event");
   return nearest;
 }
 
-function retell(value: Json, key: string, told: Told): Json {
-  if (typeof value === "string") return retellText(value, key, told);
-  if (typeof value === "number") return retellNumber(value, key, told);
+function vary(value: Json, key: string, variant: Variant): Json {
+  if (typeof value === "string") return varyText(value, key, variant);
+  if (typeof value === "number") return varyNumber(value, key, variant);
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map((item) => retell(item, key, told));
-  const within = aboutWhom(value, key, told);
+  if (Array.isArray(value)) return value.map((item) => vary(item, key, variant));
+  const within = variantFor(value, key, variant);
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [name, retell(part, name, within)]),
+    Object.entries(value).map(([name, part]) => [name, vary(part, name, within)]),
   );
 }
 
-/** A repository is told alike each time, and so is a person. */
-function aboutWhom(value: { [key: string]: Json }, key: string, told: Told): Told {
+/** The same repository or person gets the same values in every payload. */
+function variantFor(value: { [key: string]: Json }, key: string, variant: Variant): Variant {
   if (key === "repository")
-    return { ...told, person: told.repository, random: randomFrom(10_000 + told.repository) };
-  if (!("login" in value)) return told;
-  const person = key === "owner" ? told.repository : Math.floor(told.random() * PEOPLE);
-  return { ...told, person, random: randomFrom(20_000 + person) };
+    return {
+      ...variant,
+      person: variant.repository,
+      random: randomFrom(10_000 + variant.repository),
+    };
+  if (!("login" in value)) return variant;
+  const person = key === "owner" ? variant.repository : Math.floor(variant.random() * PEOPLE);
+  return { ...variant, person, random: randomFrom(20_000 + person) };
 }
 
-function retellText(text: string, key: string, told: Told): string {
-  if (key === "node_id") return randomText(text.length, told.random);
-  if (key.endsWith("_at")) return new Date(1.7e12 + told.random() * 5e10).toISOString();
-  if (key === "title") return words(6, told.random);
-  if (key === "body") return words(12, told.random);
+function varyText(text: string, key: string, variant: Variant): string {
+  if (key === "node_id") return randomText(text.length, variant.random);
+  if (key.endsWith("_at")) return new Date(1.7e12 + variant.random() * 5e10).toISOString();
+  if (key === "title") return words(6, variant.random);
+  if (key === "body") return words(12, variant.random);
   return text
-    .replaceAll(`${EXAMPLE.login}/${EXAMPLE.repo}`, `${login(told.repository)}/${repo(told)}`)
-    .replaceAll(EXAMPLE.repo, repo(told))
-    .replaceAll(EXAMPLE.login, login(told.person))
-    .replaceAll(EXAMPLE.person, String(personId(told)))
-    .replaceAll(new RegExp(`${EXAMPLE.issue}\\b`, "g"), `/issues/${told.issue}`);
+    .replaceAll(`${EXAMPLE.login}/${EXAMPLE.repo}`, `${login(variant.repository)}/${repo(variant)}`)
+    .replaceAll(EXAMPLE.repo, repo(variant))
+    .replaceAll(EXAMPLE.login, login(variant.person))
+    .replaceAll(EXAMPLE.person, String(personId(variant)))
+    .replaceAll(new RegExp(`${EXAMPLE.issue}\\b`, "g"), `/issues/${variant.issue}`);
 }
 
-function retellNumber(value: number, key: string, told: Told): number {
-  if (key === "number") return told.issue;
-  if (String(value) === EXAMPLE.person) return personId(told);
-  return value > 1_000 ? Math.floor((0.1 + 0.9 * told.random()) * 1e9) : value;
+function varyNumber(value: number, key: string, variant: Variant): number {
+  if (key === "number") return variant.issue;
+  if (String(value) === EXAMPLE.person) return personId(variant);
+  return value > 1_000 ? Math.floor((0.1 + 0.9 * variant.random()) * 1e9) : value;
 }
 
-const personId = ({ person }: Told) => 10_000_000 + Math.floor(randomFrom(30_000 + person)() * 8e7);
+const personId = ({ person }: Variant) =>
+  10_000_000 + Math.floor(randomFrom(30_000 + person)() * 8e7);
 const login = (person: number) => words(2, randomFrom(40_000 + person)).replace(" ", "-");
-const repo = ({ repository }: Told) => words(2, randomFrom(50_000 + repository)).replace(" ", "-");
+const repo = ({ repository }: Variant) =>
+  words(2, randomFrom(50_000 + repository)).replace(" ", "-");
 
 const VOCABULARY =
   `signal lamp train switch track platform whistle engine carriage junction tunnel bridge timetable
@@ -111,7 +117,7 @@ const words = (count: number, random: () => number): string =>
 const randomText = (length: number, random: () => number): string =>
   Array.from({ length }, () => Math.floor(random() * 36).toString(36)).join("");
 
-/** Mulberry32: small, even enough, and the same everywhere. */
+/** Mulberry32, a small deterministic generator. */
 function randomFrom(seed: number): () => number {
   let state = Math.imul(seed + 1, 0x9e3779b1);
   return () => {

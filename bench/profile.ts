@@ -1,14 +1,14 @@
-/** `npm run bench -- profile`: in which functions the hub spends its time, at 64 at once on SQLite. */
+/** `npm run bench -- profile`: CPU profile of the hub by function, concurrency 64, SQLite. */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Benchmark } from "./benchmark.ts";
+import { makeFolder, removeFolder } from "./cleanup.ts";
 import { findCli, startHub } from "./hub-process.ts";
 import { startLoad } from "./load-process.ts";
-import { complaints, measure } from "./measure.ts";
-import { makeFolder, removeFolder } from "./owned.ts";
+import { invalidReasons, measure } from "./measure.ts";
 import { figure, percent, table } from "./table.ts";
 
-const SHOWN = 40;
+const MAX_ROWS = 40;
 
 interface CpuProfile {
   nodes: { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[];
@@ -21,37 +21,37 @@ interface Cost {
   micros: number;
 }
 
-export const profile: Benchmark = async ({ quick, hub: asked, tell }) => {
-  const cli = findCli(asked);
+export const profile: Benchmark = async ({ quick, hub: cliPath, reportProgress }) => {
+  const cli = findCli(cliPath);
   const folder = makeFolder();
   const load = startLoad();
   try {
-    tell("profile: the hub under load");
+    reportProgress("profile: the hub under load");
     const nodeOptions = ["--cpu-prof", `--cpu-prof-dir=${folder}`, "--cpu-prof-interval=250"];
     const hub = await startHub({ cli, name: "hub, SQLite", nodeOptions });
     const shape = { connections: 64, requests: 200_000, seconds: quick ? 4 : 12 };
     const measured = await measure(load, hub, shape).finally(() => hub.stop());
     const [file] = readdirSync(folder).filter((name) => name.endsWith(".cpuprofile"));
-    if (!file) throw new Error("the hub left no profile");
+    if (!file) throw new Error("the hub wrote no profile");
     const costs = selfTimes(JSON.parse(readFileSync(join(folder, file), "utf8")) as CpuProfile);
     const busy = costs.reduce((sum, { micros }) => sum + micros, 0);
-    const troubles = complaints(hub.name, measured);
+    const problems = invalidReasons(hub.name, measured);
     return {
       tables: [
         {
-          title: `Self time, of ${figure(busy / 1e6)} s busy and ${figure(measured.answered)} requests (start included)`,
+          title: `Self time by function: ${figure(busy / 1e6)} s of CPU, ${figure(measured.completed)} requests (start included)`,
           text: table(
             ["function", "share", "µs/request"],
             costs
-              .slice(0, SHOWN)
+              .slice(0, MAX_ROWS)
               .map(({ where, micros }) => [
                 where,
                 percent(micros / busy),
-                figure(micros / measured.answered),
+                figure(micros / measured.completed),
               ]),
           ),
         },
-        ...(troubles.length > 0 ? [{ title: "Invalid", text: troubles.join("\n") }] : []),
+        ...(problems.length > 0 ? [{ title: "Invalid", text: problems.join("\n") }] : []),
       ],
       goals: [],
       valid: measured.valid,

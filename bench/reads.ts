@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- reads`: what agents do, over backlogs of a thousand to a million pending events.
- * All backlogs are seeded first; then the same call goes to each in turn, so that a slow moment of
- * the machine falls on all of them alike.
+ * `npm run bench -- reads`: store operations with backlogs of a thousand to a million pending events.
+ * All backlogs are seeded first. Then the calls alternate between them, so that slow phases of the
+ * machine affect all of them equally.
  */
 
 import { type Backlog, openBacklogs } from "./backlog.ts";
@@ -20,7 +20,7 @@ interface Line {
   /** Microseconds. */
   median: number;
   p99: number;
-  /** To the smallest backlog. */
+  /** Relative to the smallest backlog. */
   ratio: number;
 }
 
@@ -30,11 +30,11 @@ export const reads: Benchmark = async (options) => {
   const lines: Line[] = [];
   const seeded: Record<string, { size: number; bytes: number; seconds: number }[]> = {};
   for (const backend of options.backends) {
-    const { backlogs, close } = await openBacklogs(backend, sizes, options.tell);
+    const { backlogs, close } = await openBacklogs(backend, sizes, options.reportProgress);
     try {
       seeded[backend] = backlogs.map(({ size, bytes, seconds }) => ({ size, bytes, seconds }));
       for (const operation of operations) {
-        options.tell(`reads: ${backend}: ${operation.name}`);
+        options.reportProgress(`reads: ${backend}: ${operation.name}`);
         lines.push(...(await compare(backend, operation, backlogs, rounds)));
       }
     } finally {
@@ -43,7 +43,7 @@ export const reads: Benchmark = async (options) => {
   }
   return {
     tables: Object.entries(seeded).map(([backend, backlogs]) => ({
-      title: `Reads: median µs of a call, by pending events (${backend}; ${backlogs.map(({ bytes }) => megabytes(bytes)).join(", ")})`,
+      title: `Reads: median µs per call, by number of pending events (${backend}; ${backlogs.map(({ bytes }) => megabytes(bytes)).join(", ")})`,
       text: show(
         lines.filter((line) => line.backend === backend),
         sizes,
@@ -61,22 +61,22 @@ async function compare(
   backlogs: readonly Backlog[],
   rounds: number,
 ): Promise<Line[]> {
-  const taken = new Map<Backlog, number[]>(backlogs.map((backlog) => [backlog, []]));
+  const durations = new Map<Backlog, number[]>(backlogs.map((backlog) => [backlog, []]));
   for (let round = 0; round <= rounds; round += 1)
-    for (const [backlog, times] of taken) {
-      for (let call = 0; call < operation.calls; call += 1) {
-        const act = operation.prepare(backlog);
+    for (const [backlog, times] of durations) {
+      for (let nth = 0; nth < operation.calls; nth += 1) {
+        const call = operation.prepare(backlog);
         const start = performance.now();
-        const result = await act();
+        const result = await call();
         const micros = (performance.now() - start) * 1000;
         operation.check(result);
-        if (round > 0) times.push(micros); // the first round makes the code and the caches warm
+        if (round > 0) times.push(micros); // round 0 is the warm-up
       }
       await operation.restore?.(backlog);
-      await new Promise((resolve) => setImmediate(resolve)); // a turn for Ctrl+C
+      await new Promise((resolve) => setImmediate(resolve)); // yield, so that Ctrl+C works
     }
-  const [smallest = []] = taken.values();
-  return [...taken].map(([{ size }, times]) => ({
+  const [smallest = []] = durations.values();
+  return [...durations].map(([{ size }, times]) => ({
     backend,
     operation: operation.name,
     size,
@@ -93,7 +93,7 @@ function show(lines: readonly Line[], sizes: readonly number[]): string {
     lines.find((line) => line.operation === operation && line.size === size);
   const largest = sizes.at(-1) as number;
   return table(
-    ["operation", ...sizes.map((size) => size.toLocaleString("en")), "ratio", "p99 at most"],
+    ["operation", ...sizes.map((size) => size.toLocaleString("en")), "ratio", "p99, largest"],
     names.map((name) => [
       name,
       ...sizes.map((size) => figure(of(name, size)?.median ?? Number.NaN)),
@@ -109,8 +109,8 @@ function goalOf(backend: Backend, lines: readonly Line[], largest: number): Goal
     .filter((line) => line.backend === backend && line.size === largest && flat.has(line.operation))
     .sort((a, b) => b.ratio - a.ratio);
   return {
-    what: `${backend}: status, list and get at ${largest.toLocaleString("en")} pending within ${GOAL_RATIO}× of 1,000`,
+    what: `${backend}: status, list and get at ${largest.toLocaleString("en")} pending events at most ${GOAL_RATIO}× of 1,000`,
     met: (worst?.ratio ?? Number.POSITIVE_INFINITY) <= GOAL_RATIO,
-    found: worst ? `at most ${times(worst.ratio)} (${worst.operation})` : "nothing",
+    found: worst ? `at most ${times(worst.ratio)} (${worst.operation})` : "no measurement",
   };
 }

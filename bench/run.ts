@@ -1,14 +1,14 @@
-/** `npm run bench -- NAME`: runs a benchmark, prints its tables, and keeps its figures. */
+/** `npm run bench -- NAME`: runs a benchmark, prints its tables and writes its figures to a file. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { agents } from "./agents.ts";
 import type { Backend, Benchmark, Result } from "./benchmark.ts";
+import { cleanUpOnExit } from "./cleanup.ts";
 import { flows } from "./flows.ts";
 import { ingest } from "./ingest.ts";
 import { describeMachine, type Machine } from "./machine.ts";
 import { memory } from "./memory.ts";
-import { cleanUpAtTheEnd } from "./owned.ts";
 import { parts } from "./parts.ts";
 import { profile } from "./profile.ts";
 import { reads } from "./reads.ts";
@@ -29,23 +29,23 @@ const inAll = ["start", "ingest", "reads", "agents", "flows", "memory"];
 
 const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] [--hub FILE] [--minutes N]
 
-  ingest    webhooks per CPU-second and latency, beside a bare server; under a listing loop
-  reads     status, list, get, mark, claim over ever larger backlogs
-  agents    from a POST to an agent: latency, fan-out to 1,000 clients, calls over MCP
+  ingest    webhooks per CPU-second and latency, beside two reference servers; with a listing client
+  reads     status, list, get, mark and claim with growing backlogs
+  agents    latency from a POST to a client, fan-out to 1,000 clients, MCP calls
   flows     a chain of steps, a burst that starts runs, matching, flows as tools
-  memory    what 200,000 deliveries leave behind
-  start     time to the first answer, memory at rest
-  parts     what ingest cannot do without, part by part, between floor and hub
-  profile   where the hub spends its time at 64 at once
+  memory    memory of the hub during 200,000 deliveries
+  start     time to the first response, memory of an idle hub
+  parts     CPU of a webhook, split into HMAC, parsing and storage
+  profile   CPU profile of the hub at concurrency 64
   all       ${inAll.join(", ")}
 
-  --quick      a short run, for a first look
-  --json       the results as JSON in place of tables
-  --backend B  sqlite or postgres, where a benchmark takes both
-  --hub FILE   measure this built cli.js, not this checkout
-  --minutes N  give up after that time (60)
+  --quick      a short run with fewer rounds
+  --json       print the results as JSON instead of tables
+  --backend B  sqlite or postgres; the default is both
+  --hub FILE   measure this built cli.js instead of this checkout
+  --minutes N  abort after this time (60)
 
-Results are also written to bench/results/NAME.json. docs/benchmarks.md says how to read them.`;
+Results are also written to bench/results/NAME.json. docs/benchmarks.md explains them.`;
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -62,53 +62,53 @@ const backends = (["sqlite", "postgres"] as const).filter(
   (backend: Backend) => flags.backend === undefined || flags.backend === backend,
 );
 const names = positionals.includes("all") ? inAll : positionals;
-const isClear =
+const isValid =
   backends.length > 0 &&
   names.length > 0 &&
   names.every((name) => Object.hasOwn(benchmarks, name)) &&
   Number(flags.minutes) > 0;
-if (flags.help || !isClear) {
+if (flags.help || !isValid) {
   console.log(usage);
   process.exit(flags.help ? 0 : 2);
 }
 
-cleanUpAtTheEnd();
+cleanUpOnExit();
 setTimeout(() => {
-  console.error(`Gave up after ${flags.minutes} minutes.`);
+  console.error(`Aborted after ${flags.minutes} minutes.`);
   process.exit(1);
 }, Number(flags.minutes) * 60_000);
 
 const machine = describeMachine();
-const tell = (text: string) => {
+const reportProgress = (text: string) => {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 };
-const reports: Record<string, unknown> = {};
+const records: Record<string, unknown> = {};
 let valid = true;
 for (const name of names) {
-  const began = performance.now();
+  const startedAt = performance.now();
   const result = await (benchmarks[name] as Benchmark)({
     quick: flags.quick,
     backends,
     hub: flags.hub,
-    tell,
+    reportProgress,
   });
-  tell("");
-  const seconds = Math.round((performance.now() - began) / 1000);
+  reportProgress("");
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
   const { tables, ...rest } = result;
-  const report = { benchmark: name, machine, quick: flags.quick, seconds, ...rest };
-  reports[name] = report;
+  const record = { benchmark: name, machine, quick: flags.quick, seconds, ...rest };
+  records[name] = record;
   valid &&= result.valid;
-  const file = save(name, report);
+  const file = save(name, record);
   if (!flags.json)
-    print(result, machine, `${seconds} s${flags.quick ? ", a quick run" : ""}; ${file}`);
+    print(result, machine, `${seconds} s${flags.quick ? ", quick run" : ""}; ${file}`);
 }
-if (flags.json) console.log(JSON.stringify(reports, null, 2));
+if (flags.json) console.log(JSON.stringify(records, null, 2));
 process.exit(valid ? 0 : 1);
 
-function save(name: string, report: unknown): string {
+function save(name: string, record: unknown): string {
   const folder = join(import.meta.dirname, "results");
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(report, null, 2)}\n`);
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(record, null, 2)}\n`);
   return `bench/results/${name}.json`;
 }
 
@@ -120,7 +120,7 @@ function print(
   for (const { title, text } of tables) console.log(`\n${title}\n\n${text}`);
   if (goals.length > 0) console.log("");
   for (const { what, met, found } of goals) console.log(`${met ? "✓" : "✗"} ${what}: ${found}`);
-  if (!valid) console.log("\n✗ INVALID: requests were refused or lost; the figures mean nothing.");
+  if (!valid) console.log("\n✗ INVALID: requests were rejected or lost; ignore the figures.");
   console.log(
     `\n${cores} cores (${cpu}), Node ${node}, fsync ${figure(fsyncMs)} ms, commit ${commit}`,
   );

@@ -1,4 +1,4 @@
-/** A backlog of pending events, stored as the hub would have stored them, in large batches. */
+/** Stores a backlog of pending events, as the hub does, in large batches. */
 import { randomUUID } from "node:crypto";
 import { createIds } from "../packages/hub/src/lib/ids.ts";
 import type { AppendRequest, NewEvent, Store } from "../packages/hub/src/store/store.ts";
@@ -6,13 +6,13 @@ import { LOCAL_TENANT } from "../packages/hub/src/tenants/tenancy.ts";
 import { makePayloads } from "./payloads.ts";
 
 export const TENANT = LOCAL_TENANT;
-/** One event in fifty has it: few enough that to look for it among the others would show. */
+/** One event in fifty has this type, so that a missing index would show. */
 export const RARE_TYPE = "release";
 
 const COMMON_TYPES = ["issues", "pull_request", "push", "check_run", "issue_comment"];
 const BATCH = 1_000;
 
-/** Of about 1 KB, so that a million of them fit on a disk. */
+/** Payloads of about 1 KB, so that a million fit on a disk. */
 const payloads = makePayloads().map((body) => {
   const { action, issue } = JSON.parse(body.toString()) as {
     action: string;
@@ -21,7 +21,7 @@ const payloads = makePayloads().map((body) => {
   return Buffer.from(JSON.stringify({ action, user: issue.user }));
 });
 
-/** Answers with the ids of all that it stored, oldest first. */
+/** Returns the ids of the stored events, oldest first. */
 export async function seed(store: Store, count: number): Promise<string[]> {
   const newId = createIds();
   const ids: string[] = [];
@@ -34,7 +34,7 @@ export async function seed(store: Store, count: number): Promise<string[]> {
       if (id === undefined) throw new Error(`seeding: ${JSON.stringify(appended)}`);
       ids.push(id);
     }
-    // SQLite answers without ever leaving this turn of the event loop; Ctrl+C wants one, too.
+    // SQLite calls are synchronous; yield to the event loop so that Ctrl+C works.
     await new Promise((resolve) => setImmediate(resolve));
   }
   return ids;
@@ -51,7 +51,7 @@ const makeEvent = (id: string, number: number): NewEvent => ({
   repo: `acme/repo-${number % 100}`,
   sender: `sender-${number % 1_000}`,
   number,
-  title: `Something that happened, the ${number}th time`,
+  title: `Example event ${number}`,
   url: `https://github.com/acme/repo-${number % 100}/issues/${number}`,
   content_type: "application/json",
   headers: { "x-github-event": "issues", "x-github-delivery": id },

@@ -1,4 +1,4 @@
-/** The value that a share of the sorted ones does not exceed; NaN of none. */
+/** The given percentile of sorted values; NaN for an empty list. */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   const at = Math.max(0, Math.ceil(sorted.length * share) - 1);
   return sorted[at] ?? Number.NaN;
@@ -13,15 +13,28 @@ export function median(values: readonly number[]): number {
   return inOrder.length % 2 === 1 ? upper : ((inOrder[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-/** What a column shows of several rounds: the middle one, and how far they lie apart. */
+/** Median, minimum and maximum of several rounds. */
 export interface Spread {
   median: number;
-  least: number;
-  most: number;
+  min: number;
+  max: number;
 }
 
 export const spread = (values: readonly number[]): Spread => ({
   median: median(values),
-  least: Math.min(...values),
-  most: Math.max(...values),
+  min: Math.min(...values),
+  max: Math.max(...values),
 });
+
+/** The median of the ratios of two servers, round by round: both measured one after the other. */
+export const relativeTo = <Round>(
+  reference: readonly Round[],
+  rounds: readonly Round[],
+  value: (round: Round) => number,
+): number =>
+  median(
+    rounds.map((round, at) => {
+      const other = reference[at];
+      return other === undefined ? Number.NaN : value(round) / value(other);
+    }),
+  );

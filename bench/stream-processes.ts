@@ -1,53 +1,57 @@
-/** Those who follow a stream, each kind in a process of its own. */
+/** Starts the clients of a live stream, each kind in a separate process. */
 import { type ChildProcess, fork } from "node:child_process";
-import { listener } from "./listener.ts";
-import { end, own } from "./owned.ts";
-import type { ProbePlan, ProbeReport } from "./prober.ts";
-import type { ReadersOrder, ReadersReport } from "./readers.ts";
+import { stopProcess, trackProcess } from "./cleanup.ts";
+import type { ProbePlan, ProbeReport } from "./latency-probe.ts";
+import { messageReader } from "./message-reader.ts";
+import type { StreamClientsCommand, StreamClientsReport } from "./stream-clients.ts";
 
 const start = (file: URL): ChildProcess =>
-  own(
+  trackProcess(
     fork(file, {
-      serialization: "advanced", // typed arrays travel as they are
+      serialization: "advanced", // passes typed arrays without conversion
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     }),
   );
 
-export interface Prober {
+export interface LatencyProbe {
   run(plan: ProbePlan): Promise<ProbeReport>;
 }
 
-export function startProber(): Prober {
-  const child = start(new URL("./prober.ts", import.meta.url));
-  const report = listener<ProbeReport>(child);
+export function startLatencyProbe(): LatencyProbe {
+  const child = start(new URL("./latency-probe.ts", import.meta.url));
+  const nextReport = messageReader<ProbeReport>(child);
   return {
     run(plan) {
-      const done = report();
+      const report = nextReport();
       child.send(plan);
-      return done;
+      return report;
     },
   };
 }
 
-export interface Readers {
-  /** Resolves when every reader has had so many events; to be called before they are sent. */
-  awaitEvents(events: number, patienceMs: number): Promise<ReadersReport>;
+export interface StreamClients {
+  /** Resolves when every client has received this many events. Call it before they are sent. */
+  awaitEvents(events: number, timeoutMs: number): Promise<StreamClientsReport>;
   stop(): Promise<void>;
 }
 
-/** Resolves when all of them follow. */
-export async function startReaders(port: number, token: string, count: number): Promise<Readers> {
-  const child = start(new URL("./readers.ts", import.meta.url));
-  const answer = listener<unknown>(child);
-  const tell = async (order: ReadersOrder): Promise<unknown> => {
-    const answered = answer();
-    child.send(order);
-    return answered;
+/** Resolves when all clients are connected. */
+export async function startStreamClients(
+  port: number,
+  token: string,
+  count: number,
+): Promise<StreamClients> {
+  const child = start(new URL("./stream-clients.ts", import.meta.url));
+  const nextResponse = messageReader<unknown>(child);
+  const send = async (command: StreamClientsCommand): Promise<unknown> => {
+    const response = nextResponse();
+    child.send(command);
+    return response;
   };
-  await tell({ order: "open", port, token, count });
+  await send({ command: "open", port, token, count });
   return {
-    awaitEvents: (events, patienceMs) =>
-      tell({ order: "await", events, patienceMs }) as Promise<ReadersReport>,
-    stop: () => end(child),
+    awaitEvents: (events, timeoutMs) =>
+      send({ command: "await", events, timeoutMs }) as Promise<StreamClientsReport>,
+    stop: () => stopProcess(child),
   };
 }

@@ -1,6 +1,6 @@
 import type { Spread } from "./statistics.ts";
 
-/** Columns lined up: the first to the left, figures to the right. */
+/** Aligns columns: the first to the left, the others to the right. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, at) =>
     Math.max(title.length, ...rows.map((row) => (row[at] ?? "").length)),
@@ -13,7 +13,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(widths.map((width) => "─".repeat(width))), ...rows.map(line)].join("\n");
 }
 
-/** As many digits as mean something. */
+/** Formats a number with about three significant digits. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return "–";
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en");
@@ -26,6 +26,6 @@ export const percent = (share: number): string =>
 export const times = (ratio: number): string =>
   Number.isFinite(ratio) ? `${figure(ratio)}×` : "–";
 
-export const range = ({ least, most }: Spread): string => `${figure(least)}–${figure(most)}`;
+export const range = ({ min, max }: Spread): string => `${figure(min)}–${figure(max)}`;
 
 export const megabytes = (bytes: number): string => `${figure(bytes / 2 ** 20)} MB`;

@@ -3,9 +3,9 @@ export interface Target {
   name: string;
   port: number;
   pid: number;
-  /** Its database server, where it has one. */
+  /** The pid of its database server, if it has one. */
   databasePid?: number;
-  /** How many events it says that it has stored. */
+  /** The number of events that it has stored, by its own counter. */
   stored?(): Promise<number>;
   stop(): Promise<void>;
 }

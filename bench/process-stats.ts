@@ -1,4 +1,4 @@
-/** CPU time and memory of other processes: from /proc, or from `ps` where there is none. */
+/** CPU time and memory of other processes, from /proc or, on systems without it, from `ps`. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
@@ -7,15 +7,15 @@ const ticksPerSecond = hasProc
   ? Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }))
   : 1;
 
-/** Seconds that a process has spent on a CPU, all its threads together. */
+/** CPU time of a process in seconds, all threads. */
 export function cpuSeconds(pid: number): number {
   if (!hasProc) return secondsOf(ps("time", pid));
   const stat = readStat(pid);
-  return stat ? stat.own : Number.NaN;
+  return stat ? stat.self : Number.NaN;
 }
 
-/** As `cpuSeconds`, with the children that it has and those that it had. */
-export function cpuSecondsOfFamily(pid: number): number {
+/** As `cpuSeconds`, including running and ended child processes. */
+export function cpuSecondsWithChildren(pid: number): number {
   if (!hasProc) {
     const lines = execFileSync("ps", ["-A", "-o", "pid=,ppid=,time="], { encoding: "utf8" });
     return lines
@@ -29,30 +29,36 @@ export function cpuSecondsOfFamily(pid: number): number {
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const stat = readStat(Number(name));
-    if (Number(name) === pid) sum += (stat?.own ?? 0) + (stat?.ofEnded ?? 0);
-    else if (stat?.parent === pid) sum += stat.own;
+    if (Number(name) === pid) sum += (stat?.self ?? 0) + (stat?.endedChildren ?? 0);
+    else if (stat?.parent === pid) sum += stat.self;
   }
   return sum;
 }
 
-/** Bytes of memory that a process holds. */
+/** Resident memory of a process in bytes. */
 export function residentBytes(pid: number): number {
   if (!hasProc) return Number(ps("rss", pid)) * 1024;
   const kilobytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return Number(kilobytes) * 1024;
 }
 
-function readStat(pid: number): { parent: number; own: number; ofEnded: number } | undefined {
+function readStat(
+  pid: number,
+): { parent: number; self: number; endedChildren: number } | undefined {
   let text: string;
   try {
     text = readFileSync(`/proc/${pid}/stat`, "utf8");
   } catch {
-    return undefined; // it has just ended
+    return undefined; // the process has just ended
   }
-  // The name may hold anything; numbers begin after its closing bracket, with the third field.
+  // The process name can contain anything. The third field follows its closing bracket.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const ticks = (field: number) => Number(fields[field - 3]) / ticksPerSecond;
-  return { parent: Number(fields[1]), own: ticks(14) + ticks(15), ofEnded: ticks(16) + ticks(17) };
+  return {
+    parent: Number(fields[1]),
+    self: ticks(14) + ticks(15),
+    endedChildren: ticks(16) + ticks(17),
+  };
 }
 
 const ps = (column: string, pid: number): string =>

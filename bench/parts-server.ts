@@ -1,6 +1,7 @@
 /**
- * The floor, with one after another of the parts that no hub can leave out, and nothing else: the
- * signature, parsing and the summary, the store. Forked by parts.ts, with how many of them.
+ * A server that does the necessary work of a webhook and nothing else: it checks the HMAC, parses and
+ * summarizes the body, and stores the event with fsync. It has no gates, metrics or log. The first
+ * argument is the number of these parts that it does. Forked by parts-process.ts.
  */
 import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
@@ -12,8 +13,8 @@ import { summarizeGithub } from "../packages/hub/src/ingest/sources/github-summa
 import { createIds } from "../packages/hub/src/lib/ids.ts";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
 import { createGroupCommit } from "../packages/hub/src/store/group-commit.ts";
-import { SECRET } from "./delivery.ts";
 import { TENANT } from "./seed.ts";
+import { SECRET } from "./signed-deliveries.ts";
 
 const [count = "0", folder = ""] = process.argv.slice(2);
 const parts = Number(count);
@@ -24,19 +25,25 @@ const group = createGroupCommit({
   quota: null,
   defer: setImmediate,
 });
-const answer = JSON.stringify({ outcome: "stored", id: "01890a5d-ac96-774b-bcce-b302099a8057" });
-const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(answer) };
+const responseBody = JSON.stringify({
+  outcome: "stored",
+  id: "01890a5d-ac96-774b-bcce-b302099a8057",
+});
+const headers = {
+  "content-type": "application/json",
+  "content-length": Buffer.byteLength(responseBody),
+};
 
-async function take({ headers: sent }: IncomingMessage, body: Buffer): Promise<number> {
-  const told = (name: string) => String(sent[name]);
+async function handle({ headers: received }: IncomingMessage, body: Buffer): Promise<number> {
+  const header = (name: string) => String(received[name]);
   if (parts < 1) return 202;
   const signature = createHmac("sha256", key).update(body).digest();
-  const given = Buffer.from(told("x-hub-signature-256").slice("sha256=".length), "hex");
-  if (!timingSafeEqual(signature, given)) return 401;
+  const expected = Buffer.from(header("x-hub-signature-256").slice("sha256=".length), "hex");
+  if (!timingSafeEqual(signature, expected)) return 401;
   if (parts < 2) return 202;
   const decoded = decodeObject("application/json", body);
   if (!("object" in decoded)) return 400;
-  const type = told("x-github-event");
+  const type = header("x-github-event");
   const summary = sanitizeSummary(summarizeGithub(type, decoded.object));
   if (parts < 3) return 202;
   const kept = ["x-github-event", "x-github-delivery", "x-hub-signature-256"];
@@ -44,12 +51,12 @@ async function take({ headers: sent }: IncomingMessage, body: Buffer): Promise<n
     id: newId(),
     source: "github",
     source_id: "github",
-    external_id: told("x-github-delivery"),
+    external_id: header("x-github-delivery"),
     type,
     received_at: Date.now(),
     ...summary,
     content_type: "application/json",
-    headers: Object.fromEntries(kept.map((name) => [name, told(name)])),
+    headers: Object.fromEntries(kept.map((name) => [name, header(name)])),
     body,
   };
   await group.append({ tenant: TENANT, events: [event] });
@@ -60,8 +67,8 @@ const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", async () => {
-    const status = await take(request, Buffer.concat(chunks));
-    response.writeHead(status, headers).end(answer);
+    const status = await handle(request, Buffer.concat(chunks));
+    response.writeHead(status, headers).end(responseBody);
   });
 });
 server.listen(0, "127.0.0.1", () => process.send?.((server.address() as AddressInfo).port));

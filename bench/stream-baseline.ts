@@ -1,15 +1,15 @@
 /**
- * The least that a Node server can do for those who follow a stream: on a POST, write a frame to each
- * of them and answer 202. What the hub takes beyond this is the price of storing first, of cursors
- * and of filters. Forked by floor-process.ts.
+ * The minimal Node server for live streams: on a POST it writes a frame to every client and returns
+ * 202. The difference to the hub is the cost of storage, cursors and filters. Forked by
+ * baseline-process.ts.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-const followers = new Set<ServerResponse>();
+const clients = new Set<ServerResponse>();
 let seq = 0;
 
-/** As large as the hub's. */
+/** A frame of the same size as the hub's. */
 const frameOf = (id: string) => {
   const summary = {
     id,
@@ -32,8 +32,8 @@ const server = createServer((request, response) => {
   if (request.method === "GET") {
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
     response.write(`id: ${seq}\ndata: {"status":"connected"}\n\n`);
-    followers.add(response);
-    response.on("close", () => followers.delete(response));
+    clients.add(response);
+    response.on("close", () => clients.delete(response));
     return;
   }
   const chunks: Buffer[] = [];
@@ -43,14 +43,14 @@ const server = createServer((request, response) => {
     seq += 1;
     const id = `01890a5d-ac96-774b-bcce-${String(seq).padStart(12, "0")}`;
     const frame = frameOf(id);
-    for (const follower of followers) follower.write(frame);
-    const answer = JSON.stringify({ outcome: "stored", id });
+    for (const client of clients) client.write(frame);
+    const responseBody = JSON.stringify({ outcome: "stored", id });
     response
       .writeHead(202, {
         "content-type": "application/json",
-        "content-length": Buffer.byteLength(answer),
+        "content-length": Buffer.byteLength(responseBody),
       })
-      .end(answer);
+      .end(responseBody);
   });
 });
 server.listen(0, "127.0.0.1", () => process.send?.((server.address() as AddressInfo).port));

@@ -1,7 +1,7 @@
 /**
- * One client that posts a delivery and waits until it has read the event on its own stream, again and
- * again at an even pace, in a process of its own. Both ends of the way are timed by one clock. Forked
- * by stream-processes.ts; takes a plan over IPC and answers with a report.
+ * Sends a webhook, waits until the event arrives on a live stream, and repeats this at a fixed
+ * interval. It is a separate process, and both times come from its clock. Forked by
+ * stream-processes.ts: receives a plan over IPC, sends a report.
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,21 +11,21 @@ import { percentile, sorted } from "./statistics.ts";
 export interface ProbePlan extends Pick<LoadPlan, "port" | "templates"> {
   token: string;
   probes: number;
-  /** From the start of one to the start of the next, if it is through by then. */
-  everyMs: number;
+  /** Minimum time between the starts of two probes. */
+  intervalMs: number;
 }
 
 export interface ProbeReport {
-  /** That came back as events. */
+  /** Number of probes that arrived as events. */
   seen: number;
-  /** What went wrong, in words. */
+  /** Error messages. */
   failures: string[];
   cpuSeconds: number;
-  /** Milliseconds from before the POST to the parsed event. */
+  /** Milliseconds from the start of the POST to the parsed event. */
   latency: { p50: number; p90: number; p99: number; max: number };
 }
 
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 async function probe(plan: ProbePlan): Promise<ProbeReport> {
   const cpuBefore = process.cpuUsage();
@@ -38,19 +38,19 @@ async function probe(plan: ProbePlan): Promise<ProbeReport> {
       const { request, idAt } = plan.templates[
         at % plan.templates.length
       ] as (typeof plan)["templates"][number];
-      // Runs have ids of their own already, see delivery.ts.
+      // The rest of the id is unique per run, see signed-deliveries.ts.
       request.set(Buffer.from(at.toString(16).padStart(8, "0")), idAt);
-      const began = performance.now();
-      const id = await within(poster.post(request));
-      const arrived = id === undefined ? undefined : await within(stream.arrival(id));
-      if (arrived === undefined) {
+      const startedAt = performance.now();
+      const id = await withTimeout(poster.post(request));
+      const arrivedAt = id === undefined ? undefined : await withTimeout(stream.arrival(id));
+      if (arrivedAt === undefined) {
         failures.push(
           id === undefined ? `probe ${at} was not stored` : `probe ${at} did not arrive`,
         );
         break;
       }
-      latencies.push(arrived - began);
-      await sleep(Math.max(0, plan.everyMs - (performance.now() - began)));
+      latencies.push(arrivedAt - startedAt);
+      await sleep(Math.max(0, plan.intervalMs - (performance.now() - startedAt)));
     }
   } finally {
     stream.close();
@@ -71,10 +71,10 @@ async function probe(plan: ProbePlan): Promise<ProbeReport> {
   };
 }
 
-const within = <Value>(promise: Promise<Value>): Promise<Value | undefined> =>
-  Promise.race([promise, sleep(PATIENCE_MS, undefined, { ref: false })]);
+const withTimeout = <Value>(promise: Promise<Value>): Promise<Value | undefined> =>
+  Promise.race([promise, sleep(TIMEOUT_MS, undefined, { ref: false })]);
 
-/** Reads every event of the stream, whoever sent it, and remembers when each was parsed. */
+/** Follows the stream and records the time at which each event was parsed. */
 async function openStream(port: number, token: string) {
   const arrivals = new Map<string, number>();
   let expected: { id: string; resolve(at: number): void } | undefined;
@@ -102,7 +102,7 @@ async function openStream(port: number, token: string) {
   return {
     arrival(id: string): Promise<number> {
       const known = arrivals.get(id);
-      arrivals.clear(); // whatever came before is of others
+      arrivals.clear(); // earlier events belong to other webhooks
       return known === undefined
         ? new Promise((resolve) => {
             expected = { id, resolve };
@@ -113,18 +113,18 @@ async function openStream(port: number, token: string) {
   };
 }
 
-/** One connection, one request in flight; answers with the id that the event was given. */
+/** One connection with one request in flight; `post` returns the id of the stored event. */
 async function openPoster(port: number) {
   const socket: Socket = connect({ port, host: "127.0.0.1", noDelay: true });
-  let answer = "";
+  let received = "";
   let waiting: ((id: string | undefined) => void) | undefined;
   socket.setEncoding("latin1").on("data", (chunk: unknown) => {
-    answer += String(chunk);
-    const [head = "", body] = answer.split("\r\n\r\n");
+    received += String(chunk);
+    const [head = "", body] = received.split("\r\n\r\n");
     const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1]);
     if (body === undefined || body.length < length) return;
     waiting?.(/^HTTP\/1\.1 2/.test(head) ? (JSON.parse(body) as { id?: string }).id : undefined);
-    answer = "";
+    received = "";
   });
   await new Promise<void>((resolve, reject) => {
     socket.once("connect", () => resolve()).once("error", reject);

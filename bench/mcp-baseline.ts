@@ -1,7 +1,7 @@
 /**
- * The least that the MCP SDK can do with a call: one tool, an empty result. Served as the hub serves
- * its own, so what the hub takes beyond this is the price of tokens, arguments, reading and telling.
- * Forked by floor-process.ts.
+ * The minimal MCP server: the SDK with one tool and an empty result, behind the same HTTP adapter as
+ * the hub. The difference to the hub is the cost of tokens, arguments, reads and serialization.
+ * Forked by baseline-process.ts.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,9 +10,9 @@ import { createMcpHandler, Server } from "@modelcontextprotocol/server";
 import { Hono } from "hono";
 
 const handler = createMcpHandler(() => {
-  const server = new Server({ name: "floor", version: "1" }, { capabilities: { tools: {} } });
+  const server = new Server({ name: "baseline", version: "1" }, { capabilities: { tools: {} } });
   server.setRequestHandler("tools/list", () => ({
-    tools: [{ name: "nothing", inputSchema: { type: "object" } }],
+    tools: [{ name: "empty", inputSchema: { type: "object" } }],
   }));
   server.setRequestHandler("tools/call", () => ({ content: [] }));
   return server;

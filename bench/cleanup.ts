@@ -1,6 +1,6 @@
 /**
- * Everything that a benchmark starts or creates, so that it is gone afterwards however it ends: at
- * the end, by an error, by Ctrl+C. PostgreSQL watches over itself (test/support/postgres.ts).
+ * Tracks the processes and folders of a benchmark and removes them when it ends: normally, by an
+ * error or by Ctrl+C. PostgreSQL has its own cleanup (test/support/postgres.ts).
  */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -11,23 +11,23 @@ import { join } from "node:path";
 const children = new Set<ChildProcess>();
 const folders = new Set<string>();
 
-export function own<Child extends ChildProcess>(child: Child): Child {
+export function trackProcess<Child extends ChildProcess>(child: Child): Child {
   children.add(child);
   child.once("exit", () => children.delete(child));
   return child;
 }
 
-/** Asks it to end, and makes it where asking does not help. */
-export async function end(child: ChildProcess, patienceMs = 15_000): Promise<void> {
+/** Sends SIGTERM, and SIGKILL after the timeout. */
+export async function stopProcess(child: ChildProcess, timeoutMs = 15_000): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, "exit");
   child.kill("SIGTERM");
-  const impatience = setTimeout(() => child.kill("SIGKILL"), patienceMs);
+  const timeout = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
   await exited;
-  clearTimeout(impatience);
+  clearTimeout(timeout);
 }
 
-/** A temporary folder on a disk: an fsync into memory would measure nothing. */
+/** A temporary folder on a disk, because fsync on tmpfs costs nothing. */
 export function makeFolder(): string {
   const folder = mkdtempSync(join(diskFolder(), "signalbox-bench-"));
   folders.add(folder);
@@ -43,18 +43,18 @@ const TMPFS = 0x01021994;
 const RAMFS = 0x858458f6;
 
 function diskFolder(): string {
-  const asked = process.env.SIGNALBOX_BENCH_DIR;
-  if (asked) {
-    mkdirSync(asked, { recursive: true });
-    return asked;
+  const configured = process.env.SIGNALBOX_BENCH_DIR;
+  if (configured) {
+    mkdirSync(configured, { recursive: true });
+    return configured;
   }
-  const own = join(import.meta.dirname, "results");
+  const fallback = join(import.meta.dirname, "results");
   const isDisk = (path: string) =>
     existsSync(path) && ![TMPFS, RAMFS].includes(statfsSync(path).type);
   const found = [tmpdir(), "/var/tmp"].find(isDisk);
   if (found) return found;
-  mkdirSync(own, { recursive: true });
-  return own;
+  mkdirSync(fallback, { recursive: true });
+  return fallback;
 }
 
 function cleanUp(): void {
@@ -62,7 +62,7 @@ function cleanUp(): void {
   for (const folder of folders) removeFolder(folder);
 }
 
-export function cleanUpAtTheEnd(): void {
+export function cleanUpOnExit(): void {
   process.once("exit", cleanUp);
   for (const [signal, code] of [
     ["SIGINT", 130],

@@ -1,9 +1,9 @@
-/** A hub as an agent finds it: with a token, and so many pending events. */
+/** A hub with an access token and a given number of pending events. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
+import { makeFolder, removeFolder } from "./cleanup.ts";
 import { type HubProcess, startHub } from "./hub-process.ts";
-import { makeFolder, removeFolder } from "./owned.ts";
 import { seed } from "./seed.ts";
 
 export interface AgentHub extends HubProcess {
@@ -37,12 +37,12 @@ export async function startAgentHub(options: AgentHubOptions): Promise<AgentHub>
   };
 }
 
-/** By the command line, so that it is one that this very hub knows. */
+/** Created with the CLI, so that an older build under test knows its format. */
 function createToken(cli: string, data: string): string {
-  const made = execFileSync(
+  const output = execFileSync(
     process.execPath,
     [cli, "token", "create", "bench", "--scope", "inbox:read", "--data", data, "--json"],
     { cwd: data, env: { PATH: process.env.PATH, HOME: process.env.HOME }, encoding: "utf8" },
   );
-  return (JSON.parse(made) as { token: string }).token;
+  return (JSON.parse(output) as { token: string }).token;
 }

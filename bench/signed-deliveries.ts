@@ -14,9 +14,9 @@ function signedPayloads() {
   return signed;
 }
 
-/** Signed GitHub deliveries. Runs have ids of their own, and so has each request of a run. */
+/** Signed GitHub webhooks. Delivery ids are unique for every call and every request. */
 export function signedDeliveries(port: number): Pick<LoadPlan, "port" | "templates"> {
-  // Version 1, as GitHub's are: the load generator fills in the time, the rest tells runs apart.
+  // UUID version 1, as GitHub uses: the load generator sets the time field, the rest is random per call.
   const id = `00000000-3c5e-11f0-${randomUUID().slice(19)}`;
   return {
     port,
