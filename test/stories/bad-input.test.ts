@@ -95,7 +95,7 @@ describe("a delivery that is wrong", () => {
       "unsupported_media_type",
       /encoded as "gzip"/,
     ],
-    ["another secret", { secret: "guess" }, 403, "signature_mismatch", /does not fit the body/],
+    ["another secret", { secret: "guess" }, 403, "signature_mismatch", /does not match the body/],
     [
       "a malformed signature",
       { headers: { "x-hub-signature-256": "sha256=zz" } },
@@ -220,7 +220,7 @@ describe("a delivery that is wrong", () => {
     expect(answer).toMatch(/^HTTP\/1.1 400 /);
     expect(answer).toContain('"code":"duplicate_header"');
     expect(answer.toLowerCase()).toContain(
-      `the header ${second.split(":")[0]?.toLowerCase()} was given more than once`,
+      `the header ${second.split(":")[0]?.toLowerCase()} occurs more than once`,
     );
   });
 

@@ -29,7 +29,7 @@ describe("isInNetworks", () => {
     expect(isInNetworks(address, networks)).toBe(expected);
   });
 
-  it("an IPv6 address never passes a list of IPv4 networks, unless it is a mapped one", () => {
+  it("an IPv6 address never matches an IPv4 network, unless it is IPv4-mapped", () => {
     const v4 = parseNetworks(["0.0.0.0/0"]);
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
@@ -51,19 +51,19 @@ describe("clientAddress", () => {
   const forwarded = (value: string | undefined) => (name: string) =>
     name === "x-forwarded-for" ? value : undefined;
 
-  it("is the peer where no proxy is trusted", () => {
+  it("returns the peer without a trusted proxy", () => {
     expect(clientAddress("10.0.0.1", forwarded("192.0.2.9"), undefined)).toBe("10.0.0.1");
   });
-  it("believes the header only from a trusted proxy", () => {
+  it("reads the header only from a trusted proxy", () => {
     expect(clientAddress("192.0.2.50", forwarded("192.0.2.9"), proxy)).toBe("192.0.2.50");
     expect(clientAddress("::ffff:10.1.2.3", forwarded("192.0.2.9"), proxy)).toBe("192.0.2.9");
   });
-  it("takes the right-most address that is not one of our proxies: the rest may be forged", () => {
+  it("returns the right-most address that is not a trusted proxy", () => {
     expect(clientAddress("127.0.0.1", forwarded("1.1.1.1, 192.0.2.9, 10.0.0.2"), proxy)).toBe(
       "192.0.2.9",
     );
   });
-  it("falls back to the peer on nonsense, an empty or an absent header", () => {
+  it("returns the peer for an invalid, empty or missing header", () => {
     for (const value of ["nonsense", "", undefined, "192.0.2.9, nonsense"])
       expect(clientAddress("127.0.0.1", forwarded(value), proxy)).toBe("127.0.0.1");
   });

@@ -22,23 +22,23 @@ describe("decodeObject", () => {
     [nested(129), "too_deep"],
     ["[".repeat(1_000_000), "too_deep"],
     [`{"a":${"[".repeat(200)}${"]".repeat(200)}}`, "too_deep"],
-  ])("refuses %#", (text, reason) => {
+  ])("rejects invalid input %#", (text, reason) => {
     expect(decode(text)).toMatchObject({ outcome: "refused", reason });
   });
 
-  it("says what JSON.parse says", () => {
+  it("contains the message of JSON.parse", () => {
     expect(decode('{"a":}')).toMatchObject({
       detail: expect.stringMatching(/not valid JSON: .*(position|token)/i),
     });
   });
 
-  it("takes what is nested as deeply as allowed, and brackets in strings do not count", () => {
+  it("accepts the maximum depth and ignores brackets in strings", () => {
     expect(decode(nested(128))).toHaveProperty("object");
     const text = JSON.stringify({ a: '\\"{['.repeat(500), b: Array(300).fill({}) });
     expect(decode(text)).toEqual({ object: JSON.parse(text) });
   });
 
-  it("reads a form with its payload, and a form as it is", () => {
+  it("decodes the payload of a form, or its fields", () => {
     const form = "application/x-www-form-urlencoded";
     expect(decode(`payload=${encodeURIComponent('{"a":"ü"}')}`, form)).toEqual({
       object: { a: "ü" },
@@ -49,7 +49,7 @@ describe("decodeObject", () => {
     expect(decode("payload=%5B%5D", form)).toMatchObject({ reason: "not_an_object" });
   });
 
-  it("gives back any object that JSON can say", () => {
+  it("decodes any JSON object", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 20 })), (object) => {
         const text = JSON.stringify(object);

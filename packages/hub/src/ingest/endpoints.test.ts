@@ -1,4 +1,4 @@
-/** Endpoints on a real registry; the clock is driven by hand. */
+/** Endpoints on a real store with a manual clock. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const KEY = "0123456789abcdefghi_-X";
 
 let folder: string;
 let store: Store;
-let asked: string[];
+let queries: string[];
 let now: number;
 let endpoints: Endpoints;
 
@@ -24,7 +24,7 @@ const create = (tenant: string | undefined) =>
     sources,
     store: {
       findSource(key) {
-        asked.push(key);
+        queries.push(key);
         return store.findSource(key);
       },
     },
@@ -49,7 +49,7 @@ const add = (key = KEY, kind = "stripe") =>
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "signalbox-endpoints-"));
   store = openSqlite(join(folder, "hub.db"));
-  asked = [];
+  queries = [];
   now = START;
   endpoints = create("local");
 });
@@ -59,38 +59,38 @@ afterEach(async () => {
 });
 
 describe("a shared endpoint", () => {
-  it("has the secrets of the settings, and asks nobody", async () => {
+  it("has the secrets of the settings and needs no query", async () => {
     expect(await endpoints.find("github", undefined)).toMatchObject({
       id: "github",
       tenant: "local",
       keys: [{ expiresAt: null }, { expiresAt: null }],
     });
     expect(await endpoints.find("stripe", undefined)).toMatchObject({ keys: [] });
-    expect(await endpoints.find("nobody", undefined)).toBeUndefined();
-    expect(asked).toEqual([]);
+    expect(await endpoints.find("unknown", undefined)).toBeUndefined();
+    expect(queries).toEqual([]);
   });
 
-  it("serves many tenants only where the payload says whose it is", async () => {
+  it("serves several tenants only if the payload identifies them", async () => {
     const shared = create(undefined);
     expect(await shared.find("github", undefined)).toMatchObject({ tenant: undefined });
     expect(await shared.find("stripe", undefined)).toBeUndefined();
     expect(shared.source("stripe")?.title).toBe("Stripe");
-    expect(shared.source("nobody")).toBeUndefined();
+    expect(shared.source("unknown")).toBeUndefined();
   });
 });
 
 describe("an endpoint with a key", () => {
-  it("is its tenant's, under its own kind only", async () => {
+  it("belongs to its tenant and is found under its source only", async () => {
     await add();
     expect(await endpoints.find("stripe", KEY)).toMatchObject({
       id: `id of ${KEY}`,
       tenant: "acme",
     });
     expect(await endpoints.find("github", KEY)).toBeUndefined();
-    expect(await endpoints.find("nobody", KEY)).toBeUndefined();
+    expect(await endpoints.find("unknown", KEY)).toBeUndefined();
   });
 
-  it("has the secrets that are stored, with their ends", async () => {
+  it("has the stored secrets with their expiry", async () => {
     await add();
     for (const [id, expires_at] of [
       ["a", START + 1],
@@ -107,23 +107,23 @@ describe("an endpoint with a key", () => {
     });
   });
 
-  it("is remembered for five seconds, whether it is there or not", async () => {
+  it("is cached for five seconds, whether it exists or not", async () => {
     for (let time = 0; time < 3; time += 1)
       expect(await endpoints.find("stripe", KEY)).toBeUndefined();
-    expect(asked).toEqual([KEY]);
+    expect(queries).toEqual([KEY]);
     await add();
     now = START + 4_999;
     expect(await endpoints.find("stripe", KEY)).toBeUndefined();
     now = START + 5_000;
     expect(await endpoints.find("stripe", KEY)).toBeDefined();
-    expect(asked).toEqual([KEY, KEY]);
+    expect(queries).toEqual([KEY, KEY]);
 
     await store.deleteSource(`id of ${KEY}`);
     now = START + 9_999;
     expect(await endpoints.find("stripe", KEY)).toBeDefined();
     now = START + 10_000;
     expect(await endpoints.find("stripe", KEY)).toBeUndefined();
-    expect(asked).toHaveLength(3);
+    expect(queries).toHaveLength(3);
   });
 
   it.each([
@@ -134,27 +134,27 @@ describe("an endpoint with a key", () => {
     `${KEY.slice(1)}.`,
     `${KEY.slice(1)}é`,
     `${KEY}\n`,
-  ])("is not asked for where no key looks like that: %#", async (key) => {
+  ])("is not queried for an invalid key: %#", async (key) => {
     expect(await endpoints.find("stripe", key)).toBeUndefined();
-    expect(asked).toEqual([]);
+    expect(queries).toEqual([]);
   });
 
-  it("is not pushed out of memory by keys that somebody guesses", async () => {
+  it("is not evicted by guessed keys", async () => {
     await add();
     await endpoints.find("stripe", KEY);
     for (let at = 0; at < 1_500; at += 1)
       await endpoints.find("stripe", String(at).padStart(22, "0"));
-    asked = [];
+    queries = [];
     await endpoints.find("stripe", KEY);
-    expect(asked).toEqual([]);
-    // What was guessed first has been forgotten, what was guessed last has not.
+    expect(queries).toEqual([]);
+    // The first guesses have been evicted, the last have not.
     await endpoints.find("stripe", "1499".padStart(22, "0"));
-    expect(asked).toEqual([]);
+    expect(queries).toEqual([]);
     await endpoints.find("stripe", "0".padStart(22, "0"));
-    expect(asked).toHaveLength(1);
+    expect(queries).toHaveLength(1);
   });
 
-  it("fails as the store does, and is asked for again", async () => {
+  it("throws if the store fails, and is queried again", async () => {
     await store.close();
     await expect(endpoints.find("stripe", KEY)).rejects.toBeInstanceOf(StoreFailed);
     await expect(endpoints.find("stripe", KEY)).rejects.toBeInstanceOf(StoreFailed);

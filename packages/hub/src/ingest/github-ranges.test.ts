@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createGithubRanges } from "./github-ranges.ts";
 
-/** A stand-in for GitHub's API whose answers the test decides. */
+/** A fake of GitHub's API with the given responses. */
 function setup(answers: (() => Response | Promise<Response>)[]) {
   let at = 1_000_000;
   let calls = 0;
@@ -38,7 +38,7 @@ describe("createGithubRanges", () => {
     expect(ranges.includes("2001:db8::1")).toBe(false);
   });
 
-  it("takes over what GitHub publishes, and asks again after an hour", async () => {
+  it("uses the published list and refreshes it after an hour", async () => {
     const { ranges, advance, calls } = setup([hooks("192.0.2.0/24"), hooks("198.51.100.0/24")]);
     await ranges.refresh();
     expect(ranges.includes("192.0.2.1")).toBe(true);
@@ -52,7 +52,7 @@ describe("createGithubRanges", () => {
     expect(ranges.includes("198.51.100.1")).toBe(true);
   });
 
-  it("keeps the last list through an outage, and does not ask for every request", async () => {
+  it("keeps the last list during an outage and retries with a backoff", async () => {
     const { ranges, advance, calls, errors } = setup([hooks("192.0.2.0/24"), outage]);
     await ranges.refresh();
     advance(HOUR);
@@ -62,7 +62,7 @@ describe("createGithubRanges", () => {
     expect(calls()).toBe(2);
     advance(MINUTE);
     await ranges.refresh();
-    advance(MINUTE); // the second failure doubled the wait
+    advance(MINUTE); // the second failure doubles the backoff
     await ranges.refresh();
     expect(calls()).toBe(3);
     expect(errors).toHaveLength(2);
@@ -74,7 +74,7 @@ describe("createGithubRanges", () => {
     ["an empty list", () => Response.json({ hooks: [] })],
     ["nonsense in the list", () => Response.json({ hooks: ["everything"] })],
     ["a broken connection", () => Promise.reject(new Error("ECONNRESET"))],
-  ])("does not trust %s", async (_, answer) => {
+  ])("ignores %s", async (_, answer) => {
     const { ranges, errors } = setup([answer]);
     await ranges.refresh();
     expect(errors).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** The gates, one by one and in order, with everything that they ask written down. */
+/** Each check, its order, and the ports that it calls. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,14 +25,14 @@ const UNKNOWN = "x".repeat(22);
 let folder: string;
 let store: Store;
 let now: number;
-/** What was asked, in order. */
-let asked: string[];
+/** The ports that were called, in order. */
+let calls: string[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "signalbox-ingest-"));
   store = openSqlite(join(folder, "hub.db"));
   now = START;
-  asked = [];
+  calls = [];
 });
 afterEach(async () => {
   await store.close();
@@ -50,7 +50,7 @@ function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
       sources,
       store: {
         findSource(key) {
-          asked.push("look-up");
+          calls.push("look-up");
           return store.findSource(key);
         },
       },
@@ -62,11 +62,11 @@ function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
     }),
     tenancy: undefined,
     isGithubAddress(address) {
-      asked.push("address");
+      calls.push("address");
       return address !== "203.0.113.9";
     },
     rateLimit(address) {
-      asked.push("rate");
+      calls.push("rate");
       return address === "203.0.113.8" ? 1 : undefined;
     },
     allowUnsigned: false,
@@ -92,7 +92,7 @@ function incoming({ headers = {}, body = utf8("{}"), ...rest }: Request = {}): I
     header: (name) => (headers[name] === undefined ? [] : [headers[name]]),
     headerNames: () => Object.keys(headers),
     body() {
-      asked.push("body");
+      calls.push("body");
       return body;
     },
     ...rest,
@@ -131,12 +131,12 @@ async function addEndpoint(kind: string, secrets: [sealed: string, expires: numb
     });
 }
 
-describe("the gates", () => {
+describe("checks", () => {
   const json = { "content-type": "application/json" };
   it.each([
-    ["an unknown source", { source: "nobody", key: UNKNOWN }, "unknown_source", []],
+    ["an unknown source", { source: "unknown", key: UNKNOWN }, "unknown_source", []],
     [
-      "a stranger's address",
+      "an address outside the allowlist",
       { address: "203.0.113.9", key: UNKNOWN },
       "address_not_allowed",
       ["address"],
@@ -147,7 +147,7 @@ describe("the gates", () => {
       "rate_limited",
       ["address", "rate"],
     ],
-    ["a key that cannot be one", { key: "nokey" }, "unknown_source", ["address", "rate"]],
+    ["a key with an invalid format", { key: "nokey" }, "unknown_source", ["address", "rate"]],
     ["an unknown key", { key: UNKNOWN }, "unknown_source", ["address", "rate", "look-up"]],
     ["another method", { method: "PUT" }, "method_not_allowed", ["address", "rate"]],
     [
@@ -165,7 +165,7 @@ describe("the gates", () => {
     ["no secret", { source: "stripe", headers: json }, "no_secret", ["rate"]],
     ["no signature", { headers: json }, "signature_missing", ["address", "rate", "body"]],
     [
-      "only GitHub is held to GitHub's addresses",
+      "no address check for other sources than GitHub",
       { source: "stripe", address: "203.0.113.9", headers: json },
       "no_secret",
       ["rate"],
@@ -173,18 +173,18 @@ describe("the gates", () => {
   ] as [string, Request, string, string[]][])(
     // biome-ignore format: a table
     "%s",
-    async (_, request, reason, questions) => {
+    async (_, request, reason, expected) => {
       expect(await ingest()(incoming(request))).toMatchObject({ outcome: "refused", reason });
-      expect(asked).toEqual(questions);
+      expect(calls).toEqual(expected);
     },
   );
 
-  it("read the body once, last of all", async () => {
+  it("read the body once, after all other checks", async () => {
     expect(await ingest()(incoming(await signed("github")))).toMatchObject({ outcome: "accepted" });
-    expect(asked).toEqual(["address", "rate", "body"]);
+    expect(calls).toEqual(["address", "rate", "body"]);
   });
 
-  it("say which encoding they do not take, and take the one that is none", async () => {
+  it("name an unsupported encoding and accept identity", async () => {
     const good = await signed("github");
     const encoded = (value: string) =>
       incoming({ ...good, headers: { ...good.headers, "content-encoding": value } });
@@ -194,13 +194,13 @@ describe("the gates", () => {
     expect(await ingest()(encoded("Identity"))).toMatchObject({ outcome: "accepted" });
   });
 
-  it("send who shares a hub to an endpoint with a key", async () => {
+  it("require an endpoint with a key on a hub with several tenants", async () => {
     const shared = ingest({ tenant: undefined });
     expect(await shared(incoming({ source: "stripe" }))).toMatchObject({
       reason: "unknown_source",
       detail: expect.stringContaining("signalbox source add stripe --tenant"),
     });
-    expect(await shared(incoming({ source: "nobody" }))).toMatchObject({
+    expect(await shared(incoming({ source: "unknown" }))).toMatchObject({
       detail: expect.not.stringContaining("source add"),
     });
   });
@@ -226,7 +226,7 @@ describe("without any secret", () => {
     { host: "[::1]:4747" },
     { "sec-fetch-site": "none" },
     { "sec-fetch-site": "same-origin" },
-  ])("a program on this machine may send: %j", async (headers) => {
+  ])("accepts a program on this machine: %j", async (headers) => {
     expect(await open()(await unsigned(headers))).toMatchObject({ outcome: "accepted" });
   });
 
@@ -247,23 +247,23 @@ describe("without any secret", () => {
     { host: "[2001:db8::1]:4747" },
     { host: "" },
     { host: undefined },
-  ])("nothing comes by way of a browser or a tunnel: %j", async (headers) => {
+  ])("rejects a browser or a tunnel: %j", async (headers) => {
     expect(await open()(await unsigned(headers))).toMatchObject({
       outcome: "refused",
       reason: "browser_origin",
       detail: expect.stringContaining("STANDARD_WEBHOOKS_WEBHOOK_SECRET"),
     });
-    expect(asked).toEqual(["rate"]);
+    expect(calls).toEqual(["rate"]);
   });
 
-  it("a second Host does not help", async () => {
+  it("rejects a second Host header", async () => {
     const request = await unsigned();
     const header = (name: string) =>
       name === "host" ? ["127.0.0.1", "evil.example"] : request.header(name);
     expect(await open()({ ...request, header })).toMatchObject({ reason: "browser_origin" });
   });
 
-  it("a signature is as good from anywhere", async () => {
+  it("accepts a signed request from any origin", async () => {
     const wire = await signed("github");
     const headers = { ...wire.headers, origin: "https://x.example", host: "hub.example" };
     const request = incoming({ ...wire, headers });
@@ -286,7 +286,7 @@ describe("secrets", () => {
     expect(await by(OTHER)).toMatchObject({ outcome: "accepted" });
   });
 
-  it("all expired are not the same as none", async () => {
+  it("reject the request if all have expired", async () => {
     await addEndpoint("github", [[SECRET, START]]);
     const accept = ingest({ allowUnsigned: true });
     expect(await accept(incoming({ ...(await signed("github")), key: KEY }))).toMatchObject({
@@ -297,10 +297,10 @@ describe("secrets", () => {
   it.each([
     ["first", [SECRET, "the token"]],
     ["last", ["the token", SECRET]],
-  ])("are all tried, whatever one of them says: the right one comes %s", async (_, secrets) => {
+  ])("are all tried: the valid one is the %s", async (_, secrets) => {
     const accept = ingest({ secrets: { gitlab: secrets } });
     const wire = await signed("gitlab");
-    // The time of a signature ran out, but the token is right.
+    // The signature has expired, but the token is valid.
     now = START + 3_600_000;
     const headers = { ...wire.headers, "x-gitlab-token": "the token" };
     expect(await accept(incoming({ ...wire, headers }))).toMatchObject({ outcome: "accepted" });
@@ -310,7 +310,7 @@ describe("secrets", () => {
     });
   });
 
-  it("that fit a body without its time say so, not that they mismatch", async () => {
+  it("report a missing or expired time instead of a mismatch", async () => {
     const accept = ingest({ secrets: { linear: [OTHER, SECRET, OTHER] } });
     expect(await accept(incoming(await signed("linear", SECRET, { type: "Issue" })))).toMatchObject(
       {
@@ -322,21 +322,24 @@ describe("secrets", () => {
     expect(await accept(incoming(old))).toMatchObject({ reason: "signature_expired" });
   });
 
-  it.each(sources.map(({ id }) => [id]))("leave what it takes to verify %s again", async (id) => {
-    const source = sourceOf(id);
-    const scheme = source.signature(source.config?.parse({}) ?? {});
-    const accepted = await ingest({ secrets: { [id]: [SECRET] } })(incoming(await signed(id)));
-    if (accepted.outcome !== "accepted") throw new Error(JSON.stringify(accepted));
-    const [event] = accepted.appendRequest.events;
-    if (!event) throw new Error("no event");
-    const verdict = await scheme.verify(
-      { header: (name) => event.headers[name], body: event.body, now: event.received_at },
-      makeKey(scheme, SECRET, webHmacKey),
-    );
-    // A bare token is the secret itself, and is never kept.
-    expect(verdict).toBe(scheme.covers === "body" ? "valid" : "missing");
-    expect(JSON.stringify(event.headers)).not.toContain(SECRET);
-  });
+  it.each(sources.map(({ id }) => [id]))(
+    "keep the stored headers of %s verifiable without the secret",
+    async (id) => {
+      const source = sourceOf(id);
+      const scheme = source.signature(source.config?.parse({}) ?? {});
+      const accepted = await ingest({ secrets: { [id]: [SECRET] } })(incoming(await signed(id)));
+      if (accepted.outcome !== "accepted") throw new Error(JSON.stringify(accepted));
+      const [event] = accepted.appendRequest.events;
+      if (!event) throw new Error("no event");
+      const verdict = await scheme.verify(
+        { header: (name) => event.headers[name], body: event.body, now: event.received_at },
+        makeKey(scheme, SECRET, webHmacKey),
+      );
+      // A token is the secret itself and is never stored.
+      expect(verdict).toBe(scheme.covers === "body" ? "valid" : "missing");
+      expect(JSON.stringify(event.headers)).not.toContain(SECRET);
+    },
+  );
 });
 
 describe("the quota", () => {
@@ -351,7 +354,7 @@ describe("the quota", () => {
     return accepted.outcome === "accepted" ? accepted.appendRequest.skipQuota : accepted;
   };
 
-  it("does not hold up installations, which are told by more than their header", async () => {
+  it("does not apply to installation events, which header and body identify", async () => {
     expect(await skips("installation", installation)).toBe(true);
     expect(await skips("installation_repositories", installation)).toBe(true);
     expect(await skips("issues", installation)).toBe(false);
@@ -359,13 +362,13 @@ describe("the quota", () => {
     expect(await skips("installation", { installation: { id: 7 } })).toBe(false);
   });
 
-  it("holds on an endpoint of one tenant, who could call anything an installation", async () => {
+  it("applies on an endpoint of one tenant, who could forge installation events", async () => {
     await addEndpoint("github", [[SECRET, null]]);
     expect(await skips("installation", installation, {}, KEY)).toBe(false);
   });
 });
 
-describe("what is wrong with a body", () => {
+describe("errors in the body", () => {
   const linear = async (body: string) => {
     const wire = await signed("linear");
     const scheme = sourceOf("linear").signature({});
@@ -385,11 +388,11 @@ describe("what is wrong with a body", () => {
     ["[]", "not_an_object"],
     ["null", "not_an_object"],
     ["{}", "signature_malformed"],
-  ])("is said of Linear's %j as of any other", async (body, reason) => {
+  ])("are reported for Linear's %j", async (body, reason) => {
     expect(await linear(body)).toMatchObject({ reason });
   });
 
-  it("is not laid at the headers' door", async () => {
+  it("name the field or header that contains the value", async () => {
     const long = "x".repeat(1_000);
     const stripe = async (fields: JsonObject) =>
       ingest({ secrets: { stripe: [SECRET] } })(incoming(await signed("stripe", SECRET, fields)));

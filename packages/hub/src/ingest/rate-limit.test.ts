@@ -8,7 +8,7 @@ const clock = (start = 1_000_000) => {
 };
 
 describe("createRateLimit", () => {
-  it("lets the limit through and refuses what comes on top", () => {
+  it("allows requests up to the limit", () => {
     const { now } = clock();
     const limit = createRateLimit({ perSecond: 3, now });
     expect([1, 2, 3, 4].map(() => limit("192.0.2.1"))).toEqual([
@@ -20,7 +20,7 @@ describe("createRateLimit", () => {
     expect(limit("192.0.2.2")).toBeUndefined();
   });
 
-  it("slides: a burst at the border of two windows does not get double", () => {
+  it("does not allow twice the limit across two windows", () => {
     const time = clock();
     const limit = createRateLimit({ perSecond: 100, now: time.now });
     expect(limit("192.0.2.1")).toBeUndefined();
@@ -32,7 +32,7 @@ describe("createRateLimit", () => {
     expect(after.filter((wait) => wait === undefined).length).toBeLessThanOrEqual(2);
   });
 
-  it("never lets clearly more than the limit through in any second", () => {
+  it("never allows twice the limit in any second", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(400), { minLength: 1, maxLength: 300 }), (gaps) => {
         const time = clock();
@@ -42,8 +42,8 @@ describe("createRateLimit", () => {
           time.advance(gap);
           if (limit("a") === undefined) passed.push(time.now());
         }
-        // The previous window is taken as evenly filled, so up to twice the limit less one can fall
-        // into an unlucky second; a fixed window would allow that at every border.
+        // The algorithm assumes an even distribution in the previous window, so the worst case is
+        // one less than twice the limit.
         for (const start of passed)
           expect(passed.filter((at) => at >= start && at < start + 1000).length).toBeLessThan(20);
       }),
@@ -61,7 +61,7 @@ describe("createRateLimit", () => {
     expect(limit("192.0.2.1")).toBe(1);
   });
 
-  it("forgets clients rather than growing without end", () => {
+  it("evicts clients above the maximum", () => {
     const { now } = clock();
     const limit = createRateLimit({ perSecond: 1, now, maxClients: 2 });
     for (const client of ["a", "b", "c"]) limit(client);
@@ -69,7 +69,7 @@ describe("createRateLimit", () => {
     expect(limit("a")).toBeUndefined();
   });
 
-  it("is off at 0", () => {
+  it("is disabled by 0", () => {
     const limit = createRateLimit({ perSecond: 0, now: () => 0 });
     expect(Array.from({ length: 1000 }, () => limit("a")).every((wait) => wait === undefined)).toBe(
       true,

@@ -2,32 +2,32 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { sanitizeSummary, sanitizeText } from "./sanitize-summary.ts";
 
-it("takes control characters and broken surrogates out, and leaves the rest", () => {
+it("removes control characters and lone surrogates", () => {
   expect(sanitizeText("Grüße 👋 from\u0000the\u001b[31m\r\nside", 100)).toBe(
     "Grüße 👋 from the [31m side",
   );
   expect(sanitizeText("a\ud800b", 100)).toBe("a\ufffdb");
 });
 
-it("caps a title of 100 KB", () => {
+it("truncates a title of 100 KB", () => {
   const { title } = sanitizeSummary({ title: "x".repeat(100_000) });
   expect(title).toHaveLength(300);
   expect(title?.endsWith("…")).toBe(true);
 });
 
-it("never cuts a pair of surrogates into something malformed", () => {
+it("never splits a surrogate pair", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 20 }), (text, most) => {
-      const clean = sanitizeText(text, most);
+    fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 20 }), (text, max) => {
+      const clean = sanitizeText(text, max);
       expect(clean.isWellFormed()).toBe(true);
-      expect(clean.length).toBeLessThanOrEqual(most);
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what it looks for
+      expect(clean.length).toBeLessThanOrEqual(max);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: it detects control characters
       expect(clean).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
     }),
   );
 });
 
-it("makes absent, empty and impossible fields null", () => {
+it("converts absent, empty and invalid fields to null", () => {
   expect(sanitizeSummary({ title: "", number: 1.5, repo: null })).toEqual({
     action: null,
     repo: null,

@@ -28,8 +28,8 @@ const read = (headers: Record<string, string>, config: Record<string, unknown> =
   return { type, externalId };
 };
 
-describe("the generic source's way of signing", () => {
-  it("is GitHub's or a bearer token, unless told otherwise", async () => {
+describe("the signature scheme of the generic source", () => {
+  it("is GitHub's HMAC or a bearer token by default", async () => {
     expect(await verdict({ "x-hub-signature-256": `sha256=${mac("hex")}` })).toBe("valid");
     expect(await verdict({ "x-hub-signature-256": mac("hex") })).toBe("malformed");
     expect(await verdict({ authorization: `Bearer ${secret}` })).toBe("valid");
@@ -38,18 +38,18 @@ describe("the generic source's way of signing", () => {
     expect(await verdict({})).toBe("missing");
   });
 
-  it("is decided by the signature where there is one", async () => {
+  it("uses the HMAC header if it is present", async () => {
     const headers = { "x-hub-signature-256": "sha256=00", authorization: `Bearer ${secret}` };
     expect(await verdict(headers)).toBe("mismatch");
   });
 
-  it("can be held to one of them", async () => {
+  it("can be restricted to one mode", async () => {
     expect(await verdict({ authorization: `Bearer ${secret}` }, { mode: "hmac" })).toBe("missing");
     const signed = { "x-hub-signature-256": `sha256=${mac("hex")}` };
     expect(await verdict(signed, { mode: "bearer" })).toBe("missing");
   });
 
-  it("can have its own header, prefix and encoding", async () => {
+  it("has a configurable header, prefix and encoding", async () => {
     const config = { mode: "hmac", header: "X-Lamp-Signature", encoding: "base64" };
     expect(await verdict({ "x-lamp-signature": mac("base64") }, config)).toBe("valid");
     expect(
@@ -67,16 +67,16 @@ describe("the generic source's way of signing", () => {
   });
 });
 
-describe("the generic source's events", () => {
-  it("are of type event, with an id if there is one", () => {
+describe("events of the generic source", () => {
+  it("have the type event and an optional id", () => {
     expect(read({})).toEqual({ type: "event", externalId: null });
     expect(read({ "idempotency-key": "k-1" })).toEqual({ type: "event", externalId: "k-1" });
     expect(read({ "webhook-id": "w-1" })).toEqual({ type: "event", externalId: "w-1" });
-    expect(read({ "idempotency-key": "" }).externalId).toBeNull(); // an empty id is none
-    expect(read({ "x-request-id": "r-1" }).externalId).toBeNull(); // may be shared by many
+    expect(read({ "idempotency-key": "" }).externalId).toBeNull(); // an empty id counts as missing
+    expect(read({ "x-request-id": "r-1" }).externalId).toBeNull(); // several requests may share it
   });
 
-  it("can be told where type and id are", () => {
+  it("take type and id from configured headers and fields", () => {
     expect(read({}, { idField: "id", typeField: "kind.name" })).toEqual({
       type: "lamp",
       externalId: "b-1",
@@ -96,7 +96,7 @@ describe("the generic source's events", () => {
     });
   });
 
-  it("come as forms too", () => {
+  it("are accepted as forms", () => {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     expect(
       decodeOne(generic, { headers, body: utf8("title=A%20b&id=7") }, { idField: "id" }),
@@ -108,7 +108,7 @@ describe("the generic source's events", () => {
     });
   });
 
-  it("have a summary from what is usually there", () => {
+  it("are summarized by common field names", () => {
     const summary = generic.summarize("event", {
       action: "on",
       message: "first\nsecond",
@@ -130,12 +130,12 @@ describe("the generic source's events", () => {
   });
 });
 
-describe("the generic source's config", () => {
+describe("the config of the generic source", () => {
   it.each([
     [{ mode: "basic" }, "mode", 'must be "hmac" or "bearer"'],
     [{ header: "X Signature" }, "header", "must be the name of a header"],
     [{ encoding: "base32" }, "encoding", 'must be "hex" or "base64"'],
-    [{ mode: "bearer", encoding: "hex" }, "encoding", "is for mode"],
+    [{ mode: "bearer", encoding: "hex" }, "encoding", "is only for mode"],
     [{ idHeader: "a", idField: "b" }, "idField", "not both"],
     [{ typeHeader: "a", type: "b" }, "type", "only one of typeHeader, type"],
     [{ idHeader: "Authorization" }, "idHeader", "credentials"],
@@ -148,7 +148,7 @@ describe("the generic source's config", () => {
     [{ idField: "a..b" }, "idField", "names joined by dots"],
     [{ type: "" }, "type", "must not be empty"],
     [{ secret: "x" }, "", "secret"],
-  ])("refuses %j", (config, path, message) => {
+  ])("rejects %j", (config, path, message) => {
     const issues = generic.config?.safeParse(config).error?.issues ?? [];
     expect(issues.map((issue) => issue.path.join("."))).toContain(path);
     expect(issues.map((issue) => issue.message).join("; ")).toContain(message);

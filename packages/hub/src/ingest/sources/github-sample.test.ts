@@ -3,7 +3,7 @@ import { githubSample, githubSampleTypes } from "./github-sample.ts";
 import { summarizeGithub } from "./github-summary.ts";
 
 describe("a sample of GitHub's deliveries", () => {
-  it("is an opened issue unless told otherwise", () => {
+  it("is an opened issue by default", () => {
     const sample = githubSample("delivery-1");
     expect(sample?.headers).toMatchObject({
       "x-github-event": "issues",
@@ -15,7 +15,7 @@ describe("a sample of GitHub's deliveries", () => {
     expect(sample?.body).toMatchObject({ action: "opened", issue: { state: "open" } });
   });
 
-  it.each(githubSampleTypes)("of %s has a summary", (type) => {
+  it.each(githubSampleTypes)("has a summary for the type %s", (type) => {
     const sample = githubSample("1", { type });
     expect(sample?.headers["x-github-event"]).toBe(type);
     const { title, url, sender, action } = summarizeGithub(type, sample?.body ?? {});
@@ -25,7 +25,7 @@ describe("a sample of GitHub's deliveries", () => {
     expect(action === null).toBe(type === "push" || type === "ping");
   });
 
-  it("follows the action", () => {
+  it("depends on the action", () => {
     expect(githubSample("1", { type: "issues", action: "closed" })?.body).toMatchObject({
       action: "closed",
       issue: { state: "closed" },
@@ -46,7 +46,7 @@ describe("a sample of GitHub's deliveries", () => {
     expect(githubSample("1", { type: "installation" })?.body).not.toHaveProperty("repository");
   });
 
-  it("of an unknown type is none", () => {
+  it("is undefined for an unknown type", () => {
     expect(githubSample("1", { type: "nothing" })).toBeUndefined();
     expect(githubSample("1", { type: "toString" })).toBeUndefined();
   });

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { summarizeGithub } from "./github-summary.ts";
 
-// Required, not imported: its inferred type would be megabytes long.
+// `require` instead of `import`, because the inferred type would be megabytes long.
 const require = createRequire(import.meta.url);
 const examples: {
   name: string;
@@ -21,17 +21,17 @@ const first = (type: string, action?: string) => {
 };
 
 describe("all of GitHub's example payloads", () => {
-  it("are the ones that the table was reviewed against", () => {
+  it("are the payloads that the snapshot was reviewed with", () => {
     expect(types).toHaveLength(58);
     expect(examples.reduce((sum, { examples }) => sum + examples.length, 0)).toBe(329);
   });
 
-  // Reviewed by a person: a cell that turns empty is a loss.
-  it("give these fields", async () => {
+  // The snapshot was reviewed by hand: a cell that becomes empty is a regression.
+  it("yield the fields of the snapshot", async () => {
     await expect(table()).toMatchFileSnapshot("./__snapshots__/github-summaries.txt");
   });
 
-  it("name the repository and the sender wherever the payload has them", () => {
+  it("yield repository and sender if the payload has them", () => {
     for (const { name, examples: bodies } of examples)
       for (const body of bodies) {
         const { repo, sender } = summarizeGithub(name, body);
@@ -41,7 +41,7 @@ describe("all of GitHub's example payloads", () => {
       }
   });
 
-  it("give the number that they have, and a page rather than an address of the API", () => {
+  it("yield the number, and a web page instead of an API address", () => {
     for (const [type, subject] of Object.entries(numbered))
       for (const body of payloads(type)) {
         const { number, title, url } = summarizeGithub(type, body);
@@ -51,7 +51,7 @@ describe("all of GitHub's example payloads", () => {
       }
   });
 
-  it("link to the remark, not only to what it is about", () => {
+  it("link to the comment instead of the commented object", () => {
     for (const [type, at] of Object.entries(remarks))
       for (const body of payloads(type))
         expect(summarizeGithub(type, body).url, type).toBe((body[at] as JsonObject).html_url);
@@ -132,19 +132,19 @@ describe("a summary", () => {
     });
   });
 
-  it("of a push names the account that pushed, rather than the key's owner", () => {
+  it("of a push names the account that pushed instead of the owner of the key", () => {
     const body = { sender: { login: "octocat" }, pusher: { name: "a-deploy-key" } };
     expect(summarizeGithub("push", body).sender).toBe("octocat");
   });
 
-  it("of a release is its name, or else its tag", () => {
+  it("of a release is its name, otherwise its tag", () => {
     expect(first("release", "published").title).toBe("0.0.1");
     expect(summarizeGithub("release", { release: { name: "Big one", tag_name: "v2" } }).title).toBe(
       "Big one",
     );
   });
 
-  it("of a run says how it went", () => {
+  it("of a workflow run contains its conclusion", () => {
     expect(first("check_run", "completed")).toMatchObject({
       number: 2,
       title: "Octocoders-linter: failure",
@@ -179,11 +179,11 @@ describe("a summary", () => {
     },
   );
 
-  it("of a wiki edit has the page's action", () => {
+  it("of a wiki edit has the action of the page", () => {
     expect(first("gollum").action).toBe("edited");
   });
 
-  it("of a type that GitHub adds tomorrow is looked for under its name", () => {
+  it("of an unlisted type uses the field of the same name", () => {
     expect(
       summarizeGithub("moon_landing", {
         action: "landed",
@@ -202,14 +202,14 @@ describe("a summary", () => {
     });
   });
 
-  it("never links to anything but the web", () => {
+  it("contains only http(s) links", () => {
     for (const html_url of ["javascript:alert(1)", "data:text/html,x", "//evil", 7, null])
       expect(summarizeGithub("issues", { issue: { html_url } }).url).toBeNull();
   });
 });
 
 describe("any JSON object", () => {
-  /** Payloads with GitHub's own names in them, at every depth, and anything for values. */
+  /** Payloads with GitHub's field names at every depth and arbitrary values. */
   const names = fc.constantFrom(
     ...new Set(examples.flatMap(({ examples }) => examples.flatMap((body) => Object.keys(body)))),
     ...["number", "title", "name", "html_url", "url", "login", "full_name", "id", "message", "0"],
@@ -228,7 +228,7 @@ describe("any JSON object", () => {
   const body = fc.dictionary(names, value, { maxKeys: 12 }) as fc.Arbitrary<JsonObject>;
   const type = fc.oneof(fc.constantFrom(...types), fc.string(), names);
 
-  it("gives texts, a whole number, or null", () => {
+  it("yields texts, an integer, or null", () => {
     fc.assert(
       fc.property(type, body, (type, body) => {
         const summary = summarizeGithub(type, body);
@@ -244,7 +244,7 @@ describe("any JSON object", () => {
     );
   });
 
-  it("reads no object as a title, no fraction as a number", () => {
+  it("accepts no object as a title and no fraction as a number", () => {
     const issue = { number: 1.5, title: { nested: "x" }, html_url: ["https://x"] };
     expect(summarizeGithub("issues", { issue, action: 3, repository: "x", sender: [] })).toEqual({
       action: null,
@@ -257,7 +257,7 @@ describe("any JSON object", () => {
   });
 });
 
-/** Plain text rather than Markdown: the formatter would rewrite that. */
+/** Plain text, because the formatter rewrites Markdown. */
 function table(): string {
   const rows = examples.flatMap(({ name, examples: bodies }) =>
     [...Map.groupBy(bodies, ({ action }) => String(action ?? "-")).entries()]

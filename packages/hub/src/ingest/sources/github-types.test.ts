@@ -6,7 +6,7 @@ const examples = createRequire(import.meta.url)(
   "@octokit/webhooks-examples/api.github.com/index.json",
 ) as { name: string }[];
 
-it("knows every type that GitHub has examples of, in order", () => {
+it("lists every type of GitHub's examples, in alphabetical order", () => {
   const known = new Set(githubTypes);
   expect(examples.map(({ name }) => name).filter((name) => !known.has(name))).toEqual(["ping"]);
   expect(githubTypes).toEqual([...known].sort());

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { valueAt } from "../extractor.ts";
 import { firstLine, joined, pickNumber, pickText, pickUrl, shortRef } from "./pick.ts";
 
-describe("a path into a payload", () => {
+describe("valueAt", () => {
   const body = { a: { b: [{ c: 1 }, "x"] }, "0": "zero" };
   it.each([
     ["a.b.0.c", 1],
@@ -18,30 +18,30 @@ describe("a path into a payload", () => {
     ["__proto__", undefined],
     ["a.toString", undefined],
     ["", undefined],
-  ])("%j leads to %j", (path, value) => {
+  ])("returns the value at %j: %j", (path, value) => {
     expect(valueAt(body, path)).toEqual(value);
   });
 });
 
-describe("what is picked", () => {
-  it("is the first text with something in it", () => {
+describe("pickers", () => {
+  it("pick the first non-blank text", () => {
     const body = { a: "", b: "  ", c: 3, d: { e: "found" }, f: "later" };
     expect(pickText(body, "a", "b", "c", "d", "d.e", "f")).toBe("found");
     expect(pickText(body, "a")).toBeNull();
     expect(pickText({})).toBeNull();
   });
 
-  it("is a whole number", () => {
+  it("pick an integer", () => {
     expect(pickNumber({ a: 1.5, b: "2", c: 1e300, d: 4 }, "a", "b", "c", "d")).toBe(4);
     expect(pickNumber({ a: 0 }, "a")).toBe(0);
   });
 
-  it("is an address of the web", () => {
+  it("pick an http(s) URL", () => {
     const body = { a: "javascript:alert(1)", b: "/path", c: " https://x", d: "HTTPS://x" };
     expect(pickUrl(body, "a", "b", "c", "d")).toBe("HTTPS://x");
   });
 
-  it("is put together from what is there", () => {
+  it("join the values that exist", () => {
     const body = { a: "x", b: "x", c: "y\nz", ref: "refs/tags/v1" };
     expect(pickText(body, joined(": ", "a", "none", "b", firstLine("c"), shortRef("ref")))).toBe(
       "x: y: v1",

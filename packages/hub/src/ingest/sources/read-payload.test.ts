@@ -17,14 +17,14 @@ const read = (
     body: typeof body === "string" ? utf8(body) : body,
   });
 
-describe("a stored payload read as JSON", () => {
-  it("is its JSON, whatever kind of value", () => {
+describe("readPayload", () => {
+  it("returns any JSON value", () => {
     expect(read("github", "application/json; charset=utf-8", '{"a":[1]}')).toEqual({ a: [1] });
     expect(read("stripe", "application/vnd.x+json", "[1]")).toEqual([1]);
     expect(read("generic", "application/json", "null")).toBeNull();
   });
 
-  it("is a form's fields, or the JSON in it", () => {
+  it("returns the fields of a form, or the JSON in its payload", () => {
     const type = "application/x-www-form-urlencoded; charset=utf-8";
     expect(read("slack", type, "command=%2Flamp&text=a+b")).toEqual({
       command: "/lamp",
@@ -35,7 +35,7 @@ describe("a stored payload read as JSON", () => {
     });
   });
 
-  it("is bytes where it is neither", () => {
+  it("returns base64 for other content", () => {
     expect(read("github", "application/json", "{")).toEqual({ data_base64: "ew==" });
     expect(read("github", "application/json", "")).toEqual({ data_base64: "" });
     expect(read("github", "application/json", new Uint8Array([0xff]))).toEqual({
@@ -56,7 +56,7 @@ describe("a stored payload read as JSON", () => {
   };
   const attributes = { id: "1", source: "/s t", type: "t", specversion: "1.0", x: "y" };
 
-  it("is a CloudEvent in its JSON form, in whichever mode it came", () => {
+  it("returns a CloudEvent in JSON form for every mode", () => {
     const event = { ...attributes, data: [1] };
     expect(read("cloudevents", "application/cloudevents+json", JSON.stringify(event))).toEqual(
       event,
@@ -78,15 +78,15 @@ describe("a stored payload read as JSON", () => {
     expect(read("cloudevents", "", "", binary)).toEqual(attributes);
   });
 
-  it("is what the event was read as when it came", () => {
+  it("returns the same value as decoding the request", () => {
     const headers = { ...binary, "content-type": "application/json" };
-    const reading = decodeOne(cloudevents, { headers, body: utf8('{"on":true}') });
-    expect(read("cloudevents", "application/json", '{"on":true}', reading.headers)).toEqual(
-      reading.body,
+    const event = decodeOne(cloudevents, { headers, body: utf8('{"on":true}') });
+    expect(read("cloudevents", "application/json", '{"on":true}', event.headers)).toEqual(
+      event.body,
     );
   });
 
-  it("never fails", () => {
+  it("never throws", () => {
     const type = fc.constantFrom(
       ...[
         "application/json",

@@ -11,11 +11,11 @@ const definitions = readdirSync(folder).filter(
 );
 
 describe("the registry of sources", () => {
-  it("finds files to look at", () => {
+  it("finds the source files", () => {
     expect(definitions.length).toBeGreaterThanOrEqual(8);
   });
 
-  it.each(definitions)("has what %s defines, under the file's name", async (file) => {
+  it.each(definitions)("contains the source of %s under the name of the file", async (file) => {
     const exported = Object.values((await import(new URL(file, folder).href)) as object);
     const defined = exported.filter(
       (value): value is SourceDefinition =>
@@ -25,7 +25,7 @@ describe("the registry of sources", () => {
     expect(sources).toContain(defined[0]);
   });
 
-  it("has each once", () => {
+  it("contains each source once", () => {
     expect(new Set(sources.map(({ id }) => id)).size).toBe(sources.length);
     expect(sources).toHaveLength(definitions.length);
   });

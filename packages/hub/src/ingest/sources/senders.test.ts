@@ -1,4 +1,4 @@
-/** What is special about each of the senders that have a shape of their own. */
+/** Behaviour that is specific to one sender. */
 
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { describe, expect, it } from "vitest";
@@ -22,25 +22,25 @@ const form = (text: string) => ({
 });
 
 describe("Slack", () => {
-  it("has its address verified", () => {
+  it("answers a URL verification", () => {
     const challenge = "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P";
     expect(decode(slack, json({ type: "url_verification", token: "x", challenge }))).toEqual({
       outcome: "challenge",
       challenge,
     });
-    // Without a challenge it is an event like any other, and nothing is echoed.
+    // Without a challenge it is an ordinary event, and nothing is echoed.
     expect(decodeOne(slack, json({ type: "url_verification" })).type).toBe("url_verification");
   });
 
-  it("may check its certificate", () => {
+  it("answers an SSL check", () => {
     expect(decode(slack, form("token=x&ssl_check=1"))).toEqual({ outcome: "pong" });
   });
 
   it("sends events", () => {
     const event = { type: "message", subtype: "message_changed", user: "U1", text: "one\ntwo" };
-    const reading = decodeOne(slack, json({ type: "event_callback", event_id: "Ev1", event }));
-    expect(reading).toMatchObject({ type: "message", externalId: "Ev1" });
-    expect(slack.summarize(reading.type, reading.body)).toEqual({
+    const decoded = decodeOne(slack, json({ type: "event_callback", event_id: "Ev1", event }));
+    expect(decoded).toMatchObject({ type: "message", externalId: "Ev1" });
+    expect(slack.summarize(decoded.type, decoded.body)).toEqual({
       action: "message_changed",
       sender: "U1",
       title: "one",
@@ -61,31 +61,31 @@ describe("Slack", () => {
       id: "",
     });
     expect(new TextDecoder().decode(wire.body)).toContain("command=%2Flamp&text=green");
-    const reading = decodeOne(slack, wire);
-    expect(reading).toMatchObject({ type: "slash_command", externalId: "trigger-1" });
-    expect(slack.summarize(reading.type, reading.body)).toMatchObject({
+    const decoded = decodeOne(slack, wire);
+    expect(decoded).toMatchObject({ type: "slash_command", externalId: "trigger-1" });
+    expect(slack.summarize(decoded.type, decoded.body)).toMatchObject({
       title: "/lamp green",
       sender: "mona",
     });
   });
 
-  it("sends what people click", async () => {
+  it("sends interactions", async () => {
     const sample = slack.sample("trigger-2", { type: "block_actions" });
     const wire = await signSample(slack, sample ?? { body: {}, headers: {} }, "s", {
       now: 0,
       id: "",
     });
     expect(new TextDecoder().decode(wire.body)).toMatch(/^payload=%7B/);
-    const reading = decodeOne(slack, wire);
-    expect(reading).toMatchObject({ type: "block_actions", externalId: "trigger-2" });
-    expect(slack.summarize(reading.type, reading.body)).toMatchObject({
+    const decoded = decodeOne(slack, wire);
+    expect(decoded).toMatchObject({ type: "block_actions", externalId: "trigger-2" });
+    expect(slack.summarize(decoded.type, decoded.body)).toMatchObject({
       action: "switch_lamp",
       sender: "mona",
       title: "The lamp is red. Switch it?",
     });
   });
 
-  it("sends some things without an id", () => {
+  it("sends some events without an id", () => {
     expect(decodeOne(slack, json({ type: "app_rate_limited", team_id: "T1" }))).toMatchObject({
       type: "app_rate_limited",
       externalId: null,
@@ -109,15 +109,15 @@ describe("GitLab", () => {
   const idOf = (headers: Record<string, string>) =>
     decodeOne(gitlab, json(push, headers)).externalId;
 
-  it("is deduplicated by what stays the same when it tries again", () => {
+  it("is deduplicated by an id that stays the same on a retry", () => {
     const uuid = { "x-gitlab-event-uuid": "e", "x-gitlab-webhook-uuid": "w" };
     expect(idOf({ ...uuid, "idempotency-key": "i" })).toBe("i");
     expect(idOf({ ...uuid, "idempotency-key": "i", "webhook-id": "s" })).toBe("s");
     expect(idOf(uuid)).toBe("w");
-    expect(idOf({ "x-gitlab-event-uuid": "e" })).toBeNull(); // one for many hooks
+    expect(idOf({ "x-gitlab-event-uuid": "e" })).toBeNull(); // shared by several hooks
   });
 
-  it("names its events in three ways", () => {
+  it("takes the event type from two fields or a header", () => {
     const typeOf = (body: JsonObject) =>
       decodeOne(gitlab, json(body, { "x-gitlab-event": "Push Hook" })).type;
     expect(typeOf({ object_kind: "merge_request", event_name: "x" })).toBe("merge_request");
@@ -127,7 +127,7 @@ describe("GitLab", () => {
 
   const summary = (body: JsonObject) => gitlab.summarize(String(body.object_kind), body);
 
-  it("has summaries", () => {
+  it("summarizes events", () => {
     expect(summary(push)).toEqual({
       action: null,
       repo: "signals/lamp",
@@ -186,7 +186,7 @@ describe("GitLab", () => {
     ).toMatchObject({ action: "create", title: "v1", url: "https://r" });
   });
 
-  it("sends as much as GitHub", () => {
+  it("has the same size limit as GitHub", () => {
     expect(gitlab.maxBytes).toBe(25 * 1024 * 1024);
   });
 });
@@ -194,12 +194,12 @@ describe("GitLab", () => {
 describe("Linear", () => {
   const sample = linear.sample("d-1", { type: "Issue", action: "update", now: 5 })?.body ?? {};
 
-  it("has type, id and summary", () => {
-    const reading = decodeOne(
+  it("reads type, id and summary", () => {
+    const decoded = decodeOne(
       linear,
       json(sample, { "linear-delivery": "d-1", "linear-event": "Forged" }),
     );
-    expect(reading).toMatchObject({ type: "Issue", externalId: "d-1" }); // the signed type counts
+    expect(decoded).toMatchObject({ type: "Issue", externalId: "d-1" }); // the type in the signed body has precedence
     expect(linear.summarize("Issue", sample)).toEqual({
       action: "update",
       sender: "Mona",
@@ -210,18 +210,18 @@ describe("Linear", () => {
     expect(sample.webhookTimestamp).toBe(5);
   });
 
-  it("titles a comment by its issue, a project by its name", () => {
+  it("uses the issue's title for a comment and the name for a project", () => {
     const titleOf = (data: JsonObject) => linear.summarize("", { data }).title;
     expect(titleOf({ body: "text", issue: { title: "Lamp" } })).toBe("Lamp");
     expect(titleOf({ body: "text\nmore" })).toBe("text");
     expect(titleOf({ name: "Project" })).toBe("Project");
   });
 
-  it("wants an id", () => {
+  it("requires an id", () => {
     expect(decode(linear, json(sample))).toMatchObject({ reason: "missing_header" });
   });
 
-  it("and Slack want a bare 200", () => {
+  it("and Slack expect an empty 200", () => {
     expect([linear, slack, stripe].map(({ bareAnswer }) => bareAnswer)).toEqual([
       true,
       true,
@@ -240,7 +240,7 @@ describe("Stripe", () => {
     expect(decode(stripe, json({ id: "evt_1" }))).toMatchObject({ reason: "missing_field" });
   });
 
-  it("has summaries of snapshots and of thin events", () => {
+  it("summarizes snapshot and thin events", () => {
     const object = {
       id: "in_1",
       number: "A-7",
@@ -263,7 +263,7 @@ describe("Stripe", () => {
 });
 
 describe("GitHub", () => {
-  it("sends a form with the event in it, and nothing else", () => {
+  it("accepts a form only with the field payload", () => {
     const headers = { "x-github-event": "issues", "x-github-delivery": "1" };
     const wire = (text: string) => ({
       ...form(text),
@@ -278,14 +278,14 @@ describe("GitHub", () => {
 });
 
 describe("Standard Webhooks", () => {
-  it("has a sample that can be read without a signature", async () => {
+  it("has a sample that can be decoded without a signature", async () => {
     const sample = standardWebhooks.sample("msg_1");
     if (!sample) throw new Error("no sample");
     const wire = await signSample(standardWebhooks, sample, undefined, { now: 0, id: "msg_1" });
     expect(decodeOne(standardWebhooks, wire).externalId).toBe("msg_1");
   });
 
-  it("has the body's type, or a plain one", () => {
+  it("takes the type from the body, with a default", () => {
     const typeOf = (body: JsonObject) =>
       decodeOne(standardWebhooks, json(body, { "webhook-id": "m" })).type;
     expect(typeOf({ type: "user.created" })).toBe("user.created");

@@ -1,4 +1,4 @@
-/** What senders themselves publish, and their own library: our two halves could be wrong together. */
+/** Verifies against published examples and official libraries: our signing and verifying could share an error. */
 import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
@@ -27,7 +27,7 @@ describe.each([
   ["Web Crypto", webHmacKey],
   ["Node's crypto", nodeHmacKey],
 ])("with %s", (_, makeHmacKey) => {
-  it("GitHub's documented signature fits", async () => {
+  it("accepts GitHub's documented signature", async () => {
     const scheme = github.signature({});
     const key = makeKey(scheme, "It's a Secret to Everybody", makeHmacKey);
     const body = utf8("Hello, World!");
@@ -37,7 +37,7 @@ describe.each([
     expect(await scheme.sign({ body, now: 0, id: "" }, key)).toEqual(headers);
   });
 
-  it("Slack's documented signature fits", async () => {
+  it("accepts Slack's documented signature", async () => {
     const key = makeKey(slackSignature, "8f742231b10e8888abcd99yyyzzz85a5", makeHmacKey);
     const body = utf8(
       "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V" +
@@ -54,7 +54,7 @@ describe.each([
     expect(await slackSignature.sign({ body, now, id: "" }, key)).toEqual(headers);
   });
 
-  it("the documented signature of Standard Webhooks fits", async () => {
+  it("accepts the documented signature of Standard Webhooks", async () => {
     const key = makeKey(standardSignature, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", makeHmacKey);
     const headers = {
       "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -74,12 +74,12 @@ describe.each([
 describe("the library of Standard Webhooks", () => {
   const secrets = [
     "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
-    "C2FVsBQIhrscChlQIMV+b5sSYspob7oD", // the prefix may be left out
+    "C2FVsBQIhrscChlQIMV+b5sSYspob7oD", // the prefix is optional
     `whsec_${Buffer.from("ünïcode is only bytes here").toString("base64")}`,
   ];
   const body = '{"type":"user.created","data":{"name":"Zoë 🚂"}}';
 
-  it.each(secrets)("signs what we accept, and accepts what we sign: %s", async (secret) => {
+  it.each(secrets)("is compatible in both directions: %s", async (secret) => {
     const now = Date.now();
     const theirs = new Webhook(secret);
     const signature = theirs.sign("msg_1", new Date(now), body);
@@ -98,7 +98,7 @@ describe("the library of Standard Webhooks", () => {
     expect(() => theirs.verify(`${body} `, ours)).toThrow();
   });
 
-  it("and we take one of several signatures, while a secret is being changed", async () => {
+  it("is compatible with several signatures during the rotation of a secret", async () => {
     const now = Date.now();
     const at = { "webhook-id": "msg_1", "webhook-timestamp": String(Math.floor(now / 1000)) };
     const [right = "", wrong = ""] = [secrets[0], secrets[2]].map((secret) =>
@@ -109,21 +109,21 @@ describe("the library of Standard Webhooks", () => {
       schemeVerdict(standardSignature, both(list), body, secrets[0] as string, now);
     expect(await verdict(`${wrong} ${right}`)).toBe("valid");
     expect(await verdict(`v1a,AAAA ${wrong}`)).toBe("mismatch");
-    expect(await verdict(`v1a,${right.slice(3)}`)).toBe("malformed"); // another kind of signature
+    expect(await verdict(`v1a,${right.slice(3)}`)).toBe("malformed"); // another signature version
     expect(await verdict(`v2,${right.slice(3)} ${wrong}`)).toBe("mismatch");
   });
 });
 
-describe("Stripe's recipe", () => {
-  // Stripe publishes the steps but no example with its secret: done here by hand.
-  const secret = "whsec_test_5f2a"; // used as it is, prefix and all
+describe("Stripe's documented algorithm", () => {
+  // Stripe documents the steps but no example with its secret, so they are implemented here.
+  const secret = "whsec_test_5f2a"; // used unchanged, including the prefix
   const body = '{"id":"evt_1"}';
   const now = 1492774577_000;
   const v1 = (by: string) => createHmac("sha256", by).update(`1492774577.${body}`).digest("hex");
   const verdict = (value: string) =>
     schemeVerdict(stripeSignature, { "stripe-signature": value }, body, secret, now);
 
-  it("fits", async () => {
+  it("is accepted", async () => {
     expect(await verdict(`t=1492774577,v1=${v1(secret)}`)).toBe("valid");
     expect(await verdict(`t=1492774577,v1=${v1("old")},v1=${v1(secret)},v0=${v1("x")}`)).toBe(
       "valid",
@@ -131,7 +131,7 @@ describe("Stripe's recipe", () => {
     expect(await verdict(`t=1492774577, v1=${v1(secret)}`)).toBe("valid");
   });
 
-  it("takes no other kind of signature for it", async () => {
+  it("rejects other signature versions", async () => {
     expect(await verdict(`t=1492774577,v0=${v1(secret)}`)).toBe("malformed");
     expect(await verdict(`v1=${v1(secret)}`)).toBe("malformed");
     expect(await verdict(`t=1492774577,v1=${v1("old")},v0=${v1(secret)}`)).toBe("mismatch");
@@ -149,7 +149,7 @@ describe("GitLab", () => {
   const verdict = (headers: Record<string, string>, secret: string) =>
     verify(gitlab, { headers, body }, makeKey(scheme, secret), now);
 
-  it("may send either kind of secret as its token", async () => {
+  it("accepts either kind of secret as the token", async () => {
     for (const secret of [token, signing]) {
       expect(await verdict({ "x-gitlab-token": secret }, secret)).toBe("valid");
       expect(await verdict({ "x-gitlab-token": `${secret}x` }, secret)).toBe("mismatch");
@@ -158,14 +158,14 @@ describe("GitLab", () => {
     expect(await verdict({ "x-gitlab-token": token }, signing)).toBe("mismatch");
   });
 
-  it("may send the proofs of both: one known secret is enough", async () => {
+  it("accepts one valid secret of two", async () => {
     const both = { ...(await sign(signing)), "x-gitlab-token": token };
     expect(await verdict(both, signing)).toBe("valid");
     expect(await verdict(both, token)).toBe("valid");
     expect(await verdict(both, "neither")).toBe("mismatch");
   });
 
-  it("is not believed for a signature that has expired", async () => {
+  it("rejects an expired signature", async () => {
     const headers = await sign(signing);
     const later = now + 400_000;
     expect(await verify(gitlab, { headers, body }, makeKey(scheme, signing), later)).toBe(

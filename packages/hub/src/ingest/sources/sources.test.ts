@@ -1,4 +1,4 @@
-/** What holds for every source, whatever its way of signing. */
+/** Properties of every source, independent of its signature scheme. */
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ const id = "delivery-1";
 const secret = `whsec_${toBase64(utf8("a secret of thirty-two bytes, ok"))}`;
 const other = `whsec_${toBase64(utf8("another one of thirty-two bytes!"))}`;
 
-/** How far the signed time may be off, where there is one. */
+/** The tolerance of the signed time, for sources that sign it. */
 const tolerance: Record<string, number> = {
   gitlab: 300_000,
   linear: 60_000,
@@ -47,7 +47,7 @@ const withHeader = (wire: Wire, name: string, value: string): Wire => ({
 });
 
 describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ source }) => {
-  it("lets its own signature through, with either of two secrets", async () => {
+  it("accepts its own signature with each of two secrets", async () => {
     const wire = await signed(source);
     expect(await check(source, wire)).toBe("valid");
     expect(await check(source, wire, now, other)).toBe("mismatch");
@@ -56,7 +56,7 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
     expect(await check(source, rotated)).toBe("mismatch");
   });
 
-  it("refuses when any byte of what the secret vouches for is changed", async () => {
+  it("rejects a change of any authenticated byte", async () => {
     const wire = await signed(source);
     const key = keyOf(source);
     if (schemeOf(source).covers === "body")
@@ -68,7 +68,7 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
     for (const name of await proof(source)) {
       const value = wire.headers[name] as string;
       for (let at = 0; at < value.length; at += 1) {
-        // Neither the other case of a hex digit nor one of base64's idle bits: those say the same.
+        // Not the other case of a hex digit or an unused bit of base64: those are equivalent.
         const changed = "AaBbCcDd".includes(value[at] as string) ? "0" : "A";
         const forged = value.slice(0, at) + changed + value.slice(at + 1);
         const verdict = await verify(source, withHeader(wire, name, forged), key, now);
@@ -77,7 +77,7 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
     }
   });
 
-  it("refuses a shortened, lengthened or empty body where the body is signed", async () => {
+  it("rejects a shortened, lengthened or empty body if the body is signed", async () => {
     if (schemeOf(source).covers !== "body") return;
     const wire = await signed(source);
     for (const body of [
@@ -89,7 +89,7 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
       expect(await check(source, { ...wire, body })).toBe("mismatch");
   });
 
-  it("says when the proof is missing or not in its form", async () => {
+  it("reports a missing or malformed signature", async () => {
     const wire = await signed(source);
     const names = await proof(source);
     expect(await check(source, without(wire, names))).toBe("missing");
@@ -102,13 +102,13 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
     }
   });
 
-  it("does not keep a header that would give the secret away", async () => {
+  it("stores no header that contains the secret", async () => {
     const wire = await signed(source);
     const kept = [...schemeOf(source).headers, ...source.headers];
     for (const name of kept) expect(wire.headers[name] ?? "").not.toContain(secret);
   });
 
-  it("refuses what was signed too long ago, or ahead, if it signs the time at all", async () => {
+  it("rejects a signed time outside the tolerance", async () => {
     const wire = await signed(source);
     const far = tolerance[source.id];
     if (far === undefined) {
@@ -121,7 +121,7 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
     }
   });
 
-  it("reads its sample", async () => {
+  it("decodes its sample", async () => {
     const wire = await signed(source);
     const { type, externalId, body } = decodeOne(source, wire);
     expect(type).toMatch(/^[A-Za-z_.]+$/);
@@ -161,7 +161,7 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
     );
   });
 
-  it("never throws on hostile bodies, and reads only what it can name", async () => {
+  it("never throws on hostile bodies, and returns only events with a type", async () => {
     const { headers } = await signed(source);
     const names = fc.constantFrom(
       ..."type id source specversion data data_base64 event event_id action object_kind commits ref".split(
@@ -185,10 +185,10 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
       fc.property(body, contentType, (body, type) => {
         const decoded = decode(source, { headers: { ...headers, "content-type": type }, body });
         if (!Array.isArray(decoded)) return;
-        for (const reading of decoded) {
-          expect(reading.type).not.toBe("");
-          expect(reading.externalId).not.toBe("");
-          source.summarize(reading.type, reading.body);
+        for (const event of decoded) {
+          expect(event.type).not.toBe("");
+          expect(event.externalId).not.toBe("");
+          source.summarize(event.type, event.body);
         }
       }),
       { numRuns: 500 },
@@ -201,7 +201,7 @@ describe("a signed time", () => {
   const hmac = (text: string, encoding: "hex" | "base64", key: string | Buffer) =>
     createHmac("sha256", key).update(text).update(body).digest(encoding);
   const raw = Buffer.from(secret.slice(6), "base64");
-  /** Requests whose signature fits, so that only the time can be what is wrong. */
+  /** Requests with a valid signature, so that only the time can be invalid. */
   const forms: Record<string, (time: string) => Record<string, string>> = {
     "standard-webhooks": (time) => ({
       "webhook-id": id,
@@ -215,7 +215,7 @@ describe("a signed time", () => {
     }),
   };
 
-  it.each(Object.keys(forms))("that is none is refused: %s", async (name) => {
+  it.each(Object.keys(forms))("that is not a number is rejected: %s", async (name) => {
     const source = sources.find((candidate) => candidate.id === name) as SourceDefinition;
     const seconds = String(Math.floor(now / 1000));
     const headers = forms[name] as (time: string) => Record<string, string>;
@@ -234,7 +234,7 @@ describe("a signed time", () => {
   });
 
   it.each([null, "soon", "1767605400500", [], {}, true])(
-    "of Linear that is %j is refused",
+    "of Linear that is %j is rejected",
     async (time) => {
       const linear = sources.find((candidate) => candidate.id === "linear") as SourceDefinition;
       const bytes = utf8(JSON.stringify({ webhookTimestamp: time }));

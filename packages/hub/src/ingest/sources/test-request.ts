@@ -1,5 +1,6 @@
 /** Decodes and verifies requests in tests of sources, without a hub. */
-import { mediaType } from "../decode.ts";
+import { checkSentAt } from "../check-signature.ts";
+import { decodeObject, mediaType } from "../decode.ts";
 import { type IngestOutcome, isRejection } from "../ingest-outcome.ts";
 import type { Key, Verdict } from "../signatures.ts";
 import type { DecodedEvent, SourceDefinition } from "../source.ts";
@@ -40,6 +41,7 @@ export function decodeOne(...request: Parameters<typeof decode>): DecodedEvent {
   return event;
 }
 
+/** Verifies the signature and, if the source has one, the signed time of sending. */
 export async function verify(
   source: SourceDefinition,
   { headers, body }: Wire,
@@ -48,5 +50,9 @@ export async function verify(
   config: Record<string, unknown> = {},
 ): Promise<Verdict> {
   const scheme = source.signature(configOf(source, config));
-  return scheme.verify({ header: header(headers), body, now }, key);
+  const verdict = await scheme.verify({ header: header(headers), body, now }, key);
+  const decoded = decodeObject("application/json", body);
+  if (verdict !== "valid" || isRejection(decoded)) return verdict;
+  const rejected = checkSentAt(source, decoded.object, now);
+  return rejected?.reason === "signature_expired" ? "expired" : rejected ? "malformed" : "valid";
 }
