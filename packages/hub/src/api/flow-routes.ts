@@ -5,7 +5,7 @@ import { z } from "zod";
 import type { DescribedFlow, Flows } from "../apps/flows.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Store } from "../store/store.ts";
-import { type Asked, defineRoute, type Route } from "./route.ts";
+import { defineRoute, type Route, type RouteRequest } from "./route.ts";
 import {
   cursorFor,
   flowSummary,
@@ -50,7 +50,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
     json: viewFlow(flow),
     etag: flow.revision,
   });
-  const placeOf = ({ tenant, param, ifMatch }: Asked<unknown, unknown>) => ({
+  const placeOf = ({ tenant, param, ifMatch }: RouteRequest<unknown, unknown>) => ({
     tenant,
     id: param("flow"),
     ifRevision: ifMatch,

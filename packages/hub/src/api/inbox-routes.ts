@@ -12,8 +12,8 @@ import type { InboxServer } from "../mcp/inbox-server.ts";
 import type { Scope } from "../store/store.ts";
 import { type Access, Denied } from "../tenants/authorizer.ts";
 import { scopes } from "../tenants/tokens.ts";
-import { createAnswerRoom } from "./answer-room.ts";
 import { type AuthorizeRequest, baseUrl } from "./authorize-request.ts";
+import { createByteReservations } from "./byte-reservations.ts";
 import type { HostCheck } from "./host-check.ts";
 import { deniedResponse, errorResponse, problemResponse } from "./problem-response.ts";
 import { readJson, TOO_LARGE, tooLargeWords } from "./read-json.ts";
@@ -55,14 +55,14 @@ const marking = z.object(
 );
 
 export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, checkHost, publicUrl }: InboxRoutes): void {
-  const roomFor = createAnswerRoom();
+  const reservationsOf = createByteReservations();
   const authorized =
     (scope: Scope, answer: (c: Context, access: Access, reserveBytes: ReserveBytes) => Promise<Response>) =>
     async (c: Context): Promise<Response> => {
       const access = await authorizeRequest(c.req.raw, { scope });
       if (access instanceof Denied) return deniedResponse(access);
       try {
-        return await answer(c, access, roomFor(c, access.token));
+        return await answer(c, access, reservationsOf(c, access.token));
       } catch (error) {
         return errorResponse(error);
       }

@@ -8,8 +8,8 @@ import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope } from "../store/store.ts";
 import { type Access, Denied } from "../tenants/authorizer.ts";
-import { createAnswerRoom } from "./answer-room.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
+import { createByteReservations } from "./byte-reservations.ts";
 import {
   deniedResponse,
   errorResponse,
@@ -18,7 +18,7 @@ import {
 } from "./problem-response.ts";
 import { readJson, refuseNulIn, TOO_LARGE, tooLargeWords } from "./read-json.ts";
 
-export interface Asked<Query, Body> {
+export interface RouteRequest<Query, Body> {
   access: Access;
   /** Whose data it is about; empty where it is nobody's. */
   tenant: string;
@@ -62,14 +62,14 @@ export interface Route {
     /** What else it may be. */
     or?: { status: number; schema: z.ZodType; when: string };
   };
-  handle(asked: Asked<never, never>): Promise<Answer>;
+  handle(asked: RouteRequest<never, never>): Promise<Answer>;
 }
 
 interface RouteRecipe<Query extends z.ZodType, Body extends z.ZodType>
   extends Omit<Route, "query" | "body" | "handle"> {
   query?: Query;
   body?: Body;
-  handle(asked: Asked<z.output<Query>, z.output<Body>>): Promise<Answer>;
+  handle(asked: RouteRequest<z.output<Query>, z.output<Body>>): Promise<Answer>;
 }
 
 export const defineRoute = <
@@ -84,7 +84,7 @@ export function mountRoutes(
   routes: readonly Route[],
   authorizeRequest: AuthorizeRequest,
 ): void {
-  const roomFor = createAnswerRoom();
+  const reservationsOf = createByteReservations();
   for (const route of routes)
     app.on(route.method.toUpperCase(), route.path, async (c) => {
       const access = await authorizeRequest(c.req.raw, {
@@ -108,7 +108,7 @@ export function mountRoutes(
             body: parse(route.body, body, "body") as never,
             ifMatch: revisionIn(c.req.header("if-match")),
             origin: new URL(c.req.url).origin,
-            reserveBytes: roomFor(c, access.token),
+            reserveBytes: reservationsOf(c, access.token),
             signal: c.req.raw.signal,
           }),
         );

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store, Token } from "../store/store.ts";
 import { createToken, EVERY_TENANT, MAX_DAYS, MAX_TENANTS, scopes } from "../tenants/tokens.ts";
-import { type Asked, defineRoute, type Route } from "./route.ts";
+import { defineRoute, type Route, type RouteRequest } from "./route.ts";
 
 const tag = "tokens";
 const scope = "admin" as const;
@@ -48,7 +48,7 @@ export interface TokenRoutes {
 
 export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
   /** Whose data the asker's own token opens, on any request. */
-  const reachOf = async ({ access }: Pick<Asked<unknown, unknown>, "access">) => {
+  const reachOf = async ({ access }: Pick<RouteRequest<unknown, unknown>, "access">) => {
     const granted = (await store.getToken(access.token))?.tenants ?? [];
     return (tenants: readonly string[]) =>
       granted.includes(EVERY_TENANT) || tenants.every((tenant) => granted.includes(tenant));

@@ -502,7 +502,7 @@ describe("several subscriptions", () => {
         () => new Promise((resolve) => release.push(() => resolve(200))),
       );
     }
-    deliver("me", clock, { mostAtOnce: 2 });
+    deliver("me", clock, { concurrency: 2 });
     await keep(store, [event("a")]);
     await clock.advance(0);
     expect(calls).toHaveLength(2);

@@ -4,13 +4,13 @@
  * live; what one holds when it dies is another's once the lease has run out, and goes on after the
  * last event that the endpoint has taken.
  */
+import { createSemaphore } from "../lib/semaphore.ts";
 import type { Store } from "../store/store.ts";
 import { type Delivery, type DeliveryContext, openDelivery } from "./delivery.ts";
 import { createRecorder } from "./recorder.ts";
-import { createSlots } from "./slots.ts";
 
 export interface DelivererOptions
-  extends Omit<DeliveryContext, "record" | "inTurn" | "store" | "giveUpMs"> {
+  extends Omit<DeliveryContext, "record" | "slots" | "store" | "giveUpMs"> {
   store: Pick<
     Store,
     | "findSubscription"
@@ -27,8 +27,8 @@ export interface DelivererOptions
   /** How often a subscription that waits is looked at: whether it has ended, and how far the log is. */
   lookMs?: number;
   giveUpMs?: number;
-  /** Requests under way for one principal. */
-  mostAtOnce?: number;
+  /** The number of concurrent requests for one principal. */
+  concurrency?: number;
 }
 
 export interface Deliverer {
@@ -51,7 +51,7 @@ export function createDeliverer({
   tickMs = 3_000,
   lookMs = 15_000,
   giveUpMs = 24 * 60 * 60_000,
-  mostAtOnce = 10,
+  concurrency = 10,
   ...options
 }: DelivererOptions): Deliverer {
   const { store, by, now, after, onError } = options;
@@ -60,7 +60,7 @@ export function createDeliverer({
     ...options,
     giveUpMs,
     record: recorder.record,
-    inTurn: createSlots(mostAtOnce),
+    slots: createSemaphore({ perKey: concurrency }),
   };
   const open = new Map<string, Opened>();
   let closed = false;

@@ -8,6 +8,7 @@ import type { OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import { encodeCursor } from "../inbox/cursor.ts";
 import { backoffMs } from "../lib/backoff.ts";
 import type { Seal } from "../lib/seal.ts";
+import type { Semaphore } from "../lib/semaphore.ts";
 import type { DeliveryProgress, EventRow, Store, Subscription, Token } from "../store/store.ts";
 import type { Feed, Follower } from "../stream/feed.ts";
 import { grants } from "../tenants/authorizer.ts";
@@ -25,8 +26,8 @@ export interface DeliveryContext {
   unseal: Seal["unseal"];
   /** Durable when it resolves; false where this process may not deliver it any more. */
   record(progress: DeliveryProgress): Promise<boolean>;
-  /** Waits for its turn among the principal's others. */
-  inTurn<Result>(principal: string, work: () => Promise<Result>): Promise<Result>;
+  /** Bounds the concurrent requests of each principal. */
+  slots: Pick<Semaphore, "acquire">;
   /** The name of this process in leases. */
   by: string;
   now: () => number;
@@ -268,7 +269,8 @@ export async function openDelivery(
       while (waiting.length > 0 && !ended) {
         const wait = progress.next_at - now();
         if (wait > 0) return sleep(wait);
-        await context.inTurn(principal, attempt);
+        const release = await context.slots.acquire(principal);
+        await attempt().finally(release);
         troubles = 0;
       }
       follower?.resume();

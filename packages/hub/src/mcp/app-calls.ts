@@ -19,8 +19,8 @@ import {
   resultOf,
 } from "./app-results.ts";
 import { type AppTasks, type Era, speaksTasks } from "./app-tasks.ts";
-import { outflowOf } from "./outflow.ts";
-import { askingOf } from "./sessions-asking.ts";
+import { backPressureOf } from "./back-pressure.ts";
+import { requestContextOf } from "./request-context.ts";
 
 export interface AppCallsOptions {
   store: ResultStore & Pick<Store, "findTool" | "getRun" | "cancelRun">;
@@ -57,13 +57,13 @@ export function createAppCalls({
     { name, arguments: given }: z.infer<typeof callParams>,
     context: ServerContext,
   ): Promise<CalledTool> {
-    const { access } = askingOf(context);
+    const { access } = requestContextOf(context);
     const onStep = await progressOf({
       store,
       app,
       tool: name,
       mcpReq: context.mcpReq,
-      outflow: outflowOf(access),
+      backPressure: backPressureOf(access),
       now: now(),
     });
     return calls.call(app.tenant, app.slug, name, given, {
@@ -74,7 +74,7 @@ export function createAppCalls({
 
   return {
     async call(server, era, given, context) {
-      const app = askingOf(context).app as StoredApp;
+      const app = requestContextOf(context).app as StoredApp;
       const params = callParams.parse(given);
       let started: CalledTool;
       try {

@@ -34,7 +34,7 @@ async function setup(asked: { progressToken?: string } = { progressToken: "p" })
         throw new Error("The client has gone.");
       },
     } as never,
-    outflow: { isFull: () => reader.full, sent() {} },
+    backPressure: { isFull: () => reader.full, sent() {} },
     now: 0,
   });
   return { onStep, told, reader };

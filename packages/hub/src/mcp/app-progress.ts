@@ -4,14 +4,14 @@ import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Step } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
-import type { Outflow } from "./outflow.ts";
+import type { BackPressure } from "./back-pressure.ts";
 
 export interface ProgressOptions {
   store: Pick<Store, "findTool" | "getVersion">;
   app: StoredApp;
   tool: string;
   mcpReq: Pick<ServerContext["mcpReq"], "_meta" | "notify">;
-  outflow: Pick<Outflow, "isFull" | "sent">;
+  backPressure: Pick<BackPressure, "isFull" | "sent">;
   now: number;
 }
 
@@ -21,7 +21,7 @@ export async function progressOf({
   app: { tenant, slug },
   tool,
   mcpReq,
-  outflow,
+  backPressure,
   now,
 }: ProgressOptions): Promise<((step: Step) => void) | undefined> {
   const progressToken = mcpReq._meta?.progressToken;
@@ -42,7 +42,7 @@ export async function progressOf({
     if (over.size === before) return;
     loops ||= item !== "";
     // Who does not read is not told of every step that it has missed.
-    if (outflow.isFull()) return;
+    if (backPressure.isFull()) return;
     const params = {
       progressToken,
       progress: over.size,
@@ -50,7 +50,7 @@ export async function progressOf({
       ...(!loops && { total: reachable }),
       message: names.get(node_id) ?? node_id,
     };
-    outflow.sent(JSON.stringify(params).length);
+    backPressure.sent(JSON.stringify(params).length);
     // It fails where the client has gone, or has its answer already.
     mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
   };

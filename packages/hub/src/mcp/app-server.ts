@@ -20,14 +20,14 @@ import { type AppCallsOptions, createAppCalls } from "./app-calls.ts";
 import { inWords } from "./app-results.ts";
 import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from "./app-tasks.ts";
 import { createAppTools } from "./app-tools.ts";
+import { trackUnread } from "./back-pressure.ts";
 import { listCursor } from "./list-cursor.ts";
-import { letOut } from "./outflow.ts";
+import { type RequestContext, requestContextOf } from "./request-context.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { createListening } from "./resource-changes-listen.ts";
 import { isOfClient } from "./sdk-errors.ts";
 import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
-import { type Asking, askingOf } from "./sessions-asking.ts";
 import { createOpenStreams } from "./sessions-streams.ts";
 
 export interface AppServersOptions {
@@ -75,7 +75,7 @@ export function createAppServers({
 
   /** A client can be told of changes on a stream: in a session, or by listening in the later era. */
   function createServer(
-    { app }: Asking,
+    { app }: RequestContext,
     { era, listChanged }: { era: Era; listChanged: boolean },
   ): Server {
     const { slug, name, description } = app as StoredApp;
@@ -89,7 +89,10 @@ export function createAppServers({
     server.setRequestHandler("tools/list", async ({ params }, context) => {
       const after = cursors.read(params?.cursor) ?? "";
       try {
-        const { nextCursor, ...page } = await tools.list(askingOf(context).app as StoredApp, after);
+        const { nextCursor, ...page } = await tools.list(
+          requestContextOf(context).app as StoredApp,
+          after,
+        );
         return { ...page, ...(nextCursor !== undefined && { nextCursor: cursors.of(nextCursor) }) };
       } catch (error) {
         throw inWords(error, onError);
@@ -113,7 +116,7 @@ export function createAppServers({
     if (!isOfClient(error)) onError(error);
   };
   const forRequest = ({ era, authInfo }: McpRequestContext): Server =>
-    createServer(askingOf({ http: { authInfo } } as never), {
+    createServer(requestContextOf({ http: { authInfo } } as never), {
       era,
       listChanged: era === "modern",
     });
@@ -121,22 +124,23 @@ export function createAppServers({
   const changes = createResourceChanges(store, now, (notice) =>
     notice.topic === "tools" ? { tenant: notice.tenant, uris: [toolsOf(notice.app)] } : undefined,
   );
-  const watched = ({ app }: Asking) => new Set([toolsOf((app as StoredApp).slug)]);
+  const watched = ({ app }: RequestContext) => new Set([toolsOf((app as StoredApp).slug)]);
   const streams = createOpenStreams(authorizer);
   const listening = createListening({
     createServer: forRequest,
     changes,
     streams,
     onError: onerror,
-    wanted: (_, asking) => ({
-      uris: watched(asking),
+    wanted: (_, requestContext) => ({
+      uris: watched(requestContext),
       eventOf: () => ({ kind: "tools_list_changed" }),
     }),
   });
   const sessions = createSessions({
-    createServer: (asking) => createServer(asking, { era: "legacy", listChanged: true }),
-    subscriptions: (server, asking) => ({
-      uris: watched(asking),
+    createServer: (requestContext) =>
+      createServer(requestContext, { era: "legacy", listChanged: true }),
+    subscriptions: (server, requestContext) => ({
+      uris: watched(requestContext),
       tell: () => void server.sendToolListChanged().catch(() => {}),
     }),
     changes,
@@ -157,12 +161,16 @@ export function createAppServers({
   return {
     async serve(request, slug, access, reserveBytes) {
       const app = await findApp(access, slug);
-      const asking: Asking = { access: { ...access, tenants: [app.tenant] }, reserveBytes, app };
-      return letOut(
-        asking.access,
-        (await listening.serve(request, asking)) ??
-          (await sessions.serve(request, asking)) ??
-          (await serveCall(handler, request, asking)),
+      const requestContext: RequestContext = {
+        access: { ...access, tenants: [app.tenant] },
+        reserveBytes,
+        app,
+      };
+      return trackUnread(
+        requestContext.access,
+        (await listening.serve(request, requestContext)) ??
+          (await sessions.serve(request, requestContext)) ??
+          (await serveCall(handler, request, requestContext)),
       );
     },
     async close() {

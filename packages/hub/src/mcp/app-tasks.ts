@@ -16,7 +16,7 @@ import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { invalidParams, inWords, type ResultStore, resultOf } from "./app-results.ts";
 import { listCursor } from "./list-cursor.ts";
-import { askingOf } from "./sessions-asking.ts";
+import { requestContextOf } from "./request-context.ts";
 
 export type Era = "legacy" | "modern";
 
@@ -95,7 +95,7 @@ export function createAppTasks({
             requiredCapabilities: { extensions: { [TASKS]: {} } },
           });
         try {
-          const { app, access } = askingOf(context);
+          const { app, access } = requestContextOf(context);
           const asker = { app: app as StoredApp, token: access.token };
           return await answer(schema.parse(given), asker, context);
         } catch (error) {

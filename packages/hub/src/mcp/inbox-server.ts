@@ -29,13 +29,13 @@ import {
   readInboxResource,
 } from "./inbox-resources.ts";
 import { inboxTools } from "./inbox-tools.ts";
+import { requestContextOf } from "./request-context.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { createListening } from "./resource-changes-listen.ts";
 import { resourceSubscriptions } from "./resource-subscriptions.ts";
 import { isOfClient } from "./sdk-errors.ts";
 import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
-import { askingOf } from "./sessions-asking.ts";
 import { createOpenStreams } from "./sessions-streams.ts";
 import type { Tool, ToolContext } from "./tool.ts";
 import type { Waits } from "./wait-for-event.ts";
@@ -91,7 +91,7 @@ export function createInboxServer({
     );
     server.setRequestHandler("tools/list", (_, context) => ({
       tools: inboxTools
-        .filter(({ scope }) => allows(askingOf(context).access, scope))
+        .filter(({ scope }) => allows(requestContextOf(context).access, scope))
         .map(({ listed }) => listed),
     }));
     server.setRequestHandler("tools/call", async ({ params }, context) => {
@@ -102,13 +102,13 @@ export function createInboxServer({
           ProtocolErrorCode.InvalidParams,
           `There is no tool ${params.name.slice(0, 100)}.`,
         );
-      const asking = askingOf(context);
+      const requestContext = requestContextOf(context);
       return server.projectCallToolResult(
         await call(tool, params.arguments, {
           inbox,
           waits,
           triggers,
-          ...asking,
+          ...requestContext,
           // A session outlives the connection of a call; the answer does not.
           get signal() {
             return AbortSignal.any([mcpReq.signal, ...(http?.req ? [http.req.signal] : [])]);
@@ -132,7 +132,7 @@ export function createInboxServer({
       resourceTemplates: inboxResourceTemplates,
     }));
     server.setRequestHandler("resources/read", ({ params }, context) => {
-      const { access, reserveBytes } = askingOf(context);
+      const { access, reserveBytes } = requestContextOf(context);
       return readInboxResource(inbox, access, params.uri, reserveBytes).catch(inWords);
     });
     addEventsDraft(server, events);
@@ -196,11 +196,11 @@ export function createInboxServer({
 
   return {
     async serve(request, access, reserveBytes) {
-      const asking = { access, reserveBytes };
+      const requestContext = { access, reserveBytes };
       return (
-        (await listening.serve(request, asking)) ??
-        (await sessions.serve(request, asking)) ??
-        serveCall(handler, request, asking)
+        (await listening.serve(request, requestContext)) ??
+        (await sessions.serve(request, requestContext)) ??
+        serveCall(handler, request, requestContext)
       );
     },
     async close() {

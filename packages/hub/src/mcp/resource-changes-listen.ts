@@ -10,8 +10,8 @@ import {
   type ServerEventBus,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import { MAX_OPENING_BYTES, peekBody, type RequestContext, toAuthInfo } from "./request-context.ts";
 import type { ResourceChanges, Watcher } from "./resource-changes.ts";
-import { type Asking, authInfoOf, MOST_OPENING_BYTES, peek } from "./sessions-asking.ts";
 import { type HeldStream, isStream, type OpenStreams } from "./sessions-streams.ts";
 
 export interface ListeningOptions {
@@ -20,7 +20,7 @@ export interface ListeningOptions {
   streams: OpenStreams;
   onError: (error: Error) => void;
   /** What a client that asked so is told of. Left out: the resources that it names. */
-  wanted?: (body: unknown, asking: Asking) => Wanted;
+  wanted?: (body: unknown, requestContext: RequestContext) => Wanted;
   /** How many there may be, of one token and of all. */
   mostOfToken?: number;
   most?: number;
@@ -33,7 +33,7 @@ interface Wanted {
 
 export interface Listening {
   /** Undefined where the request is not one to listen. */
-  serve(request: Request, asking: Asking): Promise<Response | undefined>;
+  serve(request: Request, requestContext: RequestContext): Promise<Response | undefined>;
 }
 
 const filter = z.object({
@@ -57,11 +57,11 @@ export function createListening({
   const open = new Map<object, string>();
 
   return {
-    async serve(request, asking) {
+    async serve(request, requestContext) {
       // The SDK refuses a request whose header and body do not agree.
       if (request.headers.get("mcp-method") !== "subscriptions/listen") return undefined;
-      const { access } = asking;
-      const { uris, eventOf } = wanted(await peek(request), asking);
+      const { access } = requestContext;
+      const { uris, eventOf } = wanted(await peekBody(request), requestContext);
       let watcher: Watcher | undefined;
       let held: HeldStream | undefined;
       const bus: ServerEventBus = {
@@ -81,11 +81,11 @@ export function createListening({
         legacy: "reject",
         bus,
         maxSubscriptions: own < mostOfToken && open.size < most ? 1 : 0,
-        maxRequestBodySize: MOST_OPENING_BYTES,
+        maxRequestBodySize: MAX_OPENING_BYTES,
         onerror: onError,
       });
       open.set(handler, access.token); // from now on: many may come at once
-      const response = await handler.fetch(request, { authInfo: authInfoOf(asking) });
+      const response = await handler.fetch(request, { authInfo: toAuthInfo(requestContext) });
       if (!isStream(response)) {
         open.delete(handler);
         return response;
@@ -94,7 +94,7 @@ export function createListening({
         request,
         access,
         end: () => void handler.close(),
-        onRoom: () => watcher?.resume(),
+        onDrain: () => watcher?.resume(),
         onEnd: () => void open.delete(handler),
       });
       return held.response;

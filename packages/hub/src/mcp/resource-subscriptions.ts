@@ -1,8 +1,8 @@
 /** `resources/subscribe` in a session: which resources its client wants to hear of. */
 import { ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
 import type { Access } from "../tenants/authorizer.ts";
+import { requestContextOf } from "./request-context.ts";
 import type { Subscriptions } from "./sessions.ts";
-import { askingOf } from "./sessions-asking.ts";
 
 const MOST_URIS = 1_000;
 
@@ -11,7 +11,7 @@ export const resourceSubscriptions =
   (server: Server): Subscriptions => {
     const uris = new Set<string>();
     server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, context) => {
-      if (!(await isResource(uri, askingOf(context).access)))
+      if (!(await isResource(uri, requestContextOf(context).access)))
         throw new ProtocolError(
           ProtocolErrorCode.ResourceNotFound,
           `There is no resource ${uri.slice(0, 200)}.`,

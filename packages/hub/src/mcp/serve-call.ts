@@ -1,5 +1,5 @@
 import type { McpHttpHandler } from "@modelcontextprotocol/server";
-import { type Asking, authInfoOf } from "./sessions-asking.ts";
+import { type RequestContext, toAuthInfo } from "./request-context.ts";
 
 /** What the SDK reads of a body at the most. */
 const MOST_BYTES = 4 * 1024 * 1024;
@@ -12,10 +12,10 @@ const MOST_BYTES = 4 * 1024 * 1024;
 export async function serveCall(
   handler: McpHttpHandler,
   request: Request,
-  asking: Asking,
+  requestContext: RequestContext,
 ): Promise<Response> {
   const { headers, method, url, signal } = request;
-  const authInfo = authInfoOf(asking);
+  const authInfo = toAuthInfo(requestContext);
   const length = Number(headers.get("content-length") ?? 0);
   // Only the later era names the method in a header; into the others' bodies sessions have looked.
   if (!headers.has("mcp-method") || !(length > 0 && length <= MOST_BYTES))

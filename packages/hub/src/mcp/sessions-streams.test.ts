@@ -17,7 +17,7 @@ it("ends a stream when its token is revoked, and all when it closes", () => {
       request: new Request("http://hub/mcp"),
       access,
       end,
-      onRoom: () => {},
+      onDrain: () => {},
       onEnd: () => {},
     });
     return end;

@@ -24,7 +24,7 @@ export interface OpenStreams {
 
 interface Observer {
   /** There is room again. */
-  onRoom(): void;
+  onDrain(): void;
   /** Called once, whoever ended it. */
   onEnd(): void;
 }
@@ -32,11 +32,11 @@ interface Observer {
 export function createOpenStreams(authorizer: Pick<Authorizer, "watch">): OpenStreams {
   const open = new Set<() => void>();
   return {
-    hold(response, { request, access, end, onRoom, onEnd }) {
+    hold(response, { request, access, end, onDrain, onEnd }) {
       open.add(end);
       const stopWatching = authorizer.watch(access, end);
       return observe(response, request.signal, {
-        onRoom,
+        onDrain,
         onEnd() {
           open.delete(end);
           stopWatching();
@@ -58,7 +58,7 @@ export const isStream = (response: Response): boolean =>
 export function observe(
   response: Response,
   signal: AbortSignal,
-  { onRoom, onEnd }: Observer,
+  { onDrain, onEnd }: Observer,
 ): HeldStream {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   let full = false;
@@ -80,7 +80,7 @@ export function observe(
     {
       async pull(controller) {
         full = false;
-        onRoom();
+        onDrain();
         try {
           const { done, value } = await reader.read();
           if (done) {

@@ -11,15 +11,15 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import type { Access } from "../tenants/authorizer.ts";
+import { isSameAccess, peekBody, type RequestContext, toAuthInfo } from "./request-context.ts";
 import type { ResourceChanges, Watcher } from "./resource-changes.ts";
 import { type Answers, watchAnswers } from "./sessions-answers.ts";
-import { type Asking, authInfoOf, isSameAccess, peek } from "./sessions-asking.ts";
 import { type HeldStream, isStream, type OpenStreams, observe } from "./sessions-streams.ts";
 
 export interface SessionsOptions {
-  createServer(asking: Asking): Server;
+  createServer(requestContext: RequestContext): Server;
   /** What the client of such a server is told of, and how. */
-  subscriptions: (server: Server, asking: Asking) => Subscriptions;
+  subscriptions: (server: Server, requestContext: RequestContext) => Subscriptions;
   changes: ResourceChanges;
   streams: OpenStreams;
   now: () => number;
@@ -40,7 +40,7 @@ export interface Subscriptions {
 
 export interface Sessions {
   /** Undefined where the request does not belong to a session, and opens none. */
-  serve(request: Request, asking: Asking): Promise<Response | undefined>;
+  serve(request: Request, requestContext: RequestContext): Promise<Response | undefined>;
   close(): Promise<void>;
 }
 
@@ -75,7 +75,7 @@ export function createSessions({
   const isIdle = ({ stream, busy }: Session) => stream === undefined && busy === 0;
   const isExpired = (session: Session) => isIdle(session) && now() - session.usedAt > idleMs;
 
-  function find(id: string, { access, app }: Asking): Session | undefined {
+  function find(id: string, { access, app }: RequestContext): Session | undefined {
     const session = sessions.get(id);
     if (!session || session.app !== app?.slug || !isSameAccess(session.access, access))
       return undefined;
@@ -92,7 +92,7 @@ export function createSessions({
   const end = (session: Session) => void session.server.close();
 
   /** False where all that are in the way are in use. */
-  function reserveBytes(token: string): boolean {
+  function evictIdle(token: string): boolean {
     for (const session of sessions.values()) if (isExpired(session)) end(session);
     const fits = (limit: number, counts: (session: Session) => boolean) => {
       const some = [...sessions.values()].filter(counts);
@@ -104,23 +104,26 @@ export function createSessions({
     return fits(mostOfToken, ({ access }) => access.token === token) && fits(most, () => true);
   }
 
-  async function open(request: Request, asking: Asking): Promise<Response | undefined> {
-    const { access } = asking;
-    if (!reserveBytes(access.token)) return undefined;
+  async function open(
+    request: Request,
+    requestContext: RequestContext,
+  ): Promise<Response | undefined> {
+    const { access } = requestContext;
+    if (!evictIdle(access.token)) return undefined;
     const id = newId();
-    const server = createServer(asking);
+    const server = createServer(requestContext);
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
     });
     const watcher = changes.watch({
       tenants: access.tenants,
-      ...subscriptions(server, asking),
+      ...subscriptions(server, requestContext),
       // Clients subscribe first and open the stream when they get to it.
       isFull: () => session.stream?.isFull() ?? true,
     });
     const session: Session = {
       access,
-      app: asking.app?.slug,
+      app: requestContext.app?.slug,
       server,
       transport,
       answers: watchAnswers(transport),
@@ -135,26 +138,30 @@ export function createSessions({
       sessions.delete(id);
     };
     await server.connect(transport);
-    const response = await answer(session, request, asking);
+    const response = await answer(session, request, requestContext);
     if (transport.sessionId === undefined) end(session); // it was refused
     return response;
   }
 
-  async function answer(session: Session, request: Request, asking: Asking): Promise<Response> {
+  async function answer(
+    session: Session,
+    request: Request,
+    requestContext: RequestContext,
+  ): Promise<Response> {
     session.busy += 1;
     const done = () => {
       session.busy -= 1;
       session.usedAt = now();
     };
     const response = await session.transport
-      .handleRequest(request, { authInfo: authInfoOf(asking) })
+      .handleRequest(request, { authInfo: toAuthInfo(requestContext) })
       .catch((error: unknown) => {
         done();
         throw error;
       });
     if (isStream(response)) {
       const signal = AbortSignal.any([request.signal, session.answers.lost(request)]);
-      return observe(response, signal, { onRoom() {}, onEnd: done }).response;
+      return observe(response, signal, { onDrain() {}, onEnd: done }).response;
     }
     done();
     return response;
@@ -165,17 +172,23 @@ export function createSessions({
    * gone without a word. `Last-Event-ID` is not looked at: what could not be sent is sent now, and
    * since a change only says "read again", a client that lost its stream reads again by itself.
    */
-  async function stream(session: Session, request: Request, asking: Asking): Promise<Response> {
+  async function stream(
+    session: Session,
+    request: Request,
+    requestContext: RequestContext,
+  ): Promise<Response> {
     const { transport, watcher, access } = session;
     const cut = () => transport.closeStandaloneSSEStream();
     cut();
-    const response = await transport.handleRequest(request, { authInfo: authInfoOf(asking) });
+    const response = await transport.handleRequest(request, {
+      authInfo: toAuthInfo(requestContext),
+    });
     if (!isStream(response)) return response;
     const held: HeldStream = streams.hold(response, {
       request,
       access,
       end: cut,
-      onRoom: watcher.resume,
+      onDrain: watcher.resume,
       onEnd() {
         session.usedAt = now();
         if (session.stream === held) session.stream = undefined;
@@ -186,18 +199,22 @@ export function createSessions({
   }
 
   return {
-    async serve(request, asking) {
+    async serve(request, requestContext) {
       const isPost = request.method === "POST";
       // Later eras name the method in a header.
-      if (isPost && !request.headers.has("mcp-method") && isInitializeRequest(await peek(request)))
-        return open(request, asking);
+      if (
+        isPost &&
+        !request.headers.has("mcp-method") &&
+        isInitializeRequest(await peekBody(request))
+      )
+        return open(request, requestContext);
       const id = request.headers.get("mcp-session-id");
       if (id === null || !(await isLegacyRequest(request))) return undefined;
-      const session = find(id, asking);
+      const session = find(id, requestContext);
       if (!session) return notFound();
       return request.method === "GET"
-        ? stream(session, request, asking)
-        : answer(session, request, asking);
+        ? stream(session, request, requestContext)
+        : answer(session, request, requestContext);
     },
     async close() {
       await Promise.all([...sessions.values()].map(({ server }) => server.close()));

@@ -1,7 +1,7 @@
 /** The agents' side of the hub, joined: one inbox and one feed behind tools, routes and streams. */
 
-import { limitAtOnce } from "../../api/at-once.ts";
 import { createAuthorizeRequest } from "../../api/authorize-request.ts";
+import { limitConcurrency } from "../../api/concurrency-limit.ts";
 import { createHostCheck } from "../../api/host-check.ts";
 import { addInboxRoutes } from "../../api/inbox-routes.ts";
 import type { ToolCalls } from "../../apps/call-tool.ts";
@@ -9,8 +9,8 @@ import type { DeliveryOutcome } from "../../deliver/delivery.ts";
 import { createInbox } from "../../inbox/inbox.ts";
 import type { Seal } from "../../lib/seal.ts";
 import type { AppServers } from "../../mcp/app-server.ts";
+import { trackUnread } from "../../mcp/back-pressure.ts";
 import type { InboxServer } from "../../mcp/inbox-server.ts";
-import { letOut } from "../../mcp/outflow.ts";
 import { createWaits } from "../../mcp/wait-for-event.ts";
 import type { Triggers } from "../../runs/explain.ts";
 import type { Store } from "../../store/store.ts";
@@ -82,7 +82,7 @@ export function createAgents({
   const mcp: InboxServer = {
     async serve(request, access, reserveBytes) {
       const server = await load();
-      return letOut(access, await server.serve(request, access, reserveBytes));
+      return trackUnread(access, await server.serve(request, access, reserveBytes));
     },
     close: async () => (await loading)?.close(),
   };
@@ -110,7 +110,11 @@ export function createAgents({
     authorizer,
     /** What is added to `app` afterwards is limited as these are. */
     addRoutes(app: Parameters<typeof addInboxRoutes>[0]) {
-      app.use(limitAtOnce({ turn: () => new Promise((resolve) => setImmediate(resolve)) }));
+      app.use(
+        limitConcurrency({
+          yieldToEventLoop: () => new Promise((resolve) => setImmediate(resolve)),
+        }),
+      );
       addInboxRoutes(app, { authorizeRequest, checkHost, publicUrl, inbox, mcp, apps });
     },
     /** From now on webhooks go out. */

@@ -39,7 +39,7 @@ export interface Connection {
   wire: Wire;
   send(text: string): void;
   isFull(): boolean;
-  onRoom(room: () => void): void;
+  onDrain(room: () => void): void;
   onEnd(end: () => void): void;
   /** Says goodbye; called again, it hangs up on a client that did not read it. */
   end(code: number, reason: string): void;
@@ -135,7 +135,7 @@ export function createLive({
       stopWatching();
       follower?.stop();
     });
-    connection.onRoom(() => {
+    connection.onDrain(() => {
       client.fullSince = undefined;
       follower?.resume();
     });
@@ -242,7 +242,7 @@ function socketConnection(client: WebSocket): Connection {
         if (client.bufferedAmount < SOCKET_BUFFER) for (const room of rooms) room();
       }),
     isFull: () => client.bufferedAmount >= SOCKET_BUFFER || client.readyState !== client.OPEN,
-    onRoom: (room) => void rooms.push(room),
+    onDrain: (room) => void rooms.push(room),
     onEnd: (end) => void client.on("close", end),
     end(code, reason) {
       if (client.readyState === client.OPEN) client.close(code, reason);

@@ -23,7 +23,7 @@ export function createSseConnections(): (response: ServerResponse) => Connection
   return (response) => {
     let out: Writable = response;
     let spell: Spell = (text) => text;
-    let onRoom = () => {};
+    let onDrain = () => {};
     // Not before the first word: until then a failure can still be answered as one.
     const open = () => {
       if (response.headersSent) return;
@@ -38,7 +38,7 @@ export function createSseConnections(): (response: ServerResponse) => Connection
         out = response.socket;
         spell = chunkOf;
       }
-      out.on("drain", () => onRoom());
+      out.on("drain", () => onDrain());
     };
     return {
       wire: sseWire,
@@ -48,8 +48,8 @@ export function createSseConnections(): (response: ServerResponse) => Connection
         out.write(spell(text));
       },
       isFull: () => out.writableNeedDrain || response.writableEnded || response.destroyed,
-      onRoom(told) {
-        onRoom = told;
+      onDrain(told) {
+        onDrain = told;
       },
       onEnd(end) {
         // It may have gone while its token was looked up.

@@ -11,9 +11,9 @@ import {
   unsubscribeParams,
 } from "../../deliver/events-draft.ts";
 import { RequestError } from "../../lib/request-error.ts";
-import { outflowOf } from "../outflow.ts";
-import { askingOf } from "../sessions-asking.ts";
-import type { Asking, EventsContext } from "./context.ts";
+import { backPressureOf } from "../back-pressure.ts";
+import { requestContextOf } from "../request-context.ts";
+import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { EventsError } from "./events-error.ts";
 import { listEventTypes } from "./list.ts";
 import { pollEvents } from "./poll.ts";
@@ -30,18 +30,18 @@ export function addEventsDraft(server: Server, events: EventsContext | undefined
     schema: Schema,
     answer: (
       params: z.infer<Schema>,
-      asking: Asking,
+      requestContext: EventsRequestContext,
       exchange: Exchange,
     ) => Promise<Record<string, unknown>>,
   ) =>
     // Parsed here, not by the SDK: its words would not name the field.
     server.setRequestHandler(method, { params: anything }, async (given, context) => {
-      const asking = askingOf(context);
+      const requestContext = requestContextOf(context);
       try {
         const params = schema.parse(given);
         return await answer(
           params,
-          { ...asking, outflow: outflowOf(asking.access) },
+          { ...requestContext, backPressure: backPressureOf(requestContext.access) },
           context.mcpReq,
         );
       } catch (error) {
@@ -50,9 +50,11 @@ export function addEventsDraft(server: Server, events: EventsContext | undefined
     });
 
   on(METHODS.list, listParams, (params, { access }) => listEventTypes(events, access, params));
-  on(METHODS.poll, pollParams, (params, asking) => pollEvents(events, asking, params));
-  on(METHODS.stream, streamParams, (params, asking, exchange) =>
-    streamEvents(events, asking, params, exchange),
+  on(METHODS.poll, pollParams, (params, requestContext) =>
+    pollEvents(events, requestContext, params),
+  );
+  on(METHODS.stream, streamParams, (params, requestContext, exchange) =>
+    streamEvents(events, requestContext, params, exchange),
   );
   on(METHODS.subscribe, subscribeParams, (params, { access }) =>
     subscriber.subscribe(access, params),

@@ -1,18 +1,16 @@
-import type { ReserveBytes } from "../../inbox/response-budget.ts";
 import type { Store } from "../../store/store.ts";
 import type { Feed } from "../../stream/feed.ts";
-import type { Access, Authorizer } from "../../tenants/authorizer.ts";
-import type { Outflow } from "../outflow.ts";
+import type { Authorizer } from "../../tenants/authorizer.ts";
+import type { BackPressure } from "../back-pressure.ts";
+import type { RequestContext } from "../request-context.ts";
 import type { EventStreams } from "./stream.ts";
 import type { Subscriber } from "./subscribe.ts";
 
-/** Who is asking, as the inbox server hands it through the SDK with each request. */
-export interface Asking {
-  access: Access;
-  reserveBytes: ReserveBytes;
-  outflow: Outflow;
+export interface EventsRequestContext extends RequestContext {
+  backPressure: BackPressure;
 }
 
+/** What the methods of MCP Events share. */
 export interface EventsContext {
   store: Store;
   feed: Feed;

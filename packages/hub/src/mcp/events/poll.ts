@@ -4,7 +4,7 @@ import { MAX_BODY_BYTES, type Occurrence, type pollParams } from "../../deliver/
 import { toOccurrence } from "../../deliver/occurrence.ts";
 import { findStart, readLog } from "../../deliver/read-log.ts";
 import { encodeCursor } from "../../inbox/cursor.ts";
-import type { Asking, EventsContext } from "./context.ts";
+import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { findType } from "./event-types.ts";
 
 /** An answer with so much payload ends early, and says that there is more. */
@@ -13,7 +13,7 @@ const NEXT_POLL_MS = 5_000;
 
 export async function pollEvents(
   { store, now }: Pick<EventsContext, "store" | "now">,
-  { access: { tenants }, reserveBytes }: Asking,
+  { access: { tenants }, reserveBytes }: EventsRequestContext,
   params: z.infer<typeof pollParams>,
 ) {
   const wanted = await findType(store, tenants, params.name, params.arguments);

@@ -61,15 +61,15 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
         for (const room of rooms) room();
       },
     };
-    const outflow = {
+    const backPressure = {
       isFull: () => client.full,
-      onRoom: (room: () => void) => void rooms.push(room),
-      onGone: () => {},
+      onDrain: (room: () => void) => void rooms.push(room),
+      onClose: () => {},
       sent: () => {},
-      hangUp: () => {
+      abort: () => {
         client.hungUp = true;
       },
-      through: (response: Response) => response,
+      track: (response: Response) => response,
     };
     const access = {
       token: "ada",
@@ -79,7 +79,7 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
     };
     const ended = streamEvents(
       context,
-      { access, outflow, reserveBytes: async () => {} },
+      { access, backPressure, reserveBytes: async () => {} },
       streamParams.parse({ name: "github.issues", cursor: "0", ...given }),
       {
         id: 7,

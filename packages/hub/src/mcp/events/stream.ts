@@ -17,7 +17,7 @@ import { isWanted } from "../../deliver/wanted.ts";
 import { encodeCursor } from "../../inbox/cursor.ts";
 import type { EventRow } from "../../store/store.ts";
 import type { Follower } from "../../stream/feed.ts";
-import type { Asking, EventsContext } from "./context.ts";
+import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { findType, watchTypes } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";
 
@@ -88,7 +88,7 @@ const MOST_WAITING = 16;
 
 export async function streamEvents(
   context: EventsContext,
-  { access, outflow }: Asking,
+  { access, backPressure }: EventsRequestContext,
   params: StreamParams,
   exchange: Exchange,
 ): Promise<Record<string, never>> {
@@ -119,11 +119,11 @@ export async function streamEvents(
 
   const send = async (method: string, body: object): Promise<void> => {
     const said = { ...body, _meta: { [SUBSCRIPTION_ID]: exchange.id } };
-    outflow.sent(JSON.stringify(said).length);
+    backPressure.sent(JSON.stringify(said).length);
     await exchange.notify({ method, params: said }).catch(() => end(undefined));
   };
   const isFull = () => {
-    if (!outflow.isFull()) return false;
+    if (!backPressure.isFull()) return false;
     fullSince ??= now();
     return true;
   };
@@ -159,7 +159,7 @@ export async function streamEvents(
   let listChanged = false;
   const check = setInterval(() => {
     if (fullSince !== undefined && now() - fullSince > streams.stallMs) {
-      outflow.hangUp();
+      backPressure.abort();
       return end(undefined);
     }
     // Here, so that a burst of new types is told once.
@@ -172,8 +172,8 @@ export async function streamEvents(
     end({ reason: "forbidden", message: "The token is no longer valid." }),
   );
   own.add(stream);
-  outflow.onGone(() => end(undefined));
-  outflow.onRoom(() => {
+  backPressure.onClose(() => end(undefined));
+  backPressure.onDrain(() => {
     fullSince = undefined;
     void work();
   });

@@ -62,7 +62,7 @@ it("verifies few endpoints of a token at once; the others wait for their turn", 
   let underWay = 0;
   let most = 0;
   const { subscribe, post } = setup({
-    verifyAtOnce: 2,
+    verifyConcurrency: 2,
     post: async (...given) => {
       calls += 1;
       underWay += 1;

@@ -7,13 +7,13 @@ import type { SubscribeParams, UnsubscribeParams } from "../../deliver/events-dr
 import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
 import type { PostWebhook } from "../../deliver/post-webhook.ts";
 import { findStart } from "../../deliver/read-log.ts";
-import { createSlots } from "../../deliver/slots.ts";
 import { verifyEndpoint } from "../../deliver/verify-endpoint.ts";
 import type { Narrowing } from "../../deliver/wanted.ts";
 import { encodeCursor } from "../../inbox/cursor.ts";
 import { sha256Hex } from "../../lib/hmac.ts";
 import { RequestError } from "../../lib/request-error.ts";
 import type { Seal } from "../../lib/seal.ts";
+import { createSemaphore } from "../../lib/semaphore.ts";
 import type { Store, Subscription } from "../../store/store.ts";
 import type { Access } from "../../tenants/authorizer.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
@@ -39,8 +39,8 @@ export interface SubscriberOptions {
   /** Told when there is something new to deliver. */
   onChange: () => void;
   mostPerPrincipal?: number;
-  /** Endpoints that are verified for one principal at a time. */
-  verifyAtOnce?: number;
+  /** The number of endpoints that are verified concurrently for one principal. */
+  verifyConcurrency?: number;
 }
 
 export interface Subscriber {
@@ -56,9 +56,9 @@ export function createSubscriber({
   allowHttp,
   onChange,
   mostPerPrincipal = 100,
-  verifyAtOnce = 4,
+  verifyConcurrency = 4,
 }: SubscriberOptions): Subscriber {
-  const inTurn = createSlots(verifyAtOnce);
+  const verifications = createSemaphore({ perKey: verifyConcurrency });
   const urlOf = (text: string): string => {
     try {
       const { href } = parseOutboundUrl(text, { allowHttp });
@@ -78,7 +78,8 @@ export function createSubscriber({
     );
 
   const verify = async (principal: string, id: string, url: string, secret: string) => {
-    if (await store.isVerified(principal, url)) return; // while it waited for its turn
+    // Another request may have verified it while this one waited.
+    if (await store.isVerified(principal, url)) return;
     // Nobody is called for what would be refused.
     const isFull = (await store.countSubscriptions(principal)) >= mostPerPrincipal;
     if (isFull && !(await store.findSubscription(id))) throw exhausted();
@@ -120,8 +121,10 @@ export function createSubscriber({
         url,
       };
       const id = await subscriptionId(what);
-      if (!(await store.isVerified(token, url)))
-        await inTurn(token, () => verify(token, id, url, secret));
+      if (!(await store.isVerified(token, url))) {
+        const release = await verifications.acquire(token);
+        await verify(token, id, url, secret).finally(release);
+      }
       const ttl = Math.min(Math.max(params.ttlMs ?? USUAL_TTL_MS, LEAST_TTL_MS), MOST_TTL_MS);
       const subscription = await store.putSubscription(
         {

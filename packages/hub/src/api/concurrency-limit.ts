@@ -1,0 +1,73 @@
+/**
+ * Limits the concurrent requests of one token, so that a burst of one client does not delay the
+ * others: some run, some more wait in a queue, the rest get 429. A request that mostly waits (a
+ * stream, a long call) releases its slot after a moment.
+ */
+import type { Context, MiddlewareHandler } from "hono";
+import { createSemaphore, QueueFull } from "../lib/semaphore.ts";
+import { responseSent } from "./byte-reservations.ts";
+import { problemResponse } from "./problem-response.ts";
+
+export interface ConcurrencyLimitOptions {
+  yieldToEventLoop: () => Promise<void>;
+  perToken?: number;
+  maxQueued?: number;
+  /** The longest time that a request holds its slot. */
+  slotMs?: number;
+}
+
+export function limitConcurrency({
+  yieldToEventLoop,
+  perToken = 32,
+  maxQueued = 512,
+  slotMs = 1_000,
+}: ConcurrencyLimitOptions): MiddlewareHandler {
+  const slots = createSemaphore({ perKey: perToken, maxQueued });
+
+  return async (c, next) => {
+    // The token is not verified here: a request with a guessed one is rejected quickly anyway.
+    const token = c.req.header("authorization")?.split(" ").at(-1);
+    if (token === undefined) return next();
+    let release = slots.tryAcquire(token);
+    if (!release) {
+      const acquired = await slots.acquire(token).catch((error: unknown) => {
+        if (error instanceof QueueFull) return undefined;
+        throw error;
+      });
+      if (!acquired) return tooManyRequests(perToken + maxQueued);
+      release = acquired;
+      // New requests of other tokens go before the queue of this one.
+      await yieldToEventLoop();
+      if (isDisconnected(c)) {
+        release();
+        return new Response(null, { status: 499 });
+      }
+    }
+    const timer = setTimeout(release, slotMs);
+    const done = () => {
+      clearTimeout(timer);
+      release();
+    };
+    await next(); // does not throw: Hono turns errors into responses
+    // A stream has sent only its headers so far.
+    if (isStream(c.res)) void responseSent(c).then(done);
+    else done();
+  };
+}
+
+const tooManyRequests = (max: number) =>
+  problemResponse(
+    429,
+    "busy",
+    "Too many requests",
+    `This token has ${max} concurrent requests, which is the limit. Wait for some of the responses.`,
+    { "retry-after": "1" },
+  );
+
+const isStream = ({ headers }: Response): boolean =>
+  headers.get("content-type")?.startsWith("text/event-stream") ?? false;
+
+/** Only Node reports it. */
+const isDisconnected = ({ env }: Context): boolean =>
+  (env as { incoming?: { socket?: { destroyed: boolean } } } | undefined)?.incoming?.socket
+    ?.destroyed ?? false;

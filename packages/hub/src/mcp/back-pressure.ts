@@ -1,0 +1,105 @@
+/**
+ * Counts the bytes of a response that the client has not read yet. The SDK's transports enqueue
+ * every message whether the client reads or not; a sender of many messages checks `isFull` first.
+ */
+import type { Access } from "../tenants/authorizer.ts";
+
+export interface BackPressure {
+  /** Whether the unread bytes exceed the limit of one connection. */
+  isFull(): boolean;
+  /** Calls back whenever a read leaves the unread bytes below the limit. */
+  onDrain(drained: () => void): void;
+  /** Calls back when the response has ended; immediately if it already has. */
+  onClose(closed: () => void): void;
+  /** Must be called for every message, with its size in bytes. */
+  sent(bytes: number): void;
+  /** Closes the connection and drops the unread bytes. */
+  abort(): void;
+  /** Wraps an SSE response, to count the messages that leave it. */
+  track(response: Response): Response;
+}
+
+const backPressures = new WeakMap<Access, BackPressure>();
+
+/** Of the request that was authorized with this `Access`; every request has its own object. */
+export function backPressureOf(access: Access): BackPressure {
+  const backPressure = backPressures.get(access) ?? createBackPressure();
+  backPressures.set(access, backPressure);
+  return backPressure;
+}
+
+/** Tracks the response if it is an SSE stream. */
+export const trackUnread = (access: Access, response: Response): Response =>
+  response.headers.get("content-type")?.startsWith("text/event-stream")
+    ? backPressureOf(access).track(response)
+    : response;
+
+const MAX_UNREAD_BYTES = 512 * 1024;
+const COLON = 0x3a;
+
+function createBackPressure(): BackPressure {
+  /** Of the unread messages, in order. */
+  const sizes: number[] = [];
+  const onDrain = new Set<() => void>();
+  const onClose = new Set<() => void>();
+  let unread = 0;
+  let isClosed = false;
+  let abort = () => {};
+
+  const close = () => {
+    isClosed = true;
+    for (const closed of onClose) closed();
+  };
+  const read = (chunk: Uint8Array) => {
+    if (chunk[0] === COLON) return; // a keep-alive comment
+    unread -= sizes.shift() ?? 0;
+    if (unread < MAX_UNREAD_BYTES) for (const drained of onDrain) drained();
+  };
+
+  return {
+    isFull: () => unread >= MAX_UNREAD_BYTES,
+    onDrain: (drained) => void onDrain.add(drained),
+    onClose(closed) {
+      onClose.add(closed);
+      if (isClosed) closed();
+    },
+    sent(bytes) {
+      sizes.push(bytes);
+      unread += bytes;
+    },
+    abort: () => abort(),
+    track(response) {
+      const reader = response.body?.getReader();
+      if (!reader) return response;
+      const body = new ReadableStream<Uint8Array>(
+        {
+          start(controller) {
+            abort = () => {
+              if (isClosed) return;
+              close();
+              controller.error(new Error("The client does not read."));
+              reader.cancel().catch(() => {});
+            };
+          },
+          // Each message is one chunk; a chunk is taken from the SDK's stream only when it is read.
+          async pull(controller) {
+            const { done, value } = await reader.read();
+            if (isClosed) return;
+            if (done) {
+              close();
+              return controller.close();
+            }
+            read(value);
+            controller.enqueue(value);
+          },
+          async cancel(reason) {
+            close();
+            await reader.cancel(reason);
+          },
+        },
+        { highWaterMark: 0 },
+      );
+      return new Response(body, response);
+    },
+  };
+}
