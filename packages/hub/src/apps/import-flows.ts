@@ -95,7 +95,7 @@ export function planImport(
         return [];
       }
       planned.push(one);
-      return [{ id: one.id, otherwise: strictIds ? undefined : newId(), edit }];
+      return [{ id: one.id, fallbackId: strictIds ? undefined : newId(), edit }];
     });
   };
   return {

@@ -1,4 +1,4 @@
-/** What the store keeps of apps and flows: drafts, published versions, tool names and triggers. */
+/** Apps and flows: drafts, published versions, tool names and triggers. */
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
@@ -24,11 +24,11 @@ export interface StoredFlow {
   app: string;
   name: string;
   description: string;
-  /** The draft that people edit. */
+  /** The draft, which is edited. Published versions do not change. */
   graph: FlowGraph;
-  /** Grows with each change of the draft or of what is published. */
+  /** Increases with each change of the draft and with each publication. */
   revision: number;
-  /** The version that runs; null while none was published. */
+  /** The published version; null before the first publication. */
   version: number | null;
   created_at: number;
   updated_at: number;
@@ -43,7 +43,7 @@ export interface FlowVersion {
   created_at: number;
 }
 
-/** Where a run can start, as the published version has it. */
+/** A trigger node of a published version. */
 export interface StoredTrigger {
   tenant: string;
   app: string;
@@ -51,17 +51,17 @@ export interface StoredTrigger {
   node_id: string;
   version: number;
   kind: "intent" | "event" | "other";
-  /** Of an intent. */
+  /** Only for intents. */
   tool_name: string | null;
-  /** Of an event: which sender, and which type (null: any). */
+  /** Only for event triggers: the source and the event type; a `type` of null means any. */
   source: string | null;
   type: string | null;
   active: boolean;
-  /** What tools are listed and events are matched by. */
+  /** The node's configuration: describes the tool, or selects the events. */
   config: JsonObject;
 }
 
-/** A trigger that was last stopped then; see match/breaker.ts. */
+/** When a circuit breaker last stopped a trigger; see match/breaker.ts. */
 export interface StoredTrip extends Trip {
   flow_id: string;
   node_id: string;
@@ -71,40 +71,40 @@ export interface StoredTrip extends Trip {
 export type NewTrigger = Omit<StoredTrigger, "tenant" | "app" | "flow_id" | "version">;
 
 /**
- * Makes the new draft out of what is stored, inside the transaction that stores it: so two edits at
- * once cannot undo each other, and no two triggers of an app get one name. Whatever it throws
- * leaves everything as it was. It may be called again, where the database asks for another try.
+ * Computes the new draft from the stored flow, inside the transaction that saves it. Concurrent edits
+ * therefore cannot overwrite each other, and tool names stay unique within the app. If it throws,
+ * the transaction is rolled back. It is called again if the database retries the transaction.
  */
 export type EditFlow = (found: {
   flow: StoredFlow | undefined;
-  /** All names of the app, but the flow's own. */
+  /** The tool names of the app's other flows. */
   taken: ReadonlySet<string>;
-  /** Names of the flow that agents can call by, former ones too, each with the node that it leads to. */
+  /** The flow's callable tool names, including aliases, each with the id of its node. */
   kept: ReadonlyMap<string, string>;
 }) => FlowEdit & {
-  /** The names of the draft's intents. One that another flow of the app has is an error. */
+  /** The tool names of the draft. A name of another flow of the app is an error. */
   toolNames: readonly { name: string }[];
 };
 
-/** As an edit: it may be called again, and what it throws leaves everything as it was. */
+/** Like `EditFlow`: it may be called again, and an exception rolls everything back. */
 export type PlanFlows = (flows: StoredFlow[]) => readonly {
   id: string;
-  /** The id that it gets where the first is that of a flow elsewhere. */
-  otherwise?: string | undefined;
+  /** Used instead if `id` belongs to a flow of another app or tenant. */
+  fallbackId?: string | undefined;
   edit: EditFlow;
 }[];
 
-/** What an older system's table of flows comes to, app by app. */
+/** An app that is migrated from a legacy system's tables. */
 export interface LegacyApp {
   app: StoredApp;
   plan: PlanFlows;
-  /** Undefined for one that stays a draft. */
+  /** Undefined if the flow stays a draft. */
   publish: (flow: StoredFlow) => Publication | undefined;
 }
 
 /**
- * As a plan, for the rows of an older table in the order of their age, and those of its table of apps
- * where it had one. Undefined leaves everything for another time.
+ * Converts the rows of the legacy tables: flows, oldest first, and apps, if there was such a table.
+ * Undefined postpones the migration. Like `EditFlow`, it may be called again.
  */
 export type ConvertFlows = (
   flows: readonly Row[],
@@ -112,15 +112,15 @@ export type ConvertFlows = (
 ) => readonly LegacyApp[] | undefined;
 
 export type LegacyMigration =
-  /** There is no older table, or it is left for another time. */
+  /** There is no legacy table, or `convert` postponed the migration. */
   | { outcome: "none" | "postponed" }
-  /** What was saved of each app, and the name under which the older table stays. */
+  /** The saved flows of each app, and the new name of the legacy table. */
   | { outcome: "migrated"; apps: StoredFlow[][]; table: string };
 
-/** Why nothing was done. */
+/** Why nothing was changed. */
 export type RejectedEdit =
   | { outcome: "no_app" | "no_flow" | "no_version" }
-  /** Somebody else has changed it since. */
+  /** Another edit has changed the flow; this is its current revision. */
   | { outcome: "changed"; revision: number };
 
 export type EditResult = { outcome: "saved"; flow: StoredFlow } | RejectedEdit;
@@ -129,7 +129,7 @@ export type DeleteResult = { outcome: "deleted" } | RejectedEdit;
 export interface FlowKey {
   tenant: string;
   id: string;
-  /** Only where the flow is still at this revision. */
+  /** Optimistic locking: the flow must still have this revision. */
   ifRevision?: number | undefined;
 }
 
@@ -139,12 +139,12 @@ export interface Publication {
   note: string;
   by: string;
   at: number;
-  /** Until when names that the version no longer has go on working. */
+  /** Until when tool names that this version no longer has remain callable, as aliases. */
   aliasUntil: number;
 }
 
 export interface FlowStore {
-  /** False where there is one with this slug. */
+  /** False if an app with this slug exists. */
   createApp(app: StoredApp): Promise<boolean>;
   getApp(tenant: string, slug: string): Promise<StoredApp | undefined>;
   listApps(tenant: string, after: string, limit: number): Promise<StoredApp[]>;
@@ -154,7 +154,7 @@ export interface FlowStore {
     change: { name?: string; description?: string },
     at: number,
   ): Promise<StoredApp | undefined>;
-  /** With all of its flows; runs that are under way come to their end. */
+  /** Deletes the app and its flows. Runs that have started are completed. */
   deleteApp(tenant: string, slug: string, at: number): Promise<boolean>;
 
   createFlow(
@@ -163,14 +163,14 @@ export interface FlowStore {
   ): Promise<EditResult>;
   editFlow(key: FlowKey, at: number, edit: EditFlow): Promise<EditResult>;
   /**
-   * Makes and changes any number of an app's flows: all of them, or none. The app is made where it is
-   * not there; `plan` is told what flows it has. A deleted flow of this id is taken up again; one
-   * that is another app's or tenant's is a fault, unless there is an id to take otherwise.
+   * Creates and edits flows of an app: all of them, or none. Creates the app if it does not exist.
+   * `plan` gets the app's flows. A deleted flow with the same id is restored. An id that belongs to
+   * a flow of another app or tenant is an error, unless the plan has a `fallbackId`.
    */
   saveFlows(app: StoredApp, plan: PlanFlows): Promise<StoredFlow[]>;
   /**
-   * Saves and publishes what `convert` makes of the flows that an older system has left in this
-   * database, once: all of them, or none. Their table stays as it is, under another name.
+   * Saves and publishes the flows that a legacy system has left in this database: once, and all of
+   * them or none. The legacy table is renamed and not changed otherwise.
    */
   migrateLegacyFlows(convert: ConvertFlows): Promise<LegacyMigration>;
   getFlow(tenant: string, id: string): Promise<StoredFlow | undefined>;
@@ -179,11 +179,11 @@ export interface FlowStore {
     query: { app?: string | undefined; after?: string | undefined; limit: number },
   ): Promise<StoredFlow[]>;
   deleteFlow(key: FlowKey, at: number): Promise<DeleteResult>;
-  /** Forgets flows that were deleted before, and that no run is of any more; answers with how many. */
+  /** Removes flows that were deleted before this time and have no runs. Returns their number. */
   sweepFlows(deletedBefore: number, limit: number): Promise<number>;
-  /** Makes a version out of what `prepare` gives for the flow as it is, and lets it run. */
+  /** Publishes the version that `prepare` returns for the stored flow. */
   publishFlow(key: FlowKey, prepare: (flow: StoredFlow) => Publication): Promise<EditResult>;
-  /** Makes a version the draft by what `edit` gives for its graph, and publishes that: both, or neither. */
+  /** Makes an earlier version the draft, edited by `edit`, and publishes it in the same transaction. */
   rollBackFlow(
     key: FlowKey,
     version: number,
@@ -194,9 +194,9 @@ export interface FlowStore {
   listVersions(tenant: string, id: string): Promise<FlowVersion[]>;
   getVersion(tenant: string, id: string, version: number): Promise<FlowGraph | undefined>;
 
-  /** The intents of an app's published flows, in the order of their tool names. */
+  /** The intents of an app's published flows, sorted by tool name. */
   listTools(tenant: string, app: string, after: string, limit: number): Promise<StoredTrigger[]>;
-  /** By its name, or by a former one that still works at `now`. */
+  /** Finds a tool by its name, or by an alias that is valid at `now`. */
   findTool(
     tenant: string,
     app: string,
@@ -205,16 +205,16 @@ export interface FlowStore {
   ): Promise<{ trigger: StoredTrigger; alias: boolean } | undefined>;
   getTrigger(tenant: string, flow: string, node: string): Promise<StoredTrigger | undefined>;
   /**
-   * The active event triggers for a sender (by any of its names) and a type, with the number that
-   * grows whenever a trigger of the tenant changes.
+   * The active event triggers for any of the source names and the type. `revision` increases with
+   * each change of the tenant's triggers.
    */
   findTriggers(
     tenant: string,
     sources: readonly string[],
     type: string,
   ): Promise<{ revision: number; triggers: StoredTrigger[] }>;
-  /** All event triggers of a tenant, for explaining why none fired. */
+  /** All event triggers of a tenant, to explain why an event started no run. */
   listEventTriggers(tenant: string, limit: number): Promise<StoredTrigger[]>;
-  /** The triggers of these flows that were stopped from `since` on, told to the minute. */
+  /** The triggers of these flows that a circuit breaker stopped since then, by minute. */
   listTrips(tenant: string, flows: readonly string[], since: number): Promise<StoredTrip[]>;
 }

@@ -1,4 +1,4 @@
-/** What the store keeps of runs. The store is the queue: a run that is here will come to its end. */
+/** Runs and their steps. The store is the queue: every stored run is executed until it ends. */
 
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
@@ -7,8 +7,11 @@ import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { FlowGraph } from "./flow-store.ts";
 
 /**
- * `queued` until somebody takes it; `held` while its flow has as many under way as it may; `waiting`
- * for a time or an answer, with nobody at work.
+ * `queued`: a worker can claim it from `due_at` on. `held`: it waits because its lane has reached its
+ * limit. `running`: a worker has a lease on it. `waiting`: it is suspended until `due_at`, or until
+ * `wakeRun`. The other statuses are final.
+ *
+ * A lane is the set of runs that share one concurrency limit.
  */
 export const RUN_STATUSES = [
   "queued",
@@ -23,7 +26,7 @@ export type RunStatus = (typeof RUN_STATUSES)[number];
 
 export const TERMINAL_STATUSES: readonly RunStatus[] = ["succeeded", "failed", "cancelled"];
 
-/** What started a run. */
+/** The kind of request or event that created a run. */
 export type Cause = "tool" | "event" | "api" | "flow" | "replay";
 
 export interface RunError {
@@ -34,15 +37,16 @@ export interface RunError {
 }
 
 /**
- * What becomes of a run whose lane is full: it waits for its turn; it is not queued at all; or it
- * takes the place of the one that waits, so that only the newest does.
+ * What happens to a new run whose lane has reached its limit. `queue`: it waits. `skip`: it is not
+ * stored. `replace`: it waits, and cancels the run that waited before it.
  */
 export type WhenFull = "queue" | "skip" | "replace";
 
 export interface LaneLimit {
   lane: string;
+  /** The maximum number of concurrent runs. */
   most: number;
-  /** Where nothing is said, it waits. */
+  /** `queue` by default. */
   whenFull?: WhenFull | undefined;
 }
 
@@ -52,37 +56,36 @@ export interface NewRun {
   app: string;
   flow_id: string;
   version: number;
-  /** The node where it starts. */
+  /** The trigger node where it starts. */
   trigger_node: string;
   cause: Cause;
   input: JsonObject;
   at: number;
-  /** Not before. */
+  /** It does not start before this time. */
   due_at: number;
-  /** A second run with the same key is the same run. */
+  /** Idempotency key: a second run of the tenant with the same key is not created. */
   key?: string | undefined;
   event_id?: string | undefined;
-  /** The run that called or caused this one. */
+  /** The run that called this one, or that sent the event which started it. */
   parent_run?: string | undefined;
-  /** Of the token that called for it; nobody else may ask for it as a task. */
+  /** The token that created it. Only this token can read it as a task. */
   token_id?: string | undefined;
-  /** How many runs and events led to this one. */
+  /** The length of the chain of runs and events that led to this run. */
   depth: number;
-  /** The flows of the runs that led to it, the first one first. */
+  /** The flows of the runs in that chain, in order. */
   chain?: readonly string[] | undefined;
-  /** How many runs of the lane may be under way at once. */
   limit?: LaneLimit | undefined;
-  /** Joins a run of the same lane that is still to begin, in place of starting another. */
+  /** If a run of this lane has not started yet, the input is added to that run instead. */
   gather?: { lane: string } | undefined;
 }
 
-/** One that is begun at once has no lane to wait in. */
+/** A run that starts immediately, without a concurrency limit. */
 export type ImmediateRun = Omit<NewRun, "due_at" | "limit" | "gather">;
 
-/** One that is begun at once where its lane has room. */
+/** A run that starts immediately unless its lane has reached its limit. */
 export type LaneRun = Omit<NewRun, "due_at" | "gather">;
 
-/** What came while a run was still to begin, and is told with it. */
+/** An input that was added to a run before it started; see `NewRun.gather`. */
 export interface Gathered {
   at: number;
   input: JsonObject;
@@ -93,15 +96,15 @@ export interface Run extends Omit<NewRun, "at" | "limit" | "gather" | "key" | "d
   chain: readonly string[];
   key: string | null;
   status: RunStatus;
-  /** Null where it waits for somebody to wake it. */
+  /** Null if only `wakeRun` ends its wait. */
   due_at: number | null;
   output: Json;
   error: RunError | null;
   cancel_asked: boolean;
   worker: string | null;
-  /** How often somebody has taken it: the number of the claim under way, by which it is saved. */
+  /** How often it was claimed. Progress is saved only with the number of the current claim. */
   claims: number;
-  /** What else it stands for; where that is very much, only the first of it. */
+  /** The inputs that were added to it, oldest first, up to a size limit. */
   gathered: Gathered[];
   gathered_count: number;
   created_at: number;
@@ -109,54 +112,54 @@ export interface Run extends Omit<NewRun, "at" | "limit" | "gather" | "key" | "d
   finished_at: number | null;
 }
 
-/** `retried`: failed, and begun anew since. */
+/** `retried`: it failed, and a later attempt replaced it. */
 type StepStatus = "running" | "waiting" | "done" | "failed" | "skipped" | "retried";
 
 export interface Step {
-  /** Its place among the steps of the run, in the order in which they began. */
+  /** Its number within the run, in the order of the starts. */
   nth: number;
   node_id: string;
-  /** Which round of a loop, such as `each:2`; empty outside of loops. */
+  /** The iteration of a loop, such as `each:2`; empty outside of loops. */
   item: string;
   attempt: number;
   status: StepStatus;
-  /** Where it went on. */
+  /** The output port on which the run continued. */
   port: string | null;
   input: Json;
   output: Json;
   error: RunError | null;
-  /** What its code wrote to the console. A run is taken without: nothing goes on from there. */
+  /** The console output of its code. Empty in a claimed run, which does not need it. */
   log: LogLine[];
   started_at: number;
   finished_at: number | null;
 }
 
-/** A run with all that it takes to go on with it. */
+/** A run with everything that a worker needs to continue it. */
 export interface ClaimedRun {
   run: Run;
   graph: FlowGraph;
   steps: Step[];
 }
 
-/** Of a step that was open when its run came to its end. */
+/** The error of a step that was still open when its run ended. */
 export const openStepError = (ending: RunStatus, node_id: string): RunError =>
   ending === "cancelled"
     ? { code: "cancelled", message: "The run was cancelled before this step ended.", node_id }
     : { code: "stopped", message: "The run ended before this step did.", node_id };
 
-/** What one run has done since it was last saved. */
+/** The changes of one run since its last save. */
 export interface RunProgress {
   run: string;
-  /** The run's `claims`, as it was taken. */
+  /** The value of `claims` when the worker claimed the run. */
   claim: number;
   steps: Step[];
   now: number;
-  /** Undefined while it goes on. */
+  /** Undefined while the worker continues to execute it. */
   next?:
     | { status: "succeeded"; output: Json }
     | { status: "failed"; error: RunError }
     | { status: "cancelled" }
-    /** Nobody works on it until then, or until it is woken. */
+    /** It is suspended until `due_at` or `wakeRun`. */
     | { status: "waiting"; due_at: number | null }
     | { status: "queued"; due_at: number };
 }
@@ -164,7 +167,7 @@ export interface RunProgress {
 export interface RunQuery {
   tenant: string;
   limit: number;
-  /** Newest first; only those before. */
+  /** A run id: only runs before it. The newest runs come first. */
   before?: string | undefined;
   flow?: string | undefined;
   app?: string | undefined;
@@ -173,7 +176,7 @@ export interface RunQuery {
   event?: string | undefined;
 }
 
-/** Of an event and a trigger that could have fired. */
+/** Whether an event matched a trigger that listens to events of its source and type. */
 export interface StoredVerdict {
   flow_id: string;
   node_id: string;
@@ -191,78 +194,79 @@ export interface RunLease {
 
 export type LaneStart =
   | { outcome: "started"; claimed: ClaimedRun }
-  /** For its turn in its lane; or its key is known, and this is the run that has it. */
+  /** It waits for its lane; or a run with the same key exists, and this is its id. */
   | { outcome: "queued"; id: string }
-  /** It would not wait. */
+  /** The lane has reached its limit, and the run was to be skipped then. */
   | { outcome: "full" };
 
 export interface RunStore {
   /**
-   * Stores them to be run by anybody; answers with the ids, of those that were there or were joined
-   * too, and null for what is skipped because its lane is full.
+   * Stores runs for any worker. Returns their ids. A run whose key exists, or whose input was added
+   * to another run, has the id of that run; a skipped run (see `WhenFull`) has null.
    */
   queueRuns(runs: NewRun[]): Promise<(string | null)[]>;
-  /** Stores a run that the caller works on at once. Undefined where its key is known: then it is under way already. */
+  /** Stores a run and claims it for the caller. Undefined if a run with its key exists. */
   startRun(run: ImmediateRun, lease: RunLease): Promise<ClaimedRun | undefined>;
   /**
-   * Stores a run that somebody waits for. Where its lane has room, the caller works on it at once,
-   * whatever else is queued; else it is held, and comes before what is queued when it is let in.
+   * Stores a run whose caller waits for the result, and claims it if its lane is below its limit,
+   * ahead of queued runs. Otherwise the run is held, and precedes queued runs when it is admitted.
    */
   startInLane(run: LaneRun, lease: RunLease): Promise<LaneStart>;
   /**
-   * Takes runs that are due, a fair share of each tenant's, and those whose worker has died; one that
-   * was taken again and again, and nothing came of it, ends as failed. It may take fewer than there
-   * are, where others are at work on the same ones: `nextDue` tells.
+   * Claims runs that are due, an equal share for each tenant, and runs whose lease has expired. A run
+   * that was claimed many times without any progress fails. May return fewer runs than are due if
+   * other workers claim at the same time; see `nextDue`.
    */
   claimRuns(lease: RunLease, limit: number): Promise<ClaimedRun[]>;
   /**
-   * Keeps those of `runs` that `worker` holds, but nothing that it has lost; answers with what somebody
-   * wants cancelled. What a worker holds and does not name, it no longer works on: others may take it.
+   * Extends the leases of those `runs` that `worker` still holds. Returns the runs for which a
+   * cancellation was requested. The leases of other runs of the worker expire.
    */
   renewRuns(lease: RunLease, runs: readonly string[]): Promise<{ cancel: string[] }>;
-  /** Each is saved whole or, where somebody else has taken the run or ended it, not at all. */
+  /** Saves each run atomically. `lost`: not saved, since another worker claimed the run or it ended. */
   saveProgress(batch: RunProgress[]): Promise<("saved" | "lost")[]>;
-  /** When the next run is due, or may be taken over; null where there is none. */
+  /** When the next run is due or the next lease expires; null if there is none. */
   nextDue(): Promise<number | null>;
-  /** Gives back what the worker holds, to be taken by another at once. */
+  /** Returns the worker's runs to the queue, so that other workers can claim them immediately. */
   releaseRuns(worker: string, now: number): Promise<void>;
   getRun(tenant: string, id: string): Promise<Run | undefined>;
   findRun(tenant: string, key: string): Promise<Run | undefined>;
   listRuns(query: RunQuery): Promise<Run[]>;
-  /** How many of each status there are from this id on; `most` stands for that many or more. */
-  countRuns(tenant: string, since: string, most: number): Promise<Record<RunStatus, number>>;
+  /** Counts the runs of each status from the id `since` on. Each count stops at `max`. */
+  countRuns(tenant: string, since: string, max: number): Promise<Record<RunStatus, number>>;
   listSteps(tenant: string, run: string): Promise<Step[]>;
-  /** What nobody works on ends at once; what is under way is asked to end. Undefined where it is over. */
+  /** Cancels the run, or asks its worker to do so. Undefined if the run has ended. */
   cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
-  /** Goes on with a failed or cancelled run at what failed; what was done stays done. */
+  /** Continues a failed or cancelled run at its failed steps. Completed steps are not repeated. */
   retryRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   /**
-   * Ends a wait before its time, also one that is only about to begin; false where the run is
-   * neither waiting nor under way. Whoever is woken looks for itself whether what it waits for is there.
+   * Ends the suspension of a run early. If the run is still running, its next suspension ends
+   * immediately. False if it is neither waiting nor running. A woken node must check whether the
+   * event that it waits for has happened.
    */
   wakeRun(tenant: string, id: string, at: number): Promise<boolean>;
   listVerdicts(tenant: string, event: string): Promise<StoredVerdict[]>;
-  /** Removes runs that ended before; answers with how many. */
+  /** Removes runs that ended before this time. Returns the number of removed runs. */
   sweepRuns(endedBefore: number, limit: number): Promise<number>;
 }
 
 export interface PlannedVerdict extends Omit<StoredVerdict, "run_id"> {
-  /** What stops it: at once where it has not matched, else beyond `most` times a minute. */
+  /** The circuit breaker: stops it always if `matched` is false, else above `most` times a minute. */
   breaker?: Trip & { reason: Reason };
 }
 
-/** A trigger that was stopped at an event, by a limit on what goes round. */
+/** A trigger that a circuit breaker has stopped for an event. */
 export interface TrippedTrigger extends Trip {
   event_id: string;
   flow_id: string;
   node_id: string;
-  /** The first time within a minute: to be told. */
+  /** The first time within a minute: the hub logs only this one. */
   isFirst: boolean;
 }
 
-/** What an event will cause, found out before it is stored, and stored with it. */
+/** The verdicts and runs of an event. They are stored in the same transaction as the event. */
 export interface EventPlan {
   verdicts: PlannedVerdict[];
-  /** Of the verdicts that matched, in their order. */
+  /** One run for each verdict that matched, in the same order. */
   runs: NewRun[];
 }

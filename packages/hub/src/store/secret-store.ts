@@ -1,12 +1,12 @@
-/** What flows may use and nobody may read: values that a tenant keeps under a name. */
+/** Named secrets of a tenant. Flows use them; no API returns their values. */
 export interface SecretStore {
-  /** Sealed before it comes here. One that is there is replaced. */
+  /** Creates or replaces a secret. The caller encrypts the value; see lib/seal.ts. */
   putSecret(tenant: string, name: string, sealed: string, at: number): Promise<void>;
   listSecretNames(
     tenant: string,
   ): Promise<{ name: string; created_at: number; updated_at: number }[]>;
-  /** The sealed values of those that are there. */
+  /** Returns the encrypted values of those names that exist. */
   getSecrets(tenant: string, names: readonly string[]): Promise<Record<string, string>>;
-  /** False where there is none of that name. */
+  /** False if there is no secret of that name. */
   deleteSecret(tenant: string, name: string): Promise<boolean>;
 }

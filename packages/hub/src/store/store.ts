@@ -1,7 +1,7 @@
 /**
- * The seam between the hub and its database. Each verb is atomic; when a promise that changes
- * something resolves, the change survives a crash. The same contract suite (contract.ts) runs on
- * every backend.
+ * The interface between the hub and its database. Every method is one atomic transaction. When the
+ * promise of a write resolves, the change survives a crash. The same contract suite (contract.ts)
+ * runs on every backend.
  */
 import type { Json } from "@signalbox/rules/json.ts";
 import type { FlowStore } from "./flow-store.ts";
@@ -9,7 +9,7 @@ import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { Notice } from "./sql.ts";
 
-/** What a list shows of an event. Absent in the payload → null. */
+/** The fields of a payload that lists show; null if the payload does not have them. */
 export interface Summary {
   action: string | null;
   repo: string | null;
@@ -21,10 +21,11 @@ export interface Summary {
 
 export type TriggerStatus = "pending" | "running" | "succeeded" | "failed";
 
-/** An event as lists show it: everything but its payload. */
+/** A stored event without its payload. */
 export interface EventRow extends Summary {
   id: string;
   tenant: string;
+  /** Position in the tenant's log: 1, 2, 3, … in the order of the commits. */
   seq: number;
   source: string;
   source_id: string;
@@ -42,7 +43,7 @@ export interface EventRow extends Summary {
   size: number;
 }
 
-/** The bytes that came in, and the headers that it takes to check their signature again. */
+/** The bytes of the request, with the headers that are needed to verify its signature again. */
 export interface Payload {
   content_type: string;
   headers: Record<string, string>;
@@ -52,21 +53,24 @@ export interface Payload {
 export interface NewEvent extends Summary, Payload {
   id: string;
   source: string;
-  /** Which endpoint took it; delivery ids are unique within one. */
+  /** The endpoint that received it. `external_id` is unique per endpoint. */
   source_id: string;
   external_id: string | null;
   type: string;
   received_at: number;
 }
 
-/** The events of one request. They are stored together or not at all. */
+/** The events of one request: either all of them are stored, or none. */
 export interface AppendRequest {
   tenant: string;
   events: NewEvent[];
   /** The parsed payloads of `events`, in the same order, for matching. They are not stored. */
   data?: readonly Json[];
   skipQuota?: boolean;
-  /** What they cause, by the triggers as of `revision`; `events` is empty where nothing could be caused. */
+  /**
+   * The verdicts and runs of each event, computed from the triggers of this `revision`. `events` is
+   * empty if no trigger listens to these events.
+   */
   plan?: { revision: number; events: readonly EventPlan[] };
 }
 
@@ -74,13 +78,13 @@ export type AppendResult =
   | {
       outcome: "stored";
       events: { id: string; seq: number; duplicate: boolean }[];
-      /** Where triggers were stopped; see match/breaker.ts. */
+      /** The triggers that a circuit breaker stopped; see match/breaker.ts. */
       tripped?: TrippedTrigger[];
     }
   | { outcome: "duplicate"; events: { id: string; seq: number; duplicate: boolean }[] }
   | { outcome: "over_quota"; pending: number; quota: number };
 
-/** Triggers have changed since the plan was made: nothing is stored, and another plan is needed. */
+/** The triggers have changed since the plan was made. Nothing is stored; the caller plans again. */
 export interface StalePlan {
   outcome: "stale";
 }
@@ -94,7 +98,7 @@ export interface PendingStatus {
 export interface EventQuery {
   tenant: string;
   limit: number;
-  /** Only events beyond this place in the log, in the direction of `order`. */
+  /** A `seq`: only events after it, in the direction of `order`. */
   cursor?: number | undefined;
   order?: "newest" | "oldest" | undefined;
   pending?: boolean | undefined;
@@ -106,7 +110,7 @@ export interface EventQuery {
 export interface SearchQuery {
   tenant: string;
   limit: number;
-  /** Newest first; only events before this place in the log. */
+  /** A `seq`: only events before it. The newest events come first. */
   cursor?: number | undefined;
   text?: string | undefined;
   type?: string | undefined;
@@ -117,7 +121,7 @@ export interface SearchQuery {
 
 export interface Page<Item> {
   items: Item[];
-  /** Where to go on, also where a page is not full; null when there is no more. */
+  /** The cursor of the next page, even if this page is not full; null after the last page. */
   next: number | null;
 }
 
@@ -142,7 +146,7 @@ export interface Retention {
   pendingFor: number;
   /** Bytes of payload that one tenant may keep. */
   maxBytes: number;
-  /** How many events one call removes at the most: sweeping never holds the writers up for long. */
+  /** The maximum number of events that one call removes, so that writers never wait long. */
   limit: number;
 }
 
@@ -150,7 +154,7 @@ export interface SweepResult {
   processed: number;
   expired: number;
   overflow: number;
-  /** Something was removed, so there may be more to remove. */
+  /** Something was removed, so another call may remove more. */
   more: boolean;
 }
 
@@ -159,7 +163,7 @@ export interface Tenant {
   name: string | null;
   created_at: number;
   seq: number;
-  /** Events up to here may have been removed by retention. */
+  /** Retention may have removed events up to this `seq`. */
   pruned_seq: number;
   pending: number;
   bytes: number;
@@ -170,12 +174,12 @@ export interface Installation {
   id: string;
   tenant: string;
   account: string | null;
-  /** The time, by GitHub's clock, of what says so; 0 where nothing but a mention does. */
+  /** GitHub's timestamp of the event that reported this state; 0 if the event has none. */
   version: number;
   removed_at: number | null;
 }
 
-/** What an event says of an installation. */
+/** The state of an installation as one event reports it. */
 export interface InstallationUpdate extends Omit<Installation, "removed_at"> {
   change: "removed" | "revived" | null;
 }
@@ -187,14 +191,14 @@ export interface Token {
   name: string;
   hash: string;
   scopes: Scope[];
-  /** Whose data it opens; `*` is everybody's. */
+  /** The tenants whose data it can access; `*` means all tenants. */
   tenants: string[];
   created_at: number;
   expires_at: number | null;
   revoked_at: number | null;
 }
 
-/** A webhook endpoint of one tenant. Secrets are sealed before they come here. */
+/** A webhook endpoint of one tenant. The caller encrypts the secrets; see lib/seal.ts. */
 export interface Source {
   id: string;
   tenant: string;
@@ -213,7 +217,7 @@ export interface SourceSecret {
   expires_at: number | null;
 }
 
-/** The log of events: everything that one tenant's inbox needs. */
+/** The event log and the inbox of each tenant. */
 export interface EventStore {
   appendEvents(batch: AppendRequest[], quota: number | null): Promise<(AppendResult | StalePlan)[]>;
   pendingStatus(tenant: string): Promise<PendingStatus>;
@@ -228,25 +232,25 @@ export interface EventStore {
     note: string | null,
   ): Promise<MarkResult>;
   claimEvents(claim: Claim): Promise<EventRow[]>;
-  /** Gives back what `by` holds; answers with the ids that were given back. */
+  /** Ends the claims that `by` holds on these events. Returns the ids of the released events. */
   releaseEvents(tenant: string, ids: string[], by: string): Promise<string[]>;
   sweep(retention: Retention): Promise<SweepResult>;
   /**
-   * Types of which events are pending, in the order of their bytes, those after `after`; each with
-   * the source of its newest one.
+   * The types of the pending events, sorted bytewise, starting after `after`. Each comes with the
+   * source of its newest event.
    */
   listEventTypes(
     tenant: string,
     after: string,
     limit: number,
   ): Promise<{ source: string; type: string }[]>;
-  /** The same for as long as the database is there: places in the log of another mean nothing here. */
+  /** Identifies this database. A cursor is only valid with the log id that it was made with. */
   getLogId(): Promise<string>;
 }
 
-/** Who is who: tenants, their installations, tokens and webhook endpoints. */
+/** Tenants, their GitHub installations, tokens and webhook endpoints. */
 export interface Registry {
-  /** Creates what is not there; changes only the fields that are given. */
+  /** Creates the tenant if it does not exist. Changes only the given fields. */
   putTenant(tenant: {
     id: string;
     name?: string | null;
@@ -255,14 +259,14 @@ export interface Registry {
   }): Promise<Tenant>;
   getTenant(id: string): Promise<Tenant | undefined>;
   listTenants(after: string, limit: number): Promise<Tenant[]>;
-  /** Only what is newer changes anything; answers with what holds now. */
+  /** Ignores an update that is older than the stored one. Returns the stored installation. */
   putInstallation(seen: InstallationUpdate, at: number): Promise<Installation>;
   findInstallation(id: string): Promise<Installation | undefined>;
-  /** False when a token with this id or hash is there already; that one stays as it is. */
+  /** False if a token with this id or hash exists; that token is not changed. */
   putToken(token: Omit<Token, "revoked_at">): Promise<boolean>;
   /**
-   * Of the tokens whose ids begin with `prefix`, from now on only this one is good (or none), even
-   * where it was revoked before or was there under another id.
+   * Revokes all tokens whose ids begin with `prefix`, except the given one. The given token becomes
+   * valid even if it was revoked before or was stored under another id.
    */
   replaceTokens(
     prefix: string,
@@ -272,33 +276,33 @@ export interface Registry {
   findToken(hash: string): Promise<Token | undefined>;
   getToken(id: string): Promise<Token | undefined>;
   listTokens(): Promise<Token[]>;
-  /** False when there is no such token, or it was revoked before. */
+  /** False if there is no such token or it is already revoked. */
   revokeToken(id: string, at: number): Promise<boolean>;
-  /** With a secret in the same transaction, so that a new endpoint is never there without one. */
+  /** Stores the secret in the same transaction, so that no endpoint exists without its secret. */
   putSource(source: Omit<Source, "secrets">, secret?: SourceSecret): Promise<void>;
   findSource(key: string): Promise<Source | undefined>;
   listSources(tenant?: string): Promise<Source[]>;
   deleteSource(id: string): Promise<boolean>;
   addSourceSecret(source: string, secret: SourceSecret): Promise<boolean>;
-  /** The secret stops to verify at `at`, so that senders have time to change over. */
+  /** From `at` on, the secret no longer verifies signatures. Until then the sender can replace it. */
   expireSourceSecret(source: string, secret: string, at: number): Promise<boolean>;
 }
 
-/** Who wants which events, and where they are pushed to. Its places in the logs are its queue. */
+/** A webhook subscription: which events are sent to which URL, and how far the deliveries are. */
 export interface Subscription extends DeliveryProgress {
-  /** Made of all that it is unique by: principal, tenants, name, arguments and URL. */
+  /** Derived from the unique key: principal, tenants, name, arguments and URL. */
   id: string;
-  /** The id of the token that asked for it. */
+  /** The id of the token that created it. */
   principal: string;
   tenants: string[];
   name: string;
   arguments: Record<string, string | number>;
   url: string;
-  /** Sealed before they come here. */
+  /** Encrypted by the caller, like `former_secret`. */
   secret: string;
-  /** By which a new secret is told from the same one, sealed again. */
+  /** Shows whether a secret has changed: encrypting the same secret twice gives different bytes. */
   secret_hash: string;
-  /** Signs as well, until then. */
+  /** The replaced secret, which signs deliveries as well until `former_until`. */
   former_secret: string | null;
   former_until: number | null;
   expires_at: number;
@@ -308,14 +312,14 @@ export interface Subscription extends DeliveryProgress {
   updated_at: number;
 }
 
-/** How far the deliveries of a subscription have come. */
+/** How far the deliveries of a subscription are. */
 export interface DeliveryProgress {
   id: string;
-  /** The last place that was delivered or passed over, by tenant. */
+  /** For each tenant, the `seq` of the last event that was delivered or skipped. */
   places: Record<string, number>;
-  /** Something was given up, and the subscriber does not know yet. */
+  /** Events were skipped after too many failures, and the subscriber is not notified yet. */
   gap: boolean;
-  /** Failed attempts at what comes next. */
+  /** The number of failed attempts at the next delivery. */
   attempt: number;
   failing_since: number | null;
   next_at: number;
@@ -339,9 +343,9 @@ export type NewSubscription = Pick<
 
 export interface SubscriptionTerms {
   now: number;
-  /** How many one principal may have. */
+  /** The maximum number of subscriptions of one principal. */
   limit: number;
-  /** Until when a secret that is replaced signs as well. */
+  /** Until when a replaced secret signs deliveries as well. */
   formerUntil: number;
 }
 
@@ -349,34 +353,34 @@ export interface Lease {
   by: string;
   now: number;
   until: number;
-  /** How many that nobody holds are taken at the most. */
+  /** The maximum number of subscriptions that are newly leased. */
   limit: number;
 }
 
-/** Webhook subscriptions. Whoever holds the lease delivers, and nobody else. */
+/** Webhook subscriptions. Only the process that holds the lease delivers. */
 export interface SubscriptionStore {
   /**
-   * Stores a new one; one that is there keeps its places and gets the new secret and end. Undefined
-   * where the principal has as many as it may.
+   * Creates a subscription. An existing one gets the new secret and expiry, and continues where it
+   * was. Undefined if the principal has reached its limit.
    */
   putSubscription(
     subscription: NewSubscription,
     terms: SubscriptionTerms,
   ): Promise<Subscription | undefined>;
-  /** With the token of its principal, where that is still there. */
+  /** Returns it with the token of its principal, if that token exists. */
   findSubscription(
     id: string,
   ): Promise<{ subscription: Subscription; token: Token | undefined } | undefined>;
   countSubscriptions(principal: string): Promise<number>;
   /**
-   * With `unchangedSince`, its `updated_at` as it was read, only while nobody has refreshed it. The
-   * last one to an endpoint takes the endpoint's verification with it.
+   * If `unchangedSince` is given, removes it only if its `updated_at` still has this value. Removing
+   * the last subscription of a URL also removes the verification of that URL.
    */
   removeSubscription(id: string, unchangedSince?: number): Promise<boolean>;
-  /** Renews what `by` holds and takes what nobody holds; answers with the ids of all that it holds now. */
+  /** Renews the leases of `by` and leases free subscriptions. Returns the ids of all its leases. */
   leaseSubscriptions(lease: Lease): Promise<string[]>;
   releaseSubscriptions(by: string): Promise<void>;
-  /** Answers with the ids that `by` still holds; the progress of others is not changed. */
+  /** Saves the progress of those subscriptions that `by` still leases, and returns their ids. */
   recordProgress(by: string, progress: DeliveryProgress[]): Promise<string[]>;
   isVerified(principal: string, url: string): Promise<boolean>;
   putVerification(principal: string, url: string, at: number): Promise<void>;
@@ -390,11 +394,11 @@ export interface Store
     RunStore,
     SecretStore {
   readonly backend: "sqlite" | "postgres" | "durable-object";
-  /** Writes, so that a full disk or a read-only database shows. */
+  /** Writes one row: fails on a full disk or a read-only database. */
   checkWritable(at: number): Promise<void>;
-  /** Notices of what was committed, by this process or another replica. */
+  /** Calls the listener after each commit, of this process or of another replica. */
   subscribe(listener: (notice: Notice) => void): () => void;
-  /** True for an error that one row of a batch causes, and that its neighbours need not share. */
+  /** Whether the error is caused by the values of one row. Other rows of the batch can succeed. */
   isDataError(error: unknown): boolean;
   close(): Promise<void>;
 }

@@ -74,8 +74,8 @@ export function saveFlowsContract(it: It): void {
   it("gives another id where there is one, to a flow whose id is elsewhere", async ({ store }) => {
     const { id } = await makeFlow(store, intents(), { tenant: "umbrella" });
     const plan = () => [
-      { ...adding(id), otherwise: "other" },
-      { ...adding("mine"), otherwise: "not needed" },
+      { ...adding(id), fallbackId: "other" },
+      { ...adding("mine"), fallbackId: "not needed" },
     ];
     expect(ids(await store.saveFlows(app, plan))).toEqual(["other", "mine"]);
     expect(await store.getFlow("umbrella", id)).toMatchObject({ name: "A flow" });

@@ -84,9 +84,9 @@ export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): V
     [tenant, slug],
   );
   const saved: StoredFlow[] = [];
-  for (const { id: wanted, otherwise, edit } of plan(rows.map(toFlow))) {
+  for (const { id: wanted, fallbackId, edit } of plan(rows.map(toFlow))) {
     const isThere = yield* takeUp(wanted, tenant, slug);
-    const id = isThere === undefined ? otherwise : wanted;
+    const id = isThere === undefined ? fallbackId : wanted;
     if (id === undefined)
       throw new RequestError(
         "conflict",
