@@ -18,7 +18,7 @@ export async function calledFlows(
   callers: readonly { graph: FlowGraph }[],
 ): Promise<Map<string, KnownFlow>> {
   const calls = Map.groupBy(
-    callers.flatMap(({ graph }) => callsIn(graph)),
+    callers.flatMap(({ graph }) => callsIn(graph, registry)),
     (call) => call.flow,
   );
   const known = new Map<string, KnownFlow>();

@@ -1,20 +1,20 @@
 /**
- * What a draft has to go through before it is stored: it may be unfinished, but not broken in a way
- * that later edits would only make worse; and its tools get their names. Pure.
+ * Prepares a draft for the store: names its tools, and rejects what later edits could not repair,
+ * such as cycles and duplicate ids. An unfinished draft is accepted. Pure.
  */
 import { findCycles, graphOf } from "@signalbox/rules/flows/graph.ts";
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import { type FlowDraft, type FlowNode, flowDraftSchema } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
-import { partsOf } from "@signalbox/rules/flows/subject.ts";
+import { toolDescriptionOf } from "@signalbox/rules/flows/tool-fields.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { RequestError, validationError } from "../lib/request-error.ts";
 import type { EditFlow, FlowGraph } from "../store/flow-store.ts";
 import { nameTools } from "./tool-names.ts";
 
 /**
- * `before` are the nodes as they were, `taken` the names of the app's other tools, `kept` those that
- * agents know the flow's own by.
+ * `before` are the nodes before the edit, `taken` the names of the app's other tools, `kept` the
+ * names by which agents know this flow's tools.
  */
 export function finishDraft(
   draft: unknown,
@@ -27,8 +27,8 @@ export function finishDraft(
   if (!parsed.success) throw validationError(issuesOf(parsed.error));
   const { name, description, nodes, edges } = parsed.data satisfies FlowDraft;
   checkShape({ nodes, edges }, registry);
-  const named = nameTools(nodes, before, taken, kept);
-  checkDescriptions(named.nodes);
+  const named = nameTools(nodes, before, registry, taken, kept);
+  checkDescriptions(named.nodes, registry);
   return {
     name,
     description,
@@ -37,7 +37,7 @@ export function finishDraft(
   };
 }
 
-const NEVER: ReadonlySet<string> = new Set([
+const NEVER_STORED: ReadonlySet<string> = new Set([
   "duplicate_id",
   "duplicate_slug",
   "duplicate_edge",
@@ -52,16 +52,14 @@ function checkShape(graph: FlowGraph, registry: NodeRegistry): void {
     );
     throw new RequestError("invalid", "edges", `Cycle: ${names.join(" → ")}`);
   }
-  const found = validateFlow(graph, registry).errors.find(({ code }) => NEVER.has(code));
+  const found = validateFlow(graph, registry).errors.find(({ code }) => NEVER_STORED.has(code));
   if (found)
     throw new RequestError("invalid", found.nodeId ?? found.edgeId ?? "flow", found.message);
 }
 
-function checkDescriptions(nodes: readonly FlowNode[]): void {
+function checkDescriptions(nodes: readonly FlowNode[], registry: NodeRegistry): void {
   for (const node of nodes) {
-    if (node.type !== "UserIntent") continue;
-    const { toolDescription: text } = partsOf(node).config;
-    if (typeof text !== "string" || !text.trim())
+    if (registry.get(node.type)?.isTool && !toolDescriptionOf(node).trim())
       throw new RequestError(
         "invalid",
         "toolDescription",

@@ -146,7 +146,7 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
       let notes: string[] = [];
       const place = { id: newId(), tenant, app, at: now() };
       const edited = await store.createFlow(place, ({ taken }) => {
-        const imported = importDraft(input, taken, newId);
+        const imported = importDraft(input, registry, taken, newId);
         notes = imported.notes;
         return finishDraft(imported.draft, imported.draft.nodes, taken, registry);
       });
@@ -186,12 +186,14 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
         };
         if (name === undefined || name === node.name) return withChange;
         const renamed = renameNode(withChange, nodeId, name, registry, taken)?.flow ?? withChange;
-        if (node.type !== "UserIntent") return renamed;
-        // A tool name that comes along was meant; otherwise it follows from the node's new name.
+        if (!registry.get(node.type)?.isTool) return renamed;
+        // A tool name in the same change is kept; otherwise it is derived from the new name.
         const { toolName = "" } = changed.parameters;
-        const meant = toolName === node.parameters.toolName ? "" : toolName;
+        const written = toolName === node.parameters.toolName ? "" : toolName;
         const withTool = (one: FlowNode): FlowNode =>
-          one.id === nodeId ? { ...one, parameters: { ...one.parameters, toolName: meant } } : one;
+          one.id === nodeId
+            ? { ...one, parameters: { ...one.parameters, toolName: written } }
+            : one;
         return { ...renamed, nodes: renamed.nodes.map(withTool) };
       }),
 

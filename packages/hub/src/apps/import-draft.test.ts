@@ -10,7 +10,8 @@ const counter = () => {
   let count = 0;
   return () => `new-${++count}`;
 };
-const bring = (input: Json, ...taken: string[]) => importDraft(input, new Set(taken), counter());
+const bring = (input: Json, ...taken: string[]) =>
+  importDraft(input, nodeTypes, new Set(taken), counter());
 
 describe("a flow from elsewhere", () => {
   it("says what its tool does, or is made to", () => {
@@ -37,7 +38,7 @@ describe("a flow from elsewhere", () => {
     const edge = { source: "a", target: "b" };
     const { draft, notes } = bring({ name: "Flow", nodes, edges: [edge, { ...edge, id: "x" }] });
     expect(draft.edges).toMatchObject([{ id: "new-1", ...edge }]);
-    expect(notes).toEqual(["edges: Go was connected to End twice; once is enough."]);
+    expect(notes).toEqual(["edges: Go was connected to End twice; the second edge is removed."]);
   });
 
   it("that is no flow is refused with each thing that is wrong", () => {
@@ -79,7 +80,7 @@ describe("a flow from elsewhere", () => {
       fc.property(flow, (input) => {
         try {
           const taken = new Set(["go"]);
-          const { draft } = importDraft(input as Json, taken, counter());
+          const { draft } = importDraft(input as Json, nodeTypes, taken, counter());
           const { toolNames } = finishDraft(draft, draft.nodes, taken, nodeTypes);
           const names = toolNames.map(({ name }) => name);
           expect(new Set([...names, "go"]).size).toBe(names.length + 1);

@@ -1,10 +1,12 @@
-/** A flow from elsewhere as a draft that can be stored: nothing is lost, and what changes is told. Pure. */
+/** Turns an imported flow into a draft that can be stored. Notes report every change. Pure. */
 import { placeOf } from "@signalbox/rules/flows/check-graph.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import { toolDescriptionOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { importFlow } from "../legacy/import-flow.ts";
 import { validationError } from "../lib/request-error.ts";
-import { makeWay } from "./tool-names.ts";
+import { renameTakenTools } from "./tool-names.ts";
 
 export interface ImportedDraft {
   draft: FlowDraft;
@@ -13,15 +15,17 @@ export interface ImportedDraft {
 
 export function importDraft(
   input: Json,
+  registry: NodeRegistry,
   taken: ReadonlySet<string>,
   newId: () => string,
 ): ImportedDraft {
   const imported = importFlow(input, { newId, takenTools: taken });
   if (imported.outcome === "invalid") throw validationError(imported.errors);
   const { flow } = imported;
-  const described = flow.nodes.map(describeTool);
-  const named = makeWay(
+  const described = flow.nodes.map((node) => describeTool(node, registry));
+  const named = renameTakenTools(
     described.map(({ node }) => node),
+    registry,
     taken,
   );
   const edges = flow.edges.filter(isFirst(flow.edges));
@@ -31,36 +35,36 @@ export function importDraft(
       ...imported.notes,
       ...described.flatMap(({ notes }) => notes),
       ...named.notes,
-      ...leftOut(flow, edges),
+      ...describeRemovedEdges(flow, edges),
     ],
   };
 }
 
-/** Of several edges that say the same. */
+/** Keeps the first of several equal edges. */
 function isFirst(edges: readonly FlowEdge[]): (edge: FlowEdge) => boolean {
   const first = new Map(edges.toReversed().map((edge) => [placeOf(edge), edge]));
   return (edge) => first.get(placeOf(edge)) === edge;
 }
 
-function leftOut({ nodes, edges }: FlowDraft, kept: readonly FlowEdge[]): string[] {
+function describeRemovedEdges({ nodes, edges }: FlowDraft, kept: readonly FlowEdge[]): string[] {
   const nameOf = (id: string) => nodes.find((node) => node.id === id)?.name ?? id;
   return edges
     .filter((edge) => !kept.includes(edge))
     .map(
       ({ source, target }) =>
-        `edges: ${nameOf(source)} was connected to ${nameOf(target)} twice; once is enough.`,
+        `edges: ${nameOf(source)} was connected to ${nameOf(target)} twice; the second edge is removed.`,
     );
 }
 
-/** A tool must say what it does; here nobody can be asked. */
-function describeTool(node: FlowNode): { node: FlowNode; notes: string[] } {
-  const { toolDescription: text } = node.parameters;
-  if (node.type !== "UserIntent" || (typeof text === "string" && text.trim()))
+/** A tool needs a description: the node's name replaces a missing one. */
+function describeTool(node: FlowNode, registry: NodeRegistry): { node: FlowNode; notes: string[] } {
+  if (!registry.get(node.type)?.isTool || toolDescriptionOf(node).trim())
     return { node, notes: [] };
+  const { toolDescription: text } = node.parameters;
   return {
     node: { ...node, parameters: { ...node.parameters, toolDescription: node.name } },
     notes: [
-      `toolDescription: ${node.name} had ${text === undefined ? "none" : JSON.stringify(text)}; it says ${JSON.stringify(node.name)} now.`,
+      `toolDescription: ${node.name} had ${text === undefined ? "none" : JSON.stringify(text)}; it is now ${JSON.stringify(node.name)}.`,
     ],
   };
 }

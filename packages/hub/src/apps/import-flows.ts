@@ -83,7 +83,12 @@ export function planImport(
       const { flow: input = flow, notes = [] } = migrated[nth] ?? {};
       const edit: EditFlow = ({ taken }) => {
         try {
-          const { draft, notes: more } = importDraft(input, taken, freeIds("edge", input));
+          const { draft, notes: more } = importDraft(
+            input,
+            registry,
+            taken,
+            freeIds("edge", input),
+          );
           one.notes = [...notes, ...more];
           return finishDraft(draft, draft.nodes, taken, registry);
         } catch (error) {

@@ -176,7 +176,7 @@ function ownedBy(apps: ReadonlyMap<string, Row>, flow: JsonObject): JsonObject {
 
 /** So that what cannot be saved is known before anything is. */
 function check(flow: JsonObject, registry: NodeRegistry): void {
-  const { draft } = importDraft(flow, new Set(), freeIds("edge", flow));
+  const { draft } = importDraft(flow, registry, new Set(), freeIds("edge", flow));
   const { name, description, toolNames } = finishDraft(draft, draft.nodes, new Set(), registry);
   for (const text of [name, description, ...toolNames.map((tool) => tool.name)])
     if (text.includes("\0"))

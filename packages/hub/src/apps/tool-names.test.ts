@@ -1,8 +1,9 @@
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { checkToolName } from "@signalbox/rules/flows/tool-name.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { makeWay, nameTools } from "./tool-names.ts";
+import { nameTools, renameTakenTools } from "./tool-names.ts";
 
 const intent = (id: string, name: string, toolName?: unknown): FlowNode => ({
   id,
@@ -13,7 +14,7 @@ const intent = (id: string, name: string, toolName?: unknown): FlowNode => ({
   parameters: toolName === undefined ? {} : { toolName: toolName as string },
 });
 const namesOf = (nodes: FlowNode[], before: FlowNode[] = [], taken: string[] = []) =>
-  nameTools(nodes, before, new Set(taken)).toolNames.map(({ name }) => name);
+  nameTools(nodes, before, nodeTypes, new Set(taken)).toolNames.map(({ name }) => name);
 
 describe("the name of a tool", () => {
   it("follows from its node's, by the lowest number that is free", () => {
@@ -26,6 +27,7 @@ describe("the name of a tool", () => {
     const { nodes, toolNames } = nameTools(
       [intent("a", "Go"), intent("b", "Else", "go")],
       [],
+      nodeTypes,
       new Set(),
     );
     expect(nodes.map(({ parameters }) => parameters.toolName)).toEqual(["go_2", "go"]);
@@ -57,11 +59,11 @@ describe("the name of a tool", () => {
   it("that agents know another trigger by is not given to a new one, while both are there", () => {
     const kept = new Map([["go", "a"]]);
     const named = (nodes: FlowNode[], before: FlowNode[] = []) =>
-      nameTools(nodes, before, new Set(), kept).toolNames.map(({ name }) => name);
+      nameTools(nodes, before, nodeTypes, new Set(), kept).toolNames.map(({ name }) => name);
     const renamed = intent("a", "Stay", "stay");
     expect(named([renamed, intent("b", "Go")], [renamed])).toEqual(["stay", "go_2"]);
     expect(() => named([renamed, intent("b", "B", "go")], [renamed])).toThrow(
-      "Tool name 'go' still leads to Stay, for those who know it by that name",
+      "Tool name 'go' is still an alias of Stay",
     );
     // It can have its name back, nobody else is in its way; and what was so before may stay so.
     expect(named([intent("a", "Go")], [renamed])).toEqual(["go"]);
@@ -83,12 +85,14 @@ describe("the name of a tool", () => {
     fc.assert(
       fc.property(names, fc.array(fc.constantFrom("go", "go_2", "tool")), (given, taken) => {
         const nodes = given.map((name, nth) => intent(String(nth), name));
-        const named = nameTools(nodes, [], new Set(taken));
+        const named = nameTools(nodes, [], nodeTypes, new Set(taken));
         const made = named.toolNames.map(({ name }) => name);
         expect(new Set([...made, ...taken]).size).toBe(made.length + new Set(taken).size);
         for (const name of made) expect(checkToolName(name)).toBeUndefined();
         // Saving it again changes nothing.
-        expect(nameTools(named.nodes, named.nodes, new Set(taken)).nodes).toEqual(named.nodes);
+        expect(nameTools(named.nodes, named.nodes, nodeTypes, new Set(taken)).nodes).toEqual(
+          named.nodes,
+        );
       }),
     );
   });
@@ -97,11 +101,11 @@ describe("the name of a tool", () => {
 describe("names from elsewhere", () => {
   it("are kept as they are, and those that are taken make way and say so", () => {
     const nodes = [intent("a", "A", "Get"), intent("b", "B", "Get"), intent("c", "C")];
-    const { nodes: kept, notes } = makeWay(nodes, new Set(["other"]));
+    const { nodes: kept, notes } = renameTakenTools(nodes, nodeTypes, new Set(["other"]));
     expect(kept.map(({ parameters }) => parameters.toolName)).toEqual(["Get", "Get_2", undefined]);
-    expect(notes).toEqual(["toolName: Get is another tool's in this app; this one is now Get_2."]);
-    expect(makeWay([intent("a", "A", "x")], new Set(["x", "x_2"])).nodes).toEqual([
-      intent("a", "A", "x_3"),
-    ]);
+    expect(notes).toEqual(["toolName: the app already has a tool Get; this one is now Get_2."]);
+    expect(
+      renameTakenTools([intent("a", "A", "x")], nodeTypes, new Set(["x", "x_2"])).nodes,
+    ).toEqual([intent("a", "A", "x_3")]);
   });
 });

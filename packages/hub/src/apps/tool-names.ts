@@ -1,6 +1,8 @@
-/** Which tool name each intent of a draft gets, given what the app has. Pure. */
+/** Assigns a tool name to each trigger of a draft that is a tool. Pure. */
 
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import { toolNameOf, withToolName } from "@signalbox/rules/flows/tool-fields.ts";
 import {
   checkToolName,
   TOOL_NAME_RULE,
@@ -15,40 +17,41 @@ export interface NamedTools {
 }
 
 /**
- * A name follows from its node's, and changes with it. One that somebody wrote is kept as it is, or
- * refused where it is taken; `before` are the nodes as they were. Names in `kept` are known to agents,
- * and lead to a node: as long as that is there, no other gets one of them.
+ * A name is derived from the node's name and changes with it, unless the author wrote it: then it is
+ * kept, or rejected if the app already has it. `before` are the nodes before the edit. `kept` maps
+ * the names that agents know to node ids: while that node exists, no other node gets the name.
  */
 export function nameTools(
   nodes: readonly FlowNode[],
   before: readonly FlowNode[],
+  registry: NodeRegistry,
   taken: ReadonlySet<string>,
   kept: ReadonlyMap<string, string> = new Map(),
 ): NamedTools {
   const former = new Map(before.map((node) => [node.id, node]));
   const used = new Set(taken);
   const names = new Map<string, string>();
-  const intents = nodes.filter(isIntent);
-  const byId = new Map(intents.map((node) => [node.id, node]));
-  /** Whose name it is to agents, where that is another's. */
-  const knownAs = (name: string, { id }: FlowNode): FlowNode | undefined => {
+  const tools = nodes.filter(({ type }) => registry.get(type)?.isTool);
+  const byId = new Map(tools.map((node) => [node.id, node]));
+  /** The other node that agents know by this name. */
+  const otherOwner = (name: string, { id }: FlowNode): FlowNode | undefined => {
     const owner = kept.get(name);
     return owner === undefined || owner === id ? undefined : byId.get(owner);
   };
 
-  // Names that were written come first: those that are derived give way.
-  for (const node of intents) {
+  // Written names come first: derived names avoid them.
+  for (const node of tools) {
     const written = writtenName(node, former.get(node.id));
     if (written === undefined) continue;
     const { name, isNew } = written;
     const rule = isNew ? checkToolName(name) : undefined;
     if (rule) throw new RequestError("invalid", "toolName", rule);
-    const other = isNew ? knownAs(name, node) : undefined;
+    const other = isNew ? otherOwner(name, node) : undefined;
     if (other)
       throw new RequestError(
         "conflict",
         "toolName",
-        `Tool name '${name}' still leads to ${other.name}, for those who know it by that name`,
+        `Tool name '${name}' is still an alias of ${other.name}`,
       );
     if (used.has(name))
       throw new RequestError(
@@ -59,10 +62,10 @@ export function nameTools(
     used.add(name);
     names.set(node.id, name);
   }
-  for (const node of intents) {
+  for (const node of tools) {
     if (names.has(node.id)) continue;
     const name = uniqueToolName(toolName(node.name), {
-      has: (one) => used.has(one) || knownAs(one, node) !== undefined,
+      has: (one) => used.has(one) || otherOwner(one, node) !== undefined,
     });
     used.add(name);
     names.set(node.id, name);
@@ -70,39 +73,33 @@ export function nameTools(
   return {
     nodes: nodes.map((node) => {
       const name = names.get(node.id);
-      return name === undefined ? node : withTool(node, name);
+      return name === undefined ? node : withToolName(node, name);
     }),
     toolNames: [...names].map(([node_id, name]) => ({ name, node_id })),
   };
 }
 
-/** For flows that come from elsewhere: names are kept as they are, but those that are taken make way. */
-export function makeWay(
+/** For imported flows: keeps their names, but renames those that the app already has. */
+export function renameTakenTools(
   nodes: readonly FlowNode[],
+  registry: NodeRegistry,
   taken: ReadonlySet<string>,
 ): { nodes: FlowNode[]; notes: string[] } {
   const used = new Set(taken);
   const notes: string[] = [];
   const kept = nodes.map((node) => {
-    const given = node.parameters.toolName;
-    if (!isIntent(node) || typeof given !== "string" || !given) return node;
+    const given = registry.get(node.type)?.isTool ? toolNameOf(node) : undefined;
+    if (given === undefined) return node;
     const name = uniqueToolName(given, used);
     used.add(name);
     if (name === given) return node;
-    notes.push(`toolName: ${given} is another tool's in this app; this one is now ${name}.`);
-    return withTool(node, name);
+    notes.push(`toolName: the app already has a tool ${given}; this one is now ${name}.`);
+    return withToolName(node, name);
   });
   return { nodes: kept, notes };
 }
 
-const isIntent = ({ type }: FlowNode): boolean => type === "UserIntent";
-
-const withTool = (node: FlowNode, name: string): FlowNode =>
-  node.parameters.toolName === name
-    ? node
-    : { ...node, parameters: { ...node.parameters, toolName: name } };
-
-/** Undefined where the name is to be derived: there is none, or the node was renamed since. */
+/** Undefined if the name is to be derived: there is none, or the node has been renamed. */
 function writtenName(
   { name, parameters }: FlowNode,
   former: FlowNode | undefined,

@@ -1,76 +1,60 @@
-/** What the store keeps of a published flow's triggers, so that tools and events find them. */
-
+/** The trigger rows that the store keeps for a published flow: tools and events are looked up in them. */
 import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
-import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import type { NodeRegistry, ToolOffer } from "@signalbox/rules/flows/node-type.ts";
 import { outputSchemaOf } from "@signalbox/rules/flows/output-schema.ts";
-import { inputSchema, readParameters } from "@signalbox/rules/flows/parameters.ts";
+import { inputSchema } from "@signalbox/rules/flows/parameters.ts";
 import { isActive, partsOf } from "@signalbox/rules/flows/subject.ts";
-import type { JsonObject } from "@signalbox/rules/json.ts";
+import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { FlowGraph, NewTrigger } from "../store/flow-store.ts";
 
 export function triggersOf(graph: FlowGraph, registry: NodeRegistry): NewTrigger[] {
   return graph.nodes.flatMap((node): NewTrigger[] => {
-    if (registry.get(node.type)?.kind !== "trigger") return [];
+    const definition = registry.get(node.type);
+    if (definition?.kind !== "trigger") return [];
     const { config } = partsOf(node);
+    const tool = definition.tool(config);
+    const selection = definition.listensTo(config);
     const base = {
       node_id: node.id,
-      tool_name: null,
-      source: null,
-      type: null,
+      tool_name: tool ? (toolNameOf(node) ?? null) : null,
+      source: selection?.source ?? null,
+      type: selection?.type ?? null,
       active: isActive(node),
     };
-    if (node.type === "UserIntent")
-      return [
-        {
-          ...base,
-          kind: "intent",
-          tool_name: String(config.toolName),
-          config: toolConfig(graph, node, registry),
-        },
-      ];
-    if (node.type === "Event")
-      return [
-        {
-          ...base,
-          kind: "event",
-          source: String(config.source),
-          type: typeof config.type === "string" && config.type.trim() ? config.type : null,
-          config,
-        },
-      ];
+    if (tool) return [{ ...base, kind: "intent", config: toolConfig(graph, node, tool, registry) }];
+    if (selection) return [{ ...base, kind: "event", config: { ...selection } as JsonObject }];
     return [{ ...base, kind: "other", config }];
   });
 }
 
-/** All that `tools/list` says of a tool, made once when it is published. */
-function toolConfig(graph: FlowGraph, node: FlowNode, registry: NodeRegistry): JsonObject {
-  const { config } = partsOf(node);
-  const parameters = readParameters(config.parameters ?? []);
-  const description = [
-    config.toolDescription,
-    config.whenToUse && `When to use: ${config.whenToUse}`,
-    config.whenNotToUse && `When not to use: ${config.whenNotToUse}`,
-  ];
+/** Everything that `tools/list` returns for a tool, computed once when the flow is published. */
+function toolConfig(
+  graph: FlowGraph,
+  node: FlowNode,
+  { description, parameters, concurrency }: ToolOffer,
+  registry: NodeRegistry,
+): JsonObject {
   const outputSchema = outputSchemaOf(graph, node, registry);
   return {
     title: node.name,
-    description: description.filter(Boolean).join("\n\n"),
-    parameters: config.parameters ?? [],
+    description,
+    parameters: parameters as Json,
     inputSchema: inputSchema(parameters),
     ...(outputSchema && { outputSchema }),
-    ...(config.concurrency !== undefined && { concurrency: config.concurrency }),
+    ...(concurrency && { concurrency: concurrency as JsonObject }),
     annotations: annotationsOf(graph, node, registry),
   };
 }
 
-/** Only actions reach anything outside of the run. */
+/** Only actions have effects outside of the run. */
 function annotationsOf(graph: FlowGraph, trigger: FlowNode, registry: NodeRegistry): JsonObject {
   const reached = reachableFrom(graphOf(graph), trigger.id);
-  const acts = graph.nodes.some(
+  const hasAction = graph.nodes.some(
     ({ id, type }) => reached.has(id) && registry.get(type)?.kind === "action",
   );
-  return acts
+  return hasAction
     ? { readOnlyHint: false, openWorldHint: true }
     : { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 }

@@ -242,7 +242,7 @@ describe("all flows of an app", () => {
       "get_weather_3",
     ]);
     expect(migrated[1]?.notes).toEqual([
-      "toolName: get_weather is another tool's in this app; this one is now get_weather_2.",
+      "toolName: the app already has a tool get_weather; this one is now get_weather_2.",
     ]);
   });
 

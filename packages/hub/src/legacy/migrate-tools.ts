@@ -105,7 +105,7 @@ function nameOf(
     notes.push(`toolName: ${JSON.stringify(name)} is kept, though new ones differ. ${rule}`);
   const free = nextName(name);
   if (free !== name)
-    notes.push(`toolName: ${name} is another tool's in this app; this one is now ${free}.`);
+    notes.push(`toolName: the app already has a tool ${name}; this one is now ${free}.`);
   return free;
 }
 

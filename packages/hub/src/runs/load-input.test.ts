@@ -1,4 +1,4 @@
-import { EVENT_FIELDS } from "@signalbox/rules/flows/check-references.ts";
+import { EVENT_FIELDS } from "@signalbox/rules/flows/nodes/event.ts";
 import { expect, it } from "vitest";
 import type { Run } from "../store/run-store.ts";
 import type { EventRow, Payload } from "../store/store.ts";

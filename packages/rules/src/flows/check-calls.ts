@@ -24,10 +24,13 @@ export const triggersIn = ({ nodes }: Graph, registry: NodeRegistry): FlowNode[]
   nodes.filter(({ type }) => registry.get(type)?.kind === "trigger");
 
 /** The flows that a flow calls, by their ids, and from which of their triggers, as far as that is written out. */
-export const callsIn = ({ nodes }: Graph): { flow: string; trigger: string | undefined }[] =>
+export const callsIn = (
+  { nodes }: Graph,
+  registry: NodeRegistry,
+): { flow: string; trigger: string | undefined }[] =>
   nodes.flatMap((node) => {
-    const flow = writtenOut(node, "flow");
-    return flow === undefined ? [] : [{ flow, trigger: writtenOut(node, "trigger") }];
+    const flow = registry.get(node.type)?.callsFlow ? constantIn(node, "flow") : undefined;
+    return flow === undefined ? [] : [{ flow, trigger: constantIn(node, "trigger") }];
   });
 
 /** By its id, or else its slug. */
@@ -42,7 +45,7 @@ function checkCall(
   { id, flows }: Surroundings,
   node: FlowNode,
 ): Finding<WarningCode>[] {
-  const flow = writtenOut(node, "flow");
+  const flow = subject.definition(node)?.callsFlow ? constantIn(node, "flow") : undefined;
   if (flow === undefined) return [];
   const warn = (code: WarningCode, message: string, path: string) => [
     onNode(code, node, `${path}: ${message}`, path),
@@ -60,7 +63,7 @@ function checkCall(
   const triggers = flow === id ? subject.triggers : called?.triggers;
   if (flow !== id && !called) return warn("no_such_flow", `there is no flow ${flow}`, "flow");
   if (!triggers) return warn("not_published", `${called?.name} is not published yet`, "flow");
-  const wanted = writtenOut(node, "trigger");
+  const wanted = constantIn(node, "trigger");
   if (wanted === undefined) return own;
   const renamed = called?.renamed?.get(wanted);
   const trigger = triggerOf(triggers, wanted) ?? renamed;
@@ -85,8 +88,8 @@ function checkCall(
   ];
 }
 
-/** What a template stands for is seen when it runs. */
-function writtenOut({ type, parameters }: FlowNode, field: string): string | undefined {
-  const text = type === "CallFlow" ? parameters[field] : undefined;
+/** Undefined for a template: its value is known only when it runs. */
+function constantIn({ parameters }: FlowNode, field: string): string | undefined {
+  const text = parameters[field];
   return typeof text === "string" && text !== "" && !text.includes("{{") ? text : undefined;
 }

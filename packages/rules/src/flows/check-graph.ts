@@ -3,6 +3,7 @@ import { type ErrorCode, type Finding, onNode } from "./finding.ts";
 import { findCycles } from "./graph.ts";
 import type { FlowEdge } from "./model.ts";
 import { partsOf, type Subject } from "./subject.ts";
+import { toolNameOf } from "./tool-fields.ts";
 
 type Findings = Finding<ErrorCode>[];
 
@@ -13,7 +14,8 @@ export const checkGraph = (subject: Subject): Findings => [
   ...checkCycles(subject),
 ];
 
-function checkNames({ flow: { nodes, edges } }: Subject): Findings {
+function checkNames(subject: Subject): Findings {
+  const { nodes, edges } = subject.flow;
   const findings: Findings = [];
   const ids = new Set<string>();
   const slugs = new Map<string, string>();
@@ -26,8 +28,8 @@ function checkNames({ flow: { nodes, edges } }: Subject): Findings {
     if (sameSlug !== undefined)
       findings.push(onNode("duplicate_slug", node, `${sameSlug} has the slug ${node.slug} too`));
     slugs.set(node.slug, node.name);
-    const { toolName } = node.parameters;
-    if (node.type !== "UserIntent" || typeof toolName !== "string") continue;
+    const toolName = subject.definition(node)?.isTool ? toolNameOf(node) : undefined;
+    if (toolName === undefined) continue;
     const sameTool = toolNames.get(toolName);
     if (sameTool !== undefined)
       findings.push(

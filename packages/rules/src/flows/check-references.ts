@@ -9,17 +9,6 @@ import { type FoundReference, templatesIn } from "./references.ts";
 import { partsOf, type Subject, skipOf } from "./subject.ts";
 import { writeReference } from "./template.ts";
 
-/** What `{{ trigger }}` has of an event; see runs/event-input.ts. */
-export const EVENT_FIELDS: readonly string[] = [
-  "id",
-  "source",
-  "external_id",
-  "type",
-  "received_at",
-  "data",
-  "gathered",
-];
-
 export interface ReferenceFindings {
   errors: Finding<ErrorCode>[];
   warnings: Finding<WarningCode>[];
@@ -133,8 +122,7 @@ function doubtOf(
 
 /** Undefined where it can be anything. */
 function fieldsOf(subject: Subject, trigger: FlowNode) {
-  const { name, type } = trigger;
-  if (type === "Event") return { name, fields: EVENT_FIELDS };
+  const { name } = trigger;
   const schema = subject.definition(trigger)?.outputSchema(partsOf(trigger).config);
   const isClosed = isObject(schema?.properties) && schema.additionalProperties === false;
   return { name, fields: isClosed ? Object.keys(schema.properties as JsonObject) : undefined };

@@ -5,10 +5,12 @@
 import { z } from "zod";
 import type { Json, JsonObject, JsonSchema } from "../json.ts";
 import { type Path, parsePath } from "../match/path.ts";
+import type { Concurrency } from "./concurrency.ts";
 import { Permanent } from "./errors.ts";
 import type { Evaluated, Evaluation, LogLine } from "./evaluation.ts";
 import { issuesOf } from "./issues.ts";
 import type { GuardedFetch } from "./outbound.ts";
+import type { Parameter } from "./parameters.ts";
 import type { Scope } from "./render.ts";
 
 type NodeKind = "trigger" | "action" | "logic" | "data" | "result";
@@ -124,6 +126,25 @@ export type NodeResult =
   | { wait: Wait }
   | { each: { items: Json[]; atOnce: number } };
 
+/** What a trigger offers that agents call as a tool. Its name is in the config: see tool-fields.ts. */
+export interface ToolOffer {
+  description: string;
+  parameters: Parameter[];
+  concurrency?: Concurrency | undefined;
+}
+
+/** Which events start a run at a trigger; match/match-trigger.ts evaluates it. */
+export interface EventSelection {
+  /** A kind of sender such as `github`, or the id of an endpoint or connection. */
+  source: string;
+  /** Omitted: events of any type. */
+  type?: string;
+  params?: JsonObject;
+  filter?: string | undefined;
+  concurrency?: Concurrency | undefined;
+  gather?: { forMs: number; key?: string | undefined } | undefined;
+}
+
 /** Shown in the UI's picker, and run by the suite. */
 interface NodeSample {
   config: JsonObject;
@@ -157,7 +178,13 @@ interface NodeRecipe<Config extends z.ZodObject> {
   rawFields?: readonly string[];
   /** What it waits for has limits of its own: without a `timeoutMs` in its settings, it has none. */
   hasOwnDeadline?: boolean;
-  /** Names that templates may use in what is reached through a port, such as `item`. */
+  /** For a trigger that agents call as a tool; its config has `toolFields`. */
+  tool?(config: z.output<Config>): ToolOffer;
+  /** For a trigger that events start. */
+  listensTo?(config: z.output<Config>): EventSelection;
+  /** Whether it runs another flow: `flow` and `trigger` in its config name it. */
+  callsFlow?: boolean;
+  /** Names that templates may use in nodes that are reached through a port, such as `item`. */
   locals?: Readonly<Record<string, readonly string[]>>;
   /** Of what it gives out, where that is known beforehand. */
   outputSchema?(config: z.output<Config>): JsonSchema | undefined;
@@ -176,6 +203,13 @@ export interface NodeDefinition
   sendsTo: string | undefined;
   rawFields: readonly Path[];
   hasOwnDeadline: boolean;
+  /** Whether agents call it as a tool. */
+  isTool: boolean;
+  /** Undefined if it is no tool, or its config is invalid. */
+  tool(config: JsonObject): ToolOffer | undefined;
+  /** Undefined if no event starts it, or its config is invalid. */
+  listensTo(config: JsonObject): EventSelection | undefined;
+  callsFlow: boolean;
   locals: Readonly<Record<string, readonly string[]>>;
   outputSchema(config: JsonObject): JsonSchema | undefined;
   sample: NodeSample;
@@ -219,6 +253,16 @@ export function defineNode<Config extends z.ZodObject>(
       kind === "trigger" ? [[]] : (recipe.rawFields ?? []).map((path) => pathOf(type, path)),
     sendsTo: recipe.sendsTo,
     hasOwnDeadline: recipe.hasOwnDeadline ?? false,
+    isTool: recipe.tool !== undefined,
+    tool(parameters) {
+      const known = recipe.tool && read(parameters);
+      return known && recipe.tool?.(known);
+    },
+    listensTo(parameters) {
+      const known = recipe.listensTo && read(parameters);
+      return known && recipe.listensTo?.(known);
+    },
+    callsFlow: recipe.callsFlow ?? false,
     locals: recipe.locals ?? {},
     outputSchema(parameters) {
       const known = recipe.outputSchema && read(parameters);

@@ -6,6 +6,7 @@ import type { NodeRegistry } from "./node-type.ts";
 import { renameReferences } from "./references.ts";
 import { slugFor } from "./slug.ts";
 import { skipOf } from "./subject.ts";
+import { toolNameOf, withToolName } from "./tool-fields.ts";
 import { toolName, uniqueToolName } from "./tool-name.ts";
 
 export interface Renamed<Flow> {
@@ -31,24 +32,21 @@ export function renameNode<Flow extends Pick<FlowDraft, "nodes">>(
   if (!node) return undefined;
   const others = new Set(flow.nodes.filter(({ id }) => id !== nodeId).map(({ slug }) => slug));
   const slug = { from: node.slug, to: slugFor(name, others) };
-  const { toolName: oldTool } = node.parameters;
+  const oldTool = registry.get(node.type)?.isTool ? toolNameOf(node) : undefined;
   const newTool = uniqueToolName(toolName(name), takenTools);
-  const isTool = node.type === "UserIntent" && typeof oldTool === "string" && oldTool !== newTool;
+  const tool =
+    oldTool === undefined || oldTool === newTool ? undefined : { from: oldTool, to: newTool };
   const nodes = flow.nodes.map((one) => {
     const skip = skipOf(registry.get(one.type));
     const rewritten = renameReferences(one.parameters, slug.from, slug.to, skip) as JsonObject;
     const parameters = renameInCode(one.type, rewritten, slug.from, slug.to);
     if (one.id !== nodeId) return parameters === one.parameters ? one : { ...one, parameters };
-    return {
-      ...one,
-      name,
-      slug: slug.to,
-      parameters: isTool ? { ...parameters, toolName: newTool } : parameters,
-    };
+    const renamed = { ...one, name, slug: slug.to, parameters };
+    return tool ? withToolName(renamed, tool.to) : renamed;
   });
   return {
     flow: { ...flow, nodes },
     slug,
-    ...(isTool ? { tool: { from: oldTool, to: newTool } } : {}),
+    ...(tool && { tool }),
   };
 }

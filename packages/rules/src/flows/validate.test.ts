@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { JsonObject } from "../json.ts";
-import { EVENT_FIELDS } from "./check-references.ts";
 import type { FlowDraft } from "./model.ts";
 import { createRegistry, defineNode } from "./node-type.ts";
+import { EVENT_FIELDS } from "./nodes/event.ts";
 import { nodeTypes } from "./nodes/index.ts";
 import { testEdge, testFlow, testNode, testTool } from "./test-flow.ts";
 import { describeFlow, validateFlow } from "./validate.ts";

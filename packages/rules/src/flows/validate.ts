@@ -10,6 +10,7 @@ import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
 import { returnsOnOnePath } from "./returns.ts";
 import { isActive, type Subject, subjectOf } from "./subject.ts";
+import { toolDescriptionOf, toolNameOf } from "./tool-fields.ts";
 
 const NO_TRIGGERS = "This flow has no trigger nodes and cannot be executed via MCP.";
 const NO_ACTIVE_TRIGGERS = "No active triggers";
@@ -63,19 +64,16 @@ export function describeFlow(
 ): FlowDescription {
   const subject = subjectOf(flow, registry);
   return {
-    exposedTools: exposedTools(flow),
+    exposedTools: exposedTools(subject),
     hasTriggers: subject.triggers.length > 0,
     ...validate(subject, around),
   };
 }
 
-const exposedTools = ({ nodes }: Pick<FlowDraft, "nodes">): ExposedTool[] =>
-  nodes.flatMap((node) => {
-    const { toolName, toolDescription } = node.parameters;
-    if (node.type !== "UserIntent" || !isActive(node)) return [];
-    if (typeof toolName !== "string" || !toolName) return [];
-    const description = typeof toolDescription === "string" ? toolDescription : "";
-    return [{ nodeId: node.id, name: toolName, description }];
+const exposedTools = ({ flow, definition }: Subject): ExposedTool[] =>
+  flow.nodes.flatMap((node) => {
+    const name = definition(node)?.isTool && isActive(node) ? toolNameOf(node) : undefined;
+    return name ? [{ nodeId: node.id, name, description: toolDescriptionOf(node) }] : [];
   });
 
 function findOddities(subject: Subject): Finding<WarningCode>[] {

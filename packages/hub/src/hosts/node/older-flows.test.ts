@@ -41,7 +41,7 @@ it("says how many came into which app, and all that was odd", async () => {
   expect(lines).toContain("30 support-desk 3 older flows came into the app support-desk");
   expect(lines).toContain("30 billing 2 older flows came into the app billing");
   expect(lines).toContain(
-    "40 support-desk twin older flow Get Weather Data: toolName: getWeather is another tool's in this app; this one is now getWeather_2.",
+    "40 support-desk twin older flow Get Weather Data: toolName: the app already has a tool getWeather; this one is now getWeather_2.",
   );
   expect(lines).toContain(
     "40 billing legacy older flow Legacy: not published: The flow cannot run yet: Legacy: there is no type of node called LegacyThing",

@@ -24,6 +24,7 @@ export const callFlow = defineNode({
   config,
   ports: { in: ["in"], out: ["out"] },
   hasOwnDeadline: true,
+  callsFlow: true,
   sample: {
     config: { flow: "weather", trigger: "get_weather", input: { city: "Bern" } },
     refuses: { config: { flow: "weather", trigger: "" }, path: "trigger" },

@@ -41,6 +41,17 @@ export const eventConfig = z.strictObject({
     ),
 });
 
+/** The members of `{{ trigger }}` in a run that an event started; see the hub's runs/event-input.ts. */
+export const EVENT_FIELDS = [
+  "id",
+  "source",
+  "external_id",
+  "type",
+  "received_at",
+  "data",
+  "gathered",
+] as const;
+
 export const event = defineNode({
   type: "Event",
   title: "Event",
@@ -49,6 +60,15 @@ export const event = defineNode({
   kind: "trigger",
   config: eventConfig,
   ports: { in: [], out: ["out"] },
+  listensTo: ({ type, ...selection }) => ({
+    ...selection,
+    ...(type?.trim() ? { type } : {}),
+  }),
+  outputSchema: () => ({
+    type: "object",
+    properties: Object.fromEntries(EVENT_FIELDS.map((field) => [field, {}])),
+    additionalProperties: false,
+  }),
   sample: {
     config: {
       source: "github",

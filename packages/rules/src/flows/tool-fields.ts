@@ -1,0 +1,27 @@
+/** The config fields of every trigger type that is a tool: agents know the tool by them. */
+import type { FlowNode } from "./model.ts";
+import { text } from "./text.ts";
+
+export const toolFields = {
+  // Accepts more than the rule for new names: names that clients already know are kept.
+  toolName: text("must be the tool's name")
+    .regex(/^[A-Za-z0-9_.-]{1,128}$/, "must be 1 to 128 letters, digits, _, . or -")
+    .describe("The tool's name; if omitted, it is derived from the node's name."),
+  toolDescription: text("must describe what the tool does")
+    .max(4000)
+    .regex(/\S/, "must not be empty: agents choose a tool by its description")
+    .describe("What the tool does: agents choose a tool by it."),
+};
+
+type Parameters = Pick<FlowNode, "parameters">;
+
+export const toolNameOf = ({ parameters: { toolName } }: Parameters): string | undefined =>
+  typeof toolName === "string" && toolName ? toolName : undefined;
+
+export const toolDescriptionOf = ({ parameters: { toolDescription } }: Parameters): string =>
+  typeof toolDescription === "string" ? toolDescription : "";
+
+export const withToolName = (node: FlowNode, toolName: string): FlowNode =>
+  node.parameters.toolName === toolName
+    ? node
+    : { ...node, parameters: { ...node.parameters, toolName } };
