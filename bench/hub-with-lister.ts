@@ -3,9 +3,10 @@
  * event loop, so the effect of a busy reader is largest here. Forked by ingest-listing.ts, which
  * starts and stops the loop over IPC.
  */
-import { startHub } from "../packages/hub/src/hosts/node/hub.ts";
+
 import { createLog } from "../packages/hub/src/hosts/node/log.ts";
 import { openStore } from "../packages/hub/src/hosts/node/open-store.ts";
+import { startHub } from "../packages/hub/src/hosts/node/start-hub.ts";
 import { readSettings } from "../packages/hub/src/hosts/settings.ts";
 import { LOCAL_TENANT } from "../packages/hub/src/tenants/tenancy.ts";
 import { seed } from "./seed.ts";

@@ -3,8 +3,12 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { type Hub, type HubOptions, startHub } from "../../packages/hub/src/hosts/node/hub.ts";
 import type { Logger } from "../../packages/hub/src/hosts/node/log.ts";
+import {
+  type RunningHub,
+  type StartOptions,
+  startHub,
+} from "../../packages/hub/src/hosts/node/start-hub.ts";
 import { readSettings } from "../../packages/hub/src/hosts/settings.ts";
 import { sha256Hex } from "../../packages/hub/src/lib/hmac.ts";
 import {
@@ -17,14 +21,14 @@ import { tempFolder } from "../support/temp-folder.ts";
 
 type Line = Record<string, unknown> & { msg: string };
 
-interface Started extends Hub {
+interface Started extends RunningHub {
   lines: Line[];
   data: string;
 }
 
 async function start(
   env: Record<string, string> = {},
-  options: Partial<HubOptions> = {},
+  options: Partial<StartOptions> = {},
 ): Promise<Started> {
   const data = env.SIGNALBOX_DATA ?? tempFolder();
   const lines: Line[] = [];
@@ -46,8 +50,8 @@ async function start(
   return Object.assign(hub, { lines, data });
 }
 
-const metrics = async (hub: Hub) => (await fetch(`${hub.url}/metrics`)).text();
-const refusals = async (hub: Hub, reason: string, source = "unknown") =>
+const metrics = async (hub: RunningHub) => (await fetch(`${hub.url}/metrics`)).text();
+const refusals = async (hub: RunningHub, reason: string, source = "unknown") =>
   Number(
     new RegExp(
       `signalbox_webhooks_total\\{source="${source}",outcome="refused",reason="${reason}"\\} (\\d+)`,
@@ -61,7 +65,7 @@ interface Conversation {
   ended: Promise<string>;
 }
 
-function converse(hub: Hub, ...pieces: string[]): Conversation {
+function converse(hub: RunningHub, ...pieces: string[]): Conversation {
   const { hostname, port } = new URL(hub.url);
   let heard = "";
   const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
@@ -378,7 +382,7 @@ describe("what operators see", () => {
 
 describe("retention", () => {
   const KEEP = { SIGNALBOX_KEEP_PROCESSED_DAYS: "3", SIGNALBOX_KEEP_PENDING_DAYS: "90" };
-  const seqs = async (hub: Hub) =>
+  const seqs = async (hub: RunningHub) =>
     (await hub.store.listEvents({ tenant: "local", limit: 10 })).items.map(({ seq }) => seq);
 
   it.each([
@@ -402,7 +406,7 @@ describe("retention", () => {
 });
 
 describe("a database in trouble", () => {
-  const isUp = async (hub: Hub) => (await fetch(`${hub.url}/healthz`)).status;
+  const isUp = async (hub: RunningHub) => (await fetch(`${hub.url}/healthz`)).status;
 
   it("locked by another process: the hub answers meanwhile, and stores when it is free", async () => {
     const hub = await start();

@@ -21,6 +21,10 @@ const LAYERS = [
   "mcp",
   "api",
   "pipeline.ts",
+  "host-ports.ts",
+  "hub-pipeline.ts",
+  "hub-agents.ts",
+  "hub-routes.ts",
   "hub.ts",
   "hosts",
 ];

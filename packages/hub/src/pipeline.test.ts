@@ -2,11 +2,12 @@
 import { expect, it } from "vitest";
 import { createEndpoints } from "./ingest/endpoints.ts";
 import { StoreFailed } from "./ingest/from-store.ts";
+import type { IngestObservation } from "./ingest/ingest-log.ts";
 import { toAnswer } from "./ingest/ingest-outcome.ts";
 import { sources } from "./ingest/sources/index.ts";
 import { signSample } from "./ingest/sources/signed-sample.ts";
 import { webHmacKey } from "./lib/hmac.ts";
-import { createPipeline, type Observation, type PipelineOptions } from "./pipeline.ts";
+import { createPipeline, type PipelineOptions } from "./pipeline.ts";
 import { createGithubTenancy } from "./tenants/tenancy.ts";
 
 const SECRET = "s";
@@ -18,9 +19,12 @@ async function receive(given: Partial<PipelineOptions>, key?: string) {
   if (!github || !sample) throw new Error("no sample");
   const body = { ...sample.body, installation: { id: 7 } };
   const wire = await signSample(github, { ...sample, body }, SECRET, { now: 0, id: "1" });
-  const seen: Observation[] = [];
+  const seen: IngestObservation[] = [];
   const pipeline = createPipeline({
-    append: async () => ({ outcome: "stored", events: [{ id: "1", seq: 1, duplicate: false }] }),
+    matcher: { plan: () => ({ revision: 0, events: [] }), forget() {} },
+    commit: {
+      append: async () => ({ outcome: "stored", events: [{ id: "1", seq: 1, duplicate: false }] }),
+    },
     endpoints: endpoints("local"),
     tenancy: undefined,
     isGithubAddress: undefined,
@@ -59,7 +63,7 @@ it("stores, where all goes well", async () => {
 });
 
 it.each([
-  ["storing", { append: down }, undefined],
+  ["storing", { commit: { append: down } }, undefined],
   ["a look-up of an endpoint", {}, "x".repeat(22)],
   [
     "a look-up of an installation",

@@ -1,89 +1,99 @@
 /**
- * The way of an event, on one screen.
+ * The path of an event, on one screen:
  *
- *   bytes ─▶ ingest ─▶ match ─▶ store ─▶ stream, runs
+ *   receive ─▶ admit ─▶ match ─▶ append ─▶ live streams, runs
  *
- * `receive` answers "stored" only when the event, and the work that it causes, are on disk.
+ * admit   (ingest/) checks sender, rate, signature and form; returns events, or a rejection.
+ * match   (runs/matcher.ts) finds the triggers that the events fire, and plans their runs.
+ * append  (store/) writes events and runs in one transaction, shared by concurrent requests.
+ *
+ * After the commit the store notifies the live streams and the runner; nothing here calls them.
+ * When `receive` returns "stored", the event and the runs that it starts are on disk.
  */
-
 import { fromStore, StoreFailed } from "./ingest/from-store.ts";
 import type { IncomingRequest } from "./ingest/incoming-request.ts";
 import { createIngest, type IngestOptions } from "./ingest/ingest.ts";
+import type { IngestObservation } from "./ingest/ingest-log.ts";
 import { type IngestOutcome, rejection } from "./ingest/ingest-outcome.ts";
+import type { Matcher } from "./runs/matcher.ts";
+import type { GroupCommit } from "./store/group-commit.ts";
+import type { TrippedTrigger } from "./store/run-store.ts";
 import type { AppendRequest, AppendResult } from "./store/store.ts";
 
-export interface PipelineOptions extends IngestOptions {
-  /** Matches an arrival and stores it with the runs that it starts; resolves when all is durable. */
-  append: (arrived: AppendRequest) => Promise<AppendResult>;
-  /** One line for each arrival, however it ended; `took` in milliseconds. */
-  observe?: (seen: Observation) => void;
+export interface AppendOptions {
+  matcher: Pick<Matcher, "plan" | "forget">;
+  commit: Pick<GroupCommit, "append">;
+  /** A trigger matched, but the loop breaker did not let it start a run. */
+  onTripped?: (tenant: string, tripped: TrippedTrigger) => void;
 }
 
-export interface Observation {
-  source: string;
-  /** The client's. */
-  address: string;
-  outcome: IngestOutcome;
-  arrived?: AppendRequest | undefined;
-  took: number;
-  error?: unknown;
+export interface PipelineOptions extends IngestOptions, AppendOptions {
+  /** Called once for each request, with its outcome. */
+  observe?: (observation: IngestObservation) => void;
 }
+
+export type Append = (request: AppendRequest) => Promise<AppendResult>;
 
 export interface Pipeline {
-  receive(arrival: IncomingRequest): Promise<IngestOutcome>;
+  /** A request to a webhook endpoint: admit, match, append. */
+  receive(request: IncomingRequest): Promise<IngestOutcome>;
+  /** Events that the hub itself makes: match, append. */
+  append: Append;
 }
 
-const QUOTA_RETRY_S = 60;
-
-const outage = rejection(
-  "storage_unavailable",
-  "The event could not be stored, and is not accepted. Send it again later.",
-  { retryAfter: 5 },
-);
-
-/** A bug, or a stored secret that does not open: the sender can do nothing but try again later. */
-const ourFault = rejection(
-  "internal",
-  "Something went wrong here, and the event is not accepted. The hub's log says what; send it again later.",
-  { retryAfter: 60 },
-);
-
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { append, observe = () => {} } = options;
-  const ingest = createIngest(options);
+  const { observe = () => {} } = options;
+  const admit = createIngest(options);
+  const append = createAppend(options);
 
   return {
-    async receive(arrival) {
+    append,
+    async receive(request) {
       const start = performance.now();
-      const seen = (
-        outcome: IngestOutcome,
-        arrived?: AppendRequest,
-        error?: unknown,
-      ): IngestOutcome => {
-        const { source, address } = arrival;
-        observe({ source, address, outcome, arrived, took: performance.now() - start, error });
+      const { source, address } = request;
+      const end = (outcome: IngestOutcome, appended?: AppendRequest, error?: unknown) => {
+        observe({ source, address, outcome, appended, took: performance.now() - start, error });
         return outcome;
       };
       try {
-        const accepted = await ingest(arrival);
-        if (accepted.outcome !== "accepted") return seen(accepted);
-        const { appendRequest, bare } = accepted;
-        return seen(toOutcome(await fromStore(append(appendRequest)), bare), appendRequest);
+        const admitted = await admit(request);
+        if (admitted.outcome !== "accepted") return end(admitted);
+        const { appendRequest, bare } = admitted;
+        return end(toOutcome(await fromStore(append(appendRequest)), bare), appendRequest);
       } catch (error) {
         return error instanceof StoreFailed
-          ? seen(outage, undefined, error.cause)
-          : seen(ourFault, undefined, error);
+          ? end(STORAGE_UNAVAILABLE, undefined, error.cause)
+          : end(INTERNAL_ERROR, undefined, error);
       }
     },
   };
 }
 
+/** Match, then append. If triggers changed in between, the store appends nothing and we match again. */
+export const createAppend =
+  ({ matcher, commit, onTripped = () => {} }: AppendOptions): Append =>
+  async (request) => {
+    for (;;) {
+      // Most plans are returned without a promise; awaiting them would delay every event.
+      const planned = matcher.plan(request);
+      const plan = planned instanceof Promise ? await planned : planned;
+      const appended = await commit.append({ ...request, plan });
+      if (appended.outcome === "stale") {
+        matcher.forget(request.tenant);
+        continue;
+      }
+      if (appended.outcome === "stored" && appended.tripped)
+        for (const tripped of appended.tripped) onTripped(request.tenant, tripped);
+      return appended;
+    }
+  };
+
 function toOutcome(appended: AppendResult, bare: boolean): IngestOutcome {
   if (appended.outcome === "over_quota")
     return rejection(
       "quota_exceeded",
-      `${appended.pending} events are waiting to be processed, and the quota is ${appended.quota}. Process some, or raise the quota.`,
-      { retryAfter: QUOTA_RETRY_S },
+      `${appended.pending} events are pending, and the quota is ${appended.quota}. Process some of them, or raise the quota.`,
+      { retryAfter: 60 },
     );
   const events = appended.events.map(({ id, duplicate }) => ({
     id,
@@ -91,3 +101,16 @@ function toOutcome(appended: AppendResult, bare: boolean): IngestOutcome {
   }));
   return { outcome: appended.outcome, id: events[0]?.id ?? "", events, bare };
 }
+
+const STORAGE_UNAVAILABLE = rejection(
+  "storage_unavailable",
+  "The event could not be stored, and is not accepted. Send it again later.",
+  { retryAfter: 5 },
+);
+
+/** A bug, or a stored secret that cannot be decrypted. The sender can only try again later. */
+const INTERNAL_ERROR = rejection(
+  "internal",
+  "An internal error occurred, and the event is not accepted. The hub's log has the details; send the event again later.",
+  { retryAfter: 60 },
+);

@@ -10,15 +10,19 @@ import { signSample } from "./ingest/sources/signed-sample.ts";
 import { webHmacKey } from "./lib/hmac.ts";
 import { createIds } from "./lib/ids.ts";
 import { createPipeline } from "./pipeline.ts";
+import { createMatcher } from "./runs/matcher.ts";
 import type { StoreObject } from "./store/backends/durable-object.test-worker.ts";
 import { openDurableObject } from "./store/backends/durable-object.ts";
-import type { AppendResult, Store } from "./store/store.ts";
+import { createGroupCommit } from "./store/group-commit.ts";
+import type { Store } from "./store/store.ts";
 
 const SECRET = "c2VjcmV0IG9mIGFsbCBzb3VyY2Vz";
 
 function receiver(store: Store) {
+  const newId = createIds();
   const pipeline = createPipeline({
-    append: async (arrived) => (await store.appendEvents([arrived], null))[0] as AppendResult,
+    matcher: createMatcher({ store, newId, now: Date.now, maxDepth: 5, maxLoops: 30 }),
+    commit: createGroupCommit({ store, quota: null }),
     endpoints: createEndpoints({
       sources,
       store,
@@ -32,7 +36,7 @@ function receiver(store: Store) {
     isGithubAddress: undefined,
     rateLimit: () => undefined,
     allowUnsigned: false,
-    newId: createIds(),
+    newId,
     now: Date.now,
   });
   return async (request: Request): Promise<Response> => {

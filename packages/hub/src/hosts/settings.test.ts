@@ -1,12 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  allowsUnsigned,
-  checkSafety,
-  localUrl,
-  quotaOf,
-  readSettings,
-  type SettingsInput,
-} from "./settings.ts";
+import { allowsUnsigned, assertSafe, hubSettings } from "./hub-settings.ts";
+import { localUrl, readSettings, type SettingsInput } from "./settings.ts";
 
 const read = (input: Partial<SettingsInput> = {}) =>
   readSettings({ flags: {}, env: {}, file: {}, ...input });
@@ -152,17 +146,17 @@ describe("safety", () => {
   });
 
   it("a public hub does not start without a secret, whatever the flag says", () => {
-    expect(() => checkSafety(read({ env: { HOST: "0.0.0.0" } }), 0)).toThrow(
+    expect(() => assertSafe(read({ env: { HOST: "0.0.0.0" } }), 0)).toThrow(
       /Set GITHUB_WEBHOOK_SECRET/,
     );
     expect(() =>
-      checkSafety(read({ env: { HOST: "0.0.0.0" }, flags: { "allow-unsigned": true } }), 0),
+      assertSafe(read({ env: { HOST: "0.0.0.0" }, flags: { "allow-unsigned": true } }), 0),
     ).toThrow(/--allow-unsigned is for hubs that only this machine/);
     expect(() =>
-      checkSafety(read({ env: { HOST: "0.0.0.0", GITHUB_WEBHOOK_SECRET: "s" } }), 0),
+      assertSafe(read({ env: { HOST: "0.0.0.0", GITHUB_WEBHOOK_SECRET: "s" } }), 0),
     ).not.toThrow();
-    expect(() => checkSafety(read({ env: { HOST: "0.0.0.0" } }), 1)).not.toThrow();
-    expect(() => checkSafety(read(), 0)).not.toThrow();
+    expect(() => assertSafe(read({ env: { HOST: "0.0.0.0" } }), 1)).not.toThrow();
+    expect(() => assertSafe(read(), 0)).not.toThrow();
   });
 
   it("unsigned webhooks pass on the embedded default, or where the operator said so", () => {
@@ -199,9 +193,10 @@ it.each([
   expect(localUrl({ host, port: 4747 })).toBe(url);
 });
 
-it("the quota is none for one tenant, and 10,000 for each of many", () => {
-  expect(quotaOf(read())).toBeNull();
-  expect(quotaOf(read({ env: { SIGNALBOX_TENANCY: "github" } }))).toBe(10_000);
-  expect(quotaOf(read({ env: { SIGNALBOX_TENANCY: "github", SIGNALBOX_QUOTA: "0" } }))).toBeNull();
-  expect(quotaOf(read({ env: { SIGNALBOX_QUOTA: "5" } }))).toBe(5);
+it("has no quota for a single tenant, and 10,000 pending events for each GitHub account", () => {
+  const quotaOf = (env: Record<string, string>) => hubSettings(read({ env }), 0).quota;
+  expect(quotaOf({})).toBeNull();
+  expect(quotaOf({ SIGNALBOX_TENANCY: "github" })).toBe(10_000);
+  expect(quotaOf({ SIGNALBOX_TENANCY: "github", SIGNALBOX_QUOTA: "0" })).toBeNull();
+  expect(quotaOf({ SIGNALBOX_QUOTA: "5" })).toBe(5);
 });

@@ -10,8 +10,6 @@ import { sources } from "../ingest/sources/index.ts";
 import { fromBase64 } from "../lib/hmac.ts";
 import { KEY_BYTES } from "../lib/seal.ts";
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-
 interface Setting<Value> {
   env: string;
   /** Without one (secrets: other users of a machine can read a command line) there is no flag. */
@@ -255,50 +253,6 @@ export function readSecret(
 function pick<From extends string>(...candidates: [From, unknown][]): [From | "default", unknown] {
   return candidates.find(([, value]) => value !== undefined) ?? ["default", undefined];
 }
-
-/** What may not start: a hub that others reach and that anybody could feed. */
-export function checkSafety(settings: Settings, storedSecrets: number): void {
-  if (!settings.isPublic) return;
-  if (settings.allowUnsigned)
-    throw new SettingsError(
-      "--allow-unsigned is for hubs that only this machine can reach, but this one is public " +
-        `(${settings.publicUrl ? "SIGNALBOX_PUBLIC_URL is set" : `HOST is ${settings.host}`}). Set GITHUB_WEBHOOK_SECRET instead.`,
-    );
-  if (!hasSecret(settings, storedSecrets))
-    throw new SettingsError(
-      "This hub is public, but has no webhook secret, so it could not tell a real webhook from a forged one. " +
-        "Set GITHUB_WEBHOOK_SECRET (or the secret of another source), or listen on 127.0.0.1.",
-    );
-}
-
-const hasSecret = ({ secrets }: Settings, stored: number): boolean =>
-  stored > 0 || Object.values(secrets).some((list) => list.length > 0);
-
-/**
- * Unsigned webhooks pass where the operator said so, or on the embedded default that only this
- * machine reaches. Whoever has set one secret means webhooks to be signed: there it is over.
- */
-export const allowsUnsigned = (settings: Settings, storedSecrets: number): boolean =>
-  !settings.isPublic &&
-  (settings.allowUnsigned ||
-    (settings.databaseUrl.startsWith("sqlite:") && !hasSecret(settings, storedSecrets)));
-
-export const quotaOf = (settings: Settings): number | null => {
-  const quota = settings.quota ?? (settings.tenancy === "github" ? 10_000 : 0);
-  return quota === 0 ? null : quota;
-};
-
-export const retentionOf = (settings: Settings) => ({
-  processedFor: settings.keepProcessedDays * DAY_MS,
-  pendingFor: settings.keepPendingDays * DAY_MS,
-  maxBytes: settings.keepMegabytes * 1024 * 1024,
-});
-
-/** Only GitHub's addresses may send, and behind a proxy every sender would have the proxy's. */
-export const lacksProxyHeader = (settings: Settings): boolean =>
-  settings.publicUrl !== undefined &&
-  settings.proxyHeader === undefined &&
-  settings.githubIpAllowlist !== "off";
 
 /** Where this machine reaches the hub. "All addresses" is none that one could connect to. */
 export function localUrl({ host, port }: Pick<Settings, "host" | "port">): string {

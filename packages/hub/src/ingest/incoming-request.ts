@@ -18,6 +18,9 @@ export interface IncomingRequest {
 export const tooLarge = (limit: number): Rejection =>
   rejection("body_too_large", `The body exceeds this source's limit of ${limit} bytes.`);
 
+export const incompleteBody = (): Rejection =>
+  rejection("body_incomplete", "The connection closed before the end of the body.");
+
 /** For hosts whose server passes a `Request`. */
 export function toIncomingRequest(
   request: Request,
@@ -48,7 +51,7 @@ export function toIncomingRequest(
           chunks.push(value);
         }
       } catch {
-        return rejection("body_incomplete", "The connection closed before the end of the body.");
+        return incompleteBody();
       }
       return concat(chunks);
     },

@@ -2,13 +2,13 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createIds } from "../lib/ids.ts";
+import { createAppend } from "../pipeline.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { eventTrigger, makeFlow, publish } from "../store/contract/flow-sample.ts";
 import { arrival, sampleEvent } from "../store/contract/sample.ts";
 import type { NewTrigger, StoredFlow } from "../store/flow-store.ts";
 import type { EventPlan } from "../store/run-store.ts";
 import type { NewEvent, Store } from "../store/store.ts";
-import { createMatchedAppend } from "./append-matched.ts";
 import { CHAIN_HEADER, DEPTH_HEADER, OWN_SOURCE } from "./event-input.ts";
 import { createTriggers } from "./explain.ts";
 import { createMatcher, type Matcher } from "./matcher.ts";
@@ -222,10 +222,15 @@ describe("matching", () => {
 
 describe("events with what they cause", () => {
   const appendTo = (target: Store) =>
-    createMatchedAppend(matcher, async (arrived) => {
-      const [appended] = await target.appendEvents([arrived], null);
-      if (!appended) throw new Error("no answer");
-      return appended;
+    createAppend({
+      matcher,
+      commit: {
+        async append(arrived) {
+          const [appended] = await target.appendEvents([arrived], null);
+          if (!appended) throw new Error("no answer");
+          return appended;
+        },
+      },
     });
   const runs = () => store.listRuns({ tenant: TENANT, limit: 100 });
 

@@ -1,12 +1,16 @@
 import { describe, expect, it } from "vitest";
-import type { Hub } from "../node/hub.ts";
+import type { RunningHub } from "../node/start-hub.ts";
 import { readSettings } from "../settings.ts";
 import { banner } from "./banner.ts";
 
-const shown = (env: Record<string, string>, hub: Partial<Hub> = {}) => {
+const shown = (env: Record<string, string>, hub: Partial<RunningHub> = {}) => {
   const settings = readSettings({ flags: {}, env, file: {} });
   const url = hub.url ?? "http://127.0.0.1:4747";
-  return banner({ url, publicUrl: settings.publicUrl ?? url, ...hub } as Hub, settings, "1.2.3");
+  return banner(
+    { url, publicUrl: settings.publicUrl ?? url, ...hub } as RunningHub,
+    settings,
+    "1.2.3",
+  );
 };
 
 describe("the banner", () => {

@@ -1,9 +1,10 @@
-import type { Hub } from "../node/hub.ts";
-import { lacksProxyHeader, localUrl, type Settings } from "../settings.ts";
+import { lacksProxyHeader } from "../hub-settings.ts";
+import type { RunningHub } from "../node/start-hub.ts";
+import { localUrl, type Settings } from "../settings.ts";
 import { bold, cyan, dim, green, yellow } from "./style.ts";
 
 /** What a person wants to know when the hub has started, and the lines to paste elsewhere. */
-export function banner(hub: Hub, settings: Settings, version: string): string {
+export function banner(hub: RunningHub, settings: Settings, version: string): string {
   const { open, reached } = addressesOf(hub, settings);
   const webhook = `${reached}/webhooks/github`;
   const label = (text: string) => dim(text.padEnd(10));
@@ -63,7 +64,7 @@ export function banner(hub: Hub, settings: Settings, version: string): string {
 }
 
 /** To open here, and for others to send to: a hub on all addresses cannot know which they use. */
-function addressesOf(hub: Hub, { publicUrl }: Settings): { open: string; reached: string } {
+function addressesOf(hub: RunningHub, { publicUrl }: Settings): { open: string; reached: string } {
   if (publicUrl) return { open: hub.publicUrl, reached: hub.publicUrl };
   const { hostname, port } = new URL(hub.url);
   const open = localUrl({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) });

@@ -1,15 +1,9 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { allowsUnsigned, assertSafe, lacksProxyHeader } from "../hub-settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { isSqlite, openStore, sqliteFile, withoutPassword } from "../node/open-store.ts";
-import {
-  allowsUnsigned,
-  checkSafety,
-  definitions,
-  lacksProxyHeader,
-  localUrl,
-  type Settings,
-} from "../settings.ts";
+import { definitions, localUrl, type Settings } from "../settings.ts";
 import { type Command, print, refuseMore } from "./command.ts";
 import { dim, green, red, yellow } from "./style.ts";
 
@@ -99,7 +93,7 @@ async function checkDatabase(
         says: `${where} is writable; a durable write took ${(performance.now() - start).toFixed(1)} ms`,
       });
       for (const source of await store.listSources()) secrets += source.secrets.length;
-      checkSafety(settings, secrets);
+      assertSafe(settings, secrets);
     } finally {
       await store.close();
     }

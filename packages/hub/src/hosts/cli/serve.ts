@@ -1,6 +1,6 @@
-import { startHub } from "../node/hub.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { createLog } from "../node/log.ts";
+import { startHub } from "../node/start-hub.ts";
 import { version } from "../version.ts";
 import { banner } from "./banner.ts";
 import { allSettings, type Command, refuseMore } from "./command.ts";

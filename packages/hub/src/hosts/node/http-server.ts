@@ -11,9 +11,10 @@ import {
 } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { incompleteBody } from "../../ingest/incoming-request.ts";
 import { type Rejection, rejection, toAnswer } from "../../ingest/ingest-outcome.ts";
 import { SettingsError } from "../settings.ts";
-import { CUT_SHORT, incomplete } from "./read-body.ts";
+import { BODY_ABORTED } from "./read-body.ts";
 import { LINGER_BYTES, sendAnswer } from "./send-answer.ts";
 
 export interface HttpServerOptions {
@@ -115,8 +116,8 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
       onRejected(rejected, socket.remoteAddress ?? "");
       response.shouldKeepAlive = false;
     } else {
-      const reason = isEnd(error) ? incomplete() : rejected;
-      if (!request.emit(CUT_SHORT, reason)) dismiss(socket, reason);
+      const reason = isEnd(error) ? incompleteBody() : rejected;
+      if (!request.emit(BODY_ABORTED, reason)) dismiss(socket, reason);
     }
   };
 

@@ -7,13 +7,15 @@ import { WebSocket } from "ws";
 import { openSse } from "../../../../../test/support/sse.ts";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createAuthorizeRequest } from "../../api/authorize-request.ts";
+import { createLiveStreams, type LiveStreamsOptions } from "../../api/live-streams.ts";
 import { openSqlite } from "../../store/backends/sqlite.ts";
 import { keep, sampleEvent, sampleEvents } from "../../store/contract/sample.ts";
 import type { NewEvent, Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
 import { createAuthorizer } from "../../tenants/authorizer.ts";
 import { createToken, MAX_TENANTS } from "../../tenants/tokens.ts";
-import { createLive, type LiveOptions } from "./live.ts";
+import { createLiveTransport } from "./live.ts";
+import { systemTimers } from "./system-timers.ts";
 
 let store: Store;
 let token: string;
@@ -50,15 +52,18 @@ const authorizationOf = (publicUrl?: string) => {
   };
 };
 
-async function serve(options: Partial<LiveOptions> = {}): Promise<string> {
+async function serve(options: Partial<LiveStreamsOptions> = {}): Promise<string> {
   const feed = createFeed(store);
-  const live = createLive({
+  const onError = (error: unknown) => errors.push(error);
+  const streams = createLiveStreams({
     store,
     feed,
     ...authorizationOf(),
-    onError: (error) => errors.push(error),
+    timers: systemTimers,
+    onError,
     ...options,
   });
+  const live = createLiveTransport({ streams, onError });
   const server: Server = createServer(live.sse)
     .on("upgrade", live.upgrade)
     .on("connection", (socket) => {
@@ -68,7 +73,7 @@ async function serve(options: Partial<LiveOptions> = {}): Promise<string> {
     .listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(async () => {
-    live.close();
+    streams.close();
     feed.close();
     server.closeAllConnections();
     for (const socket of sockets) socket.destroy();

@@ -1,10 +1,8 @@
-import type { Trip } from "@signalbox/rules/match/breaker.ts";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { DeliveryOutcome } from "../../deliver/delivery.ts";
-import type { Observation } from "../../pipeline.ts";
+import type { HubMetrics } from "../../host-ports.ts";
 
 /** What `/metrics` shows. Names of sources come from our registry, never from the request. */
-export function createMetrics(knownSources: ReadonlySet<string>) {
+export function createMetrics(knownSources: ReadonlySet<string>): HubMetrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const webhooks = new Counter({
@@ -56,7 +54,7 @@ export function createMetrics(knownSources: ReadonlySet<string>) {
     { count: Counter.Internal; time: Histogram.Internal<"outcome"> }
   >();
   return {
-    observe({ source, outcome, took }: Observation): void {
+    observe({ source, outcome, took }) {
       const known = knownSources.has(source) ? source : "unknown";
       const reason = outcome.outcome === "refused" ? outcome.reason : "";
       const key = `${known} ${outcome.outcome} ${reason}`;
@@ -71,13 +69,11 @@ export function createMetrics(knownSources: ReadonlySet<string>) {
       child.count.inc();
       child.time.observe(took / 1000);
     },
-    batch: (size: number) => batches.observe(size),
-    swept: (why: "processed" | "expired" | "overflow", count: number) => swept.inc({ why }, count),
-    delivery: (outcome: DeliveryOutcome) => deliveries.inc({ outcome }),
-    trip: (limit: Trip["limit"]) => trips.inc({ limit }),
+    batch: (size) => batches.observe(size),
+    swept: (why, count) => swept.inc({ why }, count),
+    delivery: (outcome) => deliveries.inc({ outcome }),
+    trip: (limit) => trips.inc({ limit }),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };
 }
-
-export type Metrics = ReturnType<typeof createMetrics>;

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
+import { createBodyBudget } from "../../ingest/body-budget.ts";
 import { rejection } from "../../ingest/ingest-outcome.ts";
-import { CUT_SHORT, createBodyReader } from "./read-body.ts";
+import { BODY_ABORTED, createBodyReader } from "./read-body.ts";
 
 function open(
   readBody: ReturnType<typeof createBodyReader>,
@@ -24,19 +25,19 @@ function open(
   return { stream, body, isContinued: () => continued };
 }
 
-it("gives back all pieces, in order", async () => {
-  const { stream, body, isContinued } = open(createBodyReader(1_000));
+it("returns all chunks, in order", async () => {
+  const { stream, body, isContinued } = open(createBodyReader(createBodyBudget(1_000)));
   for (const piece of ["one ", "two ", "three"]) stream.write(piece);
   stream.end();
   expect(Buffer.from((await body) as Uint8Array).toString()).toBe("one two three");
   expect(isContinued()).toBe(false);
-  const empty = open(createBodyReader(1_000));
+  const empty = open(createBodyReader(createBodyBudget(1_000)));
   empty.stream.end();
   expect(await empty.body).toHaveLength(0);
 });
 
-it("asks for the body where the sender waits to be asked", async () => {
-  const { stream, body, isContinued } = open(createBodyReader(1_000), {
+it("sends 100 Continue to a client that expects it", async () => {
+  const { stream, body, isContinued } = open(createBodyReader(createBodyBudget(1_000)), {
     headers: { expect: "100-continue" },
   });
   expect(isContinued()).toBe(true);
@@ -44,8 +45,8 @@ it("asks for the body where the sender waits to be asked", async () => {
   expect(await body).toHaveLength(1);
 });
 
-it("takes what is exactly as large as it may be, and not a byte more", async () => {
-  const readBody = createBodyReader(1_000);
+it("accepts a body of exactly the limit, and rejects one byte more", async () => {
+  const readBody = createBodyReader(createBodyBudget(1_000));
   const fits = open(readBody);
   fits.stream.end("x".repeat(100));
   expect(await fits.body).toHaveLength(100);
@@ -55,16 +56,16 @@ it("takes what is exactly as large as it may be, and not a byte more", async () 
   expect(await over.body).toMatchObject({ reason: "body_too_large" });
 });
 
-it("refuses a length that is too large before it reads, or asks for, anything", async () => {
-  const { body, isContinued } = open(createBodyReader(1_000), {
+it("rejects a Content-Length above the limit before it reads or continues", async () => {
+  const { body, isContinued } = open(createBodyReader(createBodyBudget(1_000)), {
     headers: { "content-length": "101", expect: "100-continue" },
   });
   expect(await body).toMatchObject({ reason: "body_too_large" });
   expect(isContinued()).toBe(false);
 });
 
-it("lets all bodies together hold no more than the budget, and gives back what is done", async () => {
-  const readBody = createBodyReader(150);
+it("rejects bodies above the shared budget, and releases finished ones", async () => {
+  const readBody = createBodyReader(createBodyBudget(150));
   const first = open(readBody);
   first.stream.write("x".repeat(90));
   await new Promise((resolve) => setImmediate(resolve));
@@ -78,8 +79,8 @@ it("lets all bodies together hold no more than the budget, and gives back what i
   expect(await third.body).toHaveLength(150);
 });
 
-it("gives back what a broken connection held", async () => {
-  const readBody = createBodyReader(100);
+it("releases the bytes of a broken connection", async () => {
+  const readBody = createBodyReader(createBodyBudget(100));
   const broken = open(readBody);
   broken.stream.write("x".repeat(90));
   await new Promise((resolve) => setImmediate(resolve));
@@ -90,9 +91,9 @@ it("gives back what a broken connection held", async () => {
   expect(await next.body).toHaveLength(100);
 });
 
-it("ends with the reason for which a body is cut short", async () => {
-  const { stream, body } = open(createBodyReader(100));
+it("returns the rejection with which a body is aborted", async () => {
+  const { stream, body } = open(createBodyReader(createBodyBudget(100)));
   stream.write("x");
-  stream.emit(CUT_SHORT, rejection("request_timeout", "Too slow."));
+  stream.emit(BODY_ABORTED, rejection("request_timeout", "Too slow."));
   expect(await body).toMatchObject({ reason: "request_timeout" });
 });

@@ -1,20 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { tooLarge } from "../../ingest/incoming-request.ts";
-import { type Rejection, rejection } from "../../ingest/ingest-outcome.ts";
+import type { BodyBudget } from "../../ingest/body-budget.ts";
+import { incompleteBody, tooLarge } from "../../ingest/incoming-request.ts";
+import type { Rejection } from "../../ingest/ingest-outcome.ts";
 
-export const incomplete = (): Rejection =>
-  rejection("body_incomplete", "The connection ended before the whole body had arrived.");
+/** Emitted on a request whose body will not be complete, with the rejection to answer with. */
+export const BODY_ABORTED = "bodyAborted";
 
-/** Told to a request whose body will not come to its end, with the rejection that says why. */
-export const CUT_SHORT = "cutShort";
-
-/**
- * Reads bodies straight from the socket, counting as it goes. All bodies in flight together have a
- * budget, so that many large ones cannot exhaust the memory.
- */
-export function createBodyReader(budgetBytes: number) {
-  let held = 0;
-
+/** Reads bodies from the socket, and counts their bytes while they arrive. */
+export function createBodyReader(budget: BodyBudget) {
   return function readBody(
     request: IncomingMessage,
     response: ServerResponse,
@@ -26,33 +19,30 @@ export function createBodyReader(budgetBytes: number) {
 
     return new Promise((resolve) => {
       const chunks: Buffer[] = [];
-      let size = 0;
+      let reserved = 0;
       let finished = false;
-      // The listeners stay: taking them off costs more than being called once more.
+      // The listeners stay attached: removing them costs more than one more call.
       const finish = (result: Uint8Array | Rejection) => {
         if (finished) return;
         finished = true;
-        held -= size;
+        budget.release(reserved);
         resolve(result);
       };
-      const onClose = () => finish(incomplete());
+      const onClose = () => finish(incompleteBody());
       request.on("data", (chunk: Buffer) => {
-        if (finished) return; // what still comes is dropped, and the answer can be read
-        size += chunk.byteLength;
-        held += chunk.byteLength;
+        if (finished) return; // drained, so that the client can read the answer
+        const size = chunk.byteLength;
+        const rejected = reserved + size > limit ? tooLarge(limit) : budget.reserve(size);
+        if (rejected) return finish(rejected);
+        reserved += size;
         chunks.push(chunk);
-        if (size > limit) finish(tooLarge(limit));
-        else if (held > budgetBytes)
-          finish(
-            rejection("busy", "Too many large bodies at once; send it again.", { retryAfter: 1 }),
-          );
       });
       request.on("end", () =>
         finish(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)),
       );
       request.on("close", onClose);
       request.on("error", onClose);
-      request.on(CUT_SHORT, finish);
+      request.on(BODY_ABORTED, finish);
     });
   };
 }

@@ -1,18 +1,18 @@
 /**
- * Server-Sent Events over HTTP/1.1. `response.write` makes three pieces of every chunk, anew for each
- * client; here the chunk of a text is made once, and goes to the sockets of all who get that text.
+ * Server-Sent Events over HTTP/1.1. `response.write` splits each chunk into three writes, for every
+ * client. Here a text is encoded as a chunk once, and the chunk goes to the sockets of all clients.
  */
 import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
+import type { LiveConnection } from "../../api/live-streams.ts";
 import { sseWire } from "../../stream/wire.ts";
-import type { Connection } from "./live.ts";
 
-type Spell = (text: string) => string | Buffer;
+type Encode = (text: string) => string | Buffer;
 
-export function createSseConnections(): (response: ServerResponse) => Connection {
+export function createSseConnections(): (response: ServerResponse) => LiveConnection {
   let lastText = "";
   let lastChunk = Buffer.alloc(0);
-  const chunkOf: Spell = (text) => {
+  const toChunk: Encode = (text) => {
     if (text !== lastText) {
       lastText = text;
       lastChunk = Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`);
@@ -22,9 +22,9 @@ export function createSseConnections(): (response: ServerResponse) => Connection
 
   return (response) => {
     let out: Writable = response;
-    let spell: Spell = (text) => text;
+    let encode: Encode = (text) => text;
     let onDrain = () => {};
-    // Not before the first word: until then a failure can still be answered as one.
+    // Headers are sent with the first text: until then a failure can get an error status.
     const open = () => {
       if (response.headersSent) return;
       response.writeHead(200, {
@@ -33,10 +33,10 @@ export function createSseConnections(): (response: ServerResponse) => Connection
         "x-accel-buffering": "no",
       });
       response.flushHeaders();
-      // Not for a client of HTTP/1.0.
+      // A client of HTTP/1.0 gets no chunks.
       if (response.socket && response.chunkedEncoding) {
         out = response.socket;
-        spell = chunkOf;
+        encode = toChunk;
       }
       out.on("drain", () => onDrain());
     };
@@ -45,18 +45,18 @@ export function createSseConnections(): (response: ServerResponse) => Connection
       send(text) {
         if (response.writableEnded) return;
         open();
-        out.write(spell(text));
+        out.write(encode(text));
       },
       isFull: () => out.writableNeedDrain || response.writableEnded || response.destroyed,
-      onDrain(told) {
-        onDrain = told;
+      onDrain(listener) {
+        onDrain = listener;
       },
-      onEnd(end) {
-        // It may have gone while its token was looked up.
-        if (response.destroyed) end();
-        else response.on("close", end);
+      onClose(listener) {
+        // The client may have disconnected while its token was looked up.
+        if (response.destroyed) listener();
+        else response.on("close", listener);
       },
-      end(code, reason) {
+      close(code, reason) {
         if (response.writableEnded) return void response.destroy();
         open();
         response.end(`event: closed\ndata: ${JSON.stringify({ code, reason })}\n\n`);

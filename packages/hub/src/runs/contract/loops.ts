@@ -3,9 +3,9 @@
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { expect } from "vitest";
 import { createIds } from "../../lib/ids.ts";
+import { createAppend } from "../../pipeline.ts";
 import type { TrippedTrigger } from "../../store/run-store.ts";
 import type { NewEvent } from "../../store/store.ts";
-import { createMatchedAppend } from "../append-matched.ts";
 import type { It } from "../contract.ts";
 import { OWN_SOURCE } from "../event-input.ts";
 import { createTriggers } from "../explain.ts";
@@ -27,15 +27,17 @@ function inCircles(f: Fixture, maxLoops: number, maxDepth = 20) {
   const limits = { newId, now, maxDepth, maxLoops };
   const matcher = createMatcher({ store, ...limits });
   const tripped: TrippedTrigger[] = [];
-  const append = createMatchedAppend(
+  const append = createAppend({
     matcher,
-    async (arrived) => {
-      const [appended] = await store.appendEvents([arrived], null);
-      if (!appended) throw new Error("no answer");
-      return appended;
+    commit: {
+      async append(request) {
+        const [appended] = await store.appendEvents([request], null);
+        if (!appended) throw new Error("no answer");
+        return appended;
+      },
     },
-    (_, one) => tripped.push(one),
-  );
+    onTripped: (_, one) => tripped.push(one),
+  });
   const runner = f.openRunner({
     now,
     reach: createReach({

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { systemTimers } from "../hosts/node/system-timers.ts";
 import { createReadiness } from "./readiness.ts";
 
 function setUp(options: { timeoutMs?: number } = {}) {
@@ -9,7 +10,7 @@ function setUp(options: { timeoutMs?: number } = {}) {
     answer: (): Promise<void> => Promise.resolve(),
   };
   const readiness = createReadiness({
-    now: () => state.now,
+    timers: { now: () => state.now, after: systemTimers.after },
     check: () => {
       state.checks += 1;
       return state.answer();
@@ -22,7 +23,7 @@ function setUp(options: { timeoutMs?: number } = {}) {
   return { state, readiness };
 }
 
-it("asks the database once a second at the most, whether the answer is good or bad", async () => {
+it("checks the database at most once per second, whether it succeeds or fails", async () => {
   const { state, readiness } = setUp();
   for (let at = 0; at < 10; at += 1) await readiness.check();
   expect(state.checks).toBe(1);
@@ -36,7 +37,7 @@ it("asks the database once a second at the most, whether the answer is good or b
   expect(state.checks).toBe(3);
 });
 
-it("asks once for all who ask together, however long it takes", async () => {
+it("shares one slow check between concurrent callers", async () => {
   const { state, readiness } = setUp();
   let release = () => {};
   state.answer = () =>
@@ -51,22 +52,22 @@ it("asks once for all who ask together, however long it takes", async () => {
   expect(state.checks).toBe(1);
 });
 
-it("is not ready after a batch failed, until one passes or five seconds are over", async () => {
+it("is not ready after a failed batch, until a batch succeeds or five seconds are over", async () => {
   const { state, readiness } = setUp();
-  readiness.failed(new Error("no space for this batch"));
+  readiness.batchFailed(new Error("no space for this batch"));
   await expect(readiness.check()).rejects.toThrow("no space for this batch");
   expect(state.checks).toBe(0);
-  readiness.worked();
+  readiness.batchStored();
   await readiness.check();
-  readiness.failed(new Error("no space for this batch"));
+  readiness.batchFailed(new Error("no space for this batch"));
   state.now = 4_999;
   await expect(readiness.check()).rejects.toThrow("no space");
   state.now = 5_000;
   await readiness.check();
 });
 
-it("does not wait for ever", async () => {
+it("rejects a check that exceeds the time limit", async () => {
   const { state, readiness } = setUp({ timeoutMs: 10 });
   state.answer = () => new Promise(() => {});
-  await expect(readiness.check()).rejects.toThrow("did not answer within 0.01 s");
+  await expect(readiness.check()).rejects.toThrow("did not respond within 0.01 s");
 });

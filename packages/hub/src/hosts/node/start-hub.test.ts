@@ -4,8 +4,8 @@ import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { readSettings } from "../settings.ts";
-import { startHub } from "./hub.ts";
 import { createLog } from "./log.ts";
+import { startHub } from "./start-hub.ts";
 
 const TOKEN = "sbx_of_the_tests";
 

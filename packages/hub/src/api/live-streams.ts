@@ -1,0 +1,232 @@
+/**
+ * `GET /events` without its transport: authorizes a client, connects it to the feed, sends
+ * heartbeats, and disconnects clients whose token is no longer valid or that stopped reading. The
+ * host provides a `LiveConnection` for each client: Server-Sent Events or a WebSocket.
+ */
+import { decodeCursor } from "../inbox/cursor.ts";
+import type { Answer } from "../ingest/ingest-outcome.ts";
+import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { Store } from "../store/store.ts";
+import type { Feed, Filter, Follower } from "../stream/feed.ts";
+import { logIdOf, type Wire } from "../stream/wire.ts";
+import { type Access, type Authorizer, Denied } from "../tenants/authorizer.ts";
+import type { AuthorizeRequest } from "./authorize-request.ts";
+
+export interface LiveStreamsOptions {
+  store: Pick<Store, "getLogId">;
+  feed: Feed;
+  authorizeRequest: AuthorizeRequest;
+  authorizer: Pick<Authorizer, "watch">;
+  timers: Pick<Timers, "now" | "after">;
+  onError: (error: unknown) => void;
+  heartbeatMs?: number;
+  /** How often connections are checked for clients that stopped reading. */
+  stallCheckMs?: number;
+  /** How long a client may leave a full connection unread. */
+  stallMs?: number;
+}
+
+export interface LiveRequest {
+  method: string;
+  /** Path and query. */
+  url: string;
+  /** The value of a header, by its name in lower case; undefined if missing or empty. */
+  header(name: string): string | undefined;
+}
+
+/** One client's connection, whatever its transport. */
+export interface LiveConnection {
+  wire: Wire;
+  send(text: string): void;
+  /** While it is full, nothing is sent. */
+  isFull(): boolean;
+  onDrain(listener: () => void): void;
+  onClose(listener: () => void): void;
+  /** Closes it with a reason; a second call drops a client that did not read the reason. */
+  close(code: number, reason: string): void;
+}
+
+/** A client that may follow, and the events that it asked for. */
+export interface LiveSubscription {
+  access: Access;
+  log: string;
+  after: ReadonlyMap<string, number>;
+  filter: Filter;
+}
+
+export interface LiveStreams {
+  /** The subscription, or the answer that rejects the request. */
+  authorize(request: LiveRequest): Promise<LiveSubscription | Answer>;
+  /** Sends events to the connection until it closes. Rejects if the log cannot be read. */
+  follow(subscription: LiveSubscription, connection: LiveConnection): Promise<void>;
+  /** Closes all connections; the clients resume from their cursors on another hub or later. */
+  close(): void;
+}
+
+interface Client {
+  fullSince: number | undefined;
+  sendHeartbeat(): void;
+  close: LiveConnection["close"];
+}
+
+const UNAUTHORIZED = 4401;
+const TOO_SLOW = 4408;
+const GOING_AWAY = 1001;
+
+export const isAnswer = (value: LiveSubscription | Answer): value is Answer => "status" in value;
+
+const rejected = (
+  status: number,
+  code: string,
+  detail: string,
+  headers: Readonly<Record<string, string>> = {},
+): Answer => ({
+  status,
+  headers: { "content-type": PROBLEM_TYPE, ...headers },
+  body: JSON.stringify(problem(status, code, "Refused", detail)),
+});
+
+export const liveUnavailable = (): Answer =>
+  rejected(503, "storage_unavailable", "The log cannot be read. Try again later.");
+
+export function createLiveStreams({
+  store,
+  feed,
+  authorizeRequest,
+  authorizer,
+  timers,
+  onError,
+  heartbeatMs = 30_000,
+  stallCheckMs = 2_000,
+  stallMs = 30_000,
+}: LiveStreamsOptions): LiveStreams {
+  const { now } = timers;
+  const clients = new Set<Client>();
+  let stopTimers: (() => void) | undefined;
+
+  // A host may evict an idle hub, so timers exist only while a client is connected.
+  const add = (client: Client) => {
+    clients.add(client);
+    if (stopTimers) return;
+    const stopHeartbeat = repeat(timers, heartbeatMs, () => {
+      for (const client of clients) client.sendHeartbeat();
+    });
+    const stopStallCheck = repeat(timers, stallCheckMs, () => {
+      for (const { fullSince, close } of clients)
+        if (fullSince !== undefined && now() - fullSince > stallMs)
+          close(TOO_SLOW, "too slow; resume after your cursor");
+    });
+    stopTimers = () => {
+      stopHeartbeat();
+      stopStallCheck();
+    };
+  };
+  const remove = (client: Client) => {
+    clients.delete(client);
+    if (clients.size > 0) return;
+    stopTimers?.();
+    stopTimers = undefined;
+  };
+
+  async function authorize({
+    method,
+    url,
+    header,
+  }: LiveRequest): Promise<LiveSubscription | Answer> {
+    if (method !== "GET")
+      return rejected(405, "method_not_allowed", "Only GET is allowed.", { allow: "GET" });
+    const { href, searchParams } = new URL(url, `http://${header("host") ?? "hub"}`);
+    const access = await authorizeRequest(
+      { url: href, headers: { get: (name) => header(name) ?? null } },
+      { scope: "inbox:read" },
+    );
+    if (access instanceof Denied)
+      return rejected(access.status, access.code, access.detail, access.headers);
+    const { tenants } = access;
+    const cursor = searchParams.get("after") ?? header("last-event-id");
+    const logId = await store.getLogId();
+    const after =
+      cursor === undefined ? new Map<string, number>() : decodeCursor(cursor, tenants, logId);
+    if (!after)
+      return rejected(400, "invalid_cursor", "after: must be a cursor that this hub returned.");
+    // `?type=` without a value filters nothing.
+    const value = (name: string) => searchParams.get(name) || undefined;
+    const filter = { type: value("type"), repo: value("repo"), source: value("source") };
+    return { access, log: await logIdOf(logId, tenants), after, filter };
+  }
+
+  return {
+    async authorize(request) {
+      try {
+        return await authorize(request);
+      } catch (error) {
+        onError(error);
+        return liveUnavailable();
+      }
+    },
+
+    async follow({ access, log, after, filter }, connection) {
+      const { tenants } = access;
+      const { wire, send } = connection;
+      let follower: Follower | undefined;
+      let closed = false;
+      const client: Client = {
+        fullSince: undefined,
+        sendHeartbeat() {
+          if (follower && !connection.isFull())
+            send(wire.heartbeat(now(), follower.cursor, tenants));
+        },
+        close: connection.close,
+      };
+      add(client);
+      const stopWatching = authorizer.watch(access, () =>
+        connection.close(UNAUTHORIZED, "the token is no longer valid"),
+      );
+      connection.onClose(() => {
+        closed = true;
+        remove(client);
+        stopWatching();
+        follower?.stop();
+      });
+      connection.onDrain(() => {
+        client.fullSince = undefined;
+        follower?.resume();
+      });
+      follower = await feed.follow({
+        tenants,
+        after,
+        filter,
+        sink: {
+          start: (cursor) => send(wire.connected(log, cursor, tenants)),
+          event: (event, cursor) => send(wire.event(event, cursor, tenants)),
+          truncated: (whose, why) => send(wire.truncated(whose, why)),
+          isFull() {
+            if (!connection.isFull()) return false;
+            client.fullSince ??= now();
+            return true;
+          },
+        },
+      });
+      if (closed) follower.stop();
+    },
+
+    close() {
+      stopTimers?.();
+      for (const client of clients)
+        client.close(GOING_AWAY, "the hub is stopping; resume after your cursor");
+    },
+  };
+}
+
+function repeat({ after }: Pick<Timers, "after">, ms: number, work: () => void): () => void {
+  let cancel = () => {};
+  const schedule = () => {
+    cancel = after(ms, () => {
+      schedule();
+      work();
+    });
+  };
+  schedule();
+  return () => cancel();
+}

@@ -1,0 +1,60 @@
+/**
+ * Whether events can be stored, for `/readyz`. Probes may call it often: the result is cached, so it
+ * costs at most one small write per second. That small write can succeed while batches of events
+ * fail, so a failed batch also counts as not ready, until a batch succeeds or `failureForMs` is over.
+ */
+import type { Timers } from "../lib/timers.ts";
+import { withTimeout } from "../lib/with-timeout.ts";
+
+export interface ReadinessOptions {
+  /** Rejects if the database cannot be written to. */
+  check: () => Promise<void>;
+  timers: Pick<Timers, "now" | "after">;
+  /** Called for every check that fails. */
+  onError?: (error: unknown) => void;
+  cacheMs?: number;
+  failureForMs?: number;
+  timeoutMs?: number;
+}
+
+export function createReadiness({
+  check,
+  timers,
+  onError = () => {},
+  cacheMs = 1_000,
+  failureForMs = 5_000,
+  timeoutMs = 5_000,
+}: ReadinessOptions) {
+  const { now } = timers;
+  let failure: { error: unknown; at: number } | undefined;
+  let cached: { result: Promise<void>; until: number } | undefined;
+
+  const checkOnce = async () => {
+    const message = `the database did not respond within ${timeoutMs / 1000} s`;
+    try {
+      await withTimeout(timers, timeoutMs, check(), message);
+    } catch (error) {
+      onError(error);
+      throw error;
+    } finally {
+      if (cached) cached.until = now() + cacheMs;
+    }
+  };
+
+  return {
+    async check(): Promise<void> {
+      if (failure && now() - failure.at < failureForMs) throw failure.error;
+      if (!cached || cached.until <= now()) {
+        cached = { result: Promise.resolve(), until: Number.POSITIVE_INFINITY };
+        cached.result = checkOnce();
+      }
+      await cached.result;
+    },
+    batchStored(): void {
+      failure = undefined;
+    },
+    batchFailed(error: unknown): void {
+      failure = { error, at: now() };
+    },
+  };
+}

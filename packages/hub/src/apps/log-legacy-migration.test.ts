@@ -1,0 +1,87 @@
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import Database from "better-sqlite3";
+import { pino } from "pino";
+import { expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { startHub } from "../hosts/node/start-hub.ts";
+import { readSettings } from "../hosts/settings.ts";
+import { createIds } from "../lib/ids.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import { OLDER_FLOWS } from "../store/contract/older-sample.ts";
+import type { Store } from "../store/store.ts";
+import { logLegacyMigration } from "./log-legacy-migration.ts";
+import { migrateLegacyFlows } from "./take-over-flows.ts";
+
+/** A data folder with the database of a legacy system. */
+function legacyFolder(): string {
+  const folder = tempFolder();
+  const db = new Database(`${folder}/signalbox.db`);
+  db.exec(OLDER_FLOWS);
+  db.close();
+  return folder;
+}
+
+function openLegacy(): Store {
+  const store = openSqlite(`${legacyFolder()}/signalbox.db`);
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** The log lines, each with its level and subject. */
+async function logged(store: Pick<Store, "migrateLegacyFlows">, tenant: string | undefined) {
+  const lines: string[] = [];
+  const log = pino({ base: null }, { write: (line) => lines.push(line) });
+  const options = { store, registry: nodeTypes, tenant, newId: createIds(), now: Date.now };
+  await logLegacyMigration(log, () => migrateLegacyFlows(options));
+  return lines.map((line) => {
+    const { level, app, flow, msg } = JSON.parse(line);
+    return [level, app, flow, msg].filter((part) => part !== undefined).join(" ");
+  });
+}
+
+it("logs the number of flows in each app, and a warning for each problem", async () => {
+  const store = openLegacy();
+  const lines = await logged(store, "local");
+  expect(lines).toContain("30 support-desk 3 legacy flows were added to the app support-desk");
+  expect(lines).toContain("30 billing 2 legacy flows were added to the app billing");
+  expect(lines).toContain(
+    "40 support-desk twin legacy flow Get Weather Data: toolName: the app already has a tool getWeather; this one is now getWeather_2.",
+  );
+  expect(lines).toContain(
+    "40 billing legacy legacy flow Legacy: not published: The flow cannot run yet: Legacy: there is no type of node called LegacyThing",
+  );
+  expect(lines).toContain(
+    "40 legacy flow hopeless: not migrated: name: is missing: it must be a text; it stays in migrated_flows",
+  );
+  expect(lines.at(-1)).toBe(
+    "30 legacy flows were migrated; their table is now named migrated_flows",
+  );
+  expect(await logged(store, "local")).toEqual([]);
+});
+
+it("logs what to do if the flows have no tenant", async () => {
+  const store = openLegacy();
+  const lines = await logged(store, undefined);
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toMatch(/^40 .*tenant_id.*`signalbox import-flows FILE --tenant ACCOUNT_ID`/);
+  expect(await logged(store, undefined)).toEqual(lines);
+});
+
+it("runs when the hub starts, so the legacy tools can be called", async () => {
+  const env = { PORT: "0", SIGNALBOX_DATA: legacyFolder() };
+  const hub = await startHub({
+    settings: readSettings({ flags: {}, env, file: {} }),
+    log: pino({ level: "silent" }),
+    version: "0.0.0",
+  });
+  onTestFinished(() => hub.stop());
+  const tools = await hub.store.listTools("local", "support-desk", "", 9);
+  expect(tools.map(({ tool_name }) => tool_name)).toEqual(["getWeather", "getWeather_2"]);
+});
+
+it("logs an error and continues if the migration fails", async () => {
+  const migrateLegacyFlows = () => Promise.reject(new Error("disk full"));
+  expect(await logged({ migrateLegacyFlows }, "local")).toEqual([
+    expect.stringMatching(/^50 .*they stay in the table older_flows/),
+  ]);
+});

@@ -1,0 +1,81 @@
+/** From the operator's settings to those of the hub: defaults that depend on others, and safety. */
+import type { HubSettings } from "../host-ports.ts";
+import { parseNetworks } from "../ingest/addresses.ts";
+import { type Settings, SettingsError } from "./settings.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** The settings that come from the operator; the host adds the others. */
+type FromSettings = Omit<HubSettings, "version" | "sealKey" | "bodyBudgetBytes" | "sweepEveryMs">;
+
+export function hubSettings(settings: Settings, storedSecrets: number): FromSettings {
+  const { githubIpAllowlist, proxyHeader } = settings;
+  return {
+    host: settings.host,
+    port: settings.port,
+    publicUrl: settings.publicUrl,
+    tenancy: settings.tenancy,
+    adminToken: settings.token,
+    secrets: settings.secrets,
+    allowUnsigned: allowsUnsigned(settings, storedSecrets),
+    githubAddressesOnly:
+      githubIpAllowlist === "on" || (githubIpAllowlist === "auto" && settings.isPublic),
+    githubApiUrl: settings.githubApiUrl,
+    proxy:
+      proxyHeader === undefined
+        ? undefined
+        : { header: proxyHeader.toLowerCase(), networks: parseNetworks(settings.proxyAddresses) },
+    rateLimit: settings.rateLimit,
+    quota: quotaOf(settings),
+    retention: {
+      processedFor: settings.keepProcessedDays * DAY_MS,
+      pendingFor: settings.keepPendingDays * DAY_MS,
+      maxBytes: settings.keepMegabytes * 1024 * 1024,
+    },
+    keepRunsMs: settings.keepRunsDays * DAY_MS,
+    eventsDraft: settings.eventsDraft === "on",
+    allowHttp: settings.allowPrivate !== false,
+    runConcurrency: settings.runsAtOnce,
+    runLeaseMs: settings.runLease * 1000,
+    maxChain: settings.maxChain,
+    maxLoops: settings.maxLoops,
+  };
+}
+
+/** Stops the start of a public hub that accepts webhooks from any sender. */
+export function assertSafe(settings: Settings, storedSecrets: number): void {
+  if (!settings.isPublic) return;
+  if (settings.allowUnsigned)
+    throw new SettingsError(
+      "--allow-unsigned is for hubs that only this machine can reach, but this one is public " +
+        `(${settings.publicUrl ? "SIGNALBOX_PUBLIC_URL is set" : `HOST is ${settings.host}`}). Set GITHUB_WEBHOOK_SECRET instead.`,
+    );
+  if (!hasSecret(settings, storedSecrets))
+    throw new SettingsError(
+      "This hub is public, but has no webhook secret, so it cannot tell a real webhook from a forged one. " +
+        "Set GITHUB_WEBHOOK_SECRET (or the secret of another source), or listen on 127.0.0.1.",
+    );
+}
+
+/**
+ * Unsigned webhooks are accepted if the operator allows them, or by default on a local hub with
+ * SQLite. One configured secret shows that webhooks are meant to be signed, and ends the default.
+ */
+export const allowsUnsigned = (settings: Settings, storedSecrets: number): boolean =>
+  !settings.isPublic &&
+  (settings.allowUnsigned ||
+    (settings.databaseUrl.startsWith("sqlite:") && !hasSecret(settings, storedSecrets)));
+
+const hasSecret = ({ secrets }: Settings, stored: number): boolean =>
+  stored > 0 || Object.values(secrets).some((list) => list.length > 0);
+
+const quotaOf = (settings: Settings): number | null => {
+  const quota = settings.quota ?? (settings.tenancy === "github" ? 10_000 : 0);
+  return quota === 0 ? null : quota;
+};
+
+/** With the allowlist on, a proxy that names no client would make every sender look like itself. */
+export const lacksProxyHeader = (settings: Settings): boolean =>
+  settings.publicUrl !== undefined &&
+  settings.proxyHeader === undefined &&
+  settings.githubIpAllowlist !== "off";

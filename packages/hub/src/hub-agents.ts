@@ -1,0 +1,167 @@
+/** The agents' side of the hub: inbox and feed, and on top of them MCP, live streams and webhooks. */
+import { createAuthorizeRequest } from "./api/authorize-request.ts";
+import { createHostCheck } from "./api/host-check.ts";
+import { createLiveStreams } from "./api/live-streams.ts";
+import type { ToolCalls } from "./apps/call-tool.ts";
+import { createDeliverer } from "./deliver/deliverer.ts";
+import { createPostWebhook } from "./deliver/post-webhook.ts";
+import type { HostPorts, HubSettings } from "./host-ports.ts";
+import { createInbox } from "./inbox/inbox.ts";
+import type { Seal } from "./lib/seal.ts";
+import type { AppServers } from "./mcp/app-server.ts";
+import { trackUnread } from "./mcp/back-pressure.ts";
+import type { EventsContext } from "./mcp/events/context.ts";
+import { createEventStreams } from "./mcp/events/stream.ts";
+import { createSubscriber } from "./mcp/events/subscribe.ts";
+import type { InboxServer } from "./mcp/inbox-server.ts";
+import { createWaits } from "./mcp/wait-for-event.ts";
+import type { Triggers } from "./runs/explain.ts";
+import type { Store } from "./store/store.ts";
+import { createFeed, type Feed } from "./stream/feed.ts";
+import { type Authorizer, createAuthorizer } from "./tenants/authorizer.ts";
+import { LOCAL_TENANT } from "./tenants/tenancy.ts";
+
+export interface AgentsOptions {
+  store: Store;
+  ports: HostPorts;
+  settings: HubSettings;
+  seal: Seal;
+  triggers: Triggers;
+  calls: ToolCalls;
+  onError: (error: unknown) => void;
+}
+
+export function createAgents(options: AgentsOptions) {
+  const { store, ports, settings, triggers, calls, onError } = options;
+  const { timers } = ports;
+  const { version, keepRunsMs, publicUrl } = settings;
+  const authorizer = createAuthorizer({
+    store,
+    now: timers.now,
+    everyTenant: settings.tenancy === "single" ? [LOCAL_TENANT] : undefined,
+    onError,
+  });
+  const checkHost = createHostCheck(settings);
+  const authorizeRequest = createAuthorizeRequest({ authorizer, checkHost, publicUrl });
+  const inbox = createInbox({ store, now: timers.now });
+  const feed = createFeed(store, onError);
+  const events = settings.eventsDraft ? createEventsDraft(options, feed, authorizer) : undefined;
+  const waits = createWaits({ inbox, feed, authorizer });
+  const live = createLiveStreams({ authorizeRequest, authorizer, store, feed, timers, onError });
+
+  // The MCP SDK is the largest module of the hub. It is loaded with the first MCP request, so that
+  // an idle hub uses less memory.
+  const loadInboxServer = once(async () => {
+    const { createInboxServer } = await import("./mcp/inbox-server.ts");
+    const context = events?.context;
+    return createInboxServer({
+      inbox,
+      waits,
+      triggers,
+      store,
+      authorizer,
+      events: context,
+      version,
+      onError,
+    });
+  });
+  const inboxServer: InboxServer = {
+    async serve(request, access, reserveBytes) {
+      const server = await loadInboxServer();
+      return trackUnread(access, await server.serve(request, access, reserveBytes));
+    },
+    close: async () => (await loadInboxServer.loaded)?.close(),
+  };
+  const loadAppServers = once(async () => {
+    const { createAppServers } = await import("./mcp/app-server.ts");
+    return createAppServers({
+      store,
+      calls,
+      authorizer,
+      version,
+      keepRunsMs: Math.floor(keepRunsMs),
+      onError,
+    });
+  });
+  const appServers: AppServers = {
+    serve: async (...request) => (await loadAppServers()).serve(...request),
+    close: async () => (await loadAppServers.loaded)?.close(),
+  };
+
+  return {
+    authorizeRequest,
+    checkHost,
+    inbox,
+    inboxServer,
+    appServers,
+    live,
+    /** Starts to deliver webhooks to subscribers. */
+    start: () => events?.start(),
+    async close() {
+      // Before the connections close: a closed connection would cancel the calls of its client.
+      await appServers.close();
+      live.close();
+      await Promise.all([waits.close(), events?.close()]);
+      feed.close();
+      await inboxServer.close();
+    },
+  };
+}
+
+/** The MCP Events draft: the context of its methods, and the deliverer of its webhooks. */
+function createEventsDraft(
+  { store, ports, settings, seal, onError }: AgentsOptions,
+  feed: Feed,
+  authorizer: Authorizer,
+) {
+  const { timers, guardedFetch, makeHmacKey, metrics } = ports;
+  const { now, after } = timers;
+  const { allowHttp } = settings;
+  const post = createPostWebhook({ fetch: guardedFetch, now, allowHttp, makeHmacKey });
+  const deliverer = createDeliverer({
+    store,
+    feed,
+    post,
+    unseal: seal.unseal,
+    by: crypto.randomUUID(),
+    now,
+    random: Math.random,
+    after,
+    onOutcome: metrics.delivery,
+    onError,
+  });
+  const streams = createEventStreams();
+  const context: EventsContext = {
+    store,
+    feed,
+    authorizer,
+    now,
+    streams,
+    subscriber: createSubscriber({
+      store,
+      post,
+      seal: seal.seal,
+      now,
+      allowHttp,
+      onChange: deliverer.poke,
+    }),
+    onError,
+  };
+  return {
+    context,
+    start: deliverer.poke,
+    async close() {
+      await Promise.all([streams.close(), deliverer.close()]);
+    },
+  };
+}
+
+/** Loads on the first call; `loaded` is undefined before it. */
+function once<Loaded>(load: () => Promise<Loaded>) {
+  const loadOnce = () => {
+    loadOnce.loaded ??= load();
+    return loadOnce.loaded;
+  };
+  loadOnce.loaded = undefined as Promise<Loaded> | undefined;
+  return loadOnce;
+}

@@ -1,0 +1,136 @@
+/** The pipeline with everything it needs: group commit, matcher, endpoints, limits, log and metrics. */
+import { tripInWords } from "@signalbox/rules/match/breaker.ts";
+import { createReadiness } from "./api/readiness.ts";
+import type { HostPorts, HubSettings } from "./host-ports.ts";
+import { createEndpoints } from "./ingest/endpoints.ts";
+import { createGithubRanges } from "./ingest/github-ranges.ts";
+import { createIngestLog, type IngestObservation } from "./ingest/ingest-log.ts";
+import { createRateLimit } from "./ingest/rate-limit.ts";
+import { sources } from "./ingest/sources/index.ts";
+import type { Seal } from "./lib/seal.ts";
+import { createPipeline, type PipelineOptions } from "./pipeline.ts";
+import { createMatcher } from "./runs/matcher.ts";
+import { createGroupCommit, type GroupCommit } from "./store/group-commit.ts";
+import type { Store } from "./store/store.ts";
+import { createGithubTenancy } from "./tenants/tenancy.ts";
+
+export interface HubPipelineOptions {
+  store: Store;
+  ports: HostPorts;
+  settings: HubSettings;
+  seal: Seal;
+  newId: () => string;
+  /** The owner of all events; undefined if each payload names its tenant. */
+  tenant: string | undefined;
+}
+
+export function createHubPipeline(options: HubPipelineOptions) {
+  const { store, ports, settings, seal, newId, tenant } = options;
+  const { log, metrics, makeHmacKey, timers } = ports;
+  const { now, defer } = timers;
+
+  const readiness = createReadiness({
+    check: () => store.checkWritable(now()),
+    timers,
+    onError: (error) => log.error({ err: error }, "storage trouble"),
+  });
+  const commit = createGroupCommit({
+    store: reportBatches(store, readiness),
+    quota: settings.quota,
+    defer,
+    onBatch: metrics.batch,
+  });
+  const counted = countAppends(commit);
+  const { maxChain: maxDepth, maxLoops } = settings;
+  const matcher = createMatcher({ store, newId, now, maxDepth, maxLoops });
+
+  const logRequest = createIngestLog(log, defer);
+  const observe = (observation: IngestObservation) => {
+    metrics.observe(observation);
+    logRequest(observation);
+  };
+  const onTripped: PipelineOptions["onTripped"] = (tenant, { isFirst, ...trip }) => {
+    metrics.trip(trip.limit);
+    if (isFirst) log.warn({ tenant, ...trip }, `a trigger was stopped: ${tripInWords(trip)}`);
+  };
+  const pipeline = createPipeline({
+    matcher,
+    commit: counted,
+    onTripped,
+    observe,
+    endpoints: createEndpoints({
+      sources,
+      store,
+      secrets: settings.secrets,
+      tenant,
+      unseal: seal.unseal,
+      makeHmacKey,
+      now,
+    }),
+    tenancy: tenant === undefined ? createGithubTenancy(store, now) : undefined,
+    isGithubAddress: settings.githubAddressesOnly ? githubAddresses(options) : undefined,
+    rateLimit: createRateLimit({ perSecond: settings.rateLimit, now }),
+    allowUnsigned: settings.allowUnsigned,
+    newId,
+    now,
+  });
+
+  return {
+    ...pipeline,
+    observe,
+    /** The number of appends that wait for the store. */
+    pendingAppends: counted.pending,
+    checkReady: readiness.check,
+    /** Resolves when every append has its result. */
+    drain: commit.drain,
+    close: matcher.close,
+  };
+}
+
+/** `/readyz` reports failures of real batches too. */
+function reportBatches(
+  store: Store,
+  readiness: ReturnType<typeof createReadiness>,
+): Pick<Store, "appendEvents" | "isDataError"> {
+  return {
+    isDataError: store.isDataError,
+    async appendEvents(batch, quota) {
+      try {
+        const appended = await store.appendEvents(batch, quota);
+        readiness.batchStored();
+        return appended;
+      } catch (error) {
+        if (!store.isDataError(error)) readiness.batchFailed(error);
+        throw error;
+      }
+    },
+  };
+}
+
+function countAppends({ append }: GroupCommit) {
+  let pending = 0;
+  const counted: typeof append = async (request) => {
+    pending += 1;
+    try {
+      return await append(request);
+    } finally {
+      pending -= 1;
+    }
+  };
+  return { append: counted, pending: () => pending };
+}
+
+function githubAddresses({ ports, settings }: HubPipelineOptions): (address: string) => boolean {
+  const ranges = createGithubRanges({
+    apiUrl: settings.githubApiUrl,
+    fetch: ports.fetch,
+    now: ports.timers.now,
+    onError: (error) =>
+      ports.log.warn(
+        { err: error },
+        "GitHub's address list could not be renewed; the previous list stays in use",
+      ),
+  });
+  void ranges.refresh();
+  return ranges.includes;
+}

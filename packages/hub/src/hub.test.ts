@@ -1,0 +1,126 @@
+/** The composition, with ports of a host that has no sockets. */
+import { expect, onTestFinished, test } from "vitest";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { hubSettings } from "./hosts/hub-settings.ts";
+import { systemTimers } from "./hosts/node/system-timers.ts";
+import { readSettings } from "./hosts/settings.ts";
+import { createHub, type HubOptions } from "./hub.ts";
+import { webHmacKey } from "./lib/hmac.ts";
+import { openSqlite } from "./store/backends/sqlite.ts";
+
+interface Answer {
+  id: string;
+  items: object[];
+  next_cursor: string | null;
+  errors?: { path: string }[];
+}
+
+const TOKEN = "sbx_of_the_tests";
+
+const unexpected = () => {
+  throw new Error("must not be called");
+};
+
+async function openHub(ports: Partial<HubOptions["ports"]> = {}) {
+  const env = { SIGNALBOX_TOKEN: TOKEN };
+  const hub = await createHub({
+    store: openSqlite(`${tempFolder()}/hub.db`),
+    ports: {
+      fetch: unexpected,
+      guardedFetch: unexpected,
+      evaluate: unexpected,
+      makeHmacKey: webHmacKey,
+      timers: systemTimers,
+      log: { info() {}, warn() {}, error: unexpected },
+      metrics: {
+        observe() {},
+        batch() {},
+        swept() {},
+        delivery() {},
+        trip() {},
+        text: async () => "",
+        contentType: "text/plain",
+      },
+      ...ports,
+    },
+    settings: {
+      ...hubSettings(readSettings({ flags: {}, env, file: {} }), 0),
+      version: "1.2.3",
+      sealKey: new Uint8Array(32),
+      bodyBudgetBytes: 1_000,
+      sweepEveryMs: undefined,
+    },
+  });
+  onTestFinished(() => hub.stop(1_000));
+  await hub.start("http://127.0.0.1:4747");
+  return hub;
+}
+
+async function openApi() {
+  const { app } = await openHub();
+  const ask = async (path: string, body?: object) => {
+    const answer = await app.request(`http://127.0.0.1${path}`, {
+      headers: { authorization: `Bearer ${TOKEN}`, host: "127.0.0.1" },
+      ...(body && { method: "POST", body: JSON.stringify(body) }),
+    });
+    return { status: answer.status, json: (await answer.json()) as Answer };
+  };
+  const document = (await ask("/api/openapi.json")).json as unknown as {
+    info: { version: string };
+    paths: Record<string, Record<string, { responses: object }>>;
+    components: { schemas: Record<string, object> };
+  };
+  return { app, ask, document };
+}
+
+test("describes every route under /api in the OpenAPI document, and no other", async () => {
+  const { app, document } = await openApi();
+  const mounted = app.routes
+    .filter(({ path }) => path.startsWith("/api/"))
+    .map(({ method, path }) => `${method} ${path}`);
+  const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map(
+      (method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`,
+    ),
+  );
+  expect(described.toSorted()).toEqual(mounted.toSorted());
+  expect(document.info.version).toBe("1.2.3");
+  expect(described.length).toBeGreaterThan(40);
+});
+
+test("rejects a cursor of another list, and continues from its own", async () => {
+  const { ask, document } = await openApi();
+  for (const slug of ["desk", "shop"]) await ask("/api/apps", { slug, name: slug });
+  const flow = (await ask("/api/apps/desk/flows", { name: "One" })).json.id;
+  await ask("/api/apps/desk/flows", { name: "Two" });
+  const lists = Object.entries(document.paths)
+    .filter(([, { get }]) =>
+      JSON.stringify(get?.responses ?? "").includes('"items":{"type":"array"'),
+    )
+    .map(([path]) => path.replace("{app}", "desk").replace("{flow}", flow));
+  const named = ["apps", "flows", "versions", "runs", "events", "tokens", "sources", "secrets"];
+  for (const name of named) expect(lists.join()).toContain(`/${name}`);
+  for (const path of lists)
+    for (const cursor of ["zz", "", "flow:", "app:a%27b", "run:%00", "other:desk", "-1"]) {
+      const { status, json } = await ask(`${path}?cursor=${cursor}`);
+      expect([status, json.errors?.[0]?.path], `${path}?cursor=${cursor}`).toEqual([400, "cursor"]);
+    }
+  for (const path of ["/api/apps", "/api/apps/desk/flows"]) {
+    const { items, next_cursor } = (await ask(`${path}?limit=1`)).json;
+    const next = (await ask(`${path}?limit=1&cursor=${next_cursor}`)).json;
+    expect([items.length, next.items.length]).toEqual([1, 1]);
+    expect(next.items).not.toEqual(items);
+    const { status } = await ask(`/api/runs?cursor=${next_cursor}`);
+    expect(status).toBe(400);
+  }
+});
+
+test("a host with alarms gets the time of every timer", async () => {
+  const times: number[] = [];
+  const hub = await openHub({ wakeAt: (time) => times.push(time) });
+  const { app } = hub;
+  expect((await app.request("http://127.0.0.1/readyz")).status).toBe(200);
+  const now = Date.now();
+  expect(times.length).toBeGreaterThan(0);
+  for (const time of times) expect(Math.abs(time - now)).toBeLessThan(120_000);
+});

@@ -1,0 +1,205 @@
+/**
+ * The composition: joins store, pipeline, runner, agents and API into one hub, on any host. The host
+ * opens the store, provides `HostPorts`, and serves what `createHub` returns over HTTP.
+ *
+ * Stopping finishes the requests that were accepted, rejects new ones, and takes a bounded time.
+ */
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import type { Hono } from "hono";
+import type { LiveStreams } from "./api/live-streams.ts";
+import { createToolCalls } from "./apps/call-tool.ts";
+import { logLegacyMigration } from "./apps/log-legacy-migration.ts";
+import { migrateLegacyFlows } from "./apps/take-over-flows.ts";
+import type { HostPorts, HubSettings } from "./host-ports.ts";
+import { createAgents } from "./hub-agents.ts";
+import { createHubPipeline } from "./hub-pipeline.ts";
+import { createHubRoutes } from "./hub-routes.ts";
+import { type BodyBudget, createBodyBudget } from "./ingest/body-budget.ts";
+import type { Rejection } from "./ingest/ingest-outcome.ts";
+import { createReceiveWebhook, type ReceiveWebhook, WEBHOOKS } from "./ingest/receive-webhook.ts";
+import { createIds } from "./lib/ids.ts";
+import { createSeal } from "./lib/seal.ts";
+import type { Timers } from "./lib/timers.ts";
+import { withTimeout } from "./lib/with-timeout.ts";
+import { createTriggers } from "./runs/explain.ts";
+import { loadInput } from "./runs/load-input.ts";
+import { createReach } from "./runs/reach.ts";
+import { createRunner } from "./runs/runner.ts";
+import { openSecrets } from "./runs/secrets.ts";
+import type { Store } from "./store/store.ts";
+import { startSweeper } from "./store/sweeper.ts";
+import { LOCAL_TENANT } from "./tenants/tenancy.ts";
+import { ensureAdminToken } from "./tenants/tokens.ts";
+
+export interface HubOptions {
+  store: Store;
+  ports: HostPorts;
+  settings: HubSettings;
+}
+
+export interface Hub {
+  /** A request under `/webhooks/`. */
+  receive: ReceiveWebhook;
+  bodyBudget: BodyBudget;
+  /** Reports a request that the host itself rejected, before it reached a route. */
+  onRejected(rejected: Rejection, address: string): void;
+  /** `GET /events`. */
+  live: LiveStreams;
+  /** Every other route. */
+  app: Hono;
+  isStopping(): boolean;
+  /** Call it when the host listens at `url`. */
+  start(url: string): Promise<StartedHub>;
+  /** Closes the hub and its store; `closeServer` waits for the open requests of the host. */
+  stop(timeoutMs: number, closeServer?: (timeoutMs: number) => Promise<void>): Promise<void>;
+}
+
+export interface StartedHub {
+  publicUrl: string;
+  /** Only on the first start, if the settings contain none. */
+  adminToken: string | undefined;
+}
+
+/**
+ * Back-pressure: while more than BUSY_APPENDS events wait for the store, the runner's next steps
+ * are delayed by BUSY_STEP_DELAY_MS, so that senders get their answers first.
+ */
+const BUSY_APPENDS = 4;
+const BUSY_STEP_DELAY_MS = 10;
+
+export async function createHub(options: HubOptions): Promise<Hub> {
+  const { store, settings } = options;
+  const timers = withAlarm(options.ports);
+  const ports: HostPorts = { ...options.ports, timers };
+  const { log } = ports;
+  const { now, defer, after } = timers;
+  const newId = createIds();
+  const seal = createSeal(settings.sealKey);
+  const onError = (error: unknown) => log.error({ err: error }, "a request failed");
+  const tenant = settings.tenancy === "single" ? LOCAL_TENANT : undefined;
+  if (tenant !== undefined) await store.putTenant({ id: tenant, at: now() });
+  await logLegacyMigration(log, () =>
+    migrateLegacyFlows({ store, registry: nodeTypes, tenant, newId, now }),
+  );
+
+  const pipeline = createHubPipeline({ store, ports, settings, seal, newId, tenant });
+  const limits = { maxDepth: settings.maxChain, maxLoops: settings.maxLoops };
+  const runner = createRunner({
+    store,
+    registry: nodeTypes,
+    worker: newId(),
+    secrets: openSecrets(store, seal),
+    loadInput: (run) => loadInput(store, run),
+    reach: createReach({
+      store,
+      append: pipeline.append,
+      start: (run, watch) => runner.start(run, watch),
+      fetch: ports.guardedFetch,
+      evaluate: ports.evaluate,
+      newId,
+      now,
+      maxDepth: limits.maxDepth,
+    }),
+    atOnce: settings.runConcurrency,
+    leaseMs: settings.runLeaseMs,
+    soon: (work) =>
+      pipeline.pendingAppends() > BUSY_APPENDS ? void after(BUSY_STEP_DELAY_MS, work) : defer(work),
+    onError,
+  });
+  const calls = createToolCalls({ store, runner, newId, now });
+  const triggers = createTriggers({ store, newId, now, ...limits });
+  const shared = { store, ports, settings, seal, calls, triggers, onError };
+  const agents = createAgents(shared);
+
+  const closing = new AbortController();
+  const isStopping = () => closing.signal.aborted;
+  let url = "";
+  let publicUrl = "";
+  let stopSweeper = () => {};
+  const app = createHubRoutes({
+    ...shared,
+    registry: nodeTypes,
+    newId,
+    agents,
+    closing: closing.signal,
+    checkReady: pipeline.checkReady,
+    home: async () => ({
+      version: settings.version,
+      url,
+      webhookUrl: `${publicUrl}${WEBHOOKS}github`,
+      unsigned: settings.allowUnsigned,
+      storage: STORAGE[store.backend],
+      pending: tenant === undefined ? null : (await store.pendingStatus(tenant)).pending_count,
+    }),
+  });
+  // The source is unknown: these requests are rejected before their path is read.
+  const onRejected: Hub["onRejected"] = (outcome, address) =>
+    pipeline.observe({ source: "", address, outcome, took: 0 });
+
+  return {
+    receive: createReceiveWebhook({
+      receive: pipeline.receive,
+      proxy: settings.proxy,
+      isStopping,
+      onRejected,
+    }),
+    bodyBudget: createBodyBudget(settings.bodyBudgetBytes),
+    onRejected,
+    live: agents.live,
+    app,
+    isStopping,
+
+    async start(listeningAt) {
+      url = listeningAt;
+      publicUrl = (settings.publicUrl ?? url).replace(/\/$/, "");
+      // The token is shown once, so it is created after the host has managed to listen.
+      const adminToken = await ensureAdminToken(store, settings.adminToken, now());
+      agents.start();
+      stopSweeper = startSweeper({
+        store,
+        retention: settings.retention,
+        keepRunsMs: settings.keepRunsMs,
+        everyMs: settings.sweepEveryMs,
+        onSwept: ports.metrics.swept,
+        log,
+        timers,
+      });
+      return { publicUrl, adminToken };
+    },
+
+    async stop(timeoutMs, closeServer = async () => {}) {
+      if (isStopping()) return;
+      closing.abort();
+      const end = performance.now() + timeoutMs;
+      const left = () => Math.max(0, end - performance.now());
+      stopSweeper();
+      pipeline.close();
+      try {
+        // Slow clients get 80 % of the time; the rest is for storing what other clients sent.
+        const closed = Promise.all([agents.close(), runner.close(), closeServer(timeoutMs * 0.8)]);
+        await withTimeout(timers, left(), closed, "Some requests did not finish in time.");
+        await withTimeout(timers, left(), pipeline.drain(), "Some events were not stored in time.");
+      } finally {
+        await withTimeout(timers, left(), store.close(), "The database did not close in time.");
+      }
+    },
+  };
+}
+
+/** On start the hub looks for due work, so a host with alarms only needs the times of all timers. */
+function withAlarm({ timers, wakeAt }: HostPorts): Timers {
+  if (!wakeAt) return timers;
+  return {
+    ...timers,
+    after(ms, work) {
+      wakeAt(timers.now() + ms);
+      return timers.after(ms, work);
+    },
+  };
+}
+
+const STORAGE: Record<Store["backend"], string> = {
+  sqlite: "SQLite",
+  postgres: "PostgreSQL",
+  "durable-object": "Durable Objects",
+};

@@ -1,0 +1,69 @@
+/**
+ * One log line for each webhook request. Requests that end in the same iteration of the event loop,
+ * with the same source and outcome, share a line: a burst, or a flood of forged requests, must not
+ * make logging the slowest part of the hub.
+ */
+import type { Log } from "../lib/log.ts";
+import type { AppendRequest } from "../store/store.ts";
+import type { IngestOutcome } from "./ingest-outcome.ts";
+
+/** A webhook request and its outcome. */
+export interface IngestObservation {
+  source: string;
+  /** The client's address. */
+  address: string;
+  outcome: IngestOutcome;
+  appended?: AppendRequest | undefined;
+  /** Milliseconds. */
+  took: number;
+  error?: unknown;
+}
+
+export function createIngestLog(log: Log, defer: (work: () => void) => void) {
+  let groups = new Map<string, IngestObservation[]>();
+
+  const flush = () => {
+    const flushed = groups;
+    groups = new Map();
+    for (const group of flushed.values()) write(log, group);
+  };
+
+  return (observation: IngestObservation): void => {
+    if (groups.size === 0) defer(flush);
+    const { outcome } = observation;
+    const kind = outcome.outcome === "refused" ? outcome.reason : outcome.outcome;
+    const key = `${observation.source} ${kind}`;
+    const group = groups.get(key);
+    if (group) group.push(observation);
+    else groups.set(key, [observation]);
+  };
+}
+
+function write(log: Log, group: IngestObservation[]): void {
+  const [first] = group as [IngestObservation, ...IngestObservation[]];
+  const { outcome, error } = first;
+  const facts = {
+    source: first.source.slice(0, 50),
+    ms: Math.round(first.took * 10) / 10,
+    ...(group.length > 1 ? { count: group.length, events: idsOf(group) } : detailsOf(first)),
+  };
+  if (outcome.outcome !== "refused") {
+    log.info(facts, outcome.outcome);
+    return;
+  }
+  const rejected = { ...facts, reason: outcome.reason, address: first.address };
+  if (error) log.error({ ...rejected, err: error }, "refused");
+  else log.warn(rejected, "refused");
+}
+
+function idsOf(group: IngestObservation[]): string[] | undefined {
+  const ids = group.flatMap(({ outcome }) => ("id" in outcome ? [outcome.id] : []));
+  return ids.length > 0 ? ids : undefined;
+}
+
+function detailsOf({ outcome, appended }: IngestObservation): Record<string, unknown> {
+  const event = appended?.events[0];
+  if (!event || !("id" in outcome)) return {};
+  const { type, action, repo } = event;
+  return { tenant: appended.tenant, event: outcome.id, type, action, repo };
+}

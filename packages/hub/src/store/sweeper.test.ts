@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { systemTimers } from "../hosts/node/system-timers.ts";
+import type { Retention, SweepResult } from "./store.ts";
+import { startSweeper } from "./sweeper.ts";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+const retention = { processedFor: 3, pendingFor: 90, maxBytes: 8192 };
+const swept = (given: Partial<SweepResult> = {}): SweepResult => ({
+  processed: 0,
+  expired: 0,
+  overflow: 0,
+  more: Object.keys(given).length > 0,
+  ...given,
+});
+
+function start(results: (SweepResult | Error)[]) {
+  const sweeps: Retention[] = [];
+  const sweptRuns: number[] = [];
+  const sweptFlows: number[] = [];
+  const logged: string[] = [];
+  const counts: Record<string, number> = {};
+  const note = (facts: object, message: string) =>
+    void logged.push(`${message} ${"events" in facts ? facts.events : ""}`.trim());
+  const stop = startSweeper({
+    retention,
+    keepRunsMs: 30,
+    store: {
+      async sweepRuns(endedBefore) {
+        sweptRuns.push(endedBefore);
+        return sweptRuns.length === 1 ? 500 : 0;
+      },
+      async sweepFlows(deletedBefore) {
+        expect(sweptRuns.length).toBeGreaterThan(1);
+        sweptFlows.push(deletedBefore);
+        return sweptFlows.length === 1 ? 500 : 0;
+      },
+      async sweep(given) {
+        sweeps.push(given);
+        const result = results.shift() ?? swept();
+        if (result instanceof Error) throw result;
+        return result;
+      },
+    },
+    onSwept: (reason, count) => {
+      counts[reason] = (counts[reason] ?? 0) + count;
+    },
+    log: { warn: note, error: note },
+    timers: { ...systemTimers, now: () => 1_000 },
+    random: () => 0.5,
+  });
+  return { sweeps, sweptRuns, sweptFlows, logged, counts, stop };
+}
+
+it("sweeps every minute, with the retention from its options", async () => {
+  const { sweeps, stop } = start([]);
+  await vi.advanceTimersByTimeAsync(59_999);
+  expect(sweeps).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(sweeps).toEqual([{ now: 1_000, ...retention, limit: expect.any(Number) }]);
+  await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(sweeps).toHaveLength(2);
+  stop();
+});
+
+it("sweeps until nothing is left, counts the events, and warns once about lost events", async () => {
+  const { sweeps, logged, counts, stop } = start([
+    swept({ processed: 500 }),
+    swept({ processed: 3, expired: 4 }),
+    swept({ expired: 1 }),
+    swept({ overflow: 7 }),
+  ]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await vi.waitFor(() => expect(sweeps).toHaveLength(5));
+  await vi.waitFor(() => expect(logged).toHaveLength(2));
+  expect(counts).toEqual({ processed: 503, expired: 5, overflow: 7 });
+  expect(logged).toEqual([
+    "pending events exceeded their retention and were removed 5",
+    "a tenant exceeded its storage limit: its oldest events were removed, processed ones first 7",
+  ]);
+  stop();
+});
+
+it("sweeps ended runs and then deleted flows, until nothing is left", async () => {
+  const { sweptRuns, sweptFlows, logged, stop } = start([]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await vi.waitFor(() => expect(sweptFlows).toEqual([970, 970]));
+  expect(sweptRuns).toEqual([970, 970]);
+  expect(logged).toEqual([]);
+  stop();
+});
+
+it("does not warn about processed events", async () => {
+  const { sweeps, logged, stop } = start([swept({ processed: 9 })]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await vi.waitFor(() => expect(sweeps).toHaveLength(2));
+  await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
+  expect(logged).toEqual([]);
+  stop();
+});
+
+it("tries again after a failure, but not after a stop", async () => {
+  const { sweeps, logged, stop } = start([new Error("disk full")]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1));
+  expect(logged).toEqual(["retention failed; it will be tried again"]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(sweeps).toHaveLength(2);
+  stop();
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(sweeps).toHaveLength(2);
+});

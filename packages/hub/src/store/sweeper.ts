@@ -1,0 +1,83 @@
+/**
+ * Retention: removes events, runs and flows whose time is over, about once a minute. It works in
+ * small transactions and yields to the event loop between them, so webhooks are not held up.
+ */
+import type { Log } from "../lib/log.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { Retention, Store } from "./store.ts";
+
+const BATCH = 500;
+const REASONS = ["processed", "expired", "overflow"] as const;
+
+export type SweepReason = (typeof REASONS)[number];
+
+export interface SweeperOptions {
+  store: Pick<Store, "sweep" | "sweepRuns" | "sweepFlows">;
+  retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
+  /** How long ended runs and deleted flows are kept. */
+  keepRunsMs: number;
+  onSwept: (reason: SweepReason, count: number) => void;
+  log: Pick<Log, "warn" | "error">;
+  timers: Timers;
+  everyMs?: number | undefined;
+  random?: () => number;
+}
+
+/** Returns a function that stops it. */
+export function startSweeper({
+  store,
+  retention,
+  keepRunsMs,
+  onSwept,
+  log,
+  timers,
+  everyMs = 60_000,
+  random = Math.random,
+}: SweeperOptions): () => void {
+  const { now } = timers;
+  const yieldToEventLoop = () => new Promise<void>((resolve) => timers.defer(resolve));
+  let stopped = false;
+  let cancel = () => {};
+
+  const sweep = async () => {
+    const total = { processed: 0, expired: 0, overflow: 0 };
+    try {
+      for (let more = true; more && !stopped; ) {
+        const swept = await store.sweep({ now: now(), ...retention, limit: BATCH });
+        for (const reason of REASONS) {
+          onSwept(reason, swept[reason]);
+          total[reason] += swept[reason];
+        }
+        more = swept.more;
+        await yieldToEventLoop();
+      }
+      // Runs first: a flow is removed only after its last run.
+      for (const sweepBatch of [store.sweepRuns, store.sweepFlows])
+        while (!stopped && (await sweepBatch(now() - keepRunsMs, BATCH)) > 0)
+          await yieldToEventLoop();
+    } catch (error) {
+      log.error({ err: error }, "retention failed; it will be tried again");
+    }
+    if (total.expired > 0)
+      log.warn(
+        { events: total.expired },
+        "pending events exceeded their retention and were removed",
+      );
+    if (total.overflow > 0)
+      log.warn(
+        { events: total.overflow, maxBytes: retention.maxBytes },
+        "a tenant exceeded its storage limit: its oldest events were removed, processed ones first",
+      );
+    if (!stopped) schedule();
+  };
+  // The jitter keeps replicas that started together from sweeping together.
+  const schedule = () => {
+    cancel = timers.after(everyMs * (0.5 + random()), () => void sweep());
+  };
+
+  schedule();
+  return () => {
+    stopped = true;
+    cancel();
+  };
+}
