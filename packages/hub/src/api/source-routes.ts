@@ -88,10 +88,10 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
       }),
       answer: { status: 201, schema: withSecret },
       async handle({ tenant, body, origin }) {
-        const { source, made } = await sources.add({ tenant, ...body });
+        const { source, generated } = await sources.add({ tenant, ...body });
         return {
           status: 201,
-          json: { ...view(source, origin), ...(made && { secret: made }) },
+          json: { ...view(source, origin), ...(generated && { secret: generated }) },
           headers: once,
         };
       },
@@ -134,7 +134,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
           }));
         const now = await find(tenant, source.id);
         return {
-          json: { ...view(now, origin), ...(rotated?.made && { secret: rotated.made }) },
+          json: { ...view(now, origin), ...(rotated?.generated && { secret: rotated.generated }) },
           headers: once,
         };
       },

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { pollParams } from "../deliver/events-draft.ts";
 import { inboxTools } from "../mcp/inbox-tools.ts";
-import { MAX_TENANTS, tenantsFault } from "../tenants/tokens.ts";
+import { MAX_TENANTS, tenantsError } from "../tenants/tokens.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 
 const place = fc.nat(1_000_000_000);
@@ -88,7 +88,7 @@ it("is short enough for everything that takes one, for any tenants of a token", 
   ];
   const many = Array.from({ length: MAX_TENANTS }, (_, at) => `${at}`.padStart(20, "0"));
   for (const tenants of [many, ["❤".repeat(440), "umbrella"]]) {
-    expect(tenantsFault(tenants)).toBeUndefined();
+    expect(tenantsError(tenants)).toBeUndefined();
     const places = new Map(tenants.map((tenant) => [tenant, 10 ** 15 - 1]));
     expect(isTaken(encodeCursor(places, tenants, "a".repeat(32)))).toEqual([
       true,
@@ -97,7 +97,7 @@ it("is short enough for everything that takes one, for any tenants of a token", 
       true,
     ]);
   }
-  expect(tenantsFault(Array.from({ length: MAX_TENANTS + 1 }, () => "a"))).toContain("at most 200");
-  expect(tenantsFault(["❤".repeat(445)])).toContain("4000 characters");
-  expect(tenantsFault(["\ud800"])).toBe("must be ids of tenants");
+  expect(tenantsError(Array.from({ length: MAX_TENANTS + 1 }, () => "a"))).toContain("at most 200");
+  expect(tenantsError(["❤".repeat(445)])).toContain("4000 characters");
+  expect(tenantsError(["\ud800"])).toBe("must be ids of tenants");
 });

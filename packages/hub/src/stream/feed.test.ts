@@ -8,21 +8,21 @@ import { createFeed, type Filter, type Follower } from "./feed.ts";
 
 type Read = Pick<Store, "getTenant" | "listEvents" | "subscribe">;
 
-/** `through` stands between the feed and the store. */
+/** `override` replaces functions of the store that the feed calls. */
 function setup(
-  through: (store: Store) => Partial<Read> = () => ({}),
+  override: (store: Store) => Partial<Read> = () => ({}),
   onError: (error: unknown) => void = (error) => {
     throw error;
   },
 ) {
   const store = openSqlite(`${tempFolder()}/x.db`);
-  const between: Read = {
+  const feedStore: Read = {
     getTenant: store.getTenant,
     listEvents: store.listEvents,
     subscribe: store.subscribe,
-    ...through(store),
+    ...override(store),
   };
-  const feed = createFeed(between, onError, 5);
+  const feed = createFeed(feedStore, onError, 5);
   onTestFinished(async () => {
     feed.close();
     await store.close();
@@ -32,16 +32,16 @@ function setup(
       tenants?: string[];
       after?: [string, number][];
       filter?: Filter;
-      room?: number;
+      capacity?: number;
       onEvent?: (follower: Follower | undefined) => void;
     } = {},
   ) => {
     const seen: number[] = [];
     const rows: EventRow[] = [];
     let follower: Follower | undefined;
-    /** What comes before the events. */
-    const told: unknown[] = [];
-    let room = options.room ?? Number.POSITIVE_INFINITY;
+    /** The calls of `start` and `truncated`. */
+    const notices: unknown[] = [];
+    let capacity = options.capacity ?? Number.POSITIVE_INFINITY;
     follower = await feed.follow({
       tenants: options.tenants ?? ["acme"],
       after: new Map(options.after ?? []),
@@ -49,24 +49,24 @@ function setup(
       sink: {
         start(cursor) {
           expect(seen).toEqual([]);
-          told.push({ start: Object.fromEntries(cursor) });
+          notices.push({ start: Object.fromEntries(cursor) });
         },
         event(event, cursor) {
           expect(cursor.get(event.tenant)).toBe(event.seq);
           seen.push(event.seq);
           rows.push(event);
-          room -= 1;
+          capacity -= 1;
           options.onEvent?.(follower);
         },
-        truncated: (tenant, why) => told.push({ [why]: tenant }),
-        isFull: () => room <= 0,
+        truncated: (tenant, reason) => notices.push({ [reason]: tenant }),
+        isFull: () => capacity <= 0,
       },
     });
-    const more = (amount: number) => {
-      room = amount;
+    const drain = (amount: number) => {
+      capacity = amount;
       follower?.resume();
     };
-    return { seen, rows, told, more, stop: follower.stop, cursor: follower.cursor };
+    return { seen, rows, notices, drain, stop: follower.stop, cursor: follower.cursor };
   };
   const append = (count: number, tenant = "acme", given = {}) =>
     keep(
@@ -81,7 +81,7 @@ const upTo = (last: number, first = 1) =>
   Array.from({ length: last - first + 1 }, (_, at) => first + at);
 
 describe("a follower", () => {
-  it("sees what is stored from now on, in order, and nothing of before", async () => {
+  it("gets new events in order, and none that were stored before", async () => {
     const { follow, append } = setup();
     await append(3);
     const { seen } = await follow();
@@ -90,7 +90,7 @@ describe("a follower", () => {
     await expect.poll(() => seen).toEqual([4, 5, 6]);
   });
 
-  it("goes on after its cursor without gap or repetition, however far behind", async () => {
+  it("continues after its cursor without gap or repetition, however far behind", async () => {
     const { follow, append } = setup();
     await append(900);
     const { seen } = await follow({ after: [["acme", 10]] });
@@ -99,7 +99,7 @@ describe("a follower", () => {
     expect(seen).toEqual(upTo(950, 11));
   });
 
-  it("misses nothing that is stored while it connects", async () => {
+  it("gets the events that are stored while it connects", async () => {
     const { follow, append } = setup();
     await append(5);
     const connecting = follow({ after: [["acme", 0]] });
@@ -109,21 +109,21 @@ describe("a follower", () => {
     await expect.poll(() => seen).toEqual(upTo(45));
   });
 
-  it("that is full is left alone, and goes on when there is room, from memory and from the log", async () => {
+  it("gets nothing while it is full, and continues from the cache or the log when it drains", async () => {
     const { follow, append } = setup();
-    const slow = await follow({ after: [["acme", 0]], room: 3 });
+    const slow = await follow({ after: [["acme", 0]], capacity: 3 });
     const quick = await follow({ after: [["acme", 0]] });
     for (let batch = 0; batch < 6; batch += 1) await append(500);
     await expect.poll(() => quick.seen.length).toBe(3_000);
     expect(slow.seen).toEqual([1, 2, 3]);
-    slow.more(10);
+    slow.drain(10);
     await expect.poll(() => slow.seen).toEqual(upTo(13));
-    slow.more(Number.POSITIVE_INFINITY);
+    slow.drain(Number.POSITIVE_INFINITY);
     await expect.poll(() => slow.seen.length).toBe(3_000);
     expect(slow.seen).toEqual(upTo(3_000));
   });
 
-  it("may say at any moment that there is room", async () => {
+  it("may call resume while it receives an event", async () => {
     const { follow, append } = setup();
     const { seen } = await follow({ onEvent: (follower) => follower?.resume() });
     await append(5);
@@ -132,12 +132,12 @@ describe("a follower", () => {
     expect(seen).toEqual(upTo(10));
   });
 
-  it("that finds nothing left misses nothing that comes while it looks", async () => {
+  it("gets an event that is stored while it reads an empty page of the log", async () => {
     let meanwhile: (() => Promise<unknown>) | undefined;
     const { store, follow, append } = setup((store) => ({
       async listEvents(query) {
         const page = await store.listEvents(query);
-        // What is new is heard of before the empty page of the past is looked at.
+        // The new event is announced before the feed sees the empty page.
         if (query.cursor === 1 && page.items.length === 0) {
           const during = meanwhile;
           meanwhile = undefined;
@@ -166,7 +166,7 @@ describe("a follower", () => {
     await expect.poll(() => late.seen).toEqual([2_501]);
   });
 
-  it("hears of its tenants and what it asked for only", async () => {
+  it("gets only events of its tenants that match its filter", async () => {
     const { follow, append } = setup();
     const mine = await follow({ tenants: ["acme", "umbrella"], filter: { type: "push" } });
     await append(1, "acme", { type: "push" });
@@ -177,17 +177,17 @@ describe("a follower", () => {
     await expect.poll(() => mine.seen.toSorted()).toEqual([1, 1, 3]);
   });
 
-  it("is told first where it begins: now, or after its cursor", async () => {
+  it("gets its start cursor first: the end of the log, or its own cursor", async () => {
     const { follow, append } = setup();
     await append(3);
     await append(1, "umbrella");
-    const fresh = await follow({ tenants: ["acme", "umbrella", "nobody yet"] });
-    expect(fresh.told).toEqual([{ start: { acme: 3, umbrella: 1, "nobody yet": 0 } }]);
+    const fresh = await follow({ tenants: ["acme", "umbrella", "new"] });
+    expect(fresh.notices).toEqual([{ start: { acme: 3, umbrella: 1, new: 0 } }]);
     const resumed = await follow({ tenants: ["acme", "umbrella"], after: [["acme", 1]] });
-    expect(resumed.told).toEqual([{ start: { acme: 1, umbrella: 1 } }]);
+    expect(resumed.notices).toEqual([{ start: { acme: 1, umbrella: 1 } }]);
   });
 
-  it("misses nothing when it goes on from where it was told that it begins", async () => {
+  it("misses nothing when it resumes from its start cursor", async () => {
     const { follow, append } = setup();
     await append(3);
     const cut = await follow();
@@ -197,7 +197,7 @@ describe("a follower", () => {
     await expect.poll(() => again.seen).toEqual([4, 5]);
   });
 
-  it("gets on past what its filter leaves out", async () => {
+  it("advances its cursor past events that its filter excludes", async () => {
     const { follow, append } = setup();
     const { seen, cursor } = await follow({ filter: { type: "push" } });
     await append(1, "acme", { type: "push" });
@@ -206,7 +206,7 @@ describe("a follower", () => {
     expect(seen).toEqual([1]);
   });
 
-  it("sees events as they are, however they changed since others saw them", async () => {
+  it("gets the current state of events that changed after they were cached", async () => {
     let onRead = async () => {};
     const listeners: ((notice: Notice) => void)[] = [];
     const { store, follow, append } = setup((real) => ({
@@ -226,7 +226,7 @@ describe("a follower", () => {
     const { items } = await store.listEvents({ tenant: "acme", limit: 10, order: "oldest" });
     const mark = (seq: number) =>
       store.markProcessed("acme", [nth(items, seq - 1).id], START, null);
-    const tellAll = (notice: Notice) => {
+    const notifyAll = (notice: Notice) => {
       for (const listener of listeners) listener(notice);
     };
     const from = async (seq: number) => {
@@ -234,16 +234,16 @@ describe("a follower", () => {
       return () => rows.map(({ seq, processed }) => (processed ? -seq : seq));
     };
     await mark(2);
-    tellAll({ topic: "changed", tenant: "acme", ids: [nth(items, 1).id, "another"] });
+    notifyAll({ topic: "changed", tenant: "acme", ids: [nth(items, 1).id, "another"] });
     await expect.poll(await from(0)).toEqual([1, -2, 3]);
     await expect.poll(await from(2)).toEqual([3]);
 
-    // Nobody knows what was missed.
+    // After a gap any event may have changed.
     await mark(3);
-    tellAll({ topic: "gap" });
+    notifyAll({ topic: "gap" });
     await expect.poll(await from(2)).toEqual([-3]);
 
-    // It changes while it is being read.
+    // The event changes while it is read.
     for (const notice of [
       (id: string): Notice => ({ topic: "changed", tenant: "acme", ids: [id] }),
       (): Notice => ({ topic: "gap" }),
@@ -252,7 +252,7 @@ describe("a follower", () => {
       onRead = async () => {
         onRead = async () => {};
         await store.markProcessed("acme", [event.id], START, null);
-        tellAll(notice(event.id));
+        notifyAll(notice(event.id));
       };
       const seq = nth(await keep(store, [event]), 0);
       await expect.poll(() => first.seen.at(-1)).toBe(seq);
@@ -260,7 +260,7 @@ describe("a follower", () => {
     }
   });
 
-  it("is told when retention has removed what it missed, also while others follow", async () => {
+  it("is notified when retention has removed events after its cursor, also while others follow", async () => {
     const { store, follow, append } = setup();
     await follow();
     await append(3);
@@ -274,12 +274,12 @@ describe("a follower", () => {
       limit: 10,
     });
     const late = await follow({ after: [["acme", 1]] });
-    expect(late.told).toEqual([{ start: { acme: 1 } }, { pruned: "acme" }]);
+    expect(late.notices).toEqual([{ start: { acme: 1 } }, { pruned: "acme" }]);
     await expect.poll(() => late.seen.at(-1)).toBe(3);
-    expect((await follow({ after: [["acme", 2]] })).told).toEqual([{ start: { acme: 2 } }]);
+    expect((await follow({ after: [["acme", 2]] })).notices).toEqual([{ start: { acme: 2 } }]);
   });
 
-  it("is told when its cursor is ahead of the log, and goes on from now", async () => {
+  it("is notified when its cursor is ahead of the log, and gets new events only", async () => {
     const { follow, append } = setup();
     await append(3);
     const lost = await follow({
@@ -289,7 +289,7 @@ describe("a follower", () => {
         ["umbrella", 1],
       ],
     });
-    expect(lost.told).toEqual([
+    expect(lost.notices).toEqual([
       { start: { acme: 3, umbrella: 0 } },
       { ahead: "acme" },
       { ahead: "umbrella" },
@@ -299,7 +299,7 @@ describe("a follower", () => {
     await expect.poll(() => lost.seen.toSorted()).toEqual([1, 4, 5]);
   });
 
-  it("is not ahead of the log where only this replica has not heard yet", async () => {
+  it("is not ahead when only this replica has not read the newest events yet", async () => {
     const listeners: ((notice: Notice) => void)[] = [];
     const { follow, append } = setup(() => ({
       subscribe(listener) {
@@ -310,13 +310,13 @@ describe("a follower", () => {
     const first = await follow();
     await append(4);
     const moved = await follow({ after: [["acme", 3]] });
-    expect(moved.told).toEqual([{ start: { acme: 3 } }]);
+    expect(moved.notices).toEqual([{ start: { acme: 3 } }]);
     for (const listener of listeners) listener({ topic: "gap" });
     await expect.poll(() => first.seen).toEqual(upTo(4));
     expect(moved.seen).toEqual([4]);
   });
 
-  it("gets what could not be read at first, with a pause between the attempts", async () => {
+  it("gets the events of a failed read later, with a pause between the attempts", async () => {
     const errors: unknown[] = [];
     let failing = false;
     let reads = 0;
@@ -338,7 +338,7 @@ describe("a follower", () => {
     const behind = await follow({ after: [["acme", 0]] });
     expect(behind.seen).toEqual([]);
     const before = reads;
-    for (let turn = 0; turn < 100; turn += 1) await Promise.resolve();
+    for (let ticks = 0; ticks < 100; ticks += 1) await Promise.resolve();
     expect(reads).toBe(before);
     failing = false;
     await append(1);
@@ -346,7 +346,7 @@ describe("a follower", () => {
     await expect.poll(() => live.seen).toEqual([6, 7]);
   });
 
-  it("that could not begin is refused, and the next one can", async () => {
+  it("is rejected when the log cannot be read, and the next one succeeds", async () => {
     let failing = true;
     const { follow, append } = setup((store) => ({
       async getTenant(id) {
@@ -361,7 +361,7 @@ describe("a follower", () => {
     await expect.poll(() => seen).toEqual([1]);
   });
 
-  it("that stopped hears no more", async () => {
+  it("gets no events after it has stopped", async () => {
     const { follow, append } = setup();
     const gone = await follow();
     const there = await follow();

@@ -1,8 +1,8 @@
 /**
- * Live events for everybody who follows: whatever was stored after a follower's cursor reaches it
- * once, in order. A follower holds nothing but its cursor: while its connection is full it is not
- * written to, and goes on from there when there is room again, from memory or from the log. So a
- * slow reader costs nobody else memory or time.
+ * Fans stored events out to followers. Each follower gets every event after its cursor once, in
+ * order. A follower holds only its cursor: while its connection is full the feed does not write to
+ * it, and when the connection drains the feed continues from the cursor, from the cached tail or from
+ * the log. A slow reader therefore costs other followers neither memory nor time.
  */
 import type { Notice } from "../store/sql.ts";
 import type { EventRow, Store } from "../store/store.ts";
@@ -15,47 +15,51 @@ export interface Filter {
 }
 
 /**
- * Why a follower cannot have all that came after its cursor. `pruned`: retention has removed some of
- * it. `ahead`: the log does not reach that far (it was wiped, or is another, or comes from a backup).
+ * Why a follower cannot get all events after its cursor. `pruned`: retention has removed some of
+ * them. `ahead`: the log ends before the cursor (the database was wiped, replaced or restored).
  */
 export type Truncation = "pruned" | "ahead";
 
-/** Where a follower's events go. */
+/** Receives the events of a follower. */
 interface Sink {
-  /** Told first, once: where the follower begins. */
+  /** Called once, before all events, with the cursor from which the follower starts. */
   start?(cursor: ReadonlyMap<string, number>): void;
   event(event: EventRow, cursor: ReadonlyMap<string, number>): void;
-  /** Told after `start`. The follower goes on with what is left, or from now where it was ahead. */
-  truncated(tenant: string, why: Truncation): void;
-  /** No room until `resume` is called. */
+  /**
+   * Called after `start`. A follower that was `pruned` gets the remaining events; one that was `ahead`
+   * gets new events only.
+   */
+  truncated(tenant: string, reason: Truncation): void;
+  /** While true, no events are delivered; call `resume` when the connection drains. */
   isFull(): boolean;
 }
 
 interface FollowOptions {
   tenants: readonly string[];
-  /** The last place that was seen, by tenant; a tenant without one starts now. */
+  /** The last `seq` that the client has seen, by tenant; other tenants start with new events. */
   after: ReadonlyMap<string, number>;
   filter: Filter;
   sink: Sink;
 }
 
 export interface Follower {
-  /** What has been given to the sink or passed over by its filter, by tenant. */
+  /** The last `seq` that was delivered or excluded by the filter, by tenant. */
   readonly cursor: ReadonlyMap<string, number>;
-  /** There is room again. */
+  /** Continues after the sink was full. */
   resume(): void;
   stop(): void;
 }
 
 export interface Feed {
-  /** Resolves when everything that comes from now on will reach the sink. */
+  /** Resolves when all new events will reach the sink. */
   follow(options: FollowOptions): Promise<Follower>;
   close(): void;
 }
 
 const PAGE = 200;
 
-interface Followed {
+/** One tenant's log and its followers. */
+interface FollowedLog {
   tail: Promise<Tail>;
   pumps: Set<() => void>;
   retrying: boolean;
@@ -64,60 +68,60 @@ interface Followed {
 export function createFeed(
   store: Pick<Store, "getTenant" | "listEvents" | "subscribe">,
   onError: (error: unknown) => void = () => {},
-  /** After how long a failed read of the log is tried again. */
+  /** The delay before a failed read of the log is retried. */
   retryMs = 1_000,
 ): Feed {
-  const followed = new Map<string, Followed>();
+  const followedLogs = new Map<string, FollowedLog>();
   let closed = false;
 
-  const advance = async (one: Followed): Promise<void> => {
-    const tail = await one.tail.catch(() => undefined); // whoever follows is told of the failure
+  const advance = async (log: FollowedLog): Promise<void> => {
+    const tail = await log.tail.catch(() => undefined); // `follow` rejects with this error
     await tail?.advance().catch((error: unknown) => {
       onError(error);
-      // Nobody else would look before the next event.
-      if (one.retrying) return;
-      one.retrying = true;
+      // Without a retry, nothing would be read before the next notice.
+      if (log.retrying) return;
+      log.retrying = true;
       setTimeout(() => {
-        one.retrying = false;
-        if (!closed && one.pumps.size > 0) void advance(one);
+        log.retrying = false;
+        if (!closed && log.pumps.size > 0) void advance(log);
       }, retryMs);
     });
   };
-  const forget = (one: Followed, ids?: readonly string[]) => {
-    one.tail.then(
-      (tail) => tail.forget(ids),
-      () => {}, // whoever follows is told of the failure
+  const invalidate = (log: FollowedLog, ids?: readonly string[]) => {
+    log.tail.then(
+      (tail) => tail.invalidate(ids),
+      () => {}, // `follow` rejects with this error
     );
   };
   const unsubscribe = store.subscribe((notice: Notice) => {
     if (notice.topic === "gap")
-      for (const one of followed.values()) {
-        forget(one);
-        void advance(one);
+      for (const log of followedLogs.values()) {
+        invalidate(log);
+        void advance(log);
       }
     if (notice.topic !== "events" && notice.topic !== "changed") return;
-    const one = followed.get(notice.tenant);
-    if (one && notice.topic === "changed") forget(one, notice.ids);
-    else if (one) void advance(one);
+    const log = followedLogs.get(notice.tenant);
+    if (log && notice.topic === "changed") invalidate(log, notice.ids);
+    else if (log) void advance(log);
   });
 
-  const join = (tenant: string, pump: () => void): Followed => {
-    const known = followed.get(tenant);
-    known?.pumps.add(pump);
-    if (known) return known;
+  const join = (tenant: string, pump: () => void): FollowedLog => {
+    const existing = followedLogs.get(tenant);
+    existing?.pumps.add(pump);
+    if (existing) return existing;
     const pumps = new Set([pump]);
     const tail = openTail(store, tenant, () => {
       for (const each of pumps) each();
     });
-    const one = { tail, pumps, retrying: false };
-    followed.set(tenant, one);
-    // What was stored while the tail was being opened has been announced already.
-    void advance(one);
-    return one;
+    const log = { tail, pumps, retrying: false };
+    followedLogs.set(tenant, log);
+    // The notices of events that were stored while the tail was opened have passed already.
+    void advance(log);
+    return log;
   };
-  const leave = (tenant: string, one: Followed, pump: () => void) => {
-    one.pumps.delete(pump);
-    if (one.pumps.size === 0 && followed.get(tenant) === one) followed.delete(tenant);
+  const leave = (tenant: string, log: FollowedLog, pump: () => void) => {
+    log.pumps.delete(pump);
+    if (log.pumps.size === 0 && followedLogs.get(tenant) === log) followedLogs.delete(tenant);
   };
 
   return {
@@ -133,14 +137,14 @@ export function createFeed(
         }
       };
       const followLog = (tenant: string) => {
-        let behind: Promise<void> | undefined;
+        let catchingUp: Promise<void> | undefined;
         let tail: Tail | undefined;
-        /** A sink may say while it is given an event that there is room. */
+        /** A sink may call `resume` within `event`. */
         let delivering = false;
-        const place = () => cursor.get(tenant) ?? 0;
+        const position = () => cursor.get(tenant) ?? 0;
         const pump = () => {
-          if (!tail || stopped || closed || behind || delivering || sink.isFull()) return;
-          const events = tail.after(place());
+          if (!tail || stopped || closed || catchingUp || delivering || sink.isFull()) return;
+          const events = tail.after(position());
           if (events) {
             delivering = true;
             try {
@@ -149,23 +153,23 @@ export function createFeed(
               delivering = false;
             }
           } else
-            behind = catchUp(tail)
+            catchingUp = catchUp(tail)
               .catch((error: unknown) => {
                 onError(error);
                 return new Promise<void>((resolve) => setTimeout(resolve, retryMs));
               })
               .finally(() => {
-                behind = undefined;
+                catchingUp = undefined;
                 pump();
               });
         };
-        /** From the log itself, until what is kept in memory reaches back far enough. */
-        const catchUp = async (to: Tail): Promise<void> => {
+        /** Reads the log until the tail's cache contains the next event. */
+        const catchUp = async (cachedTail: Tail): Promise<void> => {
           while (!stopped && !sink.isFull()) {
-            const from = place();
-            if (to.after(from)) return;
-            // Before the log is read: what comes meanwhile is not among the events that are gone.
-            const { last } = to;
+            const from = position();
+            if (cachedTail.after(from)) return;
+            // Taken before the read: if the page is empty, only events up to here were removed.
+            const { last } = cachedTail;
             const { items } = await store.listEvents({
               tenant,
               order: "oldest",
@@ -179,17 +183,17 @@ export function createFeed(
             deliver(tenant, items);
           }
         };
-        const one = join(tenant, pump);
+        const log = join(tenant, pump);
         return {
-          /** Sets the cursor where there is none, or none that can be gone on from. */
+          /** Sets the cursor if the client sent none, or one that is ahead of the log. */
           async locate(): Promise<Truncation | undefined> {
-            const { last } = await one.tail;
+            const { last } = await log.tail;
             const from = cursor.get(tenant);
             if (from === undefined) {
               cursor.set(tenant, last);
               return undefined;
             }
-            // Not from the tail: it may not have heard yet of what another replica has told already.
+            // From the store: another replica may have delivered events that this tail lacks yet.
             const { seq, pruned_seq } = (await store.getTenant(tenant)) ?? {
               seq: 0,
               pruned_seq: 0,
@@ -199,11 +203,11 @@ export function createFeed(
             return "ahead";
           },
           async begin(): Promise<void> {
-            tail = await one.tail;
+            tail = await log.tail;
             pump();
           },
           pump,
-          leave: () => leave(tenant, one, pump),
+          leave: () => leave(tenant, log, pump),
         };
       };
 
@@ -215,8 +219,8 @@ export function createFeed(
       try {
         const truncations = await Promise.all(logs.map(({ locate }) => locate()));
         sink.start?.(cursor);
-        for (const [at, why] of truncations.entries())
-          if (why) sink.truncated(tenants[at] as string, why);
+        for (const [index, reason] of truncations.entries())
+          if (reason) sink.truncated(tenants[index] as string, reason);
         await Promise.all(logs.map(({ begin }) => begin()));
       } catch (error) {
         stop();

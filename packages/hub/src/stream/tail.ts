@@ -1,22 +1,22 @@
 /**
- * The newest events of one tenant's log, read once for all who follow it. New events are read when
- * the store says that there are some; whoever is further behind reads the log itself.
+ * A cache of the newest events of one tenant's log, shared by all of its followers. The store's
+ * notices make it read new events; a follower that is further behind reads the log itself.
  */
 import type { EventRow, Store } from "../store/store.ts";
 
 const PAGE = 500;
-/** Followers that are behind by less are served from memory. */
-const KEPT = 1_000;
+/** At least this many of the newest events are cached. */
+const CACHED = 1_000;
 
 export interface Tail {
-  /** The last place that is known to be there. */
+  /** The `seq` of the newest event that was read. */
   readonly last: number;
-  /** The kept events after a place; undefined where it lies before all that are kept. */
+  /** The cached events after `seq`; undefined if the log has to be read. */
   after(seq: number): readonly EventRow[] | undefined;
-  /** Reads what is new; `onNew` is told once it is here. */
+  /** Reads new events, and calls `onNew` when they are cached. */
   advance(): Promise<void>;
-  /** These are no longer as they were read, or, without ids, any may be: the log has them. */
-  forget(ids?: readonly string[]): void;
+  /** Invalidates the events with these ids, which have changed; without ids, all events. */
+  invalidate(ids?: readonly string[]): void;
 }
 
 export async function openTail(
@@ -26,33 +26,33 @@ export async function openTail(
 ): Promise<Tail> {
   let last = (await store.getTenant(tenant))?.seq ?? 0;
   let before = last;
-  let kept: EventRow[] = [];
+  let cached: EventRow[] = [];
   let reading: Promise<void> | undefined;
   let again = false;
-  /** Changed since they were kept, or while they are being read; some may not be kept any more. */
+  /** Changed since they were cached, or during a read; may include events that have left the cache. */
   let changed = new Set<string>();
-  let forgotten = 0;
+  let generation = 0;
 
   const drop = (count: number) => {
-    before = kept[count - 1]?.seq ?? before;
-    kept = kept.slice(count);
+    before = cached[count - 1]?.seq ?? before;
+    cached = cached.slice(count);
   };
   const read = async () => {
     do {
       again = false;
-      const known = forgotten;
+      const generationBefore = generation;
       const { items, next } = await store.listEvents({
         tenant,
         order: "oldest",
         cursor: last,
         limit: PAGE,
       });
-      const isOld = known !== forgotten;
-      if (next !== null || isOld) again = true;
-      if (items.length === 0 || isOld) continue;
-      kept.push(...items);
+      const isStale = generation !== generationBefore;
+      if (next !== null || isStale) again = true;
+      if (items.length === 0 || isStale) continue;
+      cached.push(...items);
       last = items.at(-1)?.seq ?? last;
-      if (kept.length > 2 * KEPT) drop(kept.length - KEPT);
+      if (cached.length > 2 * CACHED) drop(cached.length - CACHED);
       onNew();
     } while (again);
   };
@@ -64,13 +64,13 @@ export async function openTail(
     after(seq) {
       if (seq >= last) return [];
       if (seq < before) return undefined;
-      const from = firstAfter(kept, seq);
-      const events = kept.slice(from);
-      // Looked at only here: most who follow are at the end, past whatever changes.
+      const from = firstAfter(cached, seq);
+      const events = cached.slice(from);
+      // Checked here and not on change: most followers are past the events that change.
       const stale = changed.size === 0 ? -1 : events.findLastIndex(({ id }) => changed.has(id));
       if (stale < 0) return events;
       const end = from + stale + 1;
-      for (const { id } of kept.slice(0, end)) changed.delete(id);
+      for (const { id } of cached.slice(0, end)) changed.delete(id);
       drop(end);
       return undefined;
     },
@@ -81,22 +81,22 @@ export async function openTail(
       });
       return reading;
     },
-    forget(ids) {
+    invalidate(ids) {
       if (!ids) {
-        forgotten += 1;
-        drop(kept.length);
+        generation += 1;
+        drop(cached.length);
         return;
       }
       for (const id of ids) changed.add(id);
-      if (changed.size <= 4 * KEPT) return;
-      // What is being read may hold some of them too.
-      if (reading) forgotten += 1;
-      changed = new Set(kept.map(({ id }) => id).filter((id) => changed.has(id)));
+      if (changed.size <= 4 * CACHED) return;
+      // A read in progress may return some of the changed events.
+      if (reading) generation += 1;
+      changed = new Set(cached.map(({ id }) => id).filter((id) => changed.has(id)));
     },
   };
 }
 
-/** Where the events after a place begin, by halving: places grow. */
+/** The index of the first event after `seq`, by binary search. */
 function firstAfter(events: readonly EventRow[], seq: number): number {
   let low = 0;
   let high = events.length;

@@ -1,4 +1,4 @@
-/** What goes over a live stream, on SSE and WebSocket alike; the names are those that today's clients read. */
+/** The messages of a live stream, for SSE and WebSocket. Existing clients read these field names. */
 import { type Cursor, encodeCursor, shortLogId } from "../inbox/cursor.ts";
 import { summaryView } from "../inbox/event-view.ts";
 import { sha256Hex } from "../lib/hmac.ts";
@@ -6,16 +6,16 @@ import type { EventRow } from "../store/store.ts";
 import type { Truncation } from "./feed.ts";
 
 /**
- * Tells a client that keeps cursors whether it is still the same log, or logs: a single tenant's
- * cursor fits every log. Before the `@` it is the same for the same tenants, whatever token opens
- * them, and does not say whose they are; after it comes what another database would have otherwise.
+ * Identifies the logs of a stream, so that a client can tell whether its stored cursor belongs to
+ * them. The part before the `@` is a hash of the tenants, the same for every token; the part after it
+ * identifies the database.
  */
 export const logIdOf = async (logId: string, tenants: readonly string[]): Promise<string> =>
   `${(await sha256Hex(JSON.stringify(tenants.toSorted()))).slice(0, 32)}@${shortLogId(logId)}`;
 
 const bodies = new WeakMap<EventRow, string>();
 
-/** Of an event, made once for however many followers. */
+/** The JSON of an event, serialized once for all followers. */
 function bodyOf(event: EventRow): string {
   let body = bodies.get(event);
   if (body === undefined) {
@@ -31,19 +31,19 @@ function bodyOf(event: EventRow): string {
   return body;
 }
 
-/** Every frame but `truncated` says from where to go on after it. */
+/** Every message except `truncated` carries the cursor to resume from. */
 export interface Wire {
   connected(log: string, cursor: Cursor, tenants: readonly string[]): string;
   event(event: EventRow, cursor: Cursor, tenants: readonly string[]): string;
-  truncated(tenant: string, why: Truncation): string;
+  truncated(tenant: string, reason: Truncation): string;
   heartbeat(now: number, cursor: Cursor, tenants: readonly string[]): string;
 }
 
 const frames = new WeakMap<EventRow, string>();
 
 export const sseWire: Wire = {
-  connected: (log, ...at) =>
-    `id: ${encodeCursor(...at)}\ndata: ${socketWire.connected(log, ...at)}\n\n`,
+  connected: (log, ...position) =>
+    `id: ${encodeCursor(...position)}\ndata: ${socketWire.connected(log, ...position)}\n\n`,
   event(event, cursor, tenants) {
     if (tenants.length > 1)
       return `id: ${encodeCursor(cursor, tenants)}\ndata: ${bodyOf(event)}\n\n`;
@@ -54,23 +54,24 @@ export const sseWire: Wire = {
     }
     return frame;
   },
-  truncated: (...what) => `event: truncated\ndata: ${socketWire.truncated(...what)}\n\n`,
-  heartbeat: (now, ...at) =>
-    `id: ${encodeCursor(...at)}\ndata: ${socketWire.heartbeat(now, ...at)}\n\n`,
+  truncated: (...args) => `event: truncated\ndata: ${socketWire.truncated(...args)}\n\n`,
+  heartbeat: (now, ...position) =>
+    `id: ${encodeCursor(...position)}\ndata: ${socketWire.heartbeat(now, ...position)}\n\n`,
 };
 
 export const socketWire: Wire = {
-  connected: (log, ...at) =>
-    JSON.stringify({ status: "connected", cursor: encodeCursor(...at), log }),
-  event: (event, ...at) =>
-    `${bodyOf(event).slice(0, -1)},"cursor":${JSON.stringify(encodeCursor(...at))}}`,
-  truncated: (tenant, why) =>
-    JSON.stringify({ truncated: true, tenant, reason: why, detail: truncation[why] }),
-  heartbeat: (now, ...at) => JSON.stringify({ heartbeat: now, cursor: encodeCursor(...at) }),
+  connected: (log, ...position) =>
+    JSON.stringify({ status: "connected", cursor: encodeCursor(...position), log }),
+  event: (event, ...position) =>
+    `${bodyOf(event).slice(0, -1)},"cursor":${JSON.stringify(encodeCursor(...position))}}`,
+  truncated: (tenant, reason) =>
+    JSON.stringify({ truncated: true, tenant, reason, detail: DETAILS[reason] }),
+  heartbeat: (now, ...position) =>
+    JSON.stringify({ heartbeat: now, cursor: encodeCursor(...position) }),
 };
 
-const truncation: Record<Truncation, string> = {
-  pruned: "Events after your cursor have been removed by retention; what is left follows.",
+const DETAILS: Record<Truncation, string> = {
+  pruned: "Retention has removed events after your cursor; the remaining events follow.",
   ahead:
-    "Your cursor is ahead of the log, or of another one: it was wiped or restored from a backup; what comes from now on follows.",
+    "Your cursor is ahead of the log: the database was wiped, replaced or restored from a backup; only new events follow.",
 };

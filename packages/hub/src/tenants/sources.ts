@@ -1,4 +1,4 @@
-/** Webhook endpoints of a tenant: each has a key in its URL, and secrets that can be changed while it runs. */
+/** Webhook endpoints of a tenant: each has a key in its URL and secrets that can be rotated. */
 import { sources } from "../ingest/sources/index.ts";
 import { toBase64 } from "../lib/hmac.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -10,8 +10,8 @@ const HOUR_MS = 3_600_000;
 export const MAX_GRACE_HOURS = 87_600;
 export const GRACE_HOURS = 24;
 
-/** Kinds whose senders want secrets of a certain form; the others take any text. */
-const madeSecrets: Record<string, () => string> = {
+/** Generators for kinds whose senders need secrets in a certain format. */
+const generators: Record<string, () => string> = {
   "standard-webhooks": () => `whsec_${toBase64(crypto.getRandomValues(new Uint8Array(32)))}`,
 };
 
@@ -30,7 +30,7 @@ export interface NewSource {
   kind: string;
   name?: string | undefined;
   config?: unknown;
-  /** One is made where none is given. */
+  /** Generated if undefined. */
   secret?: string | undefined;
 }
 
@@ -38,12 +38,12 @@ export const webhookPath = ({ kind, key }: Pick<Source, "kind" | "key">): string
   `/webhooks/${kind}/${key}`;
 
 export function createSources({ store, seal, newId, now }: SourcesOptions) {
-  /** Ready to be stored; and as text where it was made here, to be shown once. */
-  async function makeSecret(
+  /** Seals a secret; `generated` is its plain text if the hub generated it, to be shown once. */
+  async function createSecret(
     kind: string,
     given: string | undefined,
-  ): Promise<{ sealed: SourceSecret; made: string | undefined }> {
-    const secret = given ?? (madeSecrets[kind] ?? (() => randomSecret("")))();
+  ): Promise<{ sealed: SourceSecret; generated: string | undefined }> {
+    const secret = given ?? (generators[kind] ?? (() => randomSecret("")))();
     return {
       sealed: {
         id: newId(),
@@ -51,12 +51,12 @@ export function createSources({ store, seal, newId, now }: SourcesOptions) {
         created_at: now(),
         expires_at: null,
       },
-      made: given === undefined ? secret : undefined,
+      generated: given === undefined ? secret : undefined,
     };
   }
 
   return {
-    async add(given: NewSource): Promise<{ source: Source; made: string | undefined }> {
+    async add(given: NewSource): Promise<{ source: Source; generated: string | undefined }> {
       const definition = definitionOf(given.kind);
       const added = {
         id: newId(),
@@ -67,25 +67,25 @@ export function createSources({ store, seal, newId, now }: SourcesOptions) {
         config: checkConfig(definition.id, given.config),
         created_at: now(),
       };
-      const { sealed, made } = await makeSecret(added.kind, given.secret);
+      const { sealed, generated } = await createSecret(added.kind, given.secret);
       await store.putTenant({ id: added.tenant, at: added.created_at });
       await store.putSource(added, sealed);
-      return { source: { ...added, secrets: [sealed] }, made };
+      return { source: { ...added, secrets: [sealed] }, generated };
     },
 
-    /** The older secrets go on working for a while, so that the sender can change over. */
+    /** The previous secrets stay valid for the grace period, until the sender uses the new one. */
     async rotate(
       source: Source,
       { secret, graceHours }: { secret?: string | undefined; graceHours: number },
-    ): Promise<{ made: string | undefined; until: number }> {
+    ): Promise<{ generated: string | undefined; until: number }> {
       const until = now() + Math.round(graceHours * HOUR_MS);
-      const { sealed, made } = await makeSecret(source.kind, secret);
-      // The new one first: whatever happens in between, the endpoint has a secret that works.
+      const { sealed, generated } = await createSecret(source.kind, secret);
+      // The new secret first: after a crash in between, the endpoint still has a valid secret.
       await store.addSourceSecret(source.id, sealed);
       for (const old of source.secrets)
         if (old.expires_at === null || old.expires_at > until)
           await store.expireSourceSecret(source.id, old.id, until);
-      return { made, until };
+      return { generated, until };
     },
   };
 }
@@ -94,10 +94,10 @@ function definitionOf(kind: string): (typeof sources)[number] {
   const definition = sources.find(({ id }) => id === kind);
   if (definition) return definition;
   const known = sources.map(({ id }) => id).join(", ");
-  throw new RequestError("invalid", "kind", `Which kind? Known are: ${known}.`);
+  throw new RequestError("invalid", "kind", `must be one of: ${known}`);
 }
 
-/** Stored as it was given: what the kind adds to it may change. */
+/** Returns the config as given, without the defaults of the kind, because defaults may change. */
 export function checkConfig(kind: string, given: unknown = {}): Record<string, unknown> {
   const { config, title } = definitionOf(kind);
   const isEmpty = typeof given === "object" && given !== null && Object.keys(given).length === 0;

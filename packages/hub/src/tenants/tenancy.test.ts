@@ -17,8 +17,8 @@ const UMBRELLA = { id: 200, login: "umbrella" };
 let folder: string;
 let store: Store;
 let finds: number;
-/** What the registry's answers wait for. */
-let answering: Promise<void>;
+/** The registry's results wait for this. */
+let blocked: Promise<void>;
 let now: number;
 let tenancy: Tenancy;
 
@@ -29,7 +29,7 @@ const createTenancy = () =>
       async findInstallation(id) {
         finds += 1;
         const found = await store.findInstallation(id);
-        await answering;
+        await blocked;
         return found;
       },
     },
@@ -40,7 +40,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "signalbox-tenancy-"));
   store = openSqlite(join(folder, "hub.db"));
   finds = 0;
-  answering = Promise.resolve();
+  blocked = Promise.resolve();
   now = START;
   tenancy = createTenancy();
 });
@@ -69,14 +69,14 @@ const issue = (owner?: JsonObject, by = tenancy) =>
   resolve("issues", { installation: { id: 7 }, ...(owner ? { repository: { owner } } : {}) }, by);
 
 describe("an installation", () => {
-  it("is its account's from the event that tells of it", async () => {
+  it("belongs to the account of the event that created it", async () => {
     expect(await issue()).toBeUndefined();
     expect(await about("created", ACME, second(1))).toBe("100");
     expect(await issue()).toBe("100");
     expect(await store.getTenant("100")).toMatchObject({ name: "acme" });
   });
 
-  it("is known from the first event that names an owner, who then stays", async () => {
+  it("is registered by the first event with an owner, and keeps that owner", async () => {
     expect(await issue(ACME)).toBe("100");
     expect(await issue(UMBRELLA)).toBe("100");
     expect(await issue(UMBRELLA, createTenancy())).toBe("100");
@@ -86,11 +86,11 @@ describe("an installation", () => {
     );
   });
 
-  it("moves by a newer event about it, and by no other", async () => {
+  it("moves to another account only by a newer event about it", async () => {
     await about("created", ACME, second(1));
     expect(await about("created", UMBRELLA, second(2))).toBe("200");
     expect(await issue()).toBe("200");
-    // Redelivered, late, of the same moment, without a time: each is its own account's, and moves nothing.
+    // Redelivered, late, simultaneous or without a time: it belongs to its own account, and moves nothing.
     for (const time of [second(1), second(2), undefined, "soon", -5]) {
       expect(await about("created", ACME, time), String(time)).toBe("100");
       expect(await issue()).toBe("200");
@@ -101,7 +101,7 @@ describe("an installation", () => {
     expect(await resolve("installation_repositories", { installation })).toBe("200");
   });
 
-  it("reads GitHub's times as texts and in seconds alike", async () => {
+  it("accepts GitHub's times as ISO strings and in seconds", async () => {
     await about("created", ACME, "2026-01-05T01:00:02.000+01:00");
     await about("created", UMBRELLA, second(1));
     expect(await issue()).toBe("100");
@@ -109,7 +109,7 @@ describe("an installation", () => {
     expect(await issue()).toBe("200");
   });
 
-  it("corrects by its own events what another one said", async () => {
+  it("is corrected by an event about it", async () => {
     await issue(UMBRELLA);
     await about("new_permissions_accepted", ACME, second(1));
     expect(await issue()).toBe("100");
@@ -122,7 +122,7 @@ describe("a removed installation", () => {
     expect(await issue()).toBe("100");
   });
 
-  it("tells of its end, and then nothing more, at once in this process", async () => {
+  it("resolves its removal event, and no later event in this process", async () => {
     expect(await about("deleted", ACME, second(1))).toBe("100");
     expect(await issue()).toBeUndefined();
     expect(await issue(ACME)).toBeUndefined();
@@ -131,7 +131,7 @@ describe("a removed installation", () => {
     expect(await store.findInstallation("7")).toMatchObject({ removed_at: START });
   });
 
-  it("does not come back by a redelivery, or by any but its creation", async () => {
+  it("is not restored by a redelivery or by events other than its creation", async () => {
     await about("deleted", ACME, second(2));
     expect(await about("created", ACME, second(1))).toBeUndefined();
     expect(await about("created", ACME, second(2))).toBeUndefined();
@@ -139,19 +139,19 @@ describe("a removed installation", () => {
     expect(await issue()).toBeUndefined();
   });
 
-  it.each(["created", "unsuspend"])("comes back when it is %s later", async (action) => {
+  it.each(["created", "unsuspend"])("is restored when it is %s later", async (action) => {
     await about("deleted", ACME, second(2));
     expect(await about(action, UMBRELLA, second(3))).toBe("200");
     expect(await issue()).toBe("200");
   });
 
-  it("was not removed by what is older than what is known", async () => {
+  it("is not removed by an event older than its last change", async () => {
     await about("created", ACME, second(5));
     await about("deleted", ACME, second(4));
     expect(await issue()).toBe("100");
   });
 
-  it("is forgotten by another process within a minute", async () => {
+  it("is removed from another process's cache within a minute", async () => {
     const other = createTenancy();
     expect(await issue(undefined, other)).toBe("100");
     await about("deleted", ACME, second(2));
@@ -161,10 +161,10 @@ describe("a removed installation", () => {
     expect(await issue(undefined, other)).toBeUndefined();
   });
 
-  it("is not remembered by a look-up that was under way", async () => {
+  it("is not cached by a query that started before the removal", async () => {
     now = START + 60_000;
     const { promise, resolve } = Promise.withResolvers<void>();
-    answering = promise;
+    blocked = promise;
     const late = issue();
     await about("deleted", ACME, second(2));
     resolve();
@@ -174,7 +174,7 @@ describe("a removed installation", () => {
 });
 
 describe("the registry", () => {
-  it("is asked once a minute", async () => {
+  it("is queried once a minute", async () => {
     await store.putInstallation(
       { id: "7", tenant: "100", account: null, version: 1, change: null },
       START,
@@ -187,7 +187,7 @@ describe("the registry", () => {
   });
 
   it.each([0, -7, 1.5, 1e300, 2 ** 53, "7", null, [7], { id: 7 }])(
-    "never sees %j as an id",
+    "rejects %j as an id",
     async (id) => {
       expect(await resolve("issues", { installation: { id }, repository: { owner: ACME } })).toBe(
         undefined,

@@ -1,11 +1,11 @@
 /**
- * Whose event is it? With one tenant there is no question. With GitHub as the judge, the
- * installation in the (verified) payload leads to the account that owns it.
+ * Maps an event to its tenant when tenants are GitHub accounts: the installation in the verified
+ * payload belongs to an account.
  *
- * Only events about an installation itself say whose it is, in the order of the times that GitHub
- * gives them: GitHub delivers late and again, and an old delivery must not hand an installation back
- * to whoever had it before. Any other event may make an unknown installation known, and no more. The
- * rule that orders them is `putInstallation`'s.
+ * Only events about an installation itself change its account, ordered by GitHub's timestamps:
+ * GitHub delivers late and repeatedly, and an old delivery must not return an installation to its
+ * previous account. Other events only register an unknown installation. `putInstallation` applies
+ * this order.
  */
 
 import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
@@ -15,19 +15,19 @@ import type { Store } from "../store/store.ts";
 
 export const LOCAL_TENANT = "local";
 
-/** So long may another replica go on after this one was told of a removal. */
-const REMEMBER_MS = 60_000;
+/** Other replicas see a removal within this time. */
+const CACHE_MS = 60_000;
 
-/** Keeps the registry up to date from the installations that it sees. */
+/** Also updates the registry of installations in the store. */
 export function createGithubTenancy(
   store: Pick<Store, "findInstallation" | "putInstallation">,
   now: () => number,
 ): Tenancy {
-  const remembered = new BoundedMap<string, { tenant: string; until: number }>(50_000);
-  /** Counts the events about installations: what was read before one of them may be out of date. */
+  const cache = new BoundedMap<string, { tenant: string; until: number }>(50_000);
+  /** Counts changes of installations: a row that was read before a change must not be cached. */
   let changes = 0;
 
-  const put = ({ id, account, about }: Required<Installation> | Known) =>
+  const put = ({ id, account, about }: Required<Installation> | MentionedInstallation) =>
     fromStore(
       store.putInstallation(
         {
@@ -41,25 +41,24 @@ export function createGithubTenancy(
       ),
     );
 
-  /** An event about the installation itself belongs to the account that it names. */
-  async function learn(installation: Required<Installation>): Promise<string | undefined> {
+  /** An event about the installation itself belongs to the account in its payload. */
+  async function update(installation: Required<Installation>): Promise<string | undefined> {
     const { id, account, about } = installation;
     const { tenant, removed_at } = await put(installation);
     changes += 1;
-    if (removed_at === null) remembered.set(id, { tenant, until: now() + REMEMBER_MS });
-    else remembered.delete(id);
+    if (removed_at === null) cache.set(id, { tenant, until: now() + CACHE_MS });
+    else cache.delete(id);
     return removed_at === null || about.change === "removed" ? account.id : undefined;
   }
 
   async function find({ id, account }: Installation): Promise<string | undefined> {
-    const known = remembered.get(id);
-    if (known && known.until > now()) return known.tenant;
-    const before = changes;
+    const cached = cache.get(id);
+    if (cached && cached.until > now()) return cached.tenant;
+    const changesBefore = changes;
     const found =
       (await fromStore(store.findInstallation(id))) ?? (account && (await put({ id, account })));
     if (!found || found.removed_at !== null) return undefined;
-    if (changes === before)
-      remembered.set(id, { tenant: found.tenant, until: now() + REMEMBER_MS });
+    if (changes === changesBefore) cache.set(id, { tenant: found.tenant, until: now() + CACHE_MS });
     return found.tenant;
   }
 
@@ -67,9 +66,9 @@ export function createGithubTenancy(
     async resolve(installation) {
       if (!installation) return undefined;
       const { id, account, about } = installation;
-      return account && about ? learn({ id, account, about }) : find(installation);
+      return account && about ? update({ id, account, about }) : find(installation);
     },
   };
 }
 
-type Known = Pick<Required<Installation>, "id" | "account"> & { about?: undefined };
+type MentionedInstallation = Pick<Required<Installation>, "id" | "account"> & { about?: undefined };

@@ -9,49 +9,49 @@ const NOW = Date.UTC(2026, 0, 1);
 function open() {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
-  const isGood = async (secret: string | undefined) => {
+  const isValid = async (secret: string | undefined) => {
     const token = await store.findToken(await sha256Hex(secret ?? ""));
     return token !== undefined && token.revoked_at === null && token.expires_at === null;
   };
-  return { store, isGood };
+  return { store, isValid };
 }
 
-it("makes an admin token on the first start, and only then", async () => {
-  const { store, isGood } = open();
+it("creates an admin token on the first start only", async () => {
+  const { store, isValid } = open();
   const made = await ensureAdminToken(store, undefined, NOW);
   expect(made).toMatch(/^sbx_[\w-]{43}$/);
-  expect(await isGood(made)).toBe(true);
+  expect(await isValid(made)).toBe(true);
   expect(await store.listTokens()).toMatchObject([{ scopes: ["admin"], tenants: [EVERY_TENANT] }]);
   expect(await ensureAdminToken(store, undefined, NOW + 1)).toBeUndefined();
-  expect(await isGood(made)).toBe(true);
+  expect(await isValid(made)).toBe(true);
 });
 
-it("revokes a given token when another is given, and takes it back", async () => {
-  const { store, isGood } = open();
+it("revokes the token from the settings when it changes, and restores it when it changes back", async () => {
+  const { store, isValid } = open();
   const [one, two] = ["the first of two tokens", "the second of two tokens"] as const;
   expect(await ensureAdminToken(store, one, NOW)).toBeUndefined();
-  expect([await isGood(one), await isGood(two)]).toEqual([true, false]);
+  expect([await isValid(one), await isValid(two)]).toEqual([true, false]);
   await ensureAdminToken(store, two, NOW + 1);
-  expect([await isGood(one), await isGood(two)]).toEqual([false, true]);
+  expect([await isValid(one), await isValid(two)]).toEqual([false, true]);
   await ensureAdminToken(store, one, NOW + 2);
-  expect([await isGood(one), await isGood(two)]).toEqual([true, false]);
+  expect([await isValid(one), await isValid(two)]).toEqual([true, false]);
 });
 
-it("revokes a given token that is given no longer, and makes one so that somebody can get in", async () => {
-  const { store, isGood } = open();
+it("revokes the token from the settings when it is removed, and creates one instead", async () => {
+  const { store, isValid } = open();
   await ensureAdminToken(store, "given for a while", NOW);
   const made = await ensureAdminToken(store, undefined, NOW + 1);
-  expect([await isGood("given for a while"), await isGood(made)]).toEqual([false, true]);
+  expect([await isValid("given for a while"), await isValid(made)]).toEqual([false, true]);
 });
 
-it("leaves the tokens that people made alone", async () => {
-  const { store, isGood } = open();
+it("keeps all other tokens", async () => {
+  const { store, isValid } = open();
   const made = await ensureAdminToken(store, undefined, NOW);
   await ensureAdminToken(store, "given later on", NOW + 1);
-  expect(await isGood(made)).toBe(true);
+  expect(await isValid(made)).toBe(true);
 });
 
-it("makes no token for more tenants than a cursor can name", async () => {
+it("rejects a token for more tenants than a cursor can hold", async () => {
   const { store } = open();
   const make = (count: number) =>
     createToken(store, {

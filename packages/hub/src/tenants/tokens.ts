@@ -1,4 +1,4 @@
-/** Access tokens: 256 random bits, shown once, kept as SHA-256. */
+/** Access tokens: 256 random bits, shown once, stored as SHA-256 hashes. */
 
 import { sha256Hex, toBase64 } from "../lib/hmac.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -6,13 +6,13 @@ import type { Scope, Store } from "../store/store.ts";
 
 export const scopes: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call", "admin"];
 export const EVERY_TENANT = "*";
-/** The longest that a token is given for; without an end it may be good for ever. */
+/** The longest lifetime; a token without an expiry is valid until it is revoked. */
 export const MAX_DAYS = 36_500;
-/** Of one token: a cursor names a place in each of their logs, and has to fit into a header. */
+/** Of one token: a cursor holds a position in each tenant's log, and has to fit into a header. */
 export const MAX_TENANTS = 200;
 const MAX_TENANTS_LENGTH = 4_000;
 const ADMIN_ID = "admin";
-const GIVEN = "env-";
+const FROM_ENV = "env-";
 
 export const randomSecret = (prefix: string): string =>
   prefix +
@@ -21,12 +21,12 @@ export const randomSecret = (prefix: string): string =>
     .replaceAll("/", "_")
     .replaceAll("=", "");
 
-/** Why a token cannot be for all of them; undefined where it can. */
-export function tenantsFault(tenants: readonly string[]): string | undefined {
-  if (!tenants.every((tenant) => tenant.isWellFormed())) return "must be ids of tenants";
+/** Why a token cannot have these tenants; undefined if it can. */
+export function tenantsError(tenants: readonly string[]): string | undefined {
+  if (!tenants.every((tenant) => tenant.isWellFormed())) return "must be tenant ids";
   const length = tenants.map(encodeURIComponent).join("").length;
   return tenants.length > MAX_TENANTS || length > MAX_TENANTS_LENGTH
-    ? `must be at most ${MAX_TENANTS}, with ${MAX_TENANTS_LENGTH} characters together; make several tokens, or one for ${EVERY_TENANT}`
+    ? `must have at most ${MAX_TENANTS} items with ${MAX_TENANTS_LENGTH} characters in total; create several tokens, or one for ${EVERY_TENANT}`
     : undefined;
 }
 
@@ -39,13 +39,13 @@ export interface NewToken {
   now: number;
 }
 
-/** Answers with the token itself; it cannot be had again. */
+/** Returns the secret, which is not stored and cannot be read again. */
 export async function createToken(
   store: Pick<Store, "putToken">,
   token: NewToken,
 ): Promise<string> {
-  const fault = tenantsFault(token.tenants);
-  if (fault !== undefined) throw new RequestError("invalid", "tenants", fault);
+  const message = tenantsError(token.tenants);
+  if (message !== undefined) throw new RequestError("invalid", "tenants", message);
   const secret = randomSecret("sbx_");
   await store.putToken({
     id: token.id,
@@ -60,16 +60,16 @@ export async function createToken(
 }
 
 /**
- * Sees to it that an admin can get in. A given token is good for as long as it is given: another one,
- * or none, revokes it. Answers with a token only where it just made one: of several replicas that
- * start at once on an empty database, one.
+ * Ensures that there is an admin token. A token from the settings is valid while the settings name
+ * it: a start with another one, or without one, revokes it. Returns a token only if this call created
+ * it; when several replicas start on an empty database, one of them does.
  */
 export async function ensureAdminToken(
   store: Pick<Store, "putToken" | "replaceTokens">,
-  given: string | undefined,
+  fromSettings: string | undefined,
   now: number,
 ): Promise<string | undefined> {
-  const secret = given ?? randomSecret("sbx_");
+  const secret = fromSettings ?? randomSecret("sbx_");
   const hash = await sha256Hex(secret);
   const token = {
     hash,
@@ -78,16 +78,16 @@ export async function ensureAdminToken(
     created_at: now,
     expires_at: null,
   };
-  if (given !== undefined) {
-    const id = `${GIVEN}${hash.slice(0, 16)}`;
-    await store.replaceTokens(GIVEN, { ...token, id, name: "admin, from SIGNALBOX_TOKEN" }, now);
+  if (fromSettings !== undefined) {
+    const id = `${FROM_ENV}${hash.slice(0, 16)}`;
+    await store.replaceTokens(FROM_ENV, { ...token, id, name: "admin, from SIGNALBOX_TOKEN" }, now);
     return undefined;
   }
-  await store.replaceTokens(GIVEN, undefined, now);
+  await store.replaceTokens(FROM_ENV, undefined, now);
   const created = await store.putToken({
     ...token,
     id: ADMIN_ID,
-    name: "admin, made on first start",
+    name: "admin, created on first start",
   });
   return created ? secret : undefined;
 }

@@ -94,7 +94,7 @@ async function add(work: Work): Promise<void> {
     throw new UsageError(`Which kind? Known are: ${sources.map(({ id }) => id).join(", ")}.`);
   const tenant = work.tenant ?? (settings.tenancy === "single" ? LOCAL_TENANT : undefined);
   if (!tenant) throw new UsageError("Say whose events these are: --tenant ACCOUNT_ID.");
-  const { source: made, made: secret } = await sourcesIn(work)
+  const { source: made, generated: secret } = await sourcesIn(work)
     .add({
       tenant,
       kind: kind ?? "",
@@ -162,12 +162,13 @@ async function rotate(work: Work): Promise<void> {
   const { store, flags, argument: id, graceHours } = work;
   const found = (await store.listSources()).find((one) => one.id === id);
   if (!found) throw new UsageError("Which endpoint? `signalbox source list` shows their ids.");
-  const { made, until } = await sourcesIn(work).rotate(found, {
+  const { generated, until } = await sourcesIn(work).rotate(found, {
     secret: readSecret(process.env, SECRET_VARIABLE),
     graceHours,
   });
-  if (flags.json) return print(JSON.stringify({ id: found.id, secret: made, oldUntil: until }));
-  print(`${green("✓")} ${made ? `new secret ${bold(made)}` : "the given secret is in"}`);
+  if (flags.json)
+    return print(JSON.stringify({ id: found.id, secret: generated, oldUntil: until }));
+  print(`${green("✓")} ${generated ? `new secret ${bold(generated)}` : "the given secret is in"}`);
   print(dim(`  Older ones work until ${new Date(until).toISOString()} at the latest.`));
 }
 

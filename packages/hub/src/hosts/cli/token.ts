@@ -1,7 +1,7 @@
 import { createIds } from "../../lib/ids.ts";
 import type { Scope, Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
-import { createToken, EVERY_TENANT, MAX_DAYS, scopes, tenantsFault } from "../../tenants/tokens.ts";
+import { createToken, EVERY_TENANT, MAX_DAYS, scopes, tenantsError } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { type Command, listOf, numberOf, print, refuseMore, table, UsageError } from "./command.ts";
 import { bold, dim, green } from "./style.ts";
@@ -60,7 +60,7 @@ const create: Work = async (store, name, flags, tenancy) => {
     throw new UsageError(
       `Say whose data it opens: --tenant ACCOUNT_ID, or --tenant ${EVERY_TENANT} for all.`,
     );
-  const fault = tenants && tenantsFault(tenants);
+  const fault = tenants && tenantsError(tenants);
   if (fault) throw new UsageError(`--tenant ${fault}.`);
   const days = numberOf(
     flags,
