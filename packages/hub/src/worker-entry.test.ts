@@ -1,0 +1,78 @@
+/**
+ * A Worker has no Node. The test bundles every module that a Worker host may import, with all
+ * dependencies, and fails on each import of a Node builtin.
+ */
+import { globSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { relative } from "node:path";
+import { build } from "tsdown";
+import { expect, it } from "vitest";
+
+/** Hosts bring their own platform; these backends need Node's drivers. */
+const NODE_ONLY = [
+  "hosts/cli.ts",
+  "hosts/cli/**",
+  "hosts/node/**",
+  "store/backends/{postgres,sqlite,zstd}*.ts",
+];
+
+const root = import.meta.dirname;
+
+/** Bundles as wrangler does; reports every import of a Node builtin as "importer → builtin". */
+async function bundle(entry: readonly string[]) {
+  const found = new Set<string>();
+  const [bundled] = await build({
+    cwd: root,
+    config: false,
+    entry: entry.map((file) => `./${file}`),
+    platform: "browser",
+    write: false,
+    dts: false,
+    report: false,
+    logLevel: "error",
+    deps: { alwaysBundle: [/./] },
+    inputOptions: { resolve: { conditionNames: ["workerd", "worker", "browser", "import"] } },
+    plugins: [
+      {
+        name: "node-imports",
+        resolveId: {
+          order: "pre",
+          handler(source, importer = "") {
+            if (source.startsWith("cloudflare:")) return { id: source, external: true };
+            if (!isBuiltin(source)) return null;
+            const from = importer.split("/node_modules/").at(-1) ?? "";
+            found.add(`${from === importer ? relative(root, importer) : from} → ${source}`);
+            return { id: source, external: true };
+          },
+        },
+      },
+    ],
+  });
+  return { nodeImports: [...found].sort(), dependencies: [...(bundled?.inlinedDeps.keys() ?? [])] };
+}
+
+it("bundles everything but the Node hosts and backends without a Node builtin", async () => {
+  const files = globSync("**/*.ts", {
+    cwd: root,
+    exclude: [
+      ...NODE_ONLY,
+      "**/*.test.ts",
+      "**/*.test-worker.ts",
+      "**/test-*.ts",
+      "**/contract/**",
+      "**/contract.ts",
+    ],
+  });
+  expect(files).toContain("hub.ts");
+  expect(files.length).toBeGreaterThan(150);
+  const { nodeImports, dependencies } = await bundle(files);
+  expect(nodeImports).toEqual([]);
+  for (const name of ["hono", "zod", "jsonata", "@modelcontextprotocol/server"])
+    expect(dependencies).toContain(name);
+}, 120_000);
+
+it("finds the Node builtins of a Node module and of its dependencies", async () => {
+  const { nodeImports } = await bundle(["hosts/node/metrics.ts", "hosts/node/hmac.ts"]);
+  expect(nodeImports).toContain("hosts/node/hmac.ts → node:crypto");
+  expect(nodeImports.some((line) => line.startsWith("prom-client/"))).toBe(true);
+}, 120_000);
