@@ -73,7 +73,7 @@ describe.each(items)("$type", ({ type, kind, ports, config, settings, ...words }
     const section = sectionOf(`\`${type}\``);
     for (const [path] of fieldsOf(config)) {
       const isElsewhere = /^(concurrency|gather)\./.test(path);
-      const text = isElsewhere ? sectionOf("Many at once") : section;
+      const text = isElsewhere ? sectionOf("Concurrency") : section;
       expect(said(text, path), `${type}: ${path}`).toBe(true);
     }
     const examples = examplesIn(section);
