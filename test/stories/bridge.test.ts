@@ -1,4 +1,4 @@
-/** The bridge as Claude Code runs it: a child process, spoken to over stdio, with a real hub behind it. */
+/** The bridge as Claude Code runs it: a child process with stdio, connected to a real hub. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
@@ -10,8 +10,10 @@ import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { startBridgeProcess } from "../support/bridge-process.ts";
 import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
 import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
+import { PATIENCE_MS } from "../support/patience.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const TOKEN = "sbx_of_the_story_of_the_bridge";
@@ -40,8 +42,8 @@ const bridgeEnv = (url: string, state: string) => ({
   SIGNALBOX_BRIDGE_STATE: state,
 });
 
-/** How a client begins, for tests that speak to the process themselves. */
-const HELLO = [
+/** The handshake, for tests that write to the process directly. */
+const HANDSHAKE = [
   {
     id: 1,
     method: "initialize",
@@ -81,18 +83,25 @@ async function startBridge(url: string, state: string, env: Record<string, strin
     messages,
     others,
     stderr: () => stderr,
-    titles: () => messages.map(({ content }) => /"(.*)"/.exec(content)?.[1]),
+    titles: () => titlesOf(messages),
     call: (name: string, args: Record<string, unknown> = {}) =>
       client.callTool({ name, arguments: args }),
     kill: async () => {
-      const gone = new Promise<void>((resolve) => {
+      const closed = new Promise<void>((resolve) => {
         client.onclose = resolve;
       });
       process.kill(transport.pid as number, "SIGKILL");
-      await gone;
+      await closed;
     },
   };
 }
+
+const titlesOf = (messages: readonly Message[]) =>
+  messages.map(({ content }) => /"(.*)"/.exec(content)?.[1]);
+
+/** A digest counts its events; any other message announces one. */
+const countEvents = (messages: readonly Message[]) =>
+  messages.reduce((sum, { meta }) => sum + Number(meta.count ?? 1), 0);
 
 const post = async (hub: HubProcess, title: string, change: Record<string, unknown> = {}) => {
   const issue = { ...issueOpened.issue, title };
@@ -100,7 +109,7 @@ const post = async (hub: HubProcess, title: string, change: Record<string, unkno
   expect((await deliver(hub.url, { body })).status).toBe(202);
 };
 
-/** Whether the stream is open shows when an event comes through; what was sent before is not ours. */
+/** Waits until the stream is open, which only an announced event shows. */
 async function listening(
   hub: HubProcess,
   bridge: { messages: Message[]; titles(): unknown[] },
@@ -115,25 +124,25 @@ async function listening(
   bridge.messages.length = 0;
 }
 
-/** Stands before a hub, and hangs up once when the hub has answered the call that it is to lose. */
+/** A proxy that closes the connection once instead of forwarding the response to a given call. */
 async function startLossyProxy(hub: string) {
   const lost: string[] = [];
   let losing: string | undefined;
-  const proxy = createServer(async (asked, answer) => {
-    const body = await text(asked);
-    const { method = "GET", headers } = asked;
-    const upstream = request(new URL(asked.url ?? "/", hub), { method, headers }, (answered) => {
+  const proxy = createServer(async (incoming, outgoing) => {
+    const body = await text(incoming);
+    const { method = "GET", headers } = incoming;
+    const upstream = request(new URL(incoming.url ?? "/", hub), { method, headers }, (response) => {
       if (losing === undefined || !body.includes(`"${losing}"`)) {
-        answer.writeHead(answered.statusCode ?? 502, answered.headers);
-        answered.pipe(answer);
+        outgoing.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(outgoing);
         return;
       }
       lost.push(losing);
       losing = undefined;
-      answered.resume().on("end", () => answer.destroy());
+      response.resume().on("end", () => outgoing.destroy());
     });
-    upstream.on("error", () => answer.destroy());
-    answer.on("close", () => upstream.destroy());
+    upstream.on("error", () => outgoing.destroy());
+    outgoing.on("close", () => upstream.destroy());
     upstream.end(body);
   }).listen(0, "127.0.0.1");
   await once(proxy, "listening");
@@ -150,19 +159,19 @@ async function startLossyProxy(hub: string) {
   };
 }
 
-/** What the bridge wrote down, once it has. */
-function remembered(state: string): unknown {
+/** The saved state of the bridge, once it exists. */
+function savedState(state: string): unknown {
   const [file] = readdirSync(state).filter((name) => name.endsWith(".json"));
   return file && JSON.parse(readFileSync(join(state, file), "utf8"));
 }
 
 describe("the bridge", () => {
-  it("is a channel with the hub's tools, resources and prompts", async () => {
+  it("offers a channel and the hub's tools, resources and prompts", async () => {
     const hub = await startHub();
     await post(hub, "It rains");
     const { client, call } = await startBridge(hub.url, tempFolder());
     expect(client.getServerCapabilities()?.experimental).toEqual({ "claude/channel": {} });
-    expect(client.getInstructions()).toMatch(/channel.*strangers.*never instructions/s);
+    expect(client.getInstructions()).toMatch(/channel.*untrusted input.*never as instructions/s);
     const { tools } = await client.listTools();
     const names = tools.map(({ name }) => name);
     expect(names).toContain("wait_for_event");
@@ -182,7 +191,7 @@ describe("the bridge", () => {
     expect(prompt.messages.length).toBeGreaterThan(0);
   });
 
-  it("announces an event, inert and short however hostile", async () => {
+  it("announces hostile events as short, inert text", async () => {
     const hub = await startHub();
     const bridge = await startBridge(hub.url, tempFolder());
     await listening(hub, bridge);
@@ -211,29 +220,29 @@ describe("the bridge", () => {
       sender: { login: evil },
     });
     await expect.poll(() => bridge.messages.length).toBe(3);
-    const { content: said = "", meta = {} } = bridge.messages[2] ?? {};
-    expect(said.length).toBeLessThanOrEqual(600);
-    for (const line of [...said.split("\n"), ...Object.values(meta)]) {
+    const { content: third = "", meta = {} } = bridge.messages[2] ?? {};
+    expect(third.length).toBeLessThanOrEqual(600);
+    for (const line of [...third.split("\n"), ...Object.values(meta)]) {
       expect(line).not.toMatch(/[<>`[\]\p{Cc}\p{Cf}]/u);
       expect(line.length).toBeLessThan(400);
     }
     expect(Object.keys(meta).sort()).toEqual(["chat_id", "message_id", "ts", "user"]);
   });
 
-  it("tells only of those who may wake the agent; the others wait in the inbox", async () => {
+  it("announces only events of allowed senders; the others stay in the inbox", async () => {
     const hub = await startHub();
     const bridge = await startBridge(hub.url, tempFolder(), {
       WEBHOOK_CHANNEL_SENDERS: "mo*, hubot",
     });
     await listening(hub, bridge);
-    await post(hub, "not for you", { sender: { login: "mallory" } });
-    await post(hub, "for you", { sender: { login: "Mona" } });
-    await expect.poll(bridge.titles).toEqual(["for you"]);
+    await post(hub, "from another sender", { sender: { login: "mallory" } });
+    await post(hub, "from an allowed sender", { sender: { login: "Mona" } });
+    await expect.poll(bridge.titles).toEqual(["from an allowed sender"]);
     const listed = await bridge.call("list_pending_events");
-    expect(JSON.stringify(listed)).toContain("not for you");
+    expect(JSON.stringify(listed)).toContain("from another sender");
   });
 
-  it("with WEBHOOK_CHANNEL=0 is no channel, but has the tools", async () => {
+  it("has tools but no channel with WEBHOOK_CHANNEL=0", async () => {
     const hub = await startHub();
     const bridge = await startBridge(hub.url, tempFolder(), { WEBHOOK_CHANNEL: "0" });
     expect(bridge.client.getServerCapabilities()?.experimental).toBeUndefined();
@@ -244,10 +253,38 @@ describe("the bridge", () => {
     expect(bridge.messages).toEqual([]);
   });
 
-  it("killed and started again, tells exactly once what came meanwhile", async () => {
+  it("announces each event exactly once across orderly restarts", async () => {
     const hub = await startHub();
     const state = tempFolder();
-    await post(hub, "before its time");
+    await post(hub, "before the first start");
+    const first = startBridgeProcess(bridgeEnv(hub.url, state));
+    await expect.poll(() => savedState(state)).toMatchObject({ cursor: "1" });
+    await post(hub, "one");
+    await expect.poll(() => titlesOf(first.messages)).toEqual(["one"]);
+    await first.end("hang up");
+    await post(hub, "two");
+    await post(hub, "three");
+    const second = startBridgeProcess(bridgeEnv(hub.url, state));
+    await expect.poll(() => titlesOf(second.messages)).toEqual(["two", "three"]);
+    await post(hub, "four");
+    await expect.poll(() => titlesOf(second.messages)).toEqual(["two", "three", "four"]);
+    await second.end("SIGTERM");
+    for (let at = 0; at < 25; at += 1) await post(hub, `of many ${at}`);
+    const third = startBridgeProcess(bridgeEnv(hub.url, state));
+    onTestFinished(() => third.end("SIGKILL"));
+    await expect.poll(() => countEvents(third.messages)).toBe(25);
+    expect(third.messages[0]?.content).toMatch(
+      /^\d+ events arrived while no client was connected: \d+ issues in octo\/town\./,
+    );
+    await post(hub, "after");
+    await expect.poll(() => titlesOf(third.messages).at(-1)).toBe("after");
+    expect(countEvents(third.messages)).toBe(26);
+  });
+
+  // The promise after SIGKILL: every event is announced, and only the last message may be repeated.
+  it("repeats at most the last message after SIGKILL", async () => {
+    const hub = await startHub();
+    const state = tempFolder();
     const first = await startBridge(hub.url, state);
     await listening(hub, first);
     await post(hub, "one");
@@ -256,30 +293,29 @@ describe("the bridge", () => {
     await post(hub, "two");
     await post(hub, "three");
     const second = await startBridge(hub.url, state);
-    await expect.poll(second.titles).toEqual(["two", "three"]);
-    await post(hub, "four");
-    await expect.poll(second.titles).toEqual(["two", "three", "four"]);
+    await expect.poll(() => second.titles().at(-1)).toBe("three");
+    expect([
+      ["two", "three"],
+      ["one", "two", "three"],
+    ]).toContainEqual(second.titles());
     await second.kill();
     for (let at = 0; at < 25; at += 1) await post(hub, `of many ${at}`);
     const third = await startBridge(hub.url, state);
-    await expect.poll(() => third.messages.length).toBe(1);
-    expect(third.messages[0]).toMatchObject({
-      content: expect.stringMatching(/^25 events came in .*: 25 issues in octo\/town\./),
-      meta: { count: "25" },
-    });
+    await expect.poll(() => countEvents(third.messages)).toBeGreaterThanOrEqual(25);
     await post(hub, "after");
     await expect.poll(() => third.titles().at(-1)).toBe("after");
-    expect(third.messages).toHaveLength(2);
+    expect([26, 27]).toContain(countEvents(third.messages));
   });
 
-  it("killed again and again in the middle of a load, leaves nothing out", async () => {
+  it("announces every event of a continuous load across several SIGKILLs", async () => {
     const kills = 5;
     const hub = await startHub();
     const state = tempFolder();
     let bridge = await startBridge(hub.url, state);
     await listening(hub, bridge);
-    const told: Message[][] = [bridge.messages];
-    const count = () => told.flat().reduce((sum, { meta }) => sum + Number(meta.count ?? 1), 0);
+    const announced: Message[][] = [bridge.messages];
+    /** The events of each message that a SIGKILL may have cut off from its saved state. */
+    let repeatable = 0;
     let posted = 0;
     let enough = false;
     const load = (async () => {
@@ -287,38 +323,41 @@ describe("the bridge", () => {
     })();
     for (let killed = 0; killed < kills; killed += 1) {
       const { messages } = bridge;
-      // Each time a little later: with the backlog, at its end, and well into what is live.
-      await vi.waitUntil(() => messages.length > killed * 3, { timeout: 10_000, interval: 1 });
+      // Each time a little later: during the backlog, at its end, and after it.
+      await vi.waitUntil(() => messages.length > killed * 3, { timeout: PATIENCE_MS, interval: 1 });
       await bridge.kill();
+      repeatable += countEvents(messages.slice(-1));
       bridge = await startBridge(hub.url, state);
-      told.push(bridge.messages);
+      announced.push(bridge.messages);
     }
     enough = true;
     await load;
-    await expect.poll(count, { timeout: 10_000 }).toBeGreaterThanOrEqual(posted);
     await post(hub, "the last");
     await expect.poll(() => bridge.titles().at(-1)).toBe("the last");
-    // A kill between saying and remembering repeats what was just said.
-    expect(count()).toBeLessThanOrEqual(posted + 1 + kills);
-    const singly = told.flat().flatMap(({ meta }) => (meta.count ? [] : [meta.message_id ?? ""]));
+    const total = countEvents(announced.flat());
+    expect(total).toBeGreaterThanOrEqual(posted + 1);
+    expect(total).toBeLessThanOrEqual(posted + 1 + repeatable);
+    const single = announced
+      .flat()
+      .flatMap(({ meta }) => (meta.count ? [] : [meta.message_id ?? ""]));
     // UUIDv7: ids of later events are greater.
-    expect(singly).toEqual(singly.toSorted());
+    expect(single).toEqual(single.toSorted());
   });
 
-  it("remembers its first start, whatever other token for the same log it has next, or another tenant's bridge", async () => {
+  it("keeps its cursor for another token of the same tenant, and separates tenants", async () => {
     const data = tempFolder();
     const hub = await startHub(data);
     const state = tempFolder();
-    await post(hub, "before its time");
+    await post(hub, "before the first start");
     const first = await startBridge(hub.url, state);
-    await expect.poll(() => remembered(state)).toMatchObject({ cursor: "1" });
+    await expect.poll(() => savedState(state)).toMatchObject({ cursor: "1" });
     await first.kill();
     const tokenOf = async (tenant: string) => {
       const args = ["token", "create", "x", "--tenant", tenant];
       const { stdout } = await runCli(args, { env: { SIGNALBOX_DATA: data } });
       return { SIGNALBOX_TOKEN: /sbx_\S+/.exec(stdout)?.[0] ?? "" };
     };
-    const other = await startBridge(hub.url, state, await tokenOf("somebody-else"));
+    const other = await startBridge(hub.url, state, await tokenOf("another-tenant"));
     await expect
       .poll(() => readdirSync(state, "utf8").filter((name) => name.endsWith(".json")))
       .toHaveLength(2);
@@ -329,12 +368,12 @@ describe("the bridge", () => {
     await expect.poll(second.titles).toEqual(["meanwhile"]);
   });
 
-  it("what its client could not read any more is told to the next one", async () => {
+  it("announces an event to the next client if the first one disconnects", async () => {
     const hub = await startHub();
     const state = tempFolder();
     const child = spawn(process.execPath, [BRIDGE], { env: bridgeEnv(hub.url, state) });
-    child.stdin.write(HELLO);
-    await expect.poll(() => remembered(state)).toMatchObject({ cursor: "0" });
+    child.stdin.write(HANDSHAKE);
+    await expect.poll(() => savedState(state)).toMatchObject({ cursor: "0" });
     child.stdout.destroy();
     await post(hub, "one");
     await once(child, "exit");
@@ -342,7 +381,7 @@ describe("the bridge", () => {
     await expect.poll(next.titles).toEqual(["one"]);
   });
 
-  it("says so when the hub has lost its log, and tells all of the next one", async () => {
+  it("announces that the hub's log was replaced, then all events of the new one", async () => {
     const state = tempFolder();
     const hub = await startHub();
     const bridge = await startBridge(hub.url, state);
@@ -353,18 +392,18 @@ describe("the bridge", () => {
     const wiped = await startHub(tempFolder(), new URL(hub.url).port);
     await post(wiped, "two");
     await post(wiped, "three");
-    await expect.poll(() => bridge.titles().at(-1), { timeout: 20_000 }).toBe("three");
-    const told = bridge.messages.map(({ content }) => content.split("\n").at(-1));
-    expect(told).toEqual([
+    await expect.poll(() => bridge.titles().at(-1)).toBe("three");
+    const lines = bridge.messages.map(({ content }) => content.split("\n").at(-1));
+    expect(lines).toEqual([
       expect.stringContaining("one"),
-      "list_pending_events shows what waits.",
+      "list_pending_events returns the pending events.",
       expect.stringContaining("two"),
       expect.stringContaining("three"),
     ]);
-    expect(bridge.stderr()).toContain("the hub has another log than before");
+    expect(bridge.stderr()).toContain("the hub's log was replaced");
   });
 
-  it("outlives the hub: tools say so, and nothing is lost when it is back", async () => {
+  it("survives an outage of the hub: tools report it, and no event is lost", async () => {
     const data = tempFolder();
     const hub = await startHub(data);
     const bridge = await startBridge(hub.url, tempFolder());
@@ -382,17 +421,15 @@ describe("the bridge", () => {
     const again = await startHub(data, new URL(hub.url).port);
     await post(again, "one");
     await post(again, "two");
-    await expect.poll(bridge.titles, { timeout: 20_000 }).toEqual(["one", "two"]);
+    await expect.poll(bridge.titles).toEqual(["one", "two"]);
     for (const { others } of [bridge, noChannel])
-      await expect
-        .poll(() => others, { timeout: 20_000 })
-        .toEqual(["notifications/tools/list_changed"]);
+      await expect.poll(() => others).toEqual(["notifications/tools/list_changed"]);
     expect(await bridge.call("get_pending_status")).not.toHaveProperty("isError", true);
     await post(again, "three");
     await expect.poll(bridge.titles).toEqual(["one", "two", "three"]);
   });
 
-  it("says that a call may have happened whose answer was lost, and does not make it twice", async () => {
+  it("reports a lost response and does not repeat the call", async () => {
     const hub = await startHub();
     await post(hub, "one");
     await post(hub, "two");
@@ -402,7 +439,7 @@ describe("the bridge", () => {
     const lost = await bridge.call("claim_events");
     expect(lost).toMatchObject({
       isError: true,
-      content: [{ text: expect.stringContaining("claim_events may have been done all the same") }],
+      content: [{ text: expect.stringContaining("may have executed claim_events") }],
     });
     lossy.lose("get_webhook_events");
     const listed = await bridge.call("get_webhook_events");
@@ -411,7 +448,7 @@ describe("the bridge", () => {
     expect(lossy.lost).toEqual(["claim_events", "get_webhook_events"]);
   });
 
-  it("does not tell what another has processed while it was away", async () => {
+  it("does not announce events that were processed while it was stopped", async () => {
     const hub = await startHub();
     const state = tempFolder();
     const other = await startBridge(hub.url, tempFolder());
@@ -420,16 +457,16 @@ describe("the bridge", () => {
     await listening(hub, first);
     await first.kill();
     other.messages.length = 0;
-    await post(hub, "done by another");
-    await expect.poll(other.titles).toEqual(["done by another"]);
+    await post(hub, "already processed");
+    await expect.poll(other.titles).toEqual(["already processed"]);
     await other.call("mark_processed", { event_id: other.messages[0]?.meta.message_id });
-    await post(hub, "left for us");
+    await post(hub, "still pending");
     const second = await startBridge(hub.url, state);
-    await expect.poll(() => second.titles()).toContain("left for us");
-    expect(second.titles()).toEqual(["left for us"]);
+    await expect.poll(() => second.titles()).toContain("still pending");
+    expect(second.titles()).toEqual(["still pending"]);
   });
 
-  it("names once more what was announced and is not processed", async () => {
+  it("announces a pending event once more", async () => {
     const hub = await startHub();
     const state = tempFolder();
     const bridge = await startBridge(hub.url, state, {
@@ -440,30 +477,30 @@ describe("the bridge", () => {
     const { events } = waiting.structuredContent as { events: { id: string }[] };
     await bridge.call("mark_processed", { event_ids: events.map(({ id }) => id) });
     await post(hub, "done");
-    await post(hub, "left lying");
+    await post(hub, "not done");
     await expect.poll(() => bridge.messages.length).toBe(2);
     await bridge.call("mark_processed", { event_id: bridge.messages[0]?.meta.message_id });
-    await expect.poll(() => bridge.messages.length, { timeout: 15_000 }).toBe(3);
+    await expect.poll(() => bridge.messages.length).toBe(3);
     expect(bridge.messages[2]).toMatchObject({
       content: expect.stringMatching(
         /^1 event was announced .* not marked processed: 1 issues in octo\/town\./,
       ),
       meta: { message_id: bridge.messages[1]?.meta.message_id },
     });
-    // Nothing is left to be named a third time.
-    await expect.poll(() => remembered(state)).toMatchObject({ announced: [] });
+    // No event is announced a third time.
+    await expect.poll(() => savedState(state)).toMatchObject({ announced: [] });
     expect(bridge.messages).toHaveLength(3);
   });
 
-  it("says what is wrong: no address, a bad token, a page instead of a hub", async () => {
+  it("reports a missing URL, a bad token, and a page instead of a hub", async () => {
     const hub = await startHub();
     const refused = await startBridge(hub.url, tempFolder(), { SIGNALBOX_TOKEN: "guess" });
-    await expect.poll(refused.stderr).toContain("does not take the token");
+    await expect.poll(refused.stderr).toContain("rejects the token");
     expect(await refused.call("get_pending_status")).toMatchObject({
       isError: true,
       content: [{ text: expect.stringContaining("SIGNALBOX_TOKEN") }],
     });
-    expect(refused.stderr().match(/does not take the token/g)).toHaveLength(1);
+    expect(refused.stderr().match(/rejects the token/g)).toHaveLength(1);
 
     const page = createServer((_, response) => {
       response.setHeader("content-type", "text/html");
@@ -481,25 +518,25 @@ describe("the bridge", () => {
     for (const WEBHOOK_WORKER_URL of ["", "hub.example"]) {
       const env = { PATH: process.env.PATH ?? "", WEBHOOK_WORKER_URL };
       const child = spawn(process.execPath, [BRIDGE], { env });
-      let words = "";
+      let output = "";
       child.stderr.on("data", (chunk: Buffer) => {
-        words += chunk.toString();
+        output += chunk.toString();
       });
       const [code] = await once(child, "close");
-      expect([code, words]).toEqual([2, expect.stringContaining("WEBHOOK_WORKER_URL")]);
+      expect([code, output]).toEqual([2, expect.stringContaining("WEBHOOK_WORKER_URL")]);
     }
   });
 
-  it("ends when its client does", async () => {
+  it("exits when its client disconnects", async () => {
     const hub = await startHub();
     const child = spawn(process.execPath, [BRIDGE], { env: bridgeEnv(hub.url, tempFolder()) });
-    child.stdin.write(HELLO);
+    child.stdin.write(HANDSHAKE);
     await once(child.stdout, "data");
     child.stdin.end();
     expect((await once(child, "close"))[0]).toBe(0);
   });
 
-  it("is also a command of the hub's", async () => {
+  it("is also a command of the hub", async () => {
     const { code, stderr } = await runCli(["bridge"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("WEBHOOK_WORKER_URL")]);
   });

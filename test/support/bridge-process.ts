@@ -1,4 +1,4 @@
-/** The bridge as a child process with all that it says to its client, to the last byte before its end. */
+/** Runs the bridge as a child process and records all its messages until its end. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -18,7 +18,7 @@ export type Ending = "SIGKILL" | "SIGTERM" | "hang up";
 export interface BridgeProcess {
   messages: ChannelMessage[];
   endedBy: Ending | undefined;
-  /** Resolves when it has ended and all that it said has been read. */
+  /** Resolves when the process has exited and its output has been read. */
   end(how: Ending): Promise<void>;
 }
 
@@ -32,11 +32,11 @@ export function startBridgeProcess(env: Record<string, string>): BridgeProcess {
   const messages: ChannelMessage[] = [];
   const lines = createInterface(child.stdout);
   lines.on("line", (text) => {
-    const said = parse(text);
-    if (said?.method === "notifications/claude/channel") messages.push(said.params);
+    const message = parse(text);
+    if (message?.method === "notifications/claude/channel") messages.push(message.params);
   });
   const ended = Promise.all([once(child, "exit"), once(lines, "close")]);
-  child.stdin.on("error", () => {}); // it was killed before it read
+  child.stdin.on("error", () => {}); // the process was killed before it read
   const params = {
     protocolVersion: "2025-11-25",
     capabilities: {},
@@ -58,7 +58,7 @@ export function startBridgeProcess(env: Record<string, string>): BridgeProcess {
   return bridge;
 }
 
-/** A process that is killed may leave half a line behind: that has not been said. */
+/** A killed process may leave an incomplete line, which is not a message. */
 function parse(text: string): { method?: string; params: ChannelMessage } | undefined {
   try {
     return JSON.parse(text);

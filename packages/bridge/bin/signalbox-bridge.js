@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript, and in the repository: npm links it at install, when nothing is built yet.
+// Plain JavaScript in the repository, because `npm install` links it before the build.
 import { existsSync } from "node:fs";
 
 const built = new URL("../dist/run-bridge.js", import.meta.url);
@@ -8,6 +8,6 @@ if (existsSync(built)) {
   const { runBridge } = await import(built.href);
   await runBridge();
 } else {
-  process.stderr.write("signalbox-bridge: it is not built: run `npm run build` first.\n");
+  process.stderr.write("signalbox-bridge: the package is not built: run `npm run build` first.\n");
   process.exitCode = 2;
 }

@@ -1,18 +1,18 @@
-/** What the channel says: one message for an event, or one for many of them. */
-import { cap, cleanText } from "./clean-text.ts";
+/** The messages of the channel: one per event, or a digest of many events. */
+import { sanitizeText, truncate } from "./sanitize-text.ts";
 import type { StreamEvent } from "./stream-event.ts";
 
 export interface Announcement {
   content: string;
-  /** Claude Code drops keys with anything but letters, digits and underscores, without a word. */
+  /** Claude Code silently drops keys with characters other than letters, digits and underscores. */
   meta: Record<string, string>;
 }
 
-const MOST_CONTENT = 600;
-const MOST_TITLE = 200;
-const MOST_KINDS = 8;
+const MAX_CONTENT = 600;
+const MAX_TITLE = 200;
+const MAX_KINDS = 8;
 
-const short = (text: string) => cleanText(text, 60);
+const short = (text: string) => sanitizeText(text, 60);
 
 export function announceEvent(event: StreamEvent): Announcement {
   const { id, type, source, repo, action, title, sender, number, receivedAt } = event;
@@ -20,15 +20,15 @@ export function announceEvent(event: StreamEvent): Announcement {
   const where = repo ?? source;
   const first = [
     what,
-    where && `in ${cleanText(where, 140)}`,
+    where && `in ${sanitizeText(where, 140)}`,
     sender && `by ${short(sender)}`,
   ].filter(Boolean);
-  const second = [number !== null && `#${number}`, title && `"${cleanText(title, MOST_TITLE)}"`];
+  const second = [number !== null && `#${number}`, title && `"${sanitizeText(title, MAX_TITLE)}"`];
   const lines = [first.join(" "), second.filter(Boolean).join(" ")];
   return {
-    content: cap(lines.filter(Boolean).join("\n"), MOST_CONTENT),
+    content: truncate(lines.filter(Boolean).join("\n"), MAX_CONTENT),
     meta: {
-      chat_id: cleanText(where ?? "signalbox", 140),
+      chat_id: sanitizeText(where ?? "signalbox", 140),
       message_id: short(id),
       user: short(sender ?? ""),
       ts: short(receivedAt),
@@ -36,7 +36,7 @@ export function announceEvent(event: StreamEvent): Announcement {
   };
 }
 
-/** Events that are told of together, counted by what and where: its size does not grow with them. */
+/** Events of a digest, counted by type and repository. Its size is bounded. */
 export interface Tally {
   count: number;
   kinds: Map<string, number>;
@@ -45,9 +45,9 @@ export interface Tally {
 
 export function addToTally(tally: Tally | undefined, event: StreamEvent): Tally {
   const where = event.repo ?? event.source;
-  const kind = `${short(event.type)}${where ? ` in ${cleanText(where, 100)}` : ""}`;
+  const kind = `${short(event.type)}${where ? ` in ${sanitizeText(where, 100)}` : ""}`;
   const kinds = tally?.kinds ?? new Map<string, number>();
-  // Names are the strangers' choice: so many that each is new must not fill the memory.
+  // Senders choose the names, so the number of distinct kinds must be bounded.
   if (kinds.has(kind) || kinds.size < 1_000) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
   return { count: (tally?.count ?? 0) + 1, kinds, last: event };
 }
@@ -55,8 +55,8 @@ export function addToTally(tally: Tally | undefined, event: StreamEvent): Tally 
 export function announceBacklog(tally: Tally): Announcement {
   return digest(
     tally,
-    `${tally.count} events came in while nobody was listening`,
-    "list_pending_events shows them.",
+    `${tally.count} events arrived while no client was connected`,
+    "list_pending_events returns them.",
   );
 }
 
@@ -65,16 +65,16 @@ export function announceReminder(tally: Tally): Announcement {
   return digest(
     tally,
     `${tally.count} ${events} announced a while ago and ${are} not marked processed`,
-    "list_pending_events shows them; mark_processed when they are dealt with.",
+    "list_pending_events returns them; call mark_processed when they are done.",
   );
 }
 
-/** Events are gone, or a whole log is: nothing can say which would have been announced. */
+/** Reports that events or the whole log were deleted, so that announcements may be missing. */
 export function announceGap(at: number): Announcement {
   return {
     content:
-      "Events may have come in that are not announced here: the hub no longer has all that followed the last one.\n" +
-      "list_pending_events shows what waits.",
+      "Events may be missing from this channel: the hub no longer has all events after the last announced one.\n" +
+      "list_pending_events returns the pending events.",
     meta: {
       chat_id: "signalbox",
       message_id: "",
@@ -86,16 +86,16 @@ export function announceGap(at: number): Announcement {
 
 function digest({ count, kinds, last }: Tally, opening: string, closing: string): Announcement {
   const byCount = [...kinds].sort(([, a], [, b]) => b - a);
-  let listed = byCount.slice(0, MOST_KINDS);
-  const words = () => {
-    const told = listed.reduce((sum, [, times]) => sum + times, 0);
+  let listed = byCount.slice(0, MAX_KINDS);
+  const format = () => {
+    const counted = listed.reduce((sum, [, times]) => sum + times, 0);
     const parts = listed.map(([kind, times]) => `${times} ${kind}`);
-    if (told < count) parts.push(`${count - told} others`);
+    if (counted < count) parts.push(`${count - counted} others`);
     return `${opening}: ${parts.join(", ")}.\n${closing}`;
   };
-  while (listed.length > 1 && words().length > MOST_CONTENT) listed = listed.slice(0, -1);
+  while (listed.length > 1 && format().length > MAX_CONTENT) listed = listed.slice(0, -1);
   return {
-    content: cap(words(), MOST_CONTENT),
+    content: truncate(format(), MAX_CONTENT),
     meta: {
       chat_id: "signalbox",
       message_id: short(last.id),

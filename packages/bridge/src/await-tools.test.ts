@@ -1,17 +1,17 @@
 import { expect, it } from "vitest";
 import { createAwaitTools } from "./await-tools.ts";
 
-/** A hub that answers so, one for each time it is asked. */
+/** A hub with the given responses, one per request. */
 function setup(answers: boolean[]) {
   const stop = new AbortController();
   const waits: number[] = [];
-  let told = 0;
+  let notified = 0;
   const miss = createAwaitTools({
     list: async () => {
       if (!answers.shift()) throw new Error("down");
     },
     onBack: async () => {
-      told += 1;
+      notified += 1;
     },
     signal: stop.signal,
     random: () => 0,
@@ -21,23 +21,23 @@ function setup(answers: boolean[]) {
       stop.signal.throwIfAborted();
     },
   });
-  return { miss, waits, told: () => told, signal: stop.signal };
+  return { miss, waits, notified: () => notified, signal: stop.signal };
 }
 
-it("asks ever more slowly, tells once for many misses, and is there for the next one", async () => {
-  const { miss, waits, told } = setup([false, false, true, true]);
+it("backs off, notifies once for several failures, and can be used again", async () => {
+  const { miss, waits, notified } = setup([false, false, true, true]);
   miss();
   miss();
-  await expect.poll(told).toBe(1);
+  await expect.poll(notified).toBe(1);
   expect(waits).toEqual([125, 250, 500]);
   miss();
-  await expect.poll(told).toBe(2);
+  await expect.poll(notified).toBe(2);
   expect(waits).toEqual([125, 250, 500, 125]);
 });
 
-it("says nothing to a client that has gone", async () => {
-  const { miss, waits, told, signal } = setup([false]);
+it("does not notify a disconnected client", async () => {
+  const { miss, waits, notified, signal } = setup([false]);
   miss();
   await expect.poll(() => signal.aborted).toBe(true);
-  expect([waits, told()]).toEqual([[125, 250], 0]);
+  expect([waits, notified()]).toEqual([[125, 250], 0]);
 });

@@ -1,17 +1,17 @@
-/** Tells when the hub lists its tools again, to a client that could not have them. */
+/** Notifies the client when the hub lists its tools again, after a failed `tools/list`. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBackoff } from "./backoff.ts";
 
 export interface AwaitToolsOptions {
   list: () => Promise<unknown>;
-  /** Called once for however many misses there were before. */
+  /** Called once for any number of earlier failures. */
   onBack: () => Promise<void>;
   signal: AbortSignal;
   random?: () => number;
   wait?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
-/** Answers with what to call at each miss. */
+/** Returns the function to call after each failure. */
 export function createAwaitTools(options: AwaitToolsOptions): () => void {
   const { list, onBack, signal, random = Math.random } = options;
   const { wait = (ms: number, until: AbortSignal) => sleep(ms, undefined, { signal: until }) } =
@@ -21,8 +21,8 @@ export function createAwaitTools(options: AwaitToolsOptions): () => void {
   async function awaitTools(): Promise<void> {
     const backoff = createBackoff({ random });
     do await wait(backoff.next(), signal);
-    while (!(await isDone(list)));
-    // Before the client hears of it: it may miss them again at once.
+    while (!(await succeeds(list)));
+    // Reset before the notification, because the client may fail again immediately.
     waiting = false;
     await onBack();
   }
@@ -30,12 +30,11 @@ export function createAwaitTools(options: AwaitToolsOptions): () => void {
   return () => {
     if (waiting) return;
     waiting = true;
-    // The client has gone.
-    awaitTools().catch(() => {});
+    awaitTools().catch(() => {}); // rejects after the client has disconnected
   };
 }
 
-const isDone = (work: () => Promise<unknown>) =>
+const succeeds = (work: () => Promise<unknown>) =>
   work().then(
     () => true,
     () => false,

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { createBackoff } from "./backoff.ts";
 
-it("doubles up to its bound, with jitter of up to a half, and begins anew after a success", () => {
+it("doubles up to the maximum with up to 50 % jitter, and starts over after a reset", () => {
   let random = 1;
-  const backoff = createBackoff({ firstMs: 100, mostMs: 1_000, random: () => random });
+  const backoff = createBackoff({ firstMs: 100, maxMs: 1_000, random: () => random });
   expect(Array.from({ length: 6 }, backoff.next)).toEqual([100, 200, 400, 800, 1_000, 1_000]);
   random = 0;
   expect(backoff.next()).toBe(500);

@@ -11,7 +11,7 @@ const connected = 'id: 0\ndata: {"status":"connected","cursor":"0"}\n\n';
 const frame = (seq: number, summary: object = {}) =>
   `id: ${seq}\ndata: ${JSON.stringify({ event_id: `e${seq}`, type: "push", summary })}\n\n`;
 
-/** A hub that has told of some events, and keeps the line open; its tools answer with `results`. */
+/** A hub that sends some events and keeps the stream open; its tools return `results`. */
 const hubOf =
   (frames: string, results: object[] = []): typeof fetch =>
   async (url, init) => {
@@ -44,7 +44,7 @@ const hubOf =
 
 const complaint = (text: string) => ({ isError: true, content: [{ type: "text", text }] });
 
-/** A bridge whose client says hello and listens. */
+/** A bridge with an initialized client. */
 async function startBridge(options: {
   hub: typeof fetch;
   folder?: string;
@@ -65,7 +65,7 @@ async function startBridge(options: {
       ...env,
     }),
     transport,
-    say: () => {},
+    warn: () => {},
     flush,
     fetch: options.hub,
   });
@@ -95,7 +95,7 @@ async function startBridge(options: {
   return { sent, transport, serving, state, contents, end, folder };
 }
 
-it("whose client goes in the middle of a message ends when that is said and remembered", async () => {
+it("waits for the last announcement and its state when the client disconnects", async () => {
   const { promise: flushed, resolve: flush } = Promise.withResolvers<void>();
   const bridge = await startBridge({ hub: hubOf(connected + frame(1)), flush: () => flushed });
   let over = false;
@@ -112,7 +112,7 @@ it("whose client goes in the middle of a message ends when that is said and reme
   expect(bridge.state()).toMatchObject({ cursor: "1" });
 });
 
-it("reminds though the hub could not say at first what waits, and says where", async () => {
+it("reminds after a failed lookup, and names the repository", async () => {
   const busy = complaint("The hub could not do that just now; its log says why. Try again later.");
   const pending = { content: [], structuredContent: { id: "e1", type: "push", processed: false } };
   const bridge = await startBridge({
@@ -125,7 +125,7 @@ it("reminds though the hub could not say at first what waits, and says where", a
   await bridge.end();
 });
 
-it("does not remind of what is processed or gone", async () => {
+it("does not remind of processed or deleted events", async () => {
   const processed = { content: [], structuredContent: { id: "e1", type: "push", processed: true } };
   const results = [processed, complaint("event_id: there is no event e2")];
   const bridge = await startBridge({
@@ -138,7 +138,7 @@ it("does not remind of what is processed or gone", async () => {
   await bridge.end();
 });
 
-/** A hub of several tenants, each with a token and a log that grows. */
+/** A hub with several tenants, each with a token and a growing log. */
 function hubOfTenants(
   tokens: Record<string, string>,
   logs: Record<string, number>,
@@ -155,7 +155,7 @@ function hubOfTenants(
   };
 }
 
-it("keeps the places in two tenants' logs apart, also at once, and over a token's rotation", async () => {
+it("separates the cursors of two tenants, also in parallel and after a token rotation", async () => {
   const logs = { acme: 2, umbrella: 7 };
   const hub = hubOfTenants({ old: "acme", rotated: "acme", other: "umbrella" }, logs);
   const folder = tempFolder();
@@ -175,7 +175,7 @@ it("keeps the places in two tenants' logs apart, also at once, and over a token'
   await Promise.all([later.end(), others.end()]);
 });
 
-it("begins anew with a log that took the place of its own and is longer, and says so once", async () => {
+it("starts over with a replaced log that is longer, and announces it once", async () => {
   const logs = { acme: 6 };
   let database = "before";
   const hub = hubOfTenants({ token: "acme" }, logs, () => database);
@@ -192,13 +192,13 @@ it("begins anew with a log that took the place of its own and is longer, and say
   database = "after";
   logs.acme = 9;
   const [gap, ...events] = await run("9");
-  expect(gap).toMatch(/^Events may have come in that are not announced/);
+  expect(gap).toMatch(/^Events may be missing from this channel/);
   expect(events).toHaveLength(9);
   logs.acme = 10;
   expect(await run("10")).toHaveLength(1);
 });
 
-it("without a channel too, tells a client that could not list the tools when it can", async () => {
+it("notifies a client when the tools are available again, also without a channel", async () => {
   let down = true;
   const up = hubOf("", [{ tools: [] }]);
   const bridge = await startBridge({
@@ -218,7 +218,7 @@ it("without a channel too, tells a client that could not list the tools when it 
   await bridge.end();
 });
 
-it("does not announce what somebody has processed while it was away", async () => {
+it("does not announce events that were processed while it was stopped", async () => {
   const first = await startBridge({ hub: hubOf(connected) });
   await expect.poll(first.state).toMatchObject({ cursor: "0" });
   await first.end();

@@ -24,7 +24,7 @@ function setup(state: BridgeState = nothing, options: Partial<ChannelOptions> = 
     send: async (announcement) => void sent.push(announcement),
     lookUp: async () => "gone",
     remindMs: 60_000,
-    say: () => {},
+    warn: () => {},
     ...options,
   });
   const take = (seq: number, more: Record<string, unknown> = {}) =>
@@ -37,7 +37,7 @@ function setup(state: BridgeState = nothing, options: Partial<ChannelOptions> = 
         summary: { title: `t${seq}`, received_at: new Date().toISOString(), ...more },
       }),
     });
-  /** A message without an event: the first one, or a heartbeat. */
+  /** A message without an event: the first one or a heartbeat. */
   const move = (seq: number, message: object = { status: "connected" }) =>
     channel.take({ id: String(seq), event: "message", data: JSON.stringify(message) });
   const ids = () => sent.map(({ meta }) => meta.message_id);
@@ -46,19 +46,19 @@ function setup(state: BridgeState = nothing, options: Partial<ChannelOptions> = 
 }
 
 describe("createChannel", () => {
-  it("the first time begins now, and announces at once", async () => {
+  it("starts with new events, and announces them immediately", async () => {
     const { channel, disk, ids, take, open } = setup();
     expect(channel.position()).toBeUndefined();
     open(false);
     take(4);
     take(5);
-    await channel.settled();
+    await channel.drained();
     expect(ids()).toEqual(["e4", "e5"]);
     expect(disk.state).toMatchObject({ cursor: "5" });
     expect(channel.position()).toBe("5");
   });
 
-  it("remembers a place only when its announcement was handed over", async () => {
+  it("saves a cursor only after its announcement was sent", async () => {
     let fail = false;
     const { channel, disk, take, open } = setup(nothing, {
       send: async () => {
@@ -67,17 +67,17 @@ describe("createChannel", () => {
     });
     open(false);
     take(1);
-    await channel.settled();
+    await channel.drained();
     fail = true;
     take(2);
-    await channel.settled();
+    await channel.drained();
     fail = false;
     take(3);
-    await channel.settled();
+    await channel.drained();
     expect(disk.state.cursor).toBe("1");
   });
 
-  it("tells a small backlog singly, in order, before what comes after", async () => {
+  it("announces a small backlog event by event, in order, before later events", async () => {
     const { channel, disk, ids, take, open } = setup({ ...nothing, cursor: "3" });
     expect(channel.position()).toBe("3");
     open(true);
@@ -85,12 +85,12 @@ describe("createChannel", () => {
     expect(disk.state.cursor).toBe("3");
     vi.advanceTimersByTime(300);
     take(14);
-    await channel.settled();
+    await channel.drained();
     expect(ids()).toEqual(Array.from({ length: 11 }, (_, at) => `e${at + 4}`));
     expect(disk.state.cursor).toBe("14");
   });
 
-  it("tells a large one as a digest, without what is processed or may not wake", async () => {
+  it("announces a large backlog as a digest, without processed events and excluded senders", async () => {
     const { channel, sent, take, open } = setup(
       { ...nothing, cursor: "3" },
       { mayWake: (sender) => sender !== "mallory" },
@@ -100,48 +100,48 @@ describe("createChannel", () => {
     take(16, { processed: true });
     take(17, { sender: "mallory" });
     vi.advanceTimersByTime(300);
-    await channel.settled();
+    await channel.drained();
     expect(sent.map(({ content }) => content)).toEqual([expect.stringMatching(/^12 events/)]);
     expect(channel.position()).toBe("17");
   });
 
-  it("does not keep silent over a backlog that never ends", async () => {
+  it("announces a backlog that does not end", async () => {
     const { channel, sent, take, open } = setup({ ...nothing, cursor: "3" });
     open(true);
     for (let seq = 4; seq < 104; seq += 1) {
       take(seq, { received_at: "2026-01-01T00:00:00.000Z" });
       vi.advanceTimersByTime(100);
     }
-    await channel.settled();
+    await channel.drained();
     expect(sent).toHaveLength(1);
     vi.advanceTimersByTime(300);
-    await channel.settled();
+    await channel.drained();
     const counts = sent.map(({ meta }) => Number(meta.count));
     expect(counts.reduce((sum, count) => sum + count)).toBe(100);
   });
 
-  it("is done with the backlog when an event comes that is newer than the connection", async () => {
+  it("ends the backlog at an event that is newer than the connection", async () => {
     const { channel, disk, ids, take, open } = setup({ ...nothing, cursor: "3" });
     open(true);
     take(4);
     take(5, { received_at: new Date(Date.now() + 1_000).toISOString() });
     take(6);
-    await channel.settled();
+    await channel.drained();
     expect(ids()).toEqual(["e4", "e5", "e6"]);
     expect(disk.state.cursor).toBe("6");
   });
 
-  it("remembers from its very first start where it was, though no event came", async () => {
+  it("saves the cursor of the first connection without any event", async () => {
     const { channel, disk, sent, move, open } = setup();
     open(false);
     move(7);
-    await channel.settled();
+    await channel.drained();
     expect(disk.state.cursor).toBe("7");
     expect(channel.position()).toBe("7");
     expect(sent).toEqual([]);
   });
 
-  it("gets on with heartbeats, but never past what it has not told yet", async () => {
+  it("advances with heartbeats, but never past unannounced events", async () => {
     let handOver: (() => void) | undefined;
     const { channel, disk, take, move, open } = setup(nothing, {
       send: () =>
@@ -156,25 +156,25 @@ describe("createChannel", () => {
     await vi.waitUntil(() => handOver);
     expect(disk.state.cursor).toBe("1");
     handOver?.();
-    await channel.settled();
+    await channel.drained();
     expect(disk.state.cursor).toBe("5");
   });
 
-  it("in a backlog gets on with heartbeats when the backlog is told", async () => {
+  it("advances with heartbeats after the backlog is announced", async () => {
     const { channel, disk, ids, take, move, open } = setup({ ...nothing, cursor: "3" });
     open(true);
     move(3);
     take(4);
     move(6, { heartbeat: 1 });
-    await channel.settled();
+    await channel.drained();
     expect(disk.state.cursor).toBe("3");
     vi.advanceTimersByTime(300);
-    await channel.settled();
+    await channel.drained();
     expect(ids()).toEqual(["e4"]);
     expect(disk.state.cursor).toBe("6");
   });
 
-  it("remembers each of a small backlog on its own: a crash repeats one at the most", async () => {
+  it("saves each event of a small backlog: a crash repeats at most one", async () => {
     const places: (string | null)[] = [];
     const { channel, disk, take, open } = setup(
       { ...nothing, cursor: "3" },
@@ -183,16 +183,16 @@ describe("createChannel", () => {
     open(true);
     for (let seq = 4; seq <= 7; seq += 1) take(seq);
     vi.advanceTimersByTime(300);
-    await channel.settled();
+    await channel.drained();
     expect(places).toEqual(["3", "4", "5", "6"]);
     expect(disk.state.cursor).toBe("7");
   });
 
-  it("says that there is a gap, once, and goes on where the hub does", async () => {
-    const words: string[] = [];
+  it("announces a gap once and continues after it", async () => {
+    const warnings: string[] = [];
     const { channel, disk, sent, ids, take, move, open } = setup(
       { ...nothing, cursor: "900" },
-      { say: (line) => words.push(line) },
+      { warn: (line) => warnings.push(line) },
     );
     const truncated = () =>
       channel.take({ id: undefined, event: "truncated", data: '{"truncated":true}' });
@@ -203,47 +203,47 @@ describe("createChannel", () => {
     }
     take(4);
     vi.advanceTimersByTime(300);
-    await channel.settled();
-    expect(sent[0]?.content).toMatch(/^Events may have come in that are not announced/);
+    await channel.drained();
+    expect(sent[0]?.content).toMatch(/^Events may be missing from this channel/);
     expect(ids()).toEqual(["", "e4"]);
-    expect(words).toHaveLength(1);
+    expect(warnings).toHaveLength(1);
     expect(disk.state.cursor).toBe("4");
     truncated();
-    await channel.settled();
+    await channel.drained();
     expect(sent).toHaveLength(3);
   });
 
-  it("begins a log that took the place of another by saying so, or says it the next time", async () => {
+  it("announces that the log was replaced, or announces it at the next start", async () => {
     const replaced = { cursor: "0", announced: [], replaced: true };
     let fail = true;
     const send = async () => {
       if (fail) throw new Error("EPIPE");
     };
     const first = setup(replaced, { send });
-    await first.channel.settled();
+    await first.channel.drained();
     expect(first.disk.state).toBe(replaced);
     fail = false;
     const { channel, disk, sent, take, move, open } = setup(replaced);
     expect(channel.position()).toBe("0");
     open(true);
     move(0);
-    // Of this log too some may be gone already.
+    // Events of the new log may be deleted too.
     channel.take({ id: undefined, event: "truncated", data: '{"truncated":true}' });
     take(3);
     vi.advanceTimersByTime(300);
-    await channel.settled();
+    await channel.drained();
     expect(sent.map(({ meta }) => meta.message_id)).toEqual(["", "e3"]);
     expect(disk.state).toMatchObject({ cursor: "3", announced: [{ id: "e3" }] });
   });
 
-  it("goes on from now when its place is not known any more", () => {
+  it("continues with new events after a reset of its position", () => {
     const { channel, disk } = setup({ ...nothing, cursor: "3" });
-    channel.forgetPosition();
+    channel.resetPosition();
     expect(channel.position()).toBeUndefined();
     expect(disk.state.cursor).toBeNull();
   });
 
-  it("names again, once, what still waits", async () => {
+  it("announces pending events once more", async () => {
     let hubIsUp = false;
     const { channel, disk, sent, take, open } = setup(nothing, {
       lookUp: async (id) => (hubIsUp ? (id === "e2" ? { pending: waiting } : "gone") : "unknown"),
@@ -251,11 +251,11 @@ describe("createChannel", () => {
     open(false);
     take(1);
     take(2);
-    await channel.settled();
+    await channel.drained();
     await channel.remind();
     vi.advanceTimersByTime(59_000);
     take(3);
-    await channel.settled();
+    await channel.drained();
     vi.advanceTimersByTime(1_000);
     await channel.remind();
     expect(sent).toHaveLength(3);
@@ -274,7 +274,7 @@ describe("createChannel", () => {
   });
   const pending = async (id: string) => ({ pending: { ...waiting, id } });
 
-  it("names it once, however often it is asked to while the hub is slow", async () => {
+  it("reminds once for parallel requests while the hub is slow", async () => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     const { channel, sent, disk } = setup(announced("a", "b"), {
       lookUp: async (id) => {
@@ -289,7 +289,7 @@ describe("createChannel", () => {
     expect(disk.state.announced).toEqual([]);
   });
 
-  it("names what it can, and later what the hub could not say", async () => {
+  it("reminds of the known events now and of the others later", async () => {
     const bad = new Set(["b"]);
     const { channel, sent, disk } = setup(announced("a", "b", "c"), {
       lookUp: async (id) => (bad.has(id) ? "unknown" : pending(id)),
@@ -304,7 +304,7 @@ describe("createChannel", () => {
     expect(sent[1]?.content).toMatch(/^1 event was announced/);
   });
 
-  it("asks a few at a time, no more when none is answered, and others the next time", async () => {
+  it("looks up a few events in parallel, stops if none is answered, and starts with others next time", async () => {
     const ids = Array.from({ length: 20 }, (_, at) => `e${at}`);
     const asked: string[] = [];
     let [now, most, answers] = [0, 0, false];
@@ -327,12 +327,12 @@ describe("createChannel", () => {
     expect(sent.map(({ meta }) => meta.count)).toEqual(["20"]);
   });
 
-  it("says where it was, also after a restart", async () => {
+  it("names the repository in a reminder after a restart", async () => {
     const { channel, disk, take, open } = setup();
     open(false);
     take(2, { repo: "octo/town" });
     take(3, { repo: "o".repeat(100_000) });
-    await channel.settled();
+    await channel.drained();
     channel.stop();
     expect(JSON.stringify(disk.state).length).toBeLessThan(1_000);
     vi.advanceTimersByTime(60_000);
@@ -341,34 +341,34 @@ describe("createChannel", () => {
     expect(next.sent[0]?.content).toMatch(/: 1 issues in octo\/town, 1 issues in o{80,100}…?\./);
   });
 
-  it("in a large backlog too, remembers where each was", async () => {
+  it("keeps the repositories of a large backlog", async () => {
     const { channel, sent, take, open } = setup({ ...nothing, cursor: "3" }, { lookUp: pending });
     open(true);
     for (let seq = 4; seq <= 20; seq += 1) take(seq, { repo: "octo/town" });
     vi.advanceTimersByTime(300);
-    await channel.settled();
+    await channel.drained();
     vi.advanceTimersByTime(60_000);
     await channel.remind();
     expect(sent[1]?.content).toContain("17 issues in octo/town.");
   });
 
-  it("of the largest remembers the last, as of what is told singly", async () => {
+  it("keeps the last events of a backlog above the limit", async () => {
     const { channel, disk, take, open } = setup({ ...nothing, cursor: "0" });
     open(true);
     for (let seq = 1; seq <= 600; seq += 1) take(seq);
     vi.advanceTimersByTime(300);
-    await channel.settled();
+    await channel.drained();
     expect(disk.state.announced.map(({ id }) => id)).toEqual(
       Array.from({ length: 500 }, (_, at) => `e${at + 101}`),
     );
   });
 
-  it("does not tell of a backlog that somebody has dealt with", async () => {
+  it("does not announce a backlog that is already processed", async () => {
     const { channel, disk, sent, take, open } = setup({ ...nothing, cursor: "3" });
     open(true);
     for (let seq = 4; seq <= 20; seq += 1) take(seq, { processed: seq !== 9 });
     vi.advanceTimersByTime(300);
-    await channel.settled();
+    await channel.drained();
     expect(sent.map(({ meta }) => meta.message_id)).toEqual(["e9"]);
     expect(disk.state).toMatchObject({ cursor: "20", announced: [{ id: "e9" }] });
   });

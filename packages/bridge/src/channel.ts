@@ -1,9 +1,8 @@
 /**
- * The channel: turns the hub's stream into announcements. An event's place is remembered only
- * after its announcement was handed over, one by one. So whoever stops the bridge in an orderly way
- * hears of everything exactly once; a crash loses nothing, and repeats at most the one message that
- * was just being said. What gathered while nobody listened is told in one go: a few events singly,
- * many as one digest.
+ * Turns the hub's stream into announcements. The cursor is saved after each announcement has been
+ * handed to the client. So every event is announced exactly once if the bridge is stopped in an orderly
+ * manner; a crash loses none and repeats at most the last message. The backlog from the time without a
+ * client is announced event by event if it is small, otherwise as one digest.
  */
 import {
   type Announcement,
@@ -14,12 +13,12 @@ import {
   announceReminder,
   type Tally,
 } from "./announcement.ts";
-import { cap } from "./clean-text.ts";
+import { truncate } from "./sanitize-text.ts";
 import type { SseMessage } from "./sse-parser.ts";
-import { type Announced, type BridgeState, MOST_ANNOUNCED, type StateFile } from "./state-file.ts";
+import { type Announced, type BridgeState, MAX_ANNOUNCED, type StateFile } from "./state-file.ts";
 import { readStreamEvent, type StreamEvent } from "./stream-event.ts";
 
-/** `gone`: processed, or not there any more. `unknown`: the hub cannot say now. */
+/** `gone`: processed or deleted. `unknown`: the hub did not answer. */
 export type Lookup = { pending: StreamEvent } | "gone" | "unknown";
 
 export interface ChannelOptions {
@@ -28,123 +27,130 @@ export interface ChannelOptions {
   send: (announcement: Announcement) => Promise<void>;
   lookUp: (id: string) => Promise<Lookup>;
   remindMs: number;
-  say: (words: string) => void;
+  warn: (message: string) => void;
   now?: () => number;
-  /** The stream does not say where the backlog ends: after so long without an event it has. */
+  /** The stream does not mark the end of the backlog: it has ended after this time without an event. */
   quietMs?: number;
-  /** But a backlog that does not end is told of after so long. */
-  patienceMs?: number;
+  /** A backlog that does not end is announced after this time. */
+  maxBacklogMs?: number;
 }
 
 export interface Channel {
-  /** As `followEvents` asks for it. */
+  /** The cursor of the last message that was read. */
   position(): string | undefined;
   opened(stream: { hubTime: number; resumed: boolean }): void;
   take(message: SseMessage): void;
-  forgetPosition(): void;
-  /** Names again, once, what was announced long enough ago and still waits. */
+  resetPosition(): void;
+  /** Announces once more the events that were announced `remindMs` ago and are still pending. */
   remind(): Promise<void>;
   stop(): void;
-  /** Resolves when all that was taken so far has been told. */
-  settled(): Promise<void>;
+  /** Resolves when everything taken so far has been announced. */
+  drained(): Promise<void>;
 }
 
-const MOST_SINGLY = 10;
-/** So many lookups at a time: the agent's own calls go to the same hub. */
-const MOST_LOOKUPS = 4;
-const MOST_REPO = 100;
+const MAX_SINGLE = 10;
+/** Lookups in parallel. The agent's calls go to the same hub. */
+const MAX_LOOKUPS = 4;
+const MAX_REPO = 100;
 
-type Told = Omit<Announced, "at">;
+type AnnouncedEvent = Omit<Announced, "at">;
 
-const toldOf = ({ id, repo }: StreamEvent): Told =>
-  repo === null ? { id } : { id, repo: cap(repo, MOST_REPO) };
+const toAnnounced = ({ id, repo }: StreamEvent): AnnouncedEvent =>
+  repo === null ? { id } : { id, repo: truncate(repo, MAX_REPO) };
 
 interface Backlog {
-  first: { event: StreamEvent; place: string }[];
-  told: Told[];
+  first: { event: StreamEvent; cursor: string }[];
+  events: AnnouncedEvent[];
   tally: Tally | undefined;
   since: number;
 }
 
 export function createChannel(options: ChannelOptions): Channel {
-  const { file, mayWake, send, lookUp, remindMs, say } = options;
-  const { now = Date.now, quietMs = 300, patienceMs = 5_000 } = options;
-  const { replaced = false, ...found } = file.read();
-  let state: BridgeState = found;
-  /** Of the last message taken; what is on disk may lag behind. */
+  const { file, mayWake, send, lookUp, remindMs, warn } = options;
+  const { now = Date.now, quietMs = 300, maxBacklogMs = 5_000 } = options;
+  const { replaced = false, ...saved } = file.read();
+  let state: BridgeState = saved;
+  /** The cursor of the last message taken; the saved one may lag behind. */
   let cursor = state.cursor;
-  /** What the hub received after this is no backlog any more. */
+  /** Events that the hub received after this time do not belong to the backlog. */
   let liveFrom = 0;
   let backlog: Backlog | undefined;
-  /** Where we were when we last told of a gap. */
+  /** The cursor at which the last gap was announced. */
   let gap: string | null | undefined;
   let quiet: NodeJS.Timeout | undefined;
   let stopped = false;
   let reminding: Promise<void> | undefined;
-  let last: Promise<void> = Promise.resolve();
+  let tail: Promise<void> = Promise.resolve();
 
-  const remember = (change: Partial<BridgeState>) => {
+  const saveState = (change: Partial<BridgeState>) => {
     state = { ...state, ...change };
     file.write(state);
   };
 
-  const withAnnounced = (told: readonly Told[]) =>
+  const withAnnounced = (events: readonly AnnouncedEvent[]) =>
     remindMs === 0
       ? state.announced
-      : [...state.announced, ...told.map((one) => ({ ...one, at: now() }))].slice(-MOST_ANNOUNCED);
+      : [...state.announced, ...events.map((event) => ({ ...event, at: now() }))].slice(
+          -MAX_ANNOUNCED,
+        );
 
-  /** One after the other; after a failure (the client is gone) nothing is sent or remembered. */
-  const inOrder = (work: () => Promise<void>): Promise<void> => {
-    last = last.then(async () => {
+  /** Runs `work` after all earlier work. After a failure (the client disconnected) nothing runs. */
+  const enqueue = (work: () => Promise<void>): Promise<void> => {
+    tail = tail.then(async () => {
       if (stopped) return;
       await work().catch((error: unknown) => {
         stopped = true;
-        say(`cannot speak to the client: ${String(error)}`);
+        warn(`cannot send to the client: ${String(error)}`);
       });
     });
-    return last;
+    return tail;
   };
 
-  const tell = (announcement: Announcement | undefined, told: Told[], place: string | null) =>
-    inOrder(async () => {
+  const announce = (
+    announcement: Announcement | undefined,
+    events: AnnouncedEvent[],
+    newCursor: string | null,
+  ) =>
+    enqueue(async () => {
       if (announcement) await send(announcement);
-      remember({ cursor: place, announced: withAnnounced(told) });
+      saveState({ cursor: newCursor, announced: withAnnounced(events) });
     });
 
-  function tellBacklog(): void {
+  function announceCollected(): void {
     clearTimeout(quiet);
     if (!backlog || stopped) return;
-    const { first, told, tally } = backlog;
+    const { first, events, tally } = backlog;
     if (tally && tally.count > first.length) {
-      void tell(announceBacklog(tally), told, cursor);
+      void announce(announceBacklog(tally), events, cursor);
       return;
     }
-    for (const { event, place } of first) void tell(announceEvent(event), [toldOf(event)], place);
-    // Behind them may be some that nobody is told of.
-    void tell(undefined, [], cursor);
+    for (const one of first)
+      void announce(announceEvent(one.event), [toAnnounced(one.event)], one.cursor);
+    // Skipped events may follow the last announced one.
+    void announce(undefined, [], cursor);
   }
 
   function endBacklog(): void {
-    tellBacklog();
+    announceCollected();
     backlog = undefined;
   }
 
-  const emptyBacklog = (): Backlog => ({ first: [], told: [], tally: undefined, since: now() });
+  const emptyBacklog = (): Backlog => ({ first: [], events: [], tally: undefined, since: now() });
 
-  function collect(backlog: Backlog, event: StreamEvent, place: string): void {
-    if (backlog.first.length < MOST_SINGLY) backlog.first.push({ event, place });
-    backlog.told.push(toldOf(event));
-    if (backlog.told.length > MOST_ANNOUNCED) backlog.told.shift();
+  function collect(backlog: Backlog, event: StreamEvent, cursor: string): void {
+    if (backlog.first.length < MAX_SINGLE) backlog.first.push({ event, cursor });
+    backlog.events.push(toAnnounced(event));
+    if (backlog.events.length > MAX_ANNOUNCED) backlog.events.shift();
     backlog.tally = addToTally(backlog.tally, event);
   }
 
-  const isOurs = (event: StreamEvent) => !event.processed && mayWake(event.sender);
+  const isRelevant = (event: StreamEvent) => !event.processed && mayWake(event.sender);
 
-  /** The hub says where we are also without an event: at the beginning, and at every heartbeat. */
-  function moveTo(place: string): void {
-    if (place === cursor) return;
-    cursor = place;
-    if (!backlog) void tell(undefined, [], place);
+  /** The first message of a connection and every heartbeat advance the cursor without an event. */
+  function moveTo(newCursor: string): void {
+    if (newCursor === cursor) return;
+    cursor = newCursor;
+    if (!backlog) void announce(undefined, [], newCursor);
   }
 
   async function remindOnce(): Promise<void> {
@@ -153,8 +159,8 @@ export function createChannel(options: ChannelOptions): Channel {
     const done = new Set<string>();
     const unknown = new Set<string>();
     let tally: Tally | undefined;
-    for (let at = 0; at < due.length && !stopped; at += MOST_LOOKUPS) {
-      const some = due.slice(at, at + MOST_LOOKUPS);
+    for (let at = 0; at < due.length && !stopped; at += MAX_LOOKUPS) {
+      const some = due.slice(at, at + MAX_LOOKUPS);
       const found = await Promise.all(some.map(({ id }) => lookUp(id)));
       for (const [index, { id, repo }] of some.entries()) {
         const one = found[index];
@@ -163,14 +169,14 @@ export function createChannel(options: ChannelOptions): Channel {
         if (typeof one === "object")
           tally = addToTally(tally, { ...one.pending, repo: repo ?? one.pending.repo });
       }
-      // The hub is away. The next time others come first, should it be these that it cannot read.
+      // The hub is down. These events move to the end, in case the hub cannot read them at all.
       if (found.every((one) => one === "unknown")) break;
     }
     if (done.size + unknown.size === 0) return;
-    await inOrder(async () => {
+    await enqueue(async () => {
       if (tally) await send(announceReminder(tally));
       const left = state.announced.filter(({ id }) => !done.has(id));
-      remember({
+      saveState({
         announced: [
           ...left.filter(({ id }) => !unknown.has(id)),
           ...left.filter(({ id }) => unknown.has(id)),
@@ -180,11 +186,11 @@ export function createChannel(options: ChannelOptions): Channel {
   }
 
   if (replaced) {
-    say(
-      "the hub has another log than before: events may be missing; beginning anew with this one.",
+    warn(
+      "the hub's log was replaced: events may be missing; starting at the beginning of the new log.",
     );
     gap = cursor;
-    void tell(announceGap(now()), [], cursor);
+    void announce(announceGap(now()), [], cursor);
   }
 
   return {
@@ -192,7 +198,7 @@ export function createChannel(options: ChannelOptions): Channel {
 
     opened({ hubTime, resumed }) {
       if (!resumed) return;
-      // The hub says its time in whole seconds.
+      // The hub's Date header has a resolution of one second.
       liveFrom = hubTime + 1_000;
       backlog ??= emptyBacklog();
       clearTimeout(quiet);
@@ -202,10 +208,10 @@ export function createChannel(options: ChannelOptions): Channel {
     take({ id, event: kind, data }) {
       if (stopped) return;
       if (kind === "truncated") {
-        // Until something comes after the gap, every connection begins with it again.
+        // The hub repeats this message on every connection until an event follows the gap.
         if (cursor !== gap) {
-          say("the hub no longer has all that came after our place: events may be missing.");
-          void inOrder(() => send(announceGap(now())));
+          warn("the hub no longer has all events after the saved cursor: events may be missing.");
+          void enqueue(() => send(announceGap(now())));
         }
         gap = cursor;
         return;
@@ -216,22 +222,26 @@ export function createChannel(options: ChannelOptions): Channel {
       if (backlog && Date.parse(event.receivedAt) >= liveFrom) endBacklog();
       cursor = id;
       if (!backlog) {
-        const ours = isOurs(event);
-        void tell(ours ? announceEvent(event) : undefined, ours ? [toldOf(event)] : [], id);
+        const relevant = isRelevant(event);
+        void announce(
+          relevant ? announceEvent(event) : undefined,
+          relevant ? [toAnnounced(event)] : [],
+          id,
+        );
         return;
       }
-      if (isOurs(event)) collect(backlog, event, id);
-      if (now() - backlog.since > patienceMs) {
-        tellBacklog();
+      if (isRelevant(event)) collect(backlog, event, id);
+      if (now() - backlog.since > maxBacklogMs) {
+        announceCollected();
         backlog = emptyBacklog();
       }
       clearTimeout(quiet);
       quiet = setTimeout(endBacklog, quietMs);
     },
 
-    forgetPosition() {
+    resetPosition() {
       cursor = null;
-      remember({ cursor: null });
+      saveState({ cursor: null });
     },
 
     remind() {
@@ -246,7 +256,7 @@ export function createChannel(options: ChannelOptions): Channel {
       clearTimeout(quiet);
     },
 
-    settled: () => last,
+    drained: () => tail,
   };
 }
 

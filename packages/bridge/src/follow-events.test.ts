@@ -6,10 +6,14 @@ const stream = (text: string) =>
     headers: { "content-type": "text/event-stream", date: "Sun, 15 Nov 2026 06:00:00 GMT" },
   });
 
-/** Follows through the given answers, one for each connection, without waiting, then stops. */
+/** Follows the given responses, one per connection, without delays, then stops. */
 async function follow(...answers: (Response | Error)[]) {
   const stop = new AbortController();
-  const seen = { asked: [] as (string | null)[], waits: [] as number[], words: [] as string[] };
+  const seen = {
+    positions: [] as (string | null)[],
+    waits: [] as number[],
+    warnings: [] as string[],
+  };
   const messages: string[] = [];
   const opened: unknown[] = [];
   let position: string | undefined;
@@ -21,16 +25,16 @@ async function follow(...answers: (Response | Error)[]) {
     onMessage({ id, data }) {
       if (id !== undefined) position = id;
       messages.push(data);
-      return data === "elsewhere" ? "again" : undefined;
+      return data === "elsewhere" ? "reconnect" : undefined;
     },
     onBadPosition() {
       position = undefined;
     },
-    say: (words) => seen.words.push(words),
+    warn: (message) => seen.warnings.push(message),
     signal: stop.signal,
     random: () => 0,
     fetch: async (_, init) => {
-      seen.asked.push(new Headers(init?.headers).get("last-event-id"));
+      seen.positions.push(new Headers(init?.headers).get("last-event-id"));
       const answer = answers.shift();
       if (answer instanceof Error) throw answer;
       return answer ?? new Response(null, { status: 500 });
@@ -46,13 +50,13 @@ async function follow(...answers: (Response | Error)[]) {
 const down = () => new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") });
 
 describe("followEvents", () => {
-  it("goes on after the last message, however the stream ended", async () => {
-    const { asked, messages, opened } = await follow(
+  it("resumes after the last message, after any end of the stream", async () => {
+    const { positions, messages, opened } = await follow(
       stream("id: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 3\ndata: cut o"),
       down(),
       stream("id: 3\ndata: c\n\n"),
     );
-    expect(asked).toEqual([null, "2", "2"]);
+    expect(positions).toEqual([null, "2", "2"]);
     expect(messages).toEqual(["a", "b", "c"]);
     const hubTime = Date.UTC(2026, 10, 15, 6);
     expect(opened).toEqual([
@@ -61,33 +65,33 @@ describe("followEvents", () => {
     ]);
   });
 
-  it("waits ever longer while the hub is away, complains once, and says when it is back", async () => {
-    const { waits, words } = await follow(down(), down(), down(), stream("data: x\n\n"), down());
+  it("backs off while the hub is down, and reports the outage and its end once", async () => {
+    const { waits, warnings } = await follow(down(), down(), down(), stream("data: x\n\n"), down());
     expect(waits).toEqual([125, 250, 500, 125, 250]);
-    expect(words).toEqual([
+    expect(warnings).toEqual([
       expect.stringContaining("ECONNREFUSED"),
       expect.stringContaining("again"),
       expect.stringContaining("ECONNREFUSED"),
     ]);
   });
 
-  it("a refused token is said once, and tried slowly", async () => {
+  it("reports a rejected token once, and retries slowly", async () => {
     const no = () => new Response("", { status: 401 });
-    const { waits, words } = await follow(no(), no(), no());
-    expect(words).toEqual([expect.stringContaining("SIGNALBOX_TOKEN")]);
+    const { waits, warnings } = await follow(no(), no(), no());
+    expect(warnings).toEqual([expect.stringContaining("SIGNALBOX_TOKEN")]);
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(30_000);
   });
 
-  it("starts from now when the hub does not know its place", async () => {
-    const { asked } = await follow(
+  it("continues with new events if the hub rejects the position", async () => {
+    const { positions } = await follow(
       stream("id: 9\ndata: a\n\n"),
       new Response("", { status: 400 }),
       stream("data: x\n\n"),
     );
-    expect(asked).toEqual([null, "9", null]);
+    expect(positions).toEqual([null, "9", null]);
   });
 
-  it("connects again, unhurried, when it is told to, and reads no further", async () => {
+  it("reconnects with a delay on request, and stops reading", async () => {
     let hungUp = false;
     const body = new ReadableStream({
       start: (controller) =>
@@ -97,25 +101,25 @@ describe("followEvents", () => {
       },
     });
     const headers = { "content-type": "text/event-stream" };
-    const { asked, messages, waits, words } = await follow(
+    const { positions, messages, waits, warnings } = await follow(
       new Response(body, { headers }),
       stream("data: b\n\n"),
     );
-    expect(asked).toEqual([null, "9"]);
+    expect(positions).toEqual([null, "9"]);
     expect(messages).toEqual(["elsewhere", "b"]);
-    expect([hungUp, waits, words]).toEqual([true, [125, 125], []]);
+    expect([hungUp, waits, warnings]).toEqual([true, [125, 125], []]);
   });
 
-  it("does not take a page for a stream", async () => {
-    const { messages, words } = await follow(new Response("data: x\n\n"));
+  it("rejects an HTML page", async () => {
+    const { messages, warnings } = await follow(new Response("data: x\n\n"));
     expect(messages).toEqual([]);
-    expect(words).toEqual([expect.stringContaining("does not stream its events")]);
+    expect(warnings).toEqual([expect.stringContaining("does not stream events")]);
   });
 
-  it("leaves a connection that has fallen silent", async () => {
+  it("reconnects after the idle timeout", async () => {
     const stop = new AbortController();
     let connections = 0;
-    const words: string[] = [];
+    const warnings: string[] = [];
     await followEvents({
       url: "http://hub.example",
       token: undefined,
@@ -123,9 +127,9 @@ describe("followEvents", () => {
       onOpen: () => {},
       onMessage: () => {},
       onBadPosition: () => {},
-      say: (line) => words.push(line),
+      warn: (line) => warnings.push(line),
       signal: stop.signal,
-      silenceMs: 20,
+      idleTimeoutMs: 20,
       wait: async () => {},
       fetch: async (_, init) => {
         connections += 1;
@@ -138,6 +142,6 @@ describe("followEvents", () => {
       },
     });
     expect(connections).toBe(2);
-    expect(words).toEqual([expect.stringContaining("silent")]);
+    expect(warnings).toEqual([expect.stringContaining("idle timeout")]);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Follows the hub's live stream for as long as it is let: connects again after every end, ever
- * more slowly while that fails, and always after the last message that was taken.
+ * Follows the hub's live stream until it is aborted. Reconnects after every end of the stream, with a
+ * backoff while that fails, and resumes after the last processed message.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBackoff } from "./backoff.ts";
@@ -10,22 +10,22 @@ import { createSseParser, type SseMessage } from "./sse-parser.ts";
 export interface FollowOptions {
   url: string;
   token: string | undefined;
-  /** After which message to go on; undefined: with what comes from now on. */
+  /** The message after which the stream resumes; undefined: only new messages. */
   position(): string | undefined;
-  /** With the hub's time, as far as it says so; `resumed` when older messages may follow. */
+  /** Receives the hub's clock, if it sends it; `resumed` if older messages may follow. */
   onOpen(opened: { hubTime: number; resumed: boolean }): void;
-  /** `again`: this is not the stream that is wanted; the position is another one now. */
-  onMessage(message: SseMessage): "again" | undefined;
-  /** The hub does not take our position: there is nothing to go on from. */
+  /** `reconnect`: the position has changed, so the stream must be opened again. */
+  onMessage(message: SseMessage): "reconnect" | undefined;
+  /** The hub rejects the position. */
   onBadPosition(): void;
-  say(words: string): void;
+  warn(message: string): void;
   signal: AbortSignal;
   fetch?: typeof fetch;
   now?: () => number;
   random?: () => number;
   wait?: (ms: number, signal: AbortSignal) => Promise<unknown>;
-  /** The hub is never silent for so long (it has a heartbeat): the connection must be dead. */
-  silenceMs?: number;
+  /** The hub sends heartbeats more often than this; a longer silence means a dead connection. */
+  idleTimeoutMs?: number;
 }
 
 const REFUSED_MS = 60_000;
@@ -36,32 +36,32 @@ export async function followEvents(options: FollowOptions): Promise<void> {
     fetch = globalThis.fetch,
     now = Date.now,
     random = Math.random,
-    silenceMs = 90_000,
+    idleTimeoutMs = 90_000,
     wait = (ms: number, until: AbortSignal) => sleep(ms, undefined, { signal: until }),
   } = options;
   const backoff = createBackoff({ random });
-  let said: string | undefined;
-  /** The same complaint once, not at every attempt. */
-  const complain = (words: string) => {
-    if (words !== said) options.say(words);
-    said = words;
+  let lastWarning: string | undefined;
+  /** Reports the same problem once instead of at every attempt. */
+  const warnOnce = (message: string) => {
+    if (message !== lastWarning) options.warn(message);
+    lastWarning = message;
   };
 
   while (!signal.aborted) {
     const delay = await followOnce().catch((error: unknown) => {
       if (!signal.aborted)
-        complain(`the hub at ${url} cannot be followed (${causeOf(error)}); trying again.`);
+        warnOnce(`cannot follow the hub at ${url} (${causeOf(error)}); retrying.`);
       return backoff.next();
     });
     if (!signal.aborted) await wait(delay, signal).catch(() => {});
   }
 
-  /** Answers with how long to wait before the next time. */
+  /** Returns the delay before the next attempt. */
   async function followOnce(): Promise<number> {
     const after = position();
-    const silence = new AbortController();
-    const giveUp = () => silence.abort(new Error("it has fallen silent"));
-    let watch = setTimeout(giveUp, silenceMs);
+    const idle = new AbortController();
+    const onIdle = () => idle.abort(new Error("idle timeout"));
+    let timer = setTimeout(onIdle, idleTimeoutMs);
     try {
       const response = await fetch(`${url}/events`, {
         headers: {
@@ -69,46 +69,46 @@ export async function followEvents(options: FollowOptions): Promise<void> {
           ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
           ...(after === undefined ? {} : { "last-event-id": after }),
         },
-        signal: AbortSignal.any([signal, silence.signal]),
+        signal: AbortSignal.any([signal, idle.signal]),
       });
       const type = response.headers.get("content-type") ?? "";
       if (!response.ok || !response.body || !type.startsWith("text/event-stream")) {
         await response.body?.cancel();
-        return refused(response.status, after);
+        return onErrorStatus(response.status, after);
       }
-      if (said !== undefined) options.say(`following the hub at ${url} again.`);
-      said = undefined;
+      if (lastWarning !== undefined) options.warn(`following the hub at ${url} again.`);
+      lastWarning = undefined;
       const date = Date.parse(response.headers.get("date") ?? "");
       onOpen({ hubTime: Number.isNaN(date) ? now() : date, resumed: after !== undefined });
       const parse = createSseParser();
       for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
-        clearTimeout(watch);
-        watch = setTimeout(giveUp, silenceMs);
+        clearTimeout(timer);
+        timer = setTimeout(onIdle, idleTimeoutMs);
         for (const message of parse(text)) {
-          // Only a hub that really talks is a hub that is up again.
+          // An accepted connection alone does not prove that the hub is up.
           backoff.reset();
-          if (onMessage(message) === "again") return backoff.next();
+          if (onMessage(message) === "reconnect") return backoff.next();
         }
       }
       return backoff.next();
     } finally {
-      clearTimeout(watch);
+      clearTimeout(timer);
     }
   }
 
-  function refused(status: number, after: string | undefined): number {
+  function onErrorStatus(status: number, after: string | undefined): number {
     if (status === 401 || status === 403) {
-      complain(
+      warnOnce(
         status === 401
-          ? `the hub at ${url} does not take the token (401): check SIGNALBOX_TOKEN. No events are announced.`
-          : `the hub at ${url} does not let this token read the inbox (403). No events are announced.`,
+          ? `the hub at ${url} rejects the token (401): check SIGNALBOX_TOKEN. Events are not announced.`
+          : `the hub at ${url} does not allow this token to read the inbox (403). Events are not announced.`,
       );
       return REFUSED_MS / 2 + REFUSED_MS * random();
     }
     if (status === 400 && after !== undefined) {
-      complain(`the hub at ${url} does not know the place where we were: going on from now.`);
+      warnOnce(`the hub at ${url} rejects the saved position: continuing with new events.`);
       onBadPosition();
-    } else complain(`the hub at ${url} does not stream its events (HTTP ${status}); trying again.`);
+    } else warnOnce(`the hub at ${url} does not stream events (HTTP ${status}); retrying.`);
     return backoff.next();
   }
 }

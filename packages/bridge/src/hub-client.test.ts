@@ -1,4 +1,4 @@
-/** Against servers on a real socket that behave as hubs, proxies and strangers do. */
+/** Tests against local servers that behave like hubs, proxies and other web servers. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -55,7 +55,7 @@ const done = (id: number | undefined) => ({
 const call = { name: "get_pending_status", arguments: {} };
 
 describe("createHubClient", () => {
-  it("opens one session for many calls, and a new one when it has expired", async () => {
+  it("opens one session for many calls, and a new one after it expires", async () => {
     let current = 0;
     const { hub, methods } = await start(({ id, method }, response, request) => {
       if (method === "initialize") {
@@ -94,7 +94,7 @@ describe("createHubClient", () => {
     ...(annotations ? { annotations } : {}),
   });
 
-  /** A hub that does what it is asked, but whose answers get lost as `lose` says. */
+  /** A hub that executes requests, but loses responses as `lose` does. */
   async function startLossy(lose: (response: ServerResponse) => void) {
     const lossy = { answers: 0 };
     const started = await start(({ id, method, params }, response) => {
@@ -124,7 +124,7 @@ describe("createHubClient", () => {
     ],
   ];
 
-  it.each(losses)("after %s tries again once what may be done twice", async (_, lose) => {
+  it.each(losses)("retries an idempotent call once after %s", async (_, lose) => {
     const { hub, lossy, calls } = await startLossy(lose);
     for (const name of ["get_pending_status", "mark_processed"]) {
       lossy.answers = 1;
@@ -140,13 +140,13 @@ describe("createHubClient", () => {
     expect(lossy.answers).toBe(97);
   });
 
-  it.each(losses)("after %s does not send again what may have happened", async (_, lose) => {
+  it.each(losses)("does not retry other calls after %s", async (_, lose) => {
     const { hub, lossy, calls } = await startLossy(lose);
     for (const name of ["claim_events", "replay_event", "unheard_of"]) {
       lossy.answers = 1;
       await expect(hub.request("tools/call", { name })).rejects.toMatchObject({
         code: "lost",
-        message: expect.stringContaining(`${name} may have been done all the same`),
+        message: expect.stringContaining(`may have executed ${name}`),
       });
     }
     expect(calls()).toBe(3);
@@ -155,7 +155,7 @@ describe("createHubClient", () => {
     });
   });
 
-  it("sends again what never left: the session had expired, or nobody was there", async () => {
+  it("retries a call that was not sent: the session had expired, or no server was listening", async () => {
     let [expired, refused] = [false, 0];
     const { methods, url } = await start(({ id, method }, response) => {
       if (method === "initialize") {
@@ -165,10 +165,10 @@ describe("createHubClient", () => {
       if (expired) return void response.writeHead(404).end();
       json(response, done(id));
     });
-    const nobody = createServer().listen(0, "127.0.0.1");
-    await once(nobody, "listening");
-    const { port } = nobody.address() as AddressInfo;
-    await new Promise((resolve) => nobody.close(resolve));
+    const closed = createServer().listen(0, "127.0.0.1");
+    await once(closed, "listening");
+    const { port } = closed.address() as AddressInfo;
+    await new Promise((resolve) => closed.close(resolve));
     const hub = createHubClient({
       url,
       token: "t",
@@ -190,10 +190,10 @@ describe("createHubClient", () => {
     refused = 99;
     const failed = await claim().catch((error: unknown) => error);
     expect(failed).toMatchObject({ code: "unreachable" });
-    expect(String(failed)).not.toContain("may have been done");
+    expect(String(failed)).not.toContain("may have executed");
   });
 
-  it("sends what waited for a session whose opening broke: it had not been sent", async () => {
+  it("sends a call that waited for a session that failed to open", async () => {
     let broken = 1;
     const { hub, methods } = await start(({ id, method }, response) => {
       if (method !== "initialize") return json(response, done(id));
@@ -207,7 +207,7 @@ describe("createHubClient", () => {
     expect(methods.filter((method) => method === "tools/call")).toHaveLength(1);
   });
 
-  it("says that it may have happened also when the answer got lost the second time", async () => {
+  it("reports that the call may have been executed if the second response is lost", async () => {
     let sessions = 0;
     const { hub, methods } = await start(({ id, method }, response) => {
       if (method === "initialize") {
@@ -219,12 +219,12 @@ describe("createHubClient", () => {
       response.destroy();
     });
     await expect(hub.request("tools/call", { name: "claim_events" })).rejects.toThrow(
-      "claim_events may have been done all the same",
+      "may have executed claim_events",
     );
     expect(methods.filter((method) => method === "tools/call")).toHaveLength(2);
   });
 
-  it("one call's broken connection does not end the others", async () => {
+  it("keeps other calls alive if one connection breaks", async () => {
     const slow: (() => void)[] = [];
     const { hub } = await start(({ id, method, params }, response) => {
       if (method === "initialize") return json(response, hello(id), { "mcp-session-id": "s" });
@@ -242,7 +242,7 @@ describe("createHubClient", () => {
   it.each([
     ["an early end", (response: ServerResponse) => void response.end(": hi\n\n")],
     ["a break", (response: ServerResponse) => void response.destroy()],
-  ])("does not wait for the answer of a stream with %s", async (_, end) => {
+  ])("does not wait for a response after a stream with %s", async (_, end) => {
     const { hub } = await start(({ id, method }, response) => {
       if (method === "initialize") return json(response, hello(id));
       response.writeHead(200, { "content-type": "text/event-stream" });
@@ -253,22 +253,22 @@ describe("createHubClient", () => {
 
   it.each<[string, number, string, string, string]>([
     ["a page", 200, "text/html", "<!doctype html>", "not JSON but text/html"],
-    ["no JSON where it says JSON", 200, "application/json", "<oops>", "not JSON as MCP has it"],
-    ["other JSON", 200, "application/json", '{"ok":true}', "not JSON as MCP has it"],
-    ["a proxy's error", 502, "text/html", "<h1>Bad gateway</h1>", "answered 502: Bad Gateway"],
+    ["no JSON where it says JSON", 200, "application/json", "<oops>", "not an MCP message"],
+    ["other JSON", 200, "application/json", '{"ok":true}', "not an MCP message"],
+    ["a proxy's error", 502, "text/html", "<h1>Bad gateway</h1>", "returned 502: Bad Gateway"],
     ["a problem", 403, "application/problem+json", '{"detail":"Not you."}', "403: Not you."],
     ["no such path", 404, "text/plain", "nope", "404, not found"],
     ["a refusal", 401, "application/json", "{}", "check SIGNALBOX_TOKEN"],
-  ])("%s is an error in plain words", async (_, status, type, body, words) => {
+  ])("reports %s with a clear message", async (_, status, type, body, message) => {
     const { hub } = await start((_message, response) => {
       response.writeHead(status, { "content-type": type }).end(body);
     });
     const failed = await hub.request("tools/list", undefined).catch((error: unknown) => error);
-    expect(failed).toMatchObject({ message: expect.stringContaining(words) });
+    expect(failed).toMatchObject({ message: expect.stringContaining(message) });
     expect(failed).not.toBeInstanceOf(SyntaxError);
   });
 
-  it("passes the hub's own errors on, and does not try again", async () => {
+  it("forwards errors of the hub without a retry", async () => {
     const { hub, methods } = await start(({ id, method }, response) =>
       json(
         response,

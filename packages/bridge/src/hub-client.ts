@@ -1,8 +1,7 @@
 /**
- * The hub's `/mcp`, over one session that is opened when it is first needed and used from then on.
- * A call that finds the session gone or nobody there opens a new one and is tried once more; one
- * whose answer got lost on the way only if it may be done twice. Whatever else goes wrong is a
- * `HubError` in plain words, or the hub's own protocol error.
+ * A client of the hub's `/mcp` endpoint with one session, opened on first use. A call whose session has
+ * expired or whose connection failed is retried once with a new session; a call whose response was lost
+ * is retried only if the tool is idempotent. Other failures are a `HubError` or the hub's protocol error.
  */
 import {
   Client,
@@ -49,18 +48,18 @@ export interface HubClientOptions {
   fetch?: typeof fetch;
 }
 
-/** wait_for_event may take five minutes. */
+/** wait_for_event takes up to five minutes. */
 const CALL_MS = 330_000;
 const CONNECT_MS = 20_000;
 
-/** No hub has more pages of tools. */
-const MOST_PAGES = 50;
+/** More pages of tools than any hub has. */
+const MAX_PAGES = 50;
 
 interface Session {
   client: Promise<Client>;
-  /** How many calls are under way. */
+  /** The number of pending calls. */
   calls: number;
-  gone: boolean;
+  dropped: boolean;
 }
 
 const requestOf = <Method extends ProxiedMethod>(
@@ -69,17 +68,17 @@ const requestOf = <Method extends ProxiedMethod>(
   options: RequestOptions & { timeout: number },
 ) => client.request(request, options);
 
-/** No code of JSON-RPC or MCP, so no hub sends it. */
+/** Not a code of JSON-RPC or MCP, so no hub sends it. */
 const STREAM_ENDED = -1;
 
-/** The SDK would wait until the timeout for an answer whose stream has ended without it. */
+/** The SDK would wait for the timeout if a stream ends without the response. */
 class HubTransport extends StreamableHTTPClientTransport {
   override send(...[message, options]: Parameters<StreamableHTTPClientTransport["send"]>) {
     if (Array.isArray(message) || !("method" in message && "id" in message))
       return super.send(message, options);
     const { id } = message;
-    const error = { code: STREAM_ENDED, message: "the stream ended without an answer" };
-    // After an answer this is one to a question that nobody asks any more.
+    const error = { code: STREAM_ENDED, message: "the stream ended without a response" };
+    // After a response the SDK ignores this message.
     const onRequestStreamEnd = () => this.onmessage?.({ jsonrpc: "2.0", id, error });
     return super.send(message, { ...options, onRequestStreamEnd });
   }
@@ -101,8 +100,8 @@ export function createHubClient(options: HubClientOptions): HubClient {
     try {
       await client.connect(transport, { timeout: CONNECT_MS });
     } catch (error) {
-      const failure = inWords(error, url);
-      // What is waiting for the session was not sent.
+      const failure = toHubError(error, url);
+      // Calls that wait for the session have not been sent.
       throw failure instanceof HubError && failure.code === "lost"
         ? new HubError("unreachable", failure.message, { cause: failure })
         : failure;
@@ -112,26 +111,26 @@ export function createHubClient(options: HubClientOptions): HubClient {
 
   function current(): Session {
     if (session) return session;
-    const opened: Session = { client: open(), calls: 0, gone: false };
+    const opened: Session = { client: open(), calls: 0, dropped: false };
     session = opened;
     opened.client.catch(() => drop(opened));
     return opened;
   }
 
-  /** For new calls; those under way may still be answered. */
-  async function drop(gone: Session): Promise<void> {
-    gone.gone = true;
-    if (session === gone) session = undefined;
-    await closeUnused(gone);
+  /** New calls open another session; pending calls may still complete. */
+  async function drop(old: Session): Promise<void> {
+    old.dropped = true;
+    if (session === old) session = undefined;
+    await closeUnused(old);
   }
 
-  async function closeUnused({ client, calls, gone }: Session): Promise<void> {
-    if (!gone || calls > 0) return;
+  async function closeUnused({ client, calls, dropped }: Session): Promise<void> {
+    if (!dropped || calls > 0) return;
     const opened = await client.catch(() => undefined);
     await opened?.close().catch(() => {});
   }
 
-  async function once<Method extends ProxiedMethod>(
+  async function requestOnce<Method extends ProxiedMethod>(
     method: Method,
     params: Record<string, unknown> | undefined,
     options: RequestOptions & { timeout?: number },
@@ -143,8 +142,8 @@ export function createHubClient(options: HubClientOptions): HubClient {
       const request = params ? { method, params } : { method };
       return await requestOf(client, request, { timeout: CALL_MS, ...options });
     } catch (error) {
-      const failure = inWords(error, url);
-      if (isGone(failure)) void drop(used);
+      const failure = toHubError(error, url);
+      if (isSessionFailure(failure)) void drop(used);
       throw failure;
     } finally {
       used.calls -= 1;
@@ -152,12 +151,16 @@ export function createHubClient(options: HubClientOptions): HubClient {
     }
   }
 
-  /** The hub says of each tool whether it may be called twice; what it does not say may not. */
-  async function mayRepeat(name: unknown, { signal }: RequestOptions): Promise<boolean> {
+  /** The hub annotates idempotent tools; a tool without annotations is not repeated. */
+  async function isIdempotent(name: unknown, { signal }: RequestOptions): Promise<boolean> {
     const options = { timeout: CONNECT_MS, ...(signal ? { signal } : {}) };
     let cursor: string | undefined;
-    for (let page = 0; page < MOST_PAGES; page += 1) {
-      const listed = await once("tools/list", cursor === undefined ? {} : { cursor }, options);
+    for (let page = 0; page < MAX_PAGES; page += 1) {
+      const listed = await requestOnce(
+        "tools/list",
+        cursor === undefined ? {} : { cursor },
+        options,
+      );
       const tool = listed.tools.find((one) => one.name === name);
       if (tool) return Boolean(tool.annotations?.readOnlyHint || tool.annotations?.idempotentHint);
       cursor = listed.nextCursor;
@@ -168,42 +171,43 @@ export function createHubClient(options: HubClientOptions): HubClient {
 
   return {
     async request(method, params, requestOptions = {}) {
-      for (let again = true; ; again = false) {
+      for (let mayRetry = true; ; mayRetry = false) {
         try {
-          return await once(method, params, requestOptions);
+          return await requestOnce(method, params, requestOptions);
         } catch (error) {
-          if (requestOptions.signal?.aborted || !isGone(error)) throw error;
+          if (requestOptions.signal?.aborted || !isSessionFailure(error)) throw error;
           if (
             error.code === "lost" &&
             method === "tools/call" &&
-            !(await mayRepeat(params?.name, requestOptions).catch(() => false))
+            !(await isIdempotent(params?.name, requestOptions).catch(() => false))
           )
             throw new HubError(
               "lost",
-              `${error.message} ${params?.name} may have been done all the same, so it was not sent again: look at what is there before you call it once more.`,
+              `${error.message} The hub may have executed ${params?.name}, so it was not sent again: check the current state before you call it again.`,
               { cause: error },
             );
-          if (!again) throw error;
+          if (!mayRetry) throw error;
         }
       }
     },
     async close() {
       if (!session) return;
-      // Nobody waits for the answers any more.
+      // Pending responses are not needed any more.
       session.calls = 0;
       await drop(session);
     },
   };
 }
 
-/** The session, the connection or the hub: with new ones it may go better. */
-const isGone = (error: unknown): error is HubError =>
+/** Failures of the session or the connection, which a new session may solve. */
+const isSessionFailure = (error: unknown): error is HubError =>
   error instanceof HubError && ["unreachable", "expired", "lost"].includes(error.code);
 
-function inWords(error: unknown, url: string): unknown {
-  const as = (code: HubError["code"], words: string) => new HubError(code, words, { cause: error });
+function toHubError(error: unknown, url: string): unknown {
+  const as = (code: HubError["code"], message: string) =>
+    new HubError(code, message, { cause: error });
   const lost = (why: string) =>
-    as("lost", `The hub at ${url} cannot be reached any more: ${why} before its answer came.`);
+    as("lost", `The hub at ${url} cannot be reached any more: ${why} before the response.`);
   if (error instanceof HubError) return error;
   if (error instanceof ProtocolError)
     return error.code === STREAM_ENDED ? lost("the stream ended") : error;
@@ -211,7 +215,7 @@ function inWords(error: unknown, url: string): unknown {
     if (error.code === SdkErrorCode.RequestTimeout)
       return as(
         "timeout",
-        `The hub at ${url} did not answer in time. It may have done all the same what it was asked.`,
+        `The hub at ${url} did not respond in time. It may have executed the request.`,
       );
     if (error.code === SdkErrorCode.NotConnected)
       return as("unreachable", `The connection to the hub at ${url} was closed.`);
@@ -219,16 +223,16 @@ function inWords(error: unknown, url: string): unknown {
     return as("refused", `The hub at ${url} failed: ${causeOf(error)}.`);
   }
   if (error instanceof SyntaxError || (error instanceof Error && error.name === "ZodError"))
-    return as("not_a_hub", notAHub(url, "not JSON as MCP has it"));
+    return as("not_a_hub", notAHub(url, "not an MCP message"));
   return lost(`the connection broke (${causeOf(error)})`);
 }
 
 const notAHub = (url: string, what: string) =>
-  `What ${url}/mcp answers is ${what}: is WEBHOOK_WORKER_URL the address of a Signalbox hub?`;
+  `The response of ${url}/mcp is ${what}: check that WEBHOOK_WORKER_URL is the URL of a Signalbox hub.`;
 
 /**
- * Looks at the answer before the SDK does: a proxy's page of HTML would become a SyntaxError
- * there, and a refused connection "fetch failed".
+ * Checks a response before the SDK reads it: an HTML page of a proxy would become a SyntaxError, and a
+ * failed connection "fetch failed".
  */
 function createCheckedFetch(url: string, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init) => {
@@ -239,45 +243,45 @@ function createCheckedFetch(url: string, fetch: typeof globalThis.fetch): typeof
       if (init?.signal?.aborted || !isNeverSent(error)) throw error;
       throw new HubError(
         "unreachable",
-        `The hub at ${url} cannot be reached (${causeOf(error)}). Its events are safe; try again later.`,
+        `The hub at ${url} cannot be reached (${causeOf(error)}). Its events are stored; try again later.`,
         { cause: error },
       );
     }
-    // The optional GET for the hub's own messages, and DELETE: the SDK knows their refusals.
+    // The SDK handles error responses to its optional GET and to DELETE.
     if (init?.method !== "POST") return response;
     const { status } = response;
     const type = response.headers.get("content-type")?.split(";")[0]?.trim() ?? "";
-    const refuse = async (error: HubError) => {
+    const fail = async (error: HubError) => {
       await response.body?.cancel().catch(() => {});
       throw error;
     };
     if (status === 401)
-      return refuse(
-        new HubError(
-          "refused",
-          `The hub at ${url} does not take the token: check SIGNALBOX_TOKEN.`,
-        ),
+      return fail(
+        new HubError("refused", `The hub at ${url} rejects the token: check SIGNALBOX_TOKEN.`),
       );
     if (status === 404)
-      return refuse(
+      return fail(
         new Headers(init.headers).has("mcp-session-id")
           ? new HubError("expired", `The session with the hub at ${url} has expired.`)
           : new HubError("not_a_hub", notAHub(url, "404, not found")),
       );
     if (!response.ok && type !== "application/json")
-      return refuse(
-        new HubError("refused", `The hub at ${url} answered ${status}: ${await words(response)}`),
+      return fail(
+        new HubError(
+          "refused",
+          `The hub at ${url} returned ${status}: ${await problemDetail(response)}`,
+        ),
       );
     if (status === 200 && type !== "application/json" && type !== "text/event-stream")
-      return refuse(
+      return fail(
         new HubError("not_a_hub", notAHub(url, `not JSON but ${type.slice(0, 60) || "nothing"}`)),
       );
     return response;
   };
 }
 
-/** Of a problem document its detail; of anything else nothing, it may be a whole page. */
-async function words(response: Response): Promise<string> {
+/** The detail of a problem document. Other content is ignored, because it may be a whole page. */
+async function problemDetail(response: Response): Promise<string> {
   const text = await response.text().catch(() => "");
   try {
     const { detail, title } = JSON.parse(text) as { detail?: unknown; title?: unknown };

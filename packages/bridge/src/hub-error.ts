@@ -1,6 +1,6 @@
 /**
- * Why the hub did not answer as it was asked, in words for whoever reads a tool's answer.
- * `unreachable`: it was not sent at all. `lost`: it may have been done, but no answer came.
+ * A failed request to the hub. The message is shown in tool results. `unreachable`: the request was not
+ * sent. `lost`: the hub may have processed the request, but the response was lost.
  */
 export type HubErrorCode = "unreachable" | "lost" | "expired" | "refused" | "not_a_hub" | "timeout";
 
@@ -13,7 +13,7 @@ export class HubError extends Error {
   }
 }
 
-/** `fetch` says "fetch failed", and hides the reason in its cause. */
+/** The message of `fetch` is always "fetch failed"; the reason is in its cause. */
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
@@ -22,7 +22,7 @@ export function causeOf(error: unknown): string {
   return error.message;
 }
 
-/** Whether `fetch` failed before a byte of the request could leave: no name, no route, no trust. */
+/** Whether `fetch` failed before sending the request: DNS, connection or TLS errors. */
 export function isNeverSent(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   const causes: unknown[] = cause instanceof AggregateError ? cause.errors : [cause];

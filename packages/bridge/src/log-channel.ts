@@ -1,14 +1,14 @@
 /**
- * The channel of whichever log the stream turns out to be of. A place is a mere number, which fits
- * every log: so the hub first says whose log the token opens, and only then hears our place in it.
+ * Selects the channel for the log that the stream belongs to. A cursor is a plain number and valid in
+ * every log, so the bridge sends its cursor only after the hub has named the log of the token.
  */
 import { type Channel, parseJson } from "./channel.ts";
 import type { SseMessage } from "./sse-parser.ts";
 import { isRecord } from "./stream-event.ts";
 
 export interface LogChannel extends Omit<Channel, "take"> {
-  /** `again`: the stream is not the one that we need; it has to be opened after our place. */
-  take(message: SseMessage): "again" | undefined;
+  /** `reconnect`: the stream must be opened again, after the cursor of its log. */
+  take(message: SseMessage): "reconnect" | undefined;
 }
 
 export function createLogChannel(open: (log: string) => Channel): LogChannel {
@@ -25,26 +25,26 @@ export function createLogChannel(open: (log: string) => Channel): LogChannel {
     },
 
     take(message) {
-      const told = logOf(message);
-      if (!channel || (told !== undefined && told !== log)) {
-        // What it has not told yet it has not remembered either: it waits in that log.
+      const named = logOf(message);
+      if (!channel || (named !== undefined && named !== log)) {
+        // Events that are not announced yet are not in the saved state either: none is lost.
         channel?.stop();
-        log = told ?? "";
+        log = named ?? "";
         channel = open(log);
-        if (resumed || channel.position() !== undefined) return "again";
+        if (resumed || channel.position() !== undefined) return "reconnect";
       }
       channel.take(message);
       return undefined;
     },
 
-    forgetPosition: () => channel?.forgetPosition(),
+    resetPosition: () => channel?.resetPosition(),
     remind: async () => channel?.remind(),
     stop: () => channel?.stop(),
-    settled: async () => channel?.settled(),
+    drained: async () => channel?.drained(),
   };
 }
 
-/** Only the first message of a connection says so. */
+/** Only the first message of a connection names the log. */
 function logOf({ data }: SseMessage): string | undefined {
   const message = parseJson(data);
   return isRecord(message) && message.status === "connected" && typeof message.log === "string"

@@ -1,4 +1,4 @@
-/** The bridge as a program of its own, for the bundle. */
+/** The entry point of the bundle. */
 import { runBridge } from "./run-bridge.ts";
 
 await runBridge();

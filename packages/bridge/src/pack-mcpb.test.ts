@@ -15,7 +15,7 @@ interface Manifest {
   user_config: Record<string, { default?: string }>;
 }
 
-it("packs into one file that starts where nothing is installed, with the user's settings", async () => {
+it("packs a bundle that starts without installed packages and with the user's settings", async () => {
   const folder = tempFolder();
   const packed = join(folder, "signalbox.mcpb");
   const script = fileURLToPath(new URL("pack-mcpb.ts", import.meta.url));
@@ -27,14 +27,15 @@ it("packs into one file that starts where nothing is installed, with the user's 
   const manifest: Manifest = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
   expect(manifest.version).toBe(version);
 
-  // As Claude Desktop fills them in: what the user said, else the default.
-  const said: Record<string, string> = { url: "http://127.0.0.1:9", token: "sbx_x" };
+  // Claude Desktop replaces them with the user's value or the default.
+  const given: Record<string, string> = { url: "http://127.0.0.1:9", token: "sbx_x" };
   const fill = (text: string) =>
     text
       .replaceAll(/\$\{__dirname\}/g, () => folder)
       .replaceAll(
         /\$\{user_config\.(\w+)\}/g,
-        (_, name: string) => said[name] ?? manifest.user_config[name]?.default ?? `missing ${name}`,
+        (_, name: string) =>
+          given[name] ?? manifest.user_config[name]?.default ?? `missing ${name}`,
       );
   const { command, args, env } = manifest.server.mcp_config;
   expect(command).toBe("node");

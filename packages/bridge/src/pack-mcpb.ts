@@ -1,4 +1,4 @@
-/** Packs the bridge as one file that Claude Desktop installs: dist/signalbox.mcpb. */
+/** Packs the bridge into dist/signalbox.mcpb, a bundle that Claude Desktop installs. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { strToU8, zipSync } from "fflate";
@@ -8,7 +8,7 @@ const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url
 const [target = at("dist/signalbox.mcpb")] = process.argv.slice(2);
 const bundle = at("dist/mcpb");
 
-// With everything it needs inside: nobody runs `npm install` in an unpacked bundle.
+// Dependencies are bundled, because `npm install` does not run in an unpacked bundle.
 await build({
   config: false,
   cwd: at("."),
@@ -28,7 +28,7 @@ const { version } = JSON.parse(readFileSync(at("package.json"), "utf8"));
 const manifest = JSON.parse(readFileSync(at("manifest.json"), "utf8"));
 const packed = zipSync({
   "manifest.json": strToU8(`${JSON.stringify({ ...manifest, version }, null, 2)}\n`),
-  // The bundle is an ES module, and has no other package.json to say so.
+  // The bundle is an ES module and needs a package.json that declares it.
   "package.json": strToU8('{ "type": "module" }\n'),
   "server/index.js": readFileSync(`${bundle}/index.js`),
 });

@@ -1,30 +1,30 @@
-/** The bridge as a process: settings from the environment, MCP on stdin and stdout, words on stderr. */
+/** Runs the bridge as a process: settings from the environment, MCP on stdio, messages on stderr. */
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { serveBridge } from "./bridge.ts";
 import { type BridgeSettings, readSettings, SettingsError } from "./settings.ts";
 
-const say = (words: string) => void process.stderr.write(`signalbox-bridge: ${words}\n`);
+const warn = (message: string) => void process.stderr.write(`signalbox-bridge: ${message}\n`);
 
 const flush = () =>
   new Promise<void>((resolve, reject) => {
     process.stdout.write("", (error) => (error ? reject(error) : resolve()));
   });
 
-/** Ends the process when the client is gone. */
+/** Exits the process when the client disconnects. */
 export async function runBridge(): Promise<void> {
   let settings: BridgeSettings;
   try {
     settings = readSettings(process.env);
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
-    say(error.message);
+    warn(error.message);
     process.exitCode = 2;
     return;
   }
-  if (settings.token === undefined) say("SIGNALBOX_TOKEN is not set; the hub will ask for one.");
+  if (settings.token === undefined) warn("SIGNALBOX_TOKEN is not set; the hub requires a token.");
   const transport = new StdioServerTransport();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => void transport.close());
-  await serveBridge({ settings, transport, say, flush });
+  await serveBridge({ settings, transport, warn, flush });
   process.exit();
 }

@@ -15,17 +15,17 @@ describe("createSenderRule", () => {
     ["a*b*c", "aXbXbXc", true],
     ["a*b*c", "aXbX", false],
     ["mo.a", "mona", false],
-  ])("%s lets %s pass: %s", (glob, sender, passes) => {
+  ])("%s matches %s: %s", (glob, sender, passes) => {
     expect(createSenderRule(["nobody", glob])(sender)).toBe(passes);
   });
 
-  it("without globs everybody may; with some, nobody who has no name, and with none nobody", () => {
+  it("allows all senders without a list, and none with an empty list or without a name", () => {
     expect(createSenderRule(undefined)(null)).toBe(true);
     expect(createSenderRule(["*"])(null)).toBe(false);
     expect(createSenderRule([])("mona")).toBe(false);
   });
 
-  it("is not slowed by hostile names", () => {
+  it("is fast for hostile names", () => {
     const started = performance.now();
     expect(createSenderRule([`${"*a".repeat(30)}b`])("a".repeat(5_000))).toBe(false);
     expect(performance.now() - started).toBeLessThan(1_000);

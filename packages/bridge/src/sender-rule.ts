@@ -1,14 +1,14 @@
-/** Whose events may wake the agent: globs of logins, `*` for any characters, `?` for one. */
+/** Decides whose events may wake the agent, by globs of logins: `*` any characters, `?` one. */
 export function createSenderRule(
   globs: readonly string[] | undefined,
 ): (sender: string | null) => boolean {
   if (globs === undefined) return () => true;
-  // An event that does not say who caused it cannot be on the list.
+  // An event without a sender matches no glob.
   return (sender) =>
     sender !== null && globs.some((glob) => matchesGlob(glob.toLowerCase(), sender.toLowerCase()));
 }
 
-/** By walking, not by a regular expression: a sender's name must not cost more than its length. */
+/** Not a regular expression, because backtracking on a hostile name could be exponential. */
 function matchesGlob(glob: string, text: string): boolean {
   let [at, from] = [0, 0];
   let star: { at: number; from: number } | undefined;

@@ -4,7 +4,7 @@ import { readSettings, SettingsError } from "./settings.ts";
 const url = { WEBHOOK_WORKER_URL: "http://127.0.0.1:4747" };
 
 describe("readSettings", () => {
-  it("needs the hub's address and nothing else", () => {
+  it("requires only the hub's URL", () => {
     expect(readSettings(url, "/home/mona")).toEqual({
       url: "http://127.0.0.1:4747",
       token: undefined,
@@ -15,7 +15,7 @@ describe("readSettings", () => {
     });
   });
 
-  it("reads the rest", () => {
+  it("reads the other settings", () => {
     expect(
       readSettings({
         WEBHOOK_WORKER_URL: " https://hub.example/box/mcp/ ",
@@ -35,8 +35,8 @@ describe("readSettings", () => {
     });
   });
 
-  it("takes a placeholder that nobody filled in as not given", () => {
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: as an MCP client leaves it
+  it("treats an unreplaced placeholder as unset", () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of an MCP client
     const left = "${user_config.senders}";
     expect(readSettings({ ...url, WEBHOOK_CHANNEL_SENDERS: left }).senders).toBeUndefined();
   });
@@ -51,7 +51,7 @@ describe("readSettings", () => {
     ["WEBHOOK_CHANNEL", "maybe"],
     ["SIGNALBOX_BRIDGE_REMIND_MINUTES", "-1"],
     ["SIGNALBOX_BRIDGE_REMIND_MINUTES", "soon"],
-  ])("refuses %s=%s and names it", (name, value) => {
+  ])("rejects %s=%s and names the setting", (name, value) => {
     const read = () => readSettings({ ...url, [name]: value });
     expect(read).toThrow(SettingsError);
     expect(read).toThrow(name);

@@ -1,22 +1,22 @@
-/** The bridge's settings; they come from the environment, as MCP clients give them. */
+/** The bridge's settings. MCP clients pass them as environment variables. */
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** A setting is missing or wrong; the message names it and says what to do. */
+/** A setting is missing or invalid. The message names the setting and the fix. */
 export class SettingsError extends Error {
   readonly code = "bad_setting";
 }
 
 export interface BridgeSettings {
-  /** Of the hub, without a slash at its end. */
+  /** The hub's URL without a trailing slash. */
   url: string;
   token: string | undefined;
-  /** Whether events wake the agent; its tools are there in any case. */
+  /** Whether events wake the agent. The tools are available in both cases. */
   channel: boolean;
-  /** Globs of the senders whose events may wake the agent; undefined: everybody's. */
+  /** Globs of the senders whose events may wake the agent; undefined: all senders. */
   senders: readonly string[] | undefined;
   stateFolder: string;
-  /** After how long an announced event that nobody dealt with is named again; 0: never. */
+  /** The time after which an announced event that is still pending is announced again; 0: never. */
   remindMs: number;
 }
 
@@ -33,7 +33,7 @@ export function readSettings(env: Environment, home: string = homedir()): Bridge
   };
 }
 
-/** What is empty, or a placeholder that an MCP client did not fill in, was not given. */
+/** An empty value, or a placeholder that the MCP client did not replace, counts as unset. */
 function given(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim();
   return value === undefined || value === "" || /^\$\{[^}]*\}$/.test(value) ? undefined : value;
@@ -42,7 +42,7 @@ function given(env: Environment, name: string): string | undefined {
 function readUrl(value: string | undefined): string {
   if (value === undefined)
     throw new SettingsError(
-      "WEBHOOK_WORKER_URL is missing. Set it to your hub's address, such as http://127.0.0.1:4747.",
+      "WEBHOOK_WORKER_URL is missing. Set it to your hub's URL, such as http://127.0.0.1:4747.",
     );
   const url = URL.parse(value);
   if (!url || !/^https?:$/.test(url.protocol))
@@ -51,15 +51,17 @@ function readUrl(value: string | undefined): string {
     );
   if (url.username || url.password || url.search || url.hash)
     throw new SettingsError(
-      "WEBHOOK_WORKER_URL must be the hub's address alone; the token goes into SIGNALBOX_TOKEN.",
+      "WEBHOOK_WORKER_URL must be the hub's URL without credentials or query; set the token in SIGNALBOX_TOKEN.",
     );
-  // People paste the address of one of the hub's doors; it is the house that is meant.
+  // Users often paste the URL of an endpoint, such as /mcp, instead of the hub's URL.
   return url.href.replace(/\/(mcp|events)?\/?$/, "");
 }
 
 function readToken(value: string | undefined): string | undefined {
   if (value !== undefined && !/^[\x21-\x7e]+$/.test(value))
-    throw new SettingsError("SIGNALBOX_TOKEN has characters that no token has.");
+    throw new SettingsError(
+      "SIGNALBOX_TOKEN contains invalid characters: a token consists of printable ASCII characters without spaces.",
+    );
   return value;
 }
 

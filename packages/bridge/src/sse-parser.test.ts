@@ -8,7 +8,7 @@ const parse = (...chunks: string[]): SseMessage[] => {
 };
 
 describe("createSseParser", () => {
-  it("reads ids, kinds, comments and data of several lines, with any line end", () => {
+  it("parses ids, event names, comments and multi-line data with any line ending", () => {
     expect(
       parse("\uFEFF: hi\nid: 3\nevent: x\ndata: a\ndata:b\n\ndata: c\r\n\r\ndata\r\r!"),
     ).toEqual([
@@ -18,11 +18,11 @@ describe("createSseParser", () => {
     ]);
   });
 
-  it("does not tell of what has no data, nor of what has no end yet", () => {
+  it("ignores messages without data, and incomplete messages", () => {
     expect(parse("id: 3\n\nretry: 5\n\ndata: half\n")).toEqual([]);
   });
 
-  it("does not mind where the network cuts", () => {
+  it("accepts any chunk boundaries", () => {
     const line = fc.string({ unit: "grapheme" }).map((text) => text.replaceAll(/[\r\n]/g, ""));
     fc.assert(
       fc.property(
@@ -39,7 +39,7 @@ describe("createSseParser", () => {
             chunks.push(text.slice(at, at + value));
             at += value;
           }
-          // A lone \r at the end may be half a line end; what comes next settles it.
+          // A lone \r at the end may be half a line ending; the next chunk decides.
           const got = parse(...chunks, ": end\n");
           expect(got).toEqual(
             sent.map(({ id, data }) => ({ id: String(id), event: "message", data })),
@@ -49,11 +49,11 @@ describe("createSseParser", () => {
     );
   });
 
-  it("gives up on a message without an end", () => {
+  it("throws on a message above the limit", () => {
     const take = createSseParser();
     const flood = () => {
       for (let at = 0; at < 20; at += 1) take(`data: ${"x".repeat(1_000_000)}\n`);
     };
-    expect(flood).toThrow("has no end");
+    expect(flood).toThrow("exceeds");
   });
 });

@@ -1,12 +1,12 @@
-/** Server-Sent Events out of pieces of text, cut wherever the network cut them. */
+/** Parses Server-Sent Events from chunks of text with arbitrary boundaries. */
 export interface SseMessage {
   id: string | undefined;
   event: string;
   data: string;
 }
 
-/** Longer than anything a hub sends: whoever sends more is not one. */
-const MOST_PENDING = 16 * 1024 * 1024;
+/** More than any message of a hub. */
+const MAX_PENDING = 16 * 1024 * 1024;
 
 export function createSseParser(): (chunk: string) => SseMessage[] {
   let rest = "";
@@ -41,11 +41,12 @@ export function createSseParser(): (chunk: string) => SseMessage[] {
     if (chunk === "") return [];
     rest += start ? chunk.replace(/^\uFEFF/, "") : chunk;
     start = false;
-    // A carriage return at the very end may be half of a CRLF: it waits for the next piece.
+    // A carriage return at the end of a chunk may be half of a CRLF.
     const lines = rest.split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop() ?? "";
     const messages = lines.flatMap(take);
-    if (rest.length + size > MOST_PENDING) throw new Error("a message of the stream has no end");
+    if (rest.length + size > MAX_PENDING)
+      throw new Error(`a message of the stream exceeds ${MAX_PENDING} characters`);
     return messages;
   };
 }

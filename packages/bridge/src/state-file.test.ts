@@ -2,17 +2,20 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
-import { createStateFile, MOST_ANNOUNCED } from "./state-file.ts";
+import { createStateFile, MAX_ANNOUNCED } from "./state-file.ts";
 
 const nothing = { cursor: null, announced: [] };
 
 function open(folder: string, url = "http://hub.example", log = "a") {
-  const words: string[] = [];
-  return { words, ...createStateFile({ folder, url, log, onError: (line) => words.push(line) }) };
+  const warnings: string[] = [];
+  return {
+    warnings,
+    ...createStateFile({ folder, url, log, onError: (line) => warnings.push(line) }),
+  };
 }
 
 describe("createStateFile", () => {
-  it("remembers, per hub and log, and leaves nothing else behind", () => {
+  it("saves the state per hub and log, and leaves no other files", () => {
     const folder = join(tempFolder(), "not", "there", "yet");
     const file = open(folder);
     expect(file.read()).toEqual(nothing);
@@ -26,10 +29,10 @@ describe("createStateFile", () => {
     other.write({ ...state, cursor: "900" });
     expect(open(folder).read()).toEqual(state);
     expect(readdirSync(folder)).toHaveLength(2);
-    expect(file.words).toEqual([]);
+    expect(file.warnings).toEqual([]);
   });
 
-  it("begins anew where the same tenant's log is another, until it has a place in that", () => {
+  it("starts over if the tenant's log was replaced", () => {
     const folder = tempFolder();
     const before = { cursor: "7", announced: [{ id: "e", at: 1 }] };
     const openLog = (log: string) => open(folder, "http://hub.example", log);
@@ -43,7 +46,7 @@ describe("createStateFile", () => {
     expect(openLog("acme@2").read()).toEqual({ ...nothing, cursor: "0" });
   });
 
-  it("takes the place that a hub of many tenants gives, and what an event was about", () => {
+  it("accepts a cursor of many tenants, and keeps the repository of an event", () => {
     const folder = tempFolder();
     const state = {
       cursor: "x".repeat(64 * 1024),
@@ -52,14 +55,14 @@ describe("createStateFile", () => {
     open(folder).write(state);
     const file = open(folder);
     expect(file.read()).toEqual(state);
-    expect(file.words).toEqual([]);
+    expect(file.warnings).toEqual([]);
   });
 
-  it("keeps what was announced within bounds", () => {
+  it("limits the number of announced events", () => {
     const file = open(tempFolder());
     const announced = Array.from({ length: 2_000 }, (_, at) => ({ id: `e${at}`, at }));
     file.write({ cursor: "1", announced });
-    expect(file.read().announced).toEqual(announced.slice(-MOST_ANNOUNCED));
+    expect(file.read().announced).toEqual(announced.slice(-MAX_ANNOUNCED));
   });
 
   it.each(["", "{", "null", '{"version":2}', '{"version":1,"cursor":"a\\r\\nb"}', '{"version":1}'])(
@@ -70,20 +73,20 @@ describe("createStateFile", () => {
       file.write({ ...nothing, cursor: "1" });
       for (const name of readdirSync(folder)) writeFileSync(join(folder, name), text);
       expect(file.read()).toEqual(nothing);
-      expect(file.words).toEqual([expect.stringContaining("damaged")]);
+      expect(file.warnings).toEqual([expect.stringContaining("damaged")]);
     },
   );
 
-  it("goes on where it cannot write, and says so once", () => {
+  it("continues if it cannot write, and warns once", () => {
     const folder = join(tempFolder(), "taken");
     writeFileSync(folder, "a file, not a folder");
     const file = open(folder);
     file.write(nothing);
     file.write(nothing);
-    expect(file.words).toEqual([expect.stringContaining("cannot remember its place")]);
+    expect(file.warnings).toEqual([expect.stringContaining("cannot save its state")]);
   });
 
-  it("never shows half a state: a leftover of a crash is not read", () => {
+  it("ignores an incomplete file left by a crash", () => {
     const folder = tempFolder();
     mkdirSync(folder, { recursive: true });
     const file = open(folder);

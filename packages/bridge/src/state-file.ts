@@ -1,4 +1,4 @@
-/** What the bridge remembers between two starts: its place in the hub's log, and what it announced. */
+/** The state of the bridge between two starts: its cursor in the hub's log and the announced events. */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,23 +6,23 @@ import { isRecord } from "./stream-event.ts";
 
 export interface Announced {
   id: string;
-  /** When it was announced, in ms. */
+  /** The time of the announcement in ms. */
   at: number;
-  /** Where it happened: the hub tells of it only in the stream. */
+  /** The repository. Only the stream contains it, not `get_event`. */
   repo?: string;
 }
 
 export interface BridgeState {
-  /** The `id:` of the last message that was dealt with; null before the first one ever. */
+  /** The `id:` of the last processed message; null before the first one. */
   cursor: string | null;
-  /** Announced, and not yet known to be processed or named a second time; oldest first. */
+  /** Announced events that are neither known to be processed nor announced again; oldest first. */
   announced: readonly Announced[];
 }
 
-export const MOST_ANNOUNCED = 500;
+export const MAX_ANNOUNCED = 500;
 
 export interface StateFile {
-  /** `replaced`: what was remembered is of a log that is gone, and its place the beginning of this one. */
+  /** `replaced`: the saved state belongs to a deleted log; the cursor is the start of the new one. */
   read(): BridgeState & { replaced?: boolean };
   write(state: BridgeState): void;
 }
@@ -31,14 +31,14 @@ export interface StateFileOptions {
   folder: string;
   url: string;
   /**
-   * In the hub's words: places in two logs have nothing to do with each other. What stands before an
-   * `@` says whose it is; what comes after is another when the hub has lost what it had.
+   * The hub's name of the log, `owner@id`. Cursors of two logs are unrelated. The id changes when the
+   * hub's data was deleted.
    */
   log: string;
-  onError: (words: string) => void;
+  onError: (message: string) => void;
 }
 
-const nothing: BridgeState = { cursor: null, announced: [] };
+const emptyState: BridgeState = { cursor: null, announced: [] };
 
 export function createStateFile({ folder, url, log, onError }: StateFileOptions): StateFile {
   const name = createHash("sha256")
@@ -46,7 +46,7 @@ export function createStateFile({ folder, url, log, onError }: StateFileOptions)
     .digest("hex")
     .slice(0, 32);
   const path = join(folder, `${name}.json`);
-  let complained = false;
+  let hasWarned = false;
 
   return {
     read() {
@@ -55,41 +55,41 @@ export function createStateFile({ folder, url, log, onError }: StateFileOptions)
         text = readFileSync(path, "utf8");
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOENT")
-          onError(`cannot read ${path} (${(error as Error).message}): starting from now on.`);
-        return nothing;
+          onError(`cannot read ${path} (${(error as Error).message}): continuing with new events.`);
+        return emptyState;
       }
       const state = parseState(text);
-      if (!state) onError(`${path} is not a file of ours or is damaged: starting from now on.`);
+      if (!state)
+        onError(`${path} is damaged or was not written by the bridge: continuing with new events.`);
       if (state?.log !== undefined && state.log !== log)
         return { cursor: "0", announced: [], replaced: true };
-      return state ? { cursor: state.cursor, announced: state.announced } : nothing;
+      return state ? { cursor: state.cursor, announced: state.announced } : emptyState;
     },
     /**
-     * At once and whole: a reader sees the old state or the new one. Synchronous, so that nothing
-     * comes between an announcement and its memory; without fsync, since after a power cut the
-     * worst is that events are announced twice.
+     * Atomic: a reader sees the old state or the new one. Synchronous, so that no other work runs
+     * between an announcement and its state. Without fsync, because after a power failure the worst
+     * case is a repeated announcement.
      */
     write(state) {
-      const announced = state.announced.slice(-MOST_ANNOUNCED);
-      const kept = { version: 1, url, log, cursor: state.cursor, announced };
+      const announced = state.announced.slice(-MAX_ANNOUNCED);
+      const saved = { version: 1, url, log, cursor: state.cursor, announced };
       const temporary = `${path}.${process.pid}.${randomUUID().slice(0, 8)}.tmp`;
       try {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
-        writeFileSync(temporary, `${JSON.stringify(kept)}\n`, { mode: 0o600 });
+        writeFileSync(temporary, `${JSON.stringify(saved)}\n`, { mode: 0o600 });
         renameSync(temporary, path);
-        complained = false;
+        hasWarned = false;
       } catch (error) {
-        tidy(temporary);
-        // The channel goes on without a memory; a full disk must not silence it.
-        if (!complained) onError(`cannot remember its place: ${(error as Error).message}`);
-        complained = true;
+        removeIfExists(temporary);
+        // The channel continues without saved state: a full disk must not stop it.
+        if (!hasWarned) onError(`cannot save its state: ${(error as Error).message}`);
+        hasWarned = true;
       }
     },
   };
 }
 
-/** Where nothing can be written, there may be nothing to remove. */
-function tidy(path: string): void {
+function removeIfExists(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {}
@@ -104,8 +104,8 @@ function parseState(text: string): (BridgeState & { log: string | undefined }) |
   }
   if (!isRecord(value) || value.version !== 1) return undefined;
   const { cursor, announced, log } = value;
-  // It becomes a header: one line of printable ASCII, or it was not written by us. Its length is
-  // the hub's choice, and grows with the tenants that the token opens.
+  // The cursor becomes a header, so it must be one line of printable ASCII. Its length grows with the
+  // number of tenants of the token.
   if (cursor !== null && !(typeof cursor === "string" && /^[\x21-\x7e]{1,65536}$/.test(cursor)))
     return undefined;
   return {

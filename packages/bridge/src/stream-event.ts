@@ -1,4 +1,4 @@
-/** An event as the hub's live stream tells of it. */
+/** An event as sent by the hub's live stream. */
 export interface StreamEvent {
   id: string;
   type: string;
@@ -12,20 +12,20 @@ export interface StreamEvent {
   processed: boolean;
 }
 
-/** Undefined for what tells of no event, such as a heartbeat. */
+/** Returns undefined for other messages, such as a heartbeat. */
 export function readStreamEvent(data: unknown): StreamEvent | undefined {
   if (!isRecord(data) || typeof data.event_id !== "string") return undefined;
   const summary = isRecord(data.summary) ? data.summary : {};
   return {
     id: data.event_id,
-    type: word(data.type) ?? "event",
-    source: word(data.source),
-    repo: word(summary.repo),
-    action: word(summary.action),
-    title: word(summary.title),
-    sender: word(summary.sender),
+    type: textOrNull(data.type) ?? "event",
+    source: textOrNull(data.source),
+    repo: textOrNull(summary.repo),
+    action: textOrNull(summary.action),
+    title: textOrNull(summary.title),
+    sender: textOrNull(summary.sender),
     number: typeof summary.number === "number" ? summary.number : null,
-    receivedAt: word(summary.received_at) ?? "",
+    receivedAt: textOrNull(summary.received_at) ?? "",
     processed: summary.processed === true,
   };
 }
@@ -33,4 +33,4 @@ export function readStreamEvent(data: unknown): StreamEvent | undefined {
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const word = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);
+const textOrNull = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cleanText } from "./clean-text.ts";
+import { sanitizeText } from "./sanitize-text.ts";
 
-describe("cleanText", () => {
+describe("sanitizeText", () => {
   it.each([
     ["It rains", "It rains"],
     ["  two\n\nlines\tand\r\nmore ", "two lines and more"],
@@ -22,15 +22,15 @@ describe("cleanText", () => {
     ["မြို့ क्षत्रिय ที่นี่ שָׁלוֹם", "မြို့ क्षत्रिय ที่นี่ שָׁלוֹם"],
     ["Grüße, 東京 👋", "Grüße, 東京 👋"],
   ])("%j becomes %j", (text, clean) => {
-    expect(cleanText(text, 200)).toBe(clean);
+    expect(sanitizeText(text, 200)).toBe(clean);
   });
 
-  it("caps, and never leaves half a character", () => {
-    expect(cleanText("x".repeat(100_000), 200)).toBe(`${"x".repeat(199)}…`);
-    expect(cleanText("👋".repeat(10), 6)).toBe("👋👋…");
+  it("truncates without splitting a surrogate pair", () => {
+    expect(sanitizeText("x".repeat(100_000), 200)).toBe(`${"x".repeat(199)}…`);
+    expect(sanitizeText("👋".repeat(10), 6)).toBe("👋👋…");
   });
 
-  /** What it is however the reader normalizes, decodes or draws it. */
+  /** The result must be inert under any normalization or decoding. */
   function expectInert(clean: string): void {
     for (const form of ["NFC", "NFD", "NFKC", "NFKD"]) {
       const read = clean.normalize(form);
@@ -43,14 +43,14 @@ describe("cleanText", () => {
     expect(clean.isWellFormed()).toBe(true);
   }
 
-  it("leaves nothing that is markup, hides or breaks the line, whatever the text", () => {
+  it("removes markup, invisible characters and line breaks from any text", () => {
     const nasty = fc.constantFrom("<", ">", "`", "[", "]", '"', "\n", "\u2028", "\0", "\u202e", "</channel>", "\ud800", "&lt;", "&", "＆", "#", "lt", "ｇｔ", ";", "；", "~", "～", "\u0338", "\u0301", "\u034f", "\u3164", "\u2800", "ᐸ", "≮", "\u1fef"); // biome-ignore format: one list
     const text = fc
       .array(fc.oneof(nasty, fc.string({ unit: "binary" })), { maxLength: 60 })
       .map((parts) => parts.join(""));
     fc.assert(
       fc.property(text, fc.integer({ min: 1, max: 300 }), (given, most) => {
-        const clean = cleanText(given, most);
+        const clean = sanitizeText(given, most);
         expect(clean.length).toBeLessThanOrEqual(most);
         expectInert(clean);
       }),
@@ -58,13 +58,13 @@ describe("cleanText", () => {
     );
   });
 
-  it("no character of Unicode is or becomes markup", () => {
+  it("leaves no Unicode character that is or becomes markup", () => {
     const all = Array.from({ length: 0x110000 }, (_, code) => code).filter(
       (code) => code < 0xd800 || code > 0xdfff,
     );
     for (let at = 0; at < all.length; at += 1_000) {
       const some = all.slice(at, at + 1_000).map((code) => `a${String.fromCodePoint(code)}`);
-      expectInert(cleanText(some.join(""), 4_000));
+      expectInert(sanitizeText(some.join(""), 4_000));
     }
   });
 });
