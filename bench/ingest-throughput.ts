@@ -164,7 +164,7 @@ function toResult(lines: Line[], problems: string[]): Result {
       figure(line.perCpuSecond.median),
       range(line.perCpuSecond),
       percent(line.ofBaseline),
-      percent(line.ofParts),
+      line.target === "baseline" ? "" : percent(line.ofParts),
       figure(line.perSecond.median),
       range(line.perSecond),
       figure(line.p50),
