@@ -272,7 +272,9 @@ it("a tool that may run once at a time lets the next call wait, refuses it, or r
     Promise.all(policies.map((name) => call(name, "b"))),
   ]);
   const busy = "busy: 1 run of this tool is under way; try again later.";
-  const newer = expect.stringContaining("A newer run took its place while it waited for its turn");
+  const newer = expect.stringContaining(
+    "A newer run replaced it while it waited for its concurrency limit",
+  );
   expect(queued).toEqual([{ of: "a" }, { of: "a" }]);
   expect(skipped.toSorted()).toEqual([{ of: "a" }, busy, busy]);
   expect(replaced.toSorted()).toEqual([newer, newer, { of: "a" }, { of: "a" }]);

@@ -6,7 +6,7 @@ import { createDatabase } from "../../../../test/support/postgres.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openPostgres } from "../store/backends/postgres.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { OLDER_FLOWS, OLDER_TYPED_FLOWS } from "../store/contract/older-sample.ts";
+import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "../store/contract/legacy-sample.ts";
 import type { Store } from "../store/store.ts";
 import { migrateLegacyFlows, type TakenOver } from "./take-over-flows.ts";
 
@@ -60,7 +60,7 @@ describe.each(Object.keys(opened))("older flows in %s", (backend) => {
     (await store.listTools("local", app, "", 99)).map(({ tool_name }) => tool_name);
 
   it("become flows with triggers, and all that is odd is told", async () => {
-    const store = await open(OLDER_FLOWS);
+    const store = await open(LEGACY_FLOWS);
     const taken = tookOver(await takeOver(store));
     expect(taken.apps.map(({ tenant, app }) => [tenant, app])).toEqual([
       ["local", "support-desk"],
@@ -123,7 +123,7 @@ describe.each(Object.keys(opened))("older flows in %s", (backend) => {
   });
 
   it("may be typed, spelled otherwise, and of no app", async () => {
-    const store = await open(OLDER_TYPED_FLOWS);
+    const store = await open(LEGACY_TYPED_FLOWS);
     const taken = tookOver(await takeOver(store));
     expect(taken.outcomes).toEqual(["1 created", "2 created"]);
     expect(taken.refused).toEqual([]);
@@ -132,7 +132,7 @@ describe.each(Object.keys(opened))("older flows in %s", (backend) => {
   });
 
   it("give way to what is here already", async () => {
-    const store = await open(OLDER_FLOWS);
+    const store = await open(LEGACY_FLOWS);
     const app = (tenant: string, slug: string) => ({
       ...{ tenant, slug, name: slug, description: "" },
       ...{ created_at: 1, updated_at: 1 },
@@ -165,7 +165,7 @@ describe.each(Object.keys(opened))("older flows in %s", (backend) => {
   });
 
   it("belong to whom their rows say, or wait until that can be told", async () => {
-    const nobodys = await open(OLDER_FLOWS);
+    const nobodys = await open(LEGACY_FLOWS);
     expect(await takeOver(nobodys, { tenant: undefined })).toEqual({
       outcome: "no_tenant",
       rows: 6,
@@ -173,7 +173,7 @@ describe.each(Object.keys(opened))("older flows in %s", (backend) => {
     expect(tookOver(await takeOver(nobodys)).outcomes).toHaveLength(5);
 
     const store = await open(`
-      ${OLDER_FLOWS};
+      ${LEGACY_FLOWS};
       ALTER TABLE flows ADD COLUMN tenant_id INTEGER;
       UPDATE flows SET tenant_id = 42 WHERE id IN ('weather', 'bare');
       UPDATE flows SET tenant_id = 43 WHERE id = 'twin'`);

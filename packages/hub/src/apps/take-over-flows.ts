@@ -5,8 +5,8 @@
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
 import { type AppFile, fieldsOf, readFlowFile } from "../legacy/read-flow-file.ts";
+import { normalizeColumnName } from "../lib/normalize-column-name.ts";
 import { RequestError } from "../lib/request-error.ts";
-import { spelled } from "../lib/spelled.ts";
 import type { LegacyApp, StoredFlow } from "../store/flow-store.ts";
 import type { Row } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
@@ -148,7 +148,7 @@ function readRow(row: Row): { tenant: Json | undefined; flow: JsonObject } {
   const flow: JsonObject = {};
   // What databases have and JSON has not: dates, say.
   for (const [column, value] of Object.entries(JSON.parse(JSON.stringify(row)) as JsonObject))
-    switch (spelled(column)) {
+    switch (normalizeColumnName(column)) {
       case "tenantid":
         tenant = value;
         break;

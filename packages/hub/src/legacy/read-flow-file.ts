@@ -7,8 +7,8 @@
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { normalizeColumnName } from "../lib/normalize-column-name.ts";
 import { RequestError, validationError } from "../lib/request-error.ts";
-import { spelled } from "../lib/spelled.ts";
 import { leftOut } from "./import-flow.ts";
 
 export interface AppFile {
@@ -61,13 +61,16 @@ function flowsIn(
 }
 
 const FIELDS = new Map(
-  [...OWNERS, "toolName", "toolDescription", "isActive"].map((field) => [spelled(field), field]),
+  [...OWNERS, "toolName", "toolDescription", "isActive"].map((field) => [
+    normalizeColumnName(field),
+    field,
+  ]),
 );
 
 /** Under the names that flows have in files. */
 export function fieldsOf(row: JsonObject): JsonObject {
   const fields = Object.entries(row).map(([column, value]): [string, Json] => {
-    const field = FIELDS.get(spelled(column)) ?? column;
+    const field = FIELDS.get(normalizeColumnName(column)) ?? column;
     return [Object.hasOwn(row, field) ? column : field, value];
   });
   return Object.fromEntries(fields);

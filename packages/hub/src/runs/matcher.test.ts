@@ -345,7 +345,7 @@ describe("explaining, and once more", () => {
     expect(await triggers.explain(TENANT, id)).toMatchObject([
       {
         matched: true,
-        reason: "skipped: it may have 1 run under way at once, and had as many",
+        reason: "skipped: its concurrency limit of 1 run was reached",
         run_id: null,
         run_status: null,
       },

@@ -9,10 +9,10 @@ import { breakersContract } from "./contract/breakers.ts";
 import { claimContract } from "./contract/claim.ts";
 import { countersContract } from "./contract/counters.ts";
 import { flowsContract } from "./contract/flows.ts";
+import { legacyFlowsContract } from "./contract/legacy-flows.ts";
 import { listContract } from "./contract/list.ts";
 import { markContract } from "./contract/mark.ts";
 import { noticesContract } from "./contract/notices.ts";
-import { olderFlowsContract } from "./contract/older-flows.ts";
 import { payloadContract } from "./contract/payload.ts";
 import { quotaContract } from "./contract/quota.ts";
 import { registryContract } from "./contract/registry.ts";
@@ -50,7 +50,7 @@ const themes: Record<string, Theme> = {
   subscriptions: subscriptionsContract,
   "apps and flows": flowsContract,
   "several flows at once": saveFlowsContract,
-  "flows of an older system": olderFlowsContract,
+  "flows of an older system": legacyFlowsContract,
   "tool names": toolNamesContract,
   triggers: triggersContract,
   secrets: secretsContract,

@@ -4,7 +4,7 @@
  * processes may start at once on an empty or an old database.
  */
 import { type Dialect, first, query, type Verb } from "./sql.ts";
-import { makeRoom } from "./verbs/older-flows.ts";
+import { setLegacyTablesAside } from "./verbs/legacy-flows.ts";
 
 type Word = "TEXT" | "BLOB" | "CLUSTERED";
 
@@ -391,7 +391,7 @@ export function* migrate(dialect: Dialect): Verb<string[]> {
   if (at > migrations.length) throw new DatabaseTooNew(at);
   const due = migrations.slice(at);
   if (due.length > 0)
-    yield* makeRoom(
+    yield* setLegacyTablesAside(
       dialect,
       due.flatMap(({ statements }) => statements),
     );

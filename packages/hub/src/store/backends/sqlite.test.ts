@@ -7,7 +7,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { pathToFileURL } from "node:url";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { OLDER_FLOWS } from "../contract/older-sample.ts";
+import { LEGACY_FLOWS } from "../contract/legacy-sample.ts";
 import { arrival, everything, keep, nth, placesOf, sampleEvent } from "../contract/sample.ts";
 import { storeContract } from "../contract.ts";
 import type { Notice, Row } from "../sql.ts";
@@ -202,7 +202,7 @@ test("a process killed while it takes over older flows leaves them as they were"
   const file = newFile();
   const db = connect(file);
   onTestFinished(() => void db.close());
-  db.exec(OLDER_FLOWS);
+  db.exec(LEGACY_FLOWS);
   await openSqlite(file).close();
   const before = db.prepare("SELECT * FROM older_flows").all();
   const sample = pathToFileURL(join(import.meta.dirname, "../contract/flow-sample.ts"));

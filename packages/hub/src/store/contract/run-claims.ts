@@ -144,7 +144,7 @@ export function runClaimsContract(it: It): void {
     const error = {
       code: "gave_up",
       message:
-        "The run was taken up 10 times, and each time its worker was lost before anything came of it.",
+        "The run was claimed 10 times, and each time its worker stopped before the run made progress.",
       node_id: "b",
     };
     expect(await store.getRun("acme", poison.id)).toMatchObject({

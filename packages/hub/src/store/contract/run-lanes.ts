@@ -333,7 +333,7 @@ export function runLanesContract(it: It): void {
       { matched: true, run_id: null, reasons: [{}, { on: "concurrency", holds: false }] },
     ]);
     expect(second.verdicts[0]?.reasons[1]?.message).toBe(
-      "skipped: it may have 1 run under way at once, and had as many",
+      "skipped: its concurrency limit of 1 run was reached",
     );
     expect(await store.getEvent("acme", second.event.id)).toMatchObject({ trigger_status: null });
     const theirs = await store.listRuns({ tenant: "acme", limit: 9, event: second.event.id });
@@ -364,7 +364,7 @@ export function runLanesContract(it: It): void {
       finished_at: three.at,
       error: {
         code: "superseded",
-        message: `A newer run took its place while it waited for its turn: ${three.id}.`,
+        message: `A newer run replaced it while it waited for its concurrency limit: ${three.id}.`,
         details: { run: three.id },
       },
     });

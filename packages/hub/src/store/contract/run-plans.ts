@@ -3,7 +3,7 @@
  * end to end: claiming, saving and listing cost the same whatever the backlog.
  */
 import type { Dialect, Verb } from "../sql.ts";
-import { type Caused, guardLoops } from "../verbs/breakers.ts";
+import { loadLoopGuard, type PlannedEvent } from "../verbs/breakers.ts";
 import { verbTable } from "../verbs/index.ts";
 import { drafting, intents, publishing } from "./flow-sample.ts";
 import { sampleRun, sampleRuns, succeeded } from "./run-sample.ts";
@@ -56,8 +56,8 @@ const looping = {
 };
 const { breaker: _breaker, ...ordinary } = looping;
 const round = { tenant, event_id: "id-5", at: START, verdicts: [looping], runs: sampleRuns(1) };
-function* goRound(dialect: Dialect, caused: Caused): Verb<void> {
-  const guard = yield* guardLoops(dialect, [caused]);
+function* goRound(dialect: Dialect, caused: PlannedEvent): Verb<void> {
+  const guard = yield* loadLoopGuard(dialect, [caused]);
   for (const run of caused.runs) guard.count(run);
   yield* guard.save();
 }

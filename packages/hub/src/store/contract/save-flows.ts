@@ -61,7 +61,7 @@ export function saveFlowsContract(it: It): void {
     const theirs = await makeFlow(store, intents(), { tenant: "umbrella" });
     for (const { id } of [elsewhere, theirs]) {
       const save = store.saveFlows(app, () => [adding("mine"), adding(id)]);
-      await expect(save).rejects.toThrow("that of a flow elsewhere");
+      await expect(save).rejects.toThrow("belongs to a flow of another app or tenant");
     }
     await store.deleteFlow({ tenant: "umbrella", id: theirs.id }, START);
     await expect(store.saveFlows(app, () => [adding(theirs.id)])).rejects.toThrow("elsewhere");

@@ -1,29 +1,29 @@
 /**
- * Stores a batch of arrivals in one transaction. The row of each tenant is locked first, so that
- * `seq` is handed out in commit order (whoever reads up to N has seen everything below N), the
- * quota is exact, and two replicas cannot store one delivery twice.
+ * Stores a batch of requests in one transaction. It locks the row of each tenant first. Therefore
+ * `seq` follows the order of the commits (a reader of event N has seen all events before it), the
+ * quota is exact, and two replicas cannot store the same delivery twice.
  */
 import { createPacker, PACK_COLUMNS, type Packed } from "../packs.ts";
 import type { TrippedTrigger } from "../run-store.ts";
 import { type Dialect, insert, keyRows, notify, query, type Value, type Verb } from "../sql.ts";
 import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../store.ts";
-import type { Caused } from "./breakers.ts";
-import { storeCauses } from "./causes.ts";
+import type { PlannedEvent } from "./breakers.ts";
+import { storePlans } from "./event-plans.ts";
 import { type Head, lockOrCreateTenants } from "./lock-tenants.ts";
 
-interface Place {
+interface EventPosition {
   id: string;
   seq: number;
 }
 
-/** What a batch adds to one tenant. */
+/** What a batch adds to the counters of one tenant. */
 interface Growth {
   pending: number;
   bytes: number;
   types: Map<string, number>;
 }
 
-// biome-ignore format: in groups, as in the table
+// biome-ignore format: grouped as in the table
 const EVENT_COLUMNS = [
   "tenant_id", "seq", "id", "source", "source_id", "external_id", "type", "received_at",
   "action", "repo", "sender", "number", "title", "url", "size", "pack", "pack_at", "meta_size",
@@ -43,15 +43,15 @@ export function* appendEvents(
   const growths = new Map<string, Growth>();
   const events: Value[][] = [];
   const packer = createPacker(dialect);
-  const caused: Caused[] = [];
+  const planned: PlannedEvent[] = [];
 
   const outcomes = batch.map(
-    ({ tenant, events: arrived, skipQuota, plan }): AppendResult | StalePlan => {
-      const keys = arrived.map((event) => keyOf(tenant, event));
+    ({ tenant, events: requested, skipQuota, plan }): AppendResult | StalePlan => {
+      const keys = requested.map((event) => keyOf(tenant, event));
       const fresh = new Set<string>();
       for (const key of keys) if (!known.has(key)) fresh.add(key);
       if (fresh.size === 0)
-        return { outcome: "duplicate", events: keys.map((key) => answer(known, key, true)) };
+        return { outcome: "duplicate", events: keys.map((key) => resultOf(known, key, true)) };
 
       const head = heads.get(tenant) as Head;
       if (plan && plan.revision !== head.triggers_rev) return { outcome: "stale" };
@@ -61,10 +61,10 @@ export function* appendEvents(
 
       const growth = growths.get(tenant) ?? { pending: 0, bytes: 0, types: new Map() };
       growths.set(tenant, growth);
-      const answers = arrived.map((event, nth) => {
+      const results = requested.map((event, nth) => {
         const key = keys[nth] as string;
-        // The second of two twins finds the first in place.
-        if (!fresh.delete(key)) return answer(known, key, true);
+        // A second event with the same key in this request is a duplicate of the first.
+        if (!fresh.delete(key)) return resultOf(known, key, true);
         head.seq += 1;
         head.pending += 1;
         growth.pending += 1;
@@ -72,25 +72,26 @@ export function* appendEvents(
         growth.types.set(event.type, (growth.types.get(event.type) ?? 0) + 1);
         events.push(eventValues(tenant, head.seq, event, packer.add(tenant, head.seq, event)));
         known.set(key, { id: event.id, seq: head.seq });
-        const causes = plan?.events[nth];
-        if (causes) caused.push({ ...causes, event_id: event.id, tenant, at: event.received_at });
-        return answer(known, key, false);
+        const eventPlan = plan?.events[nth];
+        if (eventPlan)
+          planned.push({ ...eventPlan, event_id: event.id, tenant, at: event.received_at });
+        return resultOf(known, key, false);
       });
-      return { outcome: "stored", events: answers };
+      return { outcome: "stored", events: results };
     },
   );
 
   yield* insert("events", EVENT_COLUMNS, events);
   yield* insert("packs", PACK_COLUMNS, packer.finish());
-  const tripped = yield* storeCauses(dialect, caused);
-  yield* countUp(growths, heads);
+  const tripped = yield* storePlans(dialect, planned);
+  yield* incrementCounters(growths, heads);
   for (const tenant of growths.keys())
     yield* notify({ topic: "events", tenant, seq: (heads.get(tenant) as Head).seq });
-  return tripped.length === 0 ? outcomes : outcomes.map((one) => tellTripped(one, tripped));
+  return tripped.length === 0 ? outcomes : outcomes.map((one) => addTripped(one, tripped));
 }
 
-/** To those whose events stopped a trigger. */
-function tellTripped(
+/** Adds the stopped triggers to the result of the request whose events they belong to. */
+function addTripped(
   outcome: AppendResult | StalePlan,
   tripped: readonly TrippedTrigger[],
 ): AppendResult | StalePlan {
@@ -100,17 +101,20 @@ function tellTripped(
   return own.length === 0 ? outcome : { ...outcome, tripped: own };
 }
 
-/** Which deliveries of the batch are in the log already, by the sender's own id for them. */
-function* findKnown(dialect: Dialect, batch: readonly AppendRequest[]): Verb<Map<string, Place>> {
+/** The events of the batch that are already stored, by the sender's delivery id. */
+function* findKnown(
+  dialect: Dialect,
+  batch: readonly AppendRequest[],
+): Verb<Map<string, EventPosition>> {
   const keys: Value[][] = [];
   for (const { tenant, events } of batch)
     for (const { source_id, external_id } of events)
       if (external_id !== null) keys.push([tenant, source_id, external_id]);
 
-  const known = new Map<string, Place>();
+  const known = new Map<string, EventPosition>();
   for (const { values, params } of keyRows(keys, dialect)) {
     const rows = yield* query<
-      Place & { tenant_id: string; source_id: string; external_id: string }
+      EventPosition & { tenant_id: string; source_id: string; external_id: string }
     >(
       "SELECT e.id, e.seq, e.tenant_id, e.source_id, e.external_id " +
         `FROM (VALUES ${values}) k JOIN events e ` +
@@ -122,7 +126,7 @@ function* findKnown(dialect: Dialect, batch: readonly AppendRequest[]): Verb<Map
   return known;
 }
 
-/** An event without a sender's id is only ever equal to itself. The lengths keep the parts apart. */
+/** An event without a delivery id has no duplicates. The lengths make the key unambiguous. */
 const keyOf = (
   tenant: string,
   event: Pick<NewEvent, "id" | "source_id" | "external_id">,
@@ -131,19 +135,19 @@ const keyOf = (
     ? event.id
     : `${tenant.length},${event.source_id.length},${tenant}${event.source_id}${event.external_id}`;
 
-const answer = (known: Map<string, Place>, key: string, duplicate: boolean) => {
-  const { id, seq } = known.get(key) as Place;
+const resultOf = (known: Map<string, EventPosition>, key: string, duplicate: boolean) => {
+  const { id, seq } = known.get(key) as EventPosition;
   return { id, seq, duplicate };
 };
 
 // biome-ignore format: in the order of EVENT_COLUMNS
-const eventValues = (tenant: string, seq: number, event: NewEvent, place: Packed): Value[] => [
+const eventValues = (tenant: string, seq: number, event: NewEvent, packed: Packed): Value[] => [
   tenant, seq, event.id, event.source, event.source_id, event.external_id, event.type, event.received_at,
   event.action, event.repo, event.sender, event.number, event.title, event.url, event.body.byteLength,
-  place.pack, place.pack_at, place.meta_size,
+  packed.pack, packed.pack_at, packed.meta_size,
 ];
 
-function* countUp(growths: Map<string, Growth>, heads: Map<string, Head>): Verb<void> {
+function* incrementCounters(growths: Map<string, Growth>, heads: Map<string, Head>): Verb<void> {
   const tenants: Value[][] = [];
   const types: Value[][] = [];
   for (const [tenant, growth] of growths) {
@@ -151,7 +155,7 @@ function* countUp(growths: Map<string, Growth>, heads: Map<string, Head>): Verb<
     tenants.push([tenant, 0, seq, growth.pending, growth.bytes]);
     for (const [type, count] of growth.types) types.push([tenant, type, count]);
   }
-  // The rows of the tenants are there; put like this, any number of them is one statement.
+  // The rows exist. An upsert updates any number of them in one statement.
   yield* insert(
     "tenants",
     ["id", "created_at", "seq", "pending", "bytes"],

@@ -1,7 +1,7 @@
-/** Apps. A change of an app's flows holds the app's row, so that tool names are given out one at a time. */
+/** Apps. Every change of an app's flows locks the app's row, so that tool names stay unique. */
 import type { StoredApp } from "../flow-store.ts";
 import { type Dialect, first, query, type Verb } from "../sql.ts";
-import { touchTriggers } from "./triggers.ts";
+import { triggersChanged } from "./triggers.ts";
 
 type AppRow = Omit<StoredApp, "tenant"> & { tenant_id: string };
 
@@ -10,12 +10,12 @@ const APP = "tenant_id, slug, name, description, created_at, updated_at";
 const toApp = ({ tenant_id, ...rest }: AppRow): StoredApp => ({ tenant: tenant_id, ...rest });
 
 export function* createApp(app: StoredApp): Verb<boolean> {
-  const made = yield* first(
+  const created = yield* first(
     `INSERT INTO apps (${APP}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING slug`,
     [app.tenant, app.slug, app.name, app.description, app.created_at, app.updated_at],
   );
-  if (!made) return false;
-  // Its row counts how often triggers change, also where no event has come yet.
+  if (!created) return false;
+  // The tenant's row has the revision of its triggers; it may not exist before the first event.
   yield* query("INSERT INTO tenants (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING", [
     app.tenant,
     app.created_at,
@@ -53,13 +53,13 @@ export function* updateApp(
   return row && toApp(row);
 }
 
-/** The versions of its flows stay: runs that are under way go on with theirs. */
+/** Keeps the versions of its flows: runs that have started still need them. */
 export function* deleteApp(tenant: string, slug: string, at: number): Verb<boolean> {
-  const gone = yield* first("DELETE FROM apps WHERE tenant_id = ? AND slug = ? RETURNING slug", [
+  const deleted = yield* first("DELETE FROM apps WHERE tenant_id = ? AND slug = ? RETURNING slug", [
     tenant,
     slug,
   ]);
-  if (!gone) return false;
+  if (!deleted) return false;
   const own = "WHERE tenant_id = ? AND app = ?";
   yield* query(`DELETE FROM tool_names ${own}`, [tenant, slug]);
   yield* query(
@@ -70,11 +70,11 @@ export function* deleteApp(tenant: string, slug: string, at: number): Verb<boole
     `UPDATE flows SET deleted = 1, version = NULL, updated_at = ? ${own} AND deleted = 0`,
     [at, tenant, slug],
   );
-  yield* touchTriggers(tenant, slug);
+  yield* triggersChanged(tenant, slug);
   return true;
 }
 
-/** False where there is none. */
+/** False if the app does not exist. */
 export function* lockApp(dialect: Dialect, tenant: string, app: string): Verb<boolean> {
   const row = yield* first(
     `SELECT slug FROM apps WHERE tenant_id = ? AND slug = ?${dialect.forUpdate}`,

@@ -1,15 +1,15 @@
 /**
- * Stops triggers that go round. One that fires on what its own flow has caused is counted by the
- * minute, in the transaction that queues its runs: so the limit holds across replicas and restarts.
- * What counts is a run that begins, not an event: many that are gathered into one do not go round.
- * Only events that a run has caused come here; others cost nothing.
+ * Circuit breakers stop triggers that start each other in a loop. If a trigger fires on an event that
+ * its own flow caused, its new runs are counted per minute, in the transaction that stores them. The
+ * limit therefore holds across replicas and restarts. Events that were gathered into an existing run
+ * are not counted. Only events that a run has caused have breakers.
  */
 import type { StoredTrip } from "../flow-store.ts";
 import type { EventPlan, NewRun, PlannedVerdict, TrippedTrigger } from "../run-store.ts";
 import { type Dialect, inLists, insert, keyRows, query, type Value, type Verb } from "../sql.ts";
 
-/** What an event causes, if no breaker has anything against it. */
-export interface Caused extends EventPlan {
+/** An event with the runs that it starts, unless a breaker stops them. */
+export interface PlannedEvent extends EventPlan {
   tenant: string;
   event_id: string;
   at: number;
@@ -19,10 +19,10 @@ interface Breaker {
   tenant_id: string;
   flow_id: string;
   node_id: string;
-  /** When its minute began, and how often it has fired since. */
+  /** When its current minute began, and the number of runs since then. */
   since: number;
   fired: number;
-  /** Told once a minute at the most. */
+  /** Updated at most once a minute. */
   tripped_at: number | null;
   tripped_by: string | null;
   tripped_most: number | null;
@@ -32,23 +32,30 @@ const MINUTE = 60_000;
 const KEY = ["tenant_id", "flow_id", "node_id"] as const;
 const STATE = ["since", "fired", "tripped_at", "tripped_by", "tripped_most"] as const;
 
-/** Stands between the runs to come and the store. */
+/** Decides which of the planned runs are stored. */
 export interface LoopGuard {
-  /** Whether it has begun as often as it may. */
+  /** Whether the run's trigger has reached its limit. */
   stops(run: NewRun): boolean;
-  /** It is new: it has joined no other, and was not skipped. */
+  /** Counts a run that is stored: it was neither skipped nor gathered into another run. */
   count(run: NewRun): void;
-  /** A verdict as it is then, with the run that it led to. */
-  judge(caused: Caused, verdict: PlannedVerdict, run: NewRun | undefined): PlannedVerdict;
-  /** To be called last; answers with the triggers that were stopped. */
+  /** The verdict to store: not matched if the trigger was stopped. */
+  finalVerdict(
+    event: PlannedEvent,
+    verdict: PlannedVerdict,
+    run: NewRun | undefined,
+  ): PlannedVerdict;
+  /** Must be called last. Returns the triggers that were stopped. */
   save(): Verb<TrippedTrigger[]>;
 }
 
-/** For whoever holds the rows of the tenants: nobody else counts meanwhile. */
-export function* guardLoops(dialect: Dialect, caused: readonly Caused[]): Verb<LoopGuard> {
+/** The caller must have locked the rows of the tenants, so that no other transaction counts. */
+export function* loadLoopGuard(
+  dialect: Dialect,
+  planned: readonly PlannedEvent[],
+): Verb<LoopGuard> {
   const guarded = new Map<NewRun, { key: Key; most: number; at: number }>();
   const keys: Key[] = [];
-  for (const { tenant: tenant_id, at, verdicts, runs } of caused) {
+  for (const { tenant: tenant_id, at, verdicts, runs } of planned) {
     const started = runs.values();
     for (const { breaker, matched, flow_id, node_id } of verdicts) {
       const run = matched ? started.next().value : undefined;
@@ -71,9 +78,9 @@ export function* guardLoops(dialect: Dialect, caused: readonly Caused[]): Verb<L
       const { key, most, at } = found;
       const breaker = breakerOf(key);
       if (isOver(breaker.since, at)) Object.assign(breaker, { since: at, fired: 0 });
-      const isEnough = breaker.fired >= most;
-      if (isEnough) stopped.add(run);
-      return isEnough;
+      const hasReachedLimit = breaker.fired >= most;
+      if (hasReachedLimit) stopped.add(run);
+      return hasReachedLimit;
     },
     count(run) {
       const found = guarded.get(run);
@@ -82,7 +89,7 @@ export function* guardLoops(dialect: Dialect, caused: readonly Caused[]): Verb<L
       breaker.fired += 1;
       changed.add(breaker);
     },
-    judge({ tenant, event_id, at }, verdict, run) {
+    finalVerdict({ tenant, event_id, at }, verdict, run) {
       const { flow_id, node_id, breaker, matched } = verdict;
       if (!breaker || (matched && !(run && stopped.has(run)))) return verdict;
       const found = breakerOf({ tenant_id: tenant, flow_id, node_id });
@@ -108,7 +115,7 @@ export function* guardLoops(dialect: Dialect, caused: readonly Caused[]): Verb<L
   };
 }
 
-/** A minute begins with the first time that it fires; a clock that was set back begins another. */
+/** A minute begins with its first run. If the clock is set back, a new minute begins. */
 const isOver = (since: number, at: number): boolean => Math.abs(at - since) >= MINUTE;
 
 type Key = Pick<Breaker, (typeof KEY)[number]>;
@@ -154,8 +161,8 @@ export function* listTrips(
   return trips;
 }
 
-/** To be called once the triggers are as they will be. */
-export function* forgetBreakers(tenant: string): Verb<void> {
+/** Deletes the breakers of triggers that no longer exist. Call it after the triggers are saved. */
+export function* deleteUnusedBreakers(tenant: string): Verb<void> {
   yield* query(
     "DELETE FROM breakers WHERE tenant_id = ? AND NOT EXISTS " +
       "(SELECT 1 FROM triggers t WHERE t.flow_id = breakers.flow_id AND t.node_id = breakers.node_id)",

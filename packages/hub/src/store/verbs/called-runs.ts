@@ -1,20 +1,20 @@
-/** Runs that wait for others: what comes of those, and what becomes of them when nobody waits. */
+/** Runs that were called by other runs: their progress, and their end when the caller ends. */
 import { openStepError } from "../run-store.ts";
 import { type Dialect, inLists, notify, query, type Verb } from "../sql.ts";
 import { closeSteps } from "./close-steps.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /**
- * Something came of runs that these have called: so it has of them, and of whoever called them.
- * Answers with all of these. One that is locked just now is left out rather than waited for: whoever
- * tells of a run holds it, and locks go from callers to called.
+ * The progress of a called run counts as progress of its callers: resets `idle_claims` of `callers`
+ * and of their own callers. Returns the ids of all of them. Skips locked rows instead of waiting:
+ * the transaction holds the called run, and locks must be taken from caller to called run.
  */
-export function* creditCallers(dialect: Dialect, callers: Iterable<string>): Verb<string[]> {
-  const credited: string[] = [];
+export function* propagateProgress(dialect: Dialect, callers: Iterable<string>): Verb<string[]> {
+  const ancestors: string[] = [];
   const idle: string[] = [];
   for (let next = [...new Set(callers)]; next.length > 0; ) {
     const found = yield* idleClaims(dialect, next);
-    credited.push(...next);
+    ancestors.push(...next);
     for (const { id, idle_claims } of found) if (idle_claims > 1) idle.push(id);
     next = [...new Set(found.flatMap(({ parent_run }) => parent_run ?? []))];
   }
@@ -24,7 +24,7 @@ export function* creditCallers(dialect: Dialect, callers: Iterable<string>): Ver
         "UPDATE runs SET idle_claims = 0 WHERE id IN (SELECT id FROM free)",
       params,
     );
-  return credited;
+  return ancestors;
 }
 
 type Idle = Pick<RunRow, "id" | "parent_run" | "idle_claims">;
@@ -42,15 +42,15 @@ function* idleClaims(dialect: Dialect, runs: readonly string[]): Verb<Idle[]> {
 }
 
 /**
- * The callers are over, so nobody waits for what they called: it ends, or whoever is at work on it is
- * asked to end it. Called runs have no lanes, and no event shows them. Not for whoever holds a queue.
+ * Cancels the runs that ended callers have called, or asks their workers to do so. Called runs have
+ * neither a lane nor an event. The transaction must not hold a lock on a queue.
  */
-export function* cancelCalled(
+export function* cancelCalledRuns(
   dialect: Dialect,
   callers: readonly string[],
   at: number,
 ): Verb<void> {
-  const over: string[] = [];
+  const ended: string[] = [];
   for (const { list, params } of inLists(callers, dialect, 0)) {
     const called = yield* query<Pick<RunRow, "id" | "tenant_id" | "status">>(
       `SELECT id, tenant_id, status FROM runs WHERE parent_run IN ${list} AND finished_at IS NULL ` +
@@ -69,8 +69,8 @@ export function* cancelCalled(
       );
       yield* closeSteps(id, at, (node) => openStepError("cancelled", node));
       yield* notify({ topic: "run_ended", tenant, run: id });
-      over.push(id);
+      ended.push(id);
     }
   }
-  if (over.length > 0) yield* cancelCalled(dialect, over, at);
+  if (ended.length > 0) yield* cancelCalledRuns(dialect, ended, at);
 }

@@ -1,27 +1,27 @@
-/** Who works on which run, and until when. */
+/** Leases: which worker executes which run, and until when. */
 
 import type { ClaimedRun, RunLease, Step } from "../run-store.ts";
 import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
-import { cancelCalled, creditCallers } from "./called-runs.ts";
+import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
-import { tellEvents } from "./run-events.ts";
+import { updateEventStatus } from "./run-events.ts";
 import {
-  endTurn,
-  enqueue,
+  admitNext,
   isLimited,
-  letIn,
   lockQueues,
-  type Turns,
-  wantTurn,
+  rescheduleTenant,
+  type Schedule,
+  saveSchedule,
+  scheduleTenant,
 } from "./run-queues.ts";
 import { RUN, type RunRow, STEP, toRun, toStep } from "./run-rows.ts";
 
-/** How often one claim looks for more where runs turned out to be held. */
-const LOOKS = 5;
+/** How often one claim queries a tenant's queue again after it had to hold runs of full lanes. */
+const MAX_PASSES = 5;
 
-/** How often a run is taken up while nothing comes of it: it may be what its workers die of. */
-const MOST_IDLE_CLAIMS = 10;
+/** A run that was claimed this often without progress fails: it may be what crashes its workers. */
+const MAX_IDLE_CLAIMS = 10;
 
 export function* claimRuns(
   dialect: Dialect,
@@ -29,30 +29,30 @@ export function* claimRuns(
   lease: RunLease,
   limit: number,
 ): Verb<ClaimedRun[]> {
-  const lost = yield* takeBack(dialect, lease.now, limit);
+  const expired = yield* requeueExpired(dialect, lease.now, limit);
   const due = yield* query<{ tenant_id: string }>(
     `SELECT tenant_id FROM queues WHERE due_at <= ? ORDER BY due_at LIMIT ?${dialect.skipLocked}`,
     [lease.now, limit],
   );
   const tenants = due.map(({ tenant_id }) => tenant_id);
-  const taken: RunRow[] = [];
-  // Those that took all of their share may have more, for room that others left.
-  for (let eager = tenants; eager.length > 0 && taken.length < limit; ) {
+  const claimed: RunRow[] = [];
+  // Tenants that used their whole share may have more runs, for the shares that others left.
+  for (let busy = tenants; busy.length > 0 && claimed.length < limit; ) {
     const more: string[] = [];
-    for (const [nth, tenant] of eager.entries()) {
-      const share = Math.ceil((limit - taken.length) / (eager.length - nth));
-      const rows = yield* take(dialect, tenant, lease, share);
-      taken.push(...rows);
+    for (const [nth, tenant] of busy.entries()) {
+      const share = Math.ceil((limit - claimed.length) / (busy.length - nth));
+      const rows = yield* claimOfTenant(dialect, tenant, lease, share);
+      claimed.push(...rows);
       if (share > 0 && rows.length === share) more.push(tenant);
     }
-    eager = more;
+    busy = more;
   }
-  for (const tenant of tenants) yield* endTurn(tenant, lease.now);
-  yield* tellEvents(dialect, [...lost, ...taken]);
-  return yield* equip(dialect, cache, taken);
+  for (const tenant of tenants) yield* rescheduleTenant(tenant, lease.now);
+  yield* updateEventStatus(dialect, [...expired, ...claimed]);
+  return yield* hydrate(dialect, cache, claimed);
 }
 
-type Lost = Pick<
+type ExpiredRun = Pick<
   RunRow,
   | "id"
   | "tenant_id"
@@ -64,43 +64,51 @@ type Lost = Pick<
   | "idle_claims"
 >;
 
-/** Runs of workers that have died go back to where they came from, but not for ever. */
-function* takeBack(dialect: Dialect, now: number, limit: number): Verb<Lost[]> {
-  const lost = yield* query<Lost>(
+/** Queues runs whose lease has expired. Those that never make progress fail instead. */
+function* requeueExpired(dialect: Dialect, now: number, limit: number): Verb<ExpiredRun[]> {
+  const expired = yield* query<ExpiredRun>(
     "WITH lost AS MATERIALIZED (SELECT id FROM runs WHERE status = 'running' AND lease_until <= ? " +
       `ORDER BY lease_until LIMIT ?${dialect.skipLocked}) ` +
       "UPDATE runs SET status = 'queued', worker = NULL WHERE id IN (SELECT id FROM lost) " +
       "RETURNING id, tenant_id, parent_run, event_id, gathered_count, lane, lane_limit, idle_claims",
     [now, limit],
   );
-  const turns: Turns = new Map();
-  for (const { tenant_id } of lost) wantTurn(turns, tenant_id, now);
-  const hopeless = yield* findHopeless(dialect, lost);
-  if (hopeless.length > 0) {
-    const ids = hopeless.map(({ id }) => id);
-    yield* cancelCalled(dialect, ids, now);
-    yield* lockQueues(dialect, turns.keys());
+  const schedule: Schedule = new Map();
+  for (const { tenant_id } of expired) scheduleTenant(schedule, tenant_id, now);
+  const stuck = yield* findStuck(dialect, expired);
+  if (stuck.length > 0) {
+    const ids = stuck.map(({ id }) => id);
+    yield* cancelCalledRuns(dialect, ids, now);
+    yield* lockQueues(dialect, schedule.keys());
   }
-  for (const run of hopeless) yield* giveUp(dialect, run, now, turns);
-  yield* enqueue(turns);
-  return lost;
+  for (const run of stuck) yield* failStuck(dialect, run, now, schedule);
+  yield* saveSchedule(schedule);
+  return expired;
 }
 
-/** Where a run and its caller have died as often, it is of the run: its caller hears of its end. */
-function* findHopeless(dialect: Dialect, lost: readonly Lost[]): Verb<Lost[]> {
-  const hopeless = lost.filter(({ idle_claims }) => idle_claims >= MOST_IDLE_CLAIMS);
-  const callers = hopeless.flatMap(({ parent_run }) => parent_run ?? []);
-  if (callers.length === 0) return hopeless;
-  const credited = new Set(yield* creditCallers(dialect, callers));
-  return hopeless.filter(({ id }) => !credited.has(id));
+/**
+ * Expired runs without progress. If a called run and its caller both made none, only the called run
+ * fails: its caller continues with that result.
+ */
+function* findStuck(dialect: Dialect, expired: readonly ExpiredRun[]): Verb<ExpiredRun[]> {
+  const stuck = expired.filter(({ idle_claims }) => idle_claims >= MAX_IDLE_CLAIMS);
+  const callers = stuck.flatMap(({ parent_run }) => parent_run ?? []);
+  if (callers.length === 0) return stuck;
+  const ancestors = new Set(yield* propagateProgress(dialect, callers));
+  return stuck.filter(({ id }) => !ancestors.has(id));
 }
 
-function* giveUp(dialect: Dialect, run: Lost, now: number, turns: Turns): Verb<void> {
+function* failStuck(
+  dialect: Dialect,
+  run: ExpiredRun,
+  now: number,
+  schedule: Schedule,
+): Verb<void> {
   const error = {
     code: "gave_up",
     message:
-      `The run was taken up ${MOST_IDLE_CLAIMS} times, and each time its worker was lost before ` +
-      "anything came of it.",
+      `The run was claimed ${MAX_IDLE_CLAIMS} times, and each time its worker stopped before ` +
+      "the run made progress.",
   };
   const open = yield* closeSteps(run.id, now, (node_id) => ({ ...error, node_id }));
   yield* query("UPDATE runs SET status = 'failed', error = ?, finished_at = ? WHERE id = ?", [
@@ -108,41 +116,41 @@ function* giveUp(dialect: Dialect, run: Lost, now: number, turns: Turns): Verb<v
     now,
     run.id,
   ]);
-  yield* letIn(dialect, run, now, turns);
+  yield* admitNext(dialect, run, now, schedule);
   yield* notify({ topic: "run_ended", tenant: run.tenant_id, run: run.id });
 }
 
-/** The oldest that are due; those whose lane is full are held, and let in when one of it leaves. */
-function* take(
+/** Claims the oldest due runs of a tenant. Holds those whose lane has reached its limit. */
+function* claimOfTenant(
   dialect: Dialect,
   tenant: string,
   { worker, now, until }: RunLease,
   limit: number,
 ): Verb<RunRow[]> {
-  const taken: RunRow[] = [];
-  for (let look = 0; look < LOOKS && taken.length < limit; look += 1) {
-    const wanted = limit - taken.length;
+  const claimed: RunRow[] = [];
+  for (let pass = 0; pass < MAX_PASSES && claimed.length < limit; pass += 1) {
+    const wanted = limit - claimed.length;
     const due = yield* query<Pick<RunRow, "id" | "tenant_id" | "lane" | "lane_limit">>(
       "SELECT id, tenant_id, lane, lane_limit FROM runs WHERE tenant_id = ? AND status IN ('queued', 'waiting') " +
         `AND due_at <= ? ORDER BY due_at, id LIMIT ?${dialect.skipLocked}`,
       [tenant, now, wanted],
     );
     const lanes = due.flatMap((run) => (isLimited(run) ? [run.lane as string] : []));
-    const busy = yield* countBusy(dialect, tenant, lanes);
+    const running = yield* countRunning(dialect, tenant, lanes);
     const free: string[] = [];
     const held: string[] = [];
     for (const { id, lane, lane_limit } of due) {
-      const under = busy.get(lane) ?? 0;
-      if (lane_limit !== null && under >= lane_limit) held.push(id);
+      const inLane = running.get(lane) ?? 0;
+      if (lane_limit !== null && inLane >= lane_limit) held.push(id);
       else {
         free.push(id);
-        busy.set(lane, under + 1);
+        running.set(lane, inLane + 1);
       }
     }
     for (const { list, params } of inLists(held, dialect, 0))
       yield* query(`UPDATE runs SET status = 'held' WHERE id IN ${list}`, params);
     for (const { list, params } of inLists(free, dialect, 3))
-      taken.push(
+      claimed.push(
         ...(yield* query<RunRow>(
           "UPDATE runs SET status = 'running', worker = ?, lease_until = ?, claims = claims + 1, " +
             `idle_claims = idle_claims + 1, started_at = coalesce(started_at, ?) WHERE id IN ${list} RETURNING ${RUN}`,
@@ -151,64 +159,64 @@ function* take(
       );
     if (due.length < wanted) break;
   }
-  return taken.sort((a, b) => (a.due_at ?? 0) - (b.due_at ?? 0) || (a.id < b.id ? -1 : 1));
+  return claimed.sort((a, b) => (a.due_at ?? 0) - (b.due_at ?? 0) || (a.id < b.id ? -1 : 1));
 }
 
-/** How many runs of each lane are under way. */
-function* countBusy(
+/** The number of running runs of each lane. */
+function* countRunning(
   dialect: Dialect,
   tenant: string,
   lanes: readonly string[],
 ): Verb<Map<string | null, number>> {
-  const busy = new Map<string | null, number>();
+  const running = new Map<string | null, number>();
   for (const { list, params } of inLists([...new Set(lanes)], dialect, 1))
     for (const { lane, count } of yield* query<{ lane: string; count: number }>(
       "SELECT lane, count(*) AS count FROM runs WHERE tenant_id = ? AND status = 'running' AND finished_at IS NULL " +
         `AND lane IN ${list} GROUP BY lane`,
       [tenant, ...params],
     ))
-      busy.set(lane, count);
-  return busy;
+      running.set(lane, count);
+  return running;
 }
 
-/** The graph of each run's version, and what was done of it before. */
-export function* equip(
+/** Adds to each run the graph of its version and the steps that are already stored. */
+export function* hydrate(
   dialect: Dialect,
   cache: StoreCache,
   rows: readonly RunRow[],
 ): Verb<ClaimedRun[]> {
-  const begun = rows.flatMap(({ id, claims }) => (claims > 1 ? [id] : []));
-  const steps = yield* stepsOf(dialect, begun);
-  const equipped: ClaimedRun[] = [];
+  const resumed = rows.flatMap(({ id, claims }) => (claims > 1 ? [id] : []));
+  const steps = yield* readSteps(dialect, resumed);
+  const hydrated: ClaimedRun[] = [];
   for (const row of rows)
-    equipped.push({
+    hydrated.push({
       run: toRun(row),
-      graph: yield* graphOf(cache, row),
+      graph: yield* readGraph(cache, row),
       steps: steps.get(row.id) ?? [],
     });
-  return equipped;
+  return hydrated;
 }
 
-function* graphOf(
+function* readGraph(
   { graphs }: StoreCache,
   { flow_id, version }: Pick<RunRow, "flow_id" | "version">,
 ): Verb<ClaimedRun["graph"]> {
   const key = `${flow_id}:${version}`;
-  const known = graphs.get(key);
-  // A flow that was purged may come back under its id, and count its versions anew.
+  const cached = graphs.get(key);
+  // A removed flow can be created again with the same id; its versions then start at 1 again.
   const found = yield* first<{ created_at: number; graph: string | null }>(
     "SELECT created_at, CASE WHEN created_at = ? THEN NULL ELSE graph END AS graph " +
       "FROM flow_versions WHERE flow_id = ? AND version = ?",
-    [known?.created_at ?? -1, flow_id, version],
+    [cached?.created_at ?? -1, flow_id, version],
   );
   if (!found) return { nodes: [], edges: [] };
-  if (found.graph === null) return (known as NonNullable<typeof known>).graph;
+  if (found.graph === null) return (cached as NonNullable<typeof cached>).graph;
   const graph: ClaimedRun["graph"] = JSON.parse(found.graph);
   graphs.set(key, { graph, created_at: found.created_at, size: found.graph.length });
   return graph;
 }
 
-export function* stepsOf(
+export function* readSteps(
   dialect: Dialect,
   runs: readonly string[],
   columns = STEP,
@@ -246,16 +254,16 @@ export function* releaseRuns(dialect: Dialect, worker: string, now: number): Ver
   const rows = yield* query<RunRow>(
     "WITH held AS MATERIALIZED (SELECT id FROM runs WHERE worker = ? AND status = 'running' " +
       `ORDER BY id${dialect.forUpdate}) ` +
-      // Who gives a run back has not died of it.
+      // A worker that releases a run has not crashed on it.
       "UPDATE runs SET status = 'queued', worker = NULL, " +
       "idle_claims = CASE WHEN idle_claims > 0 THEN idle_claims - 1 ELSE 0 END " +
       `WHERE id IN (SELECT id FROM held) RETURNING ${RUN}`,
     [worker],
   );
-  const turns: Turns = new Map();
-  for (const { tenant_id } of rows) wantTurn(turns, tenant_id, now);
-  yield* enqueue(turns);
-  yield* tellEvents(dialect, rows);
+  const schedule: Schedule = new Map();
+  for (const { tenant_id } of rows) scheduleTenant(schedule, tenant_id, now);
+  yield* saveSchedule(schedule);
+  yield* updateEventStatus(dialect, rows);
 }
 
 export function* nextDue(): Verb<number | null> {

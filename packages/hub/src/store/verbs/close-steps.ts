@@ -1,14 +1,11 @@
 import type { RunError } from "../run-store.ts";
 import { query, type Verb } from "../sql.ts";
 
-/**
- * Steps that are open when nobody works on their run, and it ends, will not be finished: each is told
- * why. Answers with their nodes.
- */
+/** Fails the open steps of a run that ended without a worker. Returns the ids of their nodes. */
 export function* closeSteps(
   run: string,
   at: number,
-  why: (node: string) => RunError,
+  errorOf: (node: string) => RunError,
 ): Verb<string[]> {
   const open = yield* query<{ node_id: string }>(
     "SELECT DISTINCT node_id FROM steps WHERE run_id = ? AND status IN ('running', 'waiting')",
@@ -18,7 +15,7 @@ export function* closeSteps(
     yield* query(
       "UPDATE steps SET status = 'failed', output = 'null', error = ?, finished_at = ? " +
         "WHERE run_id = ? AND node_id = ? AND status IN ('running', 'waiting')",
-      [JSON.stringify(why(node_id)), at, run, node_id],
+      [JSON.stringify(errorOf(node_id)), at, run, node_id],
     );
   return open.map(({ node_id }) => node_id);
 }

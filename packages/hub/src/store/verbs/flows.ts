@@ -1,4 +1,4 @@
-/** Flows: the draft that people edit, and the versions that run. */
+/** Flows: their drafts and their published versions. */
 import { RequestError } from "../../lib/request-error.ts";
 import type {
   DeleteResult,
@@ -15,8 +15,8 @@ import type {
 } from "../flow-store.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import { createApp, lockApp } from "./apps.ts";
-import { keptNames, nameDraft, namePublished, takenNames } from "./tool-names.ts";
-import { insertTriggers, touchTriggers } from "./triggers.ts";
+import { keptNames, saveDraftNames, savePublishedNames, takenNames } from "./tool-names.ts";
+import { insertTriggers, triggersChanged } from "./triggers.ts";
 
 type FlowRow = Omit<StoredFlow, "tenant" | "graph"> & { tenant_id: string; graph: string };
 
@@ -31,20 +31,20 @@ const toFlow = ({ tenant_id, graph, ...rest }: FlowRow): StoredFlow => ({
 
 export function* createFlow(
   dialect: Dialect,
-  place: { id: string; tenant: string; app: string; at: number },
+  key: { id: string; tenant: string; app: string; at: number },
   edit: EditFlow,
 ): Verb<EditResult> {
-  const { id, tenant, app, at } = place;
+  const { id, tenant, app, at } = key;
   if (!(yield* lockApp(dialect, tenant, app))) return { outcome: "no_app" };
-  const taken = yield* takenNames(place, at);
+  const taken = yield* takenNames(key, at);
   const { name, description, graph, toolNames } = edit({ flow: undefined, taken, kept: new Map() });
   const row = yield* first<FlowRow>(
     "INSERT INTO flows (id, tenant_id, app, name, description, graph, revision, created_at, updated_at) " +
       `VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING ${FLOW}`,
     [id, tenant, app, name, description, JSON.stringify(graph), at, at],
   );
-  yield* nameDraft(
-    place,
+  yield* saveDraftNames(
+    key,
     toolNames.map((tool) => tool.name),
     at,
   );
@@ -67,7 +67,7 @@ export function* editFlow(
       `WHERE id = ? RETURNING ${FLOW}`,
     [name, description, JSON.stringify(graph), at, found.id],
   );
-  yield* nameDraft(
+  yield* saveDraftNames(
     found,
     toolNames.map((tool) => tool.name),
     at,
@@ -85,15 +85,15 @@ export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): V
   );
   const saved: StoredFlow[] = [];
   for (const { id: wanted, fallbackId, edit } of plan(rows.map(toFlow))) {
-    const isThere = yield* takeUp(wanted, tenant, slug);
-    const id = isThere === undefined ? fallbackId : wanted;
+    const exists = yield* findOrRestore(wanted, tenant, slug);
+    const id = exists === undefined ? fallbackId : wanted;
     if (id === undefined)
       throw new RequestError(
         "conflict",
         "id",
-        `The id ${wanted} is that of a flow elsewhere: give this one another, or none.`,
+        `The id ${wanted} belongs to a flow of another app or tenant: use another id, or omit it.`,
       );
-    const edited = isThere
+    const edited = exists
       ? yield* editFlow(dialect, { tenant, id }, at, edit)
       : yield* createFlow(dialect, { id, tenant, app: slug, at }, edit);
     if (edited.outcome === "saved") saved.push(edited.flow);
@@ -101,8 +101,11 @@ export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): V
   return saved;
 }
 
-/** False where there is no flow of this id, and one can be made; undefined where it is elsewhere. */
-function* takeUp(id: string, tenant: string, app: string): Verb<boolean | undefined> {
+/**
+ * Restores a deleted flow. False if there is no flow with this id; undefined if the id belongs to a
+ * flow of another app or tenant.
+ */
+function* findOrRestore(id: string, tenant: string, app: string): Verb<boolean | undefined> {
   const row = yield* first<{ tenant_id: string; app: string; deleted: number }>(
     "SELECT tenant_id, app, deleted FROM flows WHERE id = ?",
     [id],
@@ -110,9 +113,9 @@ function* takeUp(id: string, tenant: string, app: string): Verb<boolean | undefi
   if (!row) return false;
   if (row.tenant_id !== tenant || (row.app !== app && row.deleted === 0)) return undefined;
   if (row.deleted === 0) return true;
-  // Retention may have been faster.
-  const back = "UPDATE flows SET deleted = 0, app = ? WHERE id = ? RETURNING id";
-  return (yield* first(back, [app, id])) !== undefined;
+  // Retention may have removed it in the meantime.
+  const restore = "UPDATE flows SET deleted = 0, app = ? WHERE id = ? RETURNING id";
+  return (yield* first(restore, [app, id])) !== undefined;
 }
 
 export function* getFlow(tenant: string, id: string): Verb<StoredFlow | undefined> {
@@ -139,7 +142,7 @@ export function* listFlows(
   return rows.map(toFlow);
 }
 
-/** Its versions stay: runs that are under way go on with theirs. */
+/** Keeps its versions: runs that have started still need them. */
 export function* deleteFlow(dialect: Dialect, key: FlowKey, at: number): Verb<DeleteResult> {
   const found = yield* lockFlow(dialect, key);
   if ("outcome" in found) return found;
@@ -150,23 +153,23 @@ export function* deleteFlow(dialect: Dialect, key: FlowKey, at: number): Verb<De
   ]);
   yield* query("DELETE FROM tool_names WHERE flow_id = ?", [id]);
   yield* query("DELETE FROM triggers WHERE flow_id = ?", [id]);
-  yield* touchTriggers(tenant, app);
+  yield* triggersChanged(tenant, app);
   return { outcome: "deleted" };
 }
 
 export function* sweepFlows(dialect: Dialect, deletedBefore: number, limit: number): Verb<number> {
-  const gone = yield* query<{ id: string }>(
+  const removable = yield* query<{ id: string }>(
     "SELECT id FROM flows WHERE deleted = 1 AND updated_at < ? AND NOT EXISTS " +
       "(SELECT 1 FROM runs r WHERE r.tenant_id = flows.tenant_id AND r.flow_id = flows.id) " +
       `ORDER BY updated_at LIMIT ?${dialect.skipLocked}`,
     [deletedBefore, limit],
   );
-  const ids = gone.map(({ id }) => id);
+  const ids = removable.map(({ id }) => id);
   for (const { list, params } of inLists(ids, dialect, 0)) {
     yield* query(`DELETE FROM flow_versions WHERE flow_id IN ${list}`, params);
     yield* query(`DELETE FROM flows WHERE id IN ${list}`, params);
   }
-  return gone.length;
+  return removable.length;
 }
 
 export function* publishFlow(
@@ -191,12 +194,12 @@ export function* publishFlow(
     [found.id],
   );
   yield* insertTriggers(found, version, triggers);
-  yield* namePublished(found, former, triggers, at, aliasUntil);
+  yield* savePublishedNames(found, former, triggers, at, aliasUntil);
   const row = yield* first<FlowRow>(
     `UPDATE flows SET version = ?, revision = revision + 1, updated_at = ? WHERE id = ? RETURNING ${FLOW}`,
     [version, at, found.id],
   );
-  yield* touchTriggers(found.tenant, found.app);
+  yield* triggersChanged(found.tenant, found.app);
   return { outcome: "saved", flow: toFlow(row as FlowRow) };
 }
 
@@ -238,16 +241,16 @@ export function* getVersion(
   return row && (JSON.parse(row.graph) as FlowGraph);
 }
 
-/** Locks its app. */
+/** Locks the app of the flow. */
 function* lockFlow(
   dialect: Dialect,
   { tenant, id, ifRevision }: FlowKey,
 ): Verb<StoredFlow | RejectedEdit> {
-  const place = yield* first<{ app: string }>(
+  const found = yield* first<{ app: string }>(
     "SELECT app FROM flows WHERE id = ? AND tenant_id = ? AND deleted = 0",
     [id, tenant],
   );
-  if (!place || !(yield* lockApp(dialect, tenant, place.app))) return { outcome: "no_flow" };
+  if (!found || !(yield* lockApp(dialect, tenant, found.app))) return { outcome: "no_flow" };
   const flow = yield* getFlow(tenant, id);
   if (!flow) return { outcome: "no_flow" };
   if (ifRevision !== undefined && ifRevision !== flow.revision)

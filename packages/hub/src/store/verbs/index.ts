@@ -1,6 +1,6 @@
 /**
- * Every verb by its name, and whether it writes. A backend turns this table into a `Store` by
- * running each entry in a transaction of its own.
+ * All methods of the store as generators, and whether they write. A backend turns this table into a
+ * `Store` by running each of them in a transaction.
  */
 
 import type { FlowStore } from "../flow-store.ts";
@@ -12,7 +12,9 @@ import { createStoreCache } from "../store-cache.ts";
 import { appendEvents } from "./append-events.ts";
 import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
 import { listTrips } from "./breakers.ts";
+import { claimEvents, markProcessed, releaseEvents } from "./claim-events.ts";
 import { claimRuns, nextDue, releaseRuns, renewRuns } from "./claim-runs.ts";
+import { cancelRun, retryRun, wakeRun } from "./control-runs.ts";
 import {
   createFlow,
   deleteFlow,
@@ -26,7 +28,7 @@ import {
   saveFlows,
   sweepFlows,
 } from "./flows.ts";
-import { migrateLegacyFlows } from "./older-flows.ts";
+import { migrateLegacyFlows } from "./legacy-flows.ts";
 import { queueRuns, startInLane, startRun } from "./queue-runs.ts";
 import {
   getEvent,
@@ -63,7 +65,6 @@ import {
   listSources,
   putSource,
 } from "./sources.ts";
-import { cancelRun, retryRun, wakeRun } from "./steer-runs.ts";
 import {
   countSubscriptions,
   findSubscription,
@@ -78,7 +79,6 @@ import {
 import { sweep } from "./sweep.ts";
 import { findToken, getToken, listTokens, putToken, replaceTokens, revokeToken } from "./tokens.ts";
 import { findTool, findTriggers, getTrigger, listEventTriggers, listTools } from "./triggers.ts";
-import { claimEvents, markProcessed, releaseEvents } from "./work-events.ts";
 
 function* checkWritable(at: number): Verb<void> {
   yield* query(
@@ -94,7 +94,7 @@ type Verbs = EventStore &
   RunStore &
   SecretStore & { checkWritable(at: number): Promise<void> };
 
-/** The verbs as generators, typed by the interface that they make up. */
+/** The generators, typed by the interface that they implement. */
 export type VerbTable = {
   [Name in keyof Verbs]: {
     writes: boolean;
@@ -102,7 +102,7 @@ export type VerbTable = {
   };
 };
 
-// A read is one statement, or does not mind what others commit between its statements.
+// A read is one statement, or tolerates commits between its statements.
 const reads = <Run>(run: Run) => ({ writes: false, run });
 const writes = <Run>(run: Run) => ({ writes: true, run });
 
@@ -195,7 +195,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   checkWritable: writes(checkWritable),
 });
 
-/** Makes the promise-returning methods out of the table, given a way to run one verb. */
+/** Turns the table into methods that return promises; `run` executes one verb. */
 export function bindVerbs(
   table: VerbTable,
   run: <Result>(verb: () => Verb<Result>, writes: boolean) => Promise<Result>,

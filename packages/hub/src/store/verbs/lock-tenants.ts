@@ -1,6 +1,6 @@
 /**
- * Whoever changes a tenant's log holds its row until the commit. Rows are locked in the order of
- * their ids, in one pass, so that no two transactions wait for each other.
+ * A transaction that changes a tenant's log locks the tenant's row until the commit. Rows are locked
+ * in the order of their ids, so that two transactions cannot deadlock.
  */
 import { type Dialect, inLists, insert, query, type Verb } from "../sql.ts";
 
@@ -9,14 +9,14 @@ export interface Head {
   seq: number;
   pending: number;
   quota: number | null;
-  /** Grows with each change of the tenant's triggers. */
+  /** Increases with each change of the tenant's triggers. */
   triggers_rev: number;
 }
 
 const HEAD = "id, seq, pending, quota, triggers_rev";
 const inOrder = (ids: Iterable<string>) => [...new Set(ids)].sort();
 
-/** Locks those that are there. */
+/** Locks those that exist. */
 export function* lockTenants(dialect: Dialect, ids: Iterable<string>): Verb<Map<string, Head>> {
   const heads = new Map<string, Head>();
   for (const { list, params } of inLists(inOrder(ids), dialect, 0)) {
@@ -26,7 +26,7 @@ export function* lockTenants(dialect: Dialect, ids: Iterable<string>): Verb<Map<
   return heads;
 }
 
-/** Locks all of them; those that are not there are created, as of `at`. */
+/** Locks all of them. Creates those that do not exist, with the creation time `at`. */
 export function* lockOrCreateTenants(
   dialect: Dialect,
   ids: Iterable<string>,
@@ -35,8 +35,8 @@ export function* lockOrCreateTenants(
   const wanted = inOrder(ids);
   const rows = wanted.map((id) => [id, at]);
   if (dialect.forUpdate) {
-    // Where others write at the same time, one statement must do it all: a tenant that somebody
-    // else has created between two of them would be locked out of order.
+    // With concurrent writers this must be one statement: a tenant that another transaction creates
+    // between two statements would be locked out of order.
     const heads = yield* query<Head>(
       `INSERT INTO tenants (id, created_at) VALUES ${rows.map(() => "(?, ?)").join(", ")} ` +
         `ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING ${HEAD}`,

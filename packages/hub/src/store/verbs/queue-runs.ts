@@ -1,4 +1,4 @@
-/** How runs come to be: queued for anybody, joined to one that is still to begin, or begun at once. */
+/** Creates runs: queued for any worker, gathered into a run that has not started, or started directly. */
 
 import type {
   ClaimedRun,
@@ -12,25 +12,25 @@ import type {
 import { type Dialect, first, insert, keyRows, query, type Value, type Verb } from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
 import type { LoopGuard } from "./breakers.ts";
-import { equip } from "./claim-runs.ts";
-import { type Crowds, comesIn, hasRoom, replaceWaiting } from "./full-lanes.ts";
+import { hydrate } from "./claim-runs.ts";
+import { admitsRun, canStartNow, type LaneOccupancy, replaceWaiting } from "./lane-limits.ts";
 import { lockOrCreateTenants } from "./lock-tenants.ts";
-import { linkEvents, tellEvents } from "./run-events.ts";
-import { enqueue, lockQueues, type Turns, wantTurn } from "./run-queues.ts";
+import { linkEvents, updateEventStatus } from "./run-events.ts";
+import { lockQueues, type Schedule, saveSchedule, scheduleTenant } from "./run-queues.ts";
 import { RUN, type RunRow } from "./run-rows.ts";
 
-/** A run that is still to begin, and what it has gathered so far. */
-interface Open {
+/** A run that has not started, with the inputs that it has gathered. */
+interface PendingRun {
   id: string;
-  /** Of what led furthest to it. */
+  /** The greatest depth of its inputs; `chain` belongs to the same input. */
   depth: number;
   chain: readonly string[];
   gathered: Gathered[];
   count: number;
 }
 
-/** How much one run gathers, as JSON; what comes on top is only counted. */
-const GATHERED_CHARS = 200_000;
+/** The maximum size of the gathered inputs as JSON. Further inputs are only counted. */
+const MAX_GATHERED_CHARS = 200_000;
 
 export function* queueRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<(string | null)[]> {
   const [earliest] = runs;
@@ -43,72 +43,72 @@ export function* queueRuns(dialect: Dialect, runs: readonly NewRun[]): Verb<(str
   return yield* addRuns(dialect, runs);
 }
 
-interface Adding {
-  /** Says what the events show of them. */
-  tell?: typeof tellEvents;
-  /** Has the last word on what would begin. */
+interface AddOptions {
+  /** Updates the status of the events that the runs belong to. */
+  updateEvents?: typeof updateEventStatus;
+  /** Can stop a run that would be created. */
   guard?: Pick<LoopGuard, "stops" | "count">;
 }
 
-/** For whoever holds the rows of the tenants: so the second of two runs finds the first to join. */
+/** The caller must have locked the rows of the tenants: a second run then finds the first one. */
 export function* addRuns(
   dialect: Dialect,
   runs: readonly NewRun[],
-  { tell = tellEvents, guard }: Adding = {},
+  { updateEvents = updateEventStatus, guard }: AddOptions = {},
 ): Verb<(string | null)[]> {
-  const known = yield* findKnown(dialect, runs);
-  const fresh: { run: NewRun; open: Open }[] = [];
-  const lanes = new Map<string, Open | undefined>();
-  const crowds: Crowds = new Map();
-  const joined = new Set<Open>();
+  const known = yield* findExisting(dialect, runs);
+  const fresh: { run: NewRun; pending: PendingRun }[] = [];
+  const lanes = new Map<string, PendingRun | undefined>();
+  const occupancy: LaneOccupancy = new Map();
+  const changed = new Set<PendingRun>();
   const ids: (string | null)[] = [];
   for (const run of runs) {
-    const twin = known.get(keyOf(run.tenant, run.key));
+    const existing = known.get(keyOf(run.tenant, run.key));
     const lane = run.gather && JSON.stringify([run.tenant, run.gather.lane]);
-    if (twin === undefined && lane !== undefined && !lanes.has(lane))
-      lanes.set(lane, yield* findOpen(dialect, run));
+    if (existing === undefined && lane !== undefined && !lanes.has(lane))
+      lanes.set(lane, yield* findPending(dialect, run));
     const host = lane === undefined ? undefined : lanes.get(lane);
-    if (twin === undefined && host) {
-      join(host, run);
-      joined.add(host);
+    if (existing === undefined && host) {
+      gatherInto(host, run);
+      changed.add(host);
     }
     const id =
-      twin ??
+      existing ??
       host?.id ??
-      // Only what begins is counted; what is stopped takes no place in a lane.
-      (!guard?.stops(run) && (yield* comesIn(crowds, run)) ? run.id : null);
+      // Only runs that are created are counted; a stopped run does not occupy its lane.
+      (!guard?.stops(run) && (yield* admitsRun(occupancy, run)) ? run.id : null);
     ids.push(id);
     if (id === null) continue;
     if (run.key !== undefined) known.set(keyOf(run.tenant, run.key), id);
-    if (twin !== undefined || host) continue;
+    if (existing !== undefined || host) continue;
     guard?.count(run);
-    const open = newOpen(run);
-    fresh.push({ run, open });
-    if (lane !== undefined) lanes.set(lane, open);
+    const pending = newPending(run);
+    fresh.push({ run, pending });
+    if (lane !== undefined) lanes.set(lane, pending);
   }
   yield* insert(
     "runs",
     RUN_COLUMNS,
-    fresh.map(({ run, open }) => runValues(run, open)),
+    fresh.map(({ run, pending }) => runValues(run, pending)),
   );
-  const isFresh = new Set(fresh.map(({ open }) => open));
-  for (const open of joined) if (!isFresh.has(open)) yield* saveGathered(open);
+  const isFresh = new Set(fresh.map(({ pending }) => pending));
+  for (const pending of changed) if (!isFresh.has(pending)) yield* saveGathered(pending);
 
   const links = runs.flatMap(({ tenant, event_id }, nth) => {
     const id = ids[nth] ?? null;
     return id === null ? [] : [{ tenant, event_id, id }];
   });
   yield* linkEvents(links);
-  const turns: Turns = new Map();
-  for (const { run } of fresh) wantTurn(turns, run.tenant, run.due_at);
+  const schedule: Schedule = new Map();
+  for (const { run } of fresh) scheduleTenant(schedule, run.tenant, run.due_at);
   const replaced = yield* replaceWaiting(
     dialect,
     fresh.map(({ run }) => run),
-    turns,
+    schedule,
   );
-  yield* enqueue(turns);
-  // In one go: whoever holds the row of an event waits for no other but in their order.
-  yield* (replaced.length > 0 ? tellEvents : tell)(dialect, [...links, ...replaced]);
+  yield* saveSchedule(schedule);
+  // One call for all events: their rows must be locked in the order of their ids.
+  yield* (replaced.length > 0 ? updateEventStatus : updateEvents)(dialect, [...links, ...replaced]);
   return ids;
 }
 
@@ -121,12 +121,12 @@ export function* startRun(
   const run: NewRun = { ...given, due_at: lease.now, limit: undefined, gather: undefined };
   if (run.key !== undefined) {
     yield* lockOrCreateTenants(dialect, [run.tenant], run.at);
-    if ((yield* findKnown(dialect, [run])).size > 0) return undefined;
+    if ((yield* findExisting(dialect, [run])).size > 0) return undefined;
   }
-  yield* insertBegun(run, lease);
+  yield* insertRunning(run, lease);
   yield* linkEvents([run]);
-  yield* tellEvents(dialect, [run]);
-  return yield* takeUp(dialect, cache, run);
+  yield* updateEventStatus(dialect, [run]);
+  return yield* hydrateRun(dialect, cache, run);
 }
 
 export function* startInLane(
@@ -138,40 +138,39 @@ export function* startInLane(
   const run: NewRun = { ...given, due_at: lease.now, gather: undefined };
   const { tenant } = run;
   yield* lockOrCreateTenants(dialect, [tenant], run.at);
-  const [known] = (yield* findKnown(dialect, [run])).values();
+  const [known] = (yield* findExisting(dialect, [run])).values();
   if (known !== undefined) return { outcome: "queued", id: known };
-  if (!(yield* comesIn(new Map(), run))) return { outcome: "full" };
-  const turns: Turns = new Map();
-  // Before the queue is locked: whoever holds that must not wait for a run.
-  const replaced = yield* replaceWaiting(dialect, [run], turns);
+  if (!(yield* admitsRun(new Map(), run))) return { outcome: "full" };
+  const schedule: Schedule = new Map();
+  // Before the queue is locked: a transaction that holds a queue must not wait for a run.
+  const replaced = yield* replaceWaiting(dialect, [run], schedule);
   yield* lockQueues(dialect, [tenant]);
-  const isFree = yield* hasRoom(run, lease.now);
-  if (isFree) yield* insertBegun(run, lease);
-  else yield* insert("runs", RUN_COLUMNS, [runValues(run, newOpen(run), "held")]);
+  const isFree = yield* canStartNow(run, lease.now);
+  if (isFree) yield* insertRunning(run, lease);
+  else yield* insert("runs", RUN_COLUMNS, [runValues(run, newPending(run), "held")]);
   yield* linkEvents([run]);
-  yield* enqueue(turns);
-  yield* tellEvents(dialect, [run, ...replaced]);
-  const claimed = isFree ? yield* takeUp(dialect, cache, run) : undefined;
+  yield* saveSchedule(schedule);
+  yield* updateEventStatus(dialect, [run, ...replaced]);
+  const claimed = isFree ? yield* hydrateRun(dialect, cache, run) : undefined;
   return claimed ? { outcome: "started", claimed } : { outcome: "queued", id: run.id };
 }
 
-function* insertBegun(run: NewRun, { worker, now, until }: RunLease): Verb<void> {
+function* insertRunning(run: NewRun, { worker, now, until }: RunLease): Verb<void> {
   const columns = [...RUN_COLUMNS, "worker", "lease_until", "started_at"];
-  const values = runValues(run, newOpen(run), "running");
+  const values = runValues(run, newPending(run), "running");
   yield* insert("runs", columns, [[...values, worker, until, now]]);
 }
 
-/** For whoever has begun it. */
-function* takeUp(
+function* hydrateRun(
   dialect: Dialect,
   cache: StoreCache,
   { id }: NewRun,
 ): Verb<ClaimedRun | undefined> {
   const rows = yield* query<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ?`, [id]);
-  return (yield* equip(dialect, cache, rows))[0];
+  return (yield* hydrate(dialect, cache, rows))[0];
 }
 
-const newOpen = ({ id, depth, chain = [] }: NewRun): Open => ({
+const newPending = ({ id, depth, chain = [] }: NewRun): PendingRun => ({
   id,
   depth,
   chain,
@@ -182,7 +181,7 @@ const newOpen = ({ id, depth, chain = [] }: NewRun): Open => ({
 const keyOf = (tenant: string, key: string | undefined): string | undefined =>
   key === undefined ? undefined : JSON.stringify([tenant, key]);
 
-function* findKnown(
+function* findExisting(
   dialect: Dialect,
   runs: readonly NewRun[],
 ): Verb<Map<string | undefined, string>> {
@@ -202,8 +201,8 @@ function* findKnown(
   return known;
 }
 
-/** Locked, so that nobody begins with it before what joins it is there. */
-function* findOpen(dialect: Dialect, { tenant, gather }: NewRun): Verb<Open | undefined> {
+/** Locks the run, so that no worker claims it before the input is added. */
+function* findPending(dialect: Dialect, { tenant, gather }: NewRun): Verb<PendingRun | undefined> {
   const row = yield* first<Pick<RunRow, "id" | "depth" | "chain" | "gathered" | "gathered_count">>(
     "SELECT id, depth, chain, gathered, gathered_count FROM runs WHERE tenant_id = ? AND gather_lane = ? AND claims = 0 " +
       `AND finished_at IS NULL ORDER BY id LIMIT 1${dialect.skipLocked}`,
@@ -214,22 +213,22 @@ function* findOpen(dialect: Dialect, { tenant, gather }: NewRun): Verb<Open | un
   return { id, depth, chain: JSON.parse(chain), gathered: JSON.parse(gathered), count };
 }
 
-function join(open: Open, { input, event_id, at, depth, chain = [] }: NewRun): void {
-  open.count += 1;
-  // A chain grows no shorter by joining another: else it could go round for ever.
-  if (depth > open.depth) Object.assign(open, { depth, chain });
-  const more = [...open.gathered, { at, input, ...(event_id !== undefined && { event_id }) }];
-  if (JSON.stringify(more).length <= GATHERED_CHARS) open.gathered = more;
+function gatherInto(pending: PendingRun, { input, event_id, at, depth, chain = [] }: NewRun): void {
+  pending.count += 1;
+  // The longest chain counts; otherwise a loop could continue forever.
+  if (depth > pending.depth) Object.assign(pending, { depth, chain });
+  const more = [...pending.gathered, { at, input, ...(event_id !== undefined && { event_id }) }];
+  if (JSON.stringify(more).length <= MAX_GATHERED_CHARS) pending.gathered = more;
 }
 
-function* saveGathered({ id, depth, chain, gathered, count }: Open): Verb<void> {
+function* saveGathered({ id, depth, chain, gathered, count }: PendingRun): Verb<void> {
   yield* query(
     "UPDATE runs SET gathered = ?, gathered_count = ?, depth = ?, chain = ? WHERE id = ?",
     [JSON.stringify(gathered), count, depth, JSON.stringify(chain), id],
   );
 }
 
-// biome-ignore format: in groups, as in the table
+// biome-ignore format: grouped as in the table
 const RUN_COLUMNS = [
   "id", "tenant_id", "app", "flow_id", "version", "trigger_node", "cause", "run_key", "event_id", "parent_run", "token_id",
   "depth", "chain", "input", "gathered", "gathered_count", "lane", "lane_limit", "gather_lane", "status", "due_at", "claims",
@@ -238,7 +237,7 @@ const RUN_COLUMNS = [
 
 const runValues = (
   run: NewRun,
-  { depth, chain, gathered, count }: Open,
+  { depth, chain, gathered, count }: PendingRun,
   status: "queued" | "held" | "running" = "queued",
 ): Value[] => [
   run.id,

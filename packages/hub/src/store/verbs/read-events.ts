@@ -1,6 +1,6 @@
 /**
- * Everything that looks at the log and changes nothing. Costs follow the page, not the backlog; but
- * for lists that are narrowed by what has no index, which go through it stretch by stretch.
+ * Reads of the event log. Their cost depends on the page, not on the backlog. A list with a filter
+ * that has no index scans a bounded part of the log per page.
  */
 
 import { FULL_BYTES, type Packed, payloadAt, unpack } from "../packs.ts";
@@ -10,7 +10,7 @@ import type { StoreCache } from "../store-cache.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
 export function* pendingStatus(tenant: string): Verb<PendingStatus> {
-  // In one statement, so that the counts and the newest event are of the same moment.
+  // One statement, so that the counts and the newest event are consistent.
   const counts = yield* query<{ type: string; count: number; latest: number }>(
     "SELECT type, count, (SELECT received_at FROM events WHERE tenant_id = ? AND processed = 0 " +
       "ORDER BY seq DESC LIMIT 1) AS latest FROM pending_types WHERE tenant_id = ? ORDER BY count DESC, type",
@@ -44,7 +44,7 @@ export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
     where.push(condition);
     params.push(value);
   };
-  // Literals, not parameters: the partial indexes are chosen by the text of the condition.
+  // Literals, not parameters: the planner chooses a partial index by the text of the condition.
   if (wanted.pending !== undefined) where.push(`processed = ${wanted.pending ? 0 : 1}`);
   if (wanted.type !== undefined) and("type = ?", wanted.type);
   if (wanted.cursor !== undefined) and(newest ? "seq < ?" : "seq > ?", wanted.cursor);
@@ -53,7 +53,7 @@ export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
 
   let end: number | undefined;
   if (wanted.repo !== undefined || wanted.source !== undefined) {
-    const last = `${select("seq")} LIMIT 1 OFFSET ${STRETCH - 1}`;
+    const last = `${select("seq")} LIMIT 1 OFFSET ${SCAN_LIMIT - 1}`;
     end = (yield* first<{ seq: number }>(last, params))?.seq;
     if (end !== undefined) and(newest ? "seq >= ?" : "seq <= ?", end);
     if (wanted.repo !== undefined) and("repo = ?", wanted.repo);
@@ -67,12 +67,12 @@ export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
   return { items, next: (rows.length > wanted.limit ? items.at(-1)?.seq : end) ?? null };
 }
 
-/** What no index tells apart is looked for in so many events at a time; the cursor goes on from there. */
-const STRETCH = 5_000;
+/** The number of events that a page with an unindexed filter scans. */
+const SCAN_LIMIT = 5_000;
 
 /**
- * Made when it is first asked for: so a database that was emptied, tables and all or not, has another.
- * Each statement stands for itself, and but for that first time there is one: it needs no transaction.
+ * Created on the first call, so that a database that was emptied gets another id. Needs no
+ * transaction: after the first call it is a single statement.
  */
 export function* getLogId({ randomId }: Dialect): Verb<string> {
   for (;;) {
@@ -96,16 +96,16 @@ export function* getPayload(
   tenant: string,
   seq: number,
 ): Verb<Payload | undefined> {
-  const place = yield* first<Packed & { size: number }>(
+  const packed = yield* first<Packed & { size: number }>(
     "SELECT pack, pack_at, meta_size, size FROM events WHERE tenant_id = ? AND seq = ?",
     [tenant, seq],
   );
-  if (!place) return undefined;
-  const key = `${place.pack}:${tenant}`;
-  const pack = packs.get(key) ?? (yield* readPack(dialect, tenant, place.pack));
-  // A larger one holds a single event.
+  if (!packed) return undefined;
+  const key = `${packed.pack}:${tenant}`;
+  const pack = packs.get(key) ?? (yield* readPack(dialect, tenant, packed.pack));
+  // A larger pack holds a single event, and is not cached.
   if (pack && pack.byteLength <= FULL_BYTES) packs.set(key, pack);
-  return pack && payloadAt(pack, place);
+  return pack && payloadAt(pack, packed);
 }
 
 function* readPack({ codec }: Dialect, tenant: string, seq: number): Verb<Uint8Array | undefined> {
@@ -113,6 +113,6 @@ function* readPack({ codec }: Dialect, tenant: string, seq: number): Verb<Uint8A
     "SELECT codec, body FROM packs WHERE tenant_id = ? AND seq = ? ORDER BY part",
     [tenant, seq],
   );
-  // Retention may just have taken it.
+  // Retention may have removed it in the meantime.
   return rows.length === 0 ? undefined : unpack(codec, rows);
 }

@@ -1,4 +1,4 @@
-/** Runs, their steps and the verdicts that led to them, for people to look at; and their end. */
+/** Reads of runs, their steps and the verdicts that started them; and the retention of runs. */
 import {
   RUN_STATUSES,
   type Run,
@@ -8,7 +8,7 @@ import {
   type StoredVerdict,
 } from "../run-store.ts";
 import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
-import { stepsOf } from "./claim-runs.ts";
+import { readSteps } from "./claim-runs.ts";
 import { RUN, type RunRow, STEP_WITH_LOG, toRun } from "./run-rows.ts";
 
 export function* getRun(tenant: string, id: string): Verb<Run | undefined> {
@@ -52,13 +52,13 @@ export function* listRuns(wanted: RunQuery): Verb<Run[]> {
 export function* countRuns(
   tenant: string,
   since: string,
-  most: number,
+  max: number,
 ): Verb<Record<RunStatus, number>> {
   const counts = {} as Record<RunStatus, number>;
   for (const status of RUN_STATUSES) {
     const row = yield* first<{ count: number }>(
       "SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE tenant_id = ? AND status = ? AND id >= ? LIMIT ?) AS found",
-      [tenant, status, since, most],
+      [tenant, status, since, max],
     );
     counts[status] = Number(row?.count);
   }
@@ -67,7 +67,7 @@ export function* countRuns(
 
 export function* listSteps(dialect: Dialect, tenant: string, run: string): Verb<Step[]> {
   if (!(yield* getRun(tenant, run))) return [];
-  return (yield* stepsOf(dialect, [run], STEP_WITH_LOG)).get(run) ?? [];
+  return (yield* readSteps(dialect, [run], STEP_WITH_LOG)).get(run) ?? [];
 }
 
 export function* listVerdicts(tenant: string, event: string): Verb<StoredVerdict[]> {
@@ -86,16 +86,16 @@ export function* listVerdicts(tenant: string, event: string): Verb<StoredVerdict
 }
 
 export function* sweepRuns(dialect: Dialect, endedBefore: number, limit: number): Verb<number> {
-  const gone = yield* query<{ id: string }>(
+  const removed = yield* query<{ id: string }>(
     "WITH old AS MATERIALIZED (SELECT id FROM runs WHERE finished_at < ? " +
       `ORDER BY finished_at LIMIT ?${dialect.skipLocked}) ` +
       "DELETE FROM runs WHERE id IN (SELECT id FROM old) RETURNING id",
     [endedBefore, limit],
   );
-  const ids = gone.map(({ id }) => id);
+  const ids = removed.map(({ id }) => id);
   for (const { list, params } of inLists(ids, dialect, 0)) {
     yield* query(`DELETE FROM steps WHERE run_id IN ${list}`, params);
     yield* query(`DELETE FROM run_events WHERE run_id IN ${list}`, params);
   }
-  return gone.length;
+  return removed.length;
 }

@@ -34,9 +34,9 @@ export function* listTenants(after: string, limit: number): Verb<Tenant[]> {
 }
 
 /**
- * A newer version replaces what is known; an older one, or the same again, changes nothing. Two
- * exceptions keep a removal: it wins over what came at the same version (GitHub does not always
- * count it as an update), and only what revives is let in after it.
+ * A newer version replaces the stored one; an older or equal version changes nothing. There are two
+ * exceptions for removals: a removal also replaces an equal version (GitHub does not always count it
+ * as an update), and only a `revived` update can follow it.
  */
 export function* putInstallation(seen: InstallationUpdate, at: number): Verb<Installation> {
   const { id, tenant, account, version, change } = seen;

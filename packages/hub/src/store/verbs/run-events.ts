@@ -1,6 +1,6 @@
-/** An event shows how all the runs that it started, or that it joined, are doing together. */
+/** The trigger status of an event: the combined status of the runs that it started or was gathered into. */
 import { type Dialect, inLists, insert, query, type Value, type Verb } from "../sql.ts";
-import { tellChanged } from "./work-events.ts";
+import { notifyChanged } from "./claim-events.ts";
 
 export function* linkEvents(
   runs: readonly { id: string; tenant: string; event_id?: string | undefined }[],
@@ -15,19 +15,19 @@ export function* linkEvents(
   );
 }
 
-const OF_EVENT =
+const RUNS_OF_EVENT =
   "FROM run_events l JOIN runs r ON r.id = l.run_id WHERE l.event_id = events.id AND l.tenant_id = events.tenant_id";
 
-// A run that was swept counts no longer; without any, the event stays as it was.
-const TOGETHER =
+// Runs that retention has removed do not count. Without any run the event keeps its status.
+const COMBINED_STATUS =
   "CASE WHEN count(*) = 0 THEN NULL " +
   "WHEN sum(CASE WHEN r.status IN ('queued', 'held') THEN 1 ELSE 0 END) = count(*) THEN 'pending' " +
   "WHEN count(r.finished_at) < count(*) THEN 'running' " +
   "WHEN sum(CASE WHEN r.status = 'succeeded' THEN 1 ELSE 0 END) = count(*) THEN 'succeeded' " +
   "ELSE 'failed' END";
 
-/** To be called last: whoever holds an event's row waits for nothing else. */
-export function* tellEvents(
+/** Must be called last: a transaction that holds an event's row must not wait for other locks. */
+export function* updateEventStatus(
   dialect: Dialect,
   runs: readonly { id: string; event_id?: string | null | undefined; gathered_count?: number }[],
 ): Verb<void> {
@@ -42,28 +42,28 @@ export function* tellEvents(
     ))
       events.add(event_id);
   for (const { list, params } of inLists([...events].sort(), dialect, 0)) {
-    // Locked before the runs are counted: of two that end at the same time, the second sees the first.
+    // Locked before the runs are counted: if two runs end at the same time, the second sees the first.
     if (dialect.forUpdate)
       yield* query(
         `SELECT id FROM events WHERE id IN ${list} ORDER BY id${dialect.forUpdate}`,
         params,
       );
-    const told = yield* query<{ tenant_id: string; id: string }>(
-      `UPDATE events SET trigger_status = coalesce((SELECT ${TOGETHER} ${OF_EVENT}), trigger_status), ` +
-        `last_triggered_at = coalesce((SELECT max(r.started_at) ${OF_EVENT}), last_triggered_at) ` +
+    const updated = yield* query<{ tenant_id: string; id: string }>(
+      `UPDATE events SET trigger_status = coalesce((SELECT ${COMBINED_STATUS} ${RUNS_OF_EVENT}), trigger_status), ` +
+        `last_triggered_at = coalesce((SELECT max(r.started_at) ${RUNS_OF_EVENT}), last_triggered_at) ` +
         `WHERE id IN ${list} RETURNING tenant_id, id`,
       params,
     );
-    for (const [tenant, changed] of Map.groupBy(told, ({ tenant_id }) => tenant_id))
-      yield* tellChanged(
+    for (const [tenant, changed] of Map.groupBy(updated, ({ tenant_id }) => tenant_id))
+      yield* notifyChanged(
         tenant,
         changed.map(({ id }) => id),
       );
   }
 }
 
-/** Of events that are new, and runs that are all still to begin: nothing has to be counted. */
-export function* tellPending(
+/** For new events whose runs have not started: their status needs no count. */
+export function* markEventsPending(
   dialect: Dialect,
   runs: readonly { event_id?: string | null | undefined }[],
 ): Verb<void> {

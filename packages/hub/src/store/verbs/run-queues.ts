@@ -1,37 +1,37 @@
 /**
- * Each tenant with runs has a row in `queues`: when its next turn comes. Whoever claims serves the
- * tenants by turns, so that one with a million runs does not keep another one waiting.
+ * Each tenant with runs has a row in `queues`, with the time when its next run is due. A claim serves
+ * the tenants round robin, so that a tenant with a million runs does not delay the others.
  *
- * Locks, wherever several are taken: apps, tenants, runs, queues, events; within each in the order of
- * their ids. Whoever claims goes from queues to runs, and so passes over what is locked; whoever
- * holds a queue never waits for a run. That way no two transactions wait for each other.
+ * Lock order in all transactions: apps, tenants, runs, queues, events; within each table by id. Only
+ * a claim goes from queues to runs, and it skips locked rows. A transaction that holds a queue never
+ * waits for a run. Therefore no deadlock is possible.
  */
 import { type Dialect, first, insert, notify, query, type Verb } from "../sql.ts";
 import type { RunRow } from "./run-rows.ts";
 
-/** When each tenant wants its turn. */
-export type Turns = Map<string, number>;
+/** The time at which each tenant's queue has to be served. */
+export type Schedule = Map<string, number>;
 
-export function wantTurn(turns: Turns, tenant: string, at: number): void {
-  turns.set(tenant, Math.min(turns.get(tenant) ?? at, at));
+export function scheduleTenant(schedule: Schedule, tenant: string, at: number): void {
+  schedule.set(tenant, Math.min(schedule.get(tenant) ?? at, at));
 }
 
 const inOrder = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-/** A turn comes as early as the earliest that wants one. */
-export function* enqueue(turns: Turns): Verb<void> {
-  if (turns.size === 0) return;
+/** Moves the due times of the tenants' queues forward, and notifies the workers. */
+export function* saveSchedule(schedule: Schedule): Verb<void> {
+  if (schedule.size === 0) return;
   yield* insert(
     "queues",
     ["tenant_id", "due_at"],
-    [...turns].sort(([a], [b]) => inOrder(a, b)),
+    [...schedule].sort(([a], [b]) => inOrder(a, b)),
     "ON CONFLICT (tenant_id) DO UPDATE SET " +
       "due_at = CASE WHEN queues.due_at < excluded.due_at THEN queues.due_at ELSE excluded.due_at END",
   );
-  yield* notify({ topic: "runs", due: Math.min(...turns.values()) });
+  yield* notify({ topic: "runs", due: Math.min(...schedule.values()) });
 }
 
-/** Keeps others from claiming runs of these tenants, and from seeing half of a change in a lane. */
+/** No other transaction can then claim runs of these tenants or change their lanes. */
 export function* lockQueues(dialect: Dialect, tenants: Iterable<string>): Verb<void> {
   if (!dialect.forUpdate) return;
   yield* insert(
@@ -50,30 +50,34 @@ export const isLimited = ({ lane, lane_limit }: InLane): boolean =>
 const HOUR_MS = 3_600_000;
 
 /**
- * It has waited for its turn: now it comes before all that is queued, which may be a long list that
- * somebody who waits for it is not to wait for too. One that has begun before keeps its time, by which
- * its deadline is set.
+ * Queues a held run ahead of all queued runs: it has waited already, and a caller may be waiting for
+ * it. A run that has started before keeps its `due_at`, from which its deadline is computed.
  */
-export const LET_IN = `status = 'queued', due_at = CASE WHEN claims = 0 THEN due_at - ${HOUR_MS} ELSE due_at END`;
+export const ADMIT = `status = 'queued', due_at = CASE WHEN claims = 0 THEN due_at - ${HOUR_MS} ELSE due_at END`;
 
 /**
- * A run has left its lane: the first of those that were held may be claimed. The tenant's queue must
- * be locked, or a run could be held just now for the sake of the one that leaves, and be forgotten.
- * Letting in too many does no harm: whoever claims counts again.
+ * Queues the first held run of a lane that a run has left. The tenant's queue must be locked:
+ * otherwise a concurrent claim could hold a run because of the one that leaves, and no later run
+ * would admit it. Admitting too many is harmless, since a claim counts again.
  */
-export function* letIn(dialect: Dialect, left: InLane, now: number, turns: Turns): Verb<void> {
+export function* admitNext(
+  dialect: Dialect,
+  left: InLane,
+  now: number,
+  schedule: Schedule,
+): Verb<void> {
   if (!isLimited(left)) return;
   const next = yield* first(
-    `UPDATE runs SET ${LET_IN} WHERE id = (SELECT id FROM runs ` +
+    `UPDATE runs SET ${ADMIT} WHERE id = (SELECT id FROM runs ` +
       "WHERE tenant_id = ? AND lane = ? AND status = 'held' AND finished_at IS NULL " +
       `ORDER BY due_at, id LIMIT 1${dialect.skipLocked}) RETURNING id`,
     [left.tenant_id, left.lane],
   );
-  if (next) wantTurn(turns, left.tenant_id, now);
+  if (next) scheduleTenant(schedule, left.tenant_id, now);
 }
 
-/** After it was served, a tenant with more to do goes behind the others. */
-export function* endTurn(tenant: string, now: number): Verb<void> {
+/** Moves a tenant that was served behind the others, to the time of its next run. */
+export function* rescheduleTenant(tenant: string, now: number): Verb<void> {
   const next = yield* first<{ due_at: number | null }>(
     "SELECT min(due_at) AS due_at FROM runs WHERE tenant_id = ? AND status IN ('queued', 'waiting')",
     [tenant],

@@ -1,11 +1,14 @@
-/** Runs and steps as their tables have them. */
+/** The rows of runs and steps. */
 import type { Run, Step } from "../run-store.ts";
 import type { Value } from "../sql.ts";
 
-type Told = "chain" | "input" | "output" | "error" | "gathered";
+type JsonColumn = "chain" | "input" | "output" | "error" | "gathered";
 
 export interface RunRow
-  extends Omit<Run, Told | "tenant" | "cancel_asked" | "event_id" | "parent_run" | "token_id"> {
+  extends Omit<
+    Run,
+    JsonColumn | "tenant" | "cancel_asked" | "event_id" | "parent_run" | "token_id"
+  > {
   tenant_id: string;
   event_id: string | null;
   parent_run: string | null;
@@ -16,15 +19,15 @@ export interface RunRow
   error: string;
   gathered: string;
   cancel_asked: number;
-  /** Somebody wanted to wake it while it was at work. */
+  /** `wakeRun` was called while it was running. */
   woken: number;
   lane: string | null;
   lane_limit: number | null;
-  /** How often it was taken since anything came of it. */
+  /** How often it was claimed since its last progress. */
   idle_claims: number;
 }
 
-type StepRow = Omit<Step, Told | "log"> &
+type StepRow = Omit<Step, JsonColumn | "log"> &
   Record<"input" | "output" | "error", string> & { log?: string | null };
 
 export const RUN =

@@ -1,11 +1,11 @@
-/** Search without an index of words: newest first, a bounded stretch of the log at a time. */
+/** Search without a full-text index: newest first, in a bounded part of the log per page. */
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 import type { EventRow, Page, SearchQuery } from "../store.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 
-/** Rows that one search looks at: a rare word costs a bounded time and a cursor to go on with. */
-const STRETCH = 5_000;
-/** Replicas' clocks may differ: `received_at` follows `seq` only to within this. */
+/** The number of rows that one page scans. A rare word takes several pages, each in bounded time. */
+const SCAN_LIMIT = 5_000;
+/** Clocks of replicas differ: the order of `received_at` and of `seq` agree only within this time. */
 const CLOCK_SLACK_MS = 60_000;
 
 const SEARCHED = ["type", "action", "repo", "sender", "title", "url", "external_id"] as const;
@@ -16,7 +16,7 @@ export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<
   if (to !== undefined) top = Math.min(top, yield* seqAfter(tenant, to + CLOCK_SLACK_MS));
   const bottom = yield* first<{ seq: number; received_at: number }>(
     "SELECT seq, received_at FROM events WHERE tenant_id = ? AND seq < ? " +
-      `ORDER BY seq DESC LIMIT 1 OFFSET ${STRETCH - 1}`,
+      `ORDER BY seq DESC LIMIT 1 OFFSET ${SCAN_LIMIT - 1}`,
     [tenant, top],
   );
 
@@ -26,8 +26,8 @@ export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<
     where.push(condition);
     params.push(value);
   };
-  const sought = lookFor(text);
-  if (sought.ascii !== "") and(`${dialect.indexOf}(${HAYSTACK}, ?) > 0`, sought.ascii);
+  const pattern = compilePattern(text);
+  if (pattern.ascii !== "") and(`${dialect.indexOf}(${HAYSTACK}, ?) > 0`, pattern.ascii);
   if (type !== undefined) and("type = ?", type);
   if (from !== undefined) and("received_at >= ?", from);
   if (to !== undefined) and("received_at <= ?", to);
@@ -37,9 +37,9 @@ export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<
     `SELECT ${EVENT_COLUMNS} FROM events WHERE ${where.join(" AND ")} ORDER BY seq DESC LIMIT ?`,
     [...params, limit + 1],
   );
-  const looked = rows.slice(0, limit);
-  const items = looked.filter(sought.matches).map(toEvent);
-  if (rows.length > limit) return { items, next: looked.at(-1)?.seq ?? null };
+  const candidates = rows.slice(0, limit);
+  const items = candidates.filter(pattern.matches).map(toEvent);
+  if (rows.length > limit) return { items, next: candidates.at(-1)?.seq ?? null };
   const below = bottom && (from === undefined || bottom.received_at >= from - CLOCK_SLACK_MS);
   return { items, next: below ? bottom.seq : null };
 }
@@ -47,21 +47,21 @@ export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<
 const HAYSTACK = `lower(${SEARCHED.map((column) => `coalesce(${column}, '')`).join(" || ' ' || ")} || ' #' || coalesce(CAST(number AS TEXT), ''))`;
 
 /**
- * In the database, text is compared by its bytes and only ASCII has upper and lower case. So the
- * database looks for the longest stretch of ASCII, and what it finds is compared here.
+ * The database compares bytes and folds the case of ASCII only. It therefore searches for the longest
+ * ASCII part of the text, and the rows that it finds are compared here.
  */
-function lookFor(text: string): { ascii: string; matches: (row: StoredRow) => boolean } {
+function compilePattern(text: string): { ascii: string; matches: (row: StoredRow) => boolean } {
   const lower = text.toLowerCase();
   // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
-  const stretches = lower.split(/[^\u0000-\u007f]+/);
-  const ascii = stretches.reduce((longest, one) => (one.length > longest.length ? one : longest));
-  if (stretches.length === 1) return { ascii, matches: () => true };
+  const parts = lower.split(/[^\u0000-\u007f]+/);
+  const ascii = parts.reduce((longest, one) => (one.length > longest.length ? one : longest));
+  if (parts.length === 1) return { ascii, matches: () => true };
   const haystack = (row: StoredRow) =>
     `${SEARCHED.map((column) => row[column] ?? "").join(" ")} #${row.number ?? ""}`;
   return { ascii, matches: (row) => haystack(row).toLowerCase().includes(lower) };
 }
 
-/** The place in the log of the first event received after a moment, by halving: no index on time. */
+/** The `seq` of the first event received after `ms`, by binary search: there is no index on time. */
 function* seqAfter(tenant: string, ms: number): Verb<number> {
   const head = yield* first<{ seq: number }>("SELECT seq FROM tenants WHERE id = ?", [tenant]);
   let low = 0;

@@ -1,4 +1,4 @@
-/** Secrets of flows, sealed before they come. */
+/** Secrets of flows, encrypted by the caller. */
 import type { SecretStore } from "../secret-store.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 
@@ -35,9 +35,9 @@ export function* getSecrets(
 }
 
 export function* deleteSecret(tenant: string, name: string): Verb<boolean> {
-  const gone = yield* first("DELETE FROM secrets WHERE tenant_id = ? AND name = ? RETURNING name", [
-    tenant,
-    name,
-  ]);
-  return gone !== undefined;
+  const deleted = yield* first(
+    "DELETE FROM secrets WHERE tenant_id = ? AND name = ? RETURNING name",
+    [tenant, name],
+  );
+  return deleted !== undefined;
 }

@@ -1,4 +1,4 @@
-/** Webhook endpoints of single tenants, each with any number of secrets (sealed before they come). */
+/** Webhook endpoints of single tenants, with their secrets, which the caller encrypts. */
 import { query, type Verb } from "../sql.ts";
 import type { Source, SourceSecret } from "../store.ts";
 
@@ -10,7 +10,7 @@ interface SourceRow extends Omit<Source, "config" | "secrets"> {
   expires_at: number | null;
 }
 
-// With its secrets in one statement: a source that is being deleted must never be seen without them.
+// One statement: a concurrent delete must not show a source without its secrets.
 const SOURCE =
   "SELECT s.id, s.tenant_id AS tenant, s.kind, s.name, s.key, s.config, s.created_at, " +
   "k.id AS secret_id, k.sealed, k.created_at AS secret_created_at, k.expires_at " +

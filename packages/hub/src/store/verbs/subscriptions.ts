@@ -1,4 +1,4 @@
-/** Webhook subscriptions: what is wanted, how far each one is, and which process delivers it. */
+/** Webhook subscriptions: their terms, their progress, and the process that delivers them. */
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 import type {
   DeliveryProgress,
@@ -30,7 +30,7 @@ export function* putSubscription(
   given: NewSubscription,
   { now, limit, formerUntil }: SubscriptionTerms,
 ): Verb<Subscription | undefined> {
-  // One at a time for each principal: the limit is exact, and of two equal ones the second finds the first.
+  // Serializes the calls of one principal: the limit is exact, and duplicates find each other.
   yield* query(`SELECT id FROM tokens WHERE id = ?${dialect.forUpdate}`, [given.principal]);
   const known = yield* first("SELECT id FROM subscriptions WHERE id = ?", [given.id]);
   if (!known && (yield* countSubscriptions(given.principal)) >= limit) return undefined;
@@ -45,7 +45,7 @@ export function* putSubscription(
       "secret = CASE WHEN subscriptions.secret_hash = excluded.secret_hash " +
       "THEN subscriptions.secret ELSE excluded.secret END, " +
       "secret_hash = excluded.secret_hash, expires_at = excluded.expires_at, " +
-      // It grows with every change, also within a millisecond: whoever compares it misses none.
+      // Increases with every change, even within a millisecond, so that a comparison detects it.
       "updated_at = CASE WHEN excluded.updated_at > subscriptions.updated_at " +
       "THEN excluded.updated_at ELSE subscriptions.updated_at + 1 END RETURNING *",
     [
@@ -103,7 +103,7 @@ export function* leaseSubscriptions(
   dialect: Dialect,
   { by, now, until, limit }: Lease,
 ): Verb<string[]> {
-  // A lease that has run out may be somebody else's by now, or is anybody's to take.
+  // An expired lease is not renewed: another process may have taken it.
   const renewed = yield* query<{ id: string }>(
     "UPDATE subscriptions SET leased_until = ? WHERE leased_by = ? AND leased_until > ? RETURNING id",
     [until, by, now],
@@ -125,7 +125,7 @@ export function* releaseSubscriptions(by: string): Verb<void> {
 
 export function* recordProgress(by: string, progress: readonly DeliveryProgress[]): Verb<string[]> {
   const held: string[] = [];
-  // In the order of their ids, so that no two transactions wait for each other.
+  // Sorted by id, so that two transactions cannot deadlock.
   for (const one of progress.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
     const values: Value[] = [
       JSON.stringify(one.places),

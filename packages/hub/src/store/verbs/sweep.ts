@@ -1,15 +1,15 @@
 /**
- * Retention: processed events go after some days, unprocessed ones after many, and a tenant over
- * its volume loses its oldest, processed ones first. Each call removes a bounded number. What a run
- * still needs stays until that has ended, however long it waits.
+ * Retention: removes processed events after some days and pending events after more days. A tenant
+ * above its maximum bytes loses its oldest events, processed ones first. Each call removes a bounded
+ * number of events. An event stays while one of its runs has not ended.
  */
 import { idFloor } from "../../lib/ids.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import type { Retention, SweepResult } from "../store.ts";
+import { decrementPending } from "./claim-events.ts";
 import { lockTenants } from "./lock-tenants.ts";
-import { countDown } from "./work-events.ts";
 
-interface Place {
+interface EventKey {
   tenant_id: string;
   seq: number;
 }
@@ -20,22 +20,22 @@ const UNNEEDED =
 
 export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult> {
   const { now, processedFor, pendingFor, maxBytes, limit } = retention;
-  const done = yield* query<Place>(
+  const done = yield* query<EventKey>(
     `SELECT tenant_id, seq FROM events WHERE processed = 1 AND processed_at <= ? AND ${UNNEEDED} ORDER BY processed_at LIMIT ?`,
     [now - processedFor, limit],
   );
-  // Ids begin with the time, so the index on ids finds the oldest; none on `received_at` is needed.
-  const expired = yield* query<Place>(
+  // Ids begin with the time: the index on ids finds the oldest events.
+  const expired = yield* query<EventKey>(
     `SELECT tenant_id, seq FROM events WHERE id < ? AND processed = 0 AND ${UNNEEDED} ORDER BY id LIMIT ?`,
     [idFloor(now - pendingFor), limit - done.length],
   );
-  // What is due by age goes first; it may be all that the volume needs.
+  // Only when no event is due by age: removing those may be enough.
   const overflow = done.length + expired.length > 0 ? [] : yield* findOverflow(maxBytes, limit);
 
   const all = [...done, ...expired, ...overflow];
   yield* lockTenants(
     dialect,
-    all.map((place) => place.tenant_id),
+    all.map((event) => event.tenant_id),
   );
   const swept = {
     processed: yield* remove(dialect, done),
@@ -45,12 +45,12 @@ export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult
   return { ...swept, more: all.length > 0 };
 }
 
-function* findOverflow(maxBytes: number, limit: number): Verb<Place[]> {
-  const tenants = yield* query<Over>(
+function* findOverflow(maxBytes: number, limit: number): Verb<EventKey[]> {
+  const tenants = yield* query<LargeTenant>(
     "SELECT id, bytes FROM tenants WHERE bytes > ? ORDER BY bytes DESC LIMIT ?",
     [maxBytes, limit],
   );
-  // Runs may need all that the largest has: the others' turn comes all the same.
+  // Open runs may need all events of the largest tenant; then the next one is swept.
   for (const tenant of tenants) {
     const excess = yield* findExcess(tenant, maxBytes, limit);
     if (excess.length > 0) return excess;
@@ -58,20 +58,20 @@ function* findOverflow(maxBytes: number, limit: number): Verb<Place[]> {
   return [];
 }
 
-interface Over {
+interface LargeTenant {
   id: string;
   bytes: number;
 }
 
-function* findExcess(over: Over, maxBytes: number, limit: number): Verb<Place[]> {
-  const oldest = (processed: 0 | 1, most: number) =>
-    query<Place & { size: number }>(
+function* findExcess(tenant: LargeTenant, maxBytes: number, limit: number): Verb<EventKey[]> {
+  const oldest = (processed: 0 | 1, max: number) =>
+    query<EventKey & { size: number }>(
       `SELECT tenant_id, seq, size FROM events WHERE tenant_id = ? AND processed = ${processed} AND ${UNNEEDED} ORDER BY seq LIMIT ?`,
-      [over.id, most],
+      [tenant.id, max],
     );
   const rows = yield* oldest(1, limit);
   if (rows.length < limit) rows.push(...(yield* oldest(0, limit - rows.length)));
-  let excess = over.bytes - maxBytes;
+  let excess = tenant.bytes - maxBytes;
   return rows.filter((row) => {
     const wanted = excess > 0;
     excess -= row.size;
@@ -88,20 +88,20 @@ interface Removed {
   pack: number;
 }
 
-/** Takes removed events out of their packs; a pack without events goes. */
+/** Decrements the event counts of the packs, and deletes packs without events. */
 function* emptyPacks(tenant: string, removed: readonly Removed[]): Verb<void> {
   for (const [pack, gone] of Map.groupBy(removed, (row) => row.pack)) {
-    const left = yield* first<{ events: number }>(
+    const remaining = yield* first<{ events: number }>(
       "UPDATE packs SET events = events - ? WHERE tenant_id = ? AND seq = ? AND part = 0 RETURNING events",
       [gone.length, tenant, pack],
     );
-    if (left?.events === 0)
+    if (remaining?.events === 0)
       yield* query("DELETE FROM packs WHERE tenant_id = ? AND seq = ?", [tenant, pack]);
   }
 }
 
-/** Which runs an event started, and why not others. */
-function* forget(dialect: Dialect, tenant: string, removed: readonly Removed[]): Verb<void> {
+/** Deletes the verdicts and the links to runs. */
+function* removeLinks(dialect: Dialect, tenant: string, removed: readonly Removed[]): Verb<void> {
   const ids = removed.map(({ id }) => id);
   for (const { list, params } of inLists(ids, dialect, 1)) {
     yield* query(`DELETE FROM verdicts WHERE tenant_id = ? AND event_id IN ${list}`, [
@@ -112,14 +112,14 @@ function* forget(dialect: Dialect, tenant: string, removed: readonly Removed[]):
   }
 }
 
-/** Removes what is still there (another replica may sweep as well); answers with how many. */
-function* remove(dialect: Dialect, places: readonly Place[]): Verb<number> {
+/** Removes those that still exist, since another replica may sweep as well. Returns their number. */
+function* remove(dialect: Dialect, events: readonly EventKey[]): Verb<number> {
   let count = 0;
-  for (const [tenant, own] of Map.groupBy(places, (place) => place.tenant_id)) {
+  for (const [tenant, own] of Map.groupBy(events, (event) => event.tenant_id)) {
     const removed: Removed[] = [];
-    const seqs = own.map((place) => place.seq);
+    const seqs = own.map((event) => event.seq);
     for (const { list, params } of inLists(seqs, dialect, 1)) {
-      // Asked again: a run may have been tried again in the meantime.
+      // Checked again: a run may have been retried in the meantime.
       const these = `tenant_id = ? AND seq IN ${list} AND ${UNNEEDED}`;
       removed.push(
         ...(yield* query<Removed>(
@@ -129,7 +129,7 @@ function* remove(dialect: Dialect, places: readonly Place[]): Verb<number> {
       );
     }
     yield* emptyPacks(tenant, removed);
-    yield* forget(dialect, tenant, removed);
+    yield* removeLinks(dialect, tenant, removed);
     count += removed.length;
     const bytes = removed.reduce((sum, row) => sum + row.size, 0);
     const last = removed.reduce((most, row) => Math.max(most, row.seq), 0);
@@ -137,7 +137,7 @@ function* remove(dialect: Dialect, places: readonly Place[]): Verb<number> {
       "UPDATE tenants SET bytes = bytes - ?, pruned_seq = CASE WHEN pruned_seq < ? THEN ? ELSE pruned_seq END WHERE id = ?",
       [bytes, last, last, tenant],
     );
-    yield* countDown(
+    yield* decrementPending(
       tenant,
       removed.filter((row) => row.processed === 0),
     );

@@ -1,10 +1,10 @@
 /**
- * Whose the tool names of an app are: a flow has those of its draft, of the version that runs, and
- * former ones that still work. Everything here wants the app's row locked.
+ * The tool names of an app's flows. A flow owns the names of its draft, those of its published version,
+ * and aliases: former names that are still callable. The app's row must be locked.
  */
 import { insert, query, type Value, type Verb } from "../sql.ts";
 
-interface Place {
+interface FlowId {
   id: string;
   tenant: string;
   app: string;
@@ -15,7 +15,7 @@ interface Named {
   node_id: string;
 }
 
-/** A former name, which leads to the same trigger for a while. */
+/** A former name, which calls the same trigger until `alias_until`. */
 interface Alias {
   name: string;
   alias_node: string;
@@ -23,7 +23,7 @@ interface Alias {
 }
 
 /** The names of the app's other flows. */
-export function* takenNames({ id, tenant, app }: Place, at: number): Verb<Set<string>> {
+export function* takenNames({ id, tenant, app }: FlowId, at: number): Verb<Set<string>> {
   yield* query(
     "DELETE FROM tool_names WHERE tenant_id = ? AND app = ? AND alias_until <= ? AND drafted = 0",
     [tenant, app, at],
@@ -35,8 +35,8 @@ export function* takenNames({ id, tenant, app }: Place, at: number): Verb<Set<st
   return new Set(rows.map(({ name }) => name));
 }
 
-/** What agents can call the flow's triggers by, and which of them that is. */
-export function* keptNames(flow: Place, at: number): Verb<Map<string, string>> {
+/** The flow's callable names, including aliases, each with the id of its node. */
+export function* keptNames(flow: FlowId, at: number): Verb<Map<string, string>> {
   const kept = new Map<string, string>();
   for (const { name, alias_node } of yield* aliasesOf(flow, at)) kept.set(name, alias_node);
   for (const { tool_name, node_id } of yield* publishedNames(flow))
@@ -44,18 +44,18 @@ export function* keptNames(flow: Place, at: number): Verb<Map<string, string>> {
   return kept;
 }
 
-const publishedNames = ({ id }: Place): Verb<Named[]> =>
+const publishedNames = ({ id }: FlowId): Verb<Named[]> =>
   query("SELECT tool_name, node_id FROM triggers WHERE flow_id = ?", [id]);
 
-/** The draft has other names now; what is published keeps its own. */
-export function* nameDraft(flow: Place, drafted: readonly string[], at: number): Verb<void> {
+/** Replaces the names of the draft; the published names stay. */
+export function* saveDraftNames(flow: FlowId, drafted: readonly string[], at: number): Verb<void> {
   const published = yield* publishedNames(flow);
-  yield* rename(flow, drafted, published, yield* aliasesOf(flow, at));
+  yield* replaceNames(flow, drafted, published, yield* aliasesOf(flow, at));
 }
 
-/** What was listed until now goes on working until then, as long as its trigger is there. */
-export function* namePublished(
-  flow: Place,
+/** Replaces the published names. Former names become aliases while their trigger exists. */
+export function* savePublishedNames(
+  flow: FlowId,
   former: readonly Named[],
   published: readonly Named[],
   at: number,
@@ -69,7 +69,7 @@ export function* namePublished(
     tool_name === null ? [] : [{ name: tool_name, alias_node: node_id, alias_until: aliasUntil }],
   );
   const nodes = new Set(published.map(({ node_id }) => node_id));
-  yield* rename(
+  yield* replaceNames(
     flow,
     drafted.map(({ name }) => name),
     published,
@@ -77,14 +77,14 @@ export function* namePublished(
   );
 }
 
-const aliasesOf = ({ id }: Place, at: number): Verb<Alias[]> =>
+const aliasesOf = ({ id }: FlowId, at: number): Verb<Alias[]> =>
   query(
     "SELECT name, alias_node, alias_until FROM tool_names WHERE flow_id = ? AND alias_until > ?",
     [id, at],
   );
 
-function* rename(
-  { id, tenant, app }: Place,
+function* replaceNames(
+  { id, tenant, app }: FlowId,
   drafted: readonly string[],
   published: readonly Named[],
   aliases: readonly Alias[],
@@ -108,7 +108,7 @@ function* rename(
   const others = new Set([...current, ...former.keys()].filter((name) => name !== null));
   for (const name of drafted) others.delete(name);
   yield* query("DELETE FROM tool_names WHERE flow_id = ?", [id]);
-  // A name that another flow has is refused here, whatever the caller took it for.
+  // The primary key rejects a name of another flow.
   yield* insert(
     "tool_names",
     ["tenant_id", "app", "name", "flow_id", "drafted", "alias_node", "alias_until"],

@@ -1,7 +1,7 @@
-/** Where runs can start, as the published versions have it. */
+/** The triggers of published flows. */
 import type { NewTrigger, StoredTrigger } from "../flow-store.ts";
 import { first, insert, notify, query, type Value, type Verb } from "../sql.ts";
-import { forgetBreakers } from "./breakers.ts";
+import { deleteUnusedBreakers } from "./breakers.ts";
 
 type TriggerRow = Omit<StoredTrigger, "tenant" | "active" | "config"> & {
   tenant_id: string;
@@ -40,10 +40,10 @@ export function* insertTriggers(
   yield* insert("triggers", TRIGGER.split(", "), rows);
 }
 
-/** Whoever keeps triggers in memory sees by this number that they have changed. */
-export function* touchTriggers(tenant: string, app: string): Verb<void> {
+/** Increments the revision, by which caches of triggers detect a change, and notifies listeners. */
+export function* triggersChanged(tenant: string, app: string): Verb<void> {
   yield* query("UPDATE tenants SET triggers_rev = triggers_rev + 1 WHERE id = ?", [tenant]);
-  yield* forgetBreakers(tenant);
+  yield* deleteUnusedBreakers(tenant);
   yield* notify({ topic: "tools", tenant, app });
 }
 
@@ -97,7 +97,7 @@ export function* findTriggers(
   sources: readonly string[],
   type: string,
 ): Verb<{ revision: number; triggers: StoredTrigger[] }> {
-  // The number first: what changes in between makes the list too new for it, never too old.
+  // The revision is read first: a change in between makes the list newer than it, never older.
   const head = yield* first<{ triggers_rev: number }>(
     "SELECT triggers_rev FROM tenants WHERE id = ?",
     [tenant],
@@ -105,14 +105,14 @@ export function* findTriggers(
   const revision = head?.triggers_rev ?? 0;
   if (revision === 0) return { revision, triggers: [] };
   const select = `SELECT ${TRIGGER} FROM triggers WHERE tenant_id = ? AND source = ? AND active = 1`;
-  const looks = [...new Set(sources)].flatMap((source) => [
+  const selects = [...new Set(sources)].flatMap((source) => [
     { sql: `${select} AND type = ?`, params: [tenant, source, type] },
     { sql: `${select} AND type IS NULL`, params: [tenant, source] },
   ]);
-  if (looks.length === 0) return { revision, triggers: [] };
+  if (selects.length === 0) return { revision, triggers: [] };
   const rows = yield* query<TriggerRow>(
-    `${looks.map(({ sql }) => sql).join(" UNION ALL ")} ORDER BY flow_id, node_id`,
-    looks.flatMap(({ params }) => params),
+    `${selects.map(({ sql }) => sql).join(" UNION ALL ")} ORDER BY flow_id, node_id`,
+    selects.flatMap(({ params }) => params),
   );
   return { revision, triggers: rows.map(toTrigger) };
 }

@@ -1,26 +1,26 @@
 /**
- * Flows of an older system, each of which was one tool, lie in a table `flows` of another form. It
- * makes room before ours is made, with all else that has a name of ours. Then its flows are taken
- * over, in one transaction, and it stays under a last name: nothing in it is changed.
+ * Migrates the flows of a legacy system, in which each flow was one tool, from its own table `flows`.
+ * Before our tables are created, every legacy table with the same name is renamed to `older_…`. Its
+ * flows are then migrated in one transaction, and the table is renamed once more. Its rows stay.
  */
-import { spelled } from "../../lib/spelled.ts";
+import { normalizeColumnName } from "../../lib/normalize-column-name.ts";
 import type { ConvertFlows, LegacyApp, LegacyMigration, StoredFlow } from "../flow-store.ts";
 import { columnsOf, type Dialect, query, type Row, type Verb } from "../sql.ts";
 import { publishFlow, saveFlows } from "./flows.ts";
 
-/** Ours have no tool name: theirs are their triggers'. */
-const isOlder = (columns: readonly string[]): boolean =>
-  columns.some((column) => spelled(column) === "toolname");
+/** Our table `flows` has no column for tool names: they belong to triggers. */
+const isLegacy = (columns: readonly string[]): boolean =>
+  columns.some((column) => normalizeColumnName(column) === "toolname");
 
-/** For what these statements are about to make. */
-export function* makeRoom(dialect: Dialect, statements: readonly string[]): Verb<void> {
-  const made = statements.flatMap((statement) => {
+/** Renames the legacy tables and drops the legacy indexes that these statements are about to create. */
+export function* setLegacyTablesAside(dialect: Dialect, statements: readonly string[]): Verb<void> {
+  const created = statements.flatMap((statement) => {
     const [, kind, name] = /^CREATE (?:UNIQUE )?(TABLE|INDEX) (\w+)/.exec(statement) ?? [];
     return kind && name ? [{ kind, name }] : [];
   });
-  if (!made.some(({ name }) => name === "flows")) return;
-  if (!isOlder(yield* columnsOf(dialect, "flows"))) return;
-  for (const { kind, name } of made)
+  if (!created.some(({ name }) => name === "flows")) return;
+  if (!isLegacy(yield* columnsOf(dialect, "flows"))) return;
+  for (const { kind, name } of created)
     if (kind === "INDEX") yield* query(`DROP INDEX IF EXISTS ${name}`);
     else if (yield* exists(dialect, name))
       yield* query(`ALTER TABLE ${name} RENAME TO older_${name}`);
@@ -31,7 +31,7 @@ export function* migrateLegacyFlows(
   convert: ConvertFlows,
 ): Verb<LegacyMigration> {
   if (!(yield* exists(dialect, "older_flows"))) return { outcome: "none" };
-  // Another process may have been faster.
+  // Another process may have migrated them in the meantime.
   if (dialect.migrationLock) {
     yield* query(dialect.migrationLock);
     if (!(yield* exists(dialect, "older_flows"))) return { outcome: "none" };
@@ -54,12 +54,12 @@ function* exists(dialect: Dialect, table: string): Verb<boolean> {
   return (yield* columnsOf(dialect, table)).length > 0;
 }
 
-/** The oldest first, as far as they say it: of two that want one name, that one has it. */
+/** Oldest first, if there is such a column: the older one of two flows keeps a tool name. */
 function* rowsOf(dialect: Dialect, table: string): Verb<Row[]> {
   const columns = yield* columnsOf(dialect, table);
   if (columns.length === 0) return [];
   const order = ["createdat", "id"].flatMap(
-    (wanted) => columns.find((column) => spelled(column) === wanted) ?? [],
+    (wanted) => columns.find((column) => normalizeColumnName(column) === wanted) ?? [],
   );
   const by = order.map((column) => `"${column}"`).join(", ");
   return yield* query(`SELECT * FROM ${table}${by && ` ORDER BY ${by}`}`);

@@ -1,7 +1,7 @@
 /** What older systems leave behind, where each flow was one tool; the same SQL for every engine. */
 
 /** As hand-written schemas have it: an index and a table besides that have names of ours. */
-export const OLDER_FLOWS = `
+export const LEGACY_FLOWS = `
 CREATE TABLE apps (id INTEGER PRIMARY KEY, slug TEXT NOT NULL, name TEXT NOT NULL, icon TEXT);
 INSERT INTO apps VALUES (7, 'support-desk', 'Support Desk', 'bell');
 CREATE TABLE flows (
@@ -35,7 +35,7 @@ INSERT INTO flows VALUES
 `;
 
 /** As object mappers have it: in their own spelling, typed, and in one app. */
-export const OLDER_TYPED_FLOWS = `
+export const LEGACY_TYPED_FLOWS = `
 CREATE TABLE flows (
   "id" INTEGER PRIMARY KEY,
   "name" TEXT NOT NULL,

@@ -1,11 +1,11 @@
-/** What people and other runs do to a run from outside. */
+/** Cancels, retries and wakes runs, for users and other runs. */
 import { openStepError, type Run, TERMINAL_STATUSES } from "../run-store.ts";
 import { type Dialect, first, notify, query, type Verb } from "../sql.ts";
-import { cancelCalled } from "./called-runs.ts";
+import { cancelCalledRuns } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
 import { getRun } from "./read-runs.ts";
-import { tellEvents } from "./run-events.ts";
-import { enqueue, letIn, lockQueues, type Turns } from "./run-queues.ts";
+import { updateEventStatus } from "./run-events.ts";
+import { admitNext, lockQueues, type Schedule, saveSchedule } from "./run-queues.ts";
 import { RUN, type RunRow } from "./run-rows.ts";
 
 export function* cancelRun(
@@ -20,19 +20,19 @@ export function* cancelRun(
     yield* query("UPDATE runs SET cancel_asked = 1 WHERE id = ?", [id]);
     yield* notify({ topic: "run_cancel", run: id });
   } else {
-    yield* cancelCalled(dialect, [id], at);
+    yield* cancelCalledRuns(dialect, [id], at);
     yield* lockQueues(dialect, [tenant]);
     yield* query(
       "UPDATE runs SET status = 'cancelled', cancel_asked = 1, finished_at = ? WHERE id = ?",
       [at, id],
     );
     yield* closeSteps(id, at, (node) => openStepError("cancelled", node));
-    // It may be the one that was just let in.
-    const turns: Turns = new Map();
-    if (row.status === "queued") yield* letIn(dialect, row, at, turns);
-    yield* enqueue(turns);
+    // If it was admitted to its lane, the next held run is admitted instead.
+    const schedule: Schedule = new Map();
+    if (row.status === "queued") yield* admitNext(dialect, row, at, schedule);
+    yield* saveSchedule(schedule);
     yield* notify({ topic: "run_ended", tenant, run: id });
-    yield* tellEvents(dialect, [row]);
+    yield* updateEventStatus(dialect, [row]);
   }
   return yield* getRun(tenant, id);
 }
@@ -45,7 +45,7 @@ export function* retryRun(
 ): Verb<Run | undefined> {
   const row = yield* lockRun(dialect, tenant, id);
   if (row?.status !== "failed" && row?.status !== "cancelled") return undefined;
-  // What failed is forgotten by the run, and so begins anew; its record stays under its attempt.
+  // A retried step is executed again as a new attempt. The record of the failed attempt stays.
   yield* query(
     "UPDATE steps SET status = 'retried' WHERE run_id = ? AND status IN ('failed', 'running', 'waiting')",
     [id],
@@ -56,8 +56,8 @@ export function* retryRun(
       "error = 'null', finished_at = NULL WHERE id = ?",
     [at, id],
   );
-  yield* enqueue(new Map([[tenant, at]]));
-  yield* tellEvents(dialect, [row]);
+  yield* saveSchedule(new Map([[tenant, at]]));
+  yield* updateEventStatus(dialect, [row]);
   return yield* getRun(tenant, id);
 }
 
@@ -69,7 +69,7 @@ export function* wakeRun(dialect: Dialect, tenant: string, id: string, at: numbe
   }
   if (row?.status !== "waiting") return false;
   yield* query("UPDATE runs SET due_at = ? WHERE id = ?", [at, id]);
-  yield* enqueue(new Map([[tenant, at]]));
+  yield* saveSchedule(new Map([[tenant, at]]));
   return true;
 }
 

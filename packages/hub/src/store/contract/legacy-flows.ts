@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { ConvertFlows, EditFlow } from "../flow-store.ts";
 import type { Store } from "../store.ts";
 import { drafting, intents, publishing, sampleApp, toolNamesOf } from "./flow-sample.ts";
-import { OLDER_FLOWS, OLDER_TYPED_FLOWS } from "./older-sample.ts";
+import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "./legacy-sample.ts";
 import { ids } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -33,7 +33,7 @@ const never: ConvertFlows = () => {
   throw new Error("There should be nothing to convert.");
 };
 
-export function olderFlowsContract(it: It): void {
+export function legacyFlowsContract(it: It): void {
   it("finds none in a database of its own, and leaves its own flows alone", async ({
     store,
     reopen,
@@ -50,7 +50,7 @@ export function olderFlowsContract(it: It): void {
     reopenOn,
     sql,
   }) => {
-    const store = await reopenOn(OLDER_FLOWS);
+    const store = await reopenOn(LEGACY_FLOWS);
     expect(await store.listFlows("acme", { limit: 99 })).toEqual([]);
     const before = await sql("SELECT * FROM older_flows ORDER BY id");
     let found: unknown[] = [];
@@ -81,7 +81,7 @@ export function olderFlowsContract(it: It): void {
   });
 
   it("knows them however their columns are spelled", async ({ reopenOn }) => {
-    const store = await reopenOn(OLDER_TYPED_FLOWS);
+    const store = await reopenOn(LEGACY_TYPED_FLOWS);
     let found: unknown[] = [];
     await store.migrateLegacyFlows((flows) => {
       found = flows.map(({ id, toolName }) => [id, toolName]);
@@ -100,7 +100,7 @@ export function olderFlowsContract(it: It): void {
     reopenOn,
     sql,
   }) => {
-    const store = await reopenOn(OLDER_FLOWS);
+    const store = await reopenOn(LEGACY_FLOWS);
     const before = await sql("SELECT * FROM older_flows ORDER BY id");
     const late = (fails: () => never): ConvertFlows => {
       let left = 9;
@@ -134,7 +134,7 @@ export function olderFlowsContract(it: It): void {
   });
 
   it("leaves them for another time where it is told to", async ({ reopen, reopenOn, sql }) => {
-    const store = await reopenOn(OLDER_FLOWS);
+    const store = await reopenOn(LEGACY_FLOWS);
     expect(await store.migrateLegacyFlows(() => undefined)).toEqual({ outcome: "postponed" });
     const again = await reopen();
     expect(await sql("SELECT * FROM older_flows")).toHaveLength(6);
@@ -142,7 +142,7 @@ export function olderFlowsContract(it: It): void {
   });
 
   it("takes them over once where several are at it", async ({ reopenOn, reopen }) => {
-    await reopenOn(OLDER_FLOWS);
+    await reopenOn(LEGACY_FLOWS);
     const one = await reopen();
     const two = await reopen();
     const taken = await Promise.all(
@@ -158,7 +158,7 @@ export function olderFlowsContract(it: It): void {
   });
 
   it("overwrites no table that was kept before", async ({ reopenOn, sql }) => {
-    const store = await reopenOn(`${OLDER_FLOWS}; CREATE TABLE migrated_flows (id TEXT)`);
+    const store = await reopenOn(`${LEGACY_FLOWS}; CREATE TABLE migrated_flows (id TEXT)`);
     expect(await store.migrateLegacyFlows(convert)).toMatchObject({ table: "migrated_flows_2" });
     expect(await sql("SELECT * FROM migrated_flows")).toEqual([]);
     expect(await sql("SELECT * FROM migrated_flows_2")).toHaveLength(6);

@@ -1,12 +1,12 @@
-/** What agents do with events: claim them, give them back, and say that they are done. */
+/** Agents claim events, release them, and mark them as processed. */
 import { type Dialect, inLists, notify, query, type Value, type Verb } from "../sql.ts";
 import type { Claim, EventRow, MarkResult } from "../store.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 import { lockTenants } from "./lock-tenants.ts";
 
 /**
- * Of the tenant's own, by id. Written so that no index on `tenant_id` fits: SQLite would take that
- * for the better one, and read the whole backlog for a handful of ids.
+ * Selects the tenant's rows among some ids. `coalesce` prevents the use of an index on `tenant_id`:
+ * SQLite would prefer it, and read the whole backlog for a few ids.
  */
 const OWN = "coalesce(tenant_id, '') = ?";
 
@@ -29,8 +29,8 @@ export function* markProcessed(
       [at, note, tenant, ...params],
     ))
       marked.set(row.id, row);
-  yield* countDown(tenant, [...marked.values()]);
-  yield* tellChanged(tenant, [...marked.keys()]);
+  yield* decrementPending(tenant, [...marked.values()]);
+  yield* notifyChanged(tenant, [...marked.keys()]);
 
   const rest = wanted.filter((id) => !marked.has(id));
   const already = new Set<string>();
@@ -47,14 +47,14 @@ export function* markProcessed(
   };
 }
 
-/** In pieces: a notice of PostgreSQL holds 8,000 bytes. */
-export function* tellChanged(tenant: string, ids: readonly string[]): Verb<void> {
+/** In chunks, since a notification of PostgreSQL has at most 8,000 bytes. */
+export function* notifyChanged(tenant: string, ids: readonly string[]): Verb<void> {
   for (let start = 0; start < ids.length; start += IDS_PER_NOTICE)
     yield* notify({ topic: "changed", tenant, ids: ids.slice(start, start + IDS_PER_NOTICE) });
 }
 
-/** Takes events that are no longer pending out of the counts that status reads. */
-export function* countDown(tenant: string, events: readonly { type: string }[]): Verb<void> {
+/** Subtracts events that are no longer pending from the stored counts. */
+export function* decrementPending(tenant: string, events: readonly { type: string }[]): Verb<void> {
   if (events.length === 0) return;
   yield* query("UPDATE tenants SET pending = pending - ? WHERE id = ?", [events.length, tenant]);
   const types = new Map<string, number>();
@@ -65,31 +65,31 @@ export function* countDown(tenant: string, events: readonly { type: string }[]):
       tenant,
       type,
     ]);
-  // Senders invent types: without this, status would read all that were ever seen.
+  // Senders can invent types: the table must not keep all that ever occurred.
   yield* query("DELETE FROM pending_types WHERE tenant_id = ? AND count = 0", [tenant]);
 }
 
-/** Expired leases first (someone waited for those), then what nobody has claimed, oldest first. */
+/** Events with an expired lease first, then unclaimed events, each oldest first. */
 export function* claimEvents(dialect: Dialect, claim: Claim): Verb<EventRow[]> {
-  const expired = yield* take(dialect, claim, claim.limit, {
+  const expired = yield* claimFrom(dialect, claim, claim.limit, {
     condition: "claimed_until > 0 AND claimed_until <= ?",
     params: [claim.now],
-    // As with OWN: leases are few, and the index on types would read all that wait.
+    // As in OWN: leases are few, and the index on types would read the whole backlog.
     ofType: "coalesce(type, '') = ?",
     order: "claimed_until, seq",
   });
-  const room = claim.limit - expired.length;
+  const remaining = claim.limit - expired.length;
   const free = { condition: "claimed_until = 0", params: [], ofType: "type = ?", order: "seq" };
-  const fresh = room > 0 ? yield* take(dialect, claim, room, free) : [];
+  const fresh = remaining > 0 ? yield* claimFrom(dialect, claim, remaining, free) : [];
   const claimed = [...expired, ...fresh].map(toEvent).sort((a, b) => a.seq - b.seq);
-  yield* tellChanged(
+  yield* notifyChanged(
     claim.tenant,
     claimed.map(({ id }) => id),
   );
   return claimed;
 }
 
-function* take(
+function* claimFrom(
   dialect: Dialect,
   { tenant, type, by, until }: Claim,
   limit: number,
@@ -119,6 +119,6 @@ export function* releaseEvents(
       [tenant, by, ...params],
     ))
       released.add(id);
-  yield* tellChanged(tenant, [...released]);
+  yield* notifyChanged(tenant, [...released]);
   return [...new Set(ids)].filter((id) => released.has(id));
 }

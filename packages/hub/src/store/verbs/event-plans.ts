@@ -1,0 +1,53 @@
+/** Stores the verdicts of the triggers on new events, and the runs that the events start. */
+import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
+import type { LaneLimit, TrippedTrigger } from "../run-store.ts";
+import { type Dialect, insert, type Value, type Verb } from "../sql.ts";
+import { loadLoopGuard, type PlannedEvent } from "./breakers.ts";
+import { addRuns } from "./queue-runs.ts";
+import { markEventsPending } from "./run-events.ts";
+
+const VERDICT = [
+  "tenant_id",
+  "event_id",
+  "flow_id",
+  "node_id",
+  "version",
+  "matched",
+  "reasons",
+  "run_id",
+];
+
+/** Returns the triggers that were stopped by a circuit breaker. */
+export function* storePlans(
+  dialect: Dialect,
+  planned: readonly PlannedEvent[],
+): Verb<TrippedTrigger[]> {
+  const guard = yield* loadLoopGuard(dialect, planned);
+  const runs = planned.flatMap((one) => one.runs);
+  // An input may be gathered into an existing run; the event is then linked to that run.
+  const ids =
+    runs.length === 0
+      ? []
+      : yield* addRuns(dialect, runs, { updateEvents: markEventsPending, guard });
+  let next = 0;
+  const verdicts: Value[][] = [];
+  for (const one of planned) {
+    for (const verdict of one.verdicts) {
+      const run = verdict.matched ? runs[next] : undefined;
+      const id = verdict.matched ? (ids[next++] ?? null) : null;
+      const { flow_id, node_id, version, matched, reasons } = guard.finalVerdict(one, verdict, run);
+      const skipped = matched && id === null ? run?.limit : undefined;
+      const allReasons = skipped ? [...reasons, skipReason(skipped)] : reasons;
+      const row = [matched ? 1 : 0, JSON.stringify(allReasons), id];
+      verdicts.push([one.tenant, one.event_id, flow_id, node_id, version, ...row]);
+    }
+  }
+  yield* insert("verdicts", VERDICT, verdicts);
+  return yield* guard.save();
+}
+
+const skipReason = ({ most }: LaneLimit): Reason => ({
+  on: "concurrency",
+  holds: false,
+  message: `skipped: its concurrency limit of ${most} ${most === 1 ? "run" : "runs"} was reached`,
+});

@@ -1,0 +1,97 @@
+/**
+ * Applies `WhenFull` to new runs whose lane has reached its limit. The caller must have locked the rows
+ * of the tenants, so that no other transaction adds runs. Meanwhile the number of running runs can
+ * only decrease.
+ */
+import type { NewRun, RunError } from "../run-store.ts";
+import { type Dialect, inLists, notify, query, type Verb } from "../sql.ts";
+import { ADMIT, type Schedule, scheduleTenant } from "./run-queues.ts";
+import type { RunRow } from "./run-rows.ts";
+
+/** The number of running and waiting runs of each lane, including those of this batch. */
+export type LaneOccupancy = Map<string, number>;
+
+const keyOf = ({ tenant, limit }: NewRun): string => JSON.stringify([tenant, limit?.lane]);
+
+const IN_LANE = "FROM runs WHERE tenant_id = ? AND lane = ? AND finished_at IS NULL AND status";
+
+/** False if the run is to be skipped; otherwise counts it. Only `skip` runs can be skipped. */
+export function* admitsRun(occupancy: LaneOccupancy, run: NewRun): Verb<boolean> {
+  const { tenant, limit } = run;
+  if (limit?.whenFull !== "skip") return true;
+  const key = keyOf(run);
+  const occupied =
+    occupancy.get(key) ??
+    (yield* count("IN ('queued', 'held', 'running')", tenant, limit.lane, limit.most));
+  if (occupied < limit.most) occupancy.set(key, occupied + 1);
+  return occupied < limit.most;
+}
+
+/** Counts up to `max`. */
+function* count(statuses: string, tenant: string, lane: string, max: number): Verb<number> {
+  return (yield* query(`SELECT id ${IN_LANE} ${statuses} LIMIT ?`, [tenant, lane, max])).length;
+}
+
+/**
+ * Whether the lane is below its limit. Runs that are queued for a later time do not count. The
+ * tenant's queue must be locked, so that no worker claims meanwhile.
+ */
+export function* canStartNow({ tenant, limit }: NewRun, now: number): Verb<boolean> {
+  if (!limit) return true;
+  const ahead = yield* query(
+    `SELECT id ${IN_LANE} IN ('queued', 'held', 'running') AND (status <> 'queued' OR due_at <= ?) LIMIT ?`,
+    [tenant, limit.lane, now, limit.most],
+  );
+  return ahead.length < limit.most;
+}
+
+type Waiting = Pick<RunRow, "id" | "status" | "due_at" | "claims" | "event_id" | "gathered_count">;
+
+/**
+ * In `replace` lanes, cancels the runs that wait when a new run arrives. A run that has started before,
+ * or for which the lane has capacity, is kept. Returns the cancelled runs.
+ */
+export function* replaceWaiting(
+  dialect: Dialect,
+  fresh: readonly NewRun[],
+  schedule: Schedule,
+): Verb<Waiting[]> {
+  const newest = new Map<string, NewRun>();
+  for (const run of fresh) if (run.limit?.whenFull === "replace") newest.set(keyOf(run), run);
+  const replaced: Waiting[] = [];
+  for (const { id, tenant, limit, at } of newest.values()) {
+    if (!limit) continue;
+    const { lane, most } = limit;
+    // Locked before the count: a worker that is claiming one of them has then committed.
+    const waiting = yield* query<Waiting>(
+      `SELECT id, status, due_at, claims, event_id, gathered_count ${IN_LANE} IN ('queued', 'held') ` +
+        `AND id <> ? ORDER BY id${dialect.forUpdate}`,
+      [tenant, lane, id],
+    );
+    waiting.sort((a, b) => (a.due_at ?? 0) - (b.due_at ?? 0) || (a.id < b.id ? -1 : 1));
+    const capacity = most - (yield* count("= 'running'", tenant, lane, most));
+    const superseded = waiting.slice(capacity).filter(({ claims }) => claims === 0);
+    for (const { list, params } of inLists(superseded.map(idOf), dialect, 2))
+      yield* query(
+        `UPDATE runs SET status = 'cancelled', error = ?, finished_at = ? WHERE id IN ${list}`,
+        [JSON.stringify(replacedBy(id)), at, ...params],
+      );
+    for (const run of superseded) yield* notify({ topic: "run_ended", tenant, run: run.id });
+    replaced.push(...superseded);
+
+    // A run that ends at the same time could not admit these, since their rows were locked.
+    const held = waiting.filter((run) => run.status === "held" && !superseded.includes(run));
+    for (const { list, params } of inLists(held.map(idOf), dialect, 0))
+      yield* query(`UPDATE runs SET ${ADMIT} WHERE id IN ${list}`, params);
+    if (held.length > 0) scheduleTenant(schedule, tenant, at);
+  }
+  return replaced;
+}
+
+const idOf = ({ id }: { id: string }) => id;
+
+const replacedBy = (run: string): RunError => ({
+  code: "superseded",
+  message: `A newer run replaced it while it waited for its concurrency limit: ${run}.`,
+  details: { run },
+});
