@@ -7,7 +7,7 @@ import { startHub } from "../hosts/node/start-hub.ts";
 import { readSettings } from "../hosts/settings.ts";
 import { createIds } from "../lib/ids.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { OLDER_FLOWS } from "../store/contract/older-sample.ts";
+import { LEGACY_FLOWS } from "../store/contract/legacy-sample.ts";
 import type { Store } from "../store/store.ts";
 import { logLegacyMigration } from "./log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./take-over-flows.ts";
@@ -16,7 +16,7 @@ import { migrateLegacyFlows } from "./take-over-flows.ts";
 function legacyFolder(): string {
   const folder = tempFolder();
   const db = new Database(`${folder}/signalbox.db`);
-  db.exec(OLDER_FLOWS);
+  db.exec(LEGACY_FLOWS);
   db.close();
   return folder;
 }
