@@ -99,5 +99,5 @@ it("is short enough for everything that takes one, for any tenants of a token", 
   }
   expect(tenantsError(Array.from({ length: MAX_TENANTS + 1 }, () => "a"))).toContain("at most 200");
   expect(tenantsError(["❤".repeat(445)])).toContain("4000 characters");
-  expect(tenantsError(["\ud800"])).toBe("must be ids of tenants");
+  expect(tenantsError(["\ud800"])).toBe("must be tenant ids");
 });
