@@ -1,5 +1,5 @@
 /**
- * A hub of its own for an example, on a free port with data that is gone afterwards. Against your
+ * Starts a temporary hub for an example, on a free port, and deletes its data at the end. To use your
  * own hub: `SIGNALBOX_URL=… SIGNALBOX_TOKEN=… node examples/two-intents/run.ts`.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -11,13 +11,9 @@ import { fileURLToPath } from "node:url";
 export interface ExampleHub {
   url: string;
   token: string;
-  /** Calls the API; throws with the hub's own words. */
-  api<Answer = Record<string, unknown>>(
-    method: string,
-    path: string,
-    body?: unknown,
-  ): Promise<Answer>;
-  /** Makes the app and the flow, and publishes it; answers with the flow's id. */
+  /** Calls the API; throws the hub's error message. */
+  api<Body = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<Body>;
+  /** Creates the app and the flow, publishes the flow and returns its id. */
   install(app: string, flow: unknown): Promise<string>;
   stop(): Promise<void>;
 }
@@ -26,9 +22,9 @@ const BIN = fileURLToPath(new URL("../packages/hub/bin/signalbox.js", import.met
 
 export async function openHub(settings: Record<string, string> = {}): Promise<ExampleHub> {
   const { SIGNALBOX_URL, SIGNALBOX_TOKEN } = process.env;
-  const own = SIGNALBOX_URL && SIGNALBOX_TOKEN ? undefined : await start(settings);
-  const url = own?.url ?? (SIGNALBOX_URL as string);
-  const token = own?.token ?? (SIGNALBOX_TOKEN as string);
+  const started = SIGNALBOX_URL && SIGNALBOX_TOKEN ? undefined : await start(settings);
+  const url = started?.url ?? (SIGNALBOX_URL as string);
+  const token = started?.token ?? (SIGNALBOX_TOKEN as string);
 
   const api: ExampleHub["api"] = async (method, path, body) => {
     const response = await fetch(url + path, {
@@ -50,13 +46,13 @@ export async function openHub(settings: Record<string, string> = {}): Promise<Ex
       await api("POST", `/api/flows/${id}/publish`, {});
       return id;
     },
-    stop: async () => own?.stop(),
+    stop: async () => started?.stop(),
   };
 }
 
 async function start(settings: Record<string, string>) {
   const data = mkdtempSync(join(tmpdir(), "signalbox-example-"));
-  const token = "sbx_example_token_of_a_hub_that_nobody_reaches";
+  const token = "sbx_example_token_of_a_temporary_local_hub";
   const hub: ChildProcess = spawn(process.execPath, [BIN, "serve"], {
     env: {
       PATH: process.env.PATH,
@@ -90,20 +86,20 @@ async function start(settings: Record<string, string>) {
   };
 }
 
-/** The flow of an example's folder, with some of its text replaced. */
+/** Reads flow.json of an example, with some texts replaced. */
 export function readFlow(folder: string, replace: Record<string, string> = {}): unknown {
   let text = readFileSync(new URL("flow.json", folder), "utf8");
   for (const [from, to] of Object.entries(replace)) text = text.replaceAll(from, to);
   return JSON.parse(text);
 }
 
-/** Waits until something is so; fails when it takes too long. */
-export async function until<Value>(look: () => Promise<Value | undefined>): Promise<Value> {
+/** Polls until `read` returns a value; fails after 20 seconds. */
+export async function until<Value>(read: () => Promise<Value | undefined>): Promise<Value> {
   const end = Date.now() + 20_000;
   for (;;) {
-    const found = await look();
+    const found = await read();
     if (found !== undefined) return found;
-    if (Date.now() > end) throw new Error("It did not happen in time.");
+    if (Date.now() > end) throw new Error("The expected state was not reached within 20 seconds.");
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

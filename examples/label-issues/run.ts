@@ -1,4 +1,4 @@
-/** A GitHub issue is opened; a flow reads it and labels it through GitHub's API (here a stand-in). */
+/** A GitHub issue is opened. A flow classifies it and labels it through GitHub's API (here a fake server). */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -59,10 +59,10 @@ try {
   assert.equal(calls[0]?.key, `${run.id}:label`);
   assert.deepEqual(calls[0]?.body, { labels: ["bug"] });
 
-  // What the run kept does not have the secret in it.
-  const kept = JSON.stringify(await hub.api("GET", `/api/runs/${run.id}`));
-  assert.ok(!kept.includes("ghp_example_secret"));
-  console.log("✓ the issue was labelled, once, and the secret stayed secret");
+  // The record of the run does not contain the secret.
+  const record = JSON.stringify(await hub.api("GET", `/api/runs/${run.id}`));
+  assert.ok(!record.includes("ghp_example_secret"));
+  console.log("✓ the issue was labelled once, and the record contains no secret");
 } finally {
   await hub.stop();
   github.close();

@@ -1,4 +1,4 @@
-/** Five pushes in a moment are one run, and one event that an agent is woken by. */
+/** A burst of five pushes starts one run, which emits one event for agents. */
 import assert from "node:assert/strict";
 import { openHub, readFlow, until } from "../hub.ts";
 

@@ -1,4 +1,4 @@
-/** One flow with two triggers is two tools, with parameters of their own, that share what follows. */
+/** One flow with two triggers provides two tools with different parameters and shared nodes. */
 import assert from "node:assert/strict";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { openHub, readFlow } from "../hub.ts";
@@ -36,7 +36,7 @@ try {
   const wrong = await agent.callTool({ name: "find_station_by_code", arguments: { code: "Bern" } });
   assert.equal(wrong.isError, true);
   await agent.close();
-  console.log("✓ two intents, two tools, one look-up");
+  console.log("✓ two intents, two tools, one shared lookup");
 } finally {
   await hub.stop();
 }
