@@ -3,11 +3,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createAddressRules } from "./address-rules.ts";
 
-const judge = createAddressRules(false);
-const isRefused = (address: string) => judge(address) !== undefined;
+const check = createAddressRules(false);
+const isRejected = (address: string) => check(address) !== undefined;
 const numbersIn = (address: string) => address.split(".").map(Number);
 
-/** Written down from IANA's registries of special-purpose addresses, apart from what the code uses. */
+/** From IANA's registries of special-purpose addresses, independently of what the code uses. */
 const SPECIAL_V4 = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -35,34 +35,34 @@ const specialV4 = fc
 
 const dotted = (whole: number) => [24, 16, 8, 0].map((bits) => (whole >>> bits) & 255).join(".");
 
-/** The 32 bits of an IPv4 address as two groups of IPv6, each bit turned over where asked. */
+/** An IPv4 address as two groups of IPv6, XORed with `flip`. */
 const groups = (address: string, flip = 0) => {
   const [a = 0, b = 0, c = 0, d = 0] = numbersIn(address).map((part) => part ^ flip);
   return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
 };
 
 describe("IPv4", () => {
-  it("refuses every address of special use", () => {
-    fc.assert(fc.property(specialV4, isRefused), { numRuns: 2_000 });
+  it("rejects every special-purpose address", () => {
+    fc.assert(fc.property(specialV4, isRejected), { numRuns: 2_000 });
   });
 
-  it("lets the public internet through, and nothing else", () => {
+  it("accepts exactly the addresses of the public internet", () => {
     const special = new BlockList();
     for (const [network, bits] of SPECIAL_V4) special.addSubnet(network, bits);
-    // Services of the internet itself, which ipaddr.js knows and no receiver has; and Azure's host.
+    // Anycast services that ipaddr.js knows and no receiver uses; and Azure's metadata host.
     for (const network of ["192.31.196.0", "192.52.193.0", "192.175.48.0"])
       special.addSubnet(network, 24);
     special.addAddress("168.63.129.16");
     fc.assert(
-      fc.property(fc.ipV4(), (address) => isRefused(address) === special.check(address)),
+      fc.property(fc.ipV4(), (address) => isRejected(address) === special.check(address)),
       { numRuns: 5_000 },
     );
-    expect(["1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1"].filter(isRefused)).toEqual([]);
+    expect(["1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1"].filter(isRejected)).toEqual([]);
   });
 
-  it("takes no other spelling than the one with four decimal parts", () => {
-    const spellings = ["134744072", "010.8.8.8", "0x8.8.8.8", "8.8", "8.8.8.8 ", "8.8.8.8/0", ""];
-    expect(spellings.filter((spelling) => !isRefused(spelling))).toEqual([]);
+  it("rejects every notation but four decimal parts", () => {
+    const notations = ["134744072", "010.8.8.8", "0x8.8.8.8", "8.8", "8.8.8.8 ", "8.8.8.8/0", ""];
+    expect(notations.filter((notation) => !isRejected(notation))).toEqual([]);
   });
 });
 
@@ -76,7 +76,7 @@ describe("URLs", () => {
       `0X000${value.toString(16).toUpperCase()}`,
       ...(value === 0 ? ["0x"] : []),
     );
-  const spelling = (address: string) => {
+  const notation = (address: string) => {
     const [a = 0, b = 0, c = 0, d = 0] = numbersIn(address);
     const tail = c * 256 + d;
     const whole = ((a * 256 + b) * 256 + c) * 256 + d;
@@ -93,13 +93,13 @@ describe("URLs", () => {
   const fullWidth = (host: string) =>
     host.replace(/\d/g, (digit) => String.fromCharCode(0xff10 + Number(digit)));
 
-  it("spell an IPv4 address in many ways, and all of them are the same address", () => {
-    const spelled = specialV4.chain((address) => fc.tuple(fc.constant(address), spelling(address)));
+  it("normalize every notation of an IPv4 address", () => {
+    const written = specialV4.chain((address) => fc.tuple(fc.constant(address), notation(address)));
     fc.assert(
-      fc.property(spelled, ([address, host]) => {
+      fc.property(written, ([address, host]) => {
         const { hostname } = new URL(`http://${host}/`);
         expect(hostname).toBe(address);
-        expect(isRefused(hostname)).toBe(true);
+        expect(isRejected(hostname)).toBe(true);
       }),
       { numRuns: 2_000 },
     );
@@ -115,7 +115,7 @@ describe("URLs", () => {
     "127。0。0。1",
     "%31%32%37.0.0.1",
   ])("%s is the loopback address", (host) => {
-    expect(judge(new URL(`http://${host}/`).hostname)).toMatch("a loopback address");
+    expect(check(new URL(`http://${host}/`).hostname)).toMatch("a loopback address");
   });
 });
 
@@ -140,21 +140,21 @@ describe("IPv6", () => {
     ["64:ff9b:1::8.8.8.8", /special/],
     ["::8.8.8.8", /special/],
     ["::ffff:0:8.8.8.8", /special/],
-    ["[::1]", /no IP address/],
-    ["::1]", /no IP address/],
-    ["x", /no IP address/],
-  ])("%s is refused", (address, words) => expect(judge(address)).toMatch(words));
+    ["[::1]", /invalid IP address/],
+    ["::1]", /invalid IP address/],
+    ["x", /invalid IP address/],
+  ])("%s is rejected", (address, description) => expect(check(address)).toMatch(description));
 
-  it("is the IPv4 address that is inside, where it leads there", () => {
+  it("is checked by its embedded IPv4 address if it is mapped or NAT64", () => {
     for (const prefix of ["::ffff:", "64:ff9b::"]) {
-      expect(judge(`${prefix}${groups("8.8.8.8")}`)).toBeUndefined();
-      expect(judge(`${prefix}8.8.8.8`)).toBeUndefined();
-      expect(judge(`${prefix}127.0.0.1`)).toMatch("a loopback address");
-      expect(judge(`${prefix}${groups("169.254.169.254")}`)).toMatch("link-local");
+      expect(check(`${prefix}${groups("8.8.8.8")}`)).toBeUndefined();
+      expect(check(`${prefix}8.8.8.8`)).toBeUndefined();
+      expect(check(`${prefix}127.0.0.1`)).toMatch("a loopback address");
+      expect(check(`${prefix}${groups("169.254.169.254")}`)).toMatch("link-local");
     }
   });
 
-  it("is refused with an IPv4 address of special use inside, however that is put", () => {
+  it("is rejected if it embeds a special-purpose IPv4 address in any notation", () => {
     const wrapped = specialV4.chain((address) =>
       fc.constantFrom(
         `::ffff:${address}`,
@@ -169,34 +169,34 @@ describe("IPv6", () => {
         `::ffff:0:${groups(address)}`,
       ),
     );
-    fc.assert(fc.property(wrapped, isRefused), { numRuns: 2_000 });
+    fc.assert(fc.property(wrapped, isRejected), { numRuns: 2_000 });
   });
 
-  it("lets nothing through that is not assigned to the public internet", () => {
+  it("is rejected unless it is assigned to the public internet", () => {
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         const { hostname } = new URL(`http://[${address}]/`);
         const isPublic = /^\[[23][0-9a-f]{3}:/.test(hostname);
         const leadsToV4 = /^\[(::ffff|64:ff9b:):[^:]+(:[^:]+)?\]$/.test(hostname);
-        return isRefused(address) || isPublic || leadsToV4;
+        return isRejected(address) || isPublic || leadsToV4;
       }),
       { numRuns: 5_000 },
     );
     const open = ["2606:4700:4700::1111", "2a00:1450:4001::1", "2620:1ec::1"];
-    expect(open.filter(isRefused)).toEqual([]);
+    expect(open.filter(isRejected)).toEqual([]);
   });
 });
 
-it("never throws, whatever a resolver answers", () => {
+it("never throws, whatever a resolver returns", () => {
   const texts = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(..."0123abf:.%[]/@") }));
   fc.assert(
-    fc.property(texts, (text) => ["string", "undefined"].includes(typeof judge(text))),
+    fc.property(texts, (text) => ["string", "undefined"].includes(typeof check(text))),
     { numRuns: 5_000 },
   );
 });
 
-describe("with the operator's word", () => {
-  const refusedOf = (allow: Parameters<typeof createAddressRules>[0], addresses: string[]) => {
+describe("with allowed private addresses", () => {
+  const rejectedOf = (allow: Parameters<typeof createAddressRules>[0], addresses: string[]) => {
     const withAllowed = createAddressRules(allow);
     return addresses.filter((address) => withAllowed(address) !== undefined);
   };
@@ -211,21 +211,21 @@ describe("with the operator's word", () => {
     "fd20:ce::254",
   ];
 
-  it("all private networks are open, but not where clouds keep credentials", () => {
+  it("true allows all private networks, but not the metadata services of clouds", () => {
     const open = ["127.0.0.1", "::1", "10.1.2.3", "192.168.1.1", "fd12::1", "100.64.0.1"];
-    expect(refusedOf(true, open)).toEqual([]);
-    expect(refusedOf(true, ["::ffff:10.0.0.1", "64:ff9b::a00:1"])).toEqual([]);
+    expect(rejectedOf(true, open)).toEqual([]);
+    expect(rejectedOf(true, ["::ffff:10.0.0.1", "64:ff9b::a00:1"])).toEqual([]);
     const shut = [...metadata, "0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "192.0.2.1"];
-    expect(refusedOf(true, shut)).toEqual(shut);
+    expect(rejectedOf(true, shut)).toEqual(shut);
   });
 
-  it("a list opens what it names and no more", () => {
+  it("a list allows exactly its addresses and networks", () => {
     const list = ["10.0.0.0/8", "127.0.0.1", "fd12::/16", "169.254.169.254"];
     const open = ["10.255.0.1", "127.0.0.1", "fd12::5", "169.254.169.254", "8.8.8.8"];
-    expect(refusedOf(list, open)).toEqual([]);
-    expect(refusedOf(list, ["::ffff:10.0.0.1", `64:ff9b::${groups("10.0.0.1")}`])).toEqual([]);
+    expect(rejectedOf(list, open)).toEqual([]);
+    expect(rejectedOf(list, ["::ffff:10.0.0.1", `64:ff9b::${groups("10.0.0.1")}`])).toEqual([]);
     const shut = ["127.0.0.2", "::1", "192.168.0.1", "fd13::1", "169.254.169.253"];
-    expect(refusedOf(list, shut)).toEqual(shut);
-    expect(refusedOf([], ["127.0.0.1", ...metadata])).toHaveLength(metadata.length + 1);
+    expect(rejectedOf(list, shut)).toEqual(shut);
+    expect(rejectedOf([], ["127.0.0.1", ...metadata])).toHaveLength(metadata.length + 1);
   });
 });

@@ -1,21 +1,21 @@
 /**
- * Which addresses the hub may call for others. Only plain addresses of the public internet; all
- * else needs the operator's word. New kinds of special address are refused until they are known.
+ * Decides which addresses the hub may call on behalf of users: public unicast addresses, and private
+ * ones that the operator has allowed. Unknown kinds of special-purpose address are rejected.
  */
 import ipaddr from "ipaddr.js";
 import { isInNetworks, parseNetworks } from "../ingest/addresses.ts";
 
-/** `true` opens private networks as a whole; a list opens exactly its addresses and networks. */
+/** `true` allows all private networks; a list allows exactly its addresses and networks. */
 export type AllowPrivate = boolean | readonly string[];
 
-/** What is wrong with calling the address, as a noun; `undefined` where nothing is. */
-export type JudgeAddress = (address: string) => string | undefined;
+/** Describes why the address must not be called, as a noun phrase; undefined if it may be called. */
+export type CheckAddress = (address: string) => string | undefined;
 
-export function createAddressRules(allowPrivate: AllowPrivate): JudgeAddress {
+export function createAddressRules(allowPrivate: AllowPrivate): CheckAddress {
   const listed = typeof allowPrivate === "boolean" ? [] : parseNetworks(allowPrivate);
   return (text) => {
     const address = parse(text);
-    if (!address) return "something that is no IP address";
+    if (!address) return "an invalid IP address";
     const inner = embedded(address);
     const isIn = (networks: Networks) =>
       [address, inner].some((one) => isInNetworks(one.toString(), networks));
@@ -23,7 +23,7 @@ export function createAddressRules(allowPrivate: AllowPrivate): JudgeAddress {
     if (isIn(METADATA)) return "a cloud provider's metadata address";
     const range = rangeOf(inner);
     if (range === "unicast" || (allowPrivate === true && PRIVATE.has(range))) return undefined;
-    return WORDS[range] ?? "an address of special use";
+    return DESCRIPTIONS[range] ?? "a special-purpose address";
   };
 }
 
@@ -31,8 +31,8 @@ type Networks = ReturnType<typeof parseNetworks>;
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * As resolvers write them: other spellings of IPv4 mean different things to different readers. IPv6
- * goes through URL, since ipaddr.js takes the deprecated `::127.0.0.1` for `::ffff:127.0.0.1`.
+ * Accepts the format of resolvers only: parsers disagree about other notations of IPv4. IPv6 goes
+ * through `URL`, because ipaddr.js reads the deprecated `::127.0.0.1` as `::ffff:127.0.0.1`.
  */
 function parse(text: string): Address | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
@@ -43,9 +43,9 @@ function parse(text: string): Address | undefined {
 const NAT64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 
 /**
- * The IPv4 address that is reached in truth. NAT64 is how a network without IPv4 calls the public
- * internet, so it is judged by what is inside; older tunnels (6to4, Teredo) serve nobody any more,
- * and are refused whatever is in them.
+ * The IPv4 address that a mapped or NAT64 address leads to. Networks without IPv4 reach the public
+ * internet by NAT64, so the embedded address decides. Legacy tunnels (6to4, Teredo) are rejected
+ * whatever they embed.
  */
 function embedded(address: Address): Address {
   return address instanceof ipaddr.IPv6 && (address.isIPv4MappedAddress() || address.match(NAT64))
@@ -57,7 +57,7 @@ const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
 function rangeOf(address: Address): string {
   const range: string = address.range();
-  // IPv4-compatible ones (`::127.0.0.1`) and all that is not assigned count as unicast otherwise.
+  // ipaddr.js reports IPv4-compatible (`::127.0.0.1`) and unassigned addresses as unicast.
   return range === "unicast" && address instanceof ipaddr.IPv6 && !address.match(GLOBAL_V6)
     ? "unassigned"
     : range;
@@ -66,8 +66,8 @@ function rangeOf(address: Address): string {
 const PRIVATE = new Set(["loopback", "private", "uniqueLocal", "carrierGradeNat"]);
 
 /**
- * They hand out credentials to whoever asks. Those of most clouds are link-local; these are not, and
- * even `true` keeps them shut: Alibaba, Azure, AWS and Google over IPv6.
+ * Metadata services, which return credentials to any caller. Those of most clouds are link-local;
+ * these are not, and stay blocked with `true`: Alibaba, Azure, AWS and Google over IPv6.
  */
 const METADATA = parseNetworks([
   "100.100.100.200",
@@ -76,12 +76,12 @@ const METADATA = parseNetworks([
   "fd20:ce::254",
 ]);
 
-const WORDS: Record<string, string> = {
+const DESCRIPTIONS: Record<string, string> = {
   loopback: "a loopback address (127.0.0.0/8, ::1)",
   private: "a private address",
   uniqueLocal: "a private address",
   carrierGradeNat: "a carrier's private address (100.64.0.0/10)",
-  linkLocal: "a link-local address, where clouds keep their metadata",
+  linkLocal: "a link-local address, where clouds serve metadata",
   multicast: "a multicast address",
   broadcast: "the broadcast address",
   unspecified: "an unspecified address (0.0.0.0/8, ::)",

@@ -1,4 +1,4 @@
-/** Deliveries with a real log, a clock that the tests drive, and endpoints that do as they are told. */
+/** Deliveries with a real log, a manual clock and scripted endpoints. */
 
 import { OutboundError, type OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import fc from "fast-check";
@@ -11,13 +11,13 @@ import { createFeed } from "../stream/feed.ts";
 import { createDeliverer, type DelivererOptions } from "./deliverer.ts";
 import type { PostWebhook } from "./post-webhook.ts";
 
-/** After so long at the latest progress is recorded. */
+/** Progress is recorded within this time. */
 const RECORDED = 20;
 
 type Message = Parameters<PostWebhook>[1];
 type Answer = (message: Message, signal: AbortSignal | undefined) => Promise<number> | number;
 
-/** Time that passes only when told to. */
+/** A clock that only `advance` moves. */
 function createClock(at = START) {
   let timers: { at: number; work: () => void }[] = [];
   const clock = {
@@ -29,7 +29,7 @@ function createClock(at = START) {
         timers = timers.filter((one) => one !== timer);
       };
     },
-    /** What is due happens in order, and what it starts is given time to happen. */
+    /** Runs due timers in order, and lets the work that they start settle. */
     async advance(ms: number) {
       const end = at + ms;
       for (;;) {
@@ -47,9 +47,9 @@ function createClock(at = START) {
   return clock;
 }
 
-/** Until everything that needs no time has been done: SQLite answers at once. */
+/** Waits until work without timers has settled; SQLite is synchronous. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 8; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let round = 0; round < 8; round += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function setup() {
@@ -102,7 +102,7 @@ function setup() {
     deliverer.poke();
     return deliverer;
   };
-  /** One that is closed when the test is over. */
+  /** Closed when the test ends. */
   const deliver: typeof start = (...given) => {
     const deliverer = start(...given);
     ends.push(deliverer.close);
@@ -145,7 +145,7 @@ const progressOf = async (store: Store, id = "sub") =>
   (await store.findSubscription(id))?.subscription;
 
 describe("a subscription", () => {
-  it("gets what came after its place, in order, and keeps how far it is", async () => {
+  it("gets the events after its position in order, and stores its progress", async () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
     await keep(store, [event("old"), event("a"), event("push", { type: "push" })]);
@@ -182,7 +182,7 @@ describe("a subscription", () => {
     expect(sent(calls)).toEqual(names);
   });
 
-  it("is tried later when its secret does not open, and ends all the same", async () => {
+  it("is retried when its secret cannot be unsealed, and still ends when it expires", async () => {
     const { store, calls, deliver, errors } = setup();
     const clock = createClock();
     await subscribe(store, { expires_at: START + 60 * SECOND });
@@ -196,12 +196,12 @@ describe("a subscription", () => {
     expect(await progressOf(store)).toBeUndefined();
   });
 
-  it("is tried again after ever longer, with the same id, and goes on from there", async () => {
+  it("retries with backoff and the same id, and continues after a success", async () => {
     const { store, calls, answer, deliver } = setup();
     const clock = createClock();
     let down = true;
     answer("https://a.example/", () => {
-      if (down) throw new OutboundError("connection_refused", "nobody is there");
+      if (down) throw new OutboundError("connection_refused", "connection refused");
       return 200;
     });
     await subscribe(store);
@@ -222,7 +222,7 @@ describe("a subscription", () => {
     expect(await progressOf(store)).toMatchObject({
       attempt: 5,
       failing_since: START,
-      last_error: "nobody is there",
+      last_error: "connection refused",
       places: { acme: 0 },
     });
     down = false;
@@ -237,7 +237,7 @@ describe("a subscription", () => {
     });
   });
 
-  it("waits as long as the endpoint asks for", async () => {
+  it("honours Retry-After", async () => {
     const { store, calls, answer, deliver } = setup();
     const clock = createClock();
     answer("https://a.example/", () => -429);
@@ -250,7 +250,7 @@ describe("a subscription", () => {
     expect(calls).toHaveLength(2);
   });
 
-  it("waits on after a restart, and does not begin to count anew", async () => {
+  it("keeps its backoff over a restart", async () => {
     const { store, calls, answer, deliver } = setup();
     const clock = createClock();
     answer("https://a.example/", () => 500);
@@ -267,7 +267,7 @@ describe("a subscription", () => {
     expect(calls).toHaveLength(4);
   });
 
-  it("gives an event up after long enough, and says so before the next", async () => {
+  it("skips an event after the retry period, and sends a gap message before the next one", async () => {
     const { store, calls, answer, deliver } = setup();
     const clock = createClock();
     let status = 500;
@@ -279,7 +279,7 @@ describe("a subscription", () => {
     await keep(store, [event("b", { received_at: clock.now() })]);
     expect(await progressOf(store)).toMatchObject({ places: { acme: 0 }, gap: false });
     await clock.advance(10 * SECOND);
-    // The younger one has its own time.
+    // The newer event has its own retry period.
     expect(await progressOf(store)).toMatchObject({ places: { acme: 1 }, gap: true });
     const tries = calls.length;
     status = 200;
@@ -293,7 +293,7 @@ describe("a subscription", () => {
     expect(await progressOf(store)).toMatchObject({ places: { acme: 2 }, gap: false });
   });
 
-  it("passes over what is too large for the endpoint, which has not taken it", async () => {
+  it("skips an event that the endpoint rejects as too large", async () => {
     const { store, calls, answer, deliver } = setup();
     const clock = createClock();
     answer("https://a.example/", (message) =>
@@ -313,7 +313,7 @@ describe("a subscription", () => {
     });
   });
 
-  it("is told that retention was faster", async () => {
+  it("gets a gap message when retention has removed undelivered events", async () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
     const [lost, left] = [event("lost"), event("left")];
@@ -332,7 +332,7 @@ describe("a subscription", () => {
     expect(sent(calls)).toEqual(["gap", "left"]);
   });
 
-  it("ends with a word when it was not refreshed, or its token is no longer good", async () => {
+  it("ends with a terminated message when it expires or its token is no longer valid", async () => {
     for (const end of ["expired", "forbidden"]) {
       const { store, calls, deliver } = setup();
       const clock = createClock();
@@ -351,7 +351,7 @@ describe("a subscription", () => {
     }
   });
 
-  it("that is refreshed while it ends goes on, whoever was told what", async () => {
+  it("continues if it is refreshed while it ends", async () => {
     const { store, calls, answer, deliver } = setup();
     const clock = createClock();
     const short = { expires_at: START + 10 * SECOND };
@@ -370,7 +370,7 @@ describe("a subscription", () => {
     const { removeSubscription } = store;
     let refreshed = false;
     store.removeSubscription = async (id, ...since) => {
-      // It comes between looking and removing.
+      // The refresh comes between reading and removing.
       if (id === "saved" && !refreshed) {
         refreshed = true;
         await subscribe(store, { id, url: "https://b.example/" });
@@ -383,7 +383,7 @@ describe("a subscription", () => {
     expect(calls.map(({ subscription }) => subscription)).toEqual(["bye"]);
     expect(await progressOf(store, "saved")).toMatchObject({ leased_by: "me" });
 
-    // Asked for again while it is told goodbye: a new one, which the former one leaves alone.
+    // Subscribed again while `terminated` is sent: a new subscription, which stays.
     expect(await progressOf(store, "bye")).toBeUndefined();
     await subscribe(store, { id: "bye", places: { acme: 0 } });
     await keep(store, [event("b")]);
@@ -396,14 +396,16 @@ describe("a subscription", () => {
     expect(of("bye")).toEqual(["terminated", "b"]);
     expect(of("saved")).toEqual(["b"]);
 
-    expect(await progressOf(store, "gone")).toMatchObject({ last_error: "It answered 410." });
+    expect(await progressOf(store, "gone")).toMatchObject({
+      last_error: "The endpoint returned 410.",
+    });
     status = 200;
     await clock.advance(60 * 60 * SECOND);
     expect(of("gone").at(-1)).toBe("b");
     expect(await progressOf(store, "gone")).toMatchObject({ attempt: 0, places: { acme: 2 } });
   });
 
-  it("is not sent to any more once it is removed, or its endpoint is gone", async () => {
+  it("gets nothing after it was removed or its endpoint returned 410", async () => {
     const { store, calls, answer, deliver } = setup();
     const clock = createClock();
     await subscribe(store, { id: "removed" });
@@ -421,7 +423,7 @@ describe("a subscription", () => {
     expect(calls).toHaveLength(2);
   });
 
-  it("signs with the former secret too, until it has run out", async () => {
+  it("signs with the former secret too, until that expires", async () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
     await subscribe(store);
@@ -437,7 +439,7 @@ describe("a subscription", () => {
     ]);
   });
 
-  it("comes further past what it does not want, so that retention does not overtake it", async () => {
+  it("advances past events that do not match, so that retention causes no gap", async () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
     await subscribe(store, { arguments: { repo: "acme/other" } });
@@ -448,7 +450,7 @@ describe("a subscription", () => {
     expect(await progressOf(store)).toMatchObject({ places: { acme: 2 } });
   });
 
-  it("survives a database that fails for a while", async () => {
+  it("recovers from failures of the database", async () => {
     const { store, calls, deliver, errors } = setup();
     const clock = createClock();
     await subscribe(store);
@@ -475,7 +477,7 @@ describe("a subscription", () => {
 });
 
 describe("several subscriptions", () => {
-  it("do not wait for each other's endpoints", async () => {
+  it("do not wait for slow endpoints of other subscriptions", async () => {
     const { store, calls, answer, deliver } = setup();
     const clock = createClock();
     await subscribe(store, { id: "slow", url: "https://slow.example/" });
@@ -491,7 +493,7 @@ describe("several subscriptions", () => {
     expect([of("slow"), of("quick")]).toEqual([["a"], ["a", "b", "c"]]);
   });
 
-  it("of one principal have so many requests under way at the most", async () => {
+  it("of one principal share a limit of concurrent requests", async () => {
     const { store, calls, answer, deliver } = setup();
     const clock = createClock();
     const release: (() => void)[] = [];
@@ -509,7 +511,7 @@ describe("several subscriptions", () => {
     release.shift()?.();
     await clock.advance(0);
     expect(calls).toHaveLength(3);
-    for (let turn = 0; turn < 4; turn += 1) {
+    for (let round = 0; round < 4; round += 1) {
       release.shift()?.();
       await clock.advance(0);
     }
@@ -518,7 +520,7 @@ describe("several subscriptions", () => {
 });
 
 describe("several processes", () => {
-  it("deliver each subscription once, and take over what a dead one held", async () => {
+  it("deliver each subscription once, and continue those of a dead process", async () => {
     const { store, calls, answer, deliver } = setup();
     const [mine, yours] = [createClock(), createClock()];
     await subscribe(store);
@@ -532,14 +534,14 @@ describe("several processes", () => {
     await yours.advance(9 * SECOND);
     expect(calls).toHaveLength(1);
 
-    // Its clock stands still: no lease is renewed any more, while its request is still under way.
+    // The first process stops renewing its lease while its request is still in progress.
     answer("https://a.example/", () => 200);
     await yours.advance(6 * SECOND);
     expect(sent(calls)).toEqual(["a", "a"]);
     await keep(store, [event("b")]);
     await vi.waitFor(() => expect(sent(calls)).toEqual(["a", "a", "b"]), 10_000);
     await yours.advance(0);
-    // It wakes up and believes that "a" was its own: nothing goes back, and nothing is sent twice.
+    // It wakes up and still believes that it holds the lease: it changes and sends nothing.
     hanging[0]?.(200);
     await mine.advance(0);
     expect(await progressOf(store)).toMatchObject({ places: { acme: 2 }, leased_by: "you" });
@@ -549,7 +551,7 @@ describe("several processes", () => {
     expect(sent(calls)).toEqual(["a", "a", "b", "c"]);
   });
 
-  it("leave alone what another has taken, also before they are told", async () => {
+  it("do not deliver a subscription that another process has leased, also before their next tick", async () => {
     const { store, calls, deliver } = setup();
     const [mine, yours] = [createClock(), createClock()];
     await subscribe(store);
@@ -565,7 +567,7 @@ describe("several processes", () => {
     expect(sent(calls)).toEqual(["a"]);
   });
 
-  it("hand over at once when one stops, whatever is under way", async () => {
+  it("release their leases when they stop, also with a request in progress", async () => {
     const { store, calls, answer, deliver } = setup();
     const clock = createClock();
     await subscribe(store);
@@ -587,7 +589,7 @@ describe("several processes", () => {
 
 type Act = { do: "event" | "other" | "fail" | "crash" | "stop" } | { do: "wait"; seconds: number };
 
-it("delivers everything, in order, whatever fails and whoever dies when", {
+it("delivers every event in order through failures, crashes and restarts", {
   timeout: 60_000,
 }, async () => {
   const act: fc.Arbitrary<Act> = fc.oneof(
@@ -631,7 +633,7 @@ it("delivers everything, in order, whatever fails and whoever dies when", {
       });
       let process = 0;
       const frozen = new Set<number>();
-      /** A crash leaves its lease and its timers behind, and never does anything again. */
+      /** A crashed process leaves its lease and its timers behind, and does nothing any more. */
       const start = () => {
         process += 1;
         const own = process;

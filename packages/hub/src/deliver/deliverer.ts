@@ -1,8 +1,8 @@
 /**
- * Delivers what webhook subscriptions want. A subscription's places in the logs are its queue: there
- * is no second one to disagree with. Processes share the work by leases, which they renew while they
- * live; what one holds when it dies is another's once the lease has run out, and goes on after the
- * last event that the endpoint has taken.
+ * Delivers events to webhook subscriptions. A subscription's position in the logs is its queue; there
+ * is no second queue. Processes share the subscriptions by leases. When a process dies, another one
+ * takes its subscriptions after the leases expire, and continues after the last event that the
+ * endpoint has accepted.
  */
 import { createSemaphore } from "../lib/semaphore.ts";
 import type { Store } from "../store/store.ts";
@@ -22,34 +22,34 @@ export interface DelivererOptions
     | "getLogId"
   >;
   leaseMs?: number;
-  /** How often leases are renewed, and free subscriptions taken. */
+  /** How often leases are renewed and free subscriptions are leased. */
   tickMs?: number;
-  /** How often a subscription that waits is looked at: whether it has ended, and how far the log is. */
-  lookMs?: number;
+  /** How often an idle subscription is checked for its end, and its position is saved. */
+  checkMs?: number;
   giveUpMs?: number;
   /** The number of concurrent requests for one principal. */
   concurrency?: number;
 }
 
 export interface Deliverer {
-  /** There may be a subscription that nobody delivers yet. Before the first call it does nothing. */
+  /** Leases free subscriptions. Nothing is delivered before the first call. */
   poke(): void;
-  /** Finishes nothing that would take long: what was not taken is sent again by whoever comes next. */
+  /** Aborts requests in progress; the next process sends those events again. */
   close(): Promise<void>;
 }
 
-interface Opened {
+interface OpenDelivery {
   delivery: Promise<Delivery | undefined>;
-  lookedAt: number;
+  checkedAt: number;
 }
 
-/** How many are taken at once: so that processes that start together get some each. */
-const TAKE = 100;
+/** The most leases taken per tick, so that processes that start together share the subscriptions. */
+const LEASES_PER_TICK = 100;
 
 export function createDeliverer({
   leaseMs = 10_000,
   tickMs = 3_000,
-  lookMs = 15_000,
+  checkMs = 15_000,
   giveUpMs = 24 * 60 * 60_000,
   concurrency = 10,
   ...options
@@ -62,47 +62,52 @@ export function createDeliverer({
     record: recorder.record,
     slots: createSemaphore({ perKey: concurrency }),
   };
-  const open = new Map<string, Opened>();
+  const open = new Map<string, OpenDelivery>();
   let closed = false;
   let ticking: Promise<void> | undefined;
   let again = false;
   let cancelTimer = () => {};
 
   const start = (id: string) => {
-    const forget = () => {
-      if (open.get(id) === opened) open.delete(id); // the next tick may take it again
+    const onStopped = () => {
+      if (open.get(id) === opened) open.delete(id); // the next tick may open it again
     };
     const begin = async (): Promise<Delivery | undefined> => {
       try {
         const found = await store.findSubscription(id);
-        if (found && !closed) return await openDelivery(found.subscription, context, forget);
+        if (found && !closed) return await openDelivery(found.subscription, context, onStopped);
       } catch (error) {
         onError(error);
       }
-      forget();
+      onStopped();
       return undefined;
     };
-    const opened: Opened = { delivery: begin(), lookedAt: now() };
+    const opened: OpenDelivery = { delivery: begin(), checkedAt: now() };
     open.set(id, opened);
   };
-  const look = async (id: string): Promise<void> => {
-    const one = open.get(id);
-    if (!one || now() - one.lookedAt < lookMs) return;
-    one.lookedAt = now();
-    const delivery = await one.delivery;
+  const check = async (id: string): Promise<void> => {
+    const opened = open.get(id);
+    if (!opened || now() - opened.checkedAt < checkMs) return;
+    opened.checkedAt = now();
+    const delivery = await opened.delivery;
     await delivery?.check();
-    await delivery?.keepPlaces();
+    await delivery?.savePosition();
   };
 
   const tick = async (): Promise<void> => {
     const at = now();
-    const held = await store.leaseSubscriptions({ by, now: at, until: at + leaseMs, limit: TAKE });
-    const mine = new Set(held);
+    const leased = await store.leaseSubscriptions({
+      by,
+      now: at,
+      until: at + leaseMs,
+      limit: LEASES_PER_TICK,
+    });
+    const mine = new Set(leased);
     for (const [id, { delivery }] of open)
-      if (!mine.has(id)) void delivery.then((one) => one?.letGo());
-    for (const id of held) if (!open.has(id) && !closed) start(id);
-    // Not waited for: one that says goodbye to a slow endpoint must not keep the leases waiting.
-    for (const id of held) look(id).catch(onError);
+      if (!mine.has(id)) void delivery.then((found) => found?.release());
+    for (const id of leased) if (!open.has(id) && !closed) start(id);
+    // Not awaited: a `terminated` message to a slow endpoint must not delay the next renewal.
+    for (const id of leased) check(id).catch(onError);
   };
   const loop = (): void => {
     if (closed) return;

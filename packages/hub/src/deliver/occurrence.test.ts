@@ -15,7 +15,7 @@ async function occurrenceOf(given: Partial<NewEvent>) {
 }
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
-it("is the event with its summary and its payload", async () => {
+it("contains the event's summary and payload", async () => {
   const { event, occurrence } = await occurrenceOf({ external_id: "d-1", body: json({ a: [1] }) });
   expect(occurrence).toEqual({
     eventId: "d-1",
@@ -41,9 +41,9 @@ it("is the event with its summary and its payload", async () => {
 
 it.each([
   ["a large payload", json({ text: "x".repeat(MAX_BODY_BYTES) })],
-  ["one that is just too large with the rest", json({ text: "x".repeat(MAX_BODY_BYTES - 20) })],
-  ["one that grows when it is written anew", json({ text: "\u0001".repeat(50_000) })],
-])("leaves %s out, and says so", async (_, body) => {
+  ["a payload that is too large with its summary", json({ text: "x".repeat(MAX_BODY_BYTES - 20) })],
+  ["a payload that grows when it is serialized", json({ text: "\u0001".repeat(50_000) })],
+])("omits %s, and reports it", async (_, body) => {
   const { occurrence } = await occurrenceOf({ body });
   expect(occurrence.data).toMatchObject({ payload_omitted: true });
   expect(occurrence.data).not.toHaveProperty("payload");
@@ -51,7 +51,7 @@ it.each([
 });
 
 it.each([null, "", "a b", "a\nb", "é", "x".repeat(257)])(
-  "has our own id where the sender's is none for a header: %j",
+  "uses the hub's id if the sender's id is not valid in a header: %j",
   async (external_id) => {
     const { event, occurrence } = await occurrenceOf({ external_id });
     expect(occurrence.eventId).toBe(event.id);

@@ -1,11 +1,11 @@
-/** An event as subscribers get it, whichever way it reaches them. */
+/** An event in the format that all subscribers get. */
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import { utf8 } from "../lib/hmac.ts";
 import type { EventRow, Store } from "../store/store.ts";
+import { eventName } from "./event-filter.ts";
 import { MAX_BODY_BYTES, type Occurrence } from "./events-draft.ts";
-import { nameOf } from "./wanted.ts";
 
-/** With its payload where the whole stays small enough for a webhook. */
+/** Includes the payload if the occurrence stays below the size limit of a webhook. */
 export async function toOccurrence(
   store: Pick<Store, "getPayload">,
   event: EventRow,
@@ -13,7 +13,7 @@ export async function toOccurrence(
 ): Promise<Occurrence> {
   const bare: Occurrence = {
     eventId: eventIdOf(event),
-    name: nameOf(event),
+    name: eventName(event),
     timestamp: new Date(event.received_at).toISOString(),
     data: {
       event_id: event.id,
@@ -40,6 +40,6 @@ export async function toOccurrence(
   return { ...bare, data: { ...bare.data, payload_omitted: true } };
 }
 
-/** It goes into a header: an id that does not fit there gives way to our own. */
+/** The sender's id if it is valid in an HTTP header, else the hub's id. */
 const eventIdOf = ({ id, external_id }: EventRow): string =>
   external_id !== null && /^[\x21-\x7e]{1,256}$/.test(external_id) ? external_id : id;

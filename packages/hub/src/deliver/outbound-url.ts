@@ -1,19 +1,19 @@
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 
-/** What may be called at all, before anybody is asked for an address. */
+/** Checks a URL before its host is resolved. Throws an `OutboundError`. */
 export function parseOutboundUrl(text: string, { allowHttp = false, base = "" } = {}): URL {
   const url = base === "" ? URL.parse(text) : URL.parse(text, base);
-  const refuse = (message: string) => new OutboundError("invalid_url", message);
+  const invalidUrl = (message: string) => new OutboundError("invalid_url", message);
   if (!url)
-    throw refuse("The URL is not valid. Write it in full, such as https://example.com/hook.");
+    throw invalidUrl("The URL is not valid. Write it in full, such as https://example.com/hook.");
   if (url.protocol !== "https:" && !(allowHttp && url.protocol === "http:"))
-    throw refuse(
-      `The URL starts with ${url.protocol}, which is not called from here. Use ${allowHttp ? "http: or " : ""}https:.`,
+    throw invalidUrl(
+      `The URL has the protocol ${url.protocol}, which is not allowed. Use ${allowHttp ? "http: or " : ""}https:.`,
     );
-  // Not repeated in the message, which others may read.
+  // The message does not repeat the credentials: it may be logged or shown to others.
   if (url.username !== "" || url.password !== "")
-    throw refuse(
-      `The URL for ${url.host} holds a user name or a password. Send them in an Authorization header instead.`,
+    throw invalidUrl(
+      `The URL for ${url.host} contains a user name or a password. Send them in an Authorization header instead.`,
     );
   return url;
 }

@@ -32,7 +32,7 @@ function setup(
 const textOf = ({ body }: OutboundRequest) => new TextDecoder().decode(body);
 
 describe("a webhook to a subscriber", () => {
-  it("can be verified, names its event and subscription, and follows no redirect", async () => {
+  it("is signed, carries the ids of its event and subscription, and follows no redirect", async () => {
     const { post, requests } = setup();
     const occurrence = { eventId: "d-1", name: "github.issues", timestamp: "now", data: {} };
     await post(endpoint, occurrence);
@@ -51,7 +51,7 @@ describe("a webhook to a subscriber", () => {
     expect(new Webhook(secret).verify(textOf(request), { ...request.headers })).toEqual(occurrence);
   });
 
-  it("that is no event has an id of its own", async () => {
+  it("other than an event gets a unique id", async () => {
     const { post, requests } = setup();
     await post(endpoint, { type: "gap", cursor: "1", message: "x" });
     expect(requests[0]?.headers["webhook-id"]).toBe("msg_gap_random");
@@ -65,7 +65,7 @@ describe("an endpoint", () => {
   it.each([
     ["as an object", 200, '{"challenge":"the challenge","more":1}'],
     ["as text", 202, "the challenge\n"],
-  ])("is verified by giving the challenge back, %s", async (_, status, body) => {
+  ])("is verified if it returns the challenge %s", async (_, status, body) => {
     expect(await verify(() => ({ status, body }))).toEqual({ outcome: "verified" });
   });
 
@@ -77,7 +77,7 @@ describe("an endpoint", () => {
     [302, "the challenge", "challenge_failed"],
     [404, "the challenge", "http_4xx"],
     [503, "the challenge", "http_5xx"],
-  ])("that answers %i %j is not: %s", async (status, body, reason) => {
+  ])("that returns %i %j fails with %s", async (status, body, reason) => {
     expect(await verify(() => ({ status, body }))).toMatchObject({ outcome: "failed", reason });
   });
 
@@ -89,7 +89,7 @@ describe("an endpoint", () => {
     ["too_large", { outcome: "failed", reason: "challenge_failed" }],
     ["address_refused", { outcome: "refused" }],
     ["invalid_url", { outcome: "refused" }],
-  ])("that cannot be called (%s) is not, with what happened in words", async (code, expected) => {
+  ])("that cannot be called (%s) fails with the message of the error", async (code, expected) => {
     const verified = verify(() => {
       throw new OutboundError(code, "what happened");
     });

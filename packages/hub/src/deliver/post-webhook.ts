@@ -1,4 +1,4 @@
-/** One signed POST to a subscriber. Redirects are never followed: they would lead past the checks. */
+/** One signed POST to a subscriber. Redirects are not followed: they would bypass the verification. */
 
 import type { GuardedFetch, OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import type { MakeHmacKey } from "../lib/hmac.ts";
@@ -6,13 +6,13 @@ import { utf8 } from "../lib/hmac.ts";
 import { type Envelope, type Occurrence, SUBSCRIPTION_HEADER } from "./events-draft.ts";
 import { signWebhook } from "./standard-webhook.ts";
 
-const MOST_RESPONSE_BYTES = 64 * 1024;
+const MAX_RESPONSE_BYTES = 64 * 1024;
 
 export interface Endpoint {
   /** The id of the subscription. */
   subscription: string;
   url: string;
-  /** Unsealed; each of them signs. */
+  /** Unsealed; the message has one signature for each. */
   secrets: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export function createPostWebhook({
         [SUBSCRIPTION_HEADER]: subscription,
       },
       body,
-      maxResponseBytes: MOST_RESPONSE_BYTES,
+      maxResponseBytes: MAX_RESPONSE_BYTES,
       timeoutMs,
       redirects: 0,
       allowHttp,

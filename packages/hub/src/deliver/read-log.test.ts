@@ -12,8 +12,8 @@ import {
   sampleEvent,
   sampleEvents,
 } from "../store/contract/sample.ts";
+import type { EventFilter } from "./event-filter.ts";
 import { findStart, readLog } from "./read-log.ts";
-import type { Wanted } from "./wanted.ts";
 
 function open() {
   const store = openSqlite(`${tempFolder()}/hub.db`);
@@ -21,12 +21,12 @@ function open() {
   return store;
 }
 
-const issues: Wanted = { source: "github", type: "issues", narrowing: {} };
+const issues: EventFilter = { source: "github", type: "issues", narrowing: {} };
 const OTHER = "0".repeat(32);
-const from = (place: number, tenant = "acme"): Cursor => new Map([[tenant, place]]);
+const from = (position: number, tenant = "acme"): Cursor => new Map([[tenant, position]]);
 
 describe("reading the log", () => {
-  it("finds every wanted event once, in the order of each log, page by page, and from any cursor", async () => {
+  it("finds every matching event once, in the order of each log, page by page, and from any cursor", async () => {
     const store = open();
     let run = 0;
     const one = fc.record({
@@ -52,11 +52,11 @@ describe("reading the log", () => {
             if (type === "issues" && (repo === undefined || its === repo))
               stored[`${tenant} ${run}`]?.push(event.id);
           }
-          const wanted = { ...issues, narrowing: { repo } };
+          const filter = { ...issues, narrowing: { repo } };
           const found: { id: string; tenant: string; cursor: Cursor }[] = [];
           let after: Cursor = new Map(tenants.map((tenant) => [tenant, 0]));
           for (let more = true; more; ) {
-            const page = await readLog(store, { tenants, after, wanted, limit });
+            const page = await readLog(store, { tenants, after, filter, limit });
             expect(page.found.length).toBeLessThanOrEqual(limit);
             for (const { event, cursor } of page.found)
               found.push({ id: event.id, tenant: event.tenant, cursor });
@@ -66,11 +66,11 @@ describe("reading the log", () => {
             expect(found.filter((each) => each.tenant === tenant).map(({ id }) => id)).toEqual(
               stored[tenant],
             );
-          // Whoever goes on after the cursor of one has seen it and those before, and no other.
+          // A read from the cursor of an event returns exactly the events after it.
           const middle = Math.floor(found.length / 2);
           const cursor = found[middle]?.cursor;
           if (!cursor) return;
-          const rest = await readLog(store, { tenants, after: cursor, wanted, limit: 100 });
+          const rest = await readLog(store, { tenants, after: cursor, filter, limit: 100 });
           expect(rest.found.map(({ event }) => event.id).sort()).toEqual(
             found
               .slice(middle + 1)
@@ -83,40 +83,40 @@ describe("reading the log", () => {
     );
   });
 
-  it("looks at so many rows and no more, and says that there is more", async () => {
+  it("stops at the limit of scanned rows, and reports that there is more", async () => {
     const store = open();
     await keepMany(store, [...sampleEvents(6_000, () => ({ type: "push" })), sampleEvent()]);
     const first = await readLog(store, {
       tenants: ["acme"],
       after: from(0),
-      wanted: issues,
+      filter: issues,
       limit: 10,
     });
     expect(first).toMatchObject({ found: [], more: true });
     const second = await readLog(store, {
       tenants: ["acme"],
       after: first.reached,
-      wanted: issues,
+      filter: issues,
       limit: 10,
     });
     expect([second.found.map(({ event }) => event.seq), second.more]).toEqual([[6_001], false]);
   });
 
-  it("ends early when the payloads are large, but never before the first", async () => {
+  it("ends a page early when the payloads are large, but not before the first event", async () => {
     const store = open();
     await keep(
       store,
       sampleEvents(3, () => ({ body: new Uint8Array(100) })),
     );
-    const read = (mostBytes: number) =>
-      readLog(store, { tenants: ["acme"], after: from(0), wanted: issues, limit: 10, mostBytes });
+    const read = (maxBytes: number) =>
+      readLog(store, { tenants: ["acme"], after: from(0), filter: issues, limit: 10, maxBytes });
     expect((await read(1)).found).toHaveLength(1);
     expect(await read(250)).toMatchObject({ found: [{}, {}], more: true, reached: from(2) });
   });
 });
 
-describe("the start of a reader", () => {
-  it("is now without a cursor; else where the cursor is", async () => {
+describe("the start position", () => {
+  it("is the end of the log without a cursor, else the cursor", async () => {
     const store = open();
     await keep(store, sampleEvents(3));
     expect(await findStart(store, ["acme"], null, undefined)).toMatchObject({
@@ -136,7 +136,7 @@ describe("the start of a reader", () => {
     });
   });
 
-  it("says that something is missing: swept away, a log that does not reach so far, or another", async () => {
+  it("is truncated if events were removed, or the cursor is ahead of the log or of another log", async () => {
     const store = open();
     const events = sampleEvents(3);
     await keep(store, events);
@@ -165,19 +165,19 @@ describe("the start of a reader", () => {
     ).toEqual({ from: from(2), truncated: false, logId });
   });
 
-  it("passes over what is too old, wherever that ends", async () => {
+  it("skips the events that are older than the maximum age", async () => {
     const store = open();
     await keep(
       store,
       sampleEvents(50, (at) => ({ received_at: START + at * SECOND })),
     );
-    for (const place of [0, 7, 49, 50])
+    for (const position of [0, 7, 49, 50])
       for (const age of [-1, 0, 1, 6, 7, 8, 30, 48, 49, 50, 99])
-        expect(await findStart(store, ["acme"], String(place), START + age * SECOND)).toMatchObject(
-          {
-            from: from(Math.max(place, Math.min(Math.max(age, 0), 50))),
-            truncated: Math.min(age, 50) > place,
-          },
-        );
+        expect(
+          await findStart(store, ["acme"], String(position), START + age * SECOND),
+        ).toMatchObject({
+          from: from(Math.max(position, Math.min(Math.max(age, 0), 50))),
+          truncated: Math.min(age, 50) > position,
+        });
   });
 });

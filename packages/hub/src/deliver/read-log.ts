@@ -1,35 +1,37 @@
 /**
- * The wanted events after a place in the logs of several tenants, oldest first. What one call costs
- * is bounded, however rare they are: it may find nothing, and still have come further.
+ * Reads the events after a cursor that match a filter, from the logs of several tenants, oldest first.
+ * One call reads a bounded number of rows: if matches are rare it may find none, and still return an
+ * advanced cursor.
  */
 import { type Cursor, decodeCursor } from "../inbox/cursor.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { EventRow, Store } from "../store/store.ts";
-import { isWanted, type Wanted } from "./wanted.ts";
+import { type EventFilter, matchesFilter } from "./event-filter.ts";
 
 type Log = Pick<Store, "getTenant" | "listEvents">;
 
-/** Rows that one call looks at in each log, at the most. */
-const MOST_LOOKED_AT = 5_000;
+/** The most rows that one call reads from each log. */
+const MAX_SCANNED = 5_000;
 
 export interface LogQuery {
   tenants: readonly string[];
   after: Cursor;
-  wanted: Wanted;
+  filter: EventFilter;
   limit: number;
-  /** Ends early when the payloads take so much. */
-  mostBytes?: number;
+  /** Ends the page early when its payloads exceed this size. */
+  maxBytes?: number;
 }
 
 export interface LogRead {
-  /** Each with the cursor of whoever has seen it and all before it. */
+  /** Each event with the cursor after it. */
   found: { event: EventRow; cursor: Cursor }[];
+  /** The cursor after all rows that were scanned. */
   reached: Cursor;
   more: boolean;
 }
 
 export async function readLog(store: Log, query: LogQuery): Promise<LogRead> {
-  const { tenants, after, limit, mostBytes = Number.POSITIVE_INFINITY } = query;
+  const { tenants, after, limit, maxBytes = Number.POSITIVE_INFINITY } = query;
   const logs = await Promise.all(
     tenants.map(async (tenant) => ({ tenant, ...(await scan(store, tenant, query)) })),
   );
@@ -50,48 +52,48 @@ export async function readLog(store: Log, query: LogQuery): Promise<LogRead> {
     const event = next?.events[0];
     if (!next || !event || found.length === limit) break;
     bytes += event.size;
-    if (found.length > 0 && bytes > mostBytes) break;
+    if (found.length > 0 && bytes > maxBytes) break;
     next.events.shift();
     cursor = new Map(cursor).set(next.tenant, event.seq);
     found.push({ event, cursor });
   }
   const reached = new Map(cursor);
-  for (const { tenant, events, looked } of logs)
-    reached.set(tenant, events[0] ? events[0].seq - 1 : looked);
+  for (const { tenant, events, scanned } of logs)
+    reached.set(tenant, events[0] ? events[0].seq - 1 : scanned);
   return { found, reached, more: logs.some(({ events, more }) => more || events.length > 0) };
 }
 
-async function scan(store: Log, tenant: string, { after, wanted, limit }: LogQuery) {
+async function scan(store: Log, tenant: string, { after, filter, limit }: LogQuery) {
   const page = Math.min(500, Math.max(50, limit));
   const events: EventRow[] = [];
-  let looked = after.get(tenant) ?? 0;
-  for (let rows = 0; rows < MOST_LOOKED_AT; rows += page) {
+  let scanned = after.get(tenant) ?? 0;
+  for (let rows = 0; rows < MAX_SCANNED; rows += page) {
     const { items, next } = await store.listEvents({
       tenant,
       order: "oldest",
-      cursor: looked,
+      cursor: scanned,
       limit: page,
     });
-    for (const [at, event] of items.entries()) {
-      looked = event.seq;
-      if (!isWanted(event, wanted)) continue;
+    for (const [index, event] of items.entries()) {
+      scanned = event.seq;
+      if (!matchesFilter(event, filter)) continue;
       events.push(event);
       if (events.length === limit)
-        return { events, looked, more: next !== null || at < items.length - 1 };
+        return { events, scanned, more: next !== null || index < items.length - 1 };
     }
-    if (next === null) return { events, looked, more: false };
+    if (next === null) return { events, scanned, more: false };
   }
-  return { events, looked, more: true };
+  return { events, scanned, more: true };
 }
 
 export interface Start {
   from: Cursor;
-  /** Something between the cursor and what follows is gone, or was not wanted for its age. */
+  /** Whether events after the cursor were removed, or are skipped because of their age. */
   truncated: boolean;
   logId: string;
 }
 
-/** Where a reader begins that gives this cursor; without one, now. */
+/** The position after a client's cursor; without a cursor, the end of the log. */
 export async function findStart(
   store: Log & Pick<Store, "getLogId">,
   tenants: readonly string[],
@@ -99,18 +101,21 @@ export async function findStart(
   notBefore: number | undefined,
 ): Promise<Start> {
   const logId = await store.getLogId();
-  const places = given === null ? new Map<string, number>() : decodeCursor(given, tenants, logId);
-  if (!places) throw new RequestError("invalid", "cursor", "is not one that this hub gave out");
+  const positions =
+    given === null ? new Map<string, number>() : decodeCursor(given, tenants, logId);
+  if (!positions) throw new RequestError("invalid", "cursor", "is not a cursor of this hub");
   const starts = await Promise.all(
     tenants.map(async (tenant) => {
       const { seq, pruned_seq } = (await store.getTenant(tenant)) ?? { seq: 0, pruned_seq: 0 };
-      const place = places.get(tenant);
-      if (place === undefined) return { tenant, from: seq, truncated: false };
-      // The log was wiped, is another, or comes from a backup.
-      if (place > seq) return { tenant, from: seq, truncated: true };
+      const position = positions.get(tenant);
+      if (position === undefined) return { tenant, from: seq, truncated: false };
+      // The database was wiped, replaced or restored from a backup.
+      if (position > seq) return { tenant, from: seq, truncated: true };
       const from =
-        notBefore === undefined ? place : await skipOlder(store, tenant, place, seq, notBefore);
-      return { tenant, from, truncated: place < pruned_seq || from > place };
+        notBefore === undefined
+          ? position
+          : await skipOlder(store, tenant, position, seq, notBefore);
+      return { tenant, from, truncated: position < pruned_seq || from > position };
     }),
   );
   return {
@@ -120,7 +125,7 @@ export async function findStart(
   };
 }
 
-/** By halving: times grow with places, but for what replicas' clocks differ by. */
+/** A binary search: `received_at` grows with `seq`, except for clock skew between replicas. */
 async function skipOlder(
   store: Log,
   tenant: string,

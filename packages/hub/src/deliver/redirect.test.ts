@@ -34,7 +34,7 @@ describe("by the rules of fetch", () => {
     [302, "DELETE", "DELETE"],
     [307, "POST", "POST"],
     [308, "PATCH", "PATCH"],
-  ])("%i makes of a %s a %s", (status, method, expected) => {
+  ])("%i turns %s into %s", (status, method, expected) => {
     const next = follow(status, "/c", hop(method));
     expect(next?.method).toBe(expected);
     const becameGet = method !== expected;
@@ -42,12 +42,12 @@ describe("by the rules of fetch", () => {
     expect(next?.headers).toEqual({ ...secrets, ...harmless, ...(becameGet ? {} : described) });
   });
 
-  it("is relative to where it came from", () => {
+  it("resolves a relative location", () => {
     expect(follow(307, "c?d=1")?.url).toBe("https://one.example/a/c?d=1");
     expect(follow(307, "//two.example/e")?.url).toBe("https://two.example/e");
   });
 
-  it("leads nowhere without a place to go, or with a status that is none", () => {
+  it("does not redirect without a location, or with another status", () => {
     expect(follow(302, undefined)).toBeUndefined();
     for (const status of [200, 201, 300, 304, 305, 306, 400])
       expect(follow(status, "/c")).toBeUndefined();
@@ -59,11 +59,11 @@ it.each([
   "https://one.example:8443/a/b",
   "http://one.example/a/b",
   "https://sub.one.example/",
-])("tells no secrets to another origin: %s", (location) => {
+])("sends no secrets to another origin: %s", (location) => {
   expect(follow(307, location)?.headers).toEqual({ ...harmless, ...described });
 });
 
-it("goes nowhere that could not be called in the first place", () => {
+it("rejects a location that may not be called", () => {
   for (const location of ["file:///etc/passwd", "https://a:b@two.example/", "http://[::1"])
     expect(() => follow(302, location)).toThrow(expect.objectContaining({ code: "invalid_url" }));
   const location = new Headers({ location: "http://one.example/" });

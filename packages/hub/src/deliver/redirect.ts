@@ -12,10 +12,10 @@ export interface Hop {
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Any header can hold a secret (`x-api-key` does), and the new origin is not whom it was meant for:
- * only what is known to be none goes along.
+ * The headers that are sent to another origin. Any other header may hold a secret, as `x-api-key`
+ * does.
  */
-const HARMLESS = new Set([
+const CROSS_ORIGIN_HEADERS = new Set([
   "accept",
   "accept-encoding",
   "accept-language",
@@ -27,14 +27,14 @@ const HARMLESS = new Set([
   "user-agent",
 ]);
 
-/** Where a response sends its caller, by the rules of fetch; `undefined` where it does not. */
+/** The request that follows a redirect, by the rules of `fetch`; undefined if it is no redirect. */
 export function nextHop(
   { method, url, headers, body }: Hop,
   status: number,
-  answered: Headers,
+  responseHeaders: Headers,
   { allowHttp }: { allowHttp: boolean },
 ): Hop | undefined {
-  const location = answered.get("location");
+  const location = responseHeaders.get("location");
   if (!REDIRECTS.has(status) || location === null) return undefined;
   const next = parseOutboundUrl(location, { allowHttp, base: url.href });
   const becomesGet =
@@ -42,7 +42,7 @@ export function nextHop(
     ((status === 301 || status === 302) && method === "POST");
   const kept = [...headers.keys()].filter(
     (name) =>
-      (next.origin === url.origin || HARMLESS.has(name)) &&
+      (next.origin === url.origin || CROSS_ORIGIN_HEADERS.has(name)) &&
       !(becomesGet && name.startsWith("content-")),
   );
   return {

@@ -1,33 +1,33 @@
-/** Outbound webhooks as https://www.standardwebhooks.com has them, so that any receiver can verify. */
+/** Signs outbound webhooks as https://www.standardwebhooks.com specifies. */
 import { makeKey, standardSignature } from "../ingest/signatures.ts";
 import { fromBase64, type MakeHmacKey, toBase64 } from "../lib/hmac.ts";
 
 const PREFIX = "whsec_";
-const LEAST_BYTES = 24;
-const MOST_BYTES = 64;
+const MIN_BYTES = 24;
+const MAX_BYTES = 64;
 
 /**
- * What is wrong with a secret, in words that do not repeat it; `undefined` where nothing is. Strict
- * about padding and alphabet: a receiver that reads base64 otherwise would get another key.
+ * Why a secret is invalid, without repeating it; undefined if it is valid. Strict about padding and
+ * alphabet: base64 decoders differ there, and a receiver could get another key.
  */
-export function webhookSecretFault(secret: string): string | undefined {
+export function webhookSecretError(secret: string): string | undefined {
   if (!secret.startsWith(PREFIX)) return `must start with ${PREFIX}`;
   const text = secret.slice(PREFIX.length);
   const bytes = fromBase64(text);
   if (!bytes || toBase64(bytes) !== text)
-    return `must be ${PREFIX} and then base64, with its padding and without spaces`;
-  if (bytes.byteLength < LEAST_BYTES || bytes.byteLength > MOST_BYTES)
-    return `must hold ${LEAST_BYTES} to ${MOST_BYTES} bytes in base64, not ${bytes.byteLength}: openssl rand -base64 32`;
+    return `must be ${PREFIX} followed by base64, with padding and without spaces`;
+  if (bytes.byteLength < MIN_BYTES || bytes.byteLength > MAX_BYTES)
+    return `must hold ${MIN_BYTES} to ${MAX_BYTES} bytes in base64, not ${bytes.byteLength}: openssl rand -base64 32`;
   return undefined;
 }
 
 export interface WebhookToSign {
-  /** The same in every attempt: receivers know repeats by it. */
+  /** The same in every attempt, so that receivers can deduplicate. */
   id: string;
   body: Uint8Array;
-  /** Milliseconds, of this attempt. */
+  /** The time of this attempt, in milliseconds. */
   now: number;
-  /** While a secret is being replaced, both: a receiver needs to know only one of them. */
+  /** Two while a secret is rotated; a receiver verifies with either of them. */
   secrets: readonly string[];
 }
 
@@ -37,14 +37,14 @@ export async function signWebhook(
 ): Promise<Record<string, string>> {
   const signed = await Promise.all(
     secrets.map((secret) => {
-      const fault = webhookSecretFault(secret);
-      if (fault !== undefined) throw new Error(`The secret for signing ${fault}.`);
+      const message = webhookSecretError(secret);
+      if (message !== undefined) throw new Error(`The signing secret ${message}.`);
       const key = makeKey(standardSignature, secret, makeHmacKey);
       return standardSignature.sign({ id, body, now }, key);
     }),
   );
   const [first] = signed;
-  if (!first) throw new Error("A webhook needs a secret to be signed with.");
+  if (!first) throw new Error("A webhook needs a secret to sign with.");
   return {
     ...first,
     "webhook-signature": signed.map((headers) => headers["webhook-signature"]).join(" "),

@@ -1,4 +1,4 @@
-/** Whether an endpoint wants what the hub is about to send there: it has to give a challenge back. */
+/** Verifies that an endpoint agrees to receive webhooks: it has to return a challenge. */
 
 import { OutboundError, type OutboundErrorCode } from "@signalbox/rules/flows/outbound.ts";
 import { equalBytes, utf8 } from "../lib/hmac.ts";
@@ -8,7 +8,7 @@ import type { Endpoint, PostWebhook } from "./post-webhook.ts";
 export type Verified =
   | { outcome: "verified" }
   | { outcome: "failed"; reason: CallbackReason; message: string }
-  /** It must not be called at all. */
+  /** The URL must not be called. */
   | { outcome: "refused"; message: string };
 
 const failed = (reason: CallbackReason, message: string): Verified => ({
@@ -17,7 +17,7 @@ const failed = (reason: CallbackReason, message: string): Verified => ({
   message,
 });
 
-/** What is none of these is a connection that did not come about. */
+/** All other codes mean `connection_refused`. */
 const REASONS: Partial<Record<OutboundErrorCode, CallbackReason>> = {
   timeout: "timeout",
   tls_error: "tls_error",
@@ -36,11 +36,14 @@ export async function verifyEndpoint(
         ? { outcome: "verified" }
         : failed(
             "challenge_failed",
-            'It answered, but did not give the challenge back: answer { "challenge": … } with the one that was sent.',
+            'The endpoint did not return the challenge: respond with { "challenge": … } and the value that was sent.',
           );
-    if (status >= 500) return failed("http_5xx", `It answered ${status}.`);
-    if (status >= 400) return failed("http_4xx", `It answered ${status}.`);
-    return failed("challenge_failed", `It answered ${status}; redirects are not followed.`);
+    if (status >= 500) return failed("http_5xx", `The endpoint returned ${status}.`);
+    if (status >= 400) return failed("http_4xx", `The endpoint returned ${status}.`);
+    return failed(
+      "challenge_failed",
+      `The endpoint returned ${status}; redirects are not followed.`,
+    );
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
     if (error.code === "invalid_url" || error.code === "address_refused")
@@ -49,7 +52,7 @@ export async function verifyEndpoint(
   }
 }
 
-/** As the text itself, or as `challenge` of a JSON object. */
+/** The body is the challenge, or a JSON object with the property `challenge`. */
 function echoes(body: Uint8Array, challenge: string): boolean {
   const text = new TextDecoder().decode(body).trim();
   return equalBytes(utf8(challengeIn(text) ?? text), utf8(challenge));

@@ -1,4 +1,4 @@
-/** `events/poll`: stateless; the cursor is all that there is. */
+/** `events/poll`. It is stateless: the client's cursor is the only state. */
 import type { z } from "zod";
 import { MAX_BODY_BYTES, type Occurrence, type pollParams } from "../../deliver/events-draft.ts";
 import { toOccurrence } from "../../deliver/occurrence.ts";
@@ -7,8 +7,8 @@ import { encodeCursor } from "../../inbox/cursor.ts";
 import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { findType } from "./event-types.ts";
 
-/** An answer with so much payload ends early, and says that there is more. */
-const MOST_BYTES = 4 * 1024 * 1024;
+/** A response with more payload bytes ends early, with `hasMore`. */
+const MAX_BYTES = 4 * 1024 * 1024;
 const NEXT_POLL_MS = 5_000;
 
 export async function pollEvents(
@@ -16,7 +16,7 @@ export async function pollEvents(
   { access: { tenants }, reserveBytes }: EventsRequestContext,
   params: z.infer<typeof pollParams>,
 ) {
-  const wanted = await findType(store, tenants, params.name, params.arguments);
+  const filter = await findType(store, tenants, params.name, params.arguments);
   const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
   const { from, truncated, logId } = await findStart(store, tenants, params.cursor, notBefore);
   const { found, reached, more } =
@@ -25,9 +25,9 @@ export async function pollEvents(
       : await readLog(store, {
           tenants,
           after: from,
-          wanted,
+          filter,
           limit: params.maxEvents,
-          mostBytes: MOST_BYTES,
+          maxBytes: MAX_BYTES,
         });
   await reserveBytes(
     found.reduce((sum, { event }) => sum + Math.min(event.size, MAX_BODY_BYTES), 0),

@@ -4,6 +4,7 @@
  * away. It ends when the client goes, the token is no longer good, or the hub stops.
  */
 
+import { matchesFilter } from "../../deliver/event-filter.ts";
 import {
   CODES,
   HEARTBEAT_MS,
@@ -13,7 +14,6 @@ import {
 } from "../../deliver/events-draft.ts";
 import { toOccurrence } from "../../deliver/occurrence.ts";
 import { findStart } from "../../deliver/read-log.ts";
-import { isWanted } from "../../deliver/wanted.ts";
 import { encodeCursor } from "../../inbox/cursor.ts";
 import type { EventRow } from "../../store/store.ts";
 import type { Follower } from "../../stream/feed.ts";
@@ -94,7 +94,7 @@ export async function streamEvents(
 ): Promise<Record<string, never>> {
   const { store, feed, authorizer, now, streams, onError } = context;
   const { tenants, token } = access;
-  const wanted = await findType(store, tenants, params.name, params.arguments);
+  const filter = await findType(store, tenants, params.name, params.arguments);
   const isNewType = await watchTypes(store, tenants);
   const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
   const { from, truncated, logId } = await findStart(store, tenants, params.cursor, notBefore);
@@ -191,7 +191,7 @@ export async function streamEvents(
           if (isNewType(event)) listChanged = true;
           const cursor = encodeCursor(place, tenants, logId);
           const last = waiting.at(-1);
-          if (isWanted(event, wanted)) waiting.push({ event, cursor });
+          if (matchesFilter(event, filter)) waiting.push({ event, cursor });
           else if (last) last.cursor = cursor;
           else watermark = cursor;
           void work();

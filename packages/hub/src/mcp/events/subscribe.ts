@@ -3,12 +3,12 @@
  * the same changes nothing but its end and its secret; the deliveries go on from where they are.
  */
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
+import type { Narrowing } from "../../deliver/event-filter.ts";
 import type { SubscribeParams, UnsubscribeParams } from "../../deliver/events-draft.ts";
 import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
 import type { PostWebhook } from "../../deliver/post-webhook.ts";
 import { findStart } from "../../deliver/read-log.ts";
 import { verifyEndpoint } from "../../deliver/verify-endpoint.ts";
-import type { Narrowing } from "../../deliver/wanted.ts";
 import { encodeCursor } from "../../inbox/cursor.ts";
 import { sha256Hex } from "../../lib/hmac.ts";
 import { RequestError } from "../../lib/request-error.ts";

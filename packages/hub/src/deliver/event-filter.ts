@@ -1,26 +1,26 @@
-/** Which events somebody wants: one type of one source, narrowed by what the summary says. */
+/** The events that a subscription selects: one type of one source, narrowed by summary fields. */
 import type { EventRow } from "../store/store.ts";
 
 export type Narrowing = Partial<
   Record<"repo" | "action" | "sender", string | undefined> & { number: number | undefined }
 >;
 
-export interface Wanted {
+export interface EventFilter {
   source: string;
   type: string;
   narrowing: Narrowing;
 }
 
-export const nameOf = ({ source, type }: Pick<EventRow, "source" | "type">): string =>
+export const eventName = ({ source, type }: Pick<EventRow, "source" | "type">): string =>
   `${source}.${type}`;
 
-/** Undefined where the name has no two parts. Types may hold dots, names of sources do not. */
-export function toWanted(name: string, narrowing: Narrowing): Wanted | undefined {
+/** Undefined if the name has no dot. Types may contain dots, names of sources do not. */
+export function toEventFilter(name: string, narrowing: Narrowing): EventFilter | undefined {
   const [, source, type] = /^([^.]+)\.(.+)$/s.exec(name) ?? [];
   return source === undefined || type === undefined ? undefined : { source, type, narrowing };
 }
 
-export const isWanted = (event: EventRow, { source, type, narrowing }: Wanted): boolean =>
+export const matchesFilter = (event: EventRow, { source, type, narrowing }: EventFilter): boolean =>
   event.type === type &&
   event.source === source &&
   (narrowing.repo === undefined || event.repo === narrowing.repo) &&
