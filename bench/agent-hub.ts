@@ -25,7 +25,7 @@ export async function startAgentHub(options: AgentHubOptions): Promise<AgentHub>
     await seed(store, pending);
     await store.close();
   }
-  const token = createToken(cli, data);
+  const token = createToken(cli, data, "inbox:read");
   const hub = await startHub({ ...options, data });
   return {
     ...hub,
@@ -38,10 +38,10 @@ export async function startAgentHub(options: AgentHubOptions): Promise<AgentHub>
 }
 
 /** Created with the CLI, so that an older build under test knows its format. */
-function createToken(cli: string, data: string): string {
+export function createToken(cli: string, data: string, scope: "inbox:read" | "flows:call"): string {
   const output = execFileSync(
     process.execPath,
-    [cli, "token", "create", "bench", "--scope", "inbox:read", "--data", data, "--json"],
+    [cli, "token", "create", "bench", "--scope", scope, "--data", data, "--json"],
     { cwd: data, env: { PATH: process.env.PATH, HOME: process.env.HOME }, encoding: "utf8" },
   );
   return (JSON.parse(output) as { token: string }).token;

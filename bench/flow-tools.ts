@@ -2,11 +2,11 @@
  * Flows as MCP tools: a call of a flow with one node beside an empty tool of the plain SDK, and lists
  * of growing numbers of tools. A call is a run, so it is on disk before the response.
  */
-import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
 import type { Store } from "../packages/hub/src/store/store.ts";
+import { createToken } from "./agent-hub.ts";
 import { startBaseline } from "./baseline-process.ts";
 import type { Options, Result } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
@@ -50,7 +50,7 @@ export async function measureTools(options: Options, cli: string, load: Load): P
       await storeTools(store, appOf(size), size);
     }
     await store.close();
-    const token = createToken(cli, data);
+    const token = createToken(cli, data, "flows:call");
     const baseline = await startBaseline(
       new URL("./mcp-baseline.ts", import.meta.url),
       startFlags(),
@@ -122,16 +122,6 @@ async function storeTools(store: Store, app: string, count: number): Promise<voi
     }));
     await publishFlow(store, [...tools, end], { app, edges });
   }
-}
-
-/** Created with the CLI, so that an older build under test knows its format. */
-function createToken(cli: string, data: string): string {
-  const output = execFileSync(
-    process.execPath,
-    [cli, "token", "create", "bench", "--scope", "flows:call", "--data", data, "--json"],
-    { cwd: data, env: { PATH: process.env.PATH, HOME: process.env.HOME }, encoding: "utf8" },
-  );
-  return (JSON.parse(output) as { token: string }).token;
 }
 
 /** Reads all pages, as a client does. */

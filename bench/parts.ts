@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- parts`: CPU per webhook of servers that do one part of the work more than the
- * one before, from plain HTTP to the complete hub.
+ * `npm run bench -- parts`: CPU per webhook of a series of servers, from plain HTTP to the complete
+ * hub. Each server does one more part of the work.
  */
 import { startBaseline } from "./baseline-process.ts";
 import type { Benchmark } from "./benchmark.ts";
