@@ -7,7 +7,7 @@ import { triggersOf } from "../packages/hub/src/apps/triggers.ts";
 import { createSandbox } from "../packages/hub/src/hosts/node/sandbox.ts";
 import { createIds } from "../packages/hub/src/lib/ids.ts";
 import { loadInput } from "../packages/hub/src/runs/load-input.ts";
-import { createReach } from "../packages/hub/src/runs/reach.ts";
+import { createNodeServices } from "../packages/hub/src/runs/node-services.ts";
 import { createRunner, type Runner } from "../packages/hub/src/runs/runner.ts";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
 import type { NewTrigger } from "../packages/hub/src/store/flow-store.ts";
@@ -39,11 +39,18 @@ export function openEngine(): Engine {
     worker: newId(),
     secrets: async () => ({}),
     loadInput: (run) => loadInput(store, run),
-    soon: setImmediate,
-    reach: createReach({
+    timers: {
+      now: Date.now,
+      defer: setImmediate,
+      after(ms, work) {
+        const timer = setTimeout(work, ms);
+        return () => clearTimeout(timer);
+      },
+    },
+    services: createNodeServices({
       store,
       append: unexpected,
-      start: (run, watch) => runner.start(run, watch),
+      start: (run, options) => runner.start(run, options),
       fetch: unexpected,
       evaluate: sandbox.evaluate,
       newId,

@@ -157,7 +157,7 @@ describe("a task", () => {
     expect(await waiting).toMatchObject({ isError: true });
     await expect(client.experimental.tasks.cancelTask(task.taskId)).rejects.toMatchObject({
       code: -32602,
-      message: expect.stringContaining("The task is cancelled already."),
+      message: expect.stringContaining("The task is already cancelled."),
     });
     const { tasks } = await client.experimental.tasks.listTasks();
     expect(tasks.map(({ status }) => status)).toEqual(["cancelled", "completed"]);

@@ -139,7 +139,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect(names(await client.tools())).toEqual(["current_weather", "get_forecast"]);
     const called = await client.call("get_weather_data", { city: "Bern" });
     expect(called.structuredContent).toMatchObject({ of: "Bern" });
-    expect(called.content.at(-1)?.text).toMatch(/get_weather_data is now called current_weather/);
+    expect(called.content.at(-1)?.text).toMatch(/get_weather_data was renamed to current_weather/);
     expect(called._meta).toMatchObject({ "signalbox/renamedTo": "current_weather" });
 
     const { parameters } = intent("later", "Get Forecast", [city, days], { isActive: false });

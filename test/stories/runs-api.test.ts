@@ -115,7 +115,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
       PATIENCE,
     );
     const busy = await api.expect(409, "POST", `/api/runs/${id}/retry`);
-    expect(busy.json.detail).toMatch(/waiting: only one that failed or was cancelled/);
+    expect(busy.json.detail).toMatch(/waiting: only a failed or cancelled run/);
     await api.expect(202, "POST", `/api/runs/${id}/cancel`);
     const cancelled = await ended(api, id);
     expect(cancelled).toMatchObject({
@@ -125,7 +125,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
     expect(cancelled.steps[1].finished_at).toBe(cancelled.finished_at);
     const over = await api.expect(409, "POST", `/api/runs/${id}/cancel`);
     expect(over.json.detail).toBe(
-      `The run was cancelled at ${cancelled.finished_at}: there is nothing left to cancel.`,
+      `The run was cancelled at ${cancelled.finished_at}; it cannot be cancelled.`,
     );
     await api.expect(202, "POST", `/api/runs/${id}/retry`);
     await vi.waitFor(

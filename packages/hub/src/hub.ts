@@ -23,7 +23,7 @@ import type { Timers } from "./lib/timers.ts";
 import { withTimeout } from "./lib/with-timeout.ts";
 import { createTriggers } from "./runs/explain.ts";
 import { loadInput } from "./runs/load-input.ts";
-import { createReach } from "./runs/reach.ts";
+import { createNodeServices } from "./runs/node-services.ts";
 import { createRunner } from "./runs/runner.ts";
 import { openSecrets } from "./runs/secrets.ts";
 import type { Store } from "./store/store.ts";
@@ -90,20 +90,25 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     worker: newId(),
     secrets: openSecrets(store, seal),
     loadInput: (run) => loadInput(store, run),
-    reach: createReach({
+    services: createNodeServices({
       store,
       append: pipeline.append,
-      start: (run, watch) => runner.start(run, watch),
+      start: (run, options) => runner.start(run, options),
       fetch: ports.guardedFetch,
       evaluate: ports.evaluate,
       newId,
       now,
       maxDepth: limits.maxDepth,
     }),
-    atOnce: settings.runConcurrency,
+    concurrency: settings.runConcurrency,
     leaseMs: settings.runLeaseMs,
-    soon: (work) =>
-      pipeline.pendingAppends() > BUSY_APPENDS ? void after(BUSY_STEP_DELAY_MS, work) : defer(work),
+    timers: {
+      ...timers,
+      defer: (work) =>
+        pipeline.pendingAppends() > BUSY_APPENDS
+          ? void after(BUSY_STEP_DELAY_MS, work)
+          : defer(work),
+    },
     onError,
   });
   const calls = createToolCalls({ store, runner, newId, now });

@@ -5,7 +5,7 @@ import type { Run } from "../store/run-store.ts";
 import { mountRoutes } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
 
-it("tells the steps of a result only to those who may read runs", async () => {
+it("returns the steps of a result only with the scope admin", async () => {
   const run = {
     id: "r",
     tenant: "acme",
@@ -40,7 +40,7 @@ it("tells the steps of a result only to those who may read runs", async () => {
   expect(caller).not.toHaveProperty("steps");
 });
 
-it("waits for a result only so long, and tells how far the run is", async () => {
+it("returns 202 with the state of the run when the wait times out", async () => {
   const run = { id: "r", status: "waiting", created_at: 0, started_at: 0, finished_at: null };
   const app = new Hono();
   const routes = runRoutes({
@@ -50,7 +50,7 @@ it("waits for a result only so long, and tells how far the run is", async () => 
     store: { getRun: async () => run } as never,
     now: () => 0,
     closing: new AbortController().signal,
-    longestWaitMs: 1,
+    maxWaitMs: 1,
   });
   const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
   mountRoutes(app, routes, async () => access);

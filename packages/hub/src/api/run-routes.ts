@@ -1,11 +1,12 @@
-/** Runs: start, look, cancel, try again, follow live. */
+/** Runs: start, list, get, cancel, retry, follow live. */
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import { RequestError } from "../lib/request-error.ts";
-import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
+import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { allows } from "../tenants/authorizer.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { streamRun } from "./run-stream.ts";
 import {
   cursorFor,
   limitQuery,
@@ -21,24 +22,24 @@ const tag = "runs";
 const next = cursorFor("run");
 const runWithSteps = runView.extend({ steps: z.array(stepView) });
 const result = runView.extend({
-  steps: z.array(stepView).optional().describe("For those who may read runs: the scope `admin`."),
+  steps: z.array(stepView).optional().describe("Only with the scope `admin`."),
 });
 
 export interface RunRoutes {
   calls: ToolCalls;
   store: Store;
   now: () => number;
-  /** Aborted when the hub stops: nobody is kept waiting. */
+  /** Aborted when the hub stops: ends `?wait=1` and streams. */
   closing: AbortSignal;
   /** How long `?wait=1` waits. */
-  longestWaitMs?: number;
+  maxWaitMs?: number;
 }
 
 /** Proxies rarely wait longer than a minute. */
-const LONGEST_WAIT_MS = 50_000;
+const MAX_WAIT_MS = 50_000;
 
 export function runRoutes(options: RunRoutes): Route[] {
-  const { calls, store, now, closing, longestWaitMs = LONGEST_WAIT_MS } = options;
+  const { calls, store, now, closing, maxWaitMs = MAX_WAIT_MS } = options;
   const found = (run: Run | undefined, id: string): Run => {
     if (!run) throw new RequestError("not_found", "run", `There is no run ${id}.`);
     return run;
@@ -53,7 +54,7 @@ export function runRoutes(options: RunRoutes): Route[] {
       method: "post",
       path: "/api/flows/:flow/runs",
       summary:
-        "Start a run from a trigger; with ?wait=1 the answer is its result, or 202 where that takes long",
+        "Start a run from a trigger; with ?wait=1 the response has its result, or is 202 if the run takes long",
       tag,
       scope: "flows:call",
       query: z.strictObject({ wait: z.enum(["0", "1"], "must be 0 or 1").default("0") }),
@@ -64,7 +65,7 @@ export function runRoutes(options: RunRoutes): Route[] {
       answer: {
         status: 202,
         schema: runView,
-        or: { status: 200, schema: result, when: "With ?wait=1: the run at its end" },
+        or: { status: 200, schema: result, when: "With ?wait=1: the run that has ended" },
       },
       async handle({ access, tenant, param, query, body, signal }) {
         const wanted = {
@@ -75,9 +76,9 @@ export function runRoutes(options: RunRoutes): Route[] {
         };
         if (query.wait === "1") {
           const { id, ended } = await calls.start(wanted);
-          const enough = AbortSignal.any([signal, closing, AbortSignal.timeout(longestWaitMs)]);
-          const run = await Promise.race([ended, aborted(enough)]);
-          // What happens within a flow is not told to those who may only call it.
+          const timeout = AbortSignal.any([signal, closing, AbortSignal.timeout(maxWaitMs)]);
+          const run = await Promise.race([ended, aborted(timeout)]);
+          // Callers without the scope `admin` do not see the steps of a flow.
           if (run) return { json: allows(access, "admin") ? await withSteps(run) : viewRun(run) };
           return { status: 202, json: viewRun(found(await store.getRun(tenant, id), id)) };
         }
@@ -120,7 +121,7 @@ export function runRoutes(options: RunRoutes): Route[] {
     defineRoute({
       method: "post",
       path: "/api/runs/:run/cancel",
-      summary: "Cancel a run; 409 where it is over",
+      summary: "Cancel a run; 409 if it has ended",
       tag,
       scope: "admin",
       answer: { status: 202, schema: runView },
@@ -128,18 +129,14 @@ export function runRoutes(options: RunRoutes): Route[] {
         const id = param("run");
         const run = await store.cancelRun(tenant, id, now());
         if (run) return { status: 202, json: viewRun(run) };
-        const over = found(await store.getRun(tenant, id), id);
-        throw new RequestError(
-          "conflict",
-          "run",
-          `${endOf(over)}: there is nothing left to cancel.`,
-        );
+        const ended = found(await store.getRun(tenant, id), id);
+        throw new RequestError("conflict", "run", `${describeEnd(ended)}; it cannot be cancelled.`);
       },
     }),
     defineRoute({
       method: "post",
       path: "/api/runs/:run/retry",
-      summary: "Go on with a failed or cancelled run at what failed",
+      summary: "Continue a failed or cancelled run at its failed steps",
       tag,
       scope: "admin",
       answer: { status: 202, schema: runView },
@@ -151,7 +148,7 @@ export function runRoutes(options: RunRoutes): Route[] {
           throw new RequestError(
             "conflict",
             "run",
-            `The run is ${before.status}: only one that failed or was cancelled can be tried again.`,
+            `The run is ${before.status}: only a failed or cancelled run can be retried.`,
           );
         return { status: 202, json: viewRun(run) };
       },
@@ -159,69 +156,23 @@ export function runRoutes(options: RunRoutes): Route[] {
     defineRoute({
       method: "get",
       path: "/api/runs/:run/stream",
-      summary: "Follow a run: Server-Sent Events `run` with the run and its steps, until it ends",
+      summary:
+        "Follow a run until it ends: Server-Sent Events `run`, first with the run and all steps, then with the steps that changed",
       tag,
       scope: "admin",
       answer: { status: 200, type: "text/event-stream" },
       async handle({ tenant, param, signal }) {
         const id = param("run");
         found(await store.getRun(tenant, id), id);
-        return follow(tenant, id, signal);
+        return streamRun((leaving) =>
+          calls.follow(tenant, id, AbortSignal.any([signal, closing, leaving])),
+        );
       },
     }),
   ];
-
-  function follow(tenant: string, id: string, signal: AbortSignal): Response {
-    const encoder = new TextEncoder();
-    let unsubscribe = () => {};
-    let timer: ReturnType<typeof setInterval> | undefined;
-    let end = () => {};
-    const stop = () => {
-      unsubscribe();
-      clearInterval(timer);
-      closing.removeEventListener("abort", end);
-    };
-    const body = new ReadableStream<Uint8Array>({
-      start(controller) {
-        end = () => {
-          stop();
-          controller.close();
-        };
-        let last = "";
-        let looking = false;
-        const look = async () => {
-          if (looking) return;
-          looking = true;
-          try {
-            const run = await store.getRun(tenant, id);
-            const text = run ? JSON.stringify(await withSteps(run)) : last;
-            if (text !== last) controller.enqueue(encoder.encode(`event: run\ndata: ${text}\n\n`));
-            last = text;
-            if (!run || TERMINAL_STATUSES.includes(run.status)) end();
-          } catch (error) {
-            stop();
-            controller.error(error);
-          } finally {
-            looking = false;
-          }
-        };
-        unsubscribe = store.subscribe((notice) => {
-          if (notice.topic === "run_ended" && notice.run === id) void look();
-        });
-        timer = setInterval(() => void look(), LOOK_EVERY_MS);
-        signal.addEventListener("abort", stop, { once: true });
-        closing.addEventListener("abort", end, { once: true });
-        void look();
-      },
-      cancel: stop,
-    });
-    return new Response(body, {
-      headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
-    });
-  }
 }
 
-function endOf({ status, error, finished_at }: Run): string {
+function describeEnd({ status, error, finished_at }: Run): string {
   const at = new Date(finished_at ?? 0).toISOString();
   const was = status === "cancelled" ? "was cancelled" : status;
   return `The run ${was} at ${at}${error ? ` (${error.message})` : ""}`;
@@ -232,6 +183,3 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
     if (signal.aborted) resolve(undefined);
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
-
-/** Steps are not announced one by one: that would cost every run for the few that are watched. */
-const LOOK_EVERY_MS = 250;

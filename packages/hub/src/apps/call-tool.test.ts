@@ -32,7 +32,7 @@ const setup = (given: Partial<StoredTrigger> = {}, { alias = false, full = false
         started.push(run);
         return { id: run.id, ended: new Promise(() => {}) };
       },
-      enter: async (run) => {
+      startInLane: async (run) => {
         entered.push(run);
         return full ? "full" : { id: run.id, ended: new Promise(() => {}) };
       },
@@ -40,6 +40,7 @@ const setup = (given: Partial<StoredTrigger> = {}, { alias = false, full = false
         entered.push(...runs);
         return runs.map(({ id }) => (full ? null : id));
       },
+      async *follow() {},
     },
     newId: () => "run",
     now: () => 5,

@@ -4,14 +4,14 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { limitOf } from "../runs/lanes.ts";
 import { checkInput, findTrigger } from "../runs/published-trigger.ts";
-import type { Runner, RunWatch, Started } from "../runs/runner.ts";
+import type { Runner, Started, StartOptions } from "../runs/runner.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { Cause, ImmediateRun, LaneLimit } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 
 export interface ToolCallsOptions {
   store: Pick<Store, "findTool" | "getTrigger" | "getFlow" | "getVersion" | "listVersions">;
-  runner: Pick<Runner, "start" | "enter" | "queue">;
+  runner: Pick<Runner, "start" | "startInLane" | "queue" | "follow">;
   newId: () => string;
   now: () => number;
 }
@@ -53,22 +53,25 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
   };
 
   /** At once; where only so many may be under way, in its turn. */
-  const begin = async (trigger: StoredTrigger, run: ImmediateRun, watch?: RunWatch) => {
+  const begin = async (trigger: StoredTrigger, run: ImmediateRun, options?: StartOptions) => {
     const limit = laneFor(trigger, run);
-    if (!limit) return runner.start(run, watch);
-    const started = await runner.enter({ ...run, limit }, watch);
+    if (!limit) return runner.start(run, options);
+    const started = await runner.startInLane({ ...run, limit }, options);
     if (started === "full") throw busy(trigger, limit);
     return started;
   };
 
   return {
+    /** The changes of a run; see `followRun`. */
+    follow: runner.follow,
+
     /** `token` is that of whoever calls. */
     async call(
       tenant: string,
       app: string,
       name: string,
       given: unknown,
-      { token, ...watch }: RunWatch & { token?: string } = {},
+      { token, ...options }: StartOptions & { token?: string } = {},
     ): Promise<CalledTool> {
       const found = await store.findTool(tenant, app, name, now());
       if (!found)
@@ -78,7 +81,7 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
         throw new RequestError("not_found", "name", `The tool ${name} is switched off at present.`);
       const input = inputOf(trigger, given);
       const run = { ...runFrom(trigger, input, "tool"), token_id: token };
-      const started = await begin(trigger, run, watch);
+      const started = await begin(trigger, run, options);
       return { ...started, trigger, renamedTo: (alias && trigger.tool_name) || undefined };
     },
 

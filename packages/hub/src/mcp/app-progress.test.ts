@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Step } from "../store/run-store.ts";
-import { progressOf } from "./app-progress.ts";
+import { createProgressReporter } from "./app-progress.ts";
 
 const node = (id: string) => ({ id, name: id.toUpperCase() });
 const edge = (source: string, target: string) => ({ source, sourceHandle: "out", target });
@@ -9,9 +9,9 @@ const step = (node_id: string, status: Step["status"], item = "") =>
   ({ node_id, status, item }) as Step;
 
 async function setup(asked: { progressToken?: string } = { progressToken: "p" }) {
-  const told: unknown[] = [];
+  const sent: unknown[] = [];
   const reader = { full: false };
-  const onStep = await progressOf({
+  const onStep = await createProgressReporter({
     store: {
       findTool: async () => ({ alias: false, trigger: { node_id: "go" } as never }),
       getVersion: async () =>
@@ -30,18 +30,18 @@ async function setup(asked: { progressToken?: string } = { progressToken: "p" })
     mcpReq: {
       _meta: asked,
       async notify({ params }: { params?: unknown }) {
-        told.push(params);
-        throw new Error("The client has gone.");
+        sent.push(params);
+        throw new Error("The client has disconnected.");
       },
     } as never,
     backPressure: { isFull: () => reader.full, sent() {} },
     now: 0,
   });
-  return { onStep, told, reader };
+  return { onStep, sent, reader };
 }
 
-it("counts what is over, once each, out of what the trigger reaches", async () => {
-  const { onStep, told } = await setup();
+it("counts each finished node once, out of the nodes that the trigger reaches", async () => {
+  const { onStep, sent } = await setup();
   for (const one of [
     step("go", "running"),
     step("go", "done"),
@@ -51,27 +51,27 @@ it("counts what is over, once each, out of what the trigger reaches", async () =
     step("end", "skipped"),
   ])
     onStep?.(one);
-  expect(told).toEqual([
+  expect(sent).toEqual([
     { progressToken: "p", progress: 1, total: 4, message: "GO" },
     { progressToken: "p", progress: 2, total: 4, message: "EACH" },
     { progressToken: "p", progress: 3, total: 4, message: "END" },
   ]);
 });
 
-it("knows no total once something goes round in a loop", async () => {
-  const { onStep, told } = await setup();
+it("sends no total once a loop has run", async () => {
+  const { onStep, sent } = await setup();
   for (const at of [0, 1, 2]) onStep?.(step("body", "done", `each:${at}`));
-  expect(told).toMatchObject([{ progress: 1 }, { progress: 2 }, { progress: 3 }]);
-  for (const one of told) expect(one).not.toHaveProperty("total");
+  expect(sent).toMatchObject([{ progress: 1 }, { progress: 2 }, { progress: 3 }]);
+  for (const one of sent) expect(one).not.toHaveProperty("total");
 });
 
-it("tells nobody who does not read, and nobody who did not ask", async () => {
-  const { onStep, told, reader } = await setup();
+it("sends nothing to a client that does not read or did not ask", async () => {
+  const { onStep, sent, reader } = await setup();
   reader.full = true;
   onStep?.(step("go", "done"));
-  expect(told).toEqual([]);
+  expect(sent).toEqual([]);
   reader.full = false;
   onStep?.(step("each", "done"));
-  expect(told).toMatchObject([{ progress: 2 }]);
+  expect(sent).toMatchObject([{ progress: 2 }]);
   expect((await setup({})).onStep).toBeUndefined();
 });

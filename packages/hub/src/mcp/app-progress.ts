@@ -1,4 +1,4 @@
-/** Tells a client that asked for it how far a run is: a step at a time, by the names of the nodes. */
+/** Sends `notifications/progress` for a run: one per node that is done, with the name of the node. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { StoredApp } from "../store/flow-store.ts";
@@ -15,8 +15,8 @@ export interface ProgressOptions {
   now: number;
 }
 
-/** Undefined where nobody asked, or there is nothing to tell of. */
-export async function progressOf({
+/** Returns undefined if the client did not send a progress token. */
+export async function createProgressReporter({
   store,
   app: { tenant, slug },
   tool,
@@ -32,26 +32,26 @@ export async function progressOf({
   if (!graph) return undefined;
   const names = new Map(graph.nodes.map(({ id, name }) => [id, name]));
   const reachable = reachableFrom(graphOf(graph), trigger.node_id).size;
-  const over = new Set<string>();
-  let loops = false;
+  const finished = new Set<string>();
+  let hasLoop = false;
 
   return ({ node_id, item, status }) => {
     if (status !== "done" && status !== "skipped") return;
-    const before = over.size;
-    over.add(`${item}\n${node_id}`);
-    if (over.size === before) return;
-    loops ||= item !== "";
-    // Who does not read is not told of every step that it has missed.
+    const before = finished.size;
+    finished.add(`${item}\n${node_id}`);
+    if (finished.size === before) return;
+    hasLoop ||= item !== "";
+    // A client that does not read gets no notification per step, but the count stays right.
     if (backPressure.isFull()) return;
     const params = {
       progressToken,
-      progress: over.size,
-      // How often a loop goes round is not known beforehand.
-      ...(!loops && { total: reachable }),
+      progress: finished.size,
+      // The number of iterations is not known in advance.
+      ...(!hasLoop && { total: reachable }),
       message: names.get(node_id) ?? node_id,
     };
     backPressure.sent(JSON.stringify(params).length);
-    // It fails where the client has gone, or has its answer already.
+    // Fails if the client has disconnected or has its result already.
     mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
   };
 }

@@ -2,13 +2,13 @@ import { ProtocolError } from "@modelcontextprotocol/server";
 import type { Json, JsonSchema } from "@signalbox/rules/json.ts";
 import { describe, expect, it } from "vitest";
 import type { Run } from "../store/run-store.ts";
-import { inWords, renamed, resultOf } from "./app-results.ts";
+import { runToolResult, toProtocolError, withRenamedNote } from "./app-results.ts";
 
 const result = (
   run: Partial<Run>,
   { outputSchema, version = 1 }: { outputSchema?: JsonSchema; version?: number } = {},
 ) =>
-  resultOf(
+  runToolResult(
     {
       getVersion: async () => ({
         nodes: [
@@ -38,8 +38,8 @@ const result = (
 const succeeded = (output: Json, schema?: Parameters<typeof result>[1]) =>
   result({ status: "succeeded", output }, schema);
 
-describe("the result of a run", () => {
-  it("is text, and an object where it is one", async () => {
+describe("runToolResult", () => {
+  it("returns text, and structured content for an object", async () => {
     expect(await succeeded({ a: [1] })).toEqual({
       content: [{ type: "text", text: '{"a":[1]}' }],
       structuredContent: { a: [1] },
@@ -57,19 +57,19 @@ describe("the result of a run", () => {
     }
   });
 
-  it("that does not fit the schema which the tool promises is an error", async () => {
+  it("returns an error for an output that does not match the output schema", async () => {
     const outputSchema = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
     expect((await succeeded({ a: 1 }, { outputSchema })).isError).toBeUndefined();
-    const misfit = await succeeded({ a: "x" }, { outputSchema });
-    expect(misfit.isError).toBe(true);
-    expect(misfit.content).toMatchObject([
+    const mismatch = await succeeded({ a: "x" }, { outputSchema });
+    expect(mismatch.isError).toBe(true);
+    expect(mismatch.content).toMatchObject([
       { text: expect.stringMatching(/schema: a: .*run run1/) },
     ]);
-    // It was promised by another version.
+    // The schema is from another version.
     expect((await succeeded({ a: "x" }, { outputSchema, version: 2 })).isError).toBeUndefined();
   });
 
-  it("that failed or was cancelled says so", async () => {
+  it("returns the message of a failed or cancelled run as an error", async () => {
     const error = { code: "boom", message: "No sums today.", node_id: "n1" };
     expect(await result({ status: "failed", error })).toMatchObject({
       isError: true,
@@ -91,19 +91,19 @@ describe("the result of a run", () => {
     });
   });
 
-  it("of a call by a former name keeps its first content", async () => {
-    const { content, _meta } = renamed(await succeeded({ a: 1 }), "old", "new");
+  it("adds a note to the content for a call by a former name", async () => {
+    const { content, _meta } = withRenamedNote(await succeeded({ a: 1 }), "old", "new");
     expect(content).toMatchObject([
       { text: '{"a":1}' },
-      { text: expect.stringContaining("old is now called new") },
+      { text: expect.stringContaining("old was renamed to new") },
     ]);
     expect(_meta).toEqual({ "signalbox/run": "run1", "signalbox/renamedTo": "new" });
   });
 });
 
-it("what goes wrong in the hub is for its log, not for the client", () => {
+it("logs an unexpected error and hides its message from the client", () => {
   const logged: unknown[] = [];
-  const error = inWords(new Error("password=hunter2"), (one) => logged.push(one));
+  const error = toProtocolError(new Error("password=hunter2"), (one) => logged.push(one));
   expect(error).toBeInstanceOf(ProtocolError);
   expect(error.message).not.toContain("hunter2");
   expect(logged).toHaveLength(1);

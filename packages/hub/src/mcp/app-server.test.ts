@@ -22,6 +22,7 @@ function setup() {
       cancelRun: async (_: string, id: string) => void cancelled.push(id),
     } as never,
     calls: {
+      async *follow() {},
       async call() {
         started.resolve();
         return { id: "run1", ended: run.promise, trigger: {} as never, renamedTo: undefined };

@@ -17,7 +17,7 @@ import type { StoredApp } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import type { Access, Authorizer } from "../tenants/authorizer.ts";
 import { type AppCallsOptions, createAppCalls } from "./app-calls.ts";
-import { inWords } from "./app-results.ts";
+import { toProtocolError } from "./app-results.ts";
 import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from "./app-tasks.ts";
 import { createAppTools } from "./app-tools.ts";
 import { trackUnread } from "./back-pressure.ts";
@@ -34,7 +34,7 @@ export interface AppServersOptions {
   store: AppCallsOptions["store"] &
     AppTasksOptions["store"] &
     Pick<Store, "getApp" | "listTools" | "subscribe">;
-  calls: Pick<ToolCalls, "call">;
+  calls: Pick<ToolCalls, "call" | "follow">;
   authorizer: Pick<Authorizer, "watch">;
   version: string;
   /** How long runs stay that have ended. */
@@ -95,7 +95,7 @@ export function createAppServers({
         );
         return { ...page, ...(nextCursor !== undefined && { nextCursor: cursors.of(nextCursor) }) };
       } catch (error) {
-        throw inWords(error, onError);
+        throw toProtocolError(error, onError);
       }
     });
     tasks.addTo(server, era);
@@ -106,7 +106,7 @@ export function createAppServers({
       try {
         return await appCalls.call(server, era, params, context);
       } catch (error) {
-        throw inWords(error, onError);
+        throw toProtocolError(error, onError);
       }
     };
     return server;

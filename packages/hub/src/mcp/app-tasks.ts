@@ -1,7 +1,7 @@
 /**
- * Tasks: a run that a client comes back for. A task is nothing but the run, read from the store: so it
- * outlives connections and restarts, and any replica can be asked. In the 2025-11-25 era clients ask
- * for a task with the call; from 2026-07-28 on, in the extension for it, the server decides.
+ * MCP tasks: a client gets the id of a run and asks for its result later. A task is a view of the
+ * stored run, so it survives connections and restarts, and any replica can serve it. With 2025-11-25
+ * the client asks for a task in the call; with the extension of 2026-07-28 the server decides.
  */
 import {
   MissingRequiredClientCapabilityError,
@@ -14,7 +14,7 @@ import { z } from "zod";
 import type { StoredApp } from "../store/flow-store.ts";
 import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
-import { invalidParams, inWords, type ResultStore, resultOf } from "./app-results.ts";
+import { invalidParams, type ResultStore, runToolResult, toProtocolError } from "./app-results.ts";
 import { listCursor } from "./list-cursor.ts";
 import { requestContextOf } from "./request-context.ts";
 
@@ -30,19 +30,19 @@ export const taskCapabilities = {
   modern: { extensions: { [TASKS]: {} } },
 } as const;
 
-export const speaksTasks = (server: Server): boolean =>
+export const supportsTasks = (server: Server): boolean =>
   server.getClientCapabilities()?.extensions?.[TASKS] !== undefined;
 
 export interface AppTasksOptions {
   store: ResultStore & Pick<Store, "getRun" | "listRuns" | "cancelRun" | "subscribe">;
   now: () => number;
   onError: (error: unknown) => void;
-  /** How long runs stay that have ended; null: for good. */
+  /** How long ended runs are kept; null: forever. */
   keepRunsMs?: number | null | undefined;
 }
 
 export interface AppTasks {
-  /** What the call that made it is answered with. */
+  /** The result of the call that created the task. */
   created(era: Era, run: Run, statusMessage?: string): Result;
   addTo(server: Server, era: Era): void;
 }
@@ -61,13 +61,13 @@ export function createAppTasks({
       createdAt: iso(run.created_at),
       lastUpdatedAt: iso(run.finished_at ?? run.started_at ?? run.created_at),
     };
-    // What a client asks for does not matter: all runs are kept for as long as the operator wants.
+    // The ttl that a client asks for is ignored: the operator decides how long runs are kept.
     return era === "modern"
       ? { ...task, ttlMs: keepRunsMs, pollIntervalMs: POLL_MS }
       : { ...task, ttl: keepRunsMs, pollInterval: POLL_MS };
   };
 
-  const find = async ({ app, token }: Asker, id: string): Promise<Run> => {
+  const find = async ({ app, token }: TaskOwner, id: string): Promise<Run> => {
     const run = await store.getRun(app.tenant, id);
     if (run?.app !== app.slug || run.token_id !== token)
       throw invalidParams(`There is no task ${id.slice(0, 100)}.`);
@@ -86,56 +86,66 @@ export function createAppTasks({
     const on = <Params extends z.ZodType>(
       method: string,
       schema: Params,
-      answer: (params: z.infer<Params>, asker: Asker, context: ServerContext) => Promise<Result>,
+      answer: (
+        params: z.infer<Params>,
+        owner: TaskOwner,
+        context: ServerContext,
+      ) => Promise<Result>,
     ) =>
-      // Parsed here, not by the SDK: its words would not name the field.
+      // Parsed here, because the message of the SDK does not name the field.
       server.setRequestHandler(method, { params: z.looseObject({}) }, async (given, context) => {
-        if (era === "modern" && !speaksTasks(server))
+        if (era === "modern" && !supportsTasks(server))
           throw new MissingRequiredClientCapabilityError({
             requiredCapabilities: { extensions: { [TASKS]: {} } },
           });
         try {
           const { app, access } = requestContextOf(context);
-          const asker = { app: app as StoredApp, token: access.token };
-          return await answer(schema.parse(given), asker, context);
+          const owner = { app: app as StoredApp, token: access.token };
+          return await answer(schema.parse(given), owner, context);
         } catch (error) {
-          throw inWords(error, onError);
+          throw toProtocolError(error, onError);
         }
       });
     const one = z.looseObject({ taskId: z.string("must be the id of a task") });
 
     if (era === "modern") {
-      on("tasks/get", one, async ({ taskId }, asker) => {
-        const run = await find(asker, taskId);
+      on("tasks/get", one, async ({ taskId }, owner) => {
+        const run = await find(owner, taskId);
         const task = viewTask(era, run);
         if (task.status !== "completed") return task;
-        return { ...task, result: { resultType: "complete", ...(await resultOf(store, run)) } };
+        return {
+          ...task,
+          result: { resultType: "complete", ...(await runToolResult(store, run)) },
+        };
       });
-      on("tasks/cancel", one, async ({ taskId }, asker) => {
-        await find(asker, taskId);
-        await store.cancelRun(asker.app.tenant, taskId, now());
+      on("tasks/cancel", one, async ({ taskId }, owner) => {
+        await find(owner, taskId);
+        await store.cancelRun(owner.app.tenant, taskId, now());
         return {};
       });
-      // A run never asks its client anything, so there is nothing to tell it.
-      on("tasks/update", one, async ({ taskId }, asker) => {
-        await find(asker, taskId);
+      // A run never asks its client for input, so an update has no effect.
+      on("tasks/update", one, async ({ taskId }, owner) => {
+        await find(owner, taskId);
         return {};
       });
       return;
     }
 
-    on("tasks/get", one, async ({ taskId }, asker) => viewTask(era, await find(asker, taskId)));
-    on("tasks/cancel", one, async ({ taskId }, asker) => {
-      const { status } = viewTask(era, await find(asker, taskId));
-      if (status !== "working") throw invalidParams(`The task is ${status} already.`);
-      await store.cancelRun(asker.app.tenant, taskId, now());
-      return viewTask(era, await find(asker, taskId));
+    on("tasks/get", one, async ({ taskId }, owner) => viewTask(era, await find(owner, taskId)));
+    on("tasks/cancel", one, async ({ taskId }, owner) => {
+      const { status } = viewTask(era, await find(owner, taskId));
+      if (status !== "working") throw invalidParams(`The task is already ${status}.`);
+      await store.cancelRun(owner.app.tenant, taskId, now());
+      return viewTask(era, await find(owner, taskId));
     });
-    on("tasks/result", one, async ({ taskId }, asker, { mcpReq, http }) => {
+    on("tasks/result", one, async ({ taskId }, owner, { mcpReq, http }) => {
       const signals = [mcpReq.signal, ...(http?.req ? [http.req.signal] : [])];
-      const run = await untilEnded(asker, taskId, AbortSignal.any(signals));
+      const run = await untilEnded(owner, taskId, AbortSignal.any(signals));
       const isCancelled = statusOf(era, run) === "cancelled";
-      const result = await resultOf(store, isCancelled ? { ...run, status: "cancelled" } : run);
+      const result = await runToolResult(
+        store,
+        isCancelled ? { ...run, status: "cancelled" } : run,
+      );
       return { ...result, _meta: { ...result._meta, [RELATED_TASK_META_KEY]: { taskId } } };
     });
     on("tasks/list", z.looseObject({}), async ({ cursor }, { app: { tenant, slug }, token }) => {
@@ -149,11 +159,11 @@ export function createAppTasks({
     });
   }
 
-  /** The run at its end, wherever it comes to it; or as it is, where nobody waits any longer. */
-  function untilEnded(asker: Asker, id: string, signal: AbortSignal): Promise<Run> {
+  /** Resolves when the run ends, in whichever process, or when `signal` is aborted. */
+  function untilEnded(owner: TaskOwner, id: string, signal: AbortSignal): Promise<Run> {
     const { promise, resolve, reject } = Promise.withResolvers<Run>();
     const check = () =>
-      find(asker, id).then((run) => {
+      find(owner, id).then((run) => {
         if (signal.aborted || run.cancel_asked || TERMINAL_STATUSES.includes(run.status))
           resolve(run);
       }, reject);
@@ -169,8 +179,8 @@ export function createAppTasks({
   }
 }
 
-/** A task belongs to the token that called for it: to others, of the same tenant too, it is unknown. */
-interface Asker {
+/** A task is visible only to the token that created it, not to others of the same tenant. */
+interface TaskOwner {
   app: StoredApp;
   token: string;
 }
@@ -178,10 +188,10 @@ interface Asker {
 type TaskStatus = "working" | "completed" | "failed" | "cancelled";
 
 function statusOf(era: Era, { status, cancel_asked }: Run): TaskStatus {
-  // At once, and for good: what is cancelled must never be seen at work again.
+  // A cancelled task must never be reported as working again, even while the run is stopping.
   if (cancel_asked || status === "cancelled") return "cancelled";
   if (status === "succeeded") return "completed";
-  // Later eras keep `failed` for calls that could not be made; what the tool says is its result.
+  // In 2026-07-28 `failed` means a protocol error. An error of the tool is a completed result.
   if (status === "failed") return era === "modern" ? "completed" : "failed";
   return "working";
 }

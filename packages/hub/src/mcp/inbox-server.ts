@@ -133,7 +133,7 @@ export function createInboxServer({
     }));
     server.setRequestHandler("resources/read", ({ params }, context) => {
       const { access, reserveBytes } = requestContextOf(context);
-      return readInboxResource(inbox, access, params.uri, reserveBytes).catch(inWords);
+      return readInboxResource(inbox, access, params.uri, reserveBytes).catch(toProtocolError);
     });
     addEventsDraft(server, events);
     server.setRequestHandler("prompts/list", () => ({ prompts: inboxPrompts }));
@@ -161,7 +161,7 @@ export function createInboxServer({
   const sessions = createSessions({
     createServer: () => createServer({ subscribe: true }),
     subscriptions: resourceSubscriptions((uri, access) =>
-      isInboxResource(inbox, access, uri).catch(inWords),
+      isInboxResource(inbox, access, uri).catch(toProtocolError),
     ),
     changes,
     streams,
@@ -169,7 +169,7 @@ export function createInboxServer({
   });
 
   /** The SDK would tell the client whatever an error says. */
-  function inWords(error: unknown): never {
+  function toProtocolError(error: unknown): never {
     if (error instanceof ProtocolError) throw error;
     throw new ProtocolError(ProtocolErrorCode.InternalError, wordsFor(error));
   }

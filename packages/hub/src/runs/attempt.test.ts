@@ -8,6 +8,7 @@ import type { JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { attempt } from "./attempt.ts";
+import { systemTimers } from "./contract/fixture.ts";
 import { MASK } from "./mask.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: 0 }));
@@ -51,6 +52,7 @@ function tryOnce(
       return Object.fromEntries(names.map((name) => [name, `${name}-s3cret`]));
     },
     flowSecrets: async () => ["a-s3cret-of-another-step"],
+    timers: systemTimers(),
     defaultTimeoutMs: 1_000,
   });
 }

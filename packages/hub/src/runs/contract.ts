@@ -1,19 +1,19 @@
-/** What the runner promises on every store. Each backend calls this with a way into a fresh store. */
+/** What the runner guarantees on every store. Each backend passes a function that opens a fresh store. */
 import { describe, test } from "vitest";
 import type { Store } from "../store/store.ts";
+import { executionContract } from "./contract/execution.ts";
 import { createFixture, type Fixture } from "./contract/fixture.ts";
-import { handOverContract } from "./contract/hand-over.ts";
 import { loopsContract } from "./contract/loops.ts";
-import { walkContract } from "./contract/walk.ts";
+import { recoveryContract } from "./contract/recovery.ts";
 
-export type It = (promise: string, body: (fixture: Fixture) => Promise<void>) => void;
+export type It = (title: string, body: (fixture: Fixture) => Promise<void>) => void;
 
 export function runnerContract(
   backend: string,
   inStore: (body: (store: Store) => Promise<void>) => Promise<void>,
 ): void {
-  const it: It = (promise, body) =>
-    test(promise, () =>
+  const it: It = (title, body) =>
+    test(title, () =>
       inStore(async (store) => {
         const fixture = createFixture(store);
         try {
@@ -24,8 +24,8 @@ export function runnerContract(
       }),
     );
   describe(`a run on ${backend}`, () => {
-    walkContract(it);
-    handOverContract(it);
+    executionContract(it);
+    recoveryContract(it);
     loopsContract(it);
   });
 }

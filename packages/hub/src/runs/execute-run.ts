@@ -1,204 +1,186 @@
 /**
- * Walks one run to its end. Each step is on disk before anything that builds on it starts. So whoever
- * takes the run over after a crash finds what is done, and begins with the first step that is not.
+ * Executes one run to its end, or until it is suspended. Every step is recorded before a step that
+ * depends on it starts, so a worker that claims the run after a crash continues with the first step
+ * that is not recorded as done.
  */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { graphOf } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
-import type { ClaimedRun, Run, RunProgress, Step } from "../store/run-store.ts";
-import { splitParameters } from "./attempt.ts";
-import { type Course, firstPort, type NodeReach } from "./course.ts";
-import { layOut } from "./frame.ts";
-import { createLedger } from "./ledger.ts";
-import { createNaps, LONGEST_TIMER_MS } from "./naps.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { ClaimedRun, Run, RunProgress } from "../store/run-store.ts";
+import { defaultPort, type Execution } from "./execution.ts";
+import { flowSecrets } from "./flow-secrets.ts";
+import { createLayout } from "./frame.ts";
+import { nodeParts } from "./node-parts.ts";
+import type { NodeServices } from "./node-services.ts";
+import { openFrame } from "./open-frame.ts";
 import type { SaveProgress } from "./progress-commit.ts";
-import { CALLED_OFF, done, Failure, HANDED_ON, Over, type StepRecord } from "./step-records.ts";
-import { openFrame, walkFrame } from "./walk-frame.ts";
+import { createStepLog } from "./step-log.ts";
+import {
+  done,
+  ExecutionAborted,
+  LEASE_RELEASED,
+  RUN_ENDED,
+  RunFailed,
+  type StepRecord,
+} from "./step-records.ts";
+import { createSuspension, MAX_TIMER_MS } from "./suspension.ts";
+import { walkFrame } from "./walk-frame.ts";
 
 export interface ExecuteOptions {
   claimed: ClaimedRun;
   registry: NodeRegistry;
-  reach: NodeReach;
+  services: NodeServices;
   save: SaveProgress;
   secrets: (tenant: string, names: readonly string[]) => Promise<Record<string, string>>;
-  /** What started the run, where that is too large to lie in it. */
+  /** Loads what started the run if it is too large to be stored in the run. */
   loadInput: (run: Run) => Promise<JsonObject>;
-  now: () => number;
-  /** Aborted with `"cancelled"`, or with `"stopping"` when somebody else shall go on. */
+  timers: Timers;
+  /** Aborted with `"cancelled"`, or with `"stopping"` if another worker is to continue the run. */
   signal: AbortSignal;
-  onStep?: (step: Step) => void;
-  takePlace: Course["takePlace"];
+  acquireSlot: Execution["acquireSlot"];
   stepTimeoutMs: number;
-  /** Of a stretch: what a run spends waiting in the store does not count. */
+  /** The time that a run is suspended does not count. */
   runTimeoutMs: number;
-  /** A run that has to wait for longer gives its place to others. */
-  parkAfterMs: number;
+  /** A run that has to wait for longer than this is suspended. */
+  suspendAfterMs: number;
 }
 
-/** `parked`: it waits in the store; `lost`: somebody else has it; `stopped`: somebody else shall have it. */
-export type Executed = "ended" | "parked" | "lost" | "stopped";
+/** `lost`: another worker holds the run; `stopped`: another worker is to continue it. */
+export type Executed = "ended" | "suspended" | "lost" | "stopped";
 
 type Next = NonNullable<RunProgress["next"]>;
 
-/** What a walk has come to, and the last that is to be recorded of it. */
+/** The last steps of an execution, and the status that the run gets with them. */
 interface Ending {
   steps: readonly StepRecord[];
   next: Next;
 }
 
-/** The store's trouble is thrown: the lease ends then, and somebody takes the run over. */
+/** Throws errors of the store: the lease expires then, and a worker claims the run again. */
 export async function executeRun(options: ExecuteOptions): Promise<Executed> {
-  const { claimed, now, signal } = options;
-  const interrupted = Promise.withResolvers<Next | "stopped">();
+  const { claimed, timers, signal } = options;
+  const interrupted = Promise.withResolvers<Ending | "stopped">();
+  const interrupt = (next: Next) => interrupted.resolve({ steps: [], next });
   const over = new AbortController();
-  const ledger = createLedger({ ...options, onStep: options.onStep });
-  const naps = createNaps({
-    now,
-    parkAfterMs: options.parkAfterMs,
-    park: (due_at) => interrupted.resolve({ status: "waiting", due_at }),
-  });
-  const course: Course = {
-    ...courseOf(options),
-    trigger: {},
-    ledger,
-    naps,
-  };
+  const execution = createExecution(options, (due_at) => interrupt({ status: "waiting", due_at }));
+  const { stepLog, suspension } = execution;
   const onAbort = () => {
-    if (signal.reason === "cancelled") return interrupted.resolve({ status: "cancelled" });
+    if (signal.reason === "cancelled") return interrupt({ status: "cancelled" });
     interrupted.resolve("stopped");
-    // At once: what fails because all else stops must not count.
-    over.abort(HANDED_ON);
+    // Before anything else: a node that fails because the hub stops must not be recorded as failed.
+    over.abort(LEASE_RELEASED);
   };
   signal.addEventListener("abort", onAbort, { once: true });
-  const deadline = setDeadline(options, course, (next) => interrupted.resolve(next));
+  const { limit, left } = remainingTime(options, execution);
+  const error = { code: "run_timeout", message: `The run took longer than ${limit} ms.` };
+  const cancelDeadline = timers.after(left, () => interrupt({ status: "failed", error }));
 
   try {
     if (signal.aborted) return "stopped";
     if (claimed.run.cancel_asked) {
-      const outcome = await ledger.close([], { status: "cancelled" });
-      return outcome === "lost" ? "lost" : "ended";
+      const saved = await stepLog.close([], { status: "cancelled" });
+      return saved === "lost" ? "lost" : "ended";
     }
-    const walked = naps.work(() => walk(course, options, over.signal));
-    walked.catch(() => {}); // where it was interrupted, nobody asks
-    const ending = await Promise.race([
-      interrupted.promise.then((next) => (next === "stopped" ? next : { steps: [], next })),
-      walked,
-    ]);
+    const walked = suspension.work(() => walk(execution, options.loadInput, over.signal));
+    walked.catch(() => {}); // the interruption may come first
+    const ending = await Promise.race([interrupted.promise, walked]);
     if (ending === "stopped") return "stopped";
     const { status } = ending.next;
-    if ((await ledger.close(ending.steps, ending.next)) === "lost") return "lost";
-    if (status === "waiting" || status === "queued") return "parked";
-    over.abort(CALLED_OFF);
+    if ((await stepLog.close(ending.steps, ending.next)) === "lost") return "lost";
+    if (status === "waiting" || status === "queued") return "suspended";
+    over.abort(RUN_ENDED);
     return "ended";
   } catch (error) {
-    if (error instanceof Over) return "lost";
+    if (error instanceof ExecutionAborted) return "lost";
     throw error;
   } finally {
-    over.abort(HANDED_ON);
-    naps.close();
-    clearTimeout(deadline);
+    over.abort(LEASE_RELEASED);
+    suspension.close();
+    cancelDeadline();
     signal.removeEventListener("abort", onAbort);
   }
 }
 
-function courseOf(options: ExecuteOptions) {
-  const { claimed, registry, secrets, reach, now, stepTimeoutMs, takePlace } = options;
+function createExecution(
+  options: ExecuteOptions,
+  suspend: (due: number | null) => void,
+): Execution {
+  const { claimed, registry, services, timers, stepTimeoutMs, suspendAfterMs } = options;
   const { run, graph } = claimed;
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
-  const node = (id: string) => nodes.get(id) as FlowNode;
   const definition = (id: string) => registry.get(nodes.get(id)?.type ?? "");
   const isLoop = (id: string) => (definition(id)?.locals[ITEM_PORT] ?? []).length > 0;
-  const layout = layOut(graphOf(graph), run.trigger_node, isLoop);
-  const open = (names: readonly string[]) => secrets(run.tenant, names);
+  const secrets = (names: readonly string[]) => options.secrets(run.tenant, names);
   return {
     run,
-    layout,
-    node,
+    layout: createLayout(graphOf(graph), run.trigger_node, isLoop),
+    node: (id) => nodes.get(id) as FlowNode,
     definition,
-    reach,
-    now,
+    trigger: {},
+    stepLog: createStepLog(options),
+    suspension: createSuspension({ timers, suspendAfterMs, suspend }),
+    services,
+    secrets,
+    flowSecrets: flowSecrets(graph.nodes, secrets),
+    timers,
     stepTimeoutMs,
-    takePlace,
-    secrets: open,
-    flowSecrets: flowSecretsOf(graph.nodes, open),
+    acquireSlot: options.acquireSlot,
   };
 }
 
-/** Opened once. One that is missing is missed by the step that needs it. */
-function flowSecretsOf(nodes: readonly FlowNode[], open: Course["secrets"]): Course["flowSecrets"] {
-  const names = new Set(nodes.flatMap((node) => splitParameters(node).secrets));
-  if (names.size === 0) return undefined;
-  const openEach = () =>
-    Promise.all(
-      [...names].map((name) =>
-        open([name]).then(Object.values<string>, (error: unknown) => {
-          if (error instanceof Permanent) return [];
-          throw error;
-        }),
-      ),
-    );
-  let opened: Promise<readonly string[]> | undefined;
-  return () => {
-    opened ??= openEach().then((values) => values.flat());
-    opened.catch(() => {
-      opened = undefined;
-    });
-    return opened;
-  };
-}
-
-function setDeadline(
-  { claimed: { run, steps }, now, runTimeoutMs }: ExecuteOptions,
-  { node }: Course,
-  end: (next: Next) => void,
-) {
-  const trigger = node(run.trigger_node);
-  const limit = (trigger && splitParameters(trigger).settings.timeoutMs) ?? runTimeoutMs;
-  // Since it was last due: who had it before may have begun to work on it.
-  const began = steps.reduce(
+function remainingTime(
+  { claimed: { run, steps }, timers, runTimeoutMs }: ExecuteOptions,
+  { node }: Execution,
+): { limit: number; left: number } {
+  const trigger = node(run.trigger_node) as FlowNode | undefined;
+  const limit = (trigger && nodeParts(trigger).settings.timeoutMs) ?? runTimeoutMs;
+  // The time counts since the run was last due. A worker that crashed may have used some of it.
+  const now = timers.now();
+  const startedAt = steps.reduce(
     (first, { started_at }) =>
       started_at < (run.due_at ?? 0) ? first : Math.min(first, started_at),
-    now(),
+    now,
   );
-  const error = { code: "run_timeout", message: `The run took longer than ${limit} ms.` };
-  const left = Math.max(0, began + limit - now());
-  return setTimeout(() => end({ status: "failed", error }), Math.min(LONGEST_TIMER_MS, left));
+  return { limit, left: Math.min(MAX_TIMER_MS, Math.max(0, startedAt + limit - now)) };
 }
 
 async function walk(
-  course: Course,
-  { loadInput }: ExecuteOptions,
+  execution: Execution,
+  loadInput: ExecuteOptions["loadInput"],
   signal: AbortSignal,
 ): Promise<Ending> {
-  const { run, layout, now } = course;
+  const { run, layout } = execution;
   try {
-    const trigger = course.node(run.trigger_node) as FlowNode | undefined;
+    const trigger = execution.node(run.trigger_node) as FlowNode | undefined;
     if (!trigger)
-      throw new Failure({
+      throw new RunFailed({
         code: "no_trigger",
-        message: "The flow no longer has the node that starts it.",
+        message: "The flow no longer has the trigger of this run.",
       });
-    course.trigger = await loadInput(run).catch((error: unknown) => {
+    execution.trigger = await loadInput(run).catch((error: unknown) => {
       if (!(error instanceof Permanent)) throw error;
-      throw new Failure({ code: error.code, message: error.message });
+      throw new RunFailed({ code: error.code, message: error.message });
     });
-    const frame = openFrame(course, "", layout.main);
-    const port = firstPort(course, trigger.id);
-    const first: StepRecord[] = [];
-    if (!frame.states.has(trigger.id)) {
-      const place = { node_id: trigger.id, item: "", attempt: 1, started_at: now() };
-      // An event lies in the log; here it is enough to know which one.
-      const output = run.event_id === undefined ? course.trigger : { event_id: run.event_id };
-      first.push(done(place, { port, input: null, output }, now()));
-    }
-    frame.states.set(trigger.id, { status: "done", port, output: course.trigger });
-    const site = { frame, locals: {}, outer: undefined, signal };
-    const { steps, output } = await walkFrame(course, site, first);
+    const frame = openFrame(execution, "", layout.main);
+    const port = defaultPort(execution, trigger.id);
+    const first = frame.states.has(trigger.id) ? [] : [triggerStep(execution, trigger.id, port)];
+    frame.states.set(trigger.id, { status: "done", port, output: execution.trigger });
+    const context = { frame, locals: {}, outer: undefined, signal };
+    const { steps, output } = await walkFrame(execution, context, first);
     return { steps, next: { status: "succeeded", output } };
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof RunFailed)) throw error;
     return { steps: error.steps, next: { status: "failed", error: error.error } };
   }
+}
+
+function triggerStep({ run, trigger, timers }: Execution, id: string, port: string): StepRecord {
+  const now = timers.now();
+  // An event is stored already: the step references it.
+  const output = run.event_id === undefined ? trigger : { event_id: run.event_id };
+  const key = { node_id: id, item: "", attempt: 1, started_at: now };
+  return done(key, { port, input: null, output }, now);
 }

@@ -1,14 +1,21 @@
 import { graphOf } from "@signalbox/rules/flows/graph.ts";
 import { describe, expect, test } from "vitest";
 import { edges } from "./contract/fixture.ts";
-import { advance, type Frame, inputsOf, layOut, type NodeState, resultOf } from "./frame.ts";
+import {
+  advance,
+  createLayout,
+  type Frame,
+  frameResult,
+  type NodeState,
+  nodeInputs,
+} from "./frame.ts";
 
 /** Of a drawing such as `a > b`; loops are the nodes whose name begins with `each`. */
 const lay = (...lines: string[]) => {
   const drawn = edges(...lines);
   const ids = [...new Set(drawn.flatMap(({ source, target }) => [source, target]))];
   const graph = graphOf({ nodes: ids.map((id) => ({ id })), edges: drawn });
-  return layOut(graph, "start", (id) => id.startsWith("each"));
+  return createLayout(graph, "start", (id) => id.startsWith("each"));
 };
 
 const frameOf = (nodes: ReadonlySet<string>, states: Record<string, NodeState> = {}): Frame => ({
@@ -119,7 +126,7 @@ describe("loops", () => {
     ]);
     const frame = { ...frameOf(body), outside: (id: string) => around.get(id) };
     expect(advance(layout, frame).ready).toEqual(["a"]);
-    expect(inputsOf(layout, frame, "a", (id) => id)).toEqual([
+    expect(nodeInputs(layout, frame, "a", (id) => id)).toEqual([
       { slug: "each", port: "in", output: "an item" },
       { slug: "x", port: "in", output: "from x" },
     ]);
@@ -136,7 +143,7 @@ describe("loops", () => {
 describe("a result", () => {
   const result = (layout: ReturnType<typeof lay>, ports: Record<string, string> = {}) => {
     const { frame } = walk(layout, ports);
-    return resultOf(
+    return frameResult(
       layout,
       frame,
       (id) => `the_${id}`,

@@ -1,6 +1,6 @@
 /**
- * How far a walk through a graph has come, and what may run next. A frame is one such walk: the
- * main one from the trigger, and one for each round of a loop. Pure.
+ * The states of nodes while a graph is walked, and which nodes may run next. A frame is one such
+ * walk: the main one starts at the trigger, and each iteration of a loop has its own. Pure.
  */
 import { type Graph, reachableFrom, reachableThrough } from "@signalbox/rules/flows/graph.ts";
 import type { FlowEdge } from "@signalbox/rules/flows/model.ts";
@@ -9,53 +9,53 @@ import type { Json } from "@signalbox/rules/json.ts";
 
 export type NodeState = { status: "done"; port: string; output: Json } | { status: "skipped" };
 
-/** Which nodes run from a trigger, and which of them belong to the rounds of a loop. */
+/** The nodes that a trigger reaches, divided into the main frame and the bodies of loops. */
 export interface Layout {
   graph: Graph<FlowEdge>;
   main: ReadonlySet<string>;
-  /** By the loop's node. */
+  /** By the id of the loop node. */
   bodies: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-export function layOut(
+export function createLayout(
   graph: Graph<FlowEdge>,
   trigger: string,
   isLoop: (id: string) => boolean,
 ): Layout {
-  const reached = reachableFrom(graph, trigger);
-  const whole = new Map<string, Set<string>>();
-  for (const id of reached)
+  const reachable = reachableFrom(graph, trigger);
+  const loops = new Map<string, Set<string>>();
+  for (const id of reachable)
     if (isLoop(id)) {
       const body = reachableThrough(graph, id, ITEM_PORT);
       for (const { sourceHandle } of graph.outgoing(id))
         if (sourceHandle !== ITEM_PORT)
           for (const after of reachableThrough(graph, id, sourceHandle)) body.delete(after);
-      whole.set(id, body);
+      loops.set(id, body);
     }
   const withoutInner = (nodes: ReadonlySet<string>, own?: string) => {
     const outside = new Set(nodes);
-    for (const [loop, body] of whole)
+    for (const [loop, body] of loops)
       if (loop !== own && nodes.has(loop)) for (const id of body) outside.delete(id);
     return outside;
   };
   return {
     graph,
-    main: withoutInner(reached),
-    bodies: new Map([...whole].map(([loop, body]) => [loop, withoutInner(body, loop)])),
+    main: withoutInner(reachable),
+    bodies: new Map([...loops].map(([loop, body]) => [loop, withoutInner(body, loop)])),
   };
 }
 
 export interface Frame {
-  /** The rounds that lead here, such as `each_issue:2/each_label:0`; empty for the main one. */
+  /** The iterations around it, such as `each_issue:2/each_label:0`; empty for the main frame. */
   item: string;
   nodes: ReadonlySet<string>;
   states: Map<string, NodeState>;
   started: Set<string>;
-  /** What a node outside has brought to this frame's nodes. */
+  /** The state of a node in a frame around this one. */
   outside(id: string): NodeState | undefined;
 }
 
-/** The nodes that can start now; those that never will are recorded as skipped on the way. */
+/** Returns the nodes that can start now, and marks as skipped those that no branch reaches. */
 export function advance({ graph }: Layout, frame: Frame): { ready: string[]; skipped: string[] } {
   const ready: string[] = [];
   const skipped: string[] = [];
@@ -63,9 +63,9 @@ export function advance({ graph }: Layout, frame: Frame): { ready: string[]; ski
     changed = false;
     for (const id of frame.nodes) {
       if (frame.started.has(id) || frame.states.has(id)) continue;
-      const verdict = lookAt(graph, frame, id);
-      if (verdict === "wait") continue;
-      if (verdict === "run") {
+      const decision = decide(graph, frame, id);
+      if (decision === "wait") continue;
+      if (decision === "run") {
         frame.started.add(id);
         ready.push(id);
       } else {
@@ -78,25 +78,25 @@ export function advance({ graph }: Layout, frame: Frame): { ready: string[]; ski
   return { ready, skipped };
 }
 
-function lookAt(graph: Graph<FlowEdge>, frame: Frame, id: string): "run" | "skip" | "wait" {
-  let arrived = false;
+function decide(graph: Graph<FlowEdge>, frame: Frame, id: string): "run" | "skip" | "wait" {
+  let isReached = false;
   for (const edge of graph.incoming(id)) {
     const state = stateOf(frame, edge.source);
     if (state === undefined) {
       if (frame.nodes.has(edge.source)) return "wait";
-    } else if (isTaken(edge, state)) arrived = true;
+    } else if (isFollowed(edge, state)) isReached = true;
   }
-  return arrived ? "run" : "skip";
+  return isReached ? "run" : "skip";
 }
 
 const stateOf = (frame: Frame, id: string): NodeState | undefined =>
   frame.nodes.has(id) ? frame.states.get(id) : frame.outside(id);
 
-const isTaken = (edge: FlowEdge, state: NodeState): boolean =>
+const isFollowed = (edge: FlowEdge, state: NodeState): boolean =>
   state.status === "done" && state.port === edge.sourceHandle;
 
-/** What has come to a node, along its edges in their order. */
-export function inputsOf(
+/** The outputs that reach a node, in the order of its edges. */
+export function nodeInputs(
   { graph }: Layout,
   frame: Frame,
   id: string,
@@ -104,14 +104,14 @@ export function inputsOf(
 ): NodeInput[] {
   return graph.incoming(id).flatMap((edge) => {
     const state = stateOf(frame, edge.source);
-    return state?.status === "done" && isTaken(edge, state)
+    return state?.status === "done" && isFollowed(edge, state)
       ? [{ slug: slugOf(edge.source), port: edge.targetHandle, output: state.output }]
       : [];
   });
 }
 
-/** What a frame has come to: the output of its last node, or of several, by slug. */
-export function resultOf(
+/** The output of the result node, else of the last node; of several last nodes, an object by slug. */
+export function frameResult(
   { graph }: Layout,
   frame: Frame,
   slugOf: (id: string) => string,

@@ -2,10 +2,10 @@ import { isObject, type Json } from "@signalbox/rules/json.ts";
 import type { RunError } from "../store/run-store.ts";
 
 export const MASK = "•••";
-/** Shorter ones would turn up in any text. */
-const SHORTEST = 4;
-/** Errors quote what servers say, which may be long. */
-const LONGEST_MESSAGE = 1_000;
+/** Shorter secrets would match ordinary text. */
+const MIN_LENGTH = 4;
+/** Errors quote responses of servers, which may be long. */
+const MAX_MESSAGE = 1_000;
 
 export interface Mask {
   text(text: string): string;
@@ -14,45 +14,47 @@ export interface Mask {
 }
 
 /**
- * Takes secrets out of what is kept or shown: as they are, and as they stand in URLs, in JSON that
- * is itself a text, and in Base64, also in the middle of it (`user:password`). HTTP takes whitespace
- * off the ends of headers, so without that as well. Errors are cut only then: half a secret is not found.
+ * Replaces secrets in values that are stored or shown. It finds them as they are, URL-encoded, inside
+ * JSON strings, and in Base64, even within a longer text (`user:password`). HTTP trims header values,
+ * so the trimmed secret counts as well. Messages are shortened last: part of a secret is not found.
  */
 export function createMask(secrets: readonly string[]): Mask {
-  const spellings = [
-    ...new Set(secrets.flatMap((secret) => [...spell(secret), ...spell(secret.trim())])),
+  const encodings = [
+    ...new Set(
+      secrets.flatMap((secret) => [...encodingsOf(secret), ...encodingsOf(secret.trim())]),
+    ),
   ]
-    .filter((spelling) => spelling.length >= SHORTEST)
+    .filter((encoding) => encoding.length >= MIN_LENGTH)
     .sort((a, b) => b.length - a.length);
-  const clean = (text: string): string => {
-    let cleaned = text;
-    for (const spelling of spellings)
-      if (cleaned.includes(spelling)) cleaned = cleaned.replaceAll(spelling, MASK);
-    return cleaned;
+  const maskText = (text: string): string => {
+    let masked = text;
+    for (const encoding of encodings)
+      if (masked.includes(encoding)) masked = masked.replaceAll(encoding, MASK);
+    return masked;
   };
   const walk = (value: Json): Json => {
-    if (typeof value === "string") return clean(value);
-    if (typeof value === "number") return clean(String(value)) === String(value) ? value : MASK;
+    if (typeof value === "string") return maskText(value);
+    if (typeof value === "number") return maskText(String(value)) === String(value) ? value : MASK;
     if (Array.isArray(value)) return value.map(walk);
     if (!isObject(value)) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([name, item]) => [clean(name), walk(item)]),
+      Object.entries(value).map(([name, item]) => [maskText(name), walk(item)]),
     );
   };
-  const json = (value: Json): Json => (spellings.length === 0 ? value : walk(value));
+  const json = (value: Json): Json => (encodings.length === 0 ? value : walk(value));
   return {
-    text: clean,
+    text: maskText,
     json,
     error: (error) => ({
       ...error,
-      message: clean(error.message).slice(0, LONGEST_MESSAGE),
+      message: maskText(error.message).slice(0, MAX_MESSAGE),
       ...(error.details === undefined ? {} : { details: json(error.details) }),
     }),
   };
 }
 
-function spell(secret: string): string[] {
-  if (secret.length < SHORTEST) return [];
+function encodingsOf(secret: string): string[] {
+  if (secret.length < MIN_LENGTH) return [];
   const whole = secret.toWellFormed();
   const encoded = [
     encodeURIComponent(whole),
@@ -60,18 +62,18 @@ function spell(secret: string): string[] {
     JSON.stringify(secret).slice(1, -1),
     JSON.stringify(JSON.stringify(secret).slice(1, -1)).slice(1, -1),
   ];
-  return [secret, whole, ...encoded, ...inBase64(whole)];
+  return [secret, whole, ...encoded, ...base64Encodings(whole)];
 }
 
-/** Base64 takes three bytes at a time, so what stands before the secret shifts it in three ways. */
-function inBase64(secret: string): string[] {
+/** Base64 encodes three bytes at a time, so the secret has three encodings, by its offset in the text. */
+function base64Encodings(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
-  return [0, 1, 2].flatMap((shift) => {
-    let binary = "\0".repeat(shift);
+  return [0, 1, 2].flatMap((offset) => {
+    let binary = "\0".repeat(offset);
     for (const byte of bytes) binary += String.fromCharCode(byte);
-    // Letters at both ends that also tell of the neighbours are left out.
-    const [from, to] = [Math.ceil((shift * 8) / 6), Math.floor((binary.length * 8) / 6)];
-    const letters = btoa(binary).slice(from, to);
-    return [letters, letters.replaceAll("+", "-").replaceAll("/", "_")];
+    // Characters at both ends that also encode neighbouring bytes are left out.
+    const [from, to] = [Math.ceil((offset * 8) / 6), Math.floor((binary.length * 8) / 6)];
+    const characters = btoa(binary).slice(from, to);
+    return [characters, characters.replaceAll("+", "-").replaceAll("/", "_")];
   });
 }

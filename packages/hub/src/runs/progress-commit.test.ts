@@ -4,7 +4,7 @@ import { CannotBeSaved, createProgressCommit } from "./progress-commit.ts";
 
 const progress = (run: string): RunProgress => ({ run, claim: 1, steps: [], now: 0 });
 
-/** A store whose writes end when the test lets them. */
+/** A store whose writes end when the test resolves them. */
 function slowStore() {
   const batches: { runs: string[]; end: PromiseWithResolvers<("saved" | "lost")[]> }[] = [];
   const store = {
@@ -15,23 +15,23 @@ function slowStore() {
     },
     isDataError: (error: unknown) => error instanceof SyntaxError,
   };
-  return { batches, save: createProgressCommit({ store, soon: setImmediate }) };
+  return { batches, save: createProgressCommit({ store, timers: { defer: setImmediate } }) };
 }
-/** Two of them: one in which the writing begins, one to be sure. */
-const turn = async () => {
+/** Waits for two rounds of the event loop: the write starts in the first one. */
+const nextRound = async () => {
   for (let at = 0; at < 2; at += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test("what comes in one turn is written together, what comes meanwhile afterwards, in order", async () => {
+test("writes progress that arrives together in one batch, and later progress in the next", async () => {
   const { batches, save } = slowStore();
   const first = [save(progress("a")), save(progress("b"))];
-  await turn();
+  await nextRound();
   const second = [save(progress("c")), save(progress("a"))];
-  await turn();
+  await nextRound();
   expect(batches.map(({ runs }) => runs)).toEqual([["a", "b"]]);
   batches[0]?.end.resolve(["saved", "lost"]);
   expect(await Promise.all(first)).toEqual(["saved", "lost"]);
-  await turn();
+  await nextRound();
   expect(batches.map(({ runs }) => runs)).toEqual([
     ["a", "b"],
     ["c", "a"],
@@ -40,57 +40,54 @@ test("what comes in one turn is written together, what comes meanwhile afterward
   expect(await Promise.all(second)).toEqual(["saved", "saved"]);
 });
 
-test("nobody waits for longer than it takes: one alone is written at once", async () => {
+test("writes a single progress immediately", async () => {
   const { batches, save } = slowStore();
   for (const run of ["a", "b", "c"]) {
     const saved = save(progress(run));
-    await turn();
+    await nextRound();
     batches.at(-1)?.end.resolve(["saved"]);
     await saved;
   }
   expect(batches.map(({ runs }) => runs)).toEqual([["a"], ["b"], ["c"]]);
 });
 
-test("a batch is not endless", async () => {
+test("limits the size of a batch", async () => {
   const { batches, save } = slowStore();
   for (let at = 0; at < 250; at += 1) void save(progress(String(at)));
-  await turn();
+  await nextRound();
   expect(batches[0]?.runs.length).toBe(200);
   batches[0]?.end.resolve([]);
-  await turn();
+  await nextRound();
   expect(batches[1]?.runs.length).toBe(50);
 });
 
-test("trouble is told to all of its batch, and to nobody after it", async () => {
+test("rejects the whole batch on an error of the store, and not the next batch", async () => {
   const { batches, save } = slowStore();
   const first = Promise.allSettled(["a", "b", "c"].map((run) => save(progress(run))));
-  await turn();
+  await nextRound();
   const second = save(progress("d"));
-  for (let at = 0; at < 3; at += 1) {
-    batches[at]?.end.reject(new Error("disk full"));
-    await turn();
-  }
+  batches[0]?.end.reject(new Error("disk full"));
+  await nextRound();
   expect((await first).map((one) => (one as PromiseRejectedResult).reason.message)).toEqual([
     "disk full",
     "disk full",
     "disk full",
   ]);
-  // Two that fail alone are enough to know that it is not for what they hold.
-  expect(batches.map(({ runs }) => runs.join())).toEqual(["a,b,c", "a", "b", "d"]);
-  batches[3]?.end.resolve(["saved"]);
+  expect(batches.map(({ runs }) => runs.join())).toEqual(["a,b,c", "d"]);
+  batches[1]?.end.resolve(["saved"]);
   expect(await second).toBe("saved");
 });
 
 const poisoned: [string, Error, Partial<RunProgress>][] = [
-  ["the store refuses", new SyntaxError("null byte"), {}],
+  ["the store rejects", new SyntaxError("null byte"), {}],
   ["is too long", new RangeError("Invalid string length"), {}],
   [
-    "is no JSON",
+    "is not JSON",
     new TypeError("cyclic"),
     { next: { status: "succeeded", output: 1n as unknown as null } },
   ],
 ];
-test.each(poisoned)("what %s does not take its neighbours with it", async (_, error, what) => {
+test.each(poisoned)("a value that %s fails only its own run", async (_, error, what) => {
   const save = createProgressCommit({
     store: {
       saveProgress: async (batch) => {
@@ -99,7 +96,7 @@ test.each(poisoned)("what %s does not take its neighbours with it", async (_, er
       },
       isDataError: (error) => error instanceof SyntaxError,
     },
-    soon: setImmediate,
+    timers: { defer: setImmediate },
   });
   const bad = save({ ...progress("bad"), ...what });
   const others = Promise.all([save(progress("a")), save(progress("lost"))]);
@@ -108,26 +105,26 @@ test.each(poisoned)("what %s does not take its neighbours with it", async (_, er
   expect(await others).toEqual(["saved", "lost"]);
 });
 
-test("one that fails alone for another reason may be tried again", async () => {
+test("passes on any other error of the store", async () => {
   const error = new TypeError("socket is undefined");
   const save = createProgressCommit({
     store: { saveProgress: () => Promise.reject(error), isDataError: () => false },
-    soon: setImmediate,
+    timers: { defer: setImmediate },
   });
   await expect(save(progress("a"))).rejects.toBe(error);
 });
 
-test("on a store that answers at once, everybody else still gets a turn", async () => {
+test("yields to the event loop before each write to a synchronous store", async () => {
   const save = createProgressCommit({
     store: { saveProgress: async (batch) => batch.map(() => "saved"), isDataError: () => false },
-    soon: setImmediate,
+    timers: { defer: setImmediate },
   });
-  let turns = 0;
+  let rounds = 0;
   const count = setImmediate(function again() {
-    turns += 1;
-    if (turns < 1_000) setImmediate(again);
+    rounds += 1;
+    if (rounds < 1_000) setImmediate(again);
   });
   for (let step = 0; step < 20; step += 1) await save(progress("a"));
   clearImmediate(count);
-  expect(turns).toBeGreaterThanOrEqual(19);
+  expect(rounds).toBeGreaterThanOrEqual(19);
 });

@@ -16,7 +16,9 @@ import {
   node,
   probe,
   start,
+  systemTimers,
   TENANT,
+  withSavedSteps,
 } from "./contract/fixture.ts";
 import { runnerContract } from "./contract.ts";
 
@@ -44,6 +46,8 @@ const inFixture = (promise: string, body: (fixture: Fixture) => Promise<void>) =
   );
 
 describe("a runner", () => {
+  const timers = systemTimers({ defer: setImmediate });
+
   inFixture("goes through 10,000 items and holds on to none of them", async (f) => {
     const make = await f.publish(
       [
@@ -54,22 +58,19 @@ describe("a runner", () => {
       edges("start > each.item > a"),
     );
     const items = Array.from({ length: 10_000 }, (_, at) => at);
-    // Of each step that is told, nothing may be kept but its result: so the others are collected.
+    // The runner keeps the result of a step, not the step: the garbage collector frees it.
     const alive = new Set<WeakRef<Step>>();
     let most = 0;
     let seen = 0;
-    const { id, ended } = await f
-      .openRunner({ soon: setImmediate })
-      .start(make({ input: { items } }), {
-        onStep(step) {
-          alive.add(new WeakRef(step));
-          seen += 1;
-          if (seen % 4_000 !== 0) return;
-          collectGarbage();
-          for (const ref of alive) if (!ref.deref()) alive.delete(ref);
-          most = Math.max(most, alive.size);
-        },
-      });
+    const store = withSavedSteps(f.store, (step) => {
+      alive.add(new WeakRef(step));
+      seen += 1;
+      if (seen % 4_000 !== 0) return;
+      collectGarbage();
+      for (const ref of alive) if (!ref.deref()) alive.delete(ref);
+      most = Math.max(most, alive.size);
+    });
+    const { id, ended } = await f.openRunner({ store, timers }).start(make({ input: { items } }));
     expect((await ended).output).toEqual(items);
     expect((await f.store.listSteps(TENANT, id)).length).toBe(10_002);
     expect(most).toBeLessThan(1_000);
@@ -100,7 +101,7 @@ describe("a runner", () => {
       edges(`start > each.item > ${deep.map(({ id }) => id).join(" > ")}`),
     );
     const items = Array.from({ length: 10_000 }, (_, at) => at);
-    const { ended } = await f.openRunner({ soon: setImmediate }).start(make({ input: { items } }));
+    const { ended } = await f.openRunner({ timers }).start(make({ input: { items } }));
     expect((await ended).error).toMatchObject({ code: "too_many_steps" });
   });
 

@@ -2,7 +2,7 @@ import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { SecretStore } from "../store/secret-store.ts";
 
-/** Secrets by name, opened only when a step needs them. */
+/** Reads and decrypts secrets by name, when a step needs them. */
 export const openSecrets =
   (store: Pick<SecretStore, "getSecrets">, { unseal }: Pick<Seal, "unseal">) =>
   async (tenant: string, names: readonly string[]): Promise<Record<string, string>> => {

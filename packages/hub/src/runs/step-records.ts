@@ -1,18 +1,17 @@
-/** Steps as they are recorded, and what earlier records say of a step that is begun again. */
-
+/** Steps as they are recorded, and what the records of a step tell the next attempt at it. */
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Resumed, Wait } from "@signalbox/rules/flows/node-type.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { openStepError, type RunError, type RunStatus, type Step } from "../store/run-store.ts";
 
-/** Its place among the others is found when it is written. */
+/** The step log adds the number. */
 export type StepRecord = Omit<Step, "nth">;
 
-/** Which step, which attempt at it, and since when. */
-export type StepPlace = Pick<Step, "node_id" | "item" | "attempt" | "started_at">;
+/** Which attempt at which step, and when it started. */
+export type StepKey = Pick<Step, "node_id" | "item" | "attempt" | "started_at">;
 
-/** Something has failed, and nothing takes the error. `steps` have yet to be recorded. */
-export class Failure extends Error {
+/** A step failed and no error edge handles it, so the run fails. `steps` are not recorded yet. */
+export class RunFailed extends Error {
   readonly error: RunError;
   readonly steps: readonly StepRecord[];
   constructor(error: RunError, steps: readonly StepRecord[] = []) {
@@ -22,20 +21,17 @@ export class Failure extends Error {
   }
 }
 
-/** Nobody wants to know any more: the run has ended, is parked, or is in other hands. */
-export class Over extends Error {}
+/** The execution stops without a result: the run has ended, is suspended, or another worker holds it. */
+export class ExecutionAborted extends Error {}
 
-/** Why a signal is aborted: what is under way has come to nothing, or somebody else goes on with it. */
-export const CALLED_OFF = "called off";
-export const HANDED_ON = "handed on";
+/** Abort reason: the run, or this iteration of its loop, has ended. Calls in progress are cancelled. */
+export const RUN_ENDED = "run ended";
+/** Abort reason: another worker continues the run. Calls in progress continue as well. */
+export const LEASE_RELEASED = "lease released";
 
 const blank = { port: null, input: null, output: null, error: null, log: [], finished_at: null };
 
-export const running = (place: StepPlace): StepRecord => ({
-  ...place,
-  ...blank,
-  status: "running",
-});
+export const running = (key: StepKey): StepRecord => ({ ...key, ...blank, status: "running" });
 
 export const skipped = (node_id: string, item: string, at: number): StepRecord => ({
   node_id,
@@ -48,13 +44,13 @@ export const skipped = (node_id: string, item: string, at: number): StepRecord =
 });
 
 export const done = (
-  place: StepPlace,
-  { log = [], ...told }: { port: string; input: Json; output: Json; log?: LogLine[] },
+  key: StepKey,
+  { log = [], ...fields }: { port: string; input: Json; output: Json; log?: LogLine[] },
   at: number,
-): StepRecord => ({ ...place, status: "done", ...told, log, error: null, finished_at: at });
+): StepRecord => ({ ...key, status: "done", ...fields, log, error: null, finished_at: at });
 
-export const waiting = (place: StepPlace, input: Json, wait: Wait): StepRecord => ({
-  ...place,
+export const waiting = (key: StepKey, input: Json, wait: Wait): StepRecord => ({
+  ...key,
   ...blank,
   status: "waiting",
   input,
@@ -66,19 +62,19 @@ export const waiting = (place: StepPlace, input: Json, wait: Wait): StepRecord =
 });
 
 export const failed = (
-  place: StepPlace,
-  { retryAt, ...told }: { retryAt: number | undefined } & Pick<Step, "input" | "error" | "log">,
+  key: StepKey,
+  { retryAt, ...fields }: { retryAt: number | undefined } & Pick<Step, "input" | "error" | "log">,
   at: number,
 ): StepRecord => ({
-  ...place,
+  ...key,
   ...blank,
   status: "failed",
-  ...told,
+  ...fields,
   output: retryAt === undefined ? null : { retry_at: retryAt },
   finished_at: at,
 });
 
-/** Left unfinished when its run came to an end, which was this one. */
+/** A step that was open when its run ended with the status `ending`. */
 export const stopped = (
   step: StepRecord,
   at: number,
@@ -91,44 +87,43 @@ export const stopped = (
   finished_at: at,
 });
 
-/** What earlier attempts leave for the next one. */
-export interface Tried {
-  /** The number of the next attempt; one that was interrupted is made again under its own. */
-  attempt: number;
-  /** Since the run was begun, or somebody last asked for it to be tried again. */
+export interface AttemptCount {
+  /** The number of the next attempt. An interrupted attempt is repeated under its own number. */
+  next: number;
+  /** Failures since the run started, or since it was last retried by a user. */
   failures: number;
 }
 
-export function triedIn(records: readonly Pick<Step, "status" | "attempt">[]): Tried {
+export function countAttempts(records: readonly Pick<Step, "status" | "attempt">[]): AttemptCount {
   let [last, failures] = [0, 0];
   for (const { status, attempt } of records) {
     if (status === "failed" || status === "retried") last = Math.max(last, attempt);
     if (status === "failed") failures += 1;
   }
-  return { attempt: last + 1, failures };
+  return { next: last + 1, failures };
 }
 
-export type Rest =
+export type PendingWait =
   | { kind: "retry"; due: number }
   | {
       kind: "wait";
-      /** Null where it is looked at now: what it waits for may be there. */
+      /** Null: run the node now, since what it waits for may have happened. */
       due: number | null;
       resumed: Resumed;
       since: number;
     };
 
-/** What a step was waiting for when the run was last left. */
-export function restOf(
+/** What a step was waiting for when its run was suspended or released. */
+export function pendingWait(
   records: readonly Pick<Step, "status" | "output" | "started_at">[],
-): Rest | undefined {
+): PendingWait | undefined {
   const last = records.at(-1);
   if (!last || !isObject(last.output)) return undefined;
   const { retry_at, until = null, for: awaited, state = null } = last.output;
   if (last.status === "failed" && typeof retry_at === "number")
     return { kind: "retry", due: retry_at };
   if (last.status !== "waiting") return undefined;
-  // The run was taken because a time has come, or because somebody woke it, and does not know which.
+  // The run was claimed either because it is due or because it was woken; the claim does not say which.
   const due = awaited === undefined && typeof until === "number" ? until : null;
   return { kind: "wait", due, resumed: { state }, since: last.started_at };
 }

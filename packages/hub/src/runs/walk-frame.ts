@@ -1,172 +1,80 @@
 /**
- * From node to node. Ready nodes run side by side. The end of one and the beginning of the next are
- * recorded together, before the next begins.
+ * Walks the graph of one frame. Ready nodes run in parallel. The end of a node and the start of its
+ * successors are recorded in one write, before the successors start.
  */
-import { errorOutput } from "@signalbox/rules/flows/errors.ts";
-import { ITEM_PORT } from "@signalbox/rules/flows/node-type.ts";
 import type { Json } from "@signalbox/rules/json.ts";
-import type { RunError } from "../store/run-store.ts";
-import { splitParameters } from "./attempt.ts";
-import type { Course, Site } from "./course.ts";
-import { advance, type Frame, resultOf } from "./frame.ts";
+import type { Execution, FrameContext } from "./execution.ts";
+import { advance, type Frame, frameResult } from "./frame.ts";
+import { runIterations } from "./run-iterations.ts";
 import { runNode } from "./run-node.ts";
 import {
-  CALLED_OFF,
-  Failure,
-  Over,
-  restOf,
+  countAttempts,
+  ExecutionAborted,
+  pendingWait,
+  RunFailed,
   running,
   type StepRecord,
   skipped,
-  triedIn,
 } from "./step-records.ts";
 
-/** A frame as far as it has come, by what is on record. */
-export function openFrame(
-  { ledger }: Course,
-  item: string,
-  nodes: ReadonlySet<string>,
-  outside: Frame["outside"] = () => undefined,
-): Frame {
-  const frame: Frame = { item, nodes, states: new Map(), started: new Set(), outside };
-  for (const id of nodes) {
-    const last = ledger
-      .earlier(item, id)
-      .findLast(({ status }) => status === "done" || status === "skipped");
-    if (last?.status === "skipped") frame.states.set(id, { status: "skipped" });
-    else if (last)
-      frame.states.set(id, { status: "done", port: last.port ?? "", output: last.output });
-  }
-  return frame;
-}
-
-/** `before` is recorded with the first step. Answers with the result, and what is left to record. */
+/** Records `before` with the first step. Returns the result, and the steps that are not recorded yet. */
 export async function walkFrame(
-  course: Course,
-  site: Site,
+  execution: Execution,
+  context: FrameContext,
   before: readonly StepRecord[],
 ): Promise<{ steps: StepRecord[]; output: Json }> {
-  const { ledger, naps, layout, now } = course;
-  const { frame, signal } = site;
+  const { stepLog, suspension, layout, timers } = execution;
+  const { frame, signal } = context;
   const ended: StepRecord[] = [...before];
-  let open = 0;
+  let active = 0;
   let failure: { error: unknown } | undefined;
-  let news = Promise.withResolvers<void>();
-  const begin = (id: string) =>
-    naps
-      .work(() => runNode(course, site, id, (...loop) => goRounds(course, ...loop)))
+  let settled = Promise.withResolvers<void>();
+  const start = (id: string) =>
+    suspension
+      .work(() =>
+        runNode(execution, context, id, (...loop) => runIterations(execution, walkFrame, ...loop)),
+      )
       .then(
-        (left) => {
-          open -= 1;
-          ended.push(...left);
+        (steps) => {
+          active -= 1;
+          ended.push(...steps);
         },
         (error: unknown) => {
           failure ??= { error };
         },
       )
-      .then(() => news.resolve());
+      .then(() => settled.resolve());
 
   for (;;) {
-    news = Promise.withResolvers();
+    settled = Promise.withResolvers();
     if (failure) throw withSteps(failure.error, ended);
-    if (signal.aborted) throw new Over();
+    if (signal.aborted) throw new ExecutionAborted();
     const next = advance(layout, frame);
-    open += next.ready.length;
+    active += next.ready.length;
     const steps = [
       ...ended.splice(0),
-      ...next.skipped.map((id) => skipped(id, frame.item, now())),
-      ...next.ready.flatMap((id) => beginning(course, frame, id)),
+      ...next.skipped.map((id) => skipped(id, frame.item, timers.now())),
+      ...next.ready.flatMap((id) => startRecord(execution, frame, id)),
     ];
-    if (open === 0) {
-      const isResult = (id: string) => course.definition(id)?.kind === "result";
-      return { steps, output: resultOf(layout, frame, (id) => course.node(id).slug, isResult) };
+    if (active === 0) {
+      const isResult = (id: string) => execution.definition(id)?.kind === "result";
+      const slugOf = (id: string) => execution.node(id).slug;
+      return { steps, output: frameResult(layout, frame, slugOf, isResult) };
     }
-    if (steps.length > 0) await ledger.write(steps);
-    for (const id of next.ready) void begin(id);
-    await naps.away(() => news.promise);
+    if (steps.length > 0) await stepLog.write(steps);
+    for (const id of next.ready) void start(id);
+    await suspension.idle(() => settled.promise);
   }
 }
 
-/** What was done beside the step that failed is recorded with it. */
+/** Steps that ended beside the failed one are recorded together with it. */
 const withSteps = (error: unknown, steps: readonly StepRecord[]): unknown =>
-  error instanceof Failure ? new Failure(error.error, [...steps, ...error.steps]) : error;
+  error instanceof RunFailed ? new RunFailed(error.error, [...steps, ...error.steps]) : error;
 
-/** What waits already goes on waiting, as it is recorded. */
-function beginning({ ledger, now }: Course, { item }: Frame, id: string): StepRecord[] {
-  const records = ledger.earlier(item, id);
-  if (restOf(records)) return [];
-  const { attempt } = triedIn(records);
-  return [running({ node_id: id, item, attempt, started_at: now() })];
-}
-
-/** What a round has failed with before the run was taken: it is not gone again. */
-function failureOf({ ledger }: Course, { item, nodes }: Frame): RunError | undefined {
-  for (const id of nodes) {
-    const records = ledger.earlier(item, id);
-    const last = records.at(-1);
-    if (last?.status === "failed" && last.error && !restOf(records)) return last.error;
-  }
-  return undefined;
-}
-
-/**
- * Each round is a walk of its own through the loop's body. When one fails, the others are left; or
- * where the loop is to go on, its error stands in place of its result.
- */
-async function goRounds(
-  course: Course,
-  outer: Site,
-  loop: string,
-  { items, atOnce }: { items: readonly Json[]; atOnce: number },
-): Promise<Json[]> {
-  const { ledger, naps, layout } = course;
-  const body = layout.bodies.get(loop) ?? new Set<string>();
-  const above = outer.frame.item && `${outer.frame.item}/`;
-  const results: Json[] = items.map(() => null);
-  const leave = new AbortController();
-  const onAbort = () => leave.abort(outer.signal.reason);
-  outer.signal.addEventListener("abort", onAbort, { once: true });
-  if (outer.signal.aborted) onAbort();
-
-  let next = 0;
-  const goesOn = splitParameters(course.node(loop)).settings.continueOnError === true;
-  const goRound = async (): Promise<void> => {
-    let steps: StepRecord[] = [];
-    for (let index = next++; index < items.length; index = next++) {
-      const item = items[index] as Json;
-      const given = { status: "done", port: ITEM_PORT, output: item } as const;
-      const outside = (id: string) => (id === loop ? given : outer.frame.states.get(id));
-      const name = `${above}${course.node(loop).slug}:${index}`;
-      const frame = openFrame(course, name, body, outside);
-      // What else the round has under way ends with it.
-      const failed = goesOn ? new AbortController() : undefined;
-      const signal = failed ? AbortSignal.any([leave.signal, failed.signal]) : leave.signal;
-      const site = { frame, locals: { item, index }, outer, signal };
-      const before = goesOn ? failureOf(course, frame) : undefined;
-      if (before) {
-        results[index] = errorOutput(before);
-        continue;
-      }
-      try {
-        // The end of one round is recorded with the beginning of the next.
-        ({ steps, output: results[index] = null } = await walkFrame(course, site, steps));
-      } catch (error) {
-        if (!failed || !(error instanceof Failure)) throw error;
-        failed.abort(CALLED_OFF);
-        results[index] = errorOutput(error.error);
-        steps = [...error.steps];
-      }
-    }
-    if (steps.length > 0) await ledger.write(steps);
-  };
-  try {
-    const lanes = Math.max(1, Math.min(atOnce, items.length));
-    await naps.away(() => Promise.all(Array.from({ length: lanes }, () => naps.work(goRound))));
-    return results;
-  } catch (error) {
-    leave.abort(error instanceof Failure ? CALLED_OFF : undefined);
-    throw error;
-  } finally {
-    outer.signal.removeEventListener("abort", onAbort);
-  }
+/** A step that was waiting when the run was suspended keeps its record. */
+function startRecord({ stepLog, timers }: Execution, { item }: Frame, id: string): StepRecord[] {
+  const records = stepLog.recorded(item, id);
+  if (pendingWait(records)) return [];
+  const attempt = countAttempts(records).next;
+  return [running({ node_id: id, item, attempt, started_at: timers.now() })];
 }

@@ -134,6 +134,12 @@ export interface Step {
   finished_at: number | null;
 }
 
+/** Which steps a reader has: those up to `after`. Those that were `open` then may have changed. */
+export interface StepsSince {
+  after: number;
+  open: readonly number[];
+}
+
 /** A run with everything that a worker needs to continue it. */
 export interface ClaimedRun {
   run: Run;
@@ -234,7 +240,8 @@ export interface RunStore {
   listRuns(query: RunQuery): Promise<Run[]>;
   /** Counts the runs of each status from the id `since` on. Each count stops at `max`. */
   countRuns(tenant: string, since: string, max: number): Promise<Record<RunStatus, number>>;
-  listSteps(tenant: string, run: string): Promise<Step[]>;
+  /** Ordered by `nth`. With `since`, only steps that the reader does not have or that may have changed. */
+  listSteps(tenant: string, run: string, since?: StepsSince): Promise<Step[]>;
   /** Cancels the run, or asks its worker to do so. Undefined if the run has ended. */
   cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   /** Continues a failed or cancelled run at its failed steps. Completed steps are not repeated. */

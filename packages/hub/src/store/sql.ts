@@ -29,6 +29,8 @@ export type Notice =
   | { topic: "changed"; tenant: string; ids: readonly string[] }
   /** Runs are waiting to be taken, from then on. */
   | { topic: "runs"; due: number }
+  /** Steps of these runs were recorded. */
+  | { topic: "run_steps"; runs: readonly string[] }
   | { topic: "run_ended"; tenant: string; run: string }
   | { topic: "run_cancel"; run: string }
   /** The tools or triggers of an app's published flows have changed. */

@@ -45,7 +45,7 @@ export function addEventsDraft(server: Server, events: EventsContext | undefined
           context.mcpReq,
         );
       } catch (error) {
-        throw inWords(error, onError);
+        throw toProtocolError(error, onError);
       }
     });
 
@@ -64,7 +64,7 @@ export function addEventsDraft(server: Server, events: EventsContext | undefined
   );
 }
 
-function inWords(error: unknown, onError: (error: unknown) => void): Error {
+function toProtocolError(error: unknown, onError: (error: unknown) => void): Error {
   if (error instanceof EventsError) return error;
   if (error instanceof z.ZodError)
     return new ProtocolError(

@@ -1,4 +1,4 @@
-/** A store with flows to run, runners to run them, and nodes that tell the test what they do. */
+/** A store with flows, runners that execute them, and nodes that record what they do. */
 
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
@@ -11,10 +11,11 @@ import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { createIds } from "../../lib/ids.ts";
-import type { NewRun, Run } from "../../store/run-store.ts";
+import type { Timers } from "../../lib/timers.ts";
+import type { NewRun, Run, Step } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
 import { loadInput } from "../load-input.ts";
-import { createReach } from "../reach.ts";
+import { createNodeServices } from "../node-services.ts";
 import { createRunner, type Runner, type RunnerOptions } from "../runner.ts";
 
 export const TENANT = "local";
@@ -34,12 +35,12 @@ export const probe = (slug: string, parameters: JsonObject = {}) => node(slug, "
 export const gate = (slug: string, parameters: JsonObject = {}) => node(slug, "Gate", parameters);
 export const start = node("start", "UserIntent", { toolName: "t", toolDescription: "d" });
 
-/** `a > b` goes on by the default port; `a.error > b` by another one. Several on one line go on from each other. */
+/** `a > b` is an edge from the default port, `a.error > b` from another one; `a > b > c` is two edges. */
 export const edges = (...lines: string[]): FlowEdge[] =>
   lines.flatMap((line) => {
-    const stops = line.split(" > ").map((stop) => stop.split("."));
-    return stops.slice(1).map(([target = ""], at) => {
-      const [source = "", sourceHandle = "out"] = stops[at] ?? [];
+    const nodes = line.split(" > ").map((node) => node.split("."));
+    return nodes.slice(1).map(([target = ""], at) => {
+      const [source = "", sourceHandle = "out"] = nodes[at] ?? [];
       return {
         id: `${source}.${sourceHandle}-${target}`,
         source,
@@ -52,6 +53,32 @@ export const edges = (...lines: string[]): FlowEdge[] =>
 
 const sample = { config: {}, result: { output: null }, refuses: { config: { x: 1 }, path: "x" } };
 
+export interface FixtureRunnerOptions extends Partial<RunnerOptions> {
+  now?: () => number;
+}
+
+/** The timers of the host, with a clock that the test may set forward. */
+export const systemTimers = (options: Partial<Timers> = {}): Timers => ({
+  now: Date.now,
+  defer: (work) => void setTimeout(work, 0),
+  after(ms, work) {
+    const timer = setTimeout(work, ms);
+    return () => clearTimeout(timer);
+  },
+  ...options,
+});
+
+/** A store that reports every step that it saves to `onStep`. */
+export const withSavedSteps = (store: Store, onStep: (step: Step) => void): Store => ({
+  ...store,
+  async saveProgress(batch) {
+    const outcomes = await store.saveProgress(batch);
+    for (const [at, { steps }] of batch.entries())
+      if (outcomes[at] === "saved") for (const step of steps) onStep(step);
+    return outcomes;
+  },
+});
+
 export function createFixture(store: Store) {
   const calls: string[] = [];
   const gates = new Map<string, PromiseWithResolvers<void>>();
@@ -60,11 +87,11 @@ export function createFixture(store: Store) {
     gates.set(name, found);
     return found;
   };
-  /** Tells of each attempt: slug, what follows the run in the key, number. */
+  /** Records each attempt: slug, the part of the key after the run, number. */
   const probeNode = defineNode({
     type: "Probe",
     title: "Probe",
-    description: "Tells the test.",
+    description: "Records its attempts.",
     icon: "Eye",
     kind: "action",
     config: z.strictObject({
@@ -81,7 +108,7 @@ export function createFixture(store: Store) {
       return { output: config.value ?? null };
     },
   });
-  /** Tells when it begins, and goes on when the test lets it. */
+  /** Records when it starts, and waits until the test opens it. */
   const gateNode = defineNode({
     type: "Gate",
     title: "Gate",
@@ -109,30 +136,30 @@ export function createFixture(store: Store) {
   const runners: Runner[] = [];
   const errors: unknown[] = [];
   const unexpected = () => {
-    throw new Error("was not to be called");
+    throw new Error("unexpected call");
   };
   const openRunner = (
-    given: Partial<RunnerOptions> = {},
+    { now = Date.now, ...given }: FixtureRunnerOptions = {},
     evaluate: Evaluate = unexpected,
     { maxDepth = 5 } = {},
   ): Runner => {
-    const now = given.now ?? Date.now;
     const runner: Runner = createRunner({
       store,
       registry,
       worker: newId(),
       secrets: async () => ({}),
       loadInput: (run) => loadInput(store, run),
-      reach: createReach({
+      services: createNodeServices({
         store,
         append: unexpected,
-        start: (run, watch) => runner.start(run, watch),
+        start: (run, options) => runner.start(run, options),
         fetch: unexpected,
         evaluate,
         newId,
         now,
         maxDepth,
       }),
+      timers: systemTimers({ now }),
       onError: (error) => errors.push(error),
       ...given,
     });
@@ -143,11 +170,11 @@ export function createFixture(store: Store) {
   return {
     store,
     calls,
-    /** What runners had to complain of. */
+    /** What runners passed to `onError`. */
     errors,
     openRunner,
-    /** One whose process dies with `kill`: it holds its leases, and is never heard of again. */
-    openMortal(given: Partial<RunnerOptions> = {}): Runner & { kill(): void } {
+    /** A runner whose process dies with `kill`: it keeps its leases and does nothing more. */
+    openMortal(given: FixtureRunnerOptions = {}): Runner & { kill(): void } {
       let dead = false;
       const mortal = new Proxy(store, {
         get: (own, name) => {
@@ -167,7 +194,7 @@ export function createFixture(store: Store) {
     open(name: string): void {
       gateOf(name).resolve();
     },
-    /** Answers with what makes runs of the flow. */
+    /** Publishes a flow; returns a function that creates runs of it. */
     async publish(nodes: FlowNode[], lines: FlowEdge[]) {
       const graph = { nodes, edges: lines };
       const id = newId();
@@ -222,7 +249,7 @@ export function createFixture(store: Store) {
     },
     run: async (id: string): Promise<Run> => (await store.getRun(TENANT, id)) as Run,
     status: async (id: string) => (await store.getRun(TENANT, id))?.status,
-    /** Steps as `node status`, in their order; with the round, and the attempt from the second on. */
+    /** Steps as `node@item#attempt status`, in order; without the item outside of loops and `#1`. */
     async steps(id: string): Promise<string[]> {
       return (await store.listSteps(TENANT, id)).map(
         ({ node_id, item, attempt, status }) =>

@@ -10,7 +10,7 @@ import type { It } from "../contract.ts";
 import { OWN_SOURCE } from "../event-input.ts";
 import { createTriggers } from "../explain.ts";
 import { createMatcher } from "../matcher.ts";
-import { createReach } from "../reach.ts";
+import { createNodeServices } from "../node-services.ts";
 import { edges, type Fixture, node, TENANT } from "./fixture.ts";
 
 const newId = createIds();
@@ -40,10 +40,10 @@ function inCircles(f: Fixture, maxLoops: number, maxDepth = 20) {
   });
   const runner = f.openRunner({
     now,
-    reach: createReach({
+    services: createNodeServices({
       store,
       append,
-      start: (run, watch) => runner.start(run, watch),
+      start: (run, options) => runner.start(run, options),
       fetch: unexpected,
       evaluate: unexpected,
       newId,

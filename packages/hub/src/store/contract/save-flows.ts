@@ -64,7 +64,9 @@ export function saveFlowsContract(it: It): void {
       await expect(save).rejects.toThrow("belongs to a flow of another app or tenant");
     }
     await store.deleteFlow({ tenant: "umbrella", id: theirs.id }, START);
-    await expect(store.saveFlows(app, () => [adding(theirs.id)])).rejects.toThrow("another app or tenant");
+    await expect(store.saveFlows(app, () => [adding(theirs.id)])).rejects.toThrow(
+      "another app or tenant",
+    );
     expect(await store.getFlow("acme", "mine")).toBeUndefined();
     await store.deleteFlow({ tenant: "acme", id: elsewhere.id }, START);
     await store.saveFlows(app, () => [adding(elsewhere.id)]);

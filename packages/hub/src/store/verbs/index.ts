@@ -182,7 +182,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   findRun: reads(findRun),
   listRuns: reads(listRuns),
   countRuns: reads(countRuns),
-  listSteps: reads((tenant, run) => listSteps(dialect, tenant, run)),
+  listSteps: reads((tenant, run, since) => listSteps(dialect, tenant, run, since)),
   cancelRun: writes((tenant, id, at) => cancelRun(dialect, tenant, id, at)),
   retryRun: writes((tenant, id, at) => retryRun(dialect, tenant, id, at)),
   wakeRun: writes((tenant, id, at) => wakeRun(dialect, tenant, id, at)),

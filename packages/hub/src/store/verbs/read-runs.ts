@@ -5,11 +5,12 @@ import {
   type RunQuery,
   type RunStatus,
   type Step,
+  type StepsSince,
   type StoredVerdict,
 } from "../run-store.ts";
 import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
 import { readSteps } from "./claim-runs.ts";
-import { RUN, type RunRow, STEP_WITH_LOG, toRun } from "./run-rows.ts";
+import { RUN, type RunRow, STEP_WITH_LOG, type StepRow, toRun, toStep } from "./run-rows.ts";
 
 export function* getRun(tenant: string, id: string): Verb<Run | undefined> {
   const row = yield* first<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ? AND tenant_id = ?`, [
@@ -65,9 +66,19 @@ export function* countRuns(
   return counts;
 }
 
-export function* listSteps(dialect: Dialect, tenant: string, run: string): Verb<Step[]> {
+export function* listSteps(
+  dialect: Dialect,
+  tenant: string,
+  run: string,
+  since?: StepsSince,
+): Verb<Step[]> {
   if (!(yield* getRun(tenant, run))) return [];
-  return (yield* readSteps(dialect, [run], STEP_WITH_LOG)).get(run) ?? [];
+  if (!since) return (yield* readSteps(dialect, [run], STEP_WITH_LOG)).get(run) ?? [];
+  const select = `SELECT ${STEP_WITH_LOG} FROM steps WHERE run_id = ? AND nth`;
+  const rows = yield* query<StepRow>(`${select} > ?`, [run, since.after]);
+  for (const { list, params } of inLists(since.open, dialect, 1))
+    rows.push(...(yield* query<StepRow>(`${select} IN ${list}`, [run, ...params])));
+  return rows.map(toStep).sort((a, b) => a.nth - b.nth);
 }
 
 export function* listVerdicts(tenant: string, event: string): Verb<StoredVerdict[]> {

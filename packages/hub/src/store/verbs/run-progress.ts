@@ -76,7 +76,18 @@ export function* saveProgress(
     yield* query(`UPDATE runs SET idle_claims = 0 WHERE id IN ${list}`, params);
   if (callers.size > 0) yield* propagateProgress(dialect, callers);
   yield* release(dialect, released);
+  yield* notifySteps(batch.filter((_, at) => outcomes[at] === "saved"));
   return outcomes;
+}
+
+/** PostgreSQL limits a notice to 8000 bytes. */
+const RUNS_PER_NOTICE = 100;
+
+/** One notice per commit, not one per step. */
+function* notifySteps(saved: readonly RunProgress[]): Verb<void> {
+  const runs = [...new Set(saved.flatMap(({ run, steps }) => (steps.length > 0 ? [run] : [])))];
+  for (let at = 0; at < runs.length; at += RUNS_PER_NOTICE)
+    yield* notify({ topic: "run_steps", runs: runs.slice(at, at + RUNS_PER_NOTICE) });
 }
 
 /** A worker starts interrupted steps again; this alone is no progress. */

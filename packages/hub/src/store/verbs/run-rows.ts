@@ -27,7 +27,7 @@ export interface RunRow
   idle_claims: number;
 }
 
-type StepRow = Omit<Step, JsonColumn | "log"> &
+export type StepRow = Omit<Step, JsonColumn | "log"> &
   Record<"input" | "output" | "error", string> & { log?: string | null };
 
 export const RUN =

@@ -17,7 +17,7 @@ import {
   TENANT,
 } from "./contract/fixture.ts";
 import { CHAIN_HEADER, DEPTH_HEADER, RUN_HEADER } from "./event-input.ts";
-import { createReach } from "./reach.ts";
+import { createNodeServices } from "./node-services.ts";
 import type { Runner } from "./runner.ts";
 
 let store: Store;
@@ -36,17 +36,17 @@ afterEach(async () => {
 });
 
 const unexpected = () => {
-  throw new Error("was not to be called");
+  throw new Error("unexpected call");
 };
-const reach = (quota: number | null = null) =>
-  createReach({
+const services = (quota: number | null = null) =>
+  createNodeServices({
     store,
     append: async (arrived) => {
       const [appended] = await store.appendEvents([arrived], quota);
       if (!appended || appended.outcome === "stale") throw new Error("not stored");
       return appended;
     },
-    start: (run, watch) => runner.start(run, watch),
+    start: (run, options) => runner.start(run, options),
     fetch: unexpected,
     evaluate: unexpected,
     newId,
@@ -55,7 +55,7 @@ const reach = (quota: number | null = null) =>
   });
 
 /** Some run that asks. */
-const asker = (given: Partial<Run> = {}) =>
+const callingRun = (given: Partial<Run> = {}) =>
   ({
     id: "parent",
     tenant: TENANT,
@@ -64,16 +64,16 @@ const asker = (given: Partial<Run> = {}) =>
     chain: ["b flow"],
     ...given,
   }) as Run;
-const asking = (attempt = 1) => ({
+const caller = (attempt = 1) => ({
   key: "parent:a",
   attempt,
-  left: new AbortController().signal,
+  abandoned: new AbortController().signal,
 });
 
-describe("emitting", () => {
-  test("stores an event that says where it comes from", async () => {
+describe("emit", () => {
+  test("stores an event with headers that name its run and chain", async () => {
     const data = { title: "It rains", url: "https://example.com/7", n: 1 };
-    const { id } = await reach().emit(asker(), { type: "rain", data }, asking());
+    const { id } = await services().emit(callingRun(), { type: "rain", data }, caller());
     const event = await store.getEvent(TENANT, id);
     expect(event).toMatchObject({ source: "signalbox", type: "rain", title: "It rains" });
     const payload = await store.getPayload(TENANT, event?.seq ?? 0);
@@ -85,19 +85,19 @@ describe("emitting", () => {
     expect(JSON.parse(new TextDecoder().decode(payload?.body))).toEqual(data);
   });
 
-  test("does so once, however often the step is repeated; each with an id of its own", async () => {
+  test("stores one event per id of a step, even if the step is repeated", async () => {
     const event = { type: "rain", data: {} };
-    const first = await reach().emit(asker(), event, asking());
-    expect(await reach().emit(asker(), event, asking(2))).toEqual(first);
-    const other = await reach().emit(asker(), { ...event, id: "second" }, asking());
+    const first = await services().emit(callingRun(), event, caller());
+    expect(await services().emit(callingRun(), event, caller(2))).toEqual(first);
+    const other = await services().emit(callingRun(), { ...event, id: "second" }, caller());
     expect(other.id).not.toBe(first.id);
     expect((await store.pendingStatus(TENANT)).pending_count).toBe(2);
   });
 
-  test("fails in words over the quota", async () => {
-    await expect(reach(0).emit(asker(), { type: "rain", data: {} }, asking())).rejects.toThrow(
-      "0 events are waiting to be processed, and the quota is 0.",
-    );
+  test("fails with the counts when the quota is exceeded", async () => {
+    await expect(
+      services(0).emit(callingRun(), { type: "rain", data: {} }, caller()),
+    ).rejects.toThrow("0 events are waiting to be processed, and the quota is 0.");
   });
 });
 
@@ -105,7 +105,7 @@ describe("emitting", () => {
 const wanting = (...parameters: JsonObject[]) =>
   node("start", "UserIntent", { ...start.parameters, parameters });
 
-describe("calling a flow", () => {
+describe("callFlow", () => {
   const call = (make: () => NewRun, trigger = "start", input = {}) => ({
     flow: make().flow_id,
     trigger,
@@ -113,12 +113,12 @@ describe("calling a flow", () => {
   });
   const children = () => store.listRuns({ tenant: TENANT, limit: 9 });
 
-  test("answers with its result, and is on record as its cause", async () => {
+  test("returns the result of the called run and records the calling run", async () => {
     const make = await f.publish(
       [wanting({ name: "x", type: "number" }), node("end", "Return", { value: "{{ trigger.x }}" })],
       edges("start > end"),
     );
-    const called = reach().callFlow(asker(), call(make, "start", { x: 7 }), asking());
+    const called = services().callFlow(callingRun(), call(make, "start", { x: 7 }), caller());
     expect(await called).toBe(7);
     expect(await children()).toMatchObject([
       {
@@ -131,7 +131,7 @@ describe("calling a flow", () => {
     ]);
   });
 
-  test("fills defaults in, and refuses a wrong argument by its name", async () => {
+  test("applies defaults and rejects an invalid argument by name", async () => {
     const make = await f.publish(
       [
         wanting({ name: "x", type: "number" }, { name: "unit", type: "string", default: "°C" }),
@@ -140,11 +140,11 @@ describe("calling a flow", () => {
       edges("start > end"),
     );
     const calling = (input: JsonObject) =>
-      reach().callFlow(asker(), call(make, "start", input), asking());
+      services().callFlow(callingRun(), call(make, "start", input), caller());
     await expect(calling({ x: "seven", y: 1 })).rejects.toMatchObject({
       code: "invalid_input",
       message:
-        "The call of start is refused: x must be number, but is string; y is not an argument of this tool; it has x, unit.",
+        "Invalid input for start: x must be number, but is string; y is not an argument of this tool; it has x, unit.",
       details: [{ path: "x" }, { path: "y" }],
     });
     await expect(calling({})).rejects.toThrow("x is missing");
@@ -152,7 +152,7 @@ describe("calling a flow", () => {
     expect(await calling({ x: 7 })).toBe("7 °C");
   });
 
-  test("goes by the slugs of what is published, whatever the draft calls its nodes", async () => {
+  test("finds the trigger by the slugs of the published version, not of the draft", async () => {
     const make = await f.publish([start, probe("a", { value: 1 })], edges("start > a"));
     const { flow } = call(make);
     await store.editFlow({ tenant: TENANT, id: flow }, 2, ({ flow: stored }) => {
@@ -165,14 +165,16 @@ describe("calling a flow", () => {
       };
       return { name: "Flow", description: "", graph, toolNames: [] };
     });
-    expect(await reach().callFlow(asker(), call(make, "start"), asking())).toBe(1);
-    const other = { ...asking(), key: "parent:b" };
-    await expect(reach().callFlow(asker(), call(make, "later"), other)).rejects.toMatchObject({
+    expect(await services().callFlow(callingRun(), call(make, "start"), caller())).toBe(1);
+    const other = { ...caller(), key: "parent:b" };
+    await expect(
+      services().callFlow(callingRun(), call(make, "later"), other),
+    ).rejects.toMatchObject({
       code: "no_such_trigger",
     });
   });
 
-  test("reaches a trigger by a former slug, until another one has that", async () => {
+  test("finds a trigger by its former slug until another trigger has it", async () => {
     const named = (id: string, slug: string) => ({ ...start, id, slug });
     const child = await f.publish([named("start", "old")], []);
     const publish = (...nodes: FlowNode[]) =>
@@ -193,7 +195,7 @@ describe("calling a flow", () => {
         aliasUntil: 2,
       }));
     const trigger = async (key: string, slug: string) => {
-      await reach().callFlow(asker(), call(child, slug), { ...asking(), key });
+      await services().callFlow(callingRun(), call(child, slug), { ...caller(), key });
       return (await store.findRun(TENANT, `call:${key}`))?.trigger_node;
     };
     await publish(named("start", "newer"), named("other", "beside"));
@@ -207,7 +209,7 @@ describe("calling a flow", () => {
     await expect(trigger("5", "newest")).rejects.toMatchObject({ code: "no_such_trigger" });
   });
 
-  test("is refused where the trigger is switched off, or the flow not published", async () => {
+  test("rejects a trigger that is switched off and a flow that is not published", async () => {
     const make = await f.publish([start], []);
     const { flow } = call(make);
     const publish = (active: boolean) =>
@@ -230,9 +232,9 @@ describe("calling a flow", () => {
         aliasUntil: 2,
       }));
     await publish(false);
-    await expect(reach().callFlow(asker(), call(make), asking())).rejects.toMatchObject({
+    await expect(services().callFlow(callingRun(), call(make), caller())).rejects.toMatchObject({
       code: "inactive_trigger",
-      message: "The trigger start is switched off at present.",
+      message: "The trigger start is switched off.",
     });
     const id = newId();
     const draft = {
@@ -243,52 +245,60 @@ describe("calling a flow", () => {
     };
     await store.createFlow({ id, tenant: TENANT, app: "app", at: 1 }, () => draft);
     await expect(
-      reach().callFlow(asker(), { flow: id, trigger: "start", input: {} }, asking()),
+      services().callFlow(callingRun(), { flow: id, trigger: "start", input: {} }, caller()),
     ).rejects.toMatchObject({
       code: "not_published",
-      message: "The flow Draft is not published: publish it first.",
+      message: "The flow Draft is not published. Publish it first.",
     });
     expect(await children()).toEqual([]);
   });
 
-  test("joins the run that it began when the step is repeated", async () => {
+  test("joins the called run when the step is repeated", async () => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
-    const first = reach().callFlow(asker(), call(make), asking());
-    const second = reach().callFlow(asker(), call(make), asking());
+    const first = services().callFlow(callingRun(), call(make), caller());
+    const second = services().callFlow(callingRun(), call(make), caller());
     await expect.poll(() => f.calls).toEqual(["a begins"]);
     f.open("a");
     expect(await Promise.all([first, second])).toEqual([1, 1]);
-    expect(await reach().callFlow(asker(), call(make), asking())).toBe(1);
+    expect(await services().callFlow(callingRun(), call(make), caller())).toBe(1);
     expect((await children()).length).toBe(1);
   });
 
-  test("fails as it fails; tried again, it goes on where that has failed", async () => {
+  test("fails with the error of the called run, and retries that run on the next attempt", async () => {
     const make = await f.publish(
       [start, probe("a"), probe("b", { fail: 1, value: 2 })],
       edges("start > a > b"),
     );
-    await expect(reach().callFlow(asker(), call(make), asking())).rejects.toMatchObject({
+    await expect(services().callFlow(callingRun(), call(make), caller())).rejects.toMatchObject({
       message: "no luck",
       code: "failed",
       name: "Error",
     });
     // After a crash it is the same attempt: the answer is there already.
-    await expect(reach().callFlow(asker(), call(make), asking())).rejects.toThrow("no luck");
-    expect(await reach().callFlow(asker(), call(make), asking(2))).toBe(2);
+    await expect(services().callFlow(callingRun(), call(make), caller())).rejects.toThrow(
+      "no luck",
+    );
+    expect(await services().callFlow(callingRun(), call(make), caller(2))).toBe(2);
     expect(f.calls).toEqual(["a a 1", "b b 1", "b b 2"]);
   });
 
-  test("is cancelled where nobody waits for it; tried again, it goes on at once", async () => {
+  test("cancels the called run when the step is abandoned, and retries it on the next attempt", async () => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const left = new AbortController();
-    const called = reach().callFlow(asker(), call(make), { ...asking(), left: left.signal });
+    const called = services().callFlow(callingRun(), call(make), {
+      ...caller(),
+      abandoned: left.signal,
+    });
     called.catch(() => {});
     await expect.poll(() => f.calls).toEqual(["a begins"]);
     left.abort();
     // Before it has ended.
     const gone = new AbortController();
-    const second = reach().callFlow(asker(), call(make), { ...asking(2), left: gone.signal });
-    const again = reach().callFlow(asker(), call(make), asking(3));
+    const second = services().callFlow(callingRun(), call(make), {
+      ...caller(2),
+      abandoned: gone.signal,
+    });
+    const again = services().callFlow(callingRun(), call(make), caller(3));
     gone.abort();
     await expect(second).rejects.toMatchObject({ name: "AbortError" });
     await expect(called).rejects.toMatchObject({ code: "cancelled", name: "Permanent" });
@@ -298,7 +308,7 @@ describe("calling a flow", () => {
     expect((await children()).map(({ status }) => status)).toEqual(["succeeded"]);
   });
 
-  test("goes on where the one that asked is only handed over", async () => {
+  test("keeps the called run when another worker continues the caller", async () => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const parent = await f.publish(
       [start, node("call", "CallFlow", call(make))],
@@ -313,7 +323,7 @@ describe("calling a flow", () => {
     expect((await f.run(id)).output).toBe(1);
   });
 
-  test("goes on where the one that asked is in other hands", async () => {
+  test("keeps the called run when another worker has claimed the caller", async () => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const parent = await f.publish(
       [start, node("call", "CallFlow", call(make)), gate("x"), node("end", "Return")],
@@ -342,15 +352,17 @@ describe("calling a flow", () => {
     expect((await f.run(run.id)).output).toBe(1);
   });
 
-  test("is refused where the chain is too long, or there is nothing to call", async () => {
+  test("rejects a chain that exceeds the limit, an unknown flow and an unknown trigger", async () => {
     const make = await f.publish([start], []);
     const refused = (run: Run, what: ReturnType<typeof call>) =>
-      expect(reach().callFlow(run, what, asking())).rejects;
-    await refused(asker({ depth: 5 }), call(make)).toMatchObject({ code: "too_deep" });
-    await refused(asker(), call(make, "nothing")).toMatchObject({
+      expect(services().callFlow(run, what, caller())).rejects;
+    await refused(callingRun({ depth: 5 }), call(make)).toMatchObject({ code: "too_deep" });
+    await refused(callingRun(), call(make, "nothing")).toMatchObject({
       code: "no_such_trigger",
-      message: "The flow Flow, as it is published, has no trigger nothing.",
+      message: "The published version of the flow Flow has no trigger nothing.",
     });
-    await refused(asker({ tenant: "other" }), call(make)).toMatchObject({ code: "no_such_flow" });
+    await refused(callingRun({ tenant: "other" }), call(make)).toMatchObject({
+      code: "no_such_flow",
+    });
   });
 });

@@ -3,9 +3,9 @@
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { expect } from "vitest";
 import type { It } from "../contract.ts";
-import { edges, gate, node, probe, start, TENANT } from "./fixture.ts";
+import { edges, gate, node, probe, start, TENANT, withSavedSteps } from "./fixture.ts";
 
-export function walkContract(it: It): void {
+export function executionContract(it: It): void {
   it("goes from its trigger to its result, with every step on record, in order", async (f) => {
     const make = await f.publish(
       [
@@ -16,13 +16,14 @@ export function walkContract(it: It): void {
       ],
       edges("start > a > b > end"),
     );
-    const told: string[] = [];
-    const { id, ended } = await f.openRunner().start(make({ input: { x: "hello" } }), {
-      onStep: ({ node_id, status }) => told.push(`${node_id} ${status}`),
-    });
+    const saved: string[] = [];
+    const store = withSavedSteps(f.store, ({ node_id, status }) =>
+      saved.push(`${node_id} ${status}`),
+    );
+    const { id, ended } = await f.openRunner({ store }).start(make({ input: { x: "hello" } }));
     expect(await ended).toMatchObject({ status: "succeeded", output: { got: "hello!" } });
     expect(await f.steps(id)).toEqual(["start done", "a done", "b done", "end done"]);
-    expect(told).toEqual([
+    expect(saved).toEqual([
       "start done",
       ...["a", "b", "end"].flatMap((name) => [`${name} running`, `${name} done`]),
     ]);
@@ -301,7 +302,7 @@ export function walkContract(it: It): void {
     const other = await f.publish([start, probe("a")], edges("start > a"));
     let ahead = 0;
     const now = () => Date.now() + ahead;
-    const runner = f.openRunner({ atOnce: 1, parkAfterMs: 0, leaseMs: 600_000, now });
+    const runner = f.openRunner({ concurrency: 1, suspendAfterMs: 0, leaseMs: 600_000, now });
     const run = make();
     const another = other({ due_at: run.due_at + 1 });
     await runner.queue([run, another]);
@@ -393,7 +394,7 @@ export function walkContract(it: It): void {
   it("takes its place back from others before it goes on after a call", async (f) => {
     const call = node("call", "CallFlow", await publishResting(f));
     const make = await f.publish([start, call, gate("on")], edges("start > call.error > on"));
-    const runner = f.openRunner({ atOnce: 1, parkAfterMs: 0 });
+    const runner = f.openRunner({ concurrency: 1, suspendAfterMs: 0 });
     const runs = [make(), make(), make()];
     await runner.queue(runs);
     const list = (status: "waiting" | "succeeded") =>
@@ -421,7 +422,7 @@ export function walkContract(it: It): void {
   it("calls another flow, also where every place is taken by those that call", async (f) => {
     const call = await publishResting(f);
     const make = await f.publish([start, node("call", "CallFlow", call)], edges("start > call"));
-    const first = f.openRunner({ atOnce: 1, parkAfterMs: 0 });
+    const first = f.openRunner({ concurrency: 1, suspendAfterMs: 0 });
     const run = make();
     await first.queue([run]);
     await expect
@@ -432,7 +433,7 @@ export function walkContract(it: It): void {
       .toBe(1);
     await first.close();
     // Now the child is as much up to be taken as its parent, which waits for it.
-    f.openRunner({ atOnce: 1, now: () => Date.now() + 120_000 });
+    f.openRunner({ concurrency: 1, now: () => Date.now() + 120_000 });
     await expect.poll(() => f.status(run.id)).toBe("succeeded");
     expect((await f.run(run.id)).output).toBe(7);
     const runs = await f.store.listRuns({ tenant: TENANT, limit: 9 });

@@ -1,15 +1,14 @@
 /** From one runner to the next: whatever happens in between, what is done stays done. */
 import { expect } from "vitest";
-import type { Step } from "../../store/run-store.ts";
 import type { It } from "../contract.ts";
 import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
 
 const late = (ms: number) => () => Date.now() + ms;
 
-export function handOverContract(it: It): void {
+export function recoveryContract(it: It): void {
   it("that was queued is taken without anybody asking", async (f) => {
     const make = await f.publish([start, probe("a")], edges("start > a"));
-    const runner = f.openRunner({ atOnce: 4 });
+    const runner = f.openRunner({ concurrency: 4 });
     await runner.queue(Array.from({ length: 30 }, () => make()));
     await expect
       .poll(async () => {
@@ -192,7 +191,7 @@ export function handOverContract(it: It): void {
       [start, node("rest", "Wait", { seconds: 3600 })],
       edges("start > rest"),
     );
-    const none = f.openRunner({ atOnce: 0 });
+    const none = f.openRunner({ concurrency: 0 });
     const queued = make();
     await none.queue([queued]);
     await f.store.cancelRun(TENANT, queued.id, Date.now());
@@ -295,14 +294,12 @@ export function handOverContract(it: It): void {
   it("that somebody waits for begins at once, or in its turn in whichever runner has room", async (f) => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const limit = { lane: "narrow", most: 1 };
-    const full = f.openRunner({ atOnce: 0 });
-    const steps: string[] = [];
-    const onStep = ({ node_id, status }: Step) => steps.push(`${node_id} ${status}`);
-    const first = await full.enter(make({ limit }), { onStep });
+    const full = f.openRunner({ concurrency: 0 });
+    const first = await full.startInLane(make({ limit }));
     await expect.poll(() => f.calls).toEqual(["a begins"]);
-    const second = await full.enter(make({ limit }));
+    const second = await full.startInLane(make({ limit }));
     const leaving = new AbortController();
-    const third = await full.enter(make({ limit }), { signal: leaving.signal });
+    const third = await full.startInLane(make({ limit }), { signal: leaving.signal });
     if (first === "full" || second === "full" || third === "full") throw new Error("full");
     expect(await f.status(third.id)).toBe("held");
     leaving.abort();
@@ -311,7 +308,6 @@ export function handOverContract(it: It): void {
     f.open("a");
     expect((await first.ended).output).toBe(1);
     expect((await second.ended).output).toBe(1);
-    expect(steps).toEqual(["start done", "a running", "a done"]);
     expect(f.calls).toEqual(["a begins", "a begins"]);
   });
 
@@ -320,12 +316,12 @@ export function handOverContract(it: It): void {
     const runner = f.openRunner();
     const skip = { lane: "skips", most: 1, whenFull: "skip" } as const;
     const replace = { lane: "replaces", most: 1, whenFull: "replace" } as const;
-    expect(await runner.enter(make({ limit: skip }))).not.toBe("full");
-    expect(await runner.enter(make({ limit: skip }))).toBe("full");
-    await runner.enter(make({ limit: replace }));
+    expect(await runner.startInLane(make({ limit: skip }))).not.toBe("full");
+    expect(await runner.startInLane(make({ limit: skip }))).toBe("full");
+    await runner.startInLane(make({ limit: replace }));
     await expect.poll(() => f.calls).toEqual(["a begins", "a begins"]);
-    const waits = await runner.enter(make({ limit: replace }));
-    const newer = await runner.enter(make({ limit: replace }));
+    const waits = await runner.startInLane(make({ limit: replace }));
+    const newer = await runner.startInLane(make({ limit: replace }));
     if (waits === "full" || newer === "full") throw new Error("full");
     expect(await waits.ended).toMatchObject({
       status: "cancelled",
@@ -334,6 +330,8 @@ export function handOverContract(it: It): void {
     f.open("a");
     expect((await newer.ended).status).toBe("succeeded");
     await runner.close();
-    await expect(runner.enter(make({ limit: replace }))).rejects.toThrow("The hub is stopping");
+    await expect(runner.startInLane(make({ limit: replace }))).rejects.toThrow(
+      "The hub is stopping",
+    );
   });
 }

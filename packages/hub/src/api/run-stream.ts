@@ -1,0 +1,38 @@
+/**
+ * Server-Sent Events with the changes of a run. The first event `run` has the whole run with all of
+ * its steps. Each next one has what can change of the run, and only the steps that changed. A client
+ * that reads slowly delays the next read of the store, so that nothing accumulates here.
+ */
+import type { RunChange } from "../runs/follow-run.ts";
+import { viewRun, viewStep } from "./views.ts";
+
+/** `follow` must end when its signal is aborted. */
+export function streamRun(follow: (signal: AbortSignal) => AsyncGenerator<RunChange>): Response {
+  const leaving = new AbortController();
+  const changes = follow(leaving.signal);
+  const encoder = new TextEncoder();
+  let last: string | undefined;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      for (;;) {
+        const { done, value } = await changes.next();
+        if (done) return controller.close();
+        const data = JSON.stringify(last === undefined ? viewAll(value) : viewChanges(value));
+        if (data === last) continue;
+        last = data;
+        return controller.enqueue(encoder.encode(`event: run\ndata: ${data}\n\n`));
+      }
+    },
+    cancel: () => leaving.abort(),
+  });
+  return new Response(body, {
+    headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
+  });
+}
+
+const viewAll = ({ run, steps }: RunChange) => ({ ...viewRun(run), steps: steps.map(viewStep) });
+
+function viewChanges(change: RunChange) {
+  const { id, status, output, error, started_at, finished_at, steps } = viewAll(change);
+  return { id, status, output, error, started_at, finished_at, steps };
+}

@@ -1,0 +1,120 @@
+/** Calls another flow from a run and waits for its result. A repeated attempt joins the same run. */
+import { Permanent } from "@signalbox/rules/flows/errors.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { type ImmediateRun, type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
+import { chainFrom } from "./event-input.ts";
+import type { Caller, NodeServices } from "./node-services.ts";
+import { checkInput, findTrigger } from "./published-trigger.ts";
+import { runResult } from "./run-result.ts";
+import type { Runner } from "./runner.ts";
+
+export interface CallFlowOptions {
+  store: Pick<
+    Store,
+    "getFlow" | "getVersion" | "listVersions" | "getTrigger" | "findRun" | "retryRun"
+  >;
+  /** A function of the runner, which is created after the node services. */
+  start: Runner["start"];
+  newId: () => string;
+  now: () => number;
+  maxDepth: number;
+}
+
+type Call = Parameters<NodeServices["callFlow"]>[1];
+
+export function createCallFlow(options: CallFlowOptions): NodeServices["callFlow"] {
+  const { store, start, now } = options;
+  return async (run, call, caller: Caller) => {
+    const { attempt, abandoned } = caller;
+    const key = `call:${caller.key}`;
+    const former = await store.findRun(run.tenant, key);
+    // A run that was called before stays on its version, even if another one is published by now.
+    const child = former
+      ? { ...former, key, at: former.created_at }
+      : await newCalledRun(options, run, call, key);
+    const untilEnded = async () => (await start(child, { signal: abandoned })).ended;
+    abandoned.throwIfAborted();
+    if (former && attempt > 1) {
+      // A retried step retries the called run. The attempt before may still be cancelling it.
+      const isOpen = !TERMINAL_STATUSES.includes(former.status);
+      const last = isOpen ? await untilEnded() : former;
+      abandoned.throwIfAborted(); // by now the next attempt retries the called run
+      if (!isOpen || last.status === "cancelled")
+        await store.retryRun(run.tenant, former.id, now());
+    }
+    return outputOf(await untilEnded());
+  };
+}
+
+async function newCalledRun(
+  { store, newId, now, maxDepth }: CallFlowOptions,
+  run: Run,
+  { flow, trigger: name, input: given }: Call,
+  key: string,
+): Promise<ImmediateRun> {
+  if (run.depth >= maxDepth)
+    throw new Permanent(
+      `${run.depth} runs and events led to this call, which is the limit. Break the cycle, or raise SIGNALBOX_MAX_CHAIN.`,
+      { code: "too_deep" },
+    );
+  const { trigger, input } = await findCallable(store, run.tenant, flow, name, given);
+  return {
+    id: newId(),
+    tenant: run.tenant,
+    app: trigger.app,
+    flow_id: flow,
+    version: trigger.version,
+    trigger_node: trigger.node_id,
+    cause: "flow",
+    key,
+    parent_run: run.id,
+    input,
+    at: now(),
+    depth: run.depth + 1,
+    chain: chainFrom(run),
+  };
+}
+
+/** Flows can call what agents can call: an active trigger of a published flow, with valid input. */
+async function findCallable(
+  store: CallFlowOptions["store"],
+  tenant: string,
+  flow: string,
+  name: string,
+  given: JsonObject,
+) {
+  const error = (code: string, message: string, details: Json = null) =>
+    new Permanent(message, { code, details });
+  const found = await findTrigger(store, tenant, flow, name);
+  switch (found.outcome) {
+    case "no_flow":
+      throw error("no_such_flow", `There is no flow ${flow}.`);
+    case "not_published":
+      throw error("not_published", `The flow ${found.flow} is not published. Publish it first.`);
+    case "no_trigger":
+      throw error(
+        "no_such_trigger",
+        `The published version of the flow ${found.flow} has no trigger ${name}.`,
+      );
+  }
+  const { trigger, node } = found;
+  if (!trigger.active) throw error("inactive_trigger", `The trigger ${node.name} is switched off.`);
+  const checked = checkInput(trigger, given);
+  if (checked.ok) return { trigger, input: checked.input };
+  const reasons = checked.errors.map(({ path, message }) => `${path} ${message}`).join("; ");
+  throw error("invalid_input", `Invalid input for ${node.name}: ${reasons}.`, checked.errors);
+}
+
+/** A failed run may be retried; a cancelled run was ended on purpose. */
+function outputOf(run: Run): Json {
+  const result = runResult(run);
+  switch (result.outcome) {
+    case "succeeded":
+      return result.output;
+    case "cancelled":
+      throw new Permanent("The called run was cancelled.", { code: "cancelled" });
+    case "failed":
+      throw Object.assign(new Error(result.message), { code: result.code });
+  }
+}

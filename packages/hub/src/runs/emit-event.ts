@@ -1,0 +1,47 @@
+import { sanitizeSummary } from "../ingest/sanitize-summary.ts";
+import { utf8 } from "../lib/hmac.ts";
+import type { AppendRequest, AppendResult } from "../store/store.ts";
+import { CHAIN_HEADER, chainFrom, DEPTH_HEADER, OWN_SOURCE, RUN_HEADER } from "./event-input.ts";
+import type { NodeServices } from "./node-services.ts";
+
+export interface EmitOptions {
+  /** Matches events against triggers, and stores them with the runs that they start. */
+  append: (arrived: AppendRequest) => Promise<AppendResult>;
+  newId: () => string;
+  now: () => number;
+}
+
+/** Stores an event on behalf of a run. The idempotency key of the step makes it unique. */
+export const createEmit =
+  ({ append, newId, now }: EmitOptions): NodeServices["emit"] =>
+  async (run, { type, data, id }, { key }) => {
+    const event = newId();
+    const text = (name: string) => (typeof data[name] === "string" ? data[name] : null);
+    const appended = await append({
+      tenant: run.tenant,
+      skipQuota: false,
+      events: [
+        {
+          id: event,
+          source: OWN_SOURCE,
+          source_id: run.flow_id,
+          external_id: id === undefined ? key : `${key}:${id}`,
+          type,
+          received_at: now(),
+          ...sanitizeSummary({ title: text("title"), url: text("url") }),
+          content_type: "application/json",
+          headers: {
+            [DEPTH_HEADER]: String(run.depth),
+            [RUN_HEADER]: run.id,
+            [CHAIN_HEADER]: JSON.stringify(chainFrom(run)),
+          },
+          body: utf8(JSON.stringify(data)),
+        },
+      ],
+    });
+    if (appended.outcome === "over_quota")
+      throw new Error(
+        `${appended.pending} events are waiting to be processed, and the quota is ${appended.quota}.`,
+      );
+    return { id: appended.events[0]?.id ?? event };
+  };

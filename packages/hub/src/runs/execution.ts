@@ -1,0 +1,57 @@
+/** The state of one run that executes, and what the templates of its nodes can read. */
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import { ERROR_PORT, type NodeDefinition } from "@signalbox/rules/flows/node-type.ts";
+import type { Scope } from "@signalbox/rules/flows/render.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { Run } from "../store/run-store.ts";
+import type { Frame, Layout } from "./frame.ts";
+import { nodeParts } from "./node-parts.ts";
+import type { NodeServices } from "./node-services.ts";
+import type { StepLog } from "./step-log.ts";
+import type { Suspension } from "./suspension.ts";
+
+export interface Execution {
+  run: Run;
+  layout: Layout;
+  node(id: string): FlowNode;
+  definition(id: string): NodeDefinition | undefined;
+  /** The value of `{{ trigger }}`. */
+  trigger: JsonObject;
+  stepLog: StepLog;
+  suspension: Suspension;
+  services: NodeServices;
+  secrets: (names: readonly string[]) => Promise<Record<string, string>>;
+  /** The values of all secrets that the flow references; undefined if it references none. */
+  flowSecrets: (() => Promise<readonly string[]>) | undefined;
+  timers: Timers;
+  stepTimeoutMs: number;
+  /** Resolves when the run may continue after it has waited for a called run. */
+  acquireSlot: () => Promise<void>;
+}
+
+/** A frame with the variables that only its templates see, and the frame around it. */
+export interface FrameContext {
+  frame: Frame;
+  /** `item` and `index` of a loop iteration. */
+  locals: Pick<Scope, "item" | "index">;
+  outer: FrameContext | undefined;
+  /** Aborted when no more nodes may start here; the reason is `RUN_ENDED` or `LEASE_RELEASED`. */
+  signal: AbortSignal;
+}
+
+/** The port by which a node continues unless it names another; empty if it has no output ports. */
+export function defaultPort({ node, definition }: Execution, id: string): string {
+  const [first = ERROR_PORT] = definition(id)?.outPorts(nodeParts(node(id)).config) ?? [];
+  return first === ERROR_PORT ? "" : first;
+}
+
+export function templateScope(execution: Execution, { outer, frame, locals }: FrameContext): Scope {
+  const around = outer
+    ? templateScope(execution, outer)
+    : { trigger: execution.trigger, nodes: {} };
+  const nodes: Record<string, Json> = around.nodes;
+  for (const [id, state] of frame.states)
+    if (state.status === "done") nodes[execution.node(id).slug] = state.output;
+  return { ...around, ...locals };
+}

@@ -1,0 +1,109 @@
+/**
+ * Yields the changes of a run until it ends, in whichever process it executes: first the run with all
+ * of its steps, then the run with the steps that changed. The store's notices trigger each read, so
+ * that nothing is polled; a notice that was lost delays a change, and loses none.
+ */
+import type { Timers } from "../lib/timers.ts";
+import { type Run, type Step, type StepsSince, TERMINAL_STATUSES } from "../store/run-store.ts";
+import type { Notice } from "../store/sql.ts";
+import type { Store } from "../store/store.ts";
+
+export interface RunChange {
+  run: Run;
+  /** New steps, and steps whose status or output changed. */
+  steps: Step[];
+}
+
+export interface FollowRunOptions {
+  store: Pick<Store, "getRun" | "listSteps" | "subscribe">;
+  timers: Pick<Timers, "after">;
+}
+
+/** Steps that are recorded within this time arrive as one change. */
+const MIN_INTERVAL_MS = 50;
+/** Bounds the delay after a lost notice. */
+const MAX_INTERVAL_MS = 30_000;
+
+/** Ends when the run has ended, when it does not exist, and when `signal` is aborted. */
+export async function* followRun(
+  { store, timers }: FollowRunOptions,
+  tenant: string,
+  id: string,
+  signal: AbortSignal,
+): AsyncGenerator<RunChange, void> {
+  const [spacing, idle] = [createPause(timers), createPause(timers)];
+  const position = createStepPosition();
+  let hasChanged = false;
+  let hasEnded = false;
+  const unsubscribe = store.subscribe((notice) => {
+    if (!concerns(notice, id)) return;
+    hasChanged = true;
+    hasEnded ||= notice.topic === "run_ended";
+    if (hasEnded) spacing.end();
+    idle.end();
+  });
+  const onAbort = () => {
+    spacing.end();
+    idle.end();
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    while (!signal.aborted) {
+      hasChanged = false;
+      // A run that is retried right after its end would otherwise be followed with stale steps.
+      const isLast = hasEnded;
+      const run = await store.getRun(tenant, id);
+      if (!run) return;
+      const steps = position.advance(await store.listSteps(tenant, id, position.since()));
+      yield { run, steps };
+      if (isLast || TERMINAL_STATUSES.includes(run.status)) return;
+      if (!hasEnded && !signal.aborted) await spacing.wait(MIN_INTERVAL_MS);
+      if (!hasChanged && !signal.aborted) await idle.wait(MAX_INTERVAL_MS);
+    }
+  } finally {
+    unsubscribe();
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+const concerns = (notice: Notice, id: string): boolean =>
+  notice.topic === "gap" ||
+  (notice.topic === "run_steps" && notice.runs.includes(id)) ||
+  ((notice.topic === "run_ended" || notice.topic === "run_cancel") && notice.run === id);
+
+/** A wait that can be ended before its time. */
+function createPause({ after }: Pick<Timers, "after">) {
+  let end = () => {};
+  return {
+    end: () => end(),
+    wait: (ms: number) =>
+      new Promise<void>((resolve) => {
+        const cancel = after(ms, resolve);
+        end = () => {
+          cancel();
+          resolve();
+        };
+      }),
+  };
+}
+
+/** Which steps of a run the reader has. Of those, only the open ones can still change. */
+function createStepPosition() {
+  let last = 0;
+  const open = new Map<number, string>();
+  return {
+    since: (): StepsSince => ({ after: last, open: [...open.keys()] }),
+    /** Returns the steps that are new or have changed. */
+    advance(steps: readonly Step[]): Step[] {
+      return steps.filter((step) => {
+        const { nth, status, output } = step;
+        const state = JSON.stringify([status, output]);
+        if (open.get(nth) === state) return false;
+        if (status === "running" || status === "waiting") open.set(nth, state);
+        else open.delete(nth);
+        last = Math.max(last, nth);
+        return true;
+      });
+    },
+  };
+}

@@ -1,0 +1,21 @@
+import type { Execution } from "./execution.ts";
+import type { Frame } from "./frame.ts";
+
+/** Restores a frame from the recorded steps. */
+export function openFrame(
+  { stepLog }: Execution,
+  item: string,
+  nodes: ReadonlySet<string>,
+  outside: Frame["outside"] = () => undefined,
+): Frame {
+  const frame: Frame = { item, nodes, states: new Map(), started: new Set(), outside };
+  for (const id of nodes) {
+    const last = stepLog
+      .recorded(item, id)
+      .findLast(({ status }) => status === "done" || status === "skipped");
+    if (last?.status === "skipped") frame.states.set(id, { status: "skipped" });
+    else if (last)
+      frame.states.set(id, { status: "done", port: last.port ?? "", output: last.output });
+  }
+  return frame;
+}

@@ -1,0 +1,110 @@
+/**
+ * Runs the iterations of a loop. Each one walks the loop's body in a frame of its own. When an
+ * iteration fails, the loop fails and the others are aborted; with `continueOnError` the error
+ * becomes the result of that iteration.
+ */
+import { errorOutput } from "@signalbox/rules/flows/errors.ts";
+import { ITEM_PORT } from "@signalbox/rules/flows/node-type.ts";
+import type { Json } from "@signalbox/rules/json.ts";
+import type { RunError } from "../store/run-store.ts";
+import type { Execution, FrameContext } from "./execution.ts";
+import type { Frame } from "./frame.ts";
+import { nodeParts } from "./node-parts.ts";
+import { openFrame } from "./open-frame.ts";
+import { pendingWait, RUN_ENDED, RunFailed, type StepRecord } from "./step-records.ts";
+
+/** `walkFrame`, which is passed in because it calls this file. */
+type Walk = (
+  execution: Execution,
+  context: FrameContext,
+  before: readonly StepRecord[],
+) => Promise<{ steps: readonly StepRecord[]; output: Json }>;
+
+export async function runIterations(
+  execution: Execution,
+  walk: Walk,
+  outer: FrameContext,
+  loop: string,
+  { items, atOnce }: { items: readonly Json[]; atOnce: number },
+): Promise<Json[]> {
+  const { stepLog, suspension } = execution;
+  const results: Json[] = items.map(() => null);
+  const aborting = new AbortController();
+  const onAbort = () => aborting.abort(outer.signal.reason);
+  outer.signal.addEventListener("abort", onAbort, { once: true });
+  if (outer.signal.aborted) onAbort();
+
+  let next = 0;
+  const runNext = async (): Promise<void> => {
+    // The end of one iteration is recorded with the start of the next.
+    let steps: readonly StepRecord[] = [];
+    for (let index = next++; index < items.length; index = next++) {
+      const iteration = { loop, index, item: items[index] as Json, signal: aborting.signal };
+      const ended = await runIteration(execution, walk, outer, iteration, steps);
+      results[index] = ended.output;
+      steps = ended.steps;
+    }
+    if (steps.length > 0) await stepLog.write(steps);
+  };
+  try {
+    const workers = Math.max(1, Math.min(atOnce, items.length));
+    await suspension.idle(() =>
+      Promise.all(Array.from({ length: workers }, () => suspension.work(runNext))),
+    );
+    return results;
+  } catch (error) {
+    aborting.abort(error instanceof RunFailed ? RUN_ENDED : undefined);
+    throw error;
+  } finally {
+    outer.signal.removeEventListener("abort", onAbort);
+  }
+}
+
+interface Iteration {
+  loop: string;
+  index: number;
+  item: Json;
+  signal: AbortSignal;
+}
+
+async function runIteration(
+  execution: Execution,
+  walk: Walk,
+  outer: FrameContext,
+  { loop, index, item, signal }: Iteration,
+  before: readonly StepRecord[],
+): ReturnType<Walk> {
+  const { slug } = execution.node(loop);
+  const { settings } = nodeParts(execution.node(loop));
+  const loopState = { status: "done", port: ITEM_PORT, output: item } as const;
+  const frame = openFrame(
+    execution,
+    `${outer.frame.item && `${outer.frame.item}/`}${slug}:${index}`,
+    execution.layout.bodies.get(loop) ?? new Set(),
+    (id) => (id === loop ? loopState : outer.frame.states.get(id)),
+  );
+  const locals = { item, index };
+  if (settings.continueOnError !== true)
+    return walk(execution, { frame, locals, outer, signal }, before);
+  const recorded = recordedFailure(execution, frame);
+  if (recorded) return { output: errorOutput(recorded), steps: before };
+  const failing = new AbortController();
+  const either = AbortSignal.any([signal, failing.signal]);
+  try {
+    return await walk(execution, { frame, locals, outer, signal: either }, before);
+  } catch (error) {
+    if (!(error instanceof RunFailed)) throw error;
+    failing.abort(RUN_ENDED); // ends the iteration's other nodes
+    return { output: errorOutput(error.error), steps: error.steps };
+  }
+}
+
+/** The error of an iteration that failed before the run was claimed; it does not run again. */
+function recordedFailure({ stepLog }: Execution, { item, nodes }: Frame): RunError | undefined {
+  for (const id of nodes) {
+    const records = stepLog.recorded(item, id);
+    const last = records.at(-1);
+    if (last?.status === "failed" && last.error && !pendingWait(records)) return last.error;
+  }
+  return undefined;
+}

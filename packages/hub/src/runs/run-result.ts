@@ -1,0 +1,20 @@
+import type { Json } from "@signalbox/rules/json.ts";
+import type { Run } from "../store/run-store.ts";
+
+/** How a run ended, as its caller sees it. */
+export type RunResult =
+  | { outcome: "succeeded"; output: Json }
+  | { outcome: "failed"; message: string; code: string; node_id: string | undefined }
+  | { outcome: "cancelled"; message: string };
+
+export function runResult({ status, output, error }: Run): RunResult {
+  if (status === "succeeded") return { outcome: "succeeded", output };
+  if (status === "cancelled")
+    return { outcome: "cancelled", message: error?.message ?? "The run was cancelled." };
+  return {
+    outcome: "failed",
+    message: error?.message ?? "The run failed.",
+    code: error?.code ?? "failed",
+    node_id: error?.node_id,
+  };
+}

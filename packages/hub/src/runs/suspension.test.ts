@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { systemTimers } from "./contract/fixture.ts";
+import { createSuspension, type Suspension } from "./suspension.ts";
+
+beforeEach(() => void vi.useFakeTimers({ now: 0 }));
+afterEach(() => void vi.useRealTimers());
+
+const { signal } = new AbortController();
+
+function open(suspendAfterMs = 1_000) {
+  const suspended: (number | null)[] = [];
+  const suspension = createSuspension({
+    timers: systemTimers(),
+    suspendAfterMs,
+    suspend: (due) => suspended.push(due),
+  });
+  const ended: string[] = [];
+  const wait = (name: string, due: number | null, by: AbortSignal = signal) =>
+    suspension.work(() => suspension.until(due, by)).then(() => ended.push(name));
+  return { suspension, suspended, ended, wait };
+}
+
+const work = (suspension: Suspension, ms: number) =>
+  suspension.work(() => new Promise((resolve) => setTimeout(resolve, ms)));
+
+test("uses a timer for a short wait", async () => {
+  const { suspended, ended, wait } = open();
+  void wait("short", 900);
+  await vi.advanceTimersByTimeAsync(899);
+  expect(ended).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(ended).toEqual(["short"]);
+  expect(suspended).toEqual([]);
+});
+
+test("suspends the run for a long wait, until the earliest one is due", async () => {
+  const { suspended, wait } = open();
+  void wait("later", 9_000);
+  void wait("late", 5_000);
+  void wait("without a time", null);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(suspended).toEqual([5_000]);
+});
+
+test("suspends the run until it is woken if no wait has a time", async () => {
+  const { suspended, wait } = open();
+  void wait("without a time", null);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(suspended).toEqual([null]);
+});
+
+test("uses timers while a node is working, and suspends the run afterwards", async () => {
+  const { suspension, suspended, ended, wait } = open();
+  void work(suspension, 60_000);
+  void wait("late", 5_000);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(ended).toEqual(["late"]);
+  void wait("later", 90_000);
+  await vi.advanceTimersByTimeAsync(54_000);
+  expect(suspended).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1_001);
+  expect(suspended).toEqual([90_000]);
+});
+
+test("does not suspend the run between the end of a node and the start of the next", async () => {
+  const { suspension, suspended, wait } = open();
+  void wait("late", 5_000);
+  void work(suspension, 10)
+    .then(() => Promise.resolve())
+    .then(() => work(suspension, 10));
+  await vi.advanceTimersByTimeAsync(19);
+  expect(suspended).toEqual([]);
+  await vi.advanceTimersByTimeAsync(2);
+  expect(suspended).toEqual([5_000]);
+});
+
+test("does not count an idle task as work until it settles", async () => {
+  const { suspension, suspended, wait } = open();
+  const task = Promise.withResolvers<void>();
+  void suspension.work(async () => {
+    await suspension.idle(() => task.promise);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  });
+  await vi.advanceTimersByTimeAsync(1);
+  task.resolve();
+  await vi.advanceTimersByTimeAsync(1);
+  void wait("late", 5_000);
+  await vi.advanceTimersByTimeAsync(40);
+  expect(suspended).toEqual([]);
+  await vi.advanceTimersByTimeAsync(20);
+  expect(suspended).toEqual([5_000]);
+});
+
+test("ends a wait when its signal is aborted", async () => {
+  const { ended, wait } = open();
+  const aborting = new AbortController();
+  void wait("aborted", 900, aborting.signal);
+  aborting.abort();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(ended).toEqual(["aborted"]);
+  void wait("aborted before", 900, aborting.signal);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(ended).toEqual(["aborted", "aborted before"]);
+});
+
+test("suspends nothing and leaves no timer after close", async () => {
+  const { suspension, suspended, wait } = open();
+  void wait("late", 5_000);
+  suspension.close();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(suspended).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
+});

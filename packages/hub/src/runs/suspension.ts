@@ -1,0 +1,100 @@
+/**
+ * The waits of one run. While any of its nodes is working, a wait is a timer. When no node is
+ * working and the next wait is long enough, the run is suspended: it waits in the store and uses
+ * neither memory nor a slot.
+ */
+import type { Timers } from "../lib/timers.ts";
+
+export interface Suspension {
+  /** Counts the task as work until it settles. */
+  work<Result>(task: () => Promise<Result>): Promise<Result>;
+  /** Runs within `work`: the task does not count as work until it settles. */
+  idle<Result>(task: () => Promise<Result>): Promise<Result>;
+  /** Waits until `due`, or until the signal is aborted. Null waits until the run is woken. */
+  until(due: number | null, signal: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+export interface SuspensionOptions {
+  timers: Timers;
+  suspendAfterMs: number;
+  /** Called when no node is working and none will be before `due`. */
+  suspend(due: number | null): void;
+}
+
+/** The longest delay that timers accept. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export function createSuspension(options: SuspensionOptions): Suspension {
+  const { timers, suspendAfterMs, suspend } = options;
+  const waits = new Set<{ due: number | null; end(): void }>();
+  let working = 0;
+  let closed = false;
+  let cancelTimer = () => {};
+
+  const schedule = () => {
+    cancelTimer();
+    if (closed || waits.size === 0) return;
+    const next = earliest(waits);
+    const delay = next === null ? MAX_TIMER_MS : Math.max(0, next - timers.now());
+    // A node that stops working may start another one: suspend only if none has started by then.
+    if (working === 0 && delay > suspendAfterMs) cancelTimer = timers.after(0, () => suspend(next));
+    else if (next !== null) cancelTimer = timers.after(Math.min(MAX_TIMER_MS, delay), endDue);
+  };
+  const endDue = () => {
+    for (const { due, end } of [...waits]) if (due !== null && due <= timers.now()) end();
+    schedule();
+  };
+  const count = (change: 1 | -1) => {
+    working += change;
+    schedule();
+  };
+  const idle: Suspension["idle"] = async (task) => {
+    count(-1);
+    try {
+      return await task();
+    } finally {
+      count(1);
+    }
+  };
+
+  return {
+    async work(task) {
+      count(1);
+      try {
+        return await task();
+      } finally {
+        count(-1);
+      }
+    },
+    idle,
+    until: (due, signal) =>
+      idle(
+        () =>
+          new Promise((resolve) => {
+            if (signal.aborted) return resolve();
+            const wait = {
+              due,
+              end() {
+                waits.delete(wait);
+                signal.removeEventListener("abort", wait.end);
+                resolve();
+              },
+            };
+            signal.addEventListener("abort", wait.end, { once: true });
+            waits.add(wait);
+            schedule();
+          }),
+      ),
+    close() {
+      closed = true;
+      cancelTimer();
+    },
+  };
+}
+
+function earliest(waits: Iterable<{ due: number | null }>): number | null {
+  let next: number | null = null;
+  for (const { due } of waits) if (due !== null && (next === null || due < next)) next = due;
+  return next;
+}

@@ -1,0 +1,59 @@
+import type { Timers } from "../lib/timers.ts";
+
+/** Ends one attempt at a node: after its time limit, or together with its run. */
+export interface TimeLimit {
+  /** Aborted at the end. */
+  signal: AbortSignal;
+  /** Rejects at the end, before `signal` is aborted: a node that ignores its signal is abandoned. */
+  reached: Promise<never>;
+  /** Stops the clock while the attempt waits for shared resources; the result restarts it. */
+  hold(): () => void;
+  close(): void;
+}
+
+export class TimedOut extends Error {
+  readonly code = "timeout";
+  constructor(timeoutMs: number) {
+    super(`took longer than ${timeoutMs} ms`);
+  }
+}
+
+export function createTimeLimit(
+  timers: Pick<Timers, "after">,
+  timeoutMs: number | undefined,
+  run: AbortSignal,
+): TimeLimit {
+  const controller = new AbortController();
+  const reached = Promise.withResolvers<never>();
+  reached.promise.catch(() => {});
+  const end = (reason: Error) => {
+    reached.reject(reason);
+    controller.abort(reason);
+  };
+  const onAbort = () => end(new Error("The run has ended."));
+  run.addEventListener("abort", onAbort, { once: true });
+  if (run.aborted) onAbort();
+
+  let closed = false;
+  let cancelTimer = () => {};
+  const startClock = () => {
+    cancelTimer();
+    if (timeoutMs === undefined || closed) return;
+    cancelTimer = timers.after(timeoutMs, () => end(new TimedOut(timeoutMs)));
+  };
+  startClock();
+
+  return {
+    signal: controller.signal,
+    reached: reached.promise,
+    hold() {
+      cancelTimer();
+      return startClock;
+    },
+    close() {
+      closed = true;
+      cancelTimer();
+      run.removeEventListener("abort", onAbort);
+    },
+  };
+}

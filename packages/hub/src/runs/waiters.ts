@@ -1,0 +1,87 @@
+/** Resolves promises for the end of runs, in whichever process they execute. */
+import type { Timers } from "../lib/timers.ts";
+import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
+
+export interface WaitersOptions {
+  store: Pick<Store, "getRun" | "cancelRun">;
+  timers: Pick<Timers, "now">;
+  onError(error: unknown): void;
+}
+
+export interface Waiters {
+  untilEnded(tenant: string, run: string, options: WaitOptions): Promise<Run>;
+  /** Reads the run again for those who wait for it. */
+  check(run: string): void;
+  checkAll(): void;
+  /** Rejects every waiter. */
+  close(reason: string): void;
+}
+
+interface WaitOptions {
+  /** The run was just stored, so that its state need not be read first. */
+  isNew: boolean;
+  /** Cancels the run. */
+  signal?: AbortSignal | undefined;
+}
+
+interface Waiter {
+  check(): void;
+  reject(error: Error): void;
+}
+
+export function createWaiters({ store, timers, onError }: WaitersOptions): Waiters {
+  const waiting = new Map<string, Set<Waiter>>();
+  let closed = false;
+  const check = (run: string): void => {
+    for (const waiter of waiting.get(run) ?? []) waiter.check();
+  };
+
+  return {
+    untilEnded(tenant, id, { isNew, signal }) {
+      const { promise, resolve, reject } = Promise.withResolvers<Run>();
+      promise.catch(() => {}); // the caller need not await it
+      const cancel = () => {
+        if (!closed) void store.cancelRun(tenant, id, timers.now()).catch(onError);
+      };
+      const waiters = waiting.get(id) ?? new Set();
+      waiting.set(id, waiters);
+      const leave = () => {
+        signal?.removeEventListener("abort", cancel);
+        if (waiters.delete(waiter) && waiters.size === 0) waiting.delete(id);
+      };
+      const read = async () => {
+        try {
+          const run = await store.getRun(tenant, id);
+          if (run && !TERMINAL_STATUSES.includes(run.status)) return;
+          leave();
+          if (run) resolve(run);
+          else reject(new Error("The run no longer exists."));
+        } catch (error) {
+          onError(error);
+        }
+      };
+      const waiter: Waiter = {
+        check: () => void read(),
+        reject(error) {
+          leave();
+          reject(error);
+        },
+      };
+      waiters.add(waiter);
+      signal?.addEventListener("abort", cancel, { once: true });
+      if (signal?.aborted) cancel();
+      if (!isNew) waiter.check();
+      return promise;
+    },
+    check,
+    checkAll() {
+      for (const run of waiting.keys()) check(run);
+    },
+    close(reason) {
+      closed = true;
+      for (const waiters of waiting.values())
+        for (const waiter of waiters) waiter.reject(new Error(reason));
+    },
+  };
+}
