@@ -7,10 +7,11 @@ process.env.WRANGLER_SEND_METRICS = "false";
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
 
 const workerdTests = "packages/*/src/**/*.workerd.test.ts";
+// Generous, because the machine may be busy: a timeout only ends a test that hangs.
 const timeouts = {
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
-  expect: { poll: { timeout: 10_000 } },
+  testTimeout: 120_000,
+  hookTimeout: 180_000,
+  expect: { poll: { timeout: 60_000 } },
 };
 
 export default defineConfig({

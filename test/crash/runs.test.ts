@@ -171,7 +171,7 @@ describe("runs, while the process that walks them is killed", () => {
       const hub = await startHubProcess({ data, env });
       // In the midst of work: some of it is done, and more is on its way.
       await expect
-        .poll(() => world.effects.size - before, { timeout: 10_000, interval: 5 })
+        .poll(() => world.effects.size - before, { timeout: 60_000, interval: 5 })
         .toBeGreaterThan(Math.min(10, RUNS * EFFECTS - before - 1));
       await new Promise((resolve) => setTimeout(resolve, randomInt(60)));
       await hub.stop("SIGKILL");

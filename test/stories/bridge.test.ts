@@ -332,6 +332,7 @@ describe("the bridge", () => {
     }
     enough = true;
     await load;
+    await expect.poll(() => countEvents(announced.flat())).toBeGreaterThanOrEqual(posted);
     await post(hub, "the last");
     await expect.poll(() => bridge.titles().at(-1)).toBe("the last");
     const total = countEvents(announced.flat());

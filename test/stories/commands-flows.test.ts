@@ -18,7 +18,7 @@ import { tempFolder } from "../support/temp-folder.ts";
 const OLD = fileURLToPath(new URL("../fixtures/old-flows.json", import.meta.url));
 const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.url));
 
-const PATIENCE = { timeout: 20_000, interval: 20 };
+const PATIENCE = { timeout: 60_000, interval: 20 };
 
 interface Desk {
   env: Record<string, string>;

@@ -5,7 +5,7 @@ import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import { deliver, issueOpened, signature } from "../support/deliver.ts";
 import { edge, node } from "../support/flow-samples.ts";
 
-const PATIENCE = { timeout: 20_000, interval: 50 };
+const PATIENCE = { timeout: 60_000, interval: 50 };
 
 const arrive = async ({ hub }: Api, change: object = {}, type = "issues"): Promise<string> => {
   const body = JSON.stringify({ ...issueOpened, ...change });

@@ -14,7 +14,7 @@ it.each(examples)(
   "%s",
   async (name) => {
     const file = fileURLToPath(new URL(`${name}/run.ts`, folder));
-    const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 60_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 100_000 });
     expect(stdout).toContain("✓");
   },
   90_000,

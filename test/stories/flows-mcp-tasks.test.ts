@@ -77,7 +77,7 @@ describe("a task", () => {
     const { taskId } = made;
     const get = () => rpc(url, TOKEN, "tasks/get", { taskId });
     await expect
-      .poll(get, { timeout: 5_000 })
+      .poll(get)
       .toMatchObject({ status: "completed", result: { structuredContent: { waited: 1 } } });
     expect(await rpc(url, TOKEN, "tasks/cancel", { taskId })).not.toHaveProperty("status");
     expect(await get()).toMatchObject({ status: "completed" });
@@ -188,15 +188,13 @@ describe("a task", () => {
       ],
     );
     const { taskId } = await callAsTask(`${before.url}/mcp/slow`, TOKEN, "go");
-    await expect
-      .poll(async () => (await maker.runs("slow")).items[0]?.status, { timeout: 5_000 })
-      .toBe("waiting");
+    await expect.poll(async () => (await maker.runs("slow")).items[0]?.status).toBe("waiting");
     await before.stop("SIGKILL");
 
     const after = await startHubProcess({ data, env });
     onTestFinished(async () => void (await after.stop()));
     await expect
-      .poll(() => rpc(`${after.url}/mcp/slow`, TOKEN, "tasks/get", { taskId }), { timeout: 20_000 })
+      .poll(() => rpc(`${after.url}/mcp/slow`, TOKEN, "tasks/get", { taskId }))
       .toMatchObject({ status: "completed", result: { structuredContent: { done: true } } });
   });
 });
@@ -226,7 +224,7 @@ describe.each(clients)("a call by a client, %s,", (_, connect) => {
     const { status } = await slowApp(before.url, 3_600);
     const client = await connect(`${before.url}/mcp/slow`, TOKEN);
     const call = client.call("go").catch(() => {});
-    await expect.poll(status, { timeout: 5_000 }).toBe("waiting");
+    await expect.poll(status).toBe("waiting");
     await before.stop();
     await client.close();
     await call;
@@ -254,13 +252,13 @@ it("replicas share apps, tasks and what clients are told of", async () => {
   const heard = await client.listen();
   await maker.change(maker.flow, "go", { name: "Proceed" });
   await maker.publish(maker.flow);
-  await expect.poll(heard, { timeout: 5_000 }).toBe(1);
+  await expect.poll(heard).toBe(1);
   expect(await client.tools()).toMatchObject([{ name: "proceed" }]);
 
   const { taskId } = await callAsTask(`${one.url}/mcp/slow`, TOKEN, "proceed");
   expect(await rpc(url, TOKEN, "tasks/get", { taskId })).toMatchObject({ status: "working" });
   await rpc(url, TOKEN, "tasks/cancel", { taskId });
-  await expect.poll(maker.status, { timeout: 5_000 }).toBe("cancelled");
+  await expect.poll(maker.status).toBe("cancelled");
   expect(await rpc(`${one.url}/mcp/slow`, TOKEN, "tasks/get", { taskId })).toMatchObject({
     status: "cancelled",
   });

@@ -129,13 +129,13 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect(await client.tools()).toEqual([]);
     const heard = await client.listen();
     const flow = await weather(app);
-    await expect.poll(heard, { timeout: 5_000 }).toBe(1);
+    await expect.poll(heard).toBe(1);
     expect(await client.tools()).toHaveLength(2);
 
     await make.change(flow.id, "now", { name: "Current Weather" });
     expect(names(await client.tools())).toContain("get_weather_data"); // a draft changes nothing
     await make.publish(flow.id);
-    await expect.poll(heard, { timeout: 5_000 }).toBe(2);
+    await expect.poll(heard).toBe(2);
     expect(names(await client.tools())).toEqual(["current_weather", "get_forecast"]);
     const called = await client.call("get_weather_data", { city: "Bern" });
     expect(called.structuredContent).toMatchObject({ of: "Bern" });
@@ -145,7 +145,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     const { parameters } = intent("later", "Get Forecast", [city, days], { isActive: false });
     await make.change(flow.id, "later", { parameters });
     await make.publish(flow.id);
-    await expect.poll(heard, { timeout: 5_000 }).toBe(3);
+    await expect.poll(heard).toBe(3);
     expect(names(await client.tools())).toEqual(["current_weather"]);
     await expect(client.call("get_forecast", { city: "Bern" })).rejects.toMatchObject({
       code: -32602,
@@ -153,7 +153,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     });
 
     await make.ask("DELETE", `/api/flows/${flow.id}`);
-    await expect.poll(heard, { timeout: 5_000 }).toBe(4);
+    await expect.poll(heard).toBe(4);
     expect(await client.tools()).toEqual([]);
   });
 
@@ -201,16 +201,16 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     const [caller, leaver] = [await connect(url, TOKEN), await connect(url, TOKEN)];
     const abort = new AbortController();
     const call = caller.call("go", {}, { signal: abort.signal }).catch(() => {});
-    await expect.poll(statuses, { timeout: 5_000 }).toEqual(["waiting"]);
+    await expect.poll(statuses).toEqual(["waiting"]);
     abort.abort();
     await call;
-    await expect.poll(statuses, { timeout: 5_000 }).toEqual(["cancelled"]);
+    await expect.poll(statuses).toEqual(["cancelled"]);
 
     const left = leaver.call("go").catch(() => {});
-    await expect.poll(statuses, { timeout: 5_000 }).toEqual(["waiting", "cancelled"]);
+    await expect.poll(statuses).toEqual(["waiting", "cancelled"]);
     await leaver.close();
     await left;
-    await expect.poll(statuses, { timeout: 5_000 }).toEqual(["cancelled", "cancelled"]);
+    await expect.poll(statuses).toEqual(["cancelled", "cancelled"]);
   });
 
   it("reads what went wrong in a run in its own words, with node and run", async () => {
@@ -329,7 +329,7 @@ it("the inspector lists the tools of an app, and calls one", async () => {
       process.execPath,
       [INSPECTOR, "--cli", url, "--transport", "http", "--method", ...args, ...header],
       // It keeps a catalog in the home folder, and asks nobody anything.
-      { env: { PATH: process.env.PATH, HOME: home }, timeout: 25_000 },
+      { env: { PATH: process.env.PATH, HOME: home }, timeout: 100_000 },
     );
     return JSON.parse(stdout);
   };
@@ -438,7 +438,7 @@ describe("whose an app is", () => {
       expect(await client.tools()).toEqual([]);
       expect(heard()).toBe(0);
       const { id: own } = await bobs.flow();
-      await expect.poll(heard, { timeout: 5_000 }).toBeGreaterThan(0);
+      await expect.poll(heard).toBeGreaterThan(0);
       expect(heard()).toBe(1);
       expect(names(await client.tools())).toEqual(["of_bob"]);
       await expect(client.call("of_ada")).rejects.toThrow("There is no tool of_ada.");

@@ -27,7 +27,7 @@ it("lists the tools of a hub, and calls one", async () => {
       process.execPath,
       [INSPECTOR, "--cli", ...target, "--method", ...args, ...header],
       // It keeps a catalog in the home folder, and asks nobody anything.
-      { env: { PATH: process.env.PATH, HOME: home }, timeout: 25_000 },
+      { env: { PATH: process.env.PATH, HOME: home }, timeout: 100_000 },
     );
     return JSON.parse(stdout);
   };

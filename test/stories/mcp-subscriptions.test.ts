@@ -180,20 +180,18 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     const { heard } = client;
     await client.subscribe(INBOX);
     const id = await send(hub, account);
-    await expect.poll(() => heard, { timeout: 5_000 }).toEqual([INBOX]);
+    await expect.poll(() => heard).toEqual([INBOX]);
 
     await client.subscribe(uriOf(id));
     await client.call("claim_events", { limit: 1 });
-    await expect
-      .poll(() => [...heard].sort(), { timeout: 5_000 })
-      .toEqual([uriOf(id), INBOX, INBOX]);
+    await expect.poll(() => [...heard].sort()).toEqual([uriOf(id), INBOX, INBOX]);
     await client.call("release_event", { event_id: id });
-    await expect.poll(() => counted(heard, uriOf(id)), { timeout: 5_000 }).toBe(2);
-    await expect.poll(() => counted(heard, INBOX), { timeout: 5_000 }).toBe(3);
+    await expect.poll(() => counted(heard, uriOf(id))).toBe(2);
+    await expect.poll(() => counted(heard, INBOX)).toBe(3);
 
     await client.unsubscribe(INBOX);
     await client.call("mark_processed", { event_id: id });
-    await expect.poll(() => counted(heard, uriOf(id)), { timeout: 5_000 }).toBe(3);
+    await expect.poll(() => counted(heard, uriOf(id))).toBe(3);
     expect(counted(heard, INBOX)).toBe(3);
   });
 
@@ -210,9 +208,9 @@ describe.each(clients)("a client, %s,", (_, connect) => {
       expect(error.message).toMatch(/There is no resource/);
     });
     await ada.call("mark_processed", { event_id: theirs });
-    await expect.poll(() => ada.heard, { timeout: 5_000 }).toEqual([INBOX]);
+    await expect.poll(() => ada.heard).toEqual([INBOX]);
     await bob.call("mark_processed", { event_id: own });
-    await expect.poll(() => [...bob.heard].sort(), { timeout: 5_000 }).toEqual([uriOf(own), INBOX]);
+    await expect.poll(() => [...bob.heard].sort()).toEqual([uriOf(own), INBOX]);
     expect(ada.heard).toEqual([INBOX]);
   });
 
@@ -229,7 +227,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     };
     await client.subscribe(INBOX);
     await Promise.all(Array.from({ length: 50 }, () => send(hub, account)));
-    await expect.poll(() => seen, { timeout: 10_000 }).toBe(50);
+    await expect.poll(() => seen).toBe(50);
     expect(client.heard.length).toBeLessThan(25);
   });
 });
@@ -364,9 +362,7 @@ describe("a session", () => {
     const second = await stream(session);
     await first.ended;
     await send(hub, account);
-    await expect
-      .poll(() => second.messages[0]?.data, { timeout: 5_000 })
-      .toMatchObject({ params: { uri: INBOX } });
+    await expect.poll(() => second.messages[0]?.data).toMatchObject({ params: { uri: INBOX } });
     second.close();
   });
 
@@ -520,11 +516,9 @@ it("with several replicas on PostgreSQL, it does not matter which one was told",
   for (const client of [ada, bob]) await client.subscribe(INBOX);
   const { hub: other } = await startOwn(tempFolder(), env);
   const id = await send(other, account);
-  for (const { heard } of [ada, bob])
-    await expect.poll(() => counted(heard, INBOX), { timeout: 5_000 }).toBe(1);
+  for (const { heard } of [ada, bob]) await expect.poll(() => counted(heard, INBOX)).toBe(1);
   for (const client of [ada, bob]) await client.subscribe(uriOf(id));
   const worker = await later("auto")(other, bearer);
   await worker.call("mark_processed", { event_id: id });
-  for (const { heard } of [ada, bob])
-    await expect.poll(() => counted(heard, uriOf(id)), { timeout: 5_000 }).toBe(1);
+  for (const { heard } of [ada, bob]) await expect.poll(() => counted(heard, uriOf(id))).toBe(1);
 });

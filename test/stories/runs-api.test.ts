@@ -6,7 +6,7 @@ import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.t
 import { edge, greeting, intent, node } from "../support/flow-samples.ts";
 import { openSse } from "../support/sse.ts";
 
-const PATIENCE = { timeout: 20_000, interval: 20 };
+const PATIENCE = { timeout: 60_000, interval: 20 };
 
 async function startWithApp(backend?: Backend, env?: Record<string, string>): Promise<Api> {
   const api = await startApi(backend, env);

@@ -165,9 +165,7 @@ describe("signalbox serve", () => {
     onTestFinished(async () => void (await hub.stop()));
     expect((await fetch(`${hub.url}/readyz`)).status).toBe(200);
     process.kill(server.pid, "SIGQUIT");
-    await expect
-      .poll(async () => (await fetch(`${hub.url}/readyz`)).status, { timeout: 20_000 })
-      .toBe(503);
+    await expect.poll(async () => (await fetch(`${hub.url}/readyz`)).status).toBe(503);
     expect(await (await fetch(`${hub.url}/readyz`)).json()).toMatchObject({
       code: "storage_unavailable",
     });

@@ -11,7 +11,7 @@ import { tempFolder } from "./temp-folder.ts";
 
 export const ADMIN = "the-admin-of-this-story";
 /** Machines that run many tests at once are slow. */
-export const PATIENCE = { timeout: 25_000, interval: 20 };
+export const PATIENCE = { timeout: 60_000, interval: 20 };
 
 export interface Setup {
   data: string;

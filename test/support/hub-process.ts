@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { PATIENCE_MS } from "./patience.ts";
 
 const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.url));
 
@@ -56,7 +57,7 @@ export async function startHubProcess({
     const late = setTimeout(() => {
       child.kill("SIGKILL");
       reject(new Error(`the hub did not listen in time:\n${output}`));
-    }, 20_000);
+    }, PATIENCE_MS);
     void ended.then((code) =>
       reject(new Error(`the hub ended (${code}) before it listened:\n${output}`)),
     );

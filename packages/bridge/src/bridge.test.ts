@@ -119,7 +119,7 @@ it("reminds after a failed lookup, and names the repository", async () => {
     hub: hubOf(connected + frame(1, { repo: "octo/town" }), [busy, pending]),
     env: { SIGNALBOX_BRIDGE_REMIND_MINUTES: "0.0001" },
   });
-  await expect.poll(() => bridge.contents().length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => bridge.contents().length).toBe(2);
   expect(bridge.contents()[1]).toMatch(/^1 event was announced .*: 1 push in octo\/town\./);
   await expect.poll(bridge.state).toMatchObject({ announced: [] });
   await bridge.end();
@@ -132,7 +132,7 @@ it("does not remind of processed or deleted events", async () => {
     hub: hubOf(connected + frame(1) + frame(2), results),
     env: { SIGNALBOX_BRIDGE_REMIND_MINUTES: "0.0001" },
   });
-  await expect.poll(() => results.length, { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => results.length).toBe(0);
   await expect.poll(bridge.state).toMatchObject({ cursor: "2", announced: [] });
   expect(bridge.contents()).toHaveLength(2);
   await bridge.end();
@@ -213,7 +213,7 @@ it("notifies a client when the tools are available again, also without a channel
   await expect.poll(() => bridge.sent.length).toBe(3);
   expect(bridge.sent.slice(1)).toMatchObject([{ error: {} }, { error: {} }]);
   down = false;
-  await expect.poll(() => bridge.sent.length, { timeout: 10_000 }).toBe(4);
+  await expect.poll(() => bridge.sent.length).toBe(4);
   expect(bridge.sent[3]).toMatchObject({ method: "notifications/tools/list_changed" });
   await bridge.end();
 });

@@ -153,7 +153,7 @@ describe("createChannel", () => {
     move(1);
     take(2);
     move(5, { heartbeat: 1 });
-    await vi.waitUntil(() => handOver);
+    await vi.waitUntil(() => handOver, 60_000);
     expect(disk.state.cursor).toBe("1");
     handOver?.();
     await channel.drained();

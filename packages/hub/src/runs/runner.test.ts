@@ -118,7 +118,7 @@ describe("a runner", () => {
     const run = make();
     await f.store.queueRuns([run]);
     f.openRunner({ store });
-    await expect.poll(() => f.status(run.id), { timeout: 10_000 }).toBe("succeeded");
+    await expect.poll(() => f.status(run.id)).toBe("succeeded");
     expect(f.errors).toEqual([new Error("no connection"), new Error("no connection")]);
   });
 
@@ -170,7 +170,7 @@ describe("a runner", () => {
     f.openRunner({ store, leaseMs: 300 });
     await expect.poll(() => f.errors).toEqual([new Error("disk full")]);
     await f.store.cancelRun(TENANT, run.id, Date.now());
-    await expect.poll(() => f.status(run.id), { timeout: 10_000 }).toBe("cancelled");
+    await expect.poll(() => f.status(run.id)).toBe("cancelled");
     expect(f.calls).toEqual(["a a 1"]);
   });
 

@@ -79,7 +79,7 @@ describe("group commit", () => {
     expect(store.sizes()).toEqual([1]);
     store.finish();
     await first;
-    await vi.waitFor(() => expect(store.sizes()).toEqual([1, 3]), 10_000);
+    await vi.waitFor(() => expect(store.sizes()).toEqual([1, 3]), 60_000);
     expect(store.batches[1]?.map(({ tenant }) => tenant)).toEqual(["b", "c", "d"]);
     store.finish();
     await Promise.all(later);
@@ -143,7 +143,7 @@ describe("group commit", () => {
       { status: "rejected", reason: outage },
       { status: "rejected", reason: outage },
     ]);
-    await vi.waitFor(() => expect(store.sizes()).toEqual([2, 1]), 10_000);
+    await vi.waitFor(() => expect(store.sizes()).toEqual([2, 1]), 60_000);
     store.finish();
     expect(await later).toEqual(resultOf(requestOf("c")));
   });

@@ -178,18 +178,18 @@ describe("replicas", () => {
     await keep(one, sampleEvents(2));
     await vi.waitFor(
       () => expect(heard).toEqual([{ topic: "events", tenant: "acme", seq: 2 }]),
-      10_000,
+      60_000,
     );
 
     await admin.query(`${TERMINATE} application_name = 'signalbox listen'`);
-    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), 10_000);
+    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), 60_000);
     await keep(one, [sampleEvent()]);
     // What was said meanwhile is lost, so the listener is told to look for itself.
-    await vi.waitFor(() => expect(heard.at(-1)).toEqual({ topic: "gap" }), 10_000);
+    await vi.waitFor(() => expect(heard.at(-1)).toEqual({ topic: "gap" }), 60_000);
     await keep(one, [sampleEvent()]);
     await vi.waitFor(
       () => expect(heard.at(-1)).toEqual({ topic: "events", tenant: "acme", seq: 4 }),
-      10_000,
+      60_000,
     );
   });
 });
@@ -207,7 +207,7 @@ describe("a broken connection", () => {
     await vi.waitFor(async () => {
       const { rowCount } = await admin.query(`${TERMINATE} ${waiting}`);
       expect(rowCount).toBe(1);
-    }, 10_000);
+    }, 60_000);
     const error = await stuck;
     expect(error).toBeInstanceOf(Error);
     expect(store.isDataError(error)).toBe(false);
@@ -220,7 +220,7 @@ describe("a broken connection", () => {
     const [store] = await openReplicas(1, (error) => errors.push(error));
     await Promise.all([keep(store, [sampleEvent()]), keep(store, [sampleEvent()])]);
     const { rowCount } = await admin.query(`${TERMINATE} application_name = 'signalbox'`);
-    await vi.waitFor(() => expect(errors).toHaveLength(rowCount ?? 0), 10_000);
+    await vi.waitFor(() => expect(errors).toHaveLength(rowCount ?? 0), 60_000);
     expect(await keep(store, [sampleEvent()])).toEqual([3]);
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 3 });
   });
@@ -291,7 +291,7 @@ describe("a database that stopped to answer", () => {
     expect(store.isDataError(error)).toBe(false);
     await vi.waitFor(
       async () => expect(await keep(store, [sampleEvent()])).toHaveLength(1),
-      10_000,
+      60_000,
     );
   });
 

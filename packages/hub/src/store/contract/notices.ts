@@ -11,7 +11,7 @@ async function heardUntilNow({ store, heard }: Subject) {
     const end = notices.findIndex((one) => one.topic === "events" && one.tenant === "the end");
     expect(end).not.toBe(-1);
     return notices.slice(0, end);
-  }, 10_000);
+  }, 60_000);
 }
 
 export function noticesContract(it: It): void {

@@ -164,7 +164,7 @@ export function runClaimsContract(it: It): void {
           tenant: "acme",
           run: poison.id,
         }),
-      10_000,
+      60_000,
     );
     // Somebody who asks for it gives it as many chances.
     await store.retryRun("acme", poison.id, now);
@@ -249,7 +249,7 @@ export function runClaimsContract(it: It): void {
     await vi.waitFor(async () => {
       expect(await heard()).toContainEqual({ topic: "run_cancel", run: under.id });
       expect(await heard()).toContainEqual({ topic: "run_ended", tenant: "acme", run: below.id });
-    }, 10_000);
+    }, 60_000);
   });
 
   it("are fair also where a worker with many runs has died", async ({ store }) => {
@@ -348,7 +348,7 @@ export function runClaimsContract(it: It): void {
           { topic: "run_cancel", run: run.id },
           { topic: "run_ended", tenant: "acme", run: run.id },
         ]),
-      10_000,
+      60_000,
     );
   });
 }

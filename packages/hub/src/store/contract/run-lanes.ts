@@ -159,7 +159,7 @@ export function runLanesContract(it: It): void {
   }) => {
     await store.queueRuns(sampleRuns(30, () => ({ due_at: START - 5 })));
     const [one, two, three, four] = sampleRuns(4, () => inLane(2));
-    await vi.waitFor(async () => expect(await heard()).not.toEqual([]), 10_000);
+    await vi.waitFor(async () => expect(await heard()).not.toEqual([]), 60_000);
     const before = (await heard()).length;
     const first = await enter(store, one);
     expect(first).toMatchObject({
@@ -372,7 +372,7 @@ export function runLanesContract(it: It): void {
     await vi.waitFor(
       async () =>
         expect(await heard()).toContainEqual({ topic: "run_ended", tenant: "acme", run: two.id }),
-      10_000,
+      60_000,
     );
     // Of those that come together, too.
     expect(await store.queueRuns([four, five])).toEqual([four.id, five.id]);

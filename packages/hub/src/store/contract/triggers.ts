@@ -101,7 +101,7 @@ export function triggersContract(it: It): void {
           { topic: "tools", tenant: "acme", app: "desk" },
           { topic: "tools", tenant: "acme", app: "desk" },
         ]),
-      10_000,
+      60_000,
     );
   });
 }
