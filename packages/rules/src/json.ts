@@ -1,4 +1,4 @@
-/** What JSON can say, without anything that a browser lacks. */
+/** JSON values. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
@@ -8,7 +8,7 @@ export type JsonSchema = JsonObject;
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Assigning to `__proto__` would set the prototype; this makes a member of that name. */
+/** Defines a property. Assigning to `__proto__` would set the prototype instead. */
 export function setOwn(target: object, name: string, value: unknown): void {
   Object.defineProperty(target, name, {
     value,

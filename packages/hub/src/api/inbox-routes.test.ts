@@ -11,7 +11,7 @@ import { createInboxServer } from "../mcp/inbox-server.ts";
 import { createWaits } from "../mcp/wait-for-event.ts";
 import { createTriggers } from "../runs/explain.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { arrival, sampleEvent } from "../store/contract/sample.ts";
+import { appendRequest, sampleEvent } from "../store/contract/sample.ts";
 import type { NewEvent, Scope } from "../store/store.ts";
 import { createFeed } from "../stream/feed.ts";
 import { createAuthorizer } from "../tenants/authorizer.ts";
@@ -91,7 +91,7 @@ async function setup() {
       headers: { ...(bearer ? { authorization: `Bearer ${bearer}` } : {}), ...init.headers },
     });
   const keep = (events: NewEvent[], tenant = "acme") =>
-    store.appendEvents([arrival(events, tenant)], null);
+    store.appendEvents([appendRequest(events, tenant)], null);
   const advance = (ms: number) => (at += ms);
   return { store, fetch, get, keep, token, advance, waiting: () => waiting };
 }
@@ -335,7 +335,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
       name: "release_event",
       arguments: { event_id: first[0]?.id },
     });
-    expect(wordsOf(stolen)).toBe("event_id: is not claimed by you");
+    expect(wordsOf(stolen)).toBe("event_id: is not claimed by this token");
     await ada.callTool({ name: "release_event", arguments: { event_id: first[0]?.id } });
     expect(await claim(bob, 5)).toMatchObject([{ id: first[0]?.id }]);
     hub.advance(61_000);
@@ -346,7 +346,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     ["list_pending_events", { limit: 1.5 }, /^limit: must be a whole number/],
     ["list_pending_events", { limit: 1e9 }, /^limit: must be at most 100/],
     ["list_pending_events", { limit: "many" }, /^limit: /],
-    ["list_pending_events", { cursor: "nonsense" }, /^cursor: is not one that this hub gave out/],
+    ["list_pending_events", { cursor: "nonsense" }, /^cursor: is not a cursor of this hub/],
     ["list_pending_events", { order: "odd" }, /^order: /],
     ["get_event", {}, /^event_id: /],
     ["get_event", { event_id: "x" }, /^event_id: is not the id of an event/],

@@ -93,8 +93,8 @@ export async function openDelivery(
 
   const cursorAt = (places: Record<string, number>) =>
     encodeCursor(new Map(Object.entries(places)), tenants, logId);
-  const retryMs = (failures: number, mostMs: number) =>
-    backoffMs(failures, { firstMs: FIRST_RETRY_MS, mostMs, random: context.random });
+  const retryMs = (failures: number, maxMs: number) =>
+    backoffMs(failures, { firstMs: FIRST_RETRY_MS, maxMs, random: context.random });
 
   /** Starts no further attempt; the last message may still be in progress. */
   const end = () => {

@@ -5,21 +5,21 @@ import { inboxTools } from "../mcp/inbox-tools.ts";
 import { MAX_TENANTS, tenantsError } from "../tenants/tokens.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 
-const place = fc.nat(1_000_000_000);
+const seq = fc.nat(1_000_000_000);
 
-it("is the plain place in the log of a single tenant", () => {
+it("is the seq of a single tenant", () => {
   expect(encodeCursor(new Map([["acme", 7]]), ["acme"])).toBe("7");
   expect(decodeCursor("7", ["acme"])).toEqual(new Map([["acme", 7]]));
   expect(decodeCursor("7", ["acme", "umbrella"])).toBeUndefined();
 });
 
-it("comes back as it was, whatever tenants are called", () => {
+it("is decoded to the same positions, for any tenant ids", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(
         fc.tuple(
           fc.string({ minLength: 1 }).filter((t) => t.isWellFormed()),
-          place,
+          seq,
         ),
         {
           selector: ([tenant]) => tenant,
@@ -27,17 +27,17 @@ it("comes back as it was, whatever tenants are called", () => {
           maxLength: 5,
         },
       ),
-      (places) => {
-        const tenants = places.map(([tenant]) => tenant);
-        expect(decodeCursor(encodeCursor(new Map(places), tenants), tenants)).toEqual(
-          new Map(places),
+      (positions) => {
+        const tenants = positions.map(([tenant]) => tenant);
+        expect(decodeCursor(encodeCursor(new Map(positions), tenants), tenants)).toEqual(
+          new Map(positions),
         );
       },
     ),
   );
 });
 
-it("as 0 is the beginning, of however many logs", () => {
+it("with the value 0 is the beginning of all logs", () => {
   expect(decodeCursor("0", ["acme"])).toEqual(new Map([["acme", 0]]));
   expect(decodeCursor("0", ["acme", "umbrella"])).toEqual(
     new Map([
@@ -47,15 +47,15 @@ it("as 0 is the beginning, of however many logs", () => {
   );
 });
 
-it("may say which database's logs it is of: beyond the end of any of another's", () => {
+it("with the id of another database has infinite positions", () => {
   const [ours, theirs] = ["a".repeat(32), "b".repeat(32)];
   const tenants = ["acme", "a@aaaaaaaa"];
   for (const some of [tenants, ["acme"]]) {
-    const places = new Map(some.map((tenant) => [tenant, 7]));
-    const cursor = encodeCursor(places, some, ours);
-    expect(decodeCursor(cursor, some, ours)).toEqual(places);
-    expect(decodeCursor(cursor, some)).toEqual(places);
-    expect(decodeCursor(encodeCursor(places, some), some, ours)).toEqual(places);
+    const positions = new Map(some.map((tenant) => [tenant, 7]));
+    const cursor = encodeCursor(positions, some, ours);
+    expect(decodeCursor(cursor, some, ours)).toEqual(positions);
+    expect(decodeCursor(cursor, some)).toEqual(positions);
+    expect(decodeCursor(encodeCursor(positions, some), some, ours)).toEqual(positions);
     expect([...(decodeCursor(cursor, some, theirs)?.values() ?? [])]).toEqual(
       some.map(() => Number.POSITIVE_INFINITY),
     );
@@ -64,7 +64,7 @@ it("may say which database's logs it is of: beyond the end of any of another's",
     expect(decodeCursor(text, ["acme"], ours), text).toBeUndefined();
 });
 
-it("does not throw on nonsense, and never opens another tenant's log", () => {
+it("never throws, and never includes other tenants", () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.string(), fc.stringMatching(/^(%?[0-9a-g]{0,3}:?\d?[,@]?)+$/)),
@@ -78,8 +78,8 @@ it("does not throw on nonsense, and never opens another tenant's log", () => {
   expect(decodeCursor("stranger:5,acme:1", ["acme", "umbrella"])).toEqual(new Map([["acme", 1]]));
 });
 
-it("is short enough for everything that takes one, for any tenants of a token", () => {
-  const isTaken = (cursor: string) => [
+it("fits every parameter that accepts a cursor, for any tenants of a token", () => {
+  const isAccepted = (cursor: string) => [
     pollParams.safeParse({ name: "github.issues", cursor }).success,
     ...inboxTools
       .map(({ listed }) => listed.inputSchema.properties as Record<string, { maxLength?: number }>)
@@ -89,8 +89,8 @@ it("is short enough for everything that takes one, for any tenants of a token", 
   const many = Array.from({ length: MAX_TENANTS }, (_, at) => `${at}`.padStart(20, "0"));
   for (const tenants of [many, ["❤".repeat(440), "umbrella"]]) {
     expect(tenantsError(tenants)).toBeUndefined();
-    const places = new Map(tenants.map((tenant) => [tenant, 10 ** 15 - 1]));
-    expect(isTaken(encodeCursor(places, tenants, "a".repeat(32)))).toEqual([
+    const positions = new Map(tenants.map((tenant) => [tenant, 10 ** 15 - 1]));
+    expect(isAccepted(encodeCursor(positions, tenants, "a".repeat(32)))).toEqual([
       true,
       true,
       true,

@@ -1,44 +1,43 @@
 /**
- * Where a reader of several tenants' logs is: the last `seq` of each. To readers it is a word
- * without a meaning; for a single tenant it is simply that number. Behind an `@` it may say which
- * database's logs they are.
+ * A position in the logs of several tenants: the last `seq` of each. Clients treat it as opaque. For a
+ * single tenant it is the number itself. An `@` and the id of the database can follow.
  */
 export type Cursor = ReadonlyMap<string, number>;
 
 /**
- * No longer one is given out: what tenants a token may have sees to it. Proxies seldom take more in
- * one line of a header.
+ * The maximum length of a cursor, which the limits on a token's tenants guarantee. Many proxies do not
+ * accept longer header lines.
  */
 export const MAX_CURSOR = 8_000;
 
-/** Enough of a log's id to tell two of them apart. */
+/** Enough characters to distinguish two logs. */
 export const shortLogId = (id: string): string => id.slice(0, 8);
 
 export function encodeCursor(cursor: Cursor, tenants: readonly string[], logId?: string): string {
-  const places =
+  const positions =
     tenants.length === 1
       ? String([...cursor.values()][0])
       : [...cursor].map(([tenant, seq]) => `${encodeURIComponent(tenant)}:${seq}`).join(",");
-  return logId === undefined ? places : `${places}@${shortLogId(logId)}`;
+  return logId === undefined ? positions : `${positions}@${shortLogId(logId)}`;
 }
 
 /**
- * Undefined for what no `encodeCursor` made. `0` is the beginning of every log, also of several. A
- * tenant that it does not name has no place: a list shows all of its log, a stream what is new.
- * Places in logs that are not those of `logId` lie beyond the end of any.
+ * Undefined if the text is not a cursor. `0` is the beginning of all logs. A tenant that the cursor
+ * does not name has no position: a list then returns its whole log, a stream only new events. A
+ * cursor of another database (`logId`) has infinite positions.
  */
 export function decodeCursor(
   text: string,
   tenants: readonly string[],
   logId?: string,
 ): Cursor | undefined {
-  const [, places = text, log] = /^([^@]*)@([0-9a-f]{8})$/.exec(text) ?? [];
-  const cursor = decodePlaces(places, tenants);
+  const [, positions = text, log] = /^([^@]*)@([0-9a-f]{8})$/.exec(text) ?? [];
+  const cursor = decodePositions(positions, tenants);
   if (!cursor || !log || !logId || log === shortLogId(logId)) return cursor;
   return new Map([...cursor.keys()].map((tenant) => [tenant, Number.POSITIVE_INFINITY]));
 }
 
-function decodePlaces(text: string, tenants: readonly string[]): Cursor | undefined {
+function decodePositions(text: string, tenants: readonly string[]): Cursor | undefined {
   if (text === "0") return new Map(tenants.map((tenant) => [tenant, 0]));
   if (/^\d{1,15}$/.test(text)) {
     const [tenant] = tenants;

@@ -1,10 +1,10 @@
-/** The forms of event-view.ts as schemas, for whoever has to say beforehand what comes. */
+/** The views of event-view.ts as schemas, for the descriptions of tools and routes. */
 import { z } from "zod";
 
 const text = z.string().nullable();
 const at = z.iso.datetime();
 
-/** What a source could tell of its payload; absent → null. */
+/** The summary of a payload; null if the payload does not have the field. */
 export const summaryFields = {
   action: text,
   repo: text,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { utf8 } from "../lib/hmac.ts";
 import type { EventRow } from "../store/store.ts";
-import { eventView, readStored, spellEvent } from "./event-view.ts";
+import { eventView, readStored, serializeEvent } from "./event-view.ts";
 
 const event: EventRow = {
   id: 'an "id"',
@@ -35,30 +35,30 @@ const stored = (body: string) => ({
   body: utf8(body),
 });
 
-it("is the same as text, however its payload was written", () => {
+it("is serialized equally, however its payload was formatted", () => {
   fc.assert(
     fc.property(fc.json(), fc.constantFrom(undefined, 0, 2, "\t"), (json, indent) => {
       const sent =
         indent === undefined ? ` ${json} ` : JSON.stringify(JSON.parse(json), null, indent);
       const { value, text } = readStored(event, stored(sent));
       const view = eventView(event, value);
-      const spelled = spellEvent(view, text);
-      expect(JSON.parse(spelled)).toEqual(JSON.parse(JSON.stringify(view)));
-      expect(Object.keys(JSON.parse(spelled))).toEqual(Object.keys(view));
-      expect(spelled).not.toContain("\n");
+      const serialized = serializeEvent(view, text);
+      expect(JSON.parse(serialized)).toEqual(JSON.parse(JSON.stringify(view)));
+      expect(Object.keys(JSON.parse(serialized))).toEqual(Object.keys(view));
+      expect(serialized).not.toContain("\n");
     }),
   );
 });
 
-it("is text also where its payload is no JSON, or gone", () => {
+it("is serialized if its payload is not JSON, or removed", () => {
   for (const payload of [stored("{"), stored(""), undefined]) {
     const { value, text } = readStored(event, payload);
     const view = eventView(event, value);
-    expect(JSON.parse(spellEvent(view, text))).toEqual(view);
+    expect(JSON.parse(serializeEvent(view, text))).toEqual(view);
   }
 });
 
-it("keeps numbers that are too long for JavaScript", () => {
+it("keeps integers above the safe range of JavaScript", () => {
   const { value, text } = readStored(event, stored('{"id":12345678901234567890}'));
-  expect(spellEvent(eventView(event, value), text)).toContain('{"id":12345678901234567890}');
+  expect(serializeEvent(eventView(event, value), text)).toContain('{"id":12345678901234567890}');
 });

@@ -1,4 +1,4 @@
-/** Events as the outside sees them: names and forms that today's clients of such inboxes read. */
+/** Events as the API and the MCP tools return them. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { type ReadPayload, readWithText } from "../ingest/sources/read-payload.ts";
 import type { EventRow, Payload, PendingStatus } from "../store/store.ts";
@@ -54,7 +54,7 @@ export interface EventView {
   note: string | null;
 }
 
-/** Retention may just have taken the payload. */
+/** Null if retention has removed the payload in the meantime. */
 export const readStored = ({ source }: EventRow, payload: Payload | undefined): ReadPayload =>
   payload ? readWithText(source, payload) : { value: null };
 
@@ -76,8 +76,8 @@ export const eventView = (event: EventRow, payload: Json): EventView => ({
   note: event.note,
 });
 
-/** As JSON. A payload that was sent as such is not spelled anew, which would take long. */
-export function spellEvent(view: EventView, payload: string | undefined): string {
+/** Serializes an event. Copies a payload that is JSON already, since stringifying it is slow. */
+export function serializeEvent(view: EventView, payload: string | undefined): string {
   if (payload === undefined) return JSON.stringify(view);
   const { id, type, payload: _, ...rest } = view;
   const first = JSON.stringify({ id, type }).slice(0, -1);

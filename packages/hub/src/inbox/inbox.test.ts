@@ -1,14 +1,14 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { arrival, sampleEvents } from "../store/contract/sample.ts";
+import { appendRequest, sampleEvents } from "../store/contract/sample.ts";
 import { createInbox } from "./inbox.ts";
 
 async function setup(counts: Record<string, number>, random = Math.random) {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   for (const [tenant, count] of Object.entries(counts))
-    if (count > 0) await store.appendEvents([arrival(sampleEvents(count), tenant)], null);
+    if (count > 0) await store.appendEvents([appendRequest(sampleEvents(count), tenant)], null);
   const inbox = createInbox({ store, now: Date.now, random });
   return async (limit: number) => {
     const claimed = await inbox.claim(Object.keys(counts), "ada", { limit, leaseMs: 60_000 });
@@ -16,12 +16,12 @@ async function setup(counts: Record<string, number>, random = Math.random) {
   };
 }
 
-it("claims of all tenants alike, though the first has plenty", async () => {
+it("claims an equal share of each tenant", async () => {
   const claim = await setup({ acme: 100, umbrella: 2, idle: 0 });
   expect((await claim(10)).sort()).toEqual([...Array(8).fill("acme"), "umbrella", "umbrella"]);
 });
 
-it("begins with any of the tenants", async () => {
+it("starts with a random tenant", async () => {
   let at = 0;
   const claim = await setup({ acme: 100, umbrella: 100, idle: 0 }, () => at);
   expect(await claim(1)).toEqual(["acme"]);
@@ -31,39 +31,39 @@ it("begins with any of the tenants", async () => {
   expect(await claim(1)).toEqual(["acme"]);
 });
 
-it("claims all that there is", async () => {
+it("claims all pending events below the limit", async () => {
   const claim = await setup({ acme: 3, umbrella: 5, idle: 0 });
   expect(await claim(100)).toHaveLength(8);
   expect(await claim(100)).toHaveLength(0);
 });
 
-it("gives what it claimed in the order in which it came", async () => {
+it("returns claimed events in the order of their arrival", async () => {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   const events = sampleEvents(6).map((event, at) => ({ ...event, received_at: 1_000 + at }));
   for (const [at, event] of events.entries())
-    await store.appendEvents([arrival([event], at % 2 === 0 ? "acme" : "umbrella")], null);
+    await store.appendEvents([appendRequest([event], at % 2 === 0 ? "acme" : "umbrella")], null);
   const inbox = createInbox({ store, now: Date.now });
   const claimed = await inbox.claim(["acme", "umbrella"], "ada", { limit: 6, leaseMs: 60_000 });
   expect(claimed.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
 });
 
-it("asks for room before it gives summaries", async () => {
+it("reserves bytes before it returns summaries", async () => {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   const title = "x".repeat(300);
   const events = sampleEvents(10).map((event) => ({ ...event, title }));
-  await store.appendEvents([arrival(events)], null);
+  await store.appendEvents([appendRequest(events)], null);
   const inbox = createInbox({ store, now: Date.now });
-  const asked: number[] = [];
-  const reserveBytes = async (bytes: number) => void asked.push(bytes);
+  const reserved: number[] = [];
+  const reserveBytes = async (bytes: number) => void reserved.push(bytes);
   const listed = await inbox.listSummaries(["acme"], { limit: 100 }, reserveBytes);
   await inbox.search(["acme"], { limit: 100 }, reserveBytes);
-  for (const bytes of asked) expect(bytes).toBeGreaterThan(JSON.stringify(listed.events).length);
-  expect(asked).toHaveLength(2);
+  for (const bytes of reserved) expect(bytes).toBeGreaterThan(JSON.stringify(listed.events).length);
+  expect(reserved).toHaveLength(2);
 });
 
-it("fills a page with what is rare, however far apart", async () => {
+it("fills a page with rare events that are far apart", async () => {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   const events = sampleEvents(10_600).map((event, at) => ({
@@ -72,7 +72,7 @@ it("fills a page with what is rare, however far apart", async () => {
     repo: at % 5_000 === 0 ? "acme/rare" : "acme/web",
   }));
   for (let at = 0; at < events.length; at += 1_060)
-    await store.appendEvents([arrival(events.slice(at, at + 1_060), "acme")], null);
+    await store.appendEvents([appendRequest(events.slice(at, at + 1_060), "acme")], null);
   const inbox = createInbox({ store, now: Date.now });
   const list = async (limit: number, cursor?: string) => {
     const wanted = { limit, cursor, repo: "acme/rare", pending: true };

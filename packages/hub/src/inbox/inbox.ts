@@ -1,7 +1,7 @@
 /**
- * One inbox over the tenants that a caller may see. Reads ask all of them and merge by time; writes
- * go to the tenant that owns the event. What an event is called and looks like outside is decided in
- * event-view.ts; what a caller did wrong comes back as a `RequestError`, for HTTP and MCP alike.
+ * The inbox of all tenants that a caller can access. Reads query all of them and merge the results by
+ * time; writes go to the tenant of the event. Invalid requests throw a `RequestError`, which HTTP
+ * and MCP report. The returned views are defined in event-view.ts.
  */
 
 import type { Json } from "@signalbox/rules/json.ts";
@@ -18,13 +18,13 @@ import {
   readStored,
   type StatusView,
   type SummaryView,
-  spellEvent,
+  serializeEvent,
   statusView,
   summaryView,
 } from "./event-view.ts";
 import type { ReserveBytes } from "./response-budget.ts";
 
-/** A page with payloads ends early when it holds so much; its cursor goes on from there. */
+/** The maximum bytes of payloads in one page. The cursor continues after the last event. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
 export interface ListOptions {
@@ -47,13 +47,13 @@ export interface SearchOptions {
   processed?: boolean | undefined;
 }
 
-export interface Listed<Item> {
+export interface EventPage<Item> {
   events: Item[];
   next_cursor: string | null;
 }
 
-/** An event, and the same as JSON. */
-export interface Got {
+/** An event, and its serialized form. */
+export interface FoundEvent {
   event: EventView & { truncated?: boolean; payload_bytes?: number };
   json: string;
 }
@@ -61,26 +61,26 @@ export interface Got {
 export interface InboxOptions {
   store: Store;
   now: () => number;
-  /** From 0 to below 1. */
+  /** Like `Math.random`. */
   random?: () => number;
 }
 
 export type Inbox = ReturnType<typeof createInbox>;
 
 export function createInbox({ store, now, random = Math.random }: InboxOptions) {
-  /** Pages of several logs as one: each log is asked for a whole page, and the best of all are taken. */
+  /** Merges the pages of several logs: requests a whole page of each, and takes the first events. */
   async function merge(
     tenants: readonly string[],
     cursor: string | undefined,
     limit: number,
     newestFirst: boolean,
-    ask: (tenant: string, seq: number | undefined) => Promise<Page<EventRow>>,
-    mostBytes = Number.POSITIVE_INFINITY,
-  ): Promise<Listed<EventRow>> {
+    readPage: (tenant: string, seq: number | undefined) => Promise<Page<EventRow>>,
+    maxBytes = Number.POSITIVE_INFINITY,
+  ): Promise<EventPage<EventRow>> {
     const from = cursor === undefined ? new Map<string, number>() : decodeCursor(cursor, tenants);
-    if (!from) throw new RequestError("invalid", "cursor", "is not one that this hub gave out");
+    if (!from) throw new RequestError("invalid", "cursor", "is not a cursor of this hub");
     const pages = await Promise.all(
-      tenants.map(async (tenant) => ({ tenant, page: await ask(tenant, from.get(tenant)) })),
+      tenants.map(async (tenant) => ({ tenant, page: await readPage(tenant, from.get(tenant)) })),
     );
     const direction = newestFirst ? -1 : 1;
     const sorted = pages
@@ -90,7 +90,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
     let bytes = 0;
     const over = sorted.findIndex(({ size }, at) => {
       bytes += size;
-      return at > 0 && bytes > mostBytes;
+      return at > 0 && bytes > maxBytes;
     });
     const events = over === -1 ? sorted : sorted.slice(0, over);
     const reached = new Map(from);
@@ -116,12 +116,12 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
     return event;
   }
 
-  /** What is rare may be far apart. */
+  /** Reads further parts of the log until the page is full: a filter may match few events. */
   async function fullPage(query: EventQuery): Promise<Page<EventRow>> {
     const page = await store.listEvents(query);
     const { items } = page;
     while (page.next !== null && items.length < query.limit) {
-      await turn();
+      await yieldToEventLoop();
       const limit = query.limit - items.length;
       const more = await store.listEvents({ ...query, limit, cursor: page.next });
       items.push(...more.items);
@@ -130,7 +130,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
     return page;
   }
 
-  const list = (tenants: readonly string[], options: ListOptions, mostBytes?: number) => {
+  const list = (tenants: readonly string[], options: ListOptions, maxBytes?: number) => {
     const { limit, cursor, order = "newest", ...filter } = options;
     return merge(
       tenants,
@@ -138,14 +138,14 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       limit,
       order === "newest",
       (tenant, seq) => fullPage({ tenant, limit, order, cursor: seq, ...filter }),
-      mostBytes,
+      maxBytes,
     );
   };
 
   return {
     async status(tenants: readonly string[]): Promise<StatusView> {
       const all = await Promise.all(tenants.map((tenant) => store.pendingStatus(tenant)));
-      const types = new Map<string, number>(); // senders invent types: `constructor`, `__proto__`
+      const types = new Map<string, number>(); // a Map, since senders can invent types such as `__proto__`
       let count = 0;
       let latest: number | null = null;
       for (const one of all) {
@@ -165,7 +165,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       tenants: readonly string[],
       options: ListOptions,
       reserveBytes?: ReserveBytes,
-    ): Promise<Listed<SummaryView>> {
+    ): Promise<EventPage<SummaryView>> {
       return summariesOf(await list(tenants, options), reserveBytes);
     },
 
@@ -173,7 +173,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       tenants: readonly string[],
       options: ListOptions,
       reserveBytes?: ReserveBytes,
-    ): Promise<Listed<EventView>> {
+    ): Promise<EventPage<EventView>> {
       const { events, next_cursor } = await list(tenants, options, PAGE_BYTES);
       await reserveBytes?.(events.reduce((sum, { size }) => sum + size, 0));
       const views = await Promise.all(
@@ -189,7 +189,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       tenants: readonly string[],
       options: SearchOptions,
       reserveBytes?: ReserveBytes,
-    ): Promise<Listed<SummaryView>> {
+    ): Promise<EventPage<SummaryView>> {
       const { cursor, ...query } = options;
       const found = await merge(tenants, cursor, query.limit, true, (tenant, seq) =>
         store.searchEvents({ tenant, cursor: seq, ...query }),
@@ -202,20 +202,20 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       id: string,
       slice: { path?: string | undefined; maxBytes?: number | undefined; field?: string } = {},
       reserveBytes?: ReserveBytes,
-    ): Promise<Got> {
+    ): Promise<FoundEvent> {
       const event = await find(tenants, id, slice.field ?? "event_id");
       await reserveBytes?.(event.size);
       const { value, text } = readStored(event, await store.getPayload(event.tenant, event.seq));
       if (slice.path === undefined && slice.maxBytes === undefined) {
         const view = eventView(event, value);
-        return { event: view, json: spellEvent(view, text) };
+        return { event: view, json: serializeEvent(view, text) };
       }
       const part = slice.path === undefined ? value : atPath(value, slice.path);
       const view = { ...eventView(event, part), ...cut(part, slice.maxBytes) };
       return { event: view, json: JSON.stringify(view) };
     },
 
-    /** Each id goes to its owner; what nobody has is a fault that names it, and nothing is marked. */
+    /** An unknown id throws, and no event is marked. */
     async markProcessed(
       tenants: readonly string[],
       ids: readonly string[],
@@ -233,7 +233,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       return { marked, already };
     },
 
-    /** Of all tenants alike: one that has plenty leaves room for the others. */
+    /** Claims an equal share of each tenant, so that a large backlog does not block the others. */
     async claim(
       tenants: readonly string[],
       by: string,
@@ -241,21 +241,21 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
     ): Promise<EventRow[]> {
       const claimed: EventRow[] = [];
       const at = now();
-      // Any may be first, or one event at a time would always be the first tenant's.
+      // Starts with a random tenant: otherwise single claims would always serve the first one.
       const start = Math.floor(random() * tenants.length);
-      let asked = [...tenants.slice(start), ...tenants.slice(0, start)];
-      while (asked.length > 0 && claimed.length < limit) {
-        const share = Math.ceil((limit - claimed.length) / asked.length);
+      let remaining = [...tenants.slice(start), ...tenants.slice(0, start)];
+      while (remaining.length > 0 && claimed.length < limit) {
+        const share = Math.ceil((limit - claimed.length) / remaining.length);
         const more: string[] = [];
-        for (const tenant of asked) {
-          const most = Math.min(share, limit - claimed.length);
-          if (most === 0) break;
+        for (const tenant of remaining) {
+          const max = Math.min(share, limit - claimed.length);
+          if (max === 0) break;
           const until = at + leaseMs;
-          const own = await store.claimEvents({ tenant, by, limit: most, now: at, until, type });
+          const own = await store.claimEvents({ tenant, by, limit: max, now: at, until, type });
           claimed.push(...own);
-          if (own.length === most) more.push(tenant);
+          if (own.length === max) more.push(tenant);
         }
-        asked = more;
+        remaining = more;
       }
       return claimed.sort(oldestFirst);
     },
@@ -267,7 +267,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
         throw new RequestError(
           "invalid",
           "event_id",
-          event.processed ? "is processed already" : "is not claimed by you",
+          event.processed ? "is already processed" : "is not claimed by this token",
         );
     },
 
@@ -280,30 +280,29 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
   };
 }
 
-/** Lets others have theirs. */
-const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
+const yieldToEventLoop = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
-/** Within one log `seq` decides: replicas' clocks may differ by a little. */
+/** Within one log by `seq`, since the clocks of replicas differ. */
 const oldestFirst = (a: EventRow, b: EventRow): number =>
   a.tenant === b.tenant ? a.seq - b.seq : a.received_at - b.received_at || (a.id < b.id ? -1 : 1);
 
 async function summariesOf(
-  { events, next_cursor }: Listed<EventRow>,
+  { events, next_cursor }: EventPage<EventRow>,
   reserveBytes: ReserveBytes | undefined,
-): Promise<Listed<SummaryView>> {
+): Promise<EventPage<SummaryView>> {
   await reserveBytes?.(events.reduce((sum, event) => sum + summaryBytes(event), 0));
   return { events: events.map(summaryView), next_cursor };
 }
 
-/** About what it takes in an answer; tools give it twice, as text and as an object. */
+/** An estimate. Tools return each summary twice, as text and as structured content. */
 const summaryBytes = ({ type, repo, sender, title, url }: EventRow): number =>
   2 * [type, repo, sender, title, url].reduce((sum, text) => sum + (text?.length ?? 0), 400);
 
-function cut(payload: Json, mostBytes = Number.POSITIVE_INFINITY): Partial<Got["event"]> {
+function cut(payload: Json, maxBytes = Number.POSITIVE_INFINITY): Partial<FoundEvent["event"]> {
   const bytes = utf8(JSON.stringify(payload));
-  if (bytes.byteLength <= mostBytes) return {};
+  if (bytes.byteLength <= maxBytes) return {};
   return {
-    payload: new TextDecoder().decode(bytes.subarray(0, mostBytes)),
+    payload: new TextDecoder().decode(bytes.subarray(0, maxBytes)),
     truncated: true,
     payload_bytes: bytes.byteLength,
   };
@@ -321,6 +320,6 @@ function atPath(payload: Json, text: string): Json {
   if (text.includes("[]")) return values;
   const [value] = values;
   if (value === undefined)
-    throw new RequestError("not_found", "path", `the payload has nothing at ${text}`);
+    throw new RequestError("not_found", "path", `the payload has no value at ${text}`);
   return value;
 }

@@ -1,4 +1,4 @@
-/** HMAC-SHA256 behind a small seam: Node has a faster one than Web Crypto (see hosts/node/hmac.ts). */
+/** HMAC-SHA256 behind an interface, since Node's is faster than Web Crypto (see hosts/node/hmac.ts). */
 export type MaybePromise<T> = T | Promise<T>;
 
 export interface HmacKey {
@@ -31,7 +31,7 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** Takes the same time wherever the two differ. Their length is no secret. */
+/** Compares in constant time. The lengths are not secret. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.byteLength !== b.byteLength) return false;
   let difference = 0;
@@ -60,7 +60,7 @@ export function fromHex(text: string): Uint8Array | undefined {
   return bytes;
 }
 
-/** Below zero for what is none. */
+/** Negative if the character is not a hexadecimal digit. */
 const nibble = (code: number): number => {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const lower = code | 0x20;

@@ -9,7 +9,7 @@ const timeOf = (id: string) => Number.parseInt(id.replaceAll("-", "").slice(0, 1
 const counterOf = (id: string) => Number.parseInt(id.slice(15, 18), 16);
 
 describe("an id", () => {
-  test("is a UUID of version 7, of the moment that it was made", () => {
+  test("is a UUIDv7 with the time of its creation", () => {
     fc.assert(
       fc.property(moment, (ms) => {
         const id = createIds({ now: () => ms })();
@@ -20,7 +20,7 @@ describe("an id", () => {
     );
   });
 
-  test("keeps its version and variant whatever the random bytes are", () => {
+  test("has its version and variant for any random bytes", () => {
     for (const byte of [0x00, 0xff]) {
       const id = createIds({ now: () => NOW, random: (bytes) => bytes.fill(byte) })();
       expect(id[14]).toBe("7");
@@ -28,7 +28,7 @@ describe("an id", () => {
     }
   });
 
-  test("takes its randomness from where it is told", () => {
+  test("uses the injected random bytes", () => {
     const counting = () => {
       let next = 0;
       return createIds({
@@ -39,11 +39,11 @@ describe("an id", () => {
     const [one, two] = [counting(), counting()];
     const some = (make: () => string) => Array.from({ length: 600 }, make);
     expect(some(one)).toEqual(some(two));
-    // The last 62 bits are fresh for every id, also after the drawn bytes have run out.
+    // The last 62 bits are new for every id, also after the pool of random bytes was refilled.
     expect(new Set(some(createIds({ now: () => NOW })).map((id) => id.slice(19))).size).toBe(600);
   });
 
-  test("is made by the clock and the system's randomness unless told otherwise", () => {
+  test("uses the system clock and random bytes by default", () => {
     const before = Date.now();
     const id = createIds()();
     expect(timeOf(id)).toBeGreaterThanOrEqual(before);
@@ -53,7 +53,7 @@ describe("an id", () => {
 });
 
 describe("ids of one process", () => {
-  test("only ever grow, whatever the clock does", () => {
+  test("increase, whatever the clock does", () => {
     const near = fc.double({ min: NOW, max: NOW + 5, noNaN: true });
     const far = fc.integer({ min: NOW - 1e6, max: NOW + 1e6 });
     const times = fc.array(fc.oneof(near, far), { minLength: 2, maxLength: 300 });
@@ -61,14 +61,14 @@ describe("ids of one process", () => {
       fc.property(times, (clock) => {
         let at = 0;
         const make = createIds({ now: () => clock[at++] as number });
-        const made = clock.map(() => make());
-        expect(made).toEqual(made.toSorted());
-        expect(new Set(made).size).toBe(made.length);
+        const created = clock.map(() => make());
+        expect(created).toEqual(created.toSorted());
+        expect(new Set(created).size).toBe(created.length);
       }),
     );
   });
 
-  test("stay at the latest moment while the clock is behind it", () => {
+  test("keep the latest time while the clock is behind it", () => {
     let now = NOW;
     const make = createIds({ now: () => now });
     make();
@@ -78,18 +78,18 @@ describe("ids of one process", () => {
     expect(timeOf(make())).toBe(NOW + 1);
   });
 
-  test("count up within a millisecond, and borrow from the next when it is full", () => {
+  test("count within a millisecond, and use the next one on overflow", () => {
     const make = createIds({ now: () => NOW });
-    const made = Array.from({ length: 10_000 }, make);
-    expect(made).toEqual(made.toSorted());
-    expect(new Set(made).size).toBe(10_000);
-    const full = made.filter((id) => timeOf(id) === NOW);
+    const created = Array.from({ length: 10_000 }, make);
+    expect(created).toEqual(created.toSorted());
+    expect(new Set(created).size).toBe(10_000);
+    const full = created.filter((id) => timeOf(id) === NOW);
     expect(full.length).toBeGreaterThan(3_900);
     expect(counterOf(full.at(-1) as string)).toBe(0xfff);
-    expect(new Set(made.map(timeOf))).toEqual(new Set([NOW, NOW + 1, NOW + 2]));
+    expect(new Set(created.map(timeOf))).toEqual(new Set([NOW, NOW + 1, NOW + 2]));
   });
 
-  test("do not begin every millisecond with the same number", () => {
+  test("start every millisecond with a random number", () => {
     let now = NOW;
     const make = createIds({ now: () => now++ });
     const counters = new Set(Array.from({ length: 500 }, () => counterOf(make())));
@@ -97,8 +97,8 @@ describe("ids of one process", () => {
   });
 });
 
-describe("the floor of a moment", () => {
-  test("parts the ids made before it from those made since", () => {
+describe("idFloor", () => {
+  test("separates earlier ids from later ones", () => {
     fc.assert(
       fc.property(moment, moment, (floor, ms) => {
         const id = createIds({ now: () => ms })();
@@ -115,14 +115,14 @@ describe("the floor of a moment", () => {
     );
   });
 
-  test("is an id itself, and lies before all of them for times before 1970", () => {
+  test("is an id, and the smallest one for times before 1970", () => {
     expect(isId(idFloor(NOW))).toBe(true);
     expect(idFloor(-5)).toBe(idFloor(0));
     expect(idFloor(NOW + 0.9)).toBe(idFloor(NOW));
   });
 });
 
-test("what is no id is told from one", () => {
+test("isId rejects texts that are not ids", () => {
   for (const text of [
     "",
     "x",

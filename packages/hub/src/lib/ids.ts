@@ -1,6 +1,6 @@
 /**
- * UUIDv7 that never goes backwards within a process: ids made in the same millisecond count up, so
- * that sorting by id is sorting by time, and an index on ids only ever grows at its end.
+ * UUIDv7, monotonic within a process: ids of the same millisecond have a counter. Sorting by id sorts
+ * by time, and an index on ids grows only at its end.
  */
 export interface IdOptions {
   now?: () => number;
@@ -14,7 +14,7 @@ export function createIds({
   now = Date.now,
   random = (bytes) => crypto.getRandomValues(bytes),
 }: IdOptions = {}): () => string {
-  // Randomness is drawn for many ids at once: one call per id would cost more than the id itself.
+  // Random bytes for many ids: one call per id would cost more than the id itself.
   const pool = new Uint8Array(10 * 256);
   let used = pool.length;
   let lastMs = 0;
@@ -28,7 +28,7 @@ export function createIds({
     const at = used;
     used += 10;
     const ms = Math.max(Math.floor(now()), lastMs);
-    // 12 bits of counter follow the time; when they run out within one millisecond, borrow the next.
+    // A counter of 12 bits follows the time. When it overflows, the next millisecond is used.
     if (ms === lastMs && counter < 0xfff) counter += 1;
     else {
       lastMs = ms === lastMs ? ms + 1 : ms;
@@ -46,7 +46,7 @@ export function createIds({
   };
 }
 
-/** The smallest UUIDv7 of a moment: everything older sorts before it. */
+/** The smallest UUIDv7 of a time: all ids from before sort before it. */
 export function idFloor(ms: number): string {
   const time = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;

@@ -1,4 +1,4 @@
-/** Errors as RFC 9457 problem documents, with a stable code to compare by. */
+/** Errors as RFC 9457 problem documents, with a stable code. */
 export interface Problem {
   type: string;
   title: string;

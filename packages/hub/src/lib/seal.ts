@@ -1,4 +1,4 @@
-/** Secrets at rest: AES-256-GCM under the hub's key. What was sealed elsewhere does not open. */
+/** Encrypts stored secrets with AES-256-GCM and the hub's key. */
 import { concat, fromBase64, toBase64, utf8 } from "./hmac.ts";
 
 export interface Seal {
@@ -10,7 +10,7 @@ export class CannotUnseal extends Error {
   readonly code = "cannot_unseal";
   constructor(cause: unknown) {
     super(
-      "A stored secret does not open with this hub's key. Start every replica with the same SIGNALBOX_KEY, or enter the secret again.",
+      "A stored secret cannot be decrypted with this hub's key. Start every replica with the same SIGNALBOX_KEY, or enter the secret again.",
       { cause },
     );
   }

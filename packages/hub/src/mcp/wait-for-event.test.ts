@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { arrival, sampleEvent } from "../store/contract/sample.ts";
+import { appendRequest, sampleEvent } from "../store/contract/sample.ts";
 import type { EventRow } from "../store/store.ts";
 import { createFeed } from "../stream/feed.ts";
 import { createWaits, type Wait, type WaitsOptions } from "./wait-for-event.ts";
@@ -57,7 +57,7 @@ async function setup(options: Partial<WaitsOptions> = {}) {
     mostReading: () => mostReading,
     follow: (count: number) => expect.poll(() => following).toBe(count),
     keep: (numbers: number[], tenant = "acme") =>
-      store.appendEvents([arrival(numbers.map(numbered), tenant)], null),
+      store.appendEvents([appendRequest(numbers.map(numbered), tenant)], null),
   };
 }
 

@@ -5,7 +5,7 @@ import { createIds } from "../lib/ids.ts";
 import { createAppend } from "../pipeline.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { eventTrigger, makeFlow, publish } from "../store/contract/flow-sample.ts";
-import { arrival, sampleEvent } from "../store/contract/sample.ts";
+import { appendRequest, sampleEvent } from "../store/contract/sample.ts";
 import type { NewTrigger, StoredFlow } from "../store/flow-store.ts";
 import type { EventPlan } from "../store/run-store.ts";
 import type { NewEvent, Store } from "../store/store.ts";
@@ -48,7 +48,7 @@ const publishTrigger = async (given: Partial<NewTrigger> = {}): Promise<StoredFl
 const event = (data: JsonObject = {}, given: Partial<NewEvent> = {}) =>
   sampleEvent({ body: new TextEncoder().encode(JSON.stringify(data)), ...given });
 const planOf = async (one: NewEvent): Promise<EventPlan | undefined> =>
-  (await matcher.plan(arrival([one]))).events[0];
+  (await matcher.plan(appendRequest([one]))).events[0];
 const starts = async (one: NewEvent) => (await planOf(one))?.runs.length ?? 0;
 
 describe("matching", () => {
@@ -112,7 +112,7 @@ describe("matching", () => {
     for (let round = 0; round < 3; round += 1) await starts(event({}, { type: "push" }));
     expect(looks).toBe(3);
     // What is known needs no turn of the event loop.
-    expect(matcher.plan(arrival([event({}, { type: "push" })]))).not.toBeInstanceOf(Promise);
+    expect(matcher.plan(appendRequest([event({}, { type: "push" })]))).not.toBeInstanceOf(Promise);
   });
 
   test("forgets what it knows when triggers change", async () => {
@@ -139,7 +139,7 @@ describe("matching", () => {
       subscribe: () => () => {},
     };
     const { plan } = createMatcher({ store: changing, newId, now, maxDepth: 5, maxLoops: 30 });
-    const { revision, events } = await plan(arrival([event(), event({}, { type: "push" })]));
+    const { revision, events } = await plan(appendRequest([event(), event({}, { type: "push" })]));
     expect(revision).toBe((await store.findTriggers(TENANT, ["github"], "issues")).revision);
     expect(events.map(({ runs }) => runs.length)).toEqual([2, 0]);
   });
@@ -238,8 +238,8 @@ describe("events with what they cause", () => {
     await publishTrigger();
     const append = appendTo(store);
     const one = event();
-    expect((await append(arrival([one]))).outcome).toBe("stored");
-    expect((await append(arrival([{ ...one, id: newId() }]))).outcome).toBe("duplicate");
+    expect((await append(appendRequest([one]))).outcome).toBe("stored");
+    expect((await append(appendRequest([{ ...one, id: newId() }]))).outcome).toBe("duplicate");
     expect(await runs()).toMatchObject([{ event_id: one.id, status: "queued" }]);
   });
 
@@ -258,7 +258,7 @@ describe("events with what they cause", () => {
         return store.appendEvents(...given);
       },
     });
-    expect((await append(arrival([event()]))).outcome).toBe("stored");
+    expect((await append(appendRequest([event()]))).outcome).toBe("stored");
     expect((await runs()).length).toBe(1);
   });
 
@@ -266,7 +266,7 @@ describe("events with what they cause", () => {
     const flow = await publishTrigger({ config: { gather: { forMs: 60_000 } } });
     const append = appendTo(store);
     const burst = Array.from({ length: 20 }, (_, n) => event({ n }));
-    for (const one of burst) await append(arrival([one]));
+    for (const one of burst) await append(appendRequest([one]));
     const [run, ...others] = await runs();
     expect(others).toEqual([]);
     expect(run).toMatchObject({ flow_id: flow.id, event_id: burst[0]?.id, gathered_count: 19 });
@@ -281,7 +281,7 @@ describe("explaining, and once more", () => {
     for (const given of triggers) flows.push(await publishTrigger(given));
     const one = event({ action: "opened" });
     await store.appendEvents(
-      [{ ...arrival([one]), plan: await matcher.plan(arrival([one])) }],
+      [{ ...appendRequest([one]), plan: await matcher.plan(appendRequest([one])) }],
       null,
     );
     return {
@@ -339,7 +339,7 @@ describe("explaining, and once more", () => {
   test("says that a trigger had as many runs as it may; who replays an event is not skipped", async () => {
     const concurrency = { most: 1, whenFull: "skip" };
     const { triggers } = await setUp({ config: { concurrency } });
-    const late = arrival([event({ action: "opened" })]);
+    const late = appendRequest([event({ action: "opened" })]);
     await store.appendEvents([{ ...late, plan: await matcher.plan(late) }], null);
     const id = late.events[0]?.id ?? "";
     expect(await triggers.explain(TENANT, id)).toMatchObject([
@@ -363,8 +363,8 @@ describe("explaining, and once more", () => {
         [CHAIN_HEADER]: JSON.stringify(Array.from({ length: depth }, () => flow.id)),
       };
       const one = event({}, { source: OWN_SOURCE, source_id: "a flow", headers });
-      const plan = await matcher.plan(arrival([one]));
-      await store.appendEvents([{ ...arrival([one]), plan }], null);
+      const plan = await matcher.plan(appendRequest([one]));
+      await store.appendEvents([{ ...appendRequest([one]), plan }], null);
       const { runs } = await triggers.replay(TENANT, one.id);
       expect(runs).toMatchObject([{ flow_id: flow.id }]);
       expect(await store.getRun(TENANT, runs[0]?.run_id ?? "")).toMatchObject({

@@ -1,6 +1,6 @@
 /**
- * What every backend promises. Each one calls this with a way to open a fresh, empty store; a test
- * that only one engine can meet stands in that backend's own file.
+ * The contract suite: every backend calls it with a function that opens a new, empty store. Tests of
+ * a single engine are in the test file of that backend.
  */
 import { describe } from "vitest";
 import { appendContract } from "./contract/append.ts";
@@ -35,7 +35,7 @@ import { triggersContract } from "./contract/triggers.ts";
 
 const themes: Record<string, Theme> = {
   append: appendContract,
-  "a batch": batchContract,
+  batch: batchContract,
   quota: quotaContract,
   payloads: payloadContract,
   "status and lists": listContract,
@@ -49,19 +49,19 @@ const themes: Record<string, Theme> = {
   sources: sourcesContract,
   subscriptions: subscriptionsContract,
   "apps and flows": flowsContract,
-  "several flows at once": saveFlowsContract,
-  "flows of an older system": legacyFlowsContract,
+  "saving several flows": saveFlowsContract,
+  "flows of a legacy system": legacyFlowsContract,
   "tool names": toolNamesContract,
   triggers: triggersContract,
   secrets: secretsContract,
   runs: runsContract,
-  "counts of runs": runCountsContract,
+  "run counts": runCountsContract,
   claims: runClaimsContract,
   progress: runProgressContract,
   lanes: runLanesContract,
   "events and their runs": runEventsContract,
-  breakers: breakersContract,
-  "runs, whatever happens,": runModelContract,
+  "circuit breakers": breakersContract,
+  "random sequences of run operations": runModelContract,
 };
 
 export function storeContract(backend: string, open: OpenSubject): void {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { arrival, sampleEvents } from "./contract/sample.ts";
+import { appendRequest, sampleEvents } from "./contract/sample.ts";
 import { createGroupCommit, type GroupCommitOptions } from "./group-commit.ts";
 import type { AppendRequest, AppendResult } from "./store.ts";
 
@@ -44,7 +44,7 @@ const resultOf = ({ tenant }: AppendRequest): AppendResult => ({
 });
 
 const requestOf = (tenant: string, bytes = [10]): AppendRequest =>
-  arrival(
+  appendRequest(
     sampleEvents(bytes.length, (at) => ({ body: new Uint8Array(bytes[at] ?? 0) })),
     tenant,
   );

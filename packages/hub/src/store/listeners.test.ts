@@ -8,28 +8,28 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test("a listener hears until it has heard enough", () => {
-  const { subscribe, tell } = createListeners();
-  const heard: Notice[] = [];
-  const stop = subscribe((one) => heard.push(one));
-  tell([notice, { topic: "gap" }]);
+test("notifies a listener until it unsubscribes", () => {
+  const { subscribe, notify } = createListeners();
+  const received: Notice[] = [];
+  const stop = subscribe((one) => received.push(one));
+  notify([notice, { topic: "gap" }]);
   stop();
   stop();
-  tell([notice]);
-  expect(heard).toEqual([notice, { topic: "gap" }]);
+  notify([notice]);
+  expect(received).toEqual([notice, { topic: "gap" }]);
 });
 
-test("one that throws does not keep the others from hearing, and its error is not lost", () => {
-  const later: (() => void)[] = [];
-  vi.stubGlobal("queueMicrotask", (work: () => void) => later.push(work));
-  const { subscribe, tell } = createListeners();
-  const heard: Notice[] = [];
+test("notifies the others when one throws, and reports its error", () => {
+  const microtasks: (() => void)[] = [];
+  vi.stubGlobal("queueMicrotask", (work: () => void) => microtasks.push(work));
+  const { subscribe, notify } = createListeners();
+  const received: Notice[] = [];
   subscribe(() => {
-    throw new Error("deaf");
+    throw new Error("broken listener");
   });
-  subscribe((one) => heard.push(one));
-  tell([notice]);
-  expect(heard).toEqual([notice]);
-  expect(later).toHaveLength(1);
-  expect(() => later[0]?.()).toThrow("deaf");
+  subscribe((one) => received.push(one));
+  notify([notice]);
+  expect(received).toEqual([notice]);
+  expect(microtasks).toHaveLength(1);
+  expect(() => microtasks[0]?.()).toThrow("broken listener");
 });

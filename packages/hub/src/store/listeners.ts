@@ -1,6 +1,6 @@
 import type { Notice } from "./sql.ts";
 
-/** Listeners of committed changes. One that throws does not keep the others from hearing. */
+/** Listeners of committed changes. An exception in one does not affect the others. */
 export function createListeners() {
   const listeners = new Set<(notice: Notice) => void>();
   return {
@@ -8,7 +8,7 @@ export function createListeners() {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    tell(notices: readonly Notice[]): void {
+    notify(notices: readonly Notice[]): void {
       for (const notice of notices)
         for (const listener of listeners) {
           try {

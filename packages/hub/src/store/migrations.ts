@@ -1,16 +1,16 @@
 /**
- * The schema, as one ordered list. A migration that has shipped is never edited: the next one
- * changes what it left. All of them run in one transaction under a lock, so that any number of
- * processes may start at once on an empty or an old database.
+ * The schema, as an ordered list of migrations. A released migration is never edited; a new one is
+ * added instead. They run in one transaction under a lock, so that several processes can start at the
+ * same time on an empty or an old database.
  */
 import { type Dialect, first, query, type Verb } from "./sql.ts";
 import { setLegacyTablesAside } from "./verbs/legacy-flows.ts";
 
-type Word = "TEXT" | "BLOB" | "CLUSTERED";
+type Placeholder = "TEXT" | "BLOB" | "CLUSTERED";
 
 interface Migration {
   name: string;
-  /** `TEXT`, `BLOB` and `CLUSTERED` stand for what the engine calls them. */
+  /** `TEXT`, `BLOB` and `CLUSTERED` are replaced by the engine's keywords; see `Dialect`. */
   statements: readonly string[];
 }
 
@@ -28,7 +28,7 @@ const migrations: readonly Migration[] = [
         bytes BIGINT NOT NULL DEFAULT 0,
         quota BIGINT
       )`,
-      // The counts are kept, not computed: status costs the same whatever the backlog.
+      // Stored counts: the cost of the status does not depend on the backlog.
       `CREATE TABLE pending_types (
         tenant_id TEXT NOT NULL,
         type TEXT NOT NULL,
@@ -69,12 +69,12 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX events_pending ON events (tenant_id, seq) WHERE processed = 0",
       "CREATE INDEX events_pending_type ON events (tenant_id, type, seq) WHERE processed = 0",
       "CREATE INDEX events_pending_repo ON events (tenant_id, repo, seq) WHERE processed = 0 AND repo IS NOT NULL",
-      // Only what somebody holds or held: appending, the hot path, never touches it.
+      // A partial index on claimed events: appending, the hot path, does not update it.
       "CREATE INDEX events_leased ON events (tenant_id, claimed_until, seq) WHERE processed = 0 AND claimed_until > 0",
       "CREATE INDEX events_processed ON events (processed_at) WHERE processed = 1",
       "CREATE INDEX events_done ON events (tenant_id, seq) WHERE processed = 1",
-      // Apart from the rows that status and lists read: a list never touches a payload's pages. In
-      // parts where the engine holds no large values; the first one counts the events.
+      // A separate table, so that lists do not read pages of payloads. A pack has several parts if
+      // the engine limits the size of values; the first part has the number of events.
       `CREATE TABLE packs (
         tenant_id TEXT NOT NULL,
         seq BIGINT NOT NULL,
@@ -197,7 +197,7 @@ const migrations: readonly Migration[] = [
         created_at BIGINT NOT NULL,
         PRIMARY KEY (flow_id, version)
       )`,
-      // Of drafts, of published versions, and former ones: a name that is taken cannot be taken again.
+      // The names of drafts, of published versions, and aliases; unique within an app.
       `CREATE TABLE tool_names (
         tenant_id TEXT NOT NULL,
         app TEXT NOT NULL,
@@ -282,7 +282,7 @@ const migrations: readonly Migration[] = [
         finished_at BIGINT,
         PRIMARY KEY (run_id, node_id, item, attempt)
       ) CLUSTERED`,
-      // The events that started a run, or joined it before it began.
+      // The events that started a run, or were gathered into it before it started.
       `CREATE TABLE run_events (
         event_id TEXT NOT NULL,
         run_id TEXT NOT NULL,
@@ -290,7 +290,7 @@ const migrations: readonly Migration[] = [
         PRIMARY KEY (event_id, run_id)
       ) CLUSTERED`,
       "CREATE INDEX run_events_run ON run_events (run_id)",
-      // When each tenant with runs wants its turn; null while it has none that is due one day.
+      // When the next run of each tenant is due; null if it has none.
       `CREATE TABLE queues (
         tenant_id TEXT PRIMARY KEY,
         due_at BIGINT
@@ -337,7 +337,7 @@ const migrations: readonly Migration[] = [
     name: "chains and breakers",
     statements: [
       "ALTER TABLE runs ADD COLUMN chain TEXT NOT NULL DEFAULT '[]'",
-      // Of triggers that have fired on what their own flow caused, or were stopped.
+      // Circuit breakers of triggers that fired on events of their own flow, or were stopped.
       `CREATE TABLE breakers (
         tenant_id TEXT NOT NULL,
         flow_id TEXT NOT NULL,
@@ -358,12 +358,12 @@ const migrations: readonly Migration[] = [
     ],
   },
   {
-    // It took a page for each repository in a batch, which was half of all that was written.
+    // It wrote one page per repository of a batch: half of all writes.
     name: "no index of repositories",
     statements: ["DROP INDEX events_pending_repo"],
   },
   {
-    // By which a log that was wiped and has grown again is told from the one before.
+    // Distinguishes a log that was deleted and recreated from the one before.
     name: "the id of the log",
     statements: ["CREATE TABLE log_id (one SMALLINT PRIMARY KEY, id TEXT NOT NULL)"],
   },
@@ -373,13 +373,13 @@ class DatabaseTooNew extends Error {
   readonly code = "database_too_new";
   constructor(found: number) {
     super(
-      `The database is at version ${found}, but this hub only knows ${migrations.length}. ` +
+      `The database is at version ${found}, but this hub supports only up to ${migrations.length}. ` +
         "Start a newer Signalbox, or point it at another database.",
     );
   }
 }
 
-/** Brings the database to the newest version; answers with the names of what it did. */
+/** Migrates the database to the newest version. Returns the names of the migrations that ran. */
 export function* migrate(dialect: Dialect): Verb<string[]> {
   if (dialect.migrationLock) yield* query(dialect.migrationLock);
   yield* query(
@@ -398,7 +398,7 @@ export function* migrate(dialect: Dialect): Verb<string[]> {
   for (const migration of due)
     for (const statement of migration.statements)
       yield* query(
-        statement.replaceAll(/\b(TEXT|BLOB|CLUSTERED)\b/g, (word) => dialect[word as Word]),
+        statement.replaceAll(/\b(TEXT|BLOB|CLUSTERED)\b/g, (name) => dialect[name as Placeholder]),
       );
   if (due.length > 0)
     yield* query(

@@ -20,7 +20,7 @@ const rowsOf = (codec: typeof zstd | undefined, sizes: number[], maxBlob = 1e9) 
 };
 
 describe("packs", () => {
-  it("hold what was committed together, up to a size that one reader can unpack", () => {
+  it("hold the payloads of one commit, up to the maximum size", () => {
     const rows = rowsOf(zstd, new Array(26).fill(10 * KILOBYTE));
     expect(rows.map(({ seq, events }) => [seq, events])).toEqual([
       [1, 25],
@@ -28,13 +28,13 @@ describe("packs", () => {
     ]);
   });
 
-  it("keep their contents when the next pack is laid out", () => {
+  it("keep their contents when the buffer is reused", () => {
     const packer = createPacker({ codec: zstd, maxBlob: 1e9 });
-    const letters = ["a", "b", "c", "d"];
-    const places = letters.map((letter, at) =>
+    const characters = ["a", "b", "c", "d"];
+    const packed = characters.map((character, at) =>
       packer.add("acme", at + 1, {
         ...sampleEvent(),
-        body: new TextEncoder().encode(letter.repeat(120 * KILOBYTE)),
+        body: new TextEncoder().encode(character.repeat(120 * KILOBYTE)),
       }),
     );
     const rows = packer.finish().map(([, seq, part, codec, , body]) => ({
@@ -47,20 +47,20 @@ describe("packs", () => {
       [1, "zstd"],
       [3, "zstd"],
     ]);
-    for (const [at, place] of places.entries()) {
-      const pack = rows.filter(({ seq }) => seq === place.pack);
-      const { body } = payloadAt(unpack(zstd, pack), { ...place, size: 120 * KILOBYTE });
-      expect(new TextDecoder().decode(body)).toBe(letters[at]?.repeat(120 * KILOBYTE));
+    for (const [at, position] of packed.entries()) {
+      const pack = rows.filter(({ seq }) => seq === position.pack);
+      const { body } = payloadAt(unpack(zstd, pack), { ...position, size: 120 * KILOBYTE });
+      expect(new TextDecoder().decode(body)).toBe(characters[at]?.repeat(120 * KILOBYTE));
     }
   });
 
-  it("are a fraction of alike payloads", () => {
+  it("compress similar payloads", () => {
     const [row] = rowsOf(zstd, [10 * KILOBYTE, 10 * KILOBYTE, 10 * KILOBYTE]);
     expect(row?.codec).toBe("zstd");
     expect(row?.body.byteLength).toBeLessThan(1 * KILOBYTE);
   });
 
-  it("leave a single payload, and what does not shrink, as it is", () => {
+  it("store a single payload, or one that does not shrink, without compression", () => {
     expect(rowsOf(zstd, [10 * KILOBYTE])[0]?.codec).toBe("");
     const packer = createPacker({ codec: zstd, maxBlob: 1e9 });
     for (const seq of [1, 2])
@@ -73,7 +73,7 @@ describe("packs", () => {
     expect(packer.finish()[0]?.[3]).toBe("");
   });
 
-  it("keep a large payload apart from its neighbours", () => {
+  it("store a large payload in its own pack", () => {
     const rows = rowsOf(undefined, [KILOBYTE, 300 * KILOBYTE, KILOBYTE]);
     expect(rows.map(({ seq, events }) => [seq, events])).toEqual([
       [1, 1],
@@ -82,7 +82,7 @@ describe("packs", () => {
     ]);
   });
 
-  it("come in parts where the engine wants that, and the first counts", () => {
+  it("are split into parts of the maximum blob size", () => {
     const rows = rowsOf(undefined, [5 * KILOBYTE], 2 * KILOBYTE);
     expect(rows.map(({ part, events }) => [part, events])).toEqual([
       [0, 1],
@@ -92,13 +92,13 @@ describe("packs", () => {
     expect(rows.map(({ body }) => body.byteLength).slice(0, 2)).toEqual([2048, 2048]);
   });
 
-  it("of a codec that the host lacks say so", () => {
+  it("name the codec that the host does not have", () => {
     const rows = rowsOf(zstd, [KILOBYTE, KILOBYTE]);
     expect(() => unpack(undefined, rows)).toThrow(/packed with zstd/);
   });
 });
 
-it("holds on to no more memory than a small pack needs", () => {
+it("allocates only the memory that a small pack needs", () => {
   const bytes = utf8("a lamp ".repeat(300));
   const decoded = zstd.decode(zstd.encode(bytes));
   expect(decoded).toEqual(bytes);

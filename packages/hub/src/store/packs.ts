@@ -1,8 +1,8 @@
 /**
- * Payloads are stored in packs: the payloads that were committed together, one after another, and
- * compressed as one where the engine has a codec. Webhooks of one sender are alike, so a pack is a
- * tenth of its parts, and writing it costs less than writing them. An event knows its pack and its
- * place in it; a pack goes when its last event goes. See docs/decisions/0005-payloads-in-packs.md.
+ * Payloads are stored in packs: the concatenated payloads of one commit, compressed if the engine has
+ * a codec. Webhooks of one sender are similar, so a pack has a tenth of the size and is faster to
+ * write. An event refers to its pack and the offset in it. A pack is deleted with its last event.
+ * See docs/decisions/0005-payloads-in-packs.md.
  */
 import { concat, utf8 } from "../lib/hmac.ts";
 import type { Dialect, Value } from "./sql.ts";
@@ -10,28 +10,28 @@ import type { NewEvent, Payload } from "./store.ts";
 
 export interface Codec {
   name: string;
-  /** What it answers with shares no memory with what it was given. */
+  /** The result shares no memory with the argument. */
   encode(bytes: Uint8Array): Uint8Array;
   decode(bytes: Uint8Array): Uint8Array;
 }
 
 export const PACK_COLUMNS = ["tenant_id", "seq", "part", "codec", "events", "body"];
 
-/** Where an event's payload is: in the pack that begins with the event `pack`, from `pack_at` on. */
+/** Where a payload is stored: `pack` is the `seq` of the pack's first event, `pack_at` the offset. */
 export interface Packed {
   pack: number;
   pack_at: number;
   meta_size: number;
 }
 
-/** A pack is closed at this size: reading the first of its events means unpacking all of it. */
+/** The maximum size of a pack. Reading one event unpacks the whole pack. */
 export const FULL_BYTES = 256 * 1024;
 
 /**
- * Where a pack is laid out for the codec, used again for each of them: as much memory anew for every
- * pack would have the garbage collector look through the whole heap all the time.
+ * The input buffer of the codec, reused for every pack: allocating it each time would trigger full
+ * garbage collections.
  */
-const workbench = new Uint8Array(FULL_BYTES);
+const buffer = new Uint8Array(FULL_BYTES);
 
 interface Pack {
   seq: number;
@@ -40,7 +40,7 @@ interface Pack {
   parts: Uint8Array[];
 }
 
-/** Gathers the packs of a batch; `rows` are those of the table `packs`. */
+/** Collects the payloads of a batch into rows of the table `packs`. */
 export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlob">) {
   const rows: Value[][] = [];
   const open = new Map<string, Pack>();
@@ -52,7 +52,7 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
     let body: Uint8Array | undefined;
     let name = "";
     if (codec && pack.events > 1) {
-      const encoded = codec.encode(layOut(pack));
+      const encoded = codec.encode(fillBuffer(pack));
       if (encoded.byteLength < pack.size) [body, name] = [encoded, codec.name];
     }
     body ??= concat(pack.parts);
@@ -72,7 +72,7 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
       const meta = utf8(JSON.stringify({ content_type, headers }));
       const size = meta.byteLength + body.byteLength;
       let pack = open.get(tenant);
-      // A large body does not join others: each of them would have to be read together with it.
+      // A large body gets its own pack: otherwise reading its neighbours would read it too.
       if (pack && pack.size + size > FULL_BYTES) {
         close(tenant);
         pack = undefined;
@@ -81,13 +81,13 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
         pack = { seq, events: 0, size: 0, parts: [] };
         open.set(tenant, pack);
       }
-      const place = { pack: pack.seq, pack_at: pack.size, meta_size: meta.byteLength };
+      const packed = { pack: pack.seq, pack_at: pack.size, meta_size: meta.byteLength };
       pack.parts.push(meta, body);
       pack.size += size;
       pack.events += 1;
-      return place;
+      return packed;
     },
-    /** Closes what is open, and answers with all rows. */
+    /** Closes the open packs and returns all rows. */
     finish(): Value[][] {
       for (const tenant of open.keys()) close(tenant);
       return rows;
@@ -95,19 +95,19 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
   };
 }
 
-/** Only until the next pack is laid out. */
-function layOut({ parts, size }: Pack): Uint8Array {
+/** The result is valid until the next call. */
+function fillBuffer({ parts, size }: Pack): Uint8Array {
   let at = 0;
   for (const part of parts) {
-    workbench.set(part, at);
+    buffer.set(part, at);
     at += part.byteLength;
   }
-  return workbench.subarray(0, size);
+  return buffer.subarray(0, size);
 }
 
 const decoder = new TextDecoder();
 
-/** What a pack holds, given its rows in order. */
+/** The contents of a pack, from its rows in order. */
 export function unpack(
   codec: Codec | undefined,
   rows: readonly { codec: string; body: Uint8Array | ArrayBuffer }[],
@@ -120,7 +120,7 @@ export function unpack(
   return name === "" ? whole : (codec as Codec).decode(whole);
 }
 
-/** A view of the pack, as long as nobody writes into it: payloads are only ever read. */
+/** Returns a view of the pack. Callers must not write to it. */
 export function payloadAt(
   pack: Uint8Array,
   { pack_at, meta_size, size }: Omit<Packed, "pack"> & { size: number },

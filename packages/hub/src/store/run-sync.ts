@@ -1,42 +1,42 @@
-import type { Insert, Notice, Row, Step, Value, Verb } from "./sql.ts";
+import type { Insert, Notice, Operation, Row, Value, Verb } from "./sql.ts";
 
-/** What a synchronous SQLite must offer; better-sqlite3 and Durable Object storage both can. */
+/** The interface of a synchronous SQLite: better-sqlite3 or Durable Object storage. */
 export interface SyncSql {
   query(sql: string, params: readonly Value[]): Row[];
   insert(insert: Insert): void;
 }
 
-/** Walks a verb to its end, statement by statement. The caller holds the transaction. */
+/** Runs all statements of a verb. The caller has begun the transaction. */
 export function runSync<Result>(sql: SyncSql, verb: Verb<Result>, notices: Notice[]): Result {
   let rows: Row[] = [];
   for (;;) {
     const { done, value } = verb.next(rows);
     if (done) return value;
-    rows = step(sql, value, notices);
+    rows = execute(sql, value, notices);
   }
 }
 
-const NONE: Row[] = [];
+const NO_ROWS: Row[] = [];
 
-function step(sql: SyncSql, next: Step, notices: Notice[]): Row[] {
-  switch (next.kind) {
+function execute(sql: SyncSql, operation: Operation, notices: Notice[]): Row[] {
+  switch (operation.kind) {
     case "query":
-      return sql.query(next.sql, next.params);
+      return sql.query(operation.sql, operation.params);
     case "insert":
-      sql.insert(next);
-      return NONE;
+      sql.insert(operation);
+      return NO_ROWS;
     case "notify":
-      notices.push(next.notice);
-      return NONE;
+      notices.push(operation.notice);
+      return NO_ROWS;
   }
 }
 
 const texts = new WeakMap<readonly string[], { table: string; conflict: string; text: string }>();
 
-/** For one row: a synchronous engine is fastest when it runs one prepared statement again and again. */
+/** Inserts one row: repeating a prepared statement is the fastest way on a synchronous engine. */
 export function insertSql({ table, columns, onConflict: conflict = "" }: Insert): string {
-  const known = texts.get(columns);
-  if (known?.table === table && known.conflict === conflict) return known.text;
+  const cached = texts.get(columns);
+  if (cached?.table === table && cached.conflict === conflict) return cached.text;
   const text = `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")}) ${conflict}`;
   texts.set(columns, { table, conflict, text });
   return text;

@@ -1,15 +1,16 @@
 /**
- * A verb of the store is written once, as a generator that yields SQL and returns its result. A
- * backend runs it to its end inside one transaction: at once on SQLite and Durable Objects (which
- * are synchronous), with awaits on PostgreSQL. So the rules stand in one place, every verb is
- * atomic, and no transaction object leaves the store. See docs/decisions/0002-verbs-as-generators.md.
+ * A verb is a method of the store, written once as a generator that yields SQL and returns its
+ * result. A backend runs it inside one transaction: synchronously on SQLite and Durable Objects, with
+ * awaits on PostgreSQL. Every verb is therefore atomic, and no transaction object leaves the store.
+ * See docs/decisions/0002-verbs-as-generators.md.
  */
 import type { Codec } from "./packs.ts";
 
 export type Value = string | number | null | Uint8Array;
 export type Row = Record<string, unknown>;
 
-export type Step =
+/** What a verb asks its backend to do. */
+export type Operation =
   | { kind: "query"; sql: string; params: readonly Value[] }
   | ({ kind: "insert" } & Insert)
   | { kind: "notify"; notice: Notice };
@@ -18,16 +19,16 @@ export interface Insert {
   table: string;
   columns: readonly string[];
   rows: readonly Value[][];
-  /** An `ON CONFLICT` clause; without one a row that is there already is an error. */
+  /** An `ON CONFLICT` clause. Without it, an existing row is an error. */
   onConflict?: string;
 }
 
-/** Told to every listener of every replica once the transaction has committed. */
+/** Sent to every listener of every replica after the transaction has committed. */
 export type Notice =
   | { topic: "events"; tenant: string; seq: number }
-  /** Stored events that were claimed, given back or marked processed. */
+  /** Events were claimed, released or marked as processed. */
   | { topic: "changed"; tenant: string; ids: readonly string[] }
-  /** Runs are waiting to be taken, from then on. */
+  /** Runs can be claimed from this time on. */
   | { topic: "runs"; due: number }
   /** Steps of these runs were recorded. */
   | { topic: "run_steps"; runs: readonly string[] }
@@ -35,38 +36,38 @@ export type Notice =
   | { topic: "run_cancel"; run: string }
   /** The tools or triggers of an app's published flows have changed. */
   | { topic: "tools"; tenant: string; app: string }
-  /** Notices may have been missed: whoever waits for something should look for itself. */
+  /** Notices may have been lost. Listeners must query the store for changes. */
   | { topic: "gap" };
 
-/** What the SQL of one engine does differently. Everything else is written in their common subset. */
+/** Where the SQL of the engines differs. All other statements use the common subset. */
 export interface Dialect {
-  /** Appended to a SELECT that must keep others from changing its rows until the commit. */
+  /** Appended to a SELECT that locks its rows until the commit. */
   forUpdate: string;
-  /** As `forUpdate`, but passes over rows that another transaction holds. */
+  /** Like `forUpdate`, but skips rows that another transaction has locked. */
   skipLocked: string;
-  /** Text in the order of its bytes, as SQLite has it: the cheapest, and the same everywhere. */
+  /** Text that is compared bytewise, as in SQLite: the fastest, and equal on all engines. */
   TEXT: string;
   BLOB: string;
-  /** Of a table that is kept in the order of its key: a row is written to one place, not to two. */
+  /** Stores a table in the order of its primary key, without a separate index for the key. */
   CLUSTERED: string;
-  /** The function that finds a text in another. */
+  /** The function that returns the position of a substring. */
   indexOf: "instr" | "strpos";
-  /** Says 32 hexadecimal digits that nothing else has. */
+  /** An expression for 32 random hexadecimal digits. */
   randomId: string;
-  /** Names the columns of the table that is its parameter; no rows where there is none. */
+  /** A query for the column names of a table; no rows if the table does not exist. */
   columns: string;
-  /** Taken first by a migration, so that two processes starting at once do not both migrate. */
+  /** Locks the database, so that only one of several starting processes migrates it. */
   migrationLock: string | undefined;
   maxParams: number;
-  /** The most bytes that one row's blob may hold. */
+  /** The maximum bytes of a blob. */
   maxBlob: number;
-  /** How packs of payloads are compressed; undefined where the host has nothing for it. */
+  /** Compresses packs of payloads; undefined if the host has no compression. */
   codec: Codec | undefined;
 }
 
-export type Verb<Result> = Generator<Step, Result, Row[]>;
+export type Verb<Result> = Generator<Operation, Result, Row[]>;
 
-/** Runs one statement and returns its rows. `?` stands for a parameter on every engine. */
+/** Runs one statement and returns its rows. Parameters are `?` on every engine. */
 export function* query<Result = Row>(sql: string, params: readonly Value[] = []): Verb<Result[]> {
   return (yield { kind: "query", sql, params }) as Result[];
 }
@@ -78,13 +79,13 @@ export function* first<Result = Row>(
   return (yield* query<Result>(sql, params))[0];
 }
 
-/** None where there is no such table. */
+/** Empty if the table does not exist. */
 export function* columnsOf({ columns }: Dialect, table: string): Verb<string[]> {
   const rows = yield* query<{ name: string }>(columns, [table]);
   return rows.map(({ name }) => name);
 }
 
-/** Inserts many rows the way the engine does it fastest. */
+/** Inserts many rows in the way that is fastest on the engine. */
 export function* insert(
   table: string,
   columns: readonly string[],
@@ -99,36 +100,36 @@ export function* notify(notice: Notice): Verb<void> {
 }
 
 /**
- * Keys for a look-up, in pieces that fit the engine. Each piece is filled up to a power of two by
- * repeating its last key, so that only a handful of distinct statements is ever prepared.
+ * Splits the keys of a query into chunks that fit the engine. Each chunk is padded to a power of two
+ * by repeating its last key, so that few distinct statements are prepared.
  */
-function* pieces<Key>(keys: readonly Key[], most: number): Generator<Key[]> {
-  const whole = 2 ** Math.floor(Math.log2(Math.min(256, most)));
+function* chunks<Key>(keys: readonly Key[], max: number): Generator<Key[]> {
+  const whole = 2 ** Math.floor(Math.log2(Math.min(256, max)));
   for (let start = 0; start < keys.length; start += whole) {
-    const piece = keys.slice(start, start + whole);
-    const size = 2 ** Math.ceil(Math.log2(piece.length));
-    while (piece.length < size) piece.push(piece[piece.length - 1] as Key);
-    yield piece;
+    const chunk = keys.slice(start, start + whole);
+    const size = 2 ** Math.ceil(Math.log2(chunk.length));
+    while (chunk.length < size) chunk.push(chunk[chunk.length - 1] as Key);
+    yield chunk;
   }
 }
 
-/** `(?,?,?)` for the `IN` of a statement that has `taken` parameters besides. */
+/** `(?,?,?)` for the `IN` of a statement that has `others` more parameters. */
 export function* inLists(
   values: readonly Value[],
   { maxParams }: Dialect,
-  taken: number,
+  others: number,
 ): Generator<{ list: string; params: Value[] }> {
-  for (const params of pieces(values, maxParams - taken))
+  for (const params of chunks(values, maxParams - others))
     yield { list: `(${"?,".repeat(params.length).slice(0, -1)})`, params };
 }
 
-/** `(?,?),(?,?)` for the `VALUES` of a look-up by several columns. */
+/** `(?,?),(?,?)` for the `VALUES` of a query by several columns. */
 export function* keyRows(
   keys: readonly (readonly Value[])[],
   { maxParams }: Dialect,
 ): Generator<{ values: string; params: Value[] }> {
   const width = keys[0]?.length ?? 1;
   const row = `(${"?,".repeat(width).slice(0, -1)})`;
-  for (const piece of pieces(keys, maxParams / width))
-    yield { values: `${row},`.repeat(piece.length).slice(0, -1), params: piece.flat() };
+  for (const chunk of chunks(keys, maxParams / width))
+    yield { values: `${row},`.repeat(chunk.length).slice(0, -1), params: chunk.flat() };
 }

@@ -1,19 +1,19 @@
-/** What was read of a store and need not be read again, since it never changes; bounded. */
+/** A bounded cache of values that never change. */
 import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import { FULL_BYTES } from "./packs.ts";
 import type { ClaimedRun } from "./run-store.ts";
 
 export interface StoreCache {
-  /** Unpacked: who reads one event mostly reads its neighbours too. */
+  /** Unpacked payloads. A client that reads one event usually reads its neighbours too. */
   packs: BoundedMap<string, Uint8Array>;
-  /** Of published versions: a flow mostly runs again and again. */
+  /** The graphs of published versions, by flow and version. */
   graphs: BoundedMap<string, { graph: ClaimedRun["graph"]; created_at: number; size: number }>;
-  /** What was put back from a backup may have others in their places. */
+  /** Needed when the database may have been replaced, for example by a backup. */
   clear(): void;
 }
 
 export function createStoreCache(): StoreCache {
-  // Views hold all that they are a view of.
+  // By the size of the whole buffer, which a view keeps alive.
   const packs: StoreCache["packs"] = new BoundedMap(
     16 * FULL_BYTES,
     ({ buffer }) => buffer.byteLength,

@@ -17,7 +17,7 @@ export async function listEventTypes(
 ) {
   if (cursor === undefined) return page(declaredTypes.map(listed), SEEN);
   if (!cursor.startsWith(SEEN))
-    throw new RequestError("invalid", "cursor", "is not one that this hub gave out");
+    throw new RequestError("invalid", "cursor", "is not a cursor of this hub");
   const after = cursor.slice(SEEN.length);
   const pages = await Promise.all(
     tenants.map((tenant) => store.listEventTypes(tenant, after, PAGE)),

@@ -1,4 +1,4 @@
-/** The Worker that the tests in workerd talk to: a store in a Durable Object, reached by RPC. */
+/** The Worker of the workerd tests: a store in a Durable Object, called by RPC. */
 import {
   DurableObject,
   type DurableObjectNamespace,
@@ -17,15 +17,15 @@ declare module "cloudflare:workers" {
 
 export class StoreObject extends DurableObject {
   readonly #store: Store;
-  readonly #heard: Notice[] = [];
+  readonly #notices: Notice[] = [];
 
   constructor(state: DurableObjectState, env: Env) {
     super(state, env);
     this.#store = openDurableObject(state.storage);
-    this.#store.subscribe((notice) => this.#heard.push(notice));
+    this.#store.subscribe((notice) => this.#notices.push(notice));
   }
 
-  /** Errors are returned: workerd prints each one that leaves an object, also those that a test wants. */
+  /** Returns errors, since workerd logs every error that an object throws, even an expected one. */
   async call(verb: string, args: unknown[]): Promise<{ result: unknown } | { error: string }> {
     const verbs = this.#store as unknown as Record<string, (...args: unknown[]) => unknown>;
     try {
@@ -35,16 +35,17 @@ export class StoreObject extends DurableObject {
     }
   }
 
-  async heard(): Promise<Notice[]> {
-    return this.#heard;
+  async notices(): Promise<Notice[]> {
+    return this.#notices;
   }
 
-  /** Ends the object as a crash would; the next call finds a new one on the same storage. */
+  /** Ends the object like a crash. The next call creates a new one on the same storage. */
   async crash(): Promise<void> {
     this.ctx.abort("crashed by the test");
   }
 }
 
 export default {
-  fetch: () => new Response("Only the tests' Durable Object lives here.", { status: 404 }),
+  fetch: () =>
+    new Response("This Worker only serves the Durable Object of the tests.", { status: 404 }),
 };

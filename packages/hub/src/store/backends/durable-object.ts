@@ -1,6 +1,6 @@
 /**
- * The SQLite inside a Durable Object: one object, one tenant, one thread. Cloudflare holds an answer
- * back until what was written before it is durable, so a resolved verb is safe here too.
+ * The SQLite of a Durable Object: one object, one tenant, one thread. Cloudflare delays each response
+ * until the writes before it are durable, so that a resolved verb survives a crash here too.
  */
 import { createListeners } from "../listeners.ts";
 import { migrate } from "../migrations.ts";
@@ -43,7 +43,7 @@ export function openDurableObject(storage: ObjectStorage): Store {
   const run = <Result>(verb: () => Verb<Result>): Result => {
     const notices: Notice[] = [];
     const result = storage.transactionSync(() => runSync(sql, verb(), notices));
-    listeners.tell(notices);
+    listeners.notify(notices);
     return result;
   };
 
@@ -58,11 +58,11 @@ export function openDurableObject(storage: ObjectStorage): Store {
   };
 }
 
-/** By its text, which is all that is left of an error on the other side of a call. */
+/** By the message, since an error loses its other properties in an RPC call. */
 export const isDataError = (error: unknown): boolean =>
   error instanceof Error && /SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(error.message);
 
-/** Storage takes whole buffers only, not views into one. */
+/** The storage accepts only whole buffers, not views. */
 const bindable = (value: Value): unknown =>
   value instanceof Uint8Array
     ? value.byteLength === value.buffer.byteLength

@@ -6,8 +6,8 @@ import type { StoreObject } from "./durable-object.test-worker.ts";
 import { isDataError } from "./durable-object.ts";
 
 /**
- * Every verb goes through RPC: so only what can be cloned crosses the seam. One that calls back is
- * for code inside of the object.
+ * Calls every verb by RPC, so that arguments and results must be cloneable. A verb with a callback is
+ * called inside the object.
  */
 const connect = (object: () => DurableObjectStub<StoreObject>): Store =>
   new Proxy({ backend: "durable-object", isDataError } as Store, {
@@ -16,11 +16,11 @@ const connect = (object: () => DurableObjectStub<StoreObject>): Store =>
       (name === "then"
         ? undefined
         : async (...args: unknown[]) => {
-            const answer = args.some((arg) => typeof arg === "function")
+            const reply = args.some((arg) => typeof arg === "function")
               ? await runInDurableObject(object(), (inside) => inside.call(String(name), args))
               : await object().call(String(name), args);
-            if ("error" in answer) throw new Error(answer.error);
-            return answer.result;
+            if ("error" in reply) throw new Error(reply.error);
+            return reply.result;
           }),
   });
 
@@ -35,7 +35,7 @@ storeContract("a Durable Object", async () => {
   };
   return {
     store: connect(object),
-    heard: async () => await object().heard(),
+    notices: async () => await object().notices(),
     reopen,
     async reopenOn(statements) {
       await runInDurableObject(object(), async (_, { storage }) => {

@@ -1,7 +1,7 @@
 /**
- * Notices from one replica to all of them. They are sent as part of the transaction, and heard on a
- * connection of its own, which comes back after it broke. What was said meanwhile is lost, so every
- * return is told as a gap.
+ * Sends notices to all replicas, as part of the transaction, and receives them on a separate
+ * connection that reconnects after an error. Notices in between are lost, so that every reconnect
+ * reports a gap.
  */
 import pg from "pg";
 import type { Notice } from "../sql.ts";
@@ -9,32 +9,32 @@ import type { Notice } from "../sql.ts";
 const CHANNEL = "signalbox";
 const RELISTEN_MS = 1_000;
 
-/** How long a connection has to end in good form. */
-export const GOODBYE_MS = 2_000;
+/** After this time a connection that does not close is destroyed. */
+export const CLOSE_TIMEOUT_MS = 2_000;
 
-/** Ends a connection without waiting for the server's word. */
-export const cutOff = (client: pg.ClientBase): void =>
+/** Closes a connection without waiting for the server. */
+export const destroySocket = (client: pg.ClientBase): void =>
   void (client as pg.Client).connection.stream.destroy();
 
-/** Ends the transaction and sends its notices, in one round trip. */
-export const commitWith = (notices: readonly Notice[]): string =>
+/** Commits and sends the notices, in one round trip. */
+export const commitSql = (notices: readonly Notice[]): string =>
   [
     ...notices.map((notice) => {
-      const said = pg.escapeLiteral(JSON.stringify(notice));
-      return `SELECT pg_notify('${CHANNEL}', ${said})`;
+      const payload = pg.escapeLiteral(JSON.stringify(notice));
+      return `SELECT pg_notify('${CHANNEL}', ${payload})`;
     }),
     "COMMIT",
   ].join("; ");
 
 export interface Listening {
-  /** Resolves when the first attempt to listen has ended, one way or the other. */
+  /** Resolves when the first attempt to listen has succeeded or failed. */
   ready: Promise<void>;
   stop(): Promise<void>;
 }
 
 export function listen(
   connection: pg.ClientConfig,
-  tell: (notices: readonly Notice[]) => void,
+  notify: (notices: readonly Notice[]) => void,
   onError: (error: Error) => void,
 ): Listening {
   let client: pg.Client | undefined;
@@ -44,7 +44,7 @@ export function listen(
   const connect = async () => {
     const next = new pg.Client({ ...connection, application_name: "signalbox listen" });
     client = next;
-    const again = (error: Error) => {
+    const reconnect = (error: Error) => {
       if (client !== next) return;
       client = undefined;
       next.end().catch(() => {});
@@ -54,17 +54,17 @@ export function listen(
         connecting = connect();
       }, RELISTEN_MS);
     };
-    next.on("error", again);
-    next.on("end", () => again(new Error("the LISTEN connection ended")));
+    next.on("error", reconnect);
+    next.on("end", () => reconnect(new Error("the LISTEN connection ended")));
     next.on("notification", ({ payload }) => {
-      if (payload) tell([JSON.parse(payload) as Notice]);
+      if (payload) notify([JSON.parse(payload) as Notice]);
     });
     try {
       await next.connect();
       await next.query(`LISTEN ${CHANNEL}`);
-      tell([{ topic: "gap" }]);
+      notify([{ topic: "gap" }]);
     } catch (error) {
-      again(error as Error);
+      reconnect(error as Error);
     }
   };
   let connecting = connect();
@@ -75,7 +75,7 @@ export function listen(
       stopped = true;
       clearTimeout(timer);
       const current = client;
-      if (current) setTimeout(() => cutOff(current), GOODBYE_MS).unref();
+      if (current) setTimeout(() => destroySocket(current), CLOSE_TIMEOUT_MS).unref();
       await connecting;
       const last = client;
       client = undefined;

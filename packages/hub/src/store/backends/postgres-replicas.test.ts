@@ -7,16 +7,16 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
 import {
-  arrival,
+  appendRequest,
   everything,
   type Few,
   ids,
   keep,
   nth,
-  placesOf,
   START,
   sampleEvent,
   sampleEvents,
+  seqsOf,
 } from "../contract/sample.ts";
 import type { Notice } from "../sql.ts";
 import type { Store } from "../store.ts";
@@ -74,7 +74,10 @@ describe("replicas", () => {
     const write = async (store: Store) => {
       for (let at = 0; at < WRITES; at += 1)
         await store.appendEvents(
-          [arrival(sampleEvents(1 + (at % 2))), arrival([sampleEvent()], `other-${at % 5}`)],
+          [
+            appendRequest(sampleEvents(1 + (at % 2))),
+            appendRequest([sampleEvent()], `other-${at % 5}`),
+          ],
           null,
         );
       writing -= 1;
@@ -111,7 +114,7 @@ describe("replicas", () => {
       Array.from({ length: 40 }, (_, at) => {
         const some = tenants.filter((_, nth) => (nth * 7 + at) % 3 > 0);
         const batch = (at % 2 ? some : some.toReversed()).map((tenant) =>
-          arrival([sampleEvent()], tenant),
+          appendRequest([sampleEvent()], tenant),
         );
         return nth(replicas, at % 2).appendEvents(batch, null);
       }),
@@ -125,12 +128,12 @@ describe("replicas", () => {
     for (let round = 0; round < 40; round += 1) {
       const twin = () => sampleEvent({ external_id: `delivery ${round}` });
       const [[first], [second]] = await Promise.all([
-        one.appendEvents([arrival([twin()])], null),
-        two.appendEvents([arrival([twin()])], null),
+        one.appendEvents([appendRequest([twin()])], null),
+        two.appendEvents([appendRequest([twin()])], null),
       ]);
       expect([first?.outcome, second?.outcome].sort()).toEqual(["duplicate", "stored"]);
-      expect(placesOf(first)).toEqual([round + 1]);
-      expect(placesOf(second)).toEqual([round + 1]);
+      expect(seqsOf(first)).toEqual([round + 1]);
+      expect(seqsOf(second)).toEqual([round + 1]);
     }
     expect(await everything(one)).toHaveLength(40);
   });
@@ -139,7 +142,7 @@ describe("replicas", () => {
     const replicas = await openReplicas(2);
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, at) =>
-        nth(replicas, at % 2).appendEvents([arrival([sampleEvent()])], 15),
+        nth(replicas, at % 2).appendEvents([appendRequest([sampleEvent()])], 15),
       ),
     );
     expect(answers.flat().filter(({ outcome }) => outcome === "stored")).toHaveLength(15);
@@ -172,12 +175,12 @@ describe("replicas", () => {
   test("hear of each other's commits, also after their connection broke", async () => {
     const errors: Error[] = [];
     const [one, two] = await openReplicas(2, (error) => errors.push(error));
-    const heard: Notice[] = [];
-    two.subscribe((notice) => heard.push(notice));
+    const notices: Notice[] = [];
+    two.subscribe((notice) => notices.push(notice));
 
     await keep(one, sampleEvents(2));
     await vi.waitFor(
-      () => expect(heard).toEqual([{ topic: "events", tenant: "acme", seq: 2 }]),
+      () => expect(notices).toEqual([{ topic: "events", tenant: "acme", seq: 2 }]),
       60_000,
     );
 
@@ -185,10 +188,10 @@ describe("replicas", () => {
     await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), 60_000);
     await keep(one, [sampleEvent()]);
     // What was said meanwhile is lost, so the listener is told to look for itself.
-    await vi.waitFor(() => expect(heard.at(-1)).toEqual({ topic: "gap" }), 60_000);
+    await vi.waitFor(() => expect(notices.at(-1)).toEqual({ topic: "gap" }), 60_000);
     await keep(one, [sampleEvent()]);
     await vi.waitFor(
-      () => expect(heard.at(-1)).toEqual({ topic: "events", tenant: "acme", seq: 4 }),
+      () => expect(notices.at(-1)).toEqual({ topic: "events", tenant: "acme", seq: 4 }),
       60_000,
     );
   });

@@ -12,7 +12,15 @@ import {
 } from "../contract/flow-sample.ts";
 import { claimAll } from "../contract/run-claims.ts";
 import { claim, lease, progress, runIds, sampleRun, sampleRuns } from "../contract/run-sample.ts";
-import { arrival, ids, keep, nth, START, sampleEvent, sampleEvents } from "../contract/sample.ts";
+import {
+  appendRequest,
+  ids,
+  keep,
+  nth,
+  START,
+  sampleEvent,
+  sampleEvents,
+} from "../contract/sample.ts";
 import { raceForNames } from "../contract/tool-names.ts";
 import type { ClaimedRun, NewRun, Run, RunProgress } from "../run-store.ts";
 import type { Store } from "../store.ts";
@@ -329,7 +337,9 @@ describe("everything at once", () => {
       for (let round = 0; left.size > 0; round += 1) {
         const tenant = nth(TENANTS, (at + round) % TENANTS.length);
         await store.appendEvents(
-          (round % 2 ? TENANTS : TENANTS.toReversed()).map((one) => arrival([sampleEvent()], one)),
+          (round % 2 ? TENANTS : TENANTS.toReversed()).map((one) =>
+            appendRequest([sampleEvent()], one),
+          ),
           null,
         );
         const { id } = nth(flows, (at + round) % flows.length);

@@ -1,6 +1,6 @@
-/** How the steps of a verb are said to PostgreSQL, and its answers read. */
+/** Translates the operations of a verb to PostgreSQL statements, and its values to JavaScript. */
 import pg from "pg";
-import type { Dialect, Step, Value } from "../sql.ts";
+import type { Dialect, Operation, Value } from "../sql.ts";
 import { zstd } from "./zstd.ts";
 
 export const dialect: Dialect = {
@@ -25,28 +25,30 @@ export interface Statement {
   values: Value[];
 }
 
-/** A query is one statement; an insert of many rows as few as the limit on parameters allows. */
-export function* statements(step: Exclude<Step, { kind: "notify" }>): Generator<Statement> {
-  if (step.kind === "query") {
-    yield { text: numbered(step.sql), values: step.params as Value[] };
+/** A query is one statement. An insert of many rows is split at the maximum number of parameters. */
+export function* statements(
+  operation: Exclude<Operation, { kind: "notify" }>,
+): Generator<Statement> {
+  if (operation.kind === "query") {
+    yield { text: numbered(operation.sql), values: operation.params as Value[] };
     return;
   }
-  const { table, columns, rows, onConflict = "" } = step;
-  const most = Math.floor(dialect.maxParams / columns.length);
-  for (let start = 0; start < rows.length; start += most) {
-    const piece = rows.slice(start, start + most);
+  const { table, columns, rows, onConflict = "" } = operation;
+  const maxRows = Math.floor(dialect.maxParams / columns.length);
+  for (let start = 0; start < rows.length; start += maxRows) {
+    const chunk = rows.slice(start, start + maxRows);
     let count = 0;
     const nextRow = () => `(${columns.map(() => `$${++count}`).join(",")})`;
     yield {
-      text: `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${piece.map(nextRow).join(",")} ${onConflict}`,
-      values: piece.flat(),
+      text: `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${chunk.map(nextRow).join(",")} ${onConflict}`,
+      values: chunk.flat(),
     };
   }
 }
 
 const numberedCache = new Map<string, string>();
 
-/** `?` → `$1`, `$2`, …; none of our statements has a question mark in a literal. */
+/** Replaces `?` by `$1`, `$2`, …. Our statements have no question marks in literals. */
 function numbered(sql: string): string {
   let text = numberedCache.get(sql);
   if (text === undefined) {
@@ -57,7 +59,7 @@ function numbered(sql: string): string {
   return text;
 }
 
-/** Counts and times fit a double with room to spare; the driver would hand them out as strings. */
+/** Parses BIGINT as a number, since our values fit; the driver would return strings. */
 export const types = {
   getTypeParser: ((oid: number, format?: "text" | "binary") =>
     oid === pg.types.builtins.INT8

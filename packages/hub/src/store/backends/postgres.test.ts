@@ -1,7 +1,14 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
-import { arrival, everything, ids, nth, sampleEvent, sampleEvents } from "../contract/sample.ts";
+import {
+  appendRequest,
+  everything,
+  ids,
+  nth,
+  sampleEvent,
+  sampleEvents,
+} from "../contract/sample.ts";
 import { storeContract } from "../contract.ts";
 import { createGroupCommit } from "../group-commit.ts";
 import type { Notice, Row } from "../sql.ts";
@@ -30,15 +37,15 @@ async function empty(): Promise<void> {
 storeContract("PostgreSQL", async () => {
   await empty();
   const stores = [await openPostgres(url)];
-  const heard: Notice[] = [];
-  stores[0]?.subscribe((notice) => heard.push(notice));
+  const notices: Notice[] = [];
+  stores[0]?.subscribe((notice) => notices.push(notice));
   const reopen = async () => {
     stores.push(await openPostgres(url));
     return nth(stores, -1);
   };
   return {
     store: nth(stores, 0),
-    heard: async () => heard,
+    notices: async () => notices,
     reopen,
     async reopenOn(statements) {
       await admin.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; ${statements}`);
@@ -66,7 +73,7 @@ describe("what PostgreSQL refuses", () => {
       const commit = createGroupCommit({ store, quota: null });
       const [one, two] = sampleEvents(2);
       const answers = await Promise.allSettled(
-        [one, sampleEvent(given), two].map((event) => commit.append(arrival([event]))),
+        [one, sampleEvent(given), two].map((event) => commit.append(appendRequest([event]))),
       );
       expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
       const [, bad] = answers;

@@ -1,6 +1,6 @@
 /**
- * Any number of replicas on one PostgreSQL. A verb is one transaction on one connection; commits
- * announce themselves with NOTIFY, and a connection of its own LISTENs for those of all replicas.
+ * PostgreSQL, for any number of replicas. Each verb is one transaction on one pooled connection. A
+ * commit sends its notices with NOTIFY; a separate connection LISTENs for those of all replicas.
  */
 import pg from "pg";
 import { createListeners } from "../listeners.ts";
@@ -9,15 +9,15 @@ import type { Notice, Row, Verb } from "../sql.ts";
 import type { Store } from "../store.ts";
 import { createStoreCache, type StoreCache } from "../store-cache.ts";
 import { bindVerbs, verbTable } from "../verbs/index.ts";
-import { commitWith, cutOff, GOODBYE_MS, listen } from "./postgres-listen.ts";
+import { CLOSE_TIMEOUT_MS, commitSql, destroySocket, listen } from "./postgres-listen.ts";
 import { dialect, statements, types } from "./postgres-statement.ts";
 
 export interface PostgresOptions {
   poolSize?: number;
-  /** After this long without an answer a statement fails, and its connection is given up. */
+  /** A statement fails after this time, and its connection is closed. */
   queryTimeoutMs?: number;
   onError?: (error: Error) => void;
-  /** For whoever wants to know what a call takes without it. */
+  /** Injected by benchmarks that measure reads without the cache. */
   cache?: StoreCache;
 }
 
@@ -33,7 +33,7 @@ export async function openPostgres(
   const connection = {
     connectionString: url,
     connectionTimeoutMillis: 10_000,
-    // Counted here: a server that is frozen, or cut off, cannot count for us.
+    // A client-side timeout, since a frozen or unreachable server cannot enforce one.
     query_timeout: queryTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
@@ -43,11 +43,11 @@ export async function openPostgres(
     max: poolSize,
     types,
     application_name: "signalbox",
-    // Should a replica die without a word while it holds a tenant's row, the others must not wait long.
+    // If a replica dies while it holds locks, the others must not wait long.
     options: "-c idle_in_transaction_session_timeout=15000 -c lock_timeout=10000",
   });
-  // An idle connection that breaks is replaced by the pool. One in use fails the verb that uses it,
-  // but may break between two statements: without a listener either would end the process.
+  // The pool replaces a broken idle connection, and a broken connection in use fails its verb. Both
+  // need a listener for `error`: without one, Node would end the process.
   pool.on("error", onError);
   const clients = new Set<pg.ClientBase>();
   pool.on("connect", (client) => {
@@ -63,13 +63,13 @@ export async function openPostgres(
       let broken: Error | undefined;
       try {
         const notices: Notice[] = [];
-        if (!writes) return await walk(client, verb(), notices);
+        if (!writes) return await runVerb(client, verb(), notices);
         await client.query("BEGIN");
-        const result = await walk(client, verb(), notices);
-        await client.query(commitWith(notices));
+        const result = await runVerb(client, verb(), notices);
+        await client.query(commitSql(notices));
         return result;
       } catch (error) {
-        if (isSilence(error)) broken = error;
+        if (isQueryTimeout(error)) broken = error;
         else if (writes)
           await client.query("ROLLBACK").catch((failed: Error) => {
             broken = failed;
@@ -87,9 +87,9 @@ export async function openPostgres(
     await pool.end();
     throw error;
   }
-  const listening = listen(connection, listeners.tell, onError);
+  const listening = listen(connection, listeners.notify, onError);
   await listening.ready;
-  // What it was cut off from may not be what it finds again.
+  // After a lost connection the database may have been replaced, for example by a backup.
   listeners.subscribe(({ topic }) => topic === "gap" && cache.clear());
 
   return {
@@ -98,8 +98,8 @@ export async function openPostgres(
     subscribe: listeners.subscribe,
     isDataError,
     async close() {
-      // A database that does not even say goodbye must not keep this process from ending.
-      setTimeout(() => clients.forEach(cutOff), GOODBYE_MS).unref();
+      // A database that does not respond must not keep this process from ending.
+      setTimeout(() => clients.forEach(destroySocket), CLOSE_TIMEOUT_MS).unref();
       await Promise.all([listening.stop(), pool.end()]);
     },
   };
@@ -108,27 +108,28 @@ export async function openPostgres(
 const sqlState = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
-/** Class 22 is a bad value, 23 a broken constraint, 54 something too large for the engine. */
+/** Class 22: invalid value; 23: constraint violation; 54: engine limit exceeded. */
 const isDataError = (error: unknown): boolean => /^(22|23|54)/.test(sqlState(error));
 
-/** The driver's own words when a statement took too long; the connection is still busy with it. */
-const isSilence = (error: unknown): error is Error =>
+/** The driver's message for `query_timeout`. The connection is still executing the statement. */
+const isQueryTimeout = (error: unknown): error is Error =>
   error instanceof Error && error.message === "Query read timeout";
 
-/** Deadlock and serialization failure: PostgreSQL asks for another try. */
+/** Serialization failure and deadlock: the transaction should be retried. */
 const isRetryable = (error: unknown) => ["40001", "40P01"].includes(sqlState(error));
 
-async function walk<Result>(
+async function runVerb<Result>(
   client: pg.ClientBase,
   verb: Verb<Result>,
   notices: Notice[],
 ): Promise<Result> {
   let rows: Row[] = [];
   for (;;) {
-    const { done, value: step } = verb.next(rows);
-    if (done) return step;
+    const { done, value } = verb.next(rows);
+    if (done) return value;
     rows = [];
-    if (step.kind === "notify") notices.push(step.notice);
-    else for (const statement of statements(step)) rows = (await client.query<Row>(statement)).rows;
+    if (value.kind === "notify") notices.push(value.notice);
+    else
+      for (const statement of statements(value)) rows = (await client.query<Row>(statement)).rows;
   }
 }

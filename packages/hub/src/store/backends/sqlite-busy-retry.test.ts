@@ -6,21 +6,21 @@ afterEach(() => void vi.useRealTimers());
 
 const BUSY = new Error("busy");
 
-/** Work on a file that is busy until `free()`. */
+/** Work on a file that is locked until `free()`. */
 function setUp() {
   let busy = true;
   const done: string[] = [];
   const tries: string[] = [];
-  const patience = createBusyRetry({ timeoutMs: 1_000, isBusy: (error) => error === BUSY });
+  const retry = createBusyRetry({ timeoutMs: 1_000, isBusy: (error) => error === BUSY });
   return {
     done,
     tries,
-    patience,
+    retry,
     free: () => {
       busy = false;
     },
     run: (name: string) =>
-      patience.run(() => {
+      retry.run(() => {
         tries.push(name);
         if (busy) throw BUSY;
         if (name === "bad") throw new Error("a bad row");
@@ -30,7 +30,7 @@ function setUp() {
   };
 }
 
-test("what is free runs at once", async () => {
+test("runs immediately if the file is not locked", async () => {
   const { run, free, done } = setUp();
   free();
   const running = run("a");
@@ -38,7 +38,7 @@ test("what is free runs at once", async () => {
   expect(await running).toBe("a");
 });
 
-test("what comes while something waits gets behind it, and is not tried before it", async () => {
+test("queues later work behind waiting work, and tries only the first", async () => {
   const { run, free, done, tries } = setUp();
   const all = Promise.allSettled([run("a"), run("bad"), run("c")]);
   await vi.advanceTimersByTimeAsync(400);
@@ -51,7 +51,7 @@ test("what comes while something waits gets behind it, and is not tried before i
   expect(done).toEqual(["a", "c", "d"]);
 });
 
-test("each waits its own time, and fails with what kept it", async () => {
+test("rejects each after its own timeout, with the busy error", async () => {
   const { run } = setUp();
   const failed: string[] = [];
   const start = (name: string) =>
@@ -67,10 +67,10 @@ test("each waits its own time, and fails with what kept it", async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("giving up ends every wait", async () => {
-  const { run, patience } = setUp();
+test("rejects all waiting work on close", async () => {
+  const { run, retry } = setUp();
   const all = Promise.allSettled([run("a"), run("b")]);
-  patience.giveUp(new Error("closed"));
+  retry.rejectAll(new Error("closed"));
   expect((await all).map((one) => one.status === "rejected" && one.reason.message)).toEqual([
     "closed",
     "closed",

@@ -7,9 +7,8 @@ interface Waiting {
 const PAUSE_MS = 50;
 
 /**
- * Work that finds the file busy is tried again, without holding up the thread, until its time is
- * over. What comes meanwhile waits behind it: so all of it stays in order, and one attempt at a time
- * finds out whether the file is free.
+ * Retries work that finds the database locked, without blocking the event loop, until its timeout.
+ * Later work waits in the queue behind it, so that the order is kept and only the first is retried.
  */
 export function createBusyRetry({
   timeoutMs,
@@ -21,7 +20,7 @@ export function createBusyRetry({
   let waiting: Waiting[] = [];
   let timer: NodeJS.Timeout | undefined;
 
-  const tryAgain = () => {
+  const retryFirst = () => {
     timer = undefined;
     const [first] = waiting;
     if (!first) return;
@@ -36,13 +35,13 @@ export function createBusyRetry({
         const now = performance.now();
         for (const { reject } of waiting.filter(({ until }) => until <= now)) reject(error);
         waiting = waiting.filter(({ until }) => until > now);
-        return plan(PAUSE_MS);
+        return scheduleRetry(PAUSE_MS);
       }
     }
-    plan(0);
+    scheduleRetry(0);
   };
-  const plan = (ms: number) => {
-    if (waiting.length > 0) timer ??= setTimeout(tryAgain, ms);
+  const scheduleRetry = (ms: number) => {
+    if (waiting.length > 0) timer ??= setTimeout(retryFirst, ms);
   };
 
   return {
@@ -57,11 +56,11 @@ export function createBusyRetry({
         }
         const until = performance.now() + timeoutMs;
         waiting.push({ attempt: () => resolve(work()), reject, until });
-        plan(PAUSE_MS);
+        scheduleRetry(PAUSE_MS);
       });
     },
 
-    giveUp(error: Error): void {
+    rejectAll(error: Error): void {
       clearTimeout(timer);
       for (const { reject } of waiting) reject(error);
       waiting = [];

@@ -1,5 +1,5 @@
-/** A process of its own that appends to the file it is told, and answers with what it was given. */
-import { arrival, placesOf, sampleEvents } from "../contract/sample.ts";
+/** A child process that appends events to a file and reports their results. */
+import { appendRequest, sampleEvents, seqsOf } from "../contract/sample.ts";
 import { openSqlite } from "./sqlite.ts";
 
 export interface Order {
@@ -21,19 +21,19 @@ process.on("message", async ({ file, batches, shared }: Order) => {
     const store = openSqlite(file);
     for (let at = 0; at < batches; at += 1) {
       const [appended] = await store.appendEvents(
-        [arrival(sampleEvents(3, () => ({ external_id: null })))],
+        [appendRequest(sampleEvents(3, () => ({ external_id: null })))],
         null,
       );
-      answer.stored.push(...placesOf(appended));
+      answer.stored.push(...seqsOf(appended));
     }
     for (const external_id of shared) {
       const [appended] = await store.appendEvents(
-        [arrival(sampleEvents(1, () => ({ external_id })))],
+        [appendRequest(sampleEvents(1, () => ({ external_id })))],
         null,
       );
       answer.shared.push({
         outcome: appended?.outcome ?? "none",
-        seq: placesOf(appended)[0] as number,
+        seq: seqsOf(appended)[0] as number,
       });
     }
     await store.close();

@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { LEGACY_FLOWS } from "../contract/legacy-sample.ts";
-import { arrival, everything, keep, nth, placesOf, sampleEvent } from "../contract/sample.ts";
+import { appendRequest, everything, keep, nth, sampleEvent, seqsOf } from "../contract/sample.ts";
 import { storeContract } from "../contract.ts";
 import type { Notice, Row } from "../sql.ts";
 import type { Answer, Order } from "./sqlite.test-worker.ts";
@@ -27,15 +27,15 @@ afterAll(() => rm(folder, { recursive: true }));
 storeContract("SQLite", async () => {
   let file = newFile();
   const stores = [openSqlite(file)];
-  const heard: Notice[] = [];
-  stores[0]?.subscribe((notice) => heard.push(notice));
+  const notices: Notice[] = [];
+  stores[0]?.subscribe((notice) => notices.push(notice));
   const reopen = async () => {
     stores.push(openSqlite(file));
     return nth(stores, -1);
   };
   return {
     store: nth(stores, 0),
-    heard: async () => heard,
+    notices: async () => notices,
     reopen,
     async reopenOn(statements) {
       file = newFile();
@@ -105,7 +105,7 @@ describe("a SQLite file", () => {
       expect.objectContaining({
         code: "database_too_new",
         message:
-          `The database is at version 99, but this hub only knows ${version}. ` +
+          `The database is at version 99, but this hub supports only up to ${version}. ` +
           "Start a newer Signalbox, or point it at another database.",
       }),
     );
@@ -173,10 +173,12 @@ describe("a SQLite file that another process holds", () => {
     turns.enable();
     const ended: string[] = [];
     const writes = ["a", "b", "c"].map((external_id) =>
-      store.appendEvents([arrival([sampleEvent({ external_id })])], null).then(([appended]) => {
-        ended.push(external_id);
-        return placesOf(appended);
-      }),
+      store
+        .appendEvents([appendRequest([sampleEvent({ external_id })])], null)
+        .then(([appended]) => {
+          ended.push(external_id);
+          return seqsOf(appended);
+        }),
     );
     // Readers do not wait for a writer.
     expect(await everything(store)).toHaveLength(1);

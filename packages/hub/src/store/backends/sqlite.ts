@@ -1,7 +1,7 @@
 /**
- * The embedded default: one file, WAL, every commit fsynced. Verbs run at once on the calling
- * thread; a batch of 64 events with their payloads takes about three milliseconds. While another
- * process holds the file they wait, in order, and the thread goes on with other work.
+ * SQLite, the embedded default: one file in WAL mode, with an fsync for every commit. Verbs run
+ * synchronously; a batch of 64 events with payloads takes about three milliseconds. While another
+ * process has locked the file, verbs wait in order without blocking the event loop.
  */
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -32,28 +32,28 @@ export const dialect: Dialect = {
 };
 
 export interface SqliteOptions {
-  /** How long a verb waits for another process that holds the file. */
+  /** How long a verb waits for the lock of another process. */
   busyTimeoutMs?: number;
-  /** For whoever wants to know what a call takes without it. */
+  /** Injected by benchmarks that measure reads without the cache. */
   cache?: StoreCache;
 }
 
-/** How long SQLite itself may wait, for which this thread stands still. Beyond it, verbs wait asleep. */
-const STANDSTILL_MS = 25;
+/** How long SQLite itself waits for a lock, which blocks the thread. After that, verbs are retried. */
+const BLOCKING_WAIT_MS = 25;
 
 const WAL_LIMIT_BYTES = 16 * 1024 * 1024;
-const PAGE_BYTES = 8192; // payloads of some 10 KB take the fewest writes with it
+const PAGE_BYTES = 8192; // needs the fewest writes for payloads of about 10 KB
 
-/** Opens the file, and creates it where there is none, with settings that survive a power cut. */
+/** Opens or creates the file, with settings that survive a power failure. */
 export function connect(
   file: string,
   { busyTimeoutMs = 10_000 }: SqliteOptions = {},
 ): Database.Database {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  keepPrivate(file);
-  const db = new Database(file, { timeout: Math.min(STANDSTILL_MS, busyTimeoutMs) });
+  restrictPermissions(file);
+  const db = new Database(file, { timeout: Math.min(BLOCKING_WAIT_MS, busyTimeoutMs) });
   db.pragma(`page_size = ${PAGE_BYTES}`);
-  // Of two processes that create one file, the loser is told "locked" at once, whatever the time-out.
+  // If two processes create the file, one of them gets "locked" immediately, despite the timeout.
   retryWhileBusy(() => db.pragma("journal_mode = WAL"), busyTimeoutMs);
   db.pragma("synchronous = FULL");
   db.pragma("cache_size = -16000");
@@ -62,10 +62,10 @@ export function connect(
   return db;
 }
 
-/** For their owner only, whatever folder they lie in. SQLite gives its other files the mode of the first. */
-function keepPrivate(file: string): void {
+/** Makes the files accessible to their owner only. SQLite copies the mode to its other files. */
+function restrictPermissions(file: string): void {
   try {
-    // Only ever a new file: closing one that is open elsewhere in this process would drop its locks.
+    // Only for a new file: closing a file that this process has open would release its locks.
     closeSync(openSync(file, "wx", 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -75,7 +75,7 @@ function keepPrivate(file: string): void {
     try {
       if (mode & 0o077) chmodSync(path, 0o600);
     } catch (error) {
-      // Somebody else's file, which we may use: then its mode is theirs to decide.
+      // The file of another user: its mode stays.
       if (!["EPERM", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
     }
   }
@@ -84,7 +84,7 @@ function keepPrivate(file: string): void {
 const isBusy = (error: unknown): boolean =>
   error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY");
 
-/** Stands still in between; for the time before the hub serves anybody. */
+/** Blocks the thread between the attempts; used only before the hub serves requests. */
 export function retryWhileBusy(work: () => void, timeoutMs: number): void {
   const deadline = performance.now() + timeoutMs;
   const clock = new Int32Array(new SharedArrayBuffer(4));
@@ -120,7 +120,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
     },
     insert(insert) {
       const statement = prepare(insertSql(insert));
-      // Spread: one value of an array at a time takes the binding longer.
+      // Spread arguments bind faster than an array.
       for (const row of insert.rows) statement.run(...row);
     },
   };
@@ -133,7 +133,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
     const notices: Notice[] = [];
     if (!writes) return runSync(sql, verb(), notices);
     const result = inTransaction.immediate(verb(), notices) as Result;
-    listeners.tell(notices);
+    listeners.notify(notices);
     return result;
   };
 
@@ -144,10 +144,10 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
     throw error;
   }
 
-  // A reader need not wait where only a writer has to.
-  const patience = { timeoutMs: busyTimeoutMs, isBusy };
-  const reading = createBusyRetry(patience);
-  const writing = createBusyRetry(patience);
+  // Two queues: readers need not wait while only writers are blocked.
+  const retryOptions = { timeoutMs: busyTimeoutMs, isBusy };
+  const reading = createBusyRetry(retryOptions);
+  const writing = createBusyRetry(retryOptions);
 
   return {
     backend: "sqlite",
@@ -159,7 +159,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
       error instanceof Database.SqliteError &&
       /^SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(error.code),
     async close() {
-      for (const lane of [reading, writing]) lane.giveUp(new Error("The store was closed."));
+      for (const queue of [reading, writing]) queue.rejectAll(new Error("The store was closed."));
       statements.clear();
       db.close();
     },

@@ -1,12 +1,12 @@
 import { expect } from "vitest";
 import {
-  arrival,
+  appendRequest,
   everything,
   keep,
   nth,
-  placesOf,
   sampleEvent,
   sampleEvents,
+  seqsOf,
   untouched,
 } from "./sample.ts";
 import type { It } from "./subject.ts";
@@ -23,7 +23,10 @@ export function appendContract(it: It): void {
       title: null,
       url: null,
     });
-    const [first, second] = await store.appendEvents([arrival([full]), arrival([bare])], null);
+    const [first, second] = await store.appendEvents(
+      [appendRequest([full]), appendRequest([bare])],
+      null,
+    );
 
     expect(first).toEqual({
       outcome: "stored",
@@ -59,7 +62,7 @@ export function appendContract(it: It): void {
     const known = { id: original.id, seq: 1, duplicate: true };
 
     const [stored, later] = await store.appendEvents(
-      [arrival([original, again()]), arrival([again()])],
+      [appendRequest([original, again()]), appendRequest([again()])],
       null,
     );
     expect(stored).toEqual({
@@ -67,7 +70,7 @@ export function appendContract(it: It): void {
       events: [{ id: original.id, seq: 1, duplicate: false }, known],
     });
     expect(later).toEqual({ outcome: "duplicate", events: [known] });
-    expect(await store.appendEvents([arrival([again(), again()])], null)).toEqual([
+    expect(await store.appendEvents([appendRequest([again(), again()])], null)).toEqual([
       { outcome: "duplicate", events: [known, known] },
     ]);
     expect(await everything(store)).toEqual([untouched(original, 1)]);
@@ -84,7 +87,7 @@ export function appendContract(it: It): void {
     const fresh = sampleEvents(2);
     const again = { ...sampleEvent(), external_id: known.external_id };
     expect(
-      await store.appendEvents([arrival([nth(fresh, 0), again, nth(fresh, 1)])], null),
+      await store.appendEvents([appendRequest([nth(fresh, 0), again, nth(fresh, 1)])], null),
     ).toEqual([
       {
         outcome: "stored",
@@ -103,8 +106,8 @@ export function appendContract(it: It): void {
     const event = () => sampleEvent({ external_id: "one" });
     await store.appendEvents(
       [
-        arrival([event(), { ...event(), source_id: "other endpoint" }]),
-        arrival([event()], "umbrella"),
+        appendRequest([event(), { ...event(), source_id: "other endpoint" }]),
+        appendRequest([event()], "umbrella"),
       ],
       null,
     );
@@ -128,12 +131,12 @@ export function appendContract(it: It): void {
 
   it("never takes events without a delivery id for the same", async ({ store }) => {
     const twins = () => sampleEvents(2, () => ({ external_id: null, title: "the same" }));
-    await store.appendEvents([arrival(twins()), arrival(twins())], null);
+    await store.appendEvents([appendRequest(twins()), appendRequest(twins())], null);
     await keep(store, twins());
     expect(await everything(store)).toHaveLength(6);
   });
 
-  it("changes nothing when a processed event is delivered again", async ({ store, heard }) => {
+  it("changes nothing when a processed event is delivered again", async ({ store, notices }) => {
     const event = sampleEvent({ external_id: "one" });
     await keep(store, [event]);
     await store.claimEvents({ tenant: "acme", by: "agent", limit: 1, now: 1, until: 2 });
@@ -142,19 +145,19 @@ export function appendContract(it: It): void {
       row: await store.getEvent("acme", event.id),
       tenant: await store.getTenant("acme"),
       payload: await store.getPayload("acme", 1),
-      heard: await heard(),
+      notices: await notices(),
     };
     expect(before.row).toMatchObject({ processed: true, processed_at: 77, note: "fixed" });
 
     const again = sampleEvent({ external_id: "one", body: new Uint8Array(3), type: "other" });
-    expect(await store.appendEvents([arrival([again])], null)).toEqual([
+    expect(await store.appendEvents([appendRequest([again])], null)).toEqual([
       { outcome: "duplicate", events: [{ id: event.id, seq: 1, duplicate: true }] },
     ]);
     expect({
       row: await store.getEvent("acme", event.id),
       tenant: await store.getTenant("acme"),
       payload: await store.getPayload("acme", 1),
-      heard: await heard(),
+      notices: await notices(),
     }).toEqual(before);
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0, types: {} });
   });
@@ -163,12 +166,15 @@ export function appendContract(it: It): void {
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, at) =>
         store.appendEvents(
-          [arrival(sampleEvents(1 + (at % 3))), arrival(sampleEvents(1), `tenant-${at % 4}`)],
+          [
+            appendRequest(sampleEvents(1 + (at % 3))),
+            appendRequest(sampleEvents(1), `tenant-${at % 4}`),
+          ],
           null,
         ),
       ),
     );
-    const seqs = answers.flatMap(([appended]) => placesOf(appended));
+    const seqs = answers.flatMap(([appended]) => seqsOf(appended));
     const rows = await everything(store);
     expect(seqs.toSorted((a, b) => a - b)).toEqual(rows.map(({ seq }) => seq));
     expect(rows.map(({ seq }) => seq)).toEqual(seqs.map((_, at) => at + 1));

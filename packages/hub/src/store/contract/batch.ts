@@ -1,14 +1,14 @@
 import { expect } from "vitest";
 import { createGroupCommit } from "../group-commit.ts";
 import {
-  arrival,
+  appendRequest,
   everything,
   ids,
   keep,
   nth,
-  placesOf,
   sampleEvent,
   sampleEvents,
+  seqsOf,
 } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -18,9 +18,9 @@ export function batchContract(it: It): void {
     await keep(store, [taken]);
     const before = await store.getTenant("acme");
     const batch = [
-      arrival(sampleEvents(3)),
-      arrival([{ ...sampleEvent(), id: taken.id }]),
-      arrival(sampleEvents(1), "umbrella"),
+      appendRequest(sampleEvents(3)),
+      appendRequest([{ ...sampleEvent(), id: taken.id }]),
+      appendRequest(sampleEvents(1), "umbrella"),
     ];
     const error = await store.appendEvents(batch, null).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(Error);
@@ -35,12 +35,12 @@ export function batchContract(it: It): void {
   it("may be empty, and so may an arrival", async ({ store }) => {
     expect(await store.appendEvents([], null)).toEqual([]);
     const [nothing, something] = await store.appendEvents(
-      [arrival([], "nobody"), arrival([sampleEvent()])],
+      [appendRequest([], "nobody"), appendRequest([sampleEvent()])],
       null,
     );
     expect(nothing).toEqual({ outcome: "duplicate", events: [] });
-    expect(placesOf(something)).toEqual([1]);
-    expect(await store.appendEvents([arrival([], "nobody")], 0)).toEqual([nothing]);
+    expect(seqsOf(something)).toEqual([1]);
+    expect(await store.appendEvents([appendRequest([], "nobody")], 0)).toEqual([nothing]);
     expect(await store.getTenant("nobody")).toBeUndefined();
   });
 
@@ -51,21 +51,21 @@ export function batchContract(it: It): void {
     expect(seqs.slice(4_800)).toEqual(seqs.slice(0, 200));
     expect(await store.pendingStatus("acme")).toMatchObject({ types: { issues: 4_800 } });
     expect((await store.getEvent("acme", nth(events, 4_799).id))?.seq).toBe(4_800);
-    const [again] = await store.appendEvents([arrival(events)], null);
+    const [again] = await store.appendEvents([appendRequest(events)], null);
     expect(again?.outcome).toBe("duplicate");
   });
 
   it("may hold events of hundreds of tenants and types", async ({ store }) => {
     const batch = () =>
       Array.from({ length: 300 }, (_, at) =>
-        arrival(
+        appendRequest(
           sampleEvents(2, (nth) => ({ type: `type-${nth}` })),
           `tenant-${at}`,
         ),
       );
     await store.appendEvents(batch(), null);
     const answers = await store.appendEvents(batch(), null);
-    for (const appended of answers) expect(placesOf(appended)).toEqual([3, 4]);
+    for (const appended of answers) expect(seqsOf(appended)).toEqual([3, 4]);
     expect(await store.pendingStatus("tenant-299")).toMatchObject({
       pending_count: 4,
       types: { "type-0": 2, "type-1": 2 },
@@ -79,7 +79,9 @@ export function batchContract(it: It): void {
     const good = sampleEvents(6);
     const bad = { ...sampleEvent(), id: taken.id };
     const answers = await Promise.allSettled(
-      [...good.slice(0, 3), bad, ...good.slice(3)].map((event) => commit.append(arrival([event]))),
+      [...good.slice(0, 3), bad, ...good.slice(3)].map((event) =>
+        commit.append(appendRequest([event])),
+      ),
     );
     expect(answers.map(({ status }) => status)).toEqual(
       answers.map((_, at) => (at === 3 ? "rejected" : "fulfilled")),
@@ -92,7 +94,7 @@ export function batchContract(it: It): void {
     const nul = sampleEvent({ title: "a\u0000b" });
     const good = sampleEvents(2);
     const [before, odd, after] = await Promise.allSettled(
-      [nth(good, 0), nul, nth(good, 1)].map((event) => commit.append(arrival([event]))),
+      [nth(good, 0), nul, nth(good, 1)].map((event) => commit.append(appendRequest([event]))),
     );
     expect(before?.status).toBe("fulfilled");
     expect(after?.status).toBe("fulfilled");

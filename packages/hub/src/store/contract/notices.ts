@@ -1,32 +1,32 @@
 import { expect, vi } from "vitest";
 import { claim, sampleRun, save } from "./run-sample.ts";
-import { arrival, ids, keep, START, sampleEvent, sampleEvents } from "./sample.ts";
+import { appendRequest, ids, keep, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It, Subject } from "./subject.ts";
 
-/** Notices come in the order of the commits: when this one has come, so have all before it. */
-async function heardUntilNow({ store, heard }: Subject) {
+/** Notices arrive in the order of the commits: after the last one, all others have arrived. */
+async function allNotices({ store, notices }: Subject) {
   await keep(store, [sampleEvent()], "the end");
   return await vi.waitFor(async () => {
-    const notices = await heard();
-    const end = notices.findIndex((one) => one.topic === "events" && one.tenant === "the end");
+    const received = await notices();
+    const end = received.findIndex((one) => one.topic === "events" && one.tenant === "the end");
     expect(end).not.toBe(-1);
-    return notices.slice(0, end);
+    return received.slice(0, end);
   }, 60_000);
 }
 
 export function noticesContract(it: It): void {
-  it("tell of what was committed: whose log, and how far it goes now", async (subject) => {
+  it("report the tenant and the last seq of each commit", async (subject) => {
     const { store } = subject;
     await store.appendEvents(
       [
-        arrival(sampleEvents(2)),
-        arrival([sampleEvent()], "umbrella's 'own'"),
-        arrival([sampleEvent()]),
+        appendRequest(sampleEvents(2)),
+        appendRequest([sampleEvent()], "umbrella's 'own'"),
+        appendRequest([sampleEvent()]),
       ],
       null,
     );
     await keep(store, [sampleEvent()]);
-    const notices = await heardUntilNow(subject);
+    const notices = await allNotices(subject);
     const of = (tenant: string) =>
       notices.filter((one) => one.topic === "events" && one.tenant === tenant);
     expect(of("acme")).toEqual([
@@ -38,7 +38,7 @@ export function noticesContract(it: It): void {
     ]);
   });
 
-  it("tell of work on events: which ones were claimed, given back and marked", async (subject) => {
+  it("report the events that were claimed, released or marked", async (subject) => {
     const { store } = subject;
     const events = sampleEvents(250);
     const all = ids(events);
@@ -49,42 +49,44 @@ export function noticesContract(it: It): void {
     await store.releaseEvents("acme", [two, one], "ada");
     await store.markProcessed("acme", [one], START, null);
     await store.markProcessed("acme", all, START, null);
-    const changed = (await heardUntilNow(subject)).flatMap((notice) =>
+    const changed = (await allNotices(subject)).flatMap((notice) =>
       notice.topic === "changed" && notice.tenant === "acme" ? [[...notice.ids].sort()] : [],
     );
     expect(changed.slice(0, 3)).toEqual([[one, two].sort(), [one, two].sort(), [one]]);
-    // In pieces that every backend can carry.
-    expect(changed.slice(3).map((piece) => piece.length)).toEqual([100, 100, 49]);
+    // In chunks that fit the notifications of every backend.
+    expect(changed.slice(3).map((chunk) => chunk.length)).toEqual([100, 100, 49]);
     expect(changed.slice(3).flat().sort()).toEqual(all.slice(1).sort());
   });
 
-  it("tell of events whose runs begin and end", async (subject) => {
+  it("report events whose runs start and end", async (subject) => {
     const { store } = subject;
     const [event, other] = sampleEvents(2);
     await keep(store, [event, other]);
     await store.queueRuns([sampleRun({ event_id: event.id })]);
     const [claimed] = await claim(store);
     if (claimed) await save(store, [claimed]);
-    const changed = (await heardUntilNow(subject)).filter(({ topic }) => topic === "changed");
+    const changed = (await allNotices(subject)).filter(({ topic }) => topic === "changed");
     expect(changed).toEqual(
       Array.from({ length: 3 }, () => ({ topic: "changed", tenant: "acme", ids: [event.id] })),
     );
   });
 
-  it("say nothing of duplicates, refusals, failures, and work that changes nothing", async (subject) => {
+  it("are not sent for duplicates, rejections, errors, or calls without a change", async (subject) => {
     const { store } = subject;
     const event = sampleEvent({ external_id: "one" });
-    await store.appendEvents([arrival([event])], 1);
-    await store.appendEvents([arrival([sampleEvent({ external_id: "one" })])], 1);
-    await store.appendEvents([arrival([sampleEvent()])], 1);
-    await store.appendEvents([arrival([{ ...sampleEvent(), id: event.id }])], null).catch(() => {});
+    await store.appendEvents([appendRequest([event])], 1);
+    await store.appendEvents([appendRequest([sampleEvent({ external_id: "one" })])], 1);
+    await store.appendEvents([appendRequest([sampleEvent()])], 1);
+    await store
+      .appendEvents([appendRequest([{ ...sampleEvent(), id: event.id }])], null)
+      .catch(() => {});
     await store.markProcessed("acme", [event.id], START, null);
     await store.markProcessed("acme", [event.id], START, null);
     await store.markProcessed("umbrella", [event.id], START, null);
     await store.releaseEvents("acme", [event.id], "ada");
     await store.claimEvents({ tenant: "acme", by: "ada", limit: 1, now: START, until: START + 1 });
     await store.sweep({ now: START, processedFor: 0, pendingFor: 0, maxBytes: 0, limit: 10 });
-    expect(await heardUntilNow(subject)).toEqual([
+    expect(await allNotices(subject)).toEqual([
       { topic: "events", tenant: "acme", seq: 1 },
       { topic: "changed", tenant: "acme", ids: [event.id] },
     ]);

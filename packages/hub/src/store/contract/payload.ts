@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { utf8 } from "../../lib/hmac.ts";
-import { arrival, DAY, keep, nth, placesOf, START, sampleEvent } from "./sample.ts";
+import { appendRequest, DAY, keep, nth, START, sampleEvent, seqsOf } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
@@ -50,12 +50,12 @@ export function payloadContract(it: It): void {
     );
     const others = [sampleEvent({ body: utf8("{}") }), sampleEvent({ body: new Uint8Array(0) })];
     const [mine, theirs] = await store.appendEvents(
-      [arrival(events), arrival(others, "umbrella")],
+      [appendRequest(events), appendRequest(others, "umbrella")],
       null,
     );
     for (const [tenant, stored, given] of [
-      ["acme", placesOf(mine), events],
-      ["umbrella", placesOf(theirs), others],
+      ["acme", seqsOf(mine), events],
+      ["umbrella", seqsOf(theirs), others],
     ] as const)
       for (const [at, seq] of stored.entries()) {
         const payload = await store.getPayload(tenant, seq);

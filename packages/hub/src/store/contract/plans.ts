@@ -4,7 +4,7 @@
  */
 import type { Dialect, Verb } from "../sql.ts";
 import { verbTable } from "../verbs/index.ts";
-import { arrival, DAY, START, sampleEvents } from "./sample.ts";
+import { appendRequest, DAY, START, sampleEvents } from "./sample.ts";
 
 export interface Planned {
   what: string;
@@ -38,7 +38,7 @@ export const planned: Planned[] = [
   { what: "claiming", verb: (d) => verbTable(d).claimEvents.run(claim), indexes: ["events_leased", "primary", "events_pending", "primary"] },
   { what: "claiming a type", verb: (d) => verbTable(d).claimEvents.run({ ...claim, type: "rare" }), indexes: ["events_leased", "primary", "events_pending_type", "primary"] },
   { what: "releasing", verb: (d) => verbTable(d).releaseEvents.run(tenant, ["id-1", "id-2"], "ada"), indexes: ["events_id"] },
-  { what: "telling known deliveries from new ones", verb: (d) => verbTable(d).appendEvents.run([arrival(sampleEvents(50), tenant)], null), indexes: ["events_external"] },
+  { what: "telling known deliveries from new ones", verb: (d) => verbTable(d).appendEvents.run([appendRequest(sampleEvents(50), tenant)], null), indexes: ["events_external"] },
   { what: "sweeping", verb: (d) => verbTable(d).sweep.run(keep), indexes: ["events_processed", "events_id", "events_done", "primary"], sorts: "the tenants" },
   { what: "searching", verb: (d) => verbTable(d).searchEvents.run({ ...list, text: "lamp" }), indexes: ["primary", "primary"] },
 ];

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import {
-  arrival,
+  appendRequest,
   DAY,
   everything,
   ids,
@@ -17,14 +17,16 @@ const outcomes = (answers: { outcome: string }[]) => answers.map(({ outcome }) =
 export function quotaContract(it: It): void {
   it("takes exactly as many pending events as it allows", async ({ store }) => {
     for (let at = 0; at < 3; at += 1)
-      expect(outcomes(await store.appendEvents([arrival([sampleEvent()])], 3))).toEqual(["stored"]);
-    expect(await store.appendEvents([arrival([sampleEvent()])], 3)).toEqual([
+      expect(outcomes(await store.appendEvents([appendRequest([sampleEvent()])], 3))).toEqual([
+        "stored",
+      ]);
+    expect(await store.appendEvents([appendRequest([sampleEvent()])], 3)).toEqual([
       { outcome: "over_quota", pending: 3, quota: 3 },
     ]);
     expect(await store.getTenant("acme")).toMatchObject({ seq: 3, pending: 3 });
-    expect(outcomes(await store.appendEvents([arrival([sampleEvent()], "umbrella")], 3))).toEqual([
-      "stored",
-    ]);
+    expect(
+      outcomes(await store.appendEvents([appendRequest([sampleEvent()], "umbrella")], 3)),
+    ).toEqual(["stored"]);
   });
 
   it("is exact within one batch: what does not fit is refused, what fits after it is not", async ({
@@ -34,11 +36,11 @@ export function quotaContract(it: It): void {
     const last = sampleEvent();
     const answers = await store.appendEvents(
       [
-        arrival(pair),
-        arrival(sampleEvents(2)),
-        arrival([last]),
-        arrival([sampleEvent()]),
-        arrival([sampleEvent()], "umbrella"),
+        appendRequest(pair),
+        appendRequest(sampleEvents(2)),
+        appendRequest([last]),
+        appendRequest([sampleEvent()]),
+        appendRequest([sampleEvent()], "umbrella"),
       ],
       3,
     );
@@ -49,35 +51,39 @@ export function quotaContract(it: It): void {
 
   it("is exact when many append at the same time", async ({ store }) => {
     const answers = await Promise.all(
-      Array.from({ length: 30 }, () => store.appendEvents([arrival([sampleEvent()])], 10)),
+      Array.from({ length: 30 }, () => store.appendEvents([appendRequest([sampleEvent()])], 10)),
     );
     expect(outcomes(answers.flat()).filter((outcome) => outcome === "stored")).toHaveLength(10);
     expect(await store.getTenant("acme")).toMatchObject({ pending: 10, seq: 10 });
   });
 
   it("takes an arrival's events together or none of them", async ({ store }) => {
-    await store.appendEvents([arrival(sampleEvents(2))], 4);
-    expect(outcomes(await store.appendEvents([arrival(sampleEvents(3))], 4))).toEqual([
+    await store.appendEvents([appendRequest(sampleEvents(2))], 4);
+    expect(outcomes(await store.appendEvents([appendRequest(sampleEvents(3))], 4))).toEqual([
       "over_quota",
     ]);
     expect(await everything(store)).toHaveLength(2);
-    expect(outcomes(await store.appendEvents([arrival(sampleEvents(2))], 4))).toEqual(["stored"]);
-  });
-
-  it("charges an arrival only for what is new in it", async ({ store }) => {
-    const known = sampleEvents(3);
-    await store.appendEvents([arrival(known)], 4);
-    const again = known.map((event) => ({ ...sampleEvent(), external_id: event.external_id }));
-    expect(outcomes(await store.appendEvents([arrival([...again, sampleEvent()])], 4))).toEqual([
+    expect(outcomes(await store.appendEvents([appendRequest(sampleEvents(2))], 4))).toEqual([
       "stored",
     ]);
   });
 
+  it("charges an arrival only for what is new in it", async ({ store }) => {
+    const known = sampleEvents(3);
+    await store.appendEvents([appendRequest(known)], 4);
+    const again = known.map((event) => ({ ...sampleEvent(), external_id: event.external_id }));
+    expect(
+      outcomes(await store.appendEvents([appendRequest([...again, sampleEvent()])], 4)),
+    ).toEqual(["stored"]);
+  });
+
   it("answers a duplicate as a duplicate even when it is full", async ({ store }) => {
     const event = sampleEvent({ external_id: "one" });
-    await store.appendEvents([arrival([event])], 1);
+    await store.appendEvents([appendRequest([event])], 1);
     const again = sampleEvent({ external_id: "one" });
-    expect(await store.appendEvents([arrival([sampleEvent()]), arrival([again])], 1)).toEqual([
+    expect(
+      await store.appendEvents([appendRequest([sampleEvent()]), appendRequest([again])], 1),
+    ).toEqual([
       { outcome: "over_quota", pending: 1, quota: 1 },
       { outcome: "duplicate", events: [{ id: event.id, seq: 1, duplicate: true }] },
     ]);
@@ -85,17 +91,17 @@ export function quotaContract(it: It): void {
 
   it("does not remember a refused delivery as known", async ({ store }) => {
     const refused = sampleEvent();
-    await store.appendEvents([arrival([sampleEvent()])], 1);
+    await store.appendEvents([appendRequest([sampleEvent()])], 1);
     const retry = { ...refused, id: sampleEvent().id };
-    expect(outcomes(await store.appendEvents([arrival([refused]), arrival([retry])], 1))).toEqual([
-      "over_quota",
-      "over_quota",
-    ]);
-    expect(outcomes(await store.appendEvents([arrival([retry])], 2))).toEqual(["stored"]);
+    expect(
+      outcomes(await store.appendEvents([appendRequest([refused]), appendRequest([retry])], 1)),
+    ).toEqual(["over_quota", "over_quota"]);
+    expect(outcomes(await store.appendEvents([appendRequest([retry])], 2))).toEqual(["stored"]);
   });
 
   it("may be set for one tenant, above or below the default, and taken back", async ({ store }) => {
-    const append = async () => outcomes(await store.appendEvents([arrival([sampleEvent()])], 1))[0];
+    const append = async () =>
+      outcomes(await store.appendEvents([appendRequest([sampleEvent()])], 1))[0];
     await store.putTenant({ id: "acme", quota: 2, at: START });
     expect([await append(), await append(), await append()]).toEqual([
       "stored",
@@ -103,33 +109,38 @@ export function quotaContract(it: It): void {
       "over_quota",
     ]);
     await store.putTenant({ id: "acme", quota: 0, at: START });
-    expect(await store.appendEvents([arrival([sampleEvent()])], 100)).toEqual([
+    expect(await store.appendEvents([appendRequest([sampleEvent()])], 100)).toEqual([
       { outcome: "over_quota", pending: 2, quota: 0 },
     ]);
     await store.putTenant({ id: "acme", quota: null, at: START });
-    expect(await store.appendEvents([arrival([sampleEvent()])], 1)).toEqual([
+    expect(await store.appendEvents([appendRequest([sampleEvent()])], 1)).toEqual([
       { outcome: "over_quota", pending: 2, quota: 1 },
     ]);
-    expect(outcomes(await store.appendEvents([arrival([sampleEvent()])], null))).toEqual([
+    expect(outcomes(await store.appendEvents([appendRequest([sampleEvent()])], null))).toEqual([
       "stored",
     ]);
   });
 
   it("is not asked for arrivals that skip it, but counts them", async ({ store }) => {
-    const skipping = { ...arrival([sampleEvent()]), skipQuota: true };
+    const skipping = { ...appendRequest([sampleEvent()]), skipQuota: true };
     expect(outcomes(await store.appendEvents([skipping], 0))).toEqual(["stored"]);
-    expect(await store.appendEvents([arrival([sampleEvent()])], 1)).toEqual([
+    expect(await store.appendEvents([appendRequest([sampleEvent()])], 1)).toEqual([
       { outcome: "over_quota", pending: 1, quota: 1 },
     ]);
   });
 
   it("is freed by processing, once for each event", async ({ store }) => {
     const [one, two] = sampleEvents(2);
-    await store.appendEvents([arrival([one, two])], 2);
+    await store.appendEvents([appendRequest([one, two])], 2);
     await store.markProcessed("acme", [one.id], START, null);
     await store.markProcessed("acme", [one.id], START, null);
     expect(
-      outcomes(await store.appendEvents([arrival([sampleEvent()]), arrival([sampleEvent()])], 2)),
+      outcomes(
+        await store.appendEvents(
+          [appendRequest([sampleEvent()]), appendRequest([sampleEvent()])],
+          2,
+        ),
+      ),
     ).toEqual(["stored", "over_quota"]);
   });
 
@@ -146,7 +157,12 @@ export function quotaContract(it: It): void {
     });
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0, bytes: 0 });
     expect(
-      outcomes(await store.appendEvents([arrival([sampleEvent()]), arrival([sampleEvent()])], 1)),
+      outcomes(
+        await store.appendEvents(
+          [appendRequest([sampleEvent()]), appendRequest([sampleEvent()])],
+          1,
+        ),
+      ),
     ).toEqual(["stored", "over_quota"]);
   });
 }

@@ -106,7 +106,7 @@ export function registryContract(it: It): void {
     expect(await put(7, null, START + 5)).toMatchObject({ removed_at: START + 2, version: 5 });
     expect(await put(6, "revived", START + 6)).toMatchObject({ removed_at: null, version: 6 });
     expect(await store.findInstallation("7")).toMatchObject({ removed_at: null, version: 6 });
-    // The end may be the first that is heard of one.
+    // The end may be the first that is notices of one.
     const gone = seen("acme", 1, { id: "8", change: "removed" });
     expect(await store.putInstallation(gone, START)).toMatchObject({ removed_at: START });
   });

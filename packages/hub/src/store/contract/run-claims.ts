@@ -123,7 +123,7 @@ export function runClaimsContract(it: It): void {
 
   it("give a run up that was taken again and again, and nothing came of it", async ({
     store,
-    heard,
+    notices,
   }) => {
     const event = sampleEvent();
     await keep(store, [event]);
@@ -159,7 +159,7 @@ export function runClaimsContract(it: It): void {
     ]);
     await vi.waitFor(
       async () =>
-        expect(await heard()).toContainEqual({
+        expect(await notices()).toContainEqual({
           topic: "run_ended",
           tenant: "acme",
           run: poison.id,
@@ -219,7 +219,7 @@ export function runClaimsContract(it: It): void {
     expect(await claim(store, { now })).toMatchObject([{ run: { id: top.id } }]);
   });
 
-  it("cancel what was called by a run that is given up", async ({ store, heard }) => {
+  it("cancel what was called by a run that is given up", async ({ store, notices }) => {
     const [top, waits, below] = callChain();
     const under = sampleRun({ cause: "flow", parent_run: top.id });
     await store.queueRuns([waits]);
@@ -247,8 +247,8 @@ export function runClaimsContract(it: It): void {
       cancel_asked: true,
     });
     await vi.waitFor(async () => {
-      expect(await heard()).toContainEqual({ topic: "run_cancel", run: under.id });
-      expect(await heard()).toContainEqual({ topic: "run_ended", tenant: "acme", run: below.id });
+      expect(await notices()).toContainEqual({ topic: "run_cancel", run: under.id });
+      expect(await notices()).toContainEqual({ topic: "run_ended", tenant: "acme", run: below.id });
     }, 60_000);
   });
 
@@ -335,7 +335,7 @@ export function runClaimsContract(it: It): void {
     expect(await store.nextDue()).toBeNull();
   });
 
-  it("are told of when something is due, and of what ended", async ({ store, heard }) => {
+  it("are told of when something is due, and of what ended", async ({ store, notices }) => {
     const run = sampleRun({ due_at: START + 7 });
     await store.queueRuns([run, sampleRun({ tenant: "umbrella", due_at: START + 5 })]);
     const [, taken] = await claim(store, { now: START + 7 });
@@ -343,7 +343,7 @@ export function runClaimsContract(it: It): void {
     if (taken) await save(store, [taken]);
     await vi.waitFor(
       async () =>
-        expect((await heard()).filter(({ topic }) => topic !== "gap")).toEqual([
+        expect((await notices()).filter(({ topic }) => topic !== "gap")).toEqual([
           { topic: "runs", due: START + 5 },
           { topic: "run_cancel", run: run.id },
           { topic: "run_ended", tenant: "acme", run: run.id },

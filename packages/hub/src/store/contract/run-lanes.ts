@@ -155,12 +155,12 @@ export function runLanesContract(it: It): void {
 
   it("with room begin at once with a run that somebody waits for, whatever is queued", async ({
     store,
-    heard,
+    notices,
   }) => {
     await store.queueRuns(sampleRuns(30, () => ({ due_at: START - 5 })));
     const [one, two, three, four] = sampleRuns(4, () => inLane(2));
-    await vi.waitFor(async () => expect(await heard()).not.toEqual([]), 60_000);
-    const before = (await heard()).length;
+    await vi.waitFor(async () => expect(await notices()).not.toEqual([]), 60_000);
+    const before = (await notices()).length;
     const first = await enter(store, one);
     expect(first).toMatchObject({
       run: {
@@ -176,7 +176,7 @@ export function runLanesContract(it: It): void {
     expect(await store.getRun("acme", one.id)).toEqual("run" in first && first.run);
     expect(await enter(store, two)).toMatchObject({ run: { id: two.id } });
     // Nobody else is woken for what has begun.
-    expect((await heard()).slice(before)).toEqual([]);
+    expect((await notices()).slice(before)).toEqual([]);
     expect(await enter(store, three)).toEqual({ outcome: "queued", id: three.id });
     expect(await enter(store, four)).toEqual({ outcome: "queued", id: four.id });
     expect(await statuses(store, [three, four])).toEqual(["held", "held"]);
@@ -342,7 +342,7 @@ export function runLanesContract(it: It): void {
 
   it("that replace let the newest wait, and end the one before it by its name", async ({
     store,
-    heard,
+    notices,
   }) => {
     const [event] = sampleEvents(1);
     await keep(store, [event]);
@@ -371,7 +371,7 @@ export function runLanesContract(it: It): void {
     expect(await store.getEvent("acme", event.id)).toMatchObject({ trigger_status: "failed" });
     await vi.waitFor(
       async () =>
-        expect(await heard()).toContainEqual({ topic: "run_ended", tenant: "acme", run: two.id }),
+        expect(await notices()).toContainEqual({ topic: "run_ended", tenant: "acme", run: two.id }),
       60_000,
     );
     // Of those that come together, too.

@@ -15,10 +15,10 @@ export const DAY = 24 * 60 * 60 * SECOND;
 
 let made = 0;
 
-/** An id as the hub would have made it at that moment. */
+/** An id as the hub would have created it at this time. */
 const idAt = (ms: number): string => createIds({ now: () => ms })();
 
-/** Some event; without an `external_id` of its own it is a delivery like no other. */
+/** An event. By default its `external_id` is unique. */
 export function sampleEvent(given: Partial<NewEvent> = {}): NewEvent {
   made += 1;
   const received_at = given.received_at ?? START;
@@ -42,7 +42,7 @@ export function sampleEvent(given: Partial<NewEvent> = {}): NewEvent {
   };
 }
 
-/** A list of a few, so that each can be taken out by name. */
+/** A tuple, so that a destructured element is not undefined. */
 export type Few<Count extends number, Item> = Count extends 1
   ? [Item]
   : Count extends 2
@@ -59,34 +59,37 @@ export const sampleEvents = <Count extends number>(
 ): Few<Count, NewEvent> =>
   Array.from({ length: count }, (_, at) => sampleEvent(given(at))) as Few<Count, NewEvent>;
 
-/** One of a list, which must have it. */
+/** Throws if the list has no such element. */
 export function nth<Item>(items: readonly Item[], at: number): Item {
   const item = items.at(at);
-  if (item === undefined) throw new Error(`there is no ${at} in ${items.length}`);
+  if (item === undefined) throw new Error(`no item at ${at} of ${items.length}`);
   return item;
 }
 
-export const arrival = (events: NewEvent[], tenant = "acme"): AppendRequest => ({ tenant, events });
+export const appendRequest = (events: NewEvent[], tenant = "acme"): AppendRequest => ({
+  tenant,
+  events,
+});
 
-/** Appends one arrival and expects it to be kept; answers with the events' places. */
+/** Appends one request, which must be stored. Returns the `seq` of each event. */
 export async function keep(store: Store, events: NewEvent[], tenant = "acme"): Promise<number[]> {
-  const [appended] = await store.appendEvents([arrival(events, tenant)], null);
-  return placesOf(appended);
+  const [appended] = await store.appendEvents([appendRequest(events, tenant)], null);
+  return seqsOf(appended);
 }
 
-export function placesOf(appended: AppendResult | StalePlan | undefined): number[] {
+export function seqsOf(appended: AppendResult | StalePlan | undefined): number[] {
   if (!appended || !("events" in appended))
-    throw new Error(`not kept: ${JSON.stringify(appended)}`);
+    throw new Error(`not stored: ${JSON.stringify(appended)}`);
   return appended.events.map(({ seq }) => seq);
 }
 
-/** Appends many events, in arrivals of a size that every engine digests quickly. */
+/** Appends many events, in requests of a size that is fast on every engine. */
 export async function keepMany(store: Store, events: NewEvent[], tenant = "acme"): Promise<void> {
   for (let start = 0; start < events.length; start += 500)
     await keep(store, events.slice(start, start + 500), tenant);
 }
 
-/** How a stored event is listed, as long as nobody has touched it. */
+/** The row of a stored event that was never claimed or marked. */
 export function untouched(event: NewEvent, seq: number, tenant = "acme"): EventRow {
   const { content_type, headers, body, ...listed } = event;
   return {
@@ -105,7 +108,7 @@ export function untouched(event: NewEvent, seq: number, tenant = "acme"): EventR
   };
 }
 
-/** Follows the cursor to the end; answers with every item and with the number of pages. */
+/** Follows the cursor to the last page. Returns all items and the number of pages. */
 export async function walk<Item>(
   page: (cursor: number | undefined) => Promise<Page<Item>>,
 ): Promise<{ items: Item[]; pages: number }> {
@@ -117,10 +120,10 @@ export async function walk<Item>(
     if (next === null) return { items, pages };
     cursor = next;
   }
-  throw new Error("the cursor never comes to an end");
+  throw new Error("the cursor does not end");
 }
 
-/** Everything of one tenant, oldest first. */
+/** All events of one tenant, oldest first. */
 export const everything = async (store: Store, tenant = "acme"): Promise<EventRow[]> =>
   (await walk((cursor) => store.listEvents({ tenant, limit: 500, order: "oldest", cursor }))).items;
 

@@ -2,16 +2,16 @@ import { describe, test } from "vitest";
 import type { Notice, Row } from "../sql.ts";
 import type { Store } from "../store.ts";
 
-/** A fresh, empty store of one backend, and what the suite must do with it beyond its verbs. */
+/** A new, empty store of one backend, with the operations that only tests need. */
 export interface Subject {
   store: Store;
-  /** The notices that a subscriber has heard so far. */
-  heard(): Promise<Notice[]>;
-  /** The same data as a restart finds it, or a second process. */
+  /** The notices that a subscriber has received so far. */
+  notices(): Promise<Notice[]>;
+  /** Opens the same data again, as after a restart or in a second process. */
   reopen(): Promise<Store>;
-  /** A store as a hub first opens it on a database that holds what these statements make, and no more. */
+  /** Opens a store on a database in which only these statements were executed. */
   reopenOn(statements: string): Promise<Store>;
-  /** Looks into the database itself. */
+  /** Queries the database directly. */
   sql(query: string): Promise<Row[]>;
   close(): Promise<void>;
 }
@@ -19,13 +19,13 @@ export interface Subject {
 export type OpenSubject = () => Promise<Subject>;
 
 export type Theme = (it: It) => void;
-export type It = (promise: string, body: (subject: Subject) => Promise<void>) => void;
+export type It = (title: string, body: (subject: Subject) => Promise<void>) => void;
 
-/** Runs the tests of one theme, each on a store of its own. */
+/** Runs the tests of one theme, each on a new store. */
 export function describeTheme(name: string, open: OpenSubject, theme: Theme): void {
   describe(name, () => {
-    theme((promise, body) => {
-      test(promise, async () => {
+    theme((title, body) => {
+      test(title, async () => {
         const subject = await open();
         try {
           await body(subject);

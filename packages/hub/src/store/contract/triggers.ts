@@ -89,7 +89,7 @@ export function triggersContract(it: It): void {
     expect(await store.findTool("acme", "desk", "theirs", START)).toBeUndefined();
   });
 
-  it("tell of their change when it is committed, and of no other", async ({ store, heard }) => {
+  it("tell of their change when it is committed, and of no other", async ({ store, notices }) => {
     const flow = await withTriggers(store, []);
     await store.publishFlow({ tenant: "acme", id: flow.id, ifRevision: 0 }, () => {
       throw new Error("called");
@@ -97,7 +97,7 @@ export function triggersContract(it: It): void {
     await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
     await vi.waitFor(
       async () =>
-        expect((await heard()).filter(({ topic }) => topic === "tools")).toEqual([
+        expect((await notices()).filter(({ topic }) => topic === "tools")).toEqual([
           { topic: "tools", tenant: "acme", app: "desk" },
           { topic: "tools", tenant: "acme", app: "desk" },
         ]),
