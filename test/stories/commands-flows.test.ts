@@ -1,4 +1,4 @@
-/** Flows from files and back: `import-flows`, `flows pull` and `flows push`, as people and scripts use them. */
+/** Flows as files: `import-flows`, `flows pull` and `flows push`, as separate processes. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -18,16 +18,16 @@ import { tempFolder } from "../support/temp-folder.ts";
 const OLD = fileURLToPath(new URL("../fixtures/old-flows.json", import.meta.url));
 const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.url));
 
-const PATIENCE = { timeout: 60_000, interval: 20 };
+const WAIT = { timeout: 60_000, interval: 20 };
 
 interface Desk {
   env: Record<string, string>;
   run(...args: string[]): ReturnType<typeof runCli>;
-  /** What a `--json` answer says. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every form
+  /** The parsed output with `--json`. */
+  // biome-ignore lint/suspicious/noExplicitAny: the tests read output of every form
   json(...args: string[]): Promise<any>;
-  /** Looks into the database itself. */
-  look<Result>(work: (store: Store) => Promise<Result>): Promise<Result>;
+  /** Reads the database directly. */
+  read<Result>(work: (store: Store) => Promise<Result>): Promise<Result>;
 }
 
 async function openDesk(backend: Backend = "SQLite"): Promise<Desk> {
@@ -46,7 +46,7 @@ async function openDesk(backend: Backend = "SQLite"): Promise<Desk> {
       expect(stderr).toBe("");
       return JSON.parse(stdout);
     },
-    async look(work) {
+    async read(work) {
       const store = url ? await openPostgres(url) : openSqlite(join(data, "signalbox.db"));
       try {
         return await work(store);
@@ -57,7 +57,7 @@ async function openDesk(backend: Backend = "SQLite"): Promise<Desk> {
   };
 }
 const flowsOf = (desk: Desk, app: string) =>
-  desk.look((store) => store.listFlows("local", { app, limit: 1000 }));
+  desk.read((store) => store.listFlows("local", { app, limit: 1000 }));
 const fileOf = (content: unknown): string => {
   const file = join(tempFolder(), "flows.json");
   writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
@@ -67,7 +67,7 @@ const outcomes = (app: { flows: { name: string; outcome: string }[] }) =>
   app.flows.map(({ name, outcome }) => `${name} ${outcome}`);
 
 describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend) => {
-  it("brings in an older system's table, app by app, and tells all that is odd", async () => {
+  it("imports a legacy table, app by app, and reports problems", async () => {
     const desk = await openDesk(backend);
     const { apps } = await desk.json("import-flows", OLD, "--publish");
     expect(apps).toMatchObject([
@@ -120,15 +120,15 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
       edges: [{ target: "n1" }],
     });
     expect(third?.graph.nodes).toMatchObject([{ parameters: { toolName: "getWeather_2" } }]);
-    const tools = await desk.look((store) => store.listTools("local", "support-desk", "", 9));
-    // One that was off is not shown.
+    const tools = await desk.read((store) => store.listTools("local", "support-desk", "", 9));
+    // The inactive tool is not listed.
     expect(tools.map(({ tool_name }) => tool_name)).toEqual(["getWeather", "getWeather_2"]);
   });
 
-  it("a second time changes nothing, and neither does --replace with the same file", async () => {
+  it("changes nothing if repeated, also with --replace", async () => {
     const desk = await openDesk(backend);
     await desk.run("import-flows", OLD, "--publish");
-    const before = await desk.look((store) => store.listFlows("local", { limit: 99 }));
+    const before = await desk.read((store) => store.listFlows("local", { limit: 99 }));
     expect(before).toHaveLength(4);
     const again = await desk.json("import-flows", OLD, "--publish");
     expect(outcomes(again.apps[0])).toEqual([
@@ -143,14 +143,14 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
       "Get Weather Data unchanged",
       "天気 unchanged",
     ]);
-    expect(await desk.look((store) => store.listFlows("local", { limit: 99 }))).toEqual(before);
+    expect(await desk.read((store) => store.listFlows("local", { limit: 99 }))).toEqual(before);
   });
 
-  it("killed half-way, an app is there whole or not at all; run again, nothing is missing or doubled", async () => {
+  it("stores all flows of an app or none when killed, and completes the import when repeated", async () => {
     const desk = await openDesk(backend);
     const file = fileOf(manyApps());
     const child = startImport(desk, file);
-    // What is printed has been stored. Nobody reads on, so the rest waits for its turn to print.
+    // A printed app is stored. Nothing reads the rest of stdout, so the import blocks there.
     await once(child.stdout, "readable");
     await kill(child);
     const half = await counts(desk);
@@ -167,7 +167,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
   });
 });
 
-it("import-flows, killed between two flows of an app, leaves none of that app", async () => {
+it("import-flows stores no flow of an app if killed between two of its flows", async () => {
   const desk = await openDesk("PostgreSQL");
   await desk.json("import-flows", fileOf([]));
   const connect = async () => {
@@ -177,7 +177,7 @@ it("import-flows, killed between two flows of an app, leaves none of that app", 
     return client;
   };
   const [client, watcher] = [await connect(), await connect()];
-  // A name that nobody knows yet whether it is taken: whoever wants it has to wait.
+  // An uncommitted tool name blocks the transaction that wants the same name.
   await client.query("BEGIN");
   await client.query(
     "INSERT INTO tool_names (tenant_id, app, name, flow_id, drafted) VALUES ('local', 'app-2', 'tool_7', 'x', 1)",
@@ -189,7 +189,7 @@ it("import-flows, killed between two flows of an app, leaves none of that app", 
       "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
     );
     expect(rows).toHaveLength(1);
-  }, PATIENCE);
+  }, WAIT);
   await kill(child);
   await client.query("ROLLBACK");
   expect(await counts(desk)).toEqual([25, 25]);
@@ -198,7 +198,7 @@ it("import-flows, killed between two flows of an app, leaves none of that app", 
   expect(await counts(desk)).toEqual(Array(4).fill(25));
 });
 
-/** Each flow has something odd about it, and much to say of it. */
+/** Each flow causes a long note. */
 const manyApps = (count = 12) =>
   Array.from({ length: count }, (_, app) => ({
     app: `app-${app}`,
@@ -222,14 +222,14 @@ async function kill(child: ReturnType<typeof startImport>): Promise<void> {
   child.kill("SIGKILL");
   expect((await ended)[1]).toBe("SIGKILL");
 }
-/** How many flows each app has. */
+/** The number of flows in each app. */
 async function counts(desk: Desk): Promise<number[]> {
-  const all = await desk.look((store) => store.listFlows("local", { limit: 1000 }));
+  const all = await desk.read((store) => store.listFlows("local", { limit: 1000 }));
   return [...Map.groupBy(all, ({ app }) => app).values()].map(({ length }) => length);
 }
 
 describe("import-flows", () => {
-  it("takes one flow, a list, or { app, flows }, and finds flows again by name", async () => {
+  it("accepts one flow, a list, or { app, flows }, and recognizes flows by name", async () => {
     const desk = await openDesk();
     const { id: _, ...one } = { id: "", ...greeting };
     await desk.json("import-flows", fileOf(one), "--app", "one");
@@ -244,25 +244,25 @@ describe("import-flows", () => {
     ]);
     const app = { slug: "two", name: "The second", description: "With words" };
     await desk.json("import-flows", fileOf({ app, flows: [one] }));
-    expect(await desk.look((store) => store.getApp("local", "two"))).toMatchObject(app);
+    expect(await desk.read((store) => store.getApp("local", "two"))).toMatchObject(app);
     expect(await flowsOf(desk, "one")).toHaveLength(2);
   });
 
-  it("leaves what people changed since, unless told to replace it", async () => {
+  it("leaves changed flows unchanged without --replace", async () => {
     const desk = await openDesk();
     const file = fileOf({ ...greeting, id: "hello" });
     await desk.json("import-flows", file, "--app", "desk", "--publish");
     const changed = { ...greeting, id: "hello", description: "Changed" };
     await desk.json("import-flows", fileOf(changed), "--app", "desk", "--replace");
     expect(await flowsOf(desk, "desk")).toMatchObject([{ description: "Changed", version: 1 }]);
-    const told = await desk.run("import-flows", file, "--app", "desk", "--publish");
-    expect(told.stdout).toMatch(/desk \/ Greeting: is here already, and left as it is/);
+    const result = await desk.run("import-flows", file, "--app", "desk", "--publish");
+    expect(result.stdout).toMatch(/desk \/ Greeting: exists already, left unchanged/);
     expect(await flowsOf(desk, "desk")).toMatchObject([{ description: "Changed", version: 1 }]);
     await desk.json("import-flows", file, "--app", "desk", "--replace", "--publish");
     expect(await flowsOf(desk, "desk")).toMatchObject([{ description: "", version: 1 }]);
   });
 
-  it("gives new ids where those of the file are used elsewhere", async () => {
+  it("assigns new ids if other flows have the ids of the file", async () => {
     const desk = await openDesk();
     const file = fileOf({ ...greeting, id: "hello" });
     await desk.json("import-flows", file, "--app", "one");
@@ -271,11 +271,11 @@ describe("import-flows", () => {
     const two = await flowsOf(desk, "two");
     expect(two).toMatchObject([{ name: "Greeting" }]);
     expect(two[0]?.id).not.toBe("hello");
-    const other = await desk.look((store) => store.listFlows("other", { limit: 9 }));
+    const other = await desk.read((store) => store.listFlows("other", { limit: 9 }));
     expect(other).toHaveLength(1);
   });
 
-  it("stores all flows of an app or none, goes on with the next app, and says what is wrong", async () => {
+  it("stores all flows of an app or none, continues with the next app, and reports the error", async () => {
     const desk = await openDesk();
     const cycle = {
       name: "Round",
@@ -294,14 +294,14 @@ describe("import-flows", () => {
     expect(stdout).toMatch(/✓ good \/ Greeting: created/);
     expect(stdout).toMatch(/✗ ugly: nothing was stored\. .*name: must not be empty/);
     expect(await flowsOf(desk, "bad")).toEqual([]);
-    expect(await desk.look((store) => store.getApp("local", "bad"))).toBeUndefined();
+    expect(await desk.read((store) => store.getApp("local", "bad"))).toBeUndefined();
     expect(await flowsOf(desk, "good")).toHaveLength(1);
   });
 
-  it("refuses files that it cannot read, in words", async () => {
+  it("rejects invalid files and arguments", async () => {
     const desk = await openDesk();
     const bad: [string[], RegExp][] = [
-      [[], /Which file\?/],
+      [[], /Missing argument FILE/],
       [["no-such-file.json"], /no-such-file\.json cannot be read/],
       [[fileOf("{ nonsense")], /it is not valid JSON/],
       [[fileOf("5")], /must hold a flow, a list of flows/],
@@ -310,12 +310,12 @@ describe("import-flows", () => {
       [[fileOf(greeting), "--app", "天気"], /A slug has/],
       [[fileOf('{"name":"\\u0000","app":"a"}')], /U\+0000/],
       [[fileOf(`${"[".repeat(5000)}${"]".repeat(5000)}`)], /nested deeper/],
-      [[fileOf(greeting), "more"], /"more" is too much/],
+      [[fileOf(greeting), "more"], /Unexpected argument "more"/],
       [[fileOf(greeting), "--nonsense"], /--nonsense/],
     ];
-    for (const [args, words] of bad) {
+    for (const [args, message] of bad) {
       const { code, stderr } = await desk.run("import-flows", ...args);
-      expect([code, stderr], args.join(" ")).toEqual([2, expect.stringMatching(words)]);
+      expect([code, stderr], args.join(" ")).toEqual([2, expect.stringMatching(message)]);
     }
     const github = await runCli(["import-flows", OLD], {
       env: { ...desk.env, SIGNALBOX_TENANCY: "github" },
@@ -325,16 +325,16 @@ describe("import-flows", () => {
     expect(empty).toEqual({ apps: [] });
   });
 
-  it("makes no new database where there is none", async () => {
+  it("does not create a database", async () => {
     const data = tempFolder();
-    const told = await runCli(["import-flows", OLD], { env: { SIGNALBOX_DATA: data } });
-    expect([told.code, told.stderr]).toEqual([1, expect.stringMatching(/There is no database/)]);
+    const result = await runCli(["import-flows", OLD], { env: { SIGNALBOX_DATA: data } });
+    expect([result.code, result.stderr]).toEqual([1, expect.stringMatching(/No database at/)]);
     expect(readdirSync(data)).toEqual([]);
   });
 });
 
 describe("flows pull and push", () => {
-  it("go round: what is pulled and pushed elsewhere is the same", async () => {
+  it("copy flows to another hub without changes", async () => {
     const [desk, other] = [await openDesk(), await openDesk()];
     const app = { slug: "desk", name: "The desk", description: "Front" };
     const second = { ...greeting, name: "Greeting" };
@@ -360,7 +360,7 @@ describe("flows pull and push", () => {
     const strip = (flows: Awaited<ReturnType<typeof flowsOf>>) =>
       flows.map(({ id, app, name, description, graph }) => ({ id, app, name, description, graph }));
     expect(strip(await flowsOf(other, "desk"))).toEqual(strip(await flowsOf(desk, "desk")));
-    expect(await other.look((store) => store.getApp("local", "desk"))).toMatchObject(app);
+    expect(await other.read((store) => store.getApp("local", "desk"))).toMatchObject(app);
     const unchanged = await other.json("flows", "push", dir, "--publish");
     expect(outcomes(unchanged.apps[0])).toEqual(["Greeting unchanged", "Greeting unchanged"]);
     expect((await flowsOf(other, "desk")).map(({ version }) => version)).toEqual([1, 1]);
@@ -370,7 +370,7 @@ describe("flows pull and push", () => {
     );
   });
 
-  it("push changes by id, makes what is new, takes up what was deleted; pull keeps file names", async () => {
+  it("push updates by id, creates new and deleted flows; pull keeps file names", async () => {
     const desk = await openDesk();
     await desk.json("import-flows", fileOf({ ...greeting, id: "hello" }), "--app", "desk");
     const dir = join(tempFolder(), "flows");
@@ -387,7 +387,7 @@ describe("flows pull and push", () => {
     await desk.run("flows", "pull", dir);
     expect(readdirSync(join(dir, "desk")).toSorted()).toEqual(["app.json", "greeting.json"]);
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ id: "hello", name: "Renamed" });
-    // By its name, it is the file that was written by hand: it has no id, so it gets a second one.
+    // The file written by hand has no id, so pull writes a second file for its flow.
     expect(readdirSync(join(dir, "shop")).toSorted()).toEqual([
       "app.json",
       "by_hand.json",
@@ -395,14 +395,14 @@ describe("flows pull and push", () => {
     ]);
     rmSync(join(dir, "shop", "new.json"));
 
-    await desk.look((store) => store.deleteFlow({ tenant: "local", id: "hello" }, 0));
+    await desk.read((store) => store.deleteFlow({ tenant: "local", id: "hello" }, 0));
     const back = await desk.json("flows", "push", dir, "--app", "desk");
     expect(back.apps).toHaveLength(1);
     expect(outcomes(back.apps[0])).toEqual(["Renamed created"]);
     expect(await flowsOf(desk, "desk")).toMatchObject([{ id: "hello", name: "Renamed" }]);
   });
 
-  it("push refuses an id that is a flow's elsewhere, and says so", async () => {
+  it("push rejects an id that a flow of another app has", async () => {
     const desk = await openDesk();
     await desk.json("import-flows", fileOf({ ...greeting, id: "hello" }), "--app", "desk");
     const dir = tempFolder();
@@ -412,34 +412,35 @@ describe("flows pull and push", () => {
     expect([code, stdout]).toEqual([1, expect.stringMatching(/✗ shop: .*The id hello is that of/)]);
   });
 
-  it("say what is missing", async () => {
+  it("report missing arguments, folders and flows", async () => {
     const desk = await openDesk();
     const dir = tempFolder();
     const bad: [string[], number, RegExp][] = [
       [[], 2, /pull DIR, or push DIR/],
       [["fetch", dir], 2, /pull DIR, or push DIR/],
       [["pull"], 2, /pull DIR, or push DIR/],
-      [["push", join(dir, "none")], 2, /There is no folder/],
+      [["push", join(dir, "none")], 2, /does not exist/],
     ];
-    for (const [args, code, words] of bad) {
-      const told = await desk.run("flows", ...args);
-      expect([told.code, told.stderr], args.join(" ")).toEqual([
+    for (const [args, code, message] of bad) {
+      const result = await desk.run("flows", ...args);
+      expect([result.code, result.stderr], args.join(" ")).toEqual([
         code,
-        expect.stringMatching(words),
+        expect.stringMatching(message),
       ]);
     }
     const env = { SIGNALBOX_DATA: tempFolder() };
     const nowhere = await runCli(["flows", "pull", dir], { env });
-    expect([nowhere.code, nowhere.stderr]).toEqual([
-      1,
-      expect.stringMatching(/There is no database/),
-    ]);
-    expect((await desk.run("flows", "push", dir)).stdout).toMatch(/There are no flows in/);
-    expect((await desk.run("flows", "pull", dir)).stdout).toMatch(/There are no flows\./);
-    expect((await desk.run("flows", "pull", dir, "--app", "none")).stderr).toMatch(/no app none/);
+    expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringMatching(/No database at/)]);
+    expect((await desk.run("flows", "push", dir)).stdout).toMatch(/No flows found in/);
+    expect((await desk.run("flows", "pull", dir)).stdout).toMatch(/No flows found\./);
+    expect((await desk.run("flows", "pull", dir, "--app", "none")).stderr).toMatch(
+      /app none does not exist/,
+    );
     mkdirSync(join(dir, "desk"));
     writeFileSync(join(dir, "desk", "a.json"), "[]");
-    expect((await desk.run("flows", "push", dir)).stderr).toMatch(/a\.json: must hold an object/);
+    expect((await desk.run("flows", "push", dir)).stderr).toMatch(
+      /a\.json: must contain an object/,
+    );
     expect(existsSync(join(dir, "desk", "app.json"))).toBe(false);
     for (const command of ["flows", "import-flows"]) {
       const { code, stdout } = await desk.run(command, "--help");

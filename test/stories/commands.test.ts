@@ -1,4 +1,4 @@
-/** The commands beside `serve`, as people and scripts use them. */
+/** All commands except `serve`, as separate processes. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -12,11 +12,11 @@ import { tempFolder } from "../support/temp-folder.ts";
 const hubFolder = fileURLToPath(new URL("../../packages/hub/", import.meta.url));
 const readJson = (path: string) => JSON.parse(readFileSync(path, "utf8"));
 
-describe("what npm links as `signalbox`", () => {
+describe("the executable `signalbox`", () => {
   const manifest = readJson(join(hubFolder, "package.json"));
   const bin = join(hubFolder, manifest.bin.signalbox);
 
-  it("can be run, and fixes V8's young generation as `npm start` does", () => {
+  it("is executable, and sets V8's semi-space size like `npm start`", () => {
     expect(manifest.files).toContain("bin");
     expect(statSync(bin).mode & 0o111).toBe(0o111);
     const { scripts } = readJson(join(hubFolder, "../../package.json"));
@@ -28,7 +28,7 @@ describe("what npm links as `signalbox`", () => {
     expect(stdout).toBe(`${manifest.version}\n`);
   });
 
-  it("says so where nothing is built, and where Node is too old", () => {
+  it("reports a missing build, and a Node version that is too old", () => {
     const folder = tempFolder();
     cpSync(bin, join(folder, "bin/signalbox.js"));
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
@@ -55,8 +55,8 @@ describe("what npm links as `signalbox`", () => {
   });
 });
 
-describe("the other commands", () => {
-  it("send posts a signed sample, doubles as a duplicate, and tells when nobody listens", async () => {
+describe("commands", () => {
+  it("send posts a signed sample, reports a duplicate, and fails without a hub", async () => {
     const hub = await startHubProcess({
       data: tempFolder(),
       env: { GITHUB_WEBHOOK_SECRET: SECRET },
@@ -85,10 +85,10 @@ describe("the other commands", () => {
       expect.stringMatching(/no sample of type "nonsense".*issues.*push/),
     ]);
     await hub.stop();
-    const nobody = await runCli(["send", "github"], { env });
-    expect([nobody.code, nobody.stderr]).toEqual([
+    const noHub = await runCli(["send", "github"], { env });
+    expect([noHub.code, noHub.stderr]).toEqual([
       1,
-      expect.stringMatching(/No hub answers at .*signalbox serve/),
+      expect.stringMatching(/No response from .*signalbox serve/),
     ]);
   });
 
@@ -104,9 +104,12 @@ describe("the other commands", () => {
     expect((await runCli(["token", "revoke", made.id], { env })).code).toBe(0);
     expect((await runCli(["token", "list"], { env })).stdout).toMatch(/revoked/);
     const again = await runCli(["token", "revoke", made.id], { env });
-    expect([again.code, again.stderr]).toEqual([2, expect.stringMatching(/no active token/)]);
+    expect([again.code, again.stderr]).toEqual([2, expect.stringMatching(/No active token/)]);
     const wrong = await runCli(["token", "create", "x", "--scope", "everything"], { env });
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/no scope "everything"/)]);
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      expect.stringMatching(/Unknown scope "everything"/),
+    ]);
   });
 
   it("config shows values and origins, and no secret", async () => {
@@ -136,7 +139,7 @@ describe("the other commands", () => {
     ]);
   });
 
-  it("doctor finds what is wrong and says what to do", async () => {
+  it("doctor reports problems", async () => {
     const data = tempFolder();
     const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
     const env = {
@@ -163,18 +166,18 @@ describe("the other commands", () => {
     const keyed = { SIGNALBOX_DATA: tempFolder(), PORT: "1", GITHUB_API_URL: hub.url };
     await runCli(["source", "add", "github"], { env: keyed });
     expect((await runCli(["doctor"], { env: keyed })).stdout).toMatch(
-      /secrets +1 of endpoints with a key/,
+      /secrets +1 for endpoints with a key/,
     );
     await hub.stop();
     const down = await runCli(["doctor"], {
       env: { ...env, DATABASE_URL: "postgres://nobody@127.0.0.1:1/x" },
     });
     expect(down.code).toBe(1);
-    expect(down.stdout).toMatch(/✗ database .*does not open/);
-    expect(down.stdout).toMatch(/! hub .*nothing answers/);
+    expect(down.stdout).toMatch(/✗ database .*cannot be opened/);
+    expect(down.stdout).toMatch(/! hub .*no response/);
   });
 
-  it("doctor sees a file in the place of the folder, and a proxy that hides the sender", async () => {
+  it("doctor reports a file instead of the data folder, and a missing proxy header", async () => {
     const data = join(tempFolder(), "file");
     writeFileSync(data, "");
     const { code, stdout } = await runCli(["doctor"], {
@@ -186,12 +189,12 @@ describe("the other commands", () => {
       },
     });
     expect(code).toBe(1);
-    expect(stdout).toMatch(/✗ database .*file is no folder/);
+    expect(stdout).toMatch(/✗ database .*file is not a folder/);
     expect(stdout).toMatch(/! proxy .*\n.*SIGNALBOX_PROXY_HEADER/);
     expect(statSync(data).size).toBe(0);
   });
 
-  it("every command has help, and a wrong one is named", async () => {
+  it("every command has help, and an unknown command is rejected", async () => {
     for (const command of ["serve", "send", "token", "source", "config", "doctor"]) {
       const { code, stdout } = await runCli([command, "--help"]);
       expect([code, stdout]).toEqual([0, expect.stringContaining(`Usage: signalbox ${command}`)]);
@@ -201,10 +204,10 @@ describe("the other commands", () => {
     const wrong = await runCli(["srve"]);
     expect([wrong.code, wrong.stderr]).toEqual([
       2,
-      expect.stringMatching(/There is no command "srve"/),
+      expect.stringMatching(/Unknown command "srve"/),
     ]);
   });
-  it("send tells Slack's empty answer as success", async () => {
+  it("send reports Slack's empty response as success", async () => {
     const hub = await startHubProcess({ data: tempFolder() });
     const env = { PORT: new URL(hub.url).port };
     const { code, stdout } = await runCli(["send", "slack"], { env });
@@ -217,7 +220,7 @@ describe("the other commands", () => {
     expect(JSON.parse(json.stdout)).toEqual({ status: 200 });
   });
 
-  it("source makes an endpoint that takes what is signed with its secret, until it is rotated away", async () => {
+  it("source creates an endpoint that accepts its secrets until they expire after a rotation", async () => {
     const data = tempFolder();
     const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
     const env = { SIGNALBOX_DATA: data, PORT: new URL(hub.url).port };
@@ -256,7 +259,7 @@ describe("the other commands", () => {
     await again.stop();
   });
 
-  it("source keeps a given secret to itself, and refuses an empty one", async () => {
+  it("source does not print a given secret, and rejects an empty one", async () => {
     const data = tempFolder();
     const add = (secret: string, ...args: string[]) =>
       runCli(["source", "add", "generic", ...args], {
@@ -264,19 +267,19 @@ describe("the other commands", () => {
       });
     const given = await add("hidden", "--json");
     expect(JSON.parse(given.stdout)).toEqual({ id: expect.any(String), url: expect.any(String) });
-    const words = await add("hidden");
-    expect(words.stdout).toMatch(/Secret +the given one/);
-    expect(words.stdout).not.toMatch(/hidden|shown once/);
+    const printed = await add("hidden");
+    expect(printed.stdout).toMatch(/Secret +from the environment/);
+    expect(printed.stdout).not.toMatch(/hidden|shown once/);
     const empty = await add(" ");
     expect([empty.code, empty.stderr]).toEqual([
       2,
-      expect.stringMatching(/SIGNALBOX_SOURCE_SECRET holds an empty secret/),
+      expect.stringMatching(/SIGNALBOX_SOURCE_SECRET contains an empty secret/),
     ]);
     const listed = await runCli(["source", "list", "--json"], { env: { SIGNALBOX_DATA: data } });
     expect(JSON.parse(listed.stdout)).toHaveLength(2);
   });
 
-  it("source names addresses that can be used", async () => {
+  it("source prints URLs that can be reached", async () => {
     const env = { SIGNALBOX_DATA: tempFolder() };
     const urlWith = async (extra: Record<string, string>) =>
       JSON.parse(
@@ -290,7 +293,7 @@ describe("the other commands", () => {
     );
   });
 
-  it("looking does not make a database", async () => {
+  it("commands that read do not create a database", async () => {
     const cwd = tempFolder();
     for (const args of [
       ["token", "list"],
@@ -300,7 +303,7 @@ describe("the other commands", () => {
       ["source", "remove", "x"],
     ]) {
       const { code, stderr } = await runCli(args, { cwd });
-      expect([code, stderr]).toEqual([1, expect.stringMatching(/no database at .*signalbox\.db/)]);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/No database at .*signalbox\.db/)]);
       expect(existsSync(join(cwd, ".signalbox"))).toBe(false);
     }
     expect((await runCli(["token", "create", "laptop"], { cwd })).code).toBe(0);
@@ -308,16 +311,16 @@ describe("the other commands", () => {
   });
 
   it.each([
-    [["config", "extra"], /"extra" is too much/],
-    [["doctor", "extra"], /"extra" is too much/],
-    [["token", "create", "a", "b", "c"], /"b c" is too much/],
-    [["token", "list", "a"], /"a" is too much/],
-    [["source", "add", "stripe", "name", "b"], /"b" is too much/],
-    [["source", "list", "a"], /"a" is too much/],
-    [["source", "remove", "a", "b"], /"b" is too much/],
-    [["send", "github", "issues", "more"], /"more" is too much/],
-    [["help", "nonsense"], /no command "nonsense"/],
-    [["--port", "1", "nonsense"], /"nonsense" is too much/],
+    [["config", "extra"], /Unexpected argument "extra"/],
+    [["doctor", "extra"], /Unexpected argument "extra"/],
+    [["token", "create", "a", "b", "c"], /Unexpected argument "b c"/],
+    [["token", "list", "a"], /Unexpected argument "a"/],
+    [["source", "add", "stripe", "name", "b"], /Unexpected argument "b"/],
+    [["source", "list", "a"], /Unexpected argument "a"/],
+    [["source", "remove", "a", "b"], /Unexpected argument "b"/],
+    [["send", "github", "issues", "more"], /Unexpected argument "more"/],
+    [["help", "nonsense"], /Unknown command "nonsense"/],
+    [["--port", "1", "nonsense"], /Unexpected argument "nonsense"/],
     [["token", "create", "a", "--tenant", ""], /--tenant must not be empty/],
     [["token", "create", "a", "--tenant", "a,,b"], /--tenant must not be empty/],
     [["source", "add", "stripe", "--tenant", " "], /--tenant must not be empty/],
@@ -331,13 +334,13 @@ describe("the other commands", () => {
     [["send", "github", "--secret", "hidden"], /Unknown option '--secret'/],
     [["send", "github", "--url", "nowhere"], /--url must be an http\(s\) URL/],
     [["send", "github", "--rate-limit", "1"], /Unknown option '--rate-limit'/],
-  ] as [string[], RegExp][])("%o is refused, with exit code 2", async (args, message) => {
+  ] as [string[], RegExp][])("rejects %o with exit code 2", async (args, message) => {
     const { code, stderr } = await runCli(args, { env: { SIGNALBOX_DATA: tempFolder() } });
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
     expect(stderr).not.toMatch(/ {4}at |hidden/);
   });
 
-  it("help shows the settings that matter to a command, with their defaults", async () => {
+  it("help lists the settings that a command reads, with their defaults", async () => {
     const serve = (await runCli(["serve", "--help"])).stdout;
     expect(serve).toMatch(/--port VALUE +port to listen on \(4747\) \[PORT\]/);
     expect(serve).toMatch(/--keep-pending-days VALUE .*\(90\)/);
@@ -359,7 +362,7 @@ describe("the other commands", () => {
     expect(await helpOf("doctor")).not.toContain("--rate-limit VALUE");
   });
 
-  it("a reader that has seen enough is no error", async () => {
+  it("exits with 0 if the reader closes the pipe", async () => {
     const child = spawn(process.execPath, [join(hubFolder, "dist/cli.js"), "config"], {
       env: { PATH: process.env.PATH },
       stdio: ["ignore", "pipe", "pipe"],

@@ -9,7 +9,7 @@ import { createDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 describe("signalbox serve", () => {
-  it("on the first start prints a token once, and lines to paste", async () => {
+  it("prints a token on the first start only, and lines to paste", async () => {
     const data = tempFolder();
     const first = await startHubProcess({ data });
     await first.stop();
@@ -26,7 +26,7 @@ describe("signalbox serve", () => {
       expect(readFileSync(join(data, file)).includes(token as string), file).toBe(false);
   });
 
-  it("writes a line for each thing in the log for people, too", async () => {
+  it("writes one log line for each message in the pretty format", async () => {
     const hub = await startHubProcess({
       data: tempFolder(),
       env: { SIGNALBOX_LOG_FORMAT: "pretty" },
@@ -35,14 +35,14 @@ describe("signalbox serve", () => {
     await expect.poll(hub.output).toMatch(/ INFO: listening \{"url":"http:.*\}\n/);
   });
 
-  it("keeps its folder and its key to itself", async () => {
+  it("creates its folder and key with permissions for the owner only", async () => {
     const data = join(tempFolder(), "new");
     await (await startHubProcess({ data })).stop();
     expect(statSync(data).mode & 0o077).toBe(0);
     expect(statSync(join(data, "key")).mode & 0o077).toBe(0);
   });
 
-  it("warns at every start while it is unsigned, and not when it is signed", async () => {
+  it("warns at every start without a secret, and not with one", async () => {
     const data = tempFolder();
     for (let start = 0; start < 2; start += 1) {
       const hub = await startHubProcess({ data });
@@ -69,16 +69,16 @@ describe("signalbox serve", () => {
     [
       { DATABASE_URL: "postgres://nobody@127.0.0.1:1/x" },
       [],
-      /does not open: .*Check DATABASE_URL/s,
+      /cannot be opened: .*Check DATABASE_URL/s,
     ],
     [{ DATABASE_URL: "sqlite::memory:" }, [], /DATABASE_URL must name a file.*lose/],
-    [{ GITHUB_WEBHOOK_SECRET: " , " }, [], /GITHUB_WEBHOOK_SECRET holds an empty secret/],
-    [{ DATABASE_URL: "postgres://u:hidden@h%ost:x/db" }, [], /postgres:\/\/… does not open/],
+    [{ GITHUB_WEBHOOK_SECRET: " , " }, [], /GITHUB_WEBHOOK_SECRET contains an empty secret/],
+    [{ DATABASE_URL: "postgres://u:hidden@h%ost:x/db" }, [], /postgres:\/\/… cannot be opened/],
     [{}, ["--prot", "1"], /Unknown option '--prot'/],
     [{}, ["--database-url", "postgres://u:p@x"], /Unknown option '--database-url'/],
-    [{}, ["nonsense"], /"nonsense" is too much/],
+    [{}, ["nonsense"], /Unexpected argument "nonsense"/],
   ] as [Record<string, string>, string[], RegExp][])(
-    "does not start with %o %o, and says what to do",
+    "does not start with %o %o, and prints the fix",
     async (env, args, message) => {
       const { code, stderr } = await runCli(["serve", ...args], {
         env: { SIGNALBOX_DATA: tempFolder(), ...env },
@@ -89,14 +89,14 @@ describe("signalbox serve", () => {
     },
   );
 
-  it("says what is wrong with a database that does not open, without a stack", async () => {
+  it("reports a database that cannot be opened, without a stack", async () => {
     const folder = tempFolder();
     const at = (name: string) => join(folder, name);
     writeFileSync(at("file"), "");
     writeFileSync(at("damaged.db"), "no database".repeat(1000));
     mkdirSync(at("folder"));
     for (const [env, message] of [
-      [{ SIGNALBOX_DATA: at("file") }, /file is no folder.*SIGNALBOX_DATA/s],
+      [{ SIGNALBOX_DATA: at("file") }, /file is not a folder.*SIGNALBOX_DATA/s],
       [{ DATABASE_URL: `sqlite:${at("damaged.db")}` }, /damaged\.db is damaged.*backup/s],
       [{ DATABASE_URL: `sqlite:${at("folder")}` }, /folder is a folder.*name a file/s],
     ] as [Record<string, string>, RegExp][]) {
@@ -109,7 +109,7 @@ describe("signalbox serve", () => {
     }
   });
 
-  it("says so when the port is taken", async () => {
+  it("reports that the port is taken", async () => {
     const hub = await startHubProcess({ data: tempFolder() });
     onTestFinished(async () => void (await hub.stop()));
     const { code, stdout, stderr } = await runCli(["serve", "--port", new URL(hub.url).port], {
@@ -119,7 +119,7 @@ describe("signalbox serve", () => {
     expect(stdout + stderr).not.toContain("a request failed");
   });
 
-  it("finishes the request that is under way when told to stop, refuses new ones, and exits 0", async () => {
+  it("on SIGTERM finishes the open request, rejects new ones, and exits with 0", async () => {
     const data = tempFolder();
     const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
     const body = JSON.stringify(issueOpened);
@@ -133,7 +133,7 @@ describe("signalbox serve", () => {
     socket.write(
       `POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-GitHub-Event: issues\r\nX-GitHub-Delivery: slow\r\nX-Hub-Signature-256: ${signature(body)}\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
     );
-    await deliver(hub.url); // by then the hub has the slow one's headers too
+    await deliver(hub.url); // the hub has received the headers of the slow request by then
     const ended = hub.stop("SIGTERM");
     await expect
       .poll(() =>
@@ -154,7 +154,7 @@ describe("signalbox serve", () => {
     await again.stop();
   });
 
-  it("readyz says when the database is gone, healthz does not mind, and webhooks are refused, not lost", async () => {
+  it("returns 503 from readyz and webhooks during a database outage, and 200 from healthz", async () => {
     const { startPostgres } = await import("../support/postgres.ts");
     const server = await startPostgres();
     onTestFinished(server.stop);

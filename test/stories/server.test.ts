@@ -51,7 +51,7 @@ async function start(
 }
 
 const metrics = async (hub: RunningHub) => (await fetch(`${hub.url}/metrics`)).text();
-const refusals = async (hub: RunningHub, reason: string, source = "unknown") =>
+const rejections = async (hub: RunningHub, reason: string, source = "unknown") =>
   Number(
     new RegExp(
       `signalbox_webhooks_total\\{source="${source}",outcome="refused",reason="${reason}"\\} (\\d+)`,
@@ -74,7 +74,7 @@ function converse(hub: RunningHub, ...pieces: string[]): Conversation {
   });
   socket.on("error", () => {});
   for (const piece of pieces) socket.write(piece);
-  // Whoever goes on sending after the goodbye finds out whether the hub is really gone.
+  // A client that keeps sending after the response detects whether the connection is closed.
   let goOn: NodeJS.Timeout;
   socket.on("end", () => {
     goOn = setInterval(() => socket.write("x"), 20);
@@ -106,12 +106,12 @@ const read = (answer: string) => {
 };
 const refused = (status: number, code: string) => ({ status, code, problem: true, closes: true });
 
-describe("requests that are no good before anybody looks where they go", () => {
+describe("requests that are invalid before routing", () => {
   it.each([
     ["no HTTP at all", "hello\r\n\r\n", 400, "invalid_http"],
     ["no Host", "GET /healthz HTTP/1.1\r\n\r\n", 400, "invalid_http"],
     ["two Hosts", "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "invalid_http"],
-    ["a Host that is none", "GET /healthz HTTP/1.1\r\nHost: a/b\r\n\r\n", 400, "invalid_http"],
+    ["an invalid Host", "GET /healthz HTTP/1.1\r\nHost: a/b\r\n\r\n", 400, "invalid_http"],
     ["a target that is no path", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_http"],
     ["CONNECT", "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", 400, "invalid_http"],
     [
@@ -137,28 +137,28 @@ describe("requests that are no good before anybody looks where they go", () => {
     const answer = await rawExchange(hub.url, bytes);
     expect(read(answer)).toEqual(refused(status, code));
     await expect
-      .poll(async () => (await refusals(hub, code)) + (await refusals(hub, code, "github")))
+      .poll(async () => (await rejections(hub, code)) + (await rejections(hub, code, "github")))
       .toBe(1);
     await expect
       .poll(() => hub.lines.filter(({ msg }) => msg === "refused"))
       .toMatchObject([{ reason: code, address: "127.0.0.1" }]);
   });
 
-  it("a tunnel that was refused, and is reset before it has heard why, harms nobody", async () => {
+  it("survives the reset of a rejected tunnel", async () => {
     const hub = await start();
     for (const bytes of [
       "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n",
       "GET /events HTTP/1.1\r\nHost: a/b\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
     ]) {
       const { socket } = converse(hub, bytes);
-      await expect.poll(() => refusals(hub, "invalid_http")).toBeGreaterThan(0);
+      await expect.poll(() => rejections(hub, "invalid_http")).toBeGreaterThan(0);
       socket.resetAndDestroy();
     }
-    await expect.poll(() => refusals(hub, "invalid_http")).toBe(2);
+    await expect.poll(() => rejections(hub, "invalid_http")).toBe(2);
     expect((await fetch(`${hub.url}/healthz`)).status).toBe(200);
   });
 
-  it("HTTP/1.0 needs no Host, and a whole URL is as good as a path", async () => {
+  it("accepts HTTP/1.0 without Host, and a whole URL as the target", async () => {
     const hub = await start();
     expect(read(await rawExchange(hub.url, "GET /healthz HTTP/1.0\r\n\r\n")).status).toBe(200);
     for (const target of ["http://hub.example/webhooks/github", "HTTPS://x:8/webhooks/github?a=b"])
@@ -173,7 +173,7 @@ describe("requests that are no good before anybody looks where they go", () => {
     ).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  it("an upgrade that is not for us is as good as none", async () => {
+  it("ignores an Upgrade header that it does not support", async () => {
     const hub = await start();
     const offer =
       "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n";
@@ -194,23 +194,23 @@ describe("requests that are no good before anybody looks where they go", () => {
     expect(read(await rawExchange(hub.url, whole)).status).toBe(401);
   });
 
-  it("a good request before a bad one still gets its answer", async () => {
+  it("answers a valid request before an invalid one", async () => {
     const hub = await start();
     const answer = await rawExchange(hub.url, `${head(length)}\r\n${body}garbage\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1.1 202 /);
   });
 });
 
-describe("clients that take their time", () => {
-  it("headers that do not come to an end: 408, and the line is cut", async () => {
+describe("slow clients", () => {
+  it("returns 408 for incomplete headers, and closes the connection", async () => {
     const hub = await start({}, { requestTimeoutMs: 200 });
     const slow = converse(hub, "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nX-");
     const ended = await slow.ended;
     expect(read(ended)).toEqual(refused(408, "request_timeout"));
-    expect(await refusals(hub, "request_timeout")).toBe(1);
+    expect(await rejections(hub, "request_timeout")).toBe(1);
   });
 
-  it("a body that does not come to an end: 408, and the line is cut, on a used connection too", async () => {
+  it("returns 408 for an incomplete body, and closes the connection, also a reused one", async () => {
     const hub = await start({}, { requestTimeoutMs: 200 });
     const slow = converse(hub, `${head(length)}\r\n${body}`);
     await expect.poll(slow.heard).toContain("202");
@@ -218,19 +218,19 @@ describe("clients that take their time", () => {
     slow.socket.write(`${head(length)}\r\n${body.slice(0, 10)}`);
     const ended = await slow.ended;
     expect(read(ended.slice(before))).toEqual(refused(408, "request_timeout"));
-    expect(await refusals(hub, "request_timeout", "github")).toBe(1);
-    expect(await refusals(hub, "body_incomplete", "github")).toBe(0);
+    expect(await rejections(hub, "request_timeout", "github")).toBe(1);
+    expect(await rejections(hub, "body_incomplete", "github")).toBe(0);
   });
 
-  it("a body that breaks off is counted, and not answered with a guess", async () => {
+  it("counts a body whose connection closed as incomplete", async () => {
     const hub = await start();
     const { socket, ended } = converse(hub, `${head(length)}\r\n${body.slice(0, 10)}`);
     socket.end();
     expect(read(await ended)).toEqual(refused(400, "body_incomplete"));
-    expect(await refusals(hub, "body_incomplete", "github")).toBe(1);
+    expect(await rejections(hub, "body_incomplete", "github")).toBe(1);
   });
 
-  it("sends 100-continue when the body is wanted, and not when it is refused", async () => {
+  it("sends 100 Continue for an accepted body only", async () => {
     const hub = await start();
     const waits = `Expect: 100-continue\r\n${length}`;
     const wanted = converse(hub, `${head(waits)}\r\n`);
@@ -242,8 +242,8 @@ describe("clients that take their time", () => {
   });
 });
 
-describe("a body that nobody wants", () => {
-  it("is not read to its end: whoever goes on sending is cut off soon", async () => {
+describe("a rejected body", () => {
+  it("is not read to its end: a client that keeps sending is disconnected", async () => {
     const hub = await start();
     for (const how of ["Content-Length: 1000000000\r\n", "Transfer-Encoding: chunked\r\n"]) {
       const { socket, heard, ended } = converse(hub, `${head(how, "/webhooks/nobody")}\r\n`);
@@ -259,13 +259,13 @@ describe("a body that nobody wants", () => {
       send();
       await ended;
       expect(read(heard())).toEqual(refused(404, "unknown_source"));
-      // What the kernels hold on the way comes on top of what the hub reads.
+      // The kernels buffer more than the hub reads.
       expect(sent).toBeLessThan(16 * 1024 * 1024);
     }
-    expect(await refusals(hub, "unknown_source")).toBe(2);
+    expect(await rejections(hub, "unknown_source")).toBe(2);
   });
 
-  it("whoever trickles is cut off as well", async () => {
+  it("is not read to its end from a slow client either", async () => {
     const hub = await start();
     const { socket, ended } = converse(
       hub,
@@ -276,7 +276,7 @@ describe("a body that nobody wants", () => {
     expect(read(await ended)).toEqual(refused(404, "unknown_source"));
   });
 
-  it("up to a megabyte can be sent to its end, and the answer be read after it", async () => {
+  it("of up to a megabyte can be sent completely before the response is read", async () => {
     const hub = await start({}, { lingerMs: 10_000 });
     const size = 1024 * 1024 - 1024;
     const { socket, heard } = converse(
@@ -291,7 +291,7 @@ describe("a body that nobody wants", () => {
     expect(read(heard())).toEqual(refused(404, "unknown_source"));
   });
 
-  it("a small one that has arrived anyway does not cost the connection", async () => {
+  it("that has arrived completely keeps the connection open", async () => {
     const hub = await start();
     const { socket, heard } = converse(hub, `${head(length, "/webhooks/nobody")}\r\n${body}`);
     await expect.poll(heard).toContain("404");
@@ -299,7 +299,7 @@ describe("a body that nobody wants", () => {
     await expect.poll(heard).toContain("202");
   });
 
-  it("more bodies at once than fit the memory are sent away for a moment", async () => {
+  it("returns 503 if concurrent bodies exceed the budget", async () => {
     const hub = await start({}, { bodyBudgetBytes: 100_000 });
     const large = JSON.stringify({ ...issueOpened, filler: "x".repeat(90_000) });
     const first = converse(
@@ -308,21 +308,21 @@ describe("a body that nobody wants", () => {
     );
     await once(first.socket, "connect");
     await expect.poll(async () => (await deliver(hub.url, { body: large })).status).toBe(503);
-    expect(await refusals(hub, "busy", "github")).toBeGreaterThan(0);
+    expect(await rejections(hub, "busy", "github")).toBeGreaterThan(0);
     first.socket.destroy();
     await expect.poll(async () => (await deliver(hub.url, { body: large })).status).toBe(202);
   });
 });
 
 describe("the first start", () => {
-  it("gives away a token that opens the door at once", async () => {
+  it("creates a valid admin token", async () => {
     const hub = await start();
     const token = await hub.store.findToken(await sha256Hex(hub.adminToken ?? ""));
     expect(token).toMatchObject({ scopes: ["admin"], tenants: ["*"], revoked_at: null });
     expect(token?.expires_at ?? Number.POSITIVE_INFINITY).toBeGreaterThan(Date.now());
   });
 
-  it("makes the token only once it listens: a taken port costs nobody the token", async () => {
+  it("creates the token after it listens: a taken port does not lose it", async () => {
     const data = tempFolder();
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
@@ -333,7 +333,7 @@ describe("the first start", () => {
     expect(hub.adminToken).toMatch(/^sbx_/);
   });
 
-  it("a public hub lets only GitHub's addresses send, without being told to", async () => {
+  it("accepts only GitHub's addresses on a public hub by default", async () => {
     const hub = await start({
       SIGNALBOX_PUBLIC_URL: "https://hub.example",
       GITHUB_API_URL: "http://127.0.0.1:1",
@@ -347,7 +347,7 @@ describe("the first start", () => {
     expect((await deliver(local.url)).status).toBe(202);
   });
 
-  it("the page warns exactly where webhooks are not verified", async () => {
+  it("warns on its page if webhooks are not verified", async () => {
     for (const secret of [SECRET, ""]) {
       const hub = await start({ GITHUB_WEBHOOK_SECRET: secret });
       expect(hub.unsigned).toBe(secret === "");
@@ -357,8 +357,8 @@ describe("the first start", () => {
   });
 });
 
-describe("what operators see", () => {
-  it("every refusal has a line with reason, source and address; a crowd has one", async () => {
+describe("log and metrics", () => {
+  it("logs each rejection with reason, source and address; concurrent ones share a line", async () => {
     const hub = await start();
     await deliver(hub.url, { secret: "wrong" });
     const lines = () => hub.lines.filter(({ reason }) => reason === "signature_mismatch");
@@ -370,7 +370,7 @@ describe("what operators see", () => {
     for (const line of lines()) expect(line.address).toBe("127.0.0.1");
   });
 
-  it("the metrics count commits, and time what was stored", async () => {
+  it("counts commits, and measures the time of stored events", async () => {
     const hub = await start();
     await deliver(hub.url);
     const text = await metrics(hub);
@@ -408,7 +408,7 @@ describe("retention", () => {
 describe("a database in trouble", () => {
   const isUp = async (hub: RunningHub) => (await fetch(`${hub.url}/healthz`)).status;
 
-  it("locked by another process: the hub answers meanwhile, and stores when it is free", async () => {
+  it("responds while another process locks the database, and stores when it is unlocked", async () => {
     const hub = await start();
     const other = connectSqlite(`${hub.data}/signalbox.db`);
     onTestFinished(() => void other.close());
@@ -424,7 +424,7 @@ describe("a database in trouble", () => {
     expect(await delivery).toBe(202);
   });
 
-  it("events that cannot be stored make the hub not ready, though a small write passes", async () => {
+  it("is not ready while events cannot be stored, although a small write succeeds", async () => {
     const hub = await start();
     expect((await fetch(`${hub.url}/readyz`)).status).toBe(200);
     const other = connectSqlite(`${hub.data}/signalbox.db`);
@@ -432,7 +432,7 @@ describe("a database in trouble", () => {
     other.exec(
       "CREATE TRIGGER full BEFORE INSERT ON packs BEGIN SELECT RAISE(FAIL, 'disk full'); END",
     );
-    // A constraint would be the row's fault; an outage is not.
+    // A constraint violation would be a data error; this must look like an outage.
     hub.store.isDataError = () => false;
     expect((await deliver(hub.url)).status).toBe(503);
     const answer = await fetch(`${hub.url}/readyz`);
@@ -450,14 +450,14 @@ describe("a database in trouble", () => {
 });
 
 describe("stopping", () => {
-  it("refuses what comes over an open connection, says so at /readyz, and counts it", async () => {
+  it("rejects requests on open connections, also at /readyz, and counts them", async () => {
     const hub = await start();
     const [busy, probe, late] = [1, 2, 3].map(() => converse(hub)) as [
       Conversation,
       Conversation,
       Conversation,
     ];
-    // Each is in the middle of a request, so that stopping does not hang up on it.
+    // Each connection has an open request, so that stopping does not close it.
     busy.socket.write(`${head(length)}\r\n${body.slice(0, 10)}`);
     probe.socket.write("GET /readyz HTTP/1.1\r\n");
     late.socket.write(head(length));
@@ -475,7 +475,7 @@ describe("stopping", () => {
     ]);
   });
 
-  it("cuts off who does not come to an end, and stores what others sent", async () => {
+  it("disconnects slow clients, and stores the events of the others", async () => {
     const hub = await start({}, { stopTimeoutMs: 2_000 });
     const slow = converse(hub, `${head(length)}\r\n${body.slice(0, 10)}`);
     await deliver(hub.url);
@@ -494,7 +494,7 @@ describe("stopping", () => {
     expect(await store.pendingStatus("local")).toMatchObject({ pending_count: 2 });
   });
 
-  it("takes a bounded time, though the database is frozen", async () => {
+  it("takes a bounded time if the database does not respond", async () => {
     const database = new URL(await createDatabase(inject("postgresUrl")));
     const port = Number(database.port);
     const sockets = new Set<Socket>();

@@ -1,5 +1,12 @@
 import { bridge } from "./cli/bridge.ts";
-import { type Command, Failure, isUserError, parse, print, UsageError } from "./cli/command.ts";
+import {
+  type Command,
+  CommandFailed,
+  isUserError,
+  parse,
+  print,
+  UsageError,
+} from "./cli/command.ts";
 import { config } from "./cli/config.ts";
 import { doctor } from "./cli/doctor.ts";
 import { flows } from "./cli/flows.ts";
@@ -27,7 +34,7 @@ const commands: Command[] = [
 function find(name: string): Command {
   const found = commands.find((command) => command.name === name);
   if (found) return found;
-  throw new UsageError(`There is no command "${name}". \`signalbox --help\` lists them.`);
+  throw new UsageError(`Unknown command "${name}". \`signalbox --help\` lists the commands.`);
 }
 
 async function main([first, ...rest]: string[]): Promise<void> {
@@ -41,15 +48,15 @@ async function main([first, ...rest]: string[]): Promise<void> {
   await command.run(parsed);
 }
 
-// `signalbox doctor | head` stops reading early; that is no error of ours.
+// A reader may close the pipe early, as in `signalbox doctor | head`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit();
 });
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  const expected = isUserError(error) || error instanceof Failure;
-  const words = expected ? error.message : error instanceof Error ? error.stack : error;
-  process.stderr.write(`${red("signalbox:")} ${words}\n`);
+  const expected = isUserError(error) || error instanceof CommandFailed;
+  const message = expected ? error.message : error instanceof Error ? error.stack : error;
+  process.stderr.write(`${red("signalbox:")} ${message}\n`);
   process.exitCode = isUserError(error) ? 2 : 1;
 });

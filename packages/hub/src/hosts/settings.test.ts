@@ -21,7 +21,7 @@ describe("readSettings", () => {
     });
   });
 
-  it("keeps to public addresses, unless it is told which others to call", () => {
+  it("allows only public addresses by default", () => {
     const allowPrivate = (given: string) =>
       read({ env: { SIGNALBOX_ALLOW_PRIVATE: given } }).allowPrivate;
     expect([read().allowPrivate, read().eventsDraft]).toEqual([false, "on"]);
@@ -36,7 +36,7 @@ describe("readSettings", () => {
       expect(() => allowPrivate(wrong)).toThrow(/SIGNALBOX_ALLOW_PRIVATE must be on, off, or IP/);
   });
 
-  it("flags win over the environment, that over the file, that over the default", () => {
+  it("flags override the environment, which overrides the file, which overrides the default", () => {
     const settings = read({
       flags: { port: "1" },
       env: { PORT: "2", HOST: "::1" },
@@ -52,7 +52,7 @@ describe("readSettings", () => {
     });
   });
 
-  it("an empty variable counts as not set", () => {
+  it("treats an empty variable as unset", () => {
     expect(
       read({ env: { PORT: " ", SIGNALBOX_KEEP_MB: "", GITHUB_WEBHOOK_SECRET: "" } }),
     ).toMatchObject({
@@ -102,19 +102,19 @@ describe("readSettings", () => {
     [{ env: { DATABASE_URL: "sqlite://:memory:" } }, /DATABASE_URL must name a file/],
     [
       { file: { secrets: { stripe: [""] } } },
-      /"secrets.stripe" in signalbox.config.json holds an empty secret/,
+      /"secrets.stripe" in signalbox.config.json contains an empty secret/,
     ],
-    [{ file: { secrets: { stripe: " , " } } }, /"secrets.stripe" .* holds an empty secret/],
-    [{ file: { secrets: { stripe: [] } } }, /"secrets.stripe" .* holds an empty secret/],
-    [{ env: { GITHUB_WEBHOOK_SECRET: " " } }, /GITHUB_WEBHOOK_SECRET holds an empty secret/],
-    [{ env: { GITHUB_WEBHOOK_SECRET: "a,,b" } }, /GITHUB_WEBHOOK_SECRET holds an empty secret/],
+    [{ file: { secrets: { stripe: " , " } } }, /"secrets.stripe" .* contains an empty secret/],
+    [{ file: { secrets: { stripe: [] } } }, /"secrets.stripe" .* contains an empty secret/],
+    [{ env: { GITHUB_WEBHOOK_SECRET: " " } }, /GITHUB_WEBHOOK_SECRET contains an empty secret/],
+    [{ env: { GITHUB_WEBHOOK_SECRET: "a,,b" } }, /GITHUB_WEBHOOK_SECRET contains an empty secret/],
     [{ file: { prot: 1 } }, /unknown setting "prot"/],
     [{ file: { secrets: { gihtub: "x" } } }, /unknown source "gihtub"/],
-  ] as [Partial<SettingsInput>, RegExp][])("says what is wrong: %#", (input, message) => {
+  ] as [Partial<SettingsInput>, RegExp][])("rejects an invalid setting: %#", (input, message) => {
     expect(() => read(input)).toThrow(message);
   });
 
-  it("takes fractions where they make sense, and numbers of the file", () => {
+  it("accepts fractions of days, and numbers in the file", () => {
     expect(
       read({ env: { SIGNALBOX_KEEP_PENDING_DAYS: " 0.5 " }, file: { port: 1 } }),
     ).toMatchObject({
@@ -127,7 +127,7 @@ describe("readSettings", () => {
     expect(() => read({ env: { DATABASE_URL: "mysql://root:hunter2@x" } })).not.toThrow(/hunter2/);
   });
 
-  it("reports everything that is wrong at once", () => {
+  it("reports all errors together", () => {
     expect(() => read({ env: { PORT: "x", SIGNALBOX_QUOTA: "-1" } })).toThrow(
       /PORT[\s\S]*SIGNALBOX_QUOTA/,
     );
@@ -145,7 +145,7 @@ describe("safety", () => {
     expect(read({ env }).isPublic).toBe(isPublic);
   });
 
-  it("a public hub does not start without a secret, whatever the flag says", () => {
+  it("rejects a public hub without a secret, or with --allow-unsigned", () => {
     expect(() => assertSafe(read({ env: { HOST: "0.0.0.0" } }), 0)).toThrow(
       /Set GITHUB_WEBHOOK_SECRET/,
     );
@@ -159,7 +159,7 @@ describe("safety", () => {
     expect(() => assertSafe(read(), 0)).not.toThrow();
   });
 
-  it("unsigned webhooks pass on the embedded default, or where the operator said so", () => {
+  it("accepts unsigned webhooks on a local hub with SQLite, or if the operator allows them", () => {
     expect(allowsUnsigned(read(), 0)).toBe(true);
     expect(allowsUnsigned(read({ env: { DATABASE_URL: "postgres://x/y" } }), 0)).toBe(false);
     expect(
@@ -173,7 +173,7 @@ describe("safety", () => {
     ).toBe(false);
   });
 
-  it("one secret, of any source and wherever it is kept, ends the embedded default", () => {
+  it("rejects unsigned webhooks by default once any source has a secret", () => {
     for (const name of ["GITHUB_WEBHOOK_SECRET", "STRIPE_WEBHOOK_SECRET"])
       expect(allowsUnsigned(read({ env: { [name]: "s" } }), 0)).toBe(false);
     expect(allowsUnsigned(read(), 1)).toBe(false);
@@ -189,7 +189,7 @@ it.each([
   ["0.0.0.0", "http://127.0.0.1:4747"],
   ["::", "http://127.0.0.1:4747"],
   ["0:0:0:0:0:0:0:0", "http://127.0.0.1:4747"],
-])("a hub on %s is reached from this machine at %s", (host, url) => {
+])("has for host %s the local URL %s", (host, url) => {
   expect(localUrl({ host, port: 4747 })).toBe(url);
 });
 

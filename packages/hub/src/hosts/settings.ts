@@ -1,6 +1,6 @@
 /**
- * Every setting, as data: flags win over the environment, that over signalbox.config.json, that over
- * the default. Each value remembers where it came from; `signalbox config` prints that.
+ * All settings, as data. Flags override the environment, which overrides signalbox.config.json, which
+ * overrides the default. `signalbox config` prints the origin of each value.
  */
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
@@ -12,7 +12,7 @@ import { KEY_BYTES } from "../lib/seal.ts";
 
 interface Setting<Value> {
   env: string;
-  /** Without one (secrets: other users of a machine can read a command line) there is no flag. */
+  /** Secrets have no flag: other users of a machine can read a command line. */
   flag?: string;
   help: string;
   secret?: boolean;
@@ -21,7 +21,7 @@ interface Setting<Value> {
 
 const setting = <Value>(definition: Setting<Value>): Setting<Value> => definition;
 
-/** Strict: `Number` takes "", " ", "0x10" and "1e9" too, and nobody means those. */
+/** Strict: `Number` would also accept "", " ", "0x10" and "1e9". */
 export const parseNumber = (text: string): number | undefined =>
   /^\s*-?\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined;
 
@@ -31,19 +31,19 @@ const numberAs = (schema: z.ZodNumber) =>
     schema,
   );
 const number = z.number("must be a number");
-const integer = (least: number, most: number) =>
+const integer = (min: number, max: number) =>
   numberAs(
     number
       .int("must be a whole number")
-      .min(least, `must be at least ${least}`)
-      .max(most, `must be at most ${most}`),
+      .min(min, `must be at least ${min}`)
+      .max(max, `must be at most ${max}`),
   );
 const days = numberAs(
   number
-    .positive("must be above 0; for less than a day, give a part of one such as 0.5")
+    .positive("must be above 0; for less than a day use a fraction such as 0.5")
     .max(36_500, "must be at most 36500"),
 );
-const words = z.string("must be a text").trim().min(1, "must not be empty");
+const nonEmpty = z.string("must be a string").trim().min(1, "must not be empty");
 const url = z.url({ protocol: /^https?$/, error: "must be an http(s) URL" });
 const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, `must be one of ${values.join(", ")}`);
@@ -67,7 +67,7 @@ const listOf = z.preprocess(
   z.array(z.string()),
 );
 
-const NO_NETWORKS = "must be on, off, or IP addresses and networks, separated by commas";
+const NOT_NETWORKS = "must be on, off, or IP addresses and networks, separated by commas";
 function areNetworks(texts: readonly string[]): boolean {
   try {
     parseNetworks(texts);
@@ -77,7 +77,7 @@ function areNetworks(texts: readonly string[]): boolean {
   }
 }
 
-/** Off, on, or exactly these addresses and networks. */
+/** Off, on, or a list of the allowed addresses and networks. */
 const allowPrivate = z.preprocess(
   (value) =>
     typeof value !== "string"
@@ -87,43 +87,43 @@ const allowPrivate = z.preprocess(
         : ["", "off"].includes(value.trim())
           ? false
           : value.split(",").map((part) => part.trim()),
-  z.union([z.boolean(), z.array(z.string()).refine(areNetworks, NO_NETWORKS)], NO_NETWORKS),
+  z.union([z.boolean(), z.array(z.string()).refine(areNetworks, NOT_NETWORKS)], NOT_NETWORKS),
 );
 
 export const definitions = {
   port: setting({ env: "PORT", flag: "port", help: "port to listen on", schema: integer(0, 65_535).default(4747) }),
-  host: setting({ env: "HOST", flag: "host", help: "address to listen on", schema: words.default("127.0.0.1") }),
-  data: setting({ env: "SIGNALBOX_DATA", flag: "data", help: "folder for the database and the key", schema: words.default(".signalbox") }),
+  host: setting({ env: "HOST", flag: "host", help: "address to listen on", schema: nonEmpty.default("127.0.0.1") }),
+  data: setting({ env: "SIGNALBOX_DATA", flag: "data", help: "folder for the database and the key", schema: nonEmpty.default(".signalbox") }),
   databaseUrl: setting({
     env: "DATABASE_URL", help: "sqlite: for a file in the data folder, sqlite:FILE, or postgres://…",
     secret: true,
-    schema: z.string("must be a text").regex(/^(sqlite:|postgres(ql)?:\/\/)/, "must start with sqlite: or postgres://").refine((url) => !/^sqlite:(\/\/)?:memory:/.test(url), "must name a file: a database in memory would lose what was acknowledged").default("sqlite:"),
+    schema: z.string("must be a string").regex(/^(sqlite:|postgres(ql)?:\/\/)/, "must start with sqlite: or postgres://").refine((url) => !/^sqlite:(\/\/)?:memory:/.test(url), "must name a file: an in-memory database would lose acknowledged events").default("sqlite:"),
   }),
-  publicUrl: setting({ env: "SIGNALBOX_PUBLIC_URL", flag: "public-url", help: "where others reach this hub", schema: url.optional() }),
-  tenancy: setting({ env: "SIGNALBOX_TENANCY", flag: "tenancy", help: "single, or github: a tenant for each account that installs the App", schema: choice(["single", "github"]).default("single") }),
-  token: setting({ env: "SIGNALBOX_TOKEN", secret: true, help: "admin token; made and printed on first start where not given", schema: z.string("must be a text").min(16, "must have at least 16 characters").regex(/^\S+$/, "must not hold spaces").optional() }),
-  key: setting({ env: "SIGNALBOX_KEY", secret: true, help: "32 bytes in base64 that seal stored secrets; a file in the data folder where not given", schema: z.string().refine((text) => fromBase64(text)?.byteLength === KEY_BYTES, "must be 32 bytes in base64: openssl rand -base64 32").optional() }),
-  allowUnsigned: setting({ env: "SIGNALBOX_ALLOW_UNSIGNED", flag: "allow-unsigned", help: "take webhooks without a signature (only on a loopback address)", schema: flag.default(false) }),
+  publicUrl: setting({ env: "SIGNALBOX_PUBLIC_URL", flag: "public-url", help: "the URL under which senders and clients reach this hub", schema: url.optional() }),
+  tenancy: setting({ env: "SIGNALBOX_TENANCY", flag: "tenancy", help: "single, or github: one tenant for each account that installs the App", schema: choice(["single", "github"]).default("single") }),
+  token: setting({ env: "SIGNALBOX_TOKEN", secret: true, help: "admin token; if unset, generated and printed on the first start", schema: z.string("must be a string").min(16, "must have at least 16 characters").regex(/^\S+$/, "must not contain spaces").optional() }),
+  key: setting({ env: "SIGNALBOX_KEY", secret: true, help: "32 bytes in base64 that encrypt stored secrets; if unset, a file in the data folder", schema: z.string().refine((text) => fromBase64(text)?.byteLength === KEY_BYTES, "must be 32 bytes in base64: openssl rand -base64 32").optional() }),
+  allowUnsigned: setting({ env: "SIGNALBOX_ALLOW_UNSIGNED", flag: "allow-unsigned", help: "accept webhooks without a signature (only on a loopback address)", schema: flag.default(false) }),
   githubIpAllowlist: setting({ env: "GITHUB_IP_ALLOWLIST", flag: "github-ip-allowlist", help: "auto (on when the hub is public), on or off", schema: choice(["auto", "on", "off"]).default("auto") }),
   githubApiUrl: setting({ env: "GITHUB_API_URL", flag: "github-api-url", help: "GitHub's API", schema: url.default("https://api.github.com") }),
   githubUrl: setting({ env: "GITHUB_URL", flag: "github-url", help: "GitHub itself", schema: url.default("https://github.com") }),
-  rateLimit: setting({ env: "SIGNALBOX_RATE_LIMIT", flag: "rate-limit", help: "webhooks per address and second; 0 = none", schema: integer(0, 1_000_000).default(100) }),
-  quota: setting({ env: "SIGNALBOX_QUOTA", flag: "quota", help: "pending events per tenant; 0 = none (default: none in single, 10000 in github)", schema: integer(0, Number.MAX_SAFE_INTEGER).optional() }),
-  proxyHeader: setting({ env: "SIGNALBOX_PROXY_HEADER", flag: "proxy-header", help: "header in which a trusted proxy names the client, such as x-forwarded-for", schema: z.string().regex(/^[a-z0-9-]+$/i, "must be the name of a header").optional() }),
+  rateLimit: setting({ env: "SIGNALBOX_RATE_LIMIT", flag: "rate-limit", help: "webhooks per client address and second; 0 = no limit", schema: integer(0, 1_000_000).default(100) }),
+  quota: setting({ env: "SIGNALBOX_QUOTA", flag: "quota", help: "pending events per tenant; 0 = no limit (default: no limit for single, 10000 for github)", schema: integer(0, Number.MAX_SAFE_INTEGER).optional() }),
+  proxyHeader: setting({ env: "SIGNALBOX_PROXY_HEADER", flag: "proxy-header", help: "header with the client's address, set by a trusted proxy, such as x-forwarded-for", schema: z.string().regex(/^[a-z0-9-]+$/i, "must be the name of a header").optional() }),
   proxyAddresses: setting({
-    env: "SIGNALBOX_PROXY_ADDRESSES", flag: "proxy-addresses", help: "addresses or networks of those proxies",
+    env: "SIGNALBOX_PROXY_ADDRESSES", flag: "proxy-addresses", help: "addresses or networks of the trusted proxies",
     schema: listOf.refine(areNetworks, "must be IP addresses or networks, separated by commas").default(["127.0.0.0/8", "::1"]),
   }),
-  keepProcessedDays: setting({ env: "SIGNALBOX_KEEP_PROCESSED_DAYS", flag: "keep-processed-days", help: "days that processed events stay, above 0", schema: days.default(3) }),
-  keepPendingDays: setting({ env: "SIGNALBOX_KEEP_PENDING_DAYS", flag: "keep-pending-days", help: "days that unprocessed events stay, above 0", schema: days.default(90) }),
-  keepMegabytes: setting({ env: "SIGNALBOX_KEEP_MB", flag: "keep-mb", help: "megabytes of payloads that a tenant may keep", schema: integer(1, 1_000_000_000).default(8192) }),
+  keepProcessedDays: setting({ env: "SIGNALBOX_KEEP_PROCESSED_DAYS", flag: "keep-processed-days", help: "days to keep processed events, above 0", schema: days.default(3) }),
+  keepPendingDays: setting({ env: "SIGNALBOX_KEEP_PENDING_DAYS", flag: "keep-pending-days", help: "days to keep pending events, above 0", schema: days.default(90) }),
+  keepMegabytes: setting({ env: "SIGNALBOX_KEEP_MB", flag: "keep-mb", help: "megabytes of payloads to keep per tenant", schema: integer(1, 1_000_000_000).default(8192) }),
   eventsDraft: setting({ env: "SIGNALBOX_EVENTS_DRAFT", flag: "events-draft", help: "on or off: MCP Events (a draft) on /mcp, with webhooks to subscribers", schema: choice(["on", "off"]).default("on") }),
-  allowPrivate: setting({ env: "SIGNALBOX_ALLOW_PRIVATE", flag: "allow-private", help: "off; on, or addresses and networks of your own that the hub may call for others, also over http", schema: allowPrivate.default(false) }),
-  keepRunsDays: setting({ env: "SIGNALBOX_KEEP_RUNS_DAYS", flag: "keep-runs-days", help: "days that runs which have ended stay, above 0", schema: days.default(30) }),
-  runsAtOnce: setting({ env: "SIGNALBOX_RUNS_AT_ONCE", flag: "runs-at-once", help: "queued runs that this process walks at once; 0: none, others do", schema: integer(0, 10_000).default(16) }),
-  runLease: setting({ env: "SIGNALBOX_RUN_LEASE", flag: "run-lease", help: "seconds after which the runs of a process that died are taken over", schema: integer(1, 3_600).default(15) }),
-  maxChain: setting({ env: "SIGNALBOX_MAX_CHAIN", flag: "max-chain", help: "how many runs may set each other off by events and calls, one after another", schema: integer(1, 100).default(5) }),
-  maxLoops: setting({ env: "SIGNALBOX_MAX_LOOPS", flag: "max-loops", help: "how often a minute a trigger may fire on events that its own flow has led to; 0: never", schema: integer(0, 1_000_000).default(30) }),
+  allowPrivate: setting({ env: "SIGNALBOX_ALLOW_PRIVATE", flag: "allow-private", help: "private addresses that flows and webhooks may call, also over http: off, on, or a list of addresses and networks", schema: allowPrivate.default(false) }),
+  keepRunsDays: setting({ env: "SIGNALBOX_KEEP_RUNS_DAYS", flag: "keep-runs-days", help: "days to keep ended runs, above 0", schema: days.default(30) }),
+  runsAtOnce: setting({ env: "SIGNALBOX_RUNS_AT_ONCE", flag: "runs-at-once", help: "queued runs that this process executes concurrently; 0: none, other processes do", schema: integer(0, 10_000).default(16) }),
+  runLease: setting({ env: "SIGNALBOX_RUN_LEASE", flag: "run-lease", help: "seconds after which other processes claim the runs of a process that died", schema: integer(1, 3_600).default(15) }),
+  maxChain: setting({ env: "SIGNALBOX_MAX_CHAIN", flag: "max-chain", help: "maximum length of a chain of runs that start each other by events and calls", schema: integer(1, 100).default(5) }),
+  maxLoops: setting({ env: "SIGNALBOX_MAX_LOOPS", flag: "max-loops", help: "how often per minute a trigger may fire on events that its own flow has caused; 0: never", schema: integer(0, 1_000_000).default(30) }),
   logLevel: setting({ env: "SIGNALBOX_LOG_LEVEL", flag: "log-level", help: "fatal, error, warn, info, debug or silent", schema: choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info") }),
   logFormat: setting({ env: "SIGNALBOX_LOG_FORMAT", flag: "log-format", help: "auto (pretty on a terminal), json or pretty", schema: choice(["auto", "json", "pretty"]).default("auto") }),
 } as const; // biome-ignore format: a table
@@ -143,12 +143,12 @@ export interface Origin {
 export interface Settings extends SettingValues {
   /** Webhook secrets by source, from the environment or the file. */
   secrets: Record<string, string[]>;
-  /** Others than this machine can reach the hub. */
+  /** Other machines can reach the hub. */
   isPublic: boolean;
   origins: Origin[];
 }
 
-/** Something that the operator has to set right; its message says what and how. */
+/** A mistake of the operator; the message contains the fix. */
 export class SettingsError extends Error {
   readonly code = "settings";
 }
@@ -214,12 +214,12 @@ export function readSettings({ flags, env, file }: SettingsInput): Settings {
   for (const name of Object.keys(file))
     if (!(name in definitions) && name !== "secrets")
       problems.push(
-        `signalbox.config.json has an unknown setting "${name}". Known are: ${[...Object.keys(definitions), "secrets"].join(", ")}.`,
+        `signalbox.config.json has an unknown setting "${name}". Known settings: ${[...Object.keys(definitions), "secrets"].join(", ")}.`,
       );
   for (const name of Object.keys(fileSecrets.data ?? {}))
     if (!sources.some(({ id }) => id === name))
       problems.push(
-        `"secrets" in signalbox.config.json names an unknown source "${name}". Known are: ${sources.map(({ id }) => id).join(", ")}.`,
+        `"secrets" in signalbox.config.json names an unknown source "${name}". Known sources: ${sources.map(({ id }) => id).join(", ")}.`,
       );
   if (problems.length > 0) throw new SettingsError(problems.join("\n"));
 
@@ -235,11 +235,11 @@ export function readSettings({ flags, env, file }: SettingsInput): Settings {
 const splitSecrets = (given: string | string[]): string[] =>
   (typeof given === "string" ? given.split(",") : given).map((secret) => secret.trim());
 
-/** Anybody could sign with an empty secret; so it neither counts as one nor as none. */
+/** Anyone can sign with an empty secret, and ignoring it would turn signatures off. */
 const emptySecret = (where: string) =>
-  `${where} holds an empty secret. Give it a value, or remove it.`;
+  `${where} contains an empty secret. Set a value, or remove it.`;
 
-/** A single secret that a command takes from the environment, where a flag would show it to others. */
+/** One secret for a command, from the environment: other users could read a flag. */
 export function readSecret(
   env: Record<string, string | undefined>,
   variable: string,
@@ -254,7 +254,7 @@ function pick<From extends string>(...candidates: [From, unknown][]): [From | "d
   return candidates.find(([, value]) => value !== undefined) ?? ["default", undefined];
 }
 
-/** Where this machine reaches the hub. "All addresses" is none that one could connect to. */
+/** The hub's URL on this machine; for "all addresses" the loopback address. */
 export function localUrl({ host, port }: Pick<Settings, "host" | "port">): string {
   if (!ipaddr.isValid(host)) return `http://${host}:${port}`;
   const address = ipaddr.parse(host);

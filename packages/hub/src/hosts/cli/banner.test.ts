@@ -14,7 +14,7 @@ const shown = (env: Record<string, string>, hub: Partial<RunningHub> = {}) => {
 };
 
 describe("the banner", () => {
-  it("gives no address to paste that nobody can reach", () => {
+  it("shows no address that cannot be reached", () => {
     for (const [HOST, url] of [
       ["0.0.0.0", "http://0.0.0.0:4747"],
       ["::", "http://[::]:4747"],
@@ -27,7 +27,7 @@ describe("the banner", () => {
     }
   });
 
-  it("does not paste the admin token anywhere, and says that /mcp is to come", () => {
+  it("shows the admin token once, and a placeholder in the MCP configuration", () => {
     const text = shown({}, { adminToken: "sbx_hidden" });
     expect(text.split("sbx_hidden")).toHaveLength(2);
     expect(text).toContain('"url": "http://127.0.0.1:4747/mcp"');
@@ -35,7 +35,7 @@ describe("the banner", () => {
     expect(text).toMatch(/<token>.*signalbox token create/s);
   });
 
-  it("warns that a tunnel or proxy has an address of its own", () => {
+  it("warns if the public hub has no proxy header", () => {
     const env = { SIGNALBOX_PUBLIC_URL: "https://hub.example" };
     expect(shown(env)).toMatch(/SIGNALBOX_PROXY_HEADER.*GITHUB_IP_ALLOWLIST=off/s);
     expect(shown({ ...env, SIGNALBOX_PROXY_HEADER: "x-forwarded-for" })).not.toContain("ALLOWLIST");

@@ -3,7 +3,7 @@ import type { RunningHub } from "../node/start-hub.ts";
 import { localUrl, type Settings } from "../settings.ts";
 import { bold, cyan, dim, green, yellow } from "./style.ts";
 
-/** What a person wants to know when the hub has started, and the lines to paste elsewhere. */
+/** The text that `serve` prints: addresses, warnings, and lines to paste into other programs. */
 export function banner(hub: RunningHub, settings: Settings, version: string): string {
   const { open, reached } = addressesOf(hub, settings);
   const webhook = `${reached}/webhooks/github`;
@@ -14,23 +14,23 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
     "",
     `  ${label("Open")}${cyan(open)}`,
     `  ${label("Webhooks")}${cyan(`${open}/webhooks/github`)}`,
-    `  ${label("Storage")}${storageWords(settings)}`,
+    `  ${label("Storage")}${describeStorage(settings)}`,
     "",
   ];
   if (hub.adminToken)
     lines.push(
       `  ${label("Token")}${bold(hub.adminToken)}`,
-      `  ${label("")}${dim("the admin token: shown once, now. Keep it; `signalbox token create` makes others.")}`,
+      `  ${label("")}${dim("The admin token is shown only once: keep it. `signalbox token create` creates others.")}`,
       "",
     );
   if (hub.unsigned)
     lines.push(
-      `  ${yellow("! Unsigned:")} sources without a secret are taken from any program on this machine. Set GITHUB_WEBHOOK_SECRET.`,
+      `  ${yellow("! Unsigned:")} any program on this machine can send webhooks of sources without a secret. Set GITHUB_WEBHOOK_SECRET.`,
       "",
     );
   if (lacksProxyHeader(settings))
     lines.push(
-      `  ${yellow("! Behind a tunnel or proxy")} every webhook comes from its address, which is none of GitHub's:`,
+      `  ${yellow("! Behind a tunnel or proxy")} all webhooks come from its address, not from GitHub's addresses:`,
       "    set SIGNALBOX_PROXY_HEADER (such as x-forwarded-for), or GITHUB_IP_ALLOWLIST=off.",
       "",
     );
@@ -41,7 +41,7 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
     `  ${bold("GitHub")}   ${dim("Settings → Webhooks → Add webhook")}`,
     `    Payload URL    ${webhook}`,
     "    Content type   application/json",
-    `    Secret         ${settings.secrets.github?.length ? "the value of GITHUB_WEBHOOK_SECRET" : "make one (openssl rand -hex 32) and start the hub with GITHUB_WEBHOOK_SECRET=…"}`,
+    `    Secret         ${settings.secrets.github?.length ? "the value of GITHUB_WEBHOOK_SECRET" : "generate one (openssl rand -hex 32) and start the hub with GITHUB_WEBHOOK_SECRET=…"}`,
     ...(settings.publicUrl
       ? []
       : [
@@ -52,18 +52,18 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
           ),
         ]),
     "",
-    `  ${bold("MCP client")}   ${dim(".mcp.json, or your client's own file")}`,
+    `  ${bold("MCP client")}   ${dim(".mcp.json, or your client's configuration file")}`,
     `    { "mcpServers": { "signalbox": { "type": "http", "url": "${open}/mcp",`,
     '        "headers": { "Authorization": "Bearer <token>" } } } }',
-    dim("    npx signalbox token create NAME makes the <token>."),
+    dim("    npx signalbox token create NAME creates the <token>."),
     "",
-    dim("  Ctrl+C stops it; what was accepted is finished first."),
+    dim("  Ctrl+C stops the hub after it has finished the accepted requests."),
     "",
   );
   return lines.join("\n");
 }
 
-/** To open here, and for others to send to: a hub on all addresses cannot know which they use. */
+/** `open`: for this machine. `reached`: for senders; unknown if the hub listens on all addresses. */
 function addressesOf(hub: RunningHub, { publicUrl }: Settings): { open: string; reached: string } {
   if (publicUrl) return { open: hub.publicUrl, reached: hub.publicUrl };
   const { hostname, port } = new URL(hub.url);
@@ -71,7 +71,7 @@ function addressesOf(hub: RunningHub, { publicUrl }: Settings): { open: string; 
   return { open, reached: open === hub.url ? open : "<address of this machine>" };
 }
 
-const storageWords = (settings: Settings) =>
+const describeStorage = (settings: Settings) =>
   settings.databaseUrl.startsWith("sqlite:")
     ? `SQLite ${dim(settings.databaseUrl === "sqlite:" ? `in ${settings.data}/` : settings.databaseUrl.slice(7))}`
     : "PostgreSQL";

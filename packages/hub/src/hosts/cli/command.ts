@@ -1,17 +1,17 @@
 import { parseArgs } from "node:util";
 import { definitions, parseNumber, type SettingName, SettingsError } from "../settings.ts";
 
-/** Exit codes: 0 done, 1 it did not work, 2 the command line or a setting is wrong. */
+/** The command line is wrong. Exit codes: 0 success, 1 failure, 2 wrong command line or setting. */
 export class UsageError extends Error {}
 
-/** The command is right, but what it needs is not there; its message says what. */
-export class Failure extends Error {}
+/** The command line is right, but something that the command needs is missing. */
+export class CommandFailed extends Error {}
 
 type Flags = Record<string, string | boolean | undefined>;
 
 export interface Command {
   name: string;
-  /** After the name, in the first line of its help. */
+  /** The arguments, for the first line of the help. */
   usage: string;
   summary: string;
   details?: string;
@@ -19,10 +19,10 @@ export interface Command {
     string,
     { type: "string" | "boolean"; help: string; value?: string; short?: string }
   >;
-  /** What it reads of the settings: their flags are taken, and its help shows them. */
+  /** The settings that it reads: it accepts their flags, and its help lists them. */
   settings: readonly (SettingName | "secrets")[];
-  /** Takes the flags of all other settings too. */
-  takesAllSettings?: true;
+  /** Accepts the flags of all other settings too. */
+  acceptsAllSettings?: true;
   run(args: { positionals: string[]; flags: Flags }): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export interface Parsed {
 export const allSettings = Object.keys(definitions) as SettingName[];
 
 export function parse(command: Command, argv: string[]): Parsed {
-  const names: readonly string[] = command.takesAllSettings ? allSettings : command.settings;
+  const names: readonly string[] = command.acceptsAllSettings ? allSettings : command.settings;
   const options = {
     help: { type: "boolean" as const, short: "h" },
     ...Object.fromEntries(
@@ -68,26 +68,26 @@ export function parse(command: Command, argv: string[]): Parsed {
 export const text = (value: string | boolean | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;
 
-/** Arguments that nothing reads are a mistake; ignoring them would hide it. */
-export function refuseMore(rest: readonly string[]): void {
-  if (rest.length > 0) throw new UsageError(`"${rest.join(" ")}" is too much.`);
+export function assertNoMoreArguments(rest: readonly string[]): void {
+  if (rest.length > 0) throw new UsageError(`Unexpected argument "${rest.join(" ")}".`);
 }
 
-/** The number that a flag was given, within its bounds. */
+/** The number given with a flag; `expected` completes the error "--flag must be …". */
 export function numberOf(
   flags: Flags,
   name: string,
-  allows: (value: number) => boolean,
-  words: string,
+  isValid: (value: number) => boolean,
+  expected: string,
 ): number | undefined {
   const given = text(flags[name]);
   if (given === undefined) return undefined;
   const value = parseNumber(given);
-  if (value === undefined || !allows(value)) throw new UsageError(`--${name} must be ${words}.`);
+  if (value === undefined || !isValid(value))
+    throw new UsageError(`--${name} must be ${expected}.`);
   return value;
 }
 
-/** The values that a flag was given, separated by commas. */
+/** The comma-separated values given with a flag. */
 export function listOf(flags: Flags, name: string): string[] | undefined {
   const values = text(flags[name])
     ?.split(",")
@@ -103,10 +103,10 @@ export const isUserError = (error: unknown): error is Error =>
     "code" in error &&
     (error.code === "database_too_new" || error.code === "cannot_unseal"));
 
-/** Columns lined up, for people. */
+/** Rows with aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = rows.reduce<number[]>(
-    (most, row) => row.map((cell, at) => Math.max(most[at] ?? 0, cell.length)),
+    (widest, row) => row.map((cell, at) => Math.max(widest[at] ?? 0, cell.length)),
     [],
   );
   return rows

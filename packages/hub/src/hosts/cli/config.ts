@@ -1,17 +1,17 @@
 import { loadSettings } from "../node/load-settings.ts";
 import { withoutPassword } from "../node/open-store.ts";
 import type { Origin } from "../settings.ts";
-import { type Command, print, refuseMore, table } from "./command.ts";
+import { assertNoMoreArguments, type Command, print, table } from "./command.ts";
 
 export const config: Command = {
   name: "config",
   usage: "[--json] [options]",
-  summary: "print the settings in force, and where each comes from",
+  summary: "print all settings, and where each value comes from",
   options: { json: { type: "boolean", help: "print JSON" } },
   settings: [],
-  takesAllSettings: true,
+  acceptsAllSettings: true,
   async run({ positionals, flags }) {
-    refuseMore(positionals);
+    assertNoMoreArguments(positionals);
     const { origins } = loadSettings(flags);
     if (flags.json) {
       const shown = origins.map((origin) => [
@@ -29,7 +29,7 @@ export const config: Command = {
   },
 };
 
-/** Secrets are never printed; that one is set may be. */
+/** Never prints a secret, only that one is set. */
 function visible({ name, value, secret }: Origin): string | null {
   if (value === undefined) return null;
   if (name === "databaseUrl") return withoutPassword(String(value));

@@ -4,7 +4,7 @@ import { allowsUnsigned, assertSafe, lacksProxyHeader } from "../hub-settings.ts
 import { loadSettings } from "../node/load-settings.ts";
 import { isSqlite, openStore, sqliteFile, withoutPassword } from "../node/open-store.ts";
 import { definitions, localUrl, type Settings } from "../settings.ts";
-import { type Command, print, refuseMore } from "./command.ts";
+import { assertNoMoreArguments, type Command, print } from "./command.ts";
 import { dim, green, red, yellow } from "./style.ts";
 
 interface Finding {
@@ -17,12 +17,12 @@ interface Finding {
 export const doctor: Command = {
   name: "doctor",
   usage: "[--json] [options]",
-  summary: "check settings, database, clock and reachability, and say what to fix",
+  summary: "check settings, database, clock and reachability, and suggest fixes",
   options: { json: { type: "boolean", help: "print JSON" } },
   settings: ["data", "databaseUrl", "host", "port", "publicUrl", "githubApiUrl"],
-  takesAllSettings: true,
+  acceptsAllSettings: true,
   async run({ positionals, flags }) {
-    refuseMore(positionals);
+    assertNoMoreArguments(positionals);
     const findings: Finding[] = [];
     let settings: Settings | undefined;
     try {
@@ -37,7 +37,7 @@ export const doctor: Command = {
         check: "settings",
         state: "problem",
         says: messageOf(error),
-        fix: "correct it; `signalbox config` shows what is in force",
+        fix: "correct it; `signalbox config` shows the current settings",
       });
     }
     findings.push(checkNode());
@@ -73,7 +73,7 @@ function checkNode(): Finding {
       };
 }
 
-/** Also counts the secrets of stored endpoints. */
+/** Also counts the secrets of stored endpoints, for `checkSecrets`. */
 async function checkDatabase(
   settings: Settings,
 ): Promise<{ findings: Finding[]; secrets: number }> {
@@ -102,7 +102,7 @@ async function checkDatabase(
       check: "database",
       state: "problem",
       says: messageOf(error),
-      fix: "check DATABASE_URL, the folder's rights and the free space",
+      fix: "check DATABASE_URL, the permissions of the folder, and the free space",
     });
   }
   if (embedded) {
@@ -112,7 +112,7 @@ async function checkDatabase(
       check: "disk",
       state: free < 1 ? "warning" : "ok",
       says: `${free.toFixed(1)} GiB free`,
-      fix: "free some space, or keep less (SIGNALBOX_KEEP_MB, SIGNALBOX_KEEP_PENDING_DAYS)",
+      fix: "free some space, or shorten the retention (SIGNALBOX_KEEP_MB, SIGNALBOX_KEEP_PENDING_DAYS)",
     });
   }
   return { findings, secrets };
@@ -126,17 +126,17 @@ function checkFolder(file: string): Finding {
       return {
         check: "database",
         state: "problem",
-        says: `${folder} is no folder`,
+        says: `${folder} is not a folder`,
         fix: "move it away, or choose another folder with SIGNALBOX_DATA",
       };
     accessSync(folder, constants.W_OK);
-    return { check: "database", state: "ok", says: `${file} will be made on the first start` };
+    return { check: "database", state: "ok", says: `${file} will be created on the first start` };
   } catch {
     return {
       check: "database",
       state: "problem",
       says: `${folder} is not writable`,
-      fix: "choose another folder with SIGNALBOX_DATA, or change its rights",
+      fix: "choose another folder with SIGNALBOX_DATA, or change its permissions",
     };
   }
 }
@@ -151,30 +151,30 @@ function checkSecrets(settings: Settings, stored: number): Finding {
     return {
       check: "secrets",
       state: "ok",
-      says: `${stored} of endpoints with a key; without one, every webhook is refused`,
+      says: `${stored} for endpoints with a key; endpoints without a key reject every webhook`,
     };
   return allowsUnsigned(settings, 0)
     ? {
         check: "secrets",
         state: "warning",
-        says: "none: webhooks are taken unsigned from this machine",
+        says: "none: unsigned webhooks are accepted from this machine",
         fix: "set GITHUB_WEBHOOK_SECRET",
       }
     : {
         check: "secrets",
         state: "warning",
-        says: "none in the settings: shared endpoints refuse every webhook",
+        says: "none in the settings: endpoints without a key reject every webhook",
         fix: "set GITHUB_WEBHOOK_SECRET, or add endpoints with `signalbox source add`",
       };
 }
 
-/** Asks the hub where it should be, and reads the clock of whoever answers. */
+/** Sends a request to the hub's addresses, and compares the clock with GitHub's. */
 async function checkReach(settings: Settings): Promise<Finding[]> {
   const findings = [
     await checkHub(
       "hub",
       localUrl(settings),
-      "start it with `signalbox serve`, or name its --host and --port",
+      "start it with `signalbox serve`, or give its --host and --port",
     ),
   ];
   if (settings.publicUrl)
@@ -189,8 +189,8 @@ async function checkReach(settings: Settings): Promise<Finding[]> {
     findings.push({
       check: "proxy",
       state: "warning",
-      says: "a tunnel or proxy connects from its own address, which is none of GitHub's",
-      fix: "behind one, set SIGNALBOX_PROXY_HEADER, or GITHUB_IP_ALLOWLIST=off",
+      says: "a tunnel or proxy connects from its own address, not from GitHub's addresses",
+      fix: "behind a proxy, set SIGNALBOX_PROXY_HEADER, or GITHUB_IP_ALLOWLIST=off",
     });
   findings.push(await checkClock(settings));
   return findings;
@@ -201,10 +201,10 @@ async function checkHub(check: string, url: string, fix: string): Promise<Findin
     const response = await fetch(`${url.replace(/\/$/, "")}/readyz`, {
       signal: AbortSignal.timeout(5000),
     });
-    if (response.ok) return { check, state: "ok", says: `answers at ${url}` };
-    return { check, state: "problem", says: `${url} answers ${response.status}`, fix };
+    if (response.ok) return { check, state: "ok", says: `responds at ${url}` };
+    return { check, state: "problem", says: `${url} responds with status ${response.status}`, fix };
   } catch {
-    return { check, state: "warning", says: `nothing answers at ${url}`, fix };
+    return { check, state: "warning", says: `no response from ${url}`, fix };
   }
 }
 
@@ -221,22 +221,22 @@ async function checkClock(settings: Settings): Promise<Finding> {
       return {
         check: "clock",
         state: "warning",
-        says: "GitHub's answer has no date to compare with",
+        says: "GitHub's response has no Date header to compare with",
       };
     return Math.abs(skew) < MAX_SKEW_MS
-      ? { check: "clock", state: "ok", says: "agrees with GitHub's" }
+      ? { check: "clock", state: "ok", says: "matches GitHub's clock" }
       : {
           check: "clock",
           state: "problem",
-          says: `is ${Math.round(skew / 1000)} s off from GitHub's`,
-          fix: "turn time synchronisation on: signed times would be refused",
+          says: `is ${Math.round(skew / 1000)} s off from GitHub's clock`,
+          fix: "turn on time synchronization: signatures with a timestamp would be rejected",
         };
   } catch {
     return {
       check: "clock",
       state: "warning",
-      says: `could not be compared: ${settings.githubApiUrl} does not answer`,
-      fix: "fine without a way out; otherwise check the network",
+      says: `could not be compared: ${settings.githubApiUrl} does not respond`,
+      fix: "check the network, unless this machine has no internet access",
     };
   }
 }

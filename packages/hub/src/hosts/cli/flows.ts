@@ -6,8 +6,8 @@ import type { AppFile } from "../../legacy/read-flow-file.ts";
 import type { StoredApp, StoredFlow } from "../../store/flow-store.ts";
 import type { Store } from "../../store/store.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { type Command, print, refuseMore, text, UsageError } from "./command.ts";
-import { importAndTell, readApps, readJsonFile, tenantOf } from "./import-flows.ts";
+import { assertNoMoreArguments, type Command, print, text, UsageError } from "./command.ts";
+import { importAndReport, readApps, readJsonFile, tenantOf } from "./import-flows.ts";
 import { dim, green } from "./style.ts";
 import { withStore } from "./with-store.ts";
 
@@ -17,24 +17,25 @@ const PAGE = 100;
 export const flows: Command = {
   name: "flows",
   usage: "pull DIR | push DIR [options]",
-  summary: "keep flows as files, for git: pull writes them, push brings them back",
+  summary: "keep flows as files, for git: pull writes the files, push stores them in the hub",
   details:
-    "DIR has a folder for each app, and in it one file for each flow's draft, and app.json. `pull` writes what differs and\n" +
-    "removes nothing. `push` makes and changes flows by the ids in the files (by their names where a file has no id), the\n" +
-    "flows of an app together or not at all; flows without a file stay as they are.",
+    "DIR contains a folder for each app, with app.json and one file for each flow's draft. `pull` writes the files that\n" +
+    "differ, and deletes none. `push` creates and updates flows by the id in the file, or by name if the file has no id.\n" +
+    "It stores all flows of an app or none of them, and leaves flows without a file unchanged.",
   options: {
     app: { type: "string", value: "SLUG", help: "only this app" },
-    tenant: { type: "string", value: "ID", help: "whose flows these are (single: local)" },
-    publish: { type: "boolean", help: "with push: let what was changed run" },
+    tenant: { type: "string", value: "ID", help: "the tenant that owns the flows (single: local)" },
+    publish: { type: "boolean", help: "with push: publish the flows that changed" },
     json: { type: "boolean", help: "print JSON" },
   },
   settings: ["data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
     const [action, dir, ...rest] = positionals;
     const work = { pull, push }[action ?? ""];
-    if (!work || dir === undefined) throw new UsageError("Say what to do: pull DIR, or push DIR.");
-    refuseMore(rest);
-    if (work === push && !existsSync(dir)) throw new UsageError(`There is no folder ${dir}.`);
+    if (!work || dir === undefined) throw new UsageError("Missing action: pull DIR, or push DIR.");
+    assertNoMoreArguments(rest);
+    if (work === push && !existsSync(dir))
+      throw new UsageError(`The folder ${dir} does not exist.`);
     const settings = loadSettings(flags);
     const tenant = tenantOf(settings, text(flags.tenant));
     await withStore(settings, { create: work === push }, (store) =>
@@ -67,7 +68,7 @@ async function pull({ store, tenant, dir, app: only, json }: Work): Promise<void
     ),
   );
   const taken = new Set(files.map(({ path }) => path));
-  const told: { id?: string; file: string; outcome: "written" | "unchanged" }[] = [];
+  const results: { id?: string; file: string; outcome: "written" | "unchanged" }[] = [];
   const write = (file: string, content: object, id?: string) => {
     const wanted = `${JSON.stringify(content, null, 2)}\n`;
     const same = existsSync(file) && readFileSync(file, "utf8") === wanted;
@@ -76,22 +77,22 @@ async function pull({ store, tenant, dir, app: only, json }: Work): Promise<void
       writeFileSync(file, wanted);
     }
     taken.add(file);
-    told.push({ ...(id && { id }), file, outcome: same ? "unchanged" : "written" });
+    results.push({ ...(id && { id }), file, outcome: same ? "unchanged" : "written" });
   };
 
   for (const { slug, name, description } of await appsOf(store, tenant, only)) {
     write(join(dir, slug, APP_FILE), { slug, name, description });
     for (const flow of await flowsOf(store, tenant, slug)) {
-      // A file keeps its name when the flow gets another: git follows it more easily.
-      const fileOf = (word: string) => join(dir, slug, `${word}.json`);
-      const fresh = () =>
-        uniqueName(snakeCase(flow.name, "flow"), (word) => taken.has(fileOf(word)));
-      write(pathOf.get(flow.id) ?? fileOf(fresh()), contentOf(flow), flow.id);
+      // A file keeps its name when the flow is renamed, so that git shows one history.
+      const fileOf = (name: string) => join(dir, slug, `${name}.json`);
+      const newName = () =>
+        uniqueName(snakeCase(flow.name, "flow"), (name) => taken.has(fileOf(name)));
+      write(pathOf.get(flow.id) ?? fileOf(newName()), contentOf(flow), flow.id);
     }
   }
-  if (json) return print(JSON.stringify({ files: told }));
-  for (const { file, outcome } of told) print(`${green("✓")} ${file}  ${dim(outcome)}`);
-  if (told.length === 0) print("There are no flows.");
+  if (json) return print(JSON.stringify({ files: results }));
+  for (const { file, outcome } of results) print(`${green("✓")} ${file}  ${dim(outcome)}`);
+  if (results.length === 0) print("No flows found.");
 }
 
 async function push({ store, tenant, dir, app: only, publish, json }: Work): Promise<void> {
@@ -113,8 +114,8 @@ async function push({ store, tenant, dir, app: only, publish, json }: Work): Pro
     return [{ app: app.app, flows: parts.flatMap(({ flows }) => flows), notes: [...notes] }];
   });
   const how = { replace: true, strictIds: true };
-  await importAndTell(apps, { store, tenant, how, publish }, json);
-  if (apps.length === 0 && !json) print(`There are no flows in ${dir}.`);
+  await importAndReport(apps, { store, tenant, how, publish }, json);
+  if (apps.length === 0 && !json) print(`No flows found in ${dir}.`);
 }
 
 const contentOf = ({ id, app, name, description, graph }: StoredFlow) => ({
@@ -125,7 +126,7 @@ const contentOf = ({ id, app, name, description, graph }: StoredFlow) => ({
   ...graph,
 });
 
-/** The JSON files of the folder's folders. */
+/** The JSON files in the subfolders of `dir`. */
 function filesIn(dir: string): { path: string; folder: string; content: JsonObject }[] {
   if (!existsSync(dir)) return [];
   const folders = readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
@@ -136,7 +137,7 @@ function filesIn(dir: string): { path: string; folder: string; content: JsonObje
       .map((name) => {
         const path = join(dir, folder, name);
         const content = readJsonFile(path);
-        if (!isObject(content)) throw new UsageError(`${path}: must hold an object.`);
+        if (!isObject(content)) throw new UsageError(`${path}: must contain an object.`);
         return { path, folder, content };
       }),
   );
@@ -149,19 +150,19 @@ async function appsOf(
 ): Promise<StoredApp[]> {
   if (only !== undefined) {
     const app = await store.getApp(tenant, only);
-    if (!app) throw new UsageError(`There is no app ${only}.`);
+    if (!app) throw new UsageError(`The app ${only} does not exist.`);
     return [app];
   }
-  return everyPage((last?: StoredApp) => store.listApps(tenant, last?.slug ?? "", PAGE));
+  return allPages((last?: StoredApp) => store.listApps(tenant, last?.slug ?? "", PAGE));
 }
 
 const flowsOf = (store: Store, tenant: string, app: string): Promise<StoredFlow[]> =>
-  everyPage((last?: StoredFlow) => store.listFlows(tenant, { app, after: last?.id, limit: PAGE }));
+  allPages((last?: StoredFlow) => store.listFlows(tenant, { app, after: last?.id, limit: PAGE }));
 
-async function everyPage<Item>(ask: (last?: Item) => Promise<Item[]>): Promise<Item[]> {
+async function allPages<Item>(readPage: (last?: Item) => Promise<Item[]>): Promise<Item[]> {
   const all: Item[] = [];
   for (;;) {
-    const page = await ask(all.at(-1));
+    const page = await readPage(all.at(-1));
     all.push(...page);
     if (page.length < PAGE) return all;
   }

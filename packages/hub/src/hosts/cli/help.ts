@@ -1,4 +1,4 @@
-/** What `--help` prints: a command's options, and of the settings those that matter to it. */
+/** The text of `--help`: a command's options, and the settings that it reads. */
 import { secretVariable } from "../../ingest/secret-variable.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import { definitions, type SettingName } from "../settings.ts";
@@ -14,7 +14,7 @@ export function overview(commands: readonly Command[]): string {
     "",
     table(commands.map(({ name, summary }) => [`  ${name}`, summary])),
     "",
-    "`signalbox COMMAND --help` says more. Without a command it serves.",
+    "`signalbox COMMAND --help` shows the details. Without a command, `serve` runs.",
   ].join("\n");
 }
 
@@ -38,17 +38,17 @@ export function help(command: Command): string {
         `  --${flag}${type === "string" ? ` ${value ?? "VALUE"}` : ""}`,
         help,
       ]),
-      ["  --help", "this text"],
+      ["  --help", "show this text"],
     ]),
     ...section(
-      "Settings (a flag wins over the environment, that over signalbox.config.json):",
+      "Settings (flags override the environment, which overrides signalbox.config.json):",
       flags,
     ),
     ...section(
-      "Settings without a flag, since others can read a command line (environment or signalbox.config.json):",
+      "Settings without a flag, because other users can read a command line (environment or signalbox.config.json):",
       variables,
     ),
-    ...(command.takesAllSettings ? ["", "It takes every flag of `signalbox serve` too."] : []),
+    ...(command.acceptsAllSettings ? ["", "It also accepts every flag of `signalbox serve`."] : []),
   ].join("\n");
 }
 

@@ -11,50 +11,52 @@ import type { Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import type { Settings } from "../settings.ts";
-import { type Command, print, refuseMore, text, UsageError } from "./command.ts";
+import { assertNoMoreArguments, type Command, print, text, UsageError } from "./command.ts";
 import { dim, green, red, yellow } from "./style.ts";
 import { withStore } from "./with-store.ts";
 
 export const importFlows: Command = {
   name: "import-flows",
   usage: "FILE [--app SLUG] [--publish] [options]",
-  summary: "bring in flows from a JSON file, also from systems where a flow was one tool",
+  summary: "import flows from a JSON file, also from legacy systems where a flow was one tool",
   details:
-    "FILE holds one flow, a list of flows, or { app, flows }; rows of an older flows table will do. A tool that was the\n" +
-    "flow's own (toolName, toolDescription, parameters, isActive) becomes a trigger, and all that is odd is told.\n" +
-    "A hub that is started on a database with such a table takes it over by itself.\n" +
-    "The flows of an app come in together or not at all. One that is here already, by its id or else its name in the\n" +
-    "app, is left as it is: run it again as often as you like; --replace overwrites it.",
+    "FILE contains one flow, a list of flows, or { app, flows }. It may contain rows of a legacy flows table: their tool\n" +
+    "(toolName, toolDescription, parameters, isActive) becomes a trigger, and problems are reported.\n" +
+    "A hub that starts on a database with such a table migrates it automatically.\n" +
+    "All flows of an app are imported, or none of them. A flow that exists already (with the same id, or the same name in\n" +
+    "the app) is left unchanged, so you can repeat the command; --replace overwrites it.",
   options: {
     app: {
       type: "string",
       value: "SLUG",
-      help: "the app that they go into; made where it is missing",
+      help: "the app of the flows; created if it does not exist",
     },
-    tenant: { type: "string", value: "ID", help: "whose flows these are (single: local)" },
-    publish: { type: "boolean", help: "let them run, where they can" },
-    replace: { type: "boolean", help: "overwrite the drafts of flows that are here already" },
+    tenant: { type: "string", value: "ID", help: "the tenant that owns the flows (single: local)" },
+    publish: { type: "boolean", help: "publish the flows that are valid" },
+    replace: { type: "boolean", help: "overwrite the drafts of flows that exist already" },
     json: { type: "boolean", help: "print JSON" },
   },
   settings: ["data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
     const [file, ...rest] = positionals;
-    if (file === undefined) throw new UsageError("Which file? `signalbox import-flows FILE`.");
-    refuseMore(rest);
+    if (file === undefined)
+      throw new UsageError("Missing argument FILE: `signalbox import-flows FILE`.");
+    assertNoMoreArguments(rest);
     const settings = loadSettings(flags);
     const tenant = tenantOf(settings, text(flags.tenant));
     const apps = readApps(readJsonFile(file), file, text(flags.app));
     const how = { replace: flags.replace === true, strictIds: false };
     await withStore(settings, { create: false }, async (store) => {
       const work = { store, tenant, how, publish: flags.publish === true };
-      await importAndTell(apps, work, flags.json === true);
+      await importAndReport(apps, work, flags.json === true);
     });
   },
 };
 
 export function tenantOf({ tenancy }: Settings, given: string | undefined): string {
   const tenant = given ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
-  if (!tenant) throw new UsageError("Say whose flows these are: --tenant ACCOUNT_ID.");
+  if (!tenant)
+    throw new UsageError("Missing option: name the owner of the flows with --tenant ACCOUNT_ID.");
   return tenant;
 }
 
@@ -87,37 +89,37 @@ export interface ImportWork {
   publish: boolean;
 }
 
-interface ToldFlow extends ImportedFlow {
-  /** The version that runs, where it was published now. */
+interface FlowReport extends ImportedFlow {
+  /** The version that this import published. */
   published?: number;
   not_published?: string;
 }
 
-interface ToldApp {
+interface AppReport {
   app: string;
-  flows: ToldFlow[];
-  /** What the file holds beside flows, and found no place. */
+  flows: FlowReport[];
+  /** Parts of the file that were not imported. */
   notes: string[];
   error?: string;
 }
 
-/** One app after the other: what is told has been stored. */
-export async function importAndTell(
+/** Imports one app after the other; an app is reported after it was stored. */
+export async function importAndReport(
   apps: readonly AppFile[],
   work: ImportWork,
   json: boolean,
 ): Promise<void> {
-  const told: ToldApp[] = [];
+  const reports: AppReport[] = [];
   for (const file of apps) {
-    const one = await importOne(file, work);
-    told.push(one);
-    if (!json) tell(one);
-    if (one.error || one.flows.some((flow) => flow.not_published)) process.exitCode = 1;
+    const report = await importOne(file, work);
+    reports.push(report);
+    if (!json) printReport(report);
+    if (report.error || report.flows.some((flow) => flow.not_published)) process.exitCode = 1;
   }
-  if (json) print(JSON.stringify({ apps: told }));
+  if (json) print(JSON.stringify({ apps: reports }));
 }
 
-async function importOne(file: AppFile, work: ImportWork): Promise<ToldApp> {
+async function importOne(file: AppFile, work: ImportWork): Promise<AppReport> {
   const { store, tenant, how } = work;
   const newId = createIds();
   const { notes } = file;
@@ -126,7 +128,7 @@ async function importOne(file: AppFile, work: ImportWork): Promise<ToldApp> {
   try {
     const flows = await imports.importApp(tenant, file, how);
     if (!work.publish) return { app, flows, notes };
-    const published: ToldFlow[] = [];
+    const published: FlowReport[] = [];
     for (const flow of flows) published.push(await publish(flow, work, newId));
     return { app, flows: published, notes };
   } catch (error) {
@@ -135,17 +137,17 @@ async function importOne(file: AppFile, work: ImportWork): Promise<ToldApp> {
   }
 }
 
-/** Only what does not run yet as it is; what was here and was skipped, only where it never ran. */
+/** Publishes a draft that differs from its published version, or a skipped flow that has none. */
 async function publish(
   imported: ImportedFlow,
   { store, tenant }: ImportWork,
   newId: () => string,
-): Promise<ToldFlow> {
+): Promise<FlowReport> {
   const { id, outcome } = imported;
   const flow = await store.getFlow(tenant, id);
-  const running = flow?.version && (await store.getVersion(tenant, id, flow.version));
-  const same = running && JSON.stringify(running) === JSON.stringify(flow.graph);
-  if (same || (running && outcome === "skipped")) return imported;
+  const published = flow?.version && (await store.getVersion(tenant, id, flow.version));
+  const same = published && JSON.stringify(published) === JSON.stringify(flow.graph);
+  if (same || (published && outcome === "skipped")) return imported;
   const flows = createFlows({ store, registry: nodeTypes, newId, now: Date.now });
   try {
     const { version } = await flows.publish({ tenant, id }, { note: "Imported", by: "signalbox" });
@@ -156,20 +158,20 @@ async function publish(
   }
 }
 
-function tell({ app, flows, notes, error }: ToldApp): void {
+function printReport({ app, flows, notes, error }: AppReport): void {
   for (const note of notes) print(`${yellow("!")} ${app}: ${note}`);
   if (error) print(`${red("✗")} ${app}: nothing was stored. ${error}`);
   for (const { id, name, outcome, notes, published, not_published } of flows) {
     const version = published === undefined ? "" : `, published as version ${published}`;
-    print(`${green("✓")} ${app} / ${name}: ${WORDS[outcome]}${version}  ${dim(id)}`);
+    print(`${green("✓")} ${app} / ${name}: ${MESSAGES[outcome]}${version}  ${dim(id)}`);
     for (const note of notes) print(`    ${note}`);
     if (not_published) print(`    ${yellow("not published:")} ${not_published}`);
   }
 }
 
-const WORDS: Record<ImportedFlow["outcome"], string> = {
+const MESSAGES: Record<ImportedFlow["outcome"], string> = {
   created: "created",
   replaced: "replaced",
   unchanged: "unchanged",
-  skipped: "is here already, and left as it is",
+  skipped: "exists already, left unchanged",
 };

@@ -5,7 +5,15 @@ import { createIds } from "../../lib/ids.ts";
 import { nodeHmacKey } from "../node/hmac.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { localUrl, readSecret } from "../settings.ts";
-import { type Command, Failure, numberOf, print, refuseMore, text, UsageError } from "./command.ts";
+import {
+  assertNoMoreArguments,
+  type Command,
+  CommandFailed,
+  numberOf,
+  print,
+  text,
+  UsageError,
+} from "./command.ts";
 import { dim, green, red } from "./style.ts";
 
 const SECRET_VARIABLE = "SIGNALBOX_SEND_SECRET";
@@ -15,28 +23,28 @@ export const send: Command = {
   usage: "SOURCE [TYPE] [--action ACTION] [options]",
   summary: "post a signed sample webhook to a running hub",
   details:
-    "The first event in ten seconds and without a tunnel: `signalbox send github issues --action opened`.\n" +
-    "It is signed with the source's secret from the settings, as the real sender would; for an endpoint with a key,\n" +
-    `give its URL with --url and its secret in the environment, ${SECRET_VARIABLE}.`,
+    "Try the hub without a tunnel: `signalbox send github issues --action opened`.\n" +
+    "The sample is signed with the source's secret from the settings, like a real webhook. For an endpoint with a key,\n" +
+    `give its URL with --url and its secret in the environment variable ${SECRET_VARIABLE}.`,
   options: {
     action: { type: "string", value: "ACTION", help: "the sample's action, such as opened" },
     url: {
       type: "string",
       value: "URL",
-      help: "the endpoint; default: the local hub's /webhooks/SOURCE",
+      help: "the endpoint (/webhooks/SOURCE of the local hub)",
     },
-    id: { type: "string", value: "ID", help: "the delivery id; send it twice to see a duplicate" },
-    count: { type: "string", value: "N", help: "how many to send (1)" },
-    json: { type: "boolean", help: "print the answers as JSON lines" },
+    id: { type: "string", value: "ID", help: "the delivery id; the same id twice is a duplicate" },
+    count: { type: "string", value: "N", help: "the number of webhooks to send (1)" },
+    json: { type: "boolean", help: "print the responses as JSON lines" },
   },
   settings: ["host", "port", "secrets"],
   async run({ positionals, flags }) {
     const [id, type, ...rest] = positionals;
     const known = sources.map((source) => source.id).join(", ");
-    if (id === undefined) throw new UsageError(`Which source? Known are: ${known}.`);
+    if (id === undefined) throw new UsageError(`Missing argument SOURCE, one of: ${known}.`);
     const source = sources.find((candidate) => candidate.id === id);
-    if (!source) throw new UsageError(`There is no source "${id}". Known are: ${known}.`);
-    refuseMore(rest);
+    if (!source) throw new UsageError(`Unknown source "${id}". Known sources: ${known}.`);
+    assertNoMoreArguments(rest);
     const count =
       numberOf(
         flags,
@@ -63,7 +71,7 @@ export const send: Command = {
       });
       if (!sample)
         throw new UsageError(
-          `There is no sample of type "${type}" for ${source.title}.${source.id === "github" ? ` Known are: ${githubSampleTypes.join(", ")}.` : ""}`,
+          `There is no sample of type "${type}" for ${source.title}.${source.id === "github" ? ` Known types: ${githubSampleTypes.join(", ")}.` : ""}`,
         );
       const { headers, body } = await signSample(source, sample, secret, {
         now: Date.now(),
@@ -90,8 +98,8 @@ async function post(
   } catch (error) {
     const cause =
       error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    throw new Failure(
-      `No hub answers at ${url} (${cause || "connection refused"}). Start one with \`signalbox serve\`, or name it with --url.`,
+    throw new CommandFailed(
+      `No response from ${url} (${cause || "connection refused"}). Start a hub with \`signalbox serve\`, or give its address with --url.`,
     );
   }
 }
@@ -107,7 +115,7 @@ function parsed(answer: string): Record<string, unknown> {
 
 function describe(status: number, answer: string, delivery: string): string {
   const { outcome, id, detail } = parsed(answer);
-  // An empty answer, as Slack wants it, does not say whether it was stored or a duplicate.
+  // An empty response, which Slack requires, does not show whether the event was a duplicate.
   if (status < 300)
     return `${green("✓")} ${status} ${outcome ?? "accepted"}  ${dim(`${id ? `event ${id}, ` : ""}delivery ${delivery}`)}`;
   return `${red("✗")} ${status} ${detail ?? answer}`;

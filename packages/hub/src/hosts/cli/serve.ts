@@ -3,7 +3,7 @@ import { createLog } from "../node/log.ts";
 import { startHub } from "../node/start-hub.ts";
 import { version } from "../version.ts";
 import { banner } from "./banner.ts";
-import { allSettings, type Command, refuseMore } from "./command.ts";
+import { allSettings, assertNoMoreArguments, type Command } from "./command.ts";
 
 export const serve: Command = {
   name: "serve",
@@ -12,12 +12,12 @@ export const serve: Command = {
   options: {},
   settings: [...allSettings, "secrets"],
   async run({ positionals, flags }) {
-    refuseMore(positionals);
+    assertNoMoreArguments(positionals);
     const settings = loadSettings(flags);
     const log = await createLog({ level: settings.logLevel, format: settings.logFormat });
     const hub = await startHub({ settings, log, version });
     const startedIn = Math.round(performance.now());
-    // Whoever collects the log should get lines of JSON only.
+    // Stdout that is not a terminal gets log lines only.
     (process.stdout.isTTY ? process.stdout : process.stderr).write(
       `${banner(hub, settings, version)}\n`,
     );
@@ -27,7 +27,7 @@ export const serve: Command = {
 
     await new Promise<void>((resolve) => {
       const stop = (signal: NodeJS.Signals) => {
-        // A second signal means it: the default action ends the process at once.
+        // A second signal has its default action: it ends the process immediately.
         process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM");
         log.info({ signal }, "stopping");
         hub.stop().then(resolve, (error) => {

@@ -9,11 +9,11 @@ import { loadSettings } from "../node/load-settings.ts";
 import { sealKey } from "../node/seal-key.ts";
 import { localUrl, readSecret, type Settings } from "../settings.ts";
 import {
+  assertNoMoreArguments,
   type Command,
   listOf,
   numberOf,
   print,
-  refuseMore,
   table,
   text,
   UsageError,
@@ -26,21 +26,25 @@ const SECRET_VARIABLE = "SIGNALBOX_SOURCE_SECRET";
 export const source: Command = {
   name: "source",
   usage: "add KIND [NAME] | list | rotate ID | remove ID [options]",
-  summary: "manage webhook endpoints that have a key and secrets of their own",
+  summary: "manage webhook endpoints with a key and their own secrets",
   details:
-    "`rotate` adds a secret; the old ones go on working for --grace hours, so that the sender can change over.\n" +
-    `The secret is read from the environment, ${SECRET_VARIABLE}; without it one is made and printed once.`,
+    "`rotate` adds a secret. The old secrets stay valid for --grace hours, so that you can change the sender.\n" +
+    `The secret is read from the environment variable ${SECRET_VARIABLE}; if unset, one is generated and printed once.`,
   options: {
     config: {
       type: "string",
       value: "JSON",
-      help: 'what the kind can be told, such as {"header":"x-signature"} for generic',
+      help: 'options of the kind, such as {"header":"x-signature"} for generic',
     },
-    tenant: { type: "string", value: "ID", help: "whose events these are (single: local)" },
+    tenant: {
+      type: "string",
+      value: "ID",
+      help: "the tenant that owns the events (single: local)",
+    },
     grace: {
       type: "string",
       value: "HOURS",
-      help: "with rotate: how long the old secrets still work (24)",
+      help: "with rotate: how long the old secrets stay valid (24)",
     },
     json: { type: "boolean", help: "print JSON" },
   },
@@ -48,8 +52,8 @@ export const source: Command = {
   async run({ positionals, flags }) {
     const [action, ...rest] = positionals;
     const work = { add, list, rotate, remove }[action ?? ""];
-    if (!work) throw new UsageError("Say what to do: add KIND, list, rotate ID, or remove ID.");
-    refuseMore(rest.slice(work === list ? 0 : work === add ? 2 : 1));
+    if (!work) throw new UsageError("Missing action: add KIND, list, rotate ID, or remove ID.");
+    assertNoMoreArguments(rest.slice(work === list ? 0 : work === add ? 2 : 1));
     const [argument, name] = rest;
     const graceHours =
       numberOf(
@@ -91,9 +95,12 @@ const sourcesIn = ({ store, settings }: Work) =>
 async function add(work: Work): Promise<void> {
   const { settings, flags, argument: kind, name } = work;
   if (!sources.some(({ id }) => id === kind))
-    throw new UsageError(`Which kind? Known are: ${sources.map(({ id }) => id).join(", ")}.`);
+    throw new UsageError(
+      `Missing or unknown KIND. Known kinds: ${sources.map(({ id }) => id).join(", ")}.`,
+    );
   const tenant = work.tenant ?? (settings.tenancy === "single" ? LOCAL_TENANT : undefined);
-  if (!tenant) throw new UsageError("Say whose events these are: --tenant ACCOUNT_ID.");
+  if (!tenant)
+    throw new UsageError("Missing option: name the owner of the events with --tenant ACCOUNT_ID.");
   const { source: made, generated: secret } = await sourcesIn(work)
     .add({
       tenant,
@@ -108,13 +115,13 @@ async function add(work: Work): Promise<void> {
   print(
     table([
       ["  URL", bold(urlOf(settings, made))],
-      ["  Secret", secret ? bold(secret) : "the given one"],
+      ["  Secret", secret ? bold(secret) : "from the environment"],
       ["  Id", made.id],
     ]),
   );
   print(
     dim(
-      `${secret ? "  The secret is shown once. " : "  "}A running hub knows the endpoint within five seconds.`,
+      `${secret ? "  The secret is shown once. " : "  "}A running hub accepts the endpoint within five seconds.`,
     ),
   );
 }
@@ -142,7 +149,7 @@ async function list({ store, settings, flags }: Work): Promise<void> {
   }));
   if (flags.json) return print(JSON.stringify(shown));
   if (found.length === 0)
-    return print("There are no endpoints with a key. Add one with `signalbox source add KIND`.");
+    return print("No endpoints with a key. Add one with `signalbox source add KIND`.");
   print(
     table([
       ["ID", "KIND", "NAME", "TENANT", "SECRETS", "URL"],
@@ -161,20 +168,22 @@ async function list({ store, settings, flags }: Work): Promise<void> {
 async function rotate(work: Work): Promise<void> {
   const { store, flags, argument: id, graceHours } = work;
   const found = (await store.listSources()).find((one) => one.id === id);
-  if (!found) throw new UsageError("Which endpoint? `signalbox source list` shows their ids.");
+  if (!found) throw new UsageError("Missing or unknown ID. `signalbox source list` shows the ids.");
   const { generated, until } = await sourcesIn(work).rotate(found, {
     secret: readSecret(process.env, SECRET_VARIABLE),
     graceHours,
   });
   if (flags.json)
     return print(JSON.stringify({ id: found.id, secret: generated, oldUntil: until }));
-  print(`${green("✓")} ${generated ? `new secret ${bold(generated)}` : "the given secret is in"}`);
-  print(dim(`  Older ones work until ${new Date(until).toISOString()} at the latest.`));
+  print(
+    `${green("✓")} ${generated ? `new secret ${bold(generated)}` : "added the secret from the environment"}`,
+  );
+  print(dim(`  The old secrets are valid until ${new Date(until).toISOString()} at most.`));
 }
 
 async function remove({ store, flags, argument: id }: Work): Promise<void> {
   if (!id || !(await store.deleteSource(id)))
-    throw new UsageError("Which endpoint? `signalbox source list` shows their ids.");
+    throw new UsageError("Missing or unknown ID. `signalbox source list` shows the ids.");
   if (flags.json) return print(JSON.stringify({ id, removed: true }));
-  print(`${green("✓")} removed; its events stay`);
+  print(`${green("✓")} removed; its events are kept`);
 }

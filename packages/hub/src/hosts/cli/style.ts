@@ -1,4 +1,4 @@
-/** Colours, where somebody looks at a terminal and has not asked for none. */
+/** Colors, if stdout is a terminal and NO_COLOR is not set. */
 const on = process.stdout.isTTY === true && !process.env.NO_COLOR;
 const paint = (code: number, end: number) => (text: string) =>
   on ? `\u001b[${code}m${text}\u001b[${end}m` : text;

@@ -3,7 +3,15 @@ import type { Scope, Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { createToken, EVERY_TENANT, MAX_DAYS, scopes, tenantsError } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { type Command, listOf, numberOf, print, refuseMore, table, UsageError } from "./command.ts";
+import {
+  assertNoMoreArguments,
+  type Command,
+  listOf,
+  numberOf,
+  print,
+  table,
+  UsageError,
+} from "./command.ts";
 import { bold, dim, green } from "./style.ts";
 import { withStore } from "./with-store.ts";
 
@@ -12,18 +20,18 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export const token: Command = {
   name: "token",
   usage: "create NAME | list | revoke ID [options]",
-  summary: "make, list and revoke access tokens",
-  details: "A token is shown once, when it is made; the hub keeps only its SHA-256.",
+  summary: "create, list and revoke access tokens",
+  details: "A token is shown once, when it is created; the hub stores only its SHA-256 hash.",
   options: {
     scope: {
       type: "string",
       value: "LIST",
-      help: `comma-separated, of ${scopes.join(", ")} (inbox:read,inbox:write)`,
+      help: `comma-separated list of ${scopes.join(", ")} (inbox:read,inbox:write)`,
     },
     tenant: {
       type: "string",
       value: "LIST",
-      help: "whose data it opens (single: local; github: account ids, or * for all)",
+      help: "the tenants that it may access (single: local; github: account ids, or * for all)",
     },
     days: { type: "string", value: "N", help: `days until it expires, up to ${MAX_DAYS} (never)` },
     json: { type: "boolean", help: "print JSON" },
@@ -32,8 +40,8 @@ export const token: Command = {
   async run({ positionals, flags }) {
     const [action, ...rest] = positionals;
     const work = { create, list, revoke }[action ?? ""];
-    if (!work) throw new UsageError("Say what to do: create NAME, list, or revoke ID.");
-    refuseMore(rest.slice(work === list ? 0 : 1));
+    if (!work) throw new UsageError("Missing action: create NAME, list, or revoke ID.");
+    assertNoMoreArguments(rest.slice(work === list ? 0 : 1));
     const settings = loadSettings(flags);
     await withStore(settings, { create: work === create }, (store) =>
       work(store, rest[0], flags, settings.tenancy),
@@ -50,18 +58,18 @@ type Work = (
 
 const create: Work = async (store, name, flags, tenancy) => {
   if (!name)
-    throw new UsageError("Give the token a name, such as `signalbox token create laptop`.");
+    throw new UsageError("Missing argument NAME, such as in `signalbox token create laptop`.");
   const wanted = listOf(flags, "scope") ?? ["inbox:read", "inbox:write"];
   for (const scope of wanted)
     if (!scopes.includes(scope as Scope))
-      throw new UsageError(`There is no scope "${scope}". Known are: ${scopes.join(", ")}.`);
+      throw new UsageError(`Unknown scope "${scope}". Known scopes: ${scopes.join(", ")}.`);
   const tenants = listOf(flags, "tenant");
   if (!tenants && tenancy === "github")
     throw new UsageError(
-      `Say whose data it opens: --tenant ACCOUNT_ID, or --tenant ${EVERY_TENANT} for all.`,
+      `Missing option: name the tenant with --tenant ACCOUNT_ID, or --tenant ${EVERY_TENANT} for all.`,
     );
-  const fault = tenants && tenantsError(tenants);
-  if (fault) throw new UsageError(`--tenant ${fault}.`);
+  const error = tenants && tenantsError(tenants);
+  if (error) throw new UsageError(`--tenant ${error}.`);
   const days = numberOf(
     flags,
     "days",
@@ -91,7 +99,7 @@ const list: Work = async (store, _, flags) => {
   const tokens = (await store.listTokens()).map(({ hash: _, ...rest }) => rest);
   if (flags.json) return print(JSON.stringify(tokens));
   if (tokens.length === 0)
-    return print("There are no tokens. Make one with `signalbox token create NAME`.");
+    return print("No tokens. Create one with `signalbox token create NAME`.");
   const day = (ms: number | null) =>
     ms === null ? "never" : new Date(ms).toISOString().slice(0, 10);
   print(
@@ -115,10 +123,10 @@ const list: Work = async (store, _, flags) => {
 };
 
 const revoke: Work = async (store, id, flags) => {
-  if (!id) throw new UsageError("Which token? `signalbox token list` shows their ids.");
+  if (!id) throw new UsageError("Missing argument ID. `signalbox token list` shows the ids.");
   if (!(await store.revokeToken(id, Date.now())))
     throw new UsageError(
-      `There is no active token with the id ${id}. \`signalbox token list\` shows them.`,
+      `No active token has the id ${id}. \`signalbox token list\` shows the ids.`,
     );
   if (flags.json) return print(JSON.stringify({ id, revoked: true }));
   print(`${green("✓")} revoked ${id}`);

@@ -74,7 +74,7 @@ async function failure(...given: Parameters<typeof call>): Promise<OutboundError
 const textOf = ({ body }: { body: Uint8Array }) => Buffer.from(body).toString();
 
 describe("a call", () => {
-  it("sends what it is given, under the name of the host", async () => {
+  it("sends method, headers and body, with the host's name", async () => {
     const { url, port, requests } = await serve((response) =>
       response
         .writeHead(418, { "X-Tea": "yes", "set-cookie": ["a=1", "b=2"] })
@@ -100,7 +100,7 @@ describe("a call", () => {
     ]);
   });
 
-  it("leaves the connection's own headers to the connection", async () => {
+  it("ignores headers that belong to the connection", async () => {
     const { url, port, requests } = await serve((response) => response.end());
     await call({
       url,
@@ -133,14 +133,14 @@ describe("a call", () => {
     [{ method: "GET / HTTP/1.1\r\nx: y" }, /method/],
     [{ method: "CONNECT" }, /method/],
     [{ method: "" }, /method/],
-  ])("that cannot be written down is not sent: %j", async (request, words) => {
+  ])("rejects an invalid request: %j", async (request, words) => {
     const error = await failure(request);
     expect(error).toMatchObject({ code: "invalid_request", message: expect.stringMatching(words) });
     expect(error.message).toContain("hooks.test");
     expect(error.message).not.toContain("hunter2");
   });
 
-  it("needs https unless told otherwise, and no credentials in its URL", async () => {
+  it("rejects http by default, and credentials in the URL", async () => {
     expect(await failure({ allowHttp: false })).toMatchObject({ code: "invalid_url" });
     expect(await failure({ url: "https://a:b@hooks.test" })).toMatchObject({ code: "invalid_url" });
     expect(await failure({ url: "nonsense" })).toMatchObject({ code: "invalid_url" });
@@ -150,7 +150,7 @@ describe("a call", () => {
 describe("the address", () => {
   const shut: Partial<GuardedFetchOptions> = { allowPrivate: false };
 
-  it("that a name resolves to is refused where it is private", async () => {
+  it("is rejected if the name resolves to a private one", async () => {
     const { url, requests } = await serve((response) => response.end());
     const error = await failure({ url }, shut);
     expect(error.code).toBe("address_refused");
@@ -158,7 +158,7 @@ describe("the address", () => {
     expect(requests).toEqual([]);
   });
 
-  it("of the machine itself is found out by the system's resolver, too", async () => {
+  it("is rejected if the system's resolver returns a loopback one", async () => {
     const guarded = createGuardedFetch({ allowPrivate: false });
     const outcome = guarded({
       method: "GET",
@@ -170,13 +170,13 @@ describe("the address", () => {
     await expect(outcome).rejects.toMatchObject({ code: "address_refused" });
   });
 
-  it("does not show in the message where a name hides it", async () => {
+  it("is not shown in the message", async () => {
     const error = await failure({}, { ...shut, lookup: async () => ["10.11.12.13"] });
     expect(error.message).toContain("hooks.test resolves to a private address");
     expect(error.message).not.toContain("10.11.12.13");
   });
 
-  it("is refused with all others of its name, if only one of them is private", async () => {
+  it("is rejected if any address of the name is private", async () => {
     const { url, requests } = await serve((response) => response.end());
     for (const lookup of [
       async () => ["127.0.0.1", "10.0.0.1"],
@@ -187,7 +187,7 @@ describe("the address", () => {
     expect(requests).toEqual([]);
   });
 
-  it("written in the URL is checked in every spelling, and nobody is asked for it", async () => {
+  it("is checked in every notation of a URL, without a DNS lookup", async () => {
     const lookup = () => {
       throw new Error("asked for an address");
     };
@@ -204,7 +204,7 @@ describe("the address", () => {
     );
   });
 
-  it("that was checked is the one connected to, however the name answers next", async () => {
+  it("is the checked one, whatever a second lookup returns", async () => {
     const { url, port, requests } = await serve((response) => response.end("checked"));
     const answers = [["127.0.0.1"], ["127.0.0.2"], ["::1"], ["169.254.169.254"]];
     let asked = 0;
@@ -219,13 +219,13 @@ describe("the address", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("that does not answer makes way for the next one", async () => {
+  it("is followed by the next one if it does not respond", async () => {
     const { url } = await serve((response) => response.end("second"));
     const lookup = async () => ["::1", "127.0.0.1"];
     expect(textOf(await call({ url }, { lookup, allowPrivate: true }))).toBe("second");
   });
 
-  it("is needed", async () => {
+  it("must exist", async () => {
     expect(await failure({}, { lookup: async () => [] })).toMatchObject({
       code: "dns_failed",
       message: expect.stringMatching(/hooks\.test does not resolve.*spelling/),
@@ -237,7 +237,7 @@ describe("the address", () => {
 });
 
 describe("a redirect", () => {
-  it("is the answer where none are followed", async () => {
+  it("is returned if redirects are not followed", async () => {
     const { url, requests } = await serve((response) =>
       response.writeHead(302, { location: "/next" }).end("moved"),
     );
@@ -247,7 +247,7 @@ describe("a redirect", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("is followed, with the check, the secrets and the method that fit", async () => {
+  it("is followed, with a new address check, without secrets for other hosts, with the right method", async () => {
     const { url, port, requests } = await serve((response, { url: path }) =>
       path === "/"
         ? response.writeHead(307, { location: "/same" }).end()
@@ -302,7 +302,7 @@ describe("a redirect", () => {
     expect(await failure({ url, redirects: 5 }, { lookup })).toMatchObject({ code });
   });
 
-  it("that never ends is given up", async () => {
+  it("is not followed beyond the limit", async () => {
     const { url, requests } = await serve((response) =>
       response.writeHead(301, { location: "/" }).end(),
     );
@@ -312,7 +312,7 @@ describe("a redirect", () => {
     expect(requests).toHaveLength(4);
   });
 
-  it("does not have its body read", async () => {
+  it("is followed without reading its body", async () => {
     const { url } = await serve((response, { url: path }) => {
       if (path === "/there") return response.end("there");
       return response.writeHead(302, { location: "/there" }).write("a body without an end");
@@ -322,7 +322,7 @@ describe("a redirect", () => {
 });
 
 describe("a body", () => {
-  it("may be as large as the limit, and not a byte more", async () => {
+  it("may have the size of the limit, but not one byte more", async () => {
     const { url } = await serve((response) => response.end("x".repeat(1_000)));
     expect((await call({ url, maxResponseBytes: 1_000 })).body).toHaveLength(1_000);
     const error = await failure({ url, maxResponseBytes: 999 });
@@ -330,7 +330,7 @@ describe("a body", () => {
     expect(error.message).toMatch(/hooks\.test.*more than 999 bytes/);
   });
 
-  it("without an end is cut while it comes", async () => {
+  it("without an end is aborted at the limit", async () => {
     const { url } = await serve((response) => {
       const more = () => {
         while (!response.destroyed && response.write("x".repeat(10_000)));
@@ -364,7 +364,7 @@ describe("a body", () => {
     expect(error).toMatchObject({ code: "too_large" });
   });
 
-  it("in an encoding that is not known stays as it is, and says so", async () => {
+  it("in an unknown encoding is returned unchanged, with its header", async () => {
     for (const encoding of ["compress", "gzip, gzip", "constructor"]) {
       const { url } = await serve((response) =>
         response.writeHead(200, { "content-encoding": encoding }).end("as it is"),
@@ -382,7 +382,7 @@ describe("a body", () => {
     ["GET", 200, { "content-length": "0" }],
     ["GET", 204, {}],
     ["GET", 304, {}],
-  ])("may be absent where headers speak of one: %s, %i, %j", async (method, status, headers) => {
+  ])("may be absent although headers describe one: %s, %i, %j", async (method, status, headers) => {
     const { url } = await serve((response) =>
       response.writeHead(status, { "content-encoding": "gzip", ...headers }).end(),
     );
@@ -411,14 +411,14 @@ describe("a body", () => {
           .end(gzipSync("x".repeat(99)).subarray(0, 15));
       },
     ],
-  ])("that %s is an error, not half an answer", async (_, answer) => {
+  ])("that %s is an error, not a partial response", async (_, answer) => {
     const { url } = await serve(answer);
     const error = await failure({ url });
     expect(error).toMatchObject({ code: "network", message: expect.stringMatching("hooks.test") });
   });
 });
 
-describe("the time-out", () => {
+describe("the time limit", () => {
   it.each<[string, (response: http.ServerResponse) => unknown]>([
     ["headers", () => {}],
     ["the body's end", (response) => response.write("x")],
@@ -430,14 +430,14 @@ describe("the time-out", () => {
           .write(gzipSync("xyz").subarray(0, 12));
       },
     ],
-  ])("holds while waiting for %s", async (_, answer) => {
+  ])("applies while waiting for %s", async (_, answer) => {
     const { url } = await serve(answer);
     const error = await failure({ url, timeoutMs: 200 });
     expect(error.code).toBe("timeout");
     expect(error.message).toMatch(/hooks\.test.*within 0\.2 s/);
   });
 
-  it("holds while waiting for DNS, and does not mind what comes of that later", async () => {
+  it("applies while waiting for DNS, and ignores a later result", async () => {
     let fail = (_: Error) => {};
     const lookup = () =>
       new Promise<string[]>((_, reject) => {
@@ -447,7 +447,7 @@ describe("the time-out", () => {
     fail(new Error("late"));
   });
 
-  it("may be longer than a timer can be", async () => {
+  it("may exceed the maximum of a timer", async () => {
     const { url } = await serve((response) => response.end("soon"));
     // A timer that overflows is set to 1 ms, and so goes off before this one.
     const lookup = () => setTimeout(10, ["127.0.0.1"]);
@@ -455,7 +455,7 @@ describe("the time-out", () => {
       expect(textOf(await call({ url, timeoutMs }, { lookup }))).toBe("soon");
   });
 
-  it("is one for all redirects together", async () => {
+  it("includes all redirects", async () => {
     const { url } = await serve((response) => response.writeHead(302, { location: "/" }).end());
     const error = await failure({ url, redirects: Number.POSITIVE_INFINITY, timeoutMs: 200 });
     expect(error).toMatchObject({ code: "timeout" });
@@ -494,7 +494,7 @@ describe("the caller's signal", () => {
     }
   });
 
-  it("is let go afterwards", async () => {
+  it("has no listener afterwards", async () => {
     const { signal } = new AbortController();
     const { url } = await serve((response) => response.end());
     await call({ url, signal });
@@ -513,7 +513,7 @@ describe("https", () => {
     return listen(server);
   };
 
-  it("asks for the certificate of the name, at the address that was checked", async () => {
+  it("checks the certificate of the name, at the checked address", async () => {
     const port = await serveTls();
     for (const host of ["hooks.test", "hooks.test."]) {
       const response = await call({ url: `https://${host}:${port}`, allowHttp: false }, { ca });
@@ -523,14 +523,14 @@ describe("https", () => {
     expect(textOf(byAddress)).toBe(JSON.stringify([`127.0.0.1:${port}`, false]));
   });
 
-  it("does not believe a Host header about whom it talks to", async () => {
+  it("ignores a Host header when it checks the certificate", async () => {
     const port = await serveTls();
     const url = `https://other.test:${port}`;
     const error = await failure({ url, headers: { host: "hooks.test" } }, { ca });
     expect(error).toMatchObject({ code: "tls_error" });
   });
 
-  it("ends where the certificate is for another name, not trusted, or too old", async () => {
+  it("rejects a certificate for another name, an untrusted one, and an expired one", async () => {
     const port = await serveTls();
     const other = await failure({ url: `https://other.test:${port}` }, { ca });
     expect(other).toMatchObject({ code: "tls_error" });
@@ -547,7 +547,7 @@ describe("https", () => {
     expect(expired.message).toMatch(/expired/);
   });
 
-  it("ends where the other side does not speak it", async () => {
+  it("rejects a server without TLS", async () => {
     const { port } = await serve((response) => response.end());
     const error = await failure({ url: `https://hooks.test:${port}` }, { ca });
     expect(error).toMatchObject({ code: "tls_error" });
@@ -558,13 +558,13 @@ describe("https", () => {
     expect(await failure({ url }, { ca })).toMatchObject({ code: "tls_error" });
   });
 
-  it("that breaks after the handshake is no fault of the certificate", async () => {
+  it("reports a network error after the handshake", async () => {
     const server = https.createServer(certificate, ({ socket }) => socket.destroy());
     const url = `https://hooks.test:${await listen(server)}`;
     expect(await failure({ url }, { ca })).toMatchObject({ code: "network" });
   });
 
-  it("does not step down to http unless that is allowed", async () => {
+  it("does not follow a redirect to http by default", async () => {
     const plain = await serve((response) => response.end("plain"));
     const server = https.createServer(certificate, (_, response) =>
       response.writeHead(302, { location: plain.url }).end(),
@@ -578,7 +578,7 @@ describe("https", () => {
 });
 
 describe("a server", () => {
-  it("that is not there refuses the connection", async () => {
+  it("that does not run is reported as connection_refused", async () => {
     const { url, port } = await serve(() => {});
     for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
     const error = await failure({ url });
@@ -597,7 +597,7 @@ describe("a server", () => {
     ["talks nonsense", "SSH-2.0-OpenSSH_9\r\n\r\n"],
     ["switches protocols", "HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
     ["sends endless headers", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`],
-  ])("that %s gives a network error", async (_, words) => {
+  ])("that %s is reported as a network error", async (_, words) => {
     const server = http.createServer();
     server.removeAllListeners("connection");
     server.on("connection", (socket: Socket) => {
@@ -607,7 +607,7 @@ describe("a server", () => {
     const url = `http://hooks.test:${await listen(server)}`;
     expect(await failure({ url })).toMatchObject({
       code: "network",
-      message: expect.stringMatching(/^hooks\.test.*no complete answer/),
+      message: expect.stringMatching(/^hooks\.test.*no complete response/),
     });
   });
 });

@@ -14,43 +14,43 @@ import { bareHost, openPinned } from "./pinned-request.ts";
 
 export interface GuardedFetchOptions {
   allowPrivate: AllowPrivate;
-  /** All addresses of a name; the system's resolver where not given. */
+  /** All addresses of a name; by default from the system's resolver. */
   lookup?: (host: string) => Promise<readonly string[]>;
-  /** Whom to trust for https in place of Node's own list, in PEM. */
+  /** Certificate authorities in PEM, instead of Node's list. */
   ca?: string;
 }
 
 /**
- * Names are resolved once for each hop. The connection goes to the very addresses that were judged:
- * a name that answers differently when asked again (DNS rebinding) is never asked again.
+ * A fetch that does not reach private networks. Each hop resolves its name once, checks all addresses,
+ * and connects to those addresses: a second lookup could return others (DNS rebinding).
  */
 export function createGuardedFetch({
   allowPrivate,
   lookup = allAddresses,
   ca,
 }: GuardedFetchOptions): GuardedFetch {
-  const judge = createAddressRules(allowPrivate);
+  const checkAddress = createAddressRules(allowPrivate);
 
-  /** One bad address refuses the name: which of them is used would be luck. */
+  /** One forbidden address rejects the name, since any of its addresses may be used. */
   async function checkedAddresses(url: URL): Promise<readonly string[]> {
     const host = bareHost(url);
     const addresses = isIP(host) ? [host] : await resolve(host);
     for (const address of addresses) {
-      const fault = judge(address);
-      if (fault === undefined) continue;
+      const problem = checkAddress(address);
+      if (problem === undefined) continue;
       throw new OutboundError(
         "address_refused",
-        `${host} ${address === host ? "is" : "resolves to"} ${fault}, which the hub does not call. If it is meant to, add that address or its network to SIGNALBOX_ALLOW_PRIVATE.`,
+        `${host} ${address === host ? "is" : "resolves to"} ${problem}, which the hub does not call. To allow it, add the address or its network to SIGNALBOX_ALLOW_PRIVATE.`,
       );
     }
     return addresses;
   }
 
   async function resolve(host: string): Promise<readonly string[]> {
-    const failed = (why: string, cause?: unknown) =>
+    const failed = (reason: string, cause?: unknown) =>
       new OutboundError(
         "dns_failed",
-        `The name ${host} does not resolve (${why}). Check its spelling, and that the hub's DNS knows it.`,
+        `The name ${host} does not resolve (${reason}). Check its spelling, and the DNS server of the hub.`,
         { cause },
       );
     const addresses = await lookup(host).catch((error: NodeJS.ErrnoException) => {
@@ -82,7 +82,7 @@ export function createGuardedFetch({
           if (followed === redirects)
             throw new OutboundError(
               "too_many_redirects",
-              `${hop.url.host} redirects once more after ${redirects} redirects. Call the final address itself.`,
+              `${hop.url.host} exceeds the limit of ${redirects} redirects. Call the final address directly.`,
             );
           hop = next;
         } finally {
@@ -90,7 +90,7 @@ export function createGuardedFetch({
         }
       }
     } catch (error) {
-      // Whatever broke because of it, the reason to stop is the one to tell.
+      // After an abort, its reason explains more than the error that it caused.
       throw stop.signal.aborted ? stop.signal.reason : outboundFailure(error, hop.url);
     } finally {
       stop.clear();
@@ -98,17 +98,17 @@ export function createGuardedFetch({
   };
 }
 
-/** Beyond it, Node fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Node fires timers with a longer delay immediately. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** A signal for the call as a whole, with the error to end it by as its reason. */
+/** A signal for the time limit and the caller's abort; its reason is the error to throw. */
 function stopFor({ signal, timeoutMs }: OutboundRequest, host: () => string) {
   const stop = new AbortController();
   const onTimeout = () =>
     stop.abort(
       new OutboundError(
         "timeout",
-        `${host()} gave no complete answer within ${timeoutMs / 1000} s. Make it answer sooner, or allow it more time.`,
+        `${host()} sent no complete response within ${timeoutMs / 1000} s. Make it faster, or raise the time limit.`,
       ),
     );
   const onAbort = () =>
@@ -117,7 +117,7 @@ function stopFor({ signal, timeoutMs }: OutboundRequest, host: () => string) {
         cause: signal?.reason,
       }),
     );
-  const timer = setTimeout(onTimeout, Math.min(timeoutMs, LONGEST_TIMER_MS));
+  const timer = setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS));
   signal?.addEventListener("abort", onAbort);
   if (signal?.aborted) onAbort();
   return {
@@ -132,8 +132,8 @@ function stopFor({ signal, timeoutMs }: OutboundRequest, host: () => string) {
 const allAddresses = async (host: string) =>
   (await systemLookup(host, { all: true })).map(({ address }) => address);
 
-/** The connection's own affair, as is `host`; `expect` would have Node wait for a go-ahead. */
-const NOT_THE_CALLERS = new Set([
+/** Set by the HTTP client itself, like `host`. With `expect` Node would wait for a 100 Continue. */
+const CONNECTION_HEADERS = new Set([
   "connection",
   "content-length",
   "expect",
@@ -148,22 +148,26 @@ const NOT_THE_CALLERS = new Set([
 
 function firstHop({ method, url, headers, body, allowHttp = false }: OutboundRequest): Hop {
   const target = parseOutboundUrl(url, { allowHttp });
-  const refuse = (why: string, cause?: unknown) =>
-    new OutboundError("invalid_request", `The request to ${target.host} cannot be sent: ${why}.`, {
-      cause,
-    });
+  const invalid = (reason: string, cause?: unknown) =>
+    new OutboundError(
+      "invalid_request",
+      `The request to ${target.host} cannot be sent: ${reason}.`,
+      {
+        cause,
+      },
+    );
   if (!/^[A-Z-]{1,20}$/i.test(method) || /^(CONNECT|TRACE|TRACK)$/i.test(method))
-    throw refuse("its method is not one such as GET or POST");
+    throw invalid("the method must be one such as GET or POST");
   try {
     const sent = new Headers({ "accept-encoding": "gzip, br", "user-agent": "signalbox" });
     for (const [name, value] of Object.entries(headers)) {
-      validateHeaderValue(name, value); // stricter than Headers, and later it would be too late
+      validateHeaderValue(name, value); // stricter than Headers; Node would throw it later
       sent.set(name, value);
     }
-    for (const name of NOT_THE_CALLERS) sent.delete(name);
+    for (const name of CONNECTION_HEADERS) sent.delete(name);
     return { method: method.toUpperCase(), url: target, headers: sent, body };
   } catch (error) {
-    throw refuse((error as Error).message, error);
+    throw invalid((error as Error).message, error);
   }
 }
 

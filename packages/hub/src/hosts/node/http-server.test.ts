@@ -23,7 +23,7 @@ async function open(handle: (request: IncomingMessage, response: ServerResponse)
   return { socket, ask };
 }
 
-it("tells answers that wait for others, once each, that their client has gone", async () => {
+it("emits close once on each pipelined response when the client disconnects", async () => {
   const all = Promise.withResolvers<void>();
   const closed: number[] = [];
   let begun = 0;
@@ -38,7 +38,7 @@ it("tells answers that wait for others, once each, that their client has gone", 
   await expect.poll(() => closed.toSorted((a, b) => a - b)).toEqual([...Array(20).keys()]);
 });
 
-it("tells an answer that had to wait, and left in its turn, of no other end", async () => {
+it("emits no second close on a pipelined response that was sent", async () => {
   const responses: ServerResponse[] = [];
   const closed: number[] = [];
   const { socket, ask } = await open((_, response) => {

@@ -1,6 +1,6 @@
 /**
- * HTTP on Node: listening, hanging up, and what is wrong with a request before anybody looks where
- * it goes. Whatever the fault, the sender gets a problem document and the operator a count.
+ * HTTP on Node: listens, closes connections, and rejects requests that are invalid before routing.
+ * Every rejection has a problem document for the client, and is counted for the operator.
  */
 import {
   createServer,
@@ -20,69 +20,73 @@ import { LINGER_BYTES, sendAnswer } from "./send-answer.ts";
 export interface HttpServerOptions {
   host: string;
   port: number;
-  /** How long one request may take to arrive. */
+  /** How long a client may take to send one request. */
   requestTimeoutMs: number;
-  /** How long somebody who was refused too early to be heard out has to read why. */
+  /** How long a client that is still sending may read its rejection before the connection closes. */
   lingerMs: number;
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** Other requests that offer an upgrade are answered as if they did not. */
+  /** The `Upgrade` header of other requests is ignored. */
   isUpgradable(request: IncomingMessage): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Told of what is refused here, and so never gets to `handle`. */
+  /** Called for requests that are rejected here and never reach `handle`. */
   onRejected(rejected: Rejection, address: string): void;
 }
 
 export interface HttpServer {
   url: string;
-  /** Stops listening, and waits that long for requests that are under way. */
+  /** Stops listening, and waits up to `timeoutMs` for open requests. */
   close(timeoutMs: number): Promise<void>;
 }
 
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { requestTimeoutMs, lingerMs, handle, isUpgradable, upgrade, onRejected } = options;
   const exchanges = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>();
-  /** Sockets that were answered without a response, and what they had sent until then. */
-  const dismissed = new WeakMap<Duplex, number>();
+  /** Sockets that got a rejection without a response object, with their `bytesRead` at that time. */
+  const rejectedSockets = new WeakMap<Duplex, number>();
 
   const begin = (request: IncomingMessage, response: ServerResponse) => {
     exchanges.set(request.socket, { request, response });
-    if (!response.socket) waitForTurn(request.socket, response);
+    if (!response.socket) trackPipelined(request.socket, response);
     if (!server.listening) response.shouldKeepAlive = false;
     const rejected = checkHost(request) ?? checkTarget(request);
-    if (rejected) turnDown(request, response, rejected);
+    if (rejected) rejectRequest(request, response, rejected);
     else handle(request, response);
   };
 
-  /** Answers that wait for an earlier one on their connection. */
-  const waiting = new WeakMap<Socket, Set<ServerResponse>>();
-  const waitForTurn = (socket: Socket, response: ServerResponse) => {
-    const known = waiting.get(socket);
+  /** Pipelined responses, which wait for an earlier response of their connection. */
+  const pipelined = new WeakMap<Socket, Set<ServerResponse>>();
+  const trackPipelined = (socket: Socket, response: ServerResponse) => {
+    const known = pipelined.get(socket);
     const responses = known ?? new Set();
     response.once("close", () => responses.delete(response));
     responses.add(response);
     if (known) return;
-    waiting.set(socket, responses);
-    // Not every Node that we run on tells them that their connection is gone.
+    pipelined.set(socket, responses);
+    // Some supported Node versions do not emit `close` on them when the connection closes.
     socket.once("close", () =>
       setImmediate(() => {
-        for (const left of responses) {
-          left.destroy();
-          left.emit("close");
+        for (const response of responses) {
+          response.destroy();
+          response.emit("close");
         }
       }),
     );
   };
 
-  const turnDown = (request: IncomingMessage, response: ServerResponse, rejected: Rejection) => {
+  const rejectRequest = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    rejected: Rejection,
+  ) => {
     onRejected(rejected, request.socket.remoteAddress ?? "");
     sendAnswer(request, response, toAnswer(rejected), { lingerMs, close: true });
   };
 
-  const dismiss = (socket: Socket, rejected: Rejection) => {
+  const rejectSocket = (socket: Socket, rejected: Rejection) => {
     onRejected(rejected, socket.remoteAddress ?? "");
-    // Node has let go of a socket that wanted a tunnel: one that resets would end the process.
+    // After CONNECT or an upgrade Node has no error listener; a reset would end the process.
     socket.on("error", () => socket.destroy());
-    dismissed.set(socket, socket.bytesRead);
+    rejectedSockets.set(socket, socket.bytesRead);
     const { status, headers, body } = toAnswer(rejected);
     const lines = Object.entries({
       ...headers,
@@ -90,34 +94,35 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
       connection: "close",
     }).map(([name, value]) => `${name}: ${value}\r\n`);
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`);
-    hangUpSoon(socket);
+    closeAfterLinger(socket);
   };
 
-  const hangUpSoon = (socket: Socket) => {
+  const closeAfterLinger = (socket: Socket) => {
     const timer = setTimeout(() => socket.destroy(), lingerMs);
     socket.once("close", () => clearTimeout(timer));
   };
 
   const onClientError = (error: NodeJS.ErrnoException, stream: Duplex) => {
     const socket = stream as Socket;
-    const before = dismissed.get(socket);
+    const before = rejectedSockets.get(socket);
     if (before !== undefined) {
-      // The parser goes on to complain about whatever still comes.
+      // The parser reports further errors while the client keeps sending.
       if (isEnd(error) || socket.bytesRead - before > LINGER_BYTES) socket.destroy();
       return;
     }
     const rejected = rejectionOf(error);
     if (!rejected || !socket.writable) return void socket.destroy();
     const { request, response } = exchanges.get(socket) ?? {};
-    if (!request || !response || response.writableFinished) return dismiss(socket, rejected);
-    if (response.headersSent) return isEnd(error) ? void socket.destroy() : hangUpSoon(socket);
+    if (!request || !response || response.writableFinished) return rejectSocket(socket, rejected);
+    if (response.headersSent)
+      return isEnd(error) ? void socket.destroy() : closeAfterLinger(socket);
     if (request.complete) {
-      // What is wrong came behind a good request, which still gets its answer.
+      // The invalid bytes follow a complete request, which still gets its response.
       onRejected(rejected, socket.remoteAddress ?? "");
       response.shouldKeepAlive = false;
     } else {
       const reason = isEnd(error) ? incompleteBody() : rejected;
-      if (!request.emit(BODY_ABORTED, reason)) dismiss(socket, reason);
+      if (!request.emit(BODY_ABORTED, reason)) rejectSocket(socket, reason);
     }
   };
 
@@ -132,24 +137,28 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     .on("request", begin)
     .on("checkContinue", begin)
     .on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
-      turnDown(
+      rejectRequest(
         request,
         response,
-        rejection("expectation_failed", "The only expectation that can be met is 100-continue."),
+        rejection("expectation_failed", "The only supported expectation is 100-continue."),
       ),
     )
     .on("connect", (_, socket) =>
-      dismiss(
+      rejectSocket(
         socket as Socket,
-        rejection("invalid_http", "This is no proxy: CONNECT leads nowhere."),
+        rejection("invalid_http", "CONNECT is not supported: the hub is not a proxy."),
       ),
     )
     .on("upgrade", (request, socket, head) => {
       const rejected = checkHost(request) ?? checkTarget(request);
-      if (rejected) dismiss(socket as Socket, rejected);
+      if (rejected) rejectSocket(socket as Socket, rejected);
       else if (isWebSocket(request) && isUpgradable(request)) upgrade(request, socket, head);
-      // Only on a Node that does not ask first whether to upgrade.
-      else dismiss(socket as Socket, rejection("invalid_http", "This cannot be upgraded."));
+      // Only on Node versions without `shouldUpgradeCallback`.
+      else
+        rejectSocket(
+          socket as Socket,
+          rejection("invalid_http", "This path does not support an upgrade."),
+        );
     })
     .on("clientError", onClientError);
 
@@ -162,14 +171,13 @@ const isWebSocket = ({ headers }: IncomingMessage): boolean =>
 
 const isEnd = ({ code }: NodeJS.ErrnoException): boolean => code === "HPE_INVALID_EOF_STATE";
 
-/** Undefined where the connection broke, and nobody is left to refuse. */
+/** Undefined if the connection broke: no client is left to answer. */
 function rejectionOf({ code = "" }: NodeJS.ErrnoException): Rejection | undefined {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
-    return rejection("request_timeout", "The request took too long to arrive.");
+    return rejection("request_timeout", "The request did not arrive within the time limit.");
   if (code === "HPE_HEADER_OVERFLOW")
-    return rejection("headers_too_large", "The headers are larger than 16 KiB.");
-  if (code.startsWith("HPE_"))
-    return rejection("invalid_http", "This is not a valid HTTP request.");
+    return rejection("headers_too_large", "The headers exceed the limit of 16 KiB.");
+  if (code.startsWith("HPE_")) return rejection("invalid_http", "The request is not valid HTTP.");
   return undefined;
 }
 
@@ -178,25 +186,25 @@ function checkHost({ rawHeaders, httpVersion }: IncomingMessage): Rejection | un
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;
     if (name.length !== 4 || name.toLowerCase() !== "host") continue;
-    if (host !== undefined) return rejection("invalid_http", "The header Host is given twice.");
+    if (host !== undefined) return rejection("invalid_http", "The Host header is given twice.");
     host = rawHeaders[at + 1] as string;
   }
   if (host === undefined)
     return httpVersion === "1.0"
       ? undefined
-      : rejection("invalid_http", "The header Host is missing; HTTP/1.1 needs it.");
+      : rejection("invalid_http", "The Host header is missing; HTTP/1.1 requires it.");
   return /[\s/\\?#@,]/.test(host)
-    ? rejection("invalid_http", "The header Host is not the name of a host.")
+    ? rejection("invalid_http", "The Host header is not a host name.")
     : undefined;
 }
 
-/** Clients that take us for a proxy send the whole URL; only its path is of interest. */
+/** A client that is configured to use a proxy sends a whole URL; only its path is used. */
 function checkTarget(request: IncomingMessage): Rejection | undefined {
   const { url = "" } = request;
   if (url.startsWith("/")) return undefined;
   const rest = /^https?:\/\/[^/?#]+(.*)$/i.exec(url)?.[1];
   if (rest === undefined)
-    return rejection("invalid_http", "The request's target must be a path, or an http(s) URL.");
+    return rejection("invalid_http", "The request target must be a path, or an http(s) URL.");
   request.url = rest.startsWith("/") ? rest : `/${rest}`;
   return undefined;
 }
@@ -208,10 +216,10 @@ function listen(
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const fix: Record<string, string> = {
-        EADDRINUSE: `Port ${port} on ${host} is taken. Stop what runs there, or choose another with --port.`,
-        EACCES: `Port ${port} needs more rights. Choose one above 1023 with --port.`,
-        EADDRNOTAVAIL: `${host} is not an address of this machine. Choose another with --host.`,
-        ENOTFOUND: `${host} is not an address of this machine. Choose another with --host.`,
+        EADDRINUSE: `Port ${port} on ${host} is taken. Stop the program that uses it, or choose another port with --port.`,
+        EACCES: `Port ${port} needs more privileges. Choose a port above 1023 with --port.`,
+        EADDRNOTAVAIL: `${host} is not an address of this machine. Choose another address with --host.`,
+        ENOTFOUND: `${host} is not an address of this machine. Choose another address with --host.`,
       };
       reject(new SettingsError(fix[error.code ?? ""] ?? error.message, { cause: error }));
     });
@@ -227,7 +235,7 @@ function addressOf(server: Server): string {
 function close(server: Server, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const late = setTimeout(() => server.closeAllConnections(), timeoutMs);
-    // Also those that fall idle meanwhile: they would be kept for the client's next request.
+    // Connections become idle at different times, and stay open for the client's next request.
     const idle = setInterval(() => server.closeIdleConnections(), 50);
     server.close(() => {
       clearTimeout(late);

@@ -1,4 +1,4 @@
-/** The live stream's wire and its clients' lives, on real sockets. */
+/** Live streams on real sockets: frames, back-pressure, and the life of a connection. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
@@ -94,7 +94,7 @@ function openSocket(url: string, path: string) {
 
 const ONE = "/events?tenant=acme";
 
-/** A client that is let in, and never reads. */
+/** A client that is authorized and never reads. */
 const stuck = (url: string, head: string) => {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname).pause();
@@ -110,8 +110,8 @@ const asSocket = (url: string) =>
     `GET ${ONE}&after=0 HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${"A".repeat(22)}==\r\n`,
   );
 
-describe("the first frame, and every heartbeat", () => {
-  it("say from where to go on, on SSE as the id too, also past what a filter leaves out", async () => {
+describe("the first frame and every heartbeat", () => {
+  it("contain the cursor, on SSE also as the id, past filtered events", async () => {
     const url = await serve({ heartbeatMs: 20 });
     await keep(store, sampleEvents(3));
     const sse = await openSse(`${url}${ONE}&type=push`, bearer);
@@ -132,7 +132,7 @@ describe("the first frame, and every heartbeat", () => {
     sse.close();
   });
 
-  it("name every tenant's place where there are several; 0 is everybody's beginning", async () => {
+  it("contain a cursor for each tenant; 0 is the start of all logs", async () => {
     const url = await serve();
     await keep(store, sampleEvents(2));
     await keep(store, [sampleEvent()], "umbrella");
@@ -153,7 +153,7 @@ describe("the first frame, and every heartbeat", () => {
   });
 });
 
-it("the first frame tells logs apart, without naming them, whatever token opens them", async () => {
+it("identifies the log in the first frame, independent of the token", async () => {
   const url = await serve();
   const logOf = async (tenants: string[], path = "/events") => {
     const given = { id: tenants.join("-"), name: "x", scopes: ["inbox:read" as const], tenants };
@@ -174,7 +174,7 @@ it("the first frame tells logs apart, without naming them, whatever token opens 
   ).toBe(4);
 });
 
-it("counts bytes, not letters, and speaks to a client of HTTP/1.0 without chunks", async () => {
+it("counts bytes in chunk sizes, and sends no chunks to an HTTP/1.0 client", async () => {
   const url = await serve();
   const { hostname, port } = new URL(url);
   const old = connect(Number(port), hostname).setEncoding("utf8");
@@ -202,7 +202,7 @@ it("counts bytes, not letters, and speaks to a client of HTTP/1.0 without chunks
   expect(frames()[1]).toContain(title);
 });
 
-it("is of the tenant that the header names; the query is heard first", async () => {
+it("reads the tenant from the query, then from the header", async () => {
   const url = await serve();
   await keep(store, sampleEvents(2));
   await keep(store, [sampleEvent()], "umbrella");
@@ -219,7 +219,7 @@ it("is of the tenant that the header names; the query is heard first", async () 
   expect(strange.response.status).toBe(403);
 });
 
-it("a filter that says nothing is none", async () => {
+it("ignores an empty filter", async () => {
   const url = await serve();
   await keep(store, sampleEvents(2));
   const sse = await openSse(`${url}${ONE}&after=0&type=&repo=&source=`, bearer);
@@ -227,7 +227,7 @@ it("a filter that says nothing is none", async () => {
   sse.close();
 });
 
-it("says what it wants: GET, and a token", async () => {
+it("rejects other methods than GET, and requests without a token", async () => {
   const url = await serve(authorizationOf("https://hub.example/"));
   for (const method of ["HEAD", "POST", "DELETE"]) {
     const response = await fetch(`${url}${ONE}`, { method, headers: bearer });
@@ -247,7 +247,7 @@ it("says what it wants: GET, and a token", async () => {
   answer.destroy();
 });
 
-it("goes on after the longest cursor that it gives out, in a header and in the query", async () => {
+it("resumes after the longest cursor, from a header and from the query", async () => {
   const url = await serve();
   const tenants = Array.from({ length: MAX_TENANTS }, (_, at) => `${10 ** 14 + at} ❤`.slice(0, 16));
   const many = await createToken(store, {
@@ -273,7 +273,7 @@ it("goes on after the longest cursor that it gives out, in a header and in the q
   }
 });
 
-it("a cursor ahead of the log, or of another one, is told so, and goes on from now", async () => {
+it("reports a cursor ahead of the log or of another log, and continues with new events", async () => {
   const url = await serve();
   await keep(store, sampleEvents(2));
   const sse = await openSse(`${url}${ONE}&after=77`, bearer);
@@ -296,7 +296,7 @@ it("a cursor ahead of the log, or of another one, is told so, and goes on from n
   sse.close();
 });
 
-it("tells how an event is now, whoever has seen it before", async () => {
+it("sends the current state of an event", async () => {
   const url = await serve();
   const there = await openSse(`${url}${ONE}`, bearer);
   await expect.poll(() => there.lastId()).toBe("0");
@@ -314,7 +314,7 @@ it("tells how an event is now, whoever has seen it before", async () => {
   late.close();
 });
 
-it("a cursor that is none is refused in words, however odd", async () => {
+it("rejects an invalid cursor", async () => {
   const url = await serve();
   for (const after of ["nonsense", "7", "%25zz:1", "-1", "1.5", "acme:", "acme:1;umbrella:1"]) {
     const { response } = await openSse(`${url}/events?after=${after}`, bearer);
@@ -322,7 +322,7 @@ it("a cursor that is none is refused in words, however odd", async () => {
   }
 });
 
-it("while the log cannot be read, a stream is refused, not begun and cut", async () => {
+it("rejects a stream with 503 if the log cannot be read", async () => {
   const url = await serve({
     feed: {
       follow: () => Promise.reject(new Error("no database")),
@@ -340,7 +340,7 @@ describe("clients that never read", () => {
 
   const buffered = () => [...sockets].map(({ writableLength }) => writableLength);
 
-  it("cost a buffer each, others nothing, and are sent away in the end", async () => {
+  it("cost one buffer each, do not delay others, and are disconnected", async () => {
     const url = await serve({ stallMs: 400, stallCheckMs: 20 });
     const clients = [asSse(url), asSse(url), asSocket(url), asSocket(url)];
     await expect.poll(() => sockets.size).toBe(clients.length);
@@ -360,7 +360,7 @@ describe("clients that never read", () => {
     await expect.poll(() => sockets.size).toBe(0);
   });
 
-  it("go on where they were when they read again", async () => {
+  it("continue where they stopped when they read again", async () => {
     const url = await serve();
     for (const client of [asSse(url), asSocket(url)]) {
       await keep(store, large(100));
@@ -377,7 +377,7 @@ describe("clients that never read", () => {
     }
   });
 
-  it("cannot fill the memory with pings either", async () => {
+  it("cannot fill the memory with pings", async () => {
     const url = await serve();
     const client = asSocket(url);
     await expect.poll(() => sockets.size).toBe(1);
@@ -400,7 +400,7 @@ describe("clients that never read", () => {
   });
 });
 
-it("clients that are gone before they were let in leave nothing behind", async () => {
+it("releases everything for clients that disconnect during authorization", async () => {
   const feed = createFeed(store);
   const { authorizeRequest } = authorizationOf();
   const { promise: goneAgain, resolve: letIn } = Promise.withResolvers<void>();
@@ -438,7 +438,7 @@ it("clients that are gone before they were let in leave nothing behind", async (
   await expect.poll(() => following).toBe(0);
 });
 
-it("begins no stream before its turn on the connection", async () => {
+it("starts a pipelined stream only after the earlier responses", async () => {
   const real = createFeed(store);
   let followed = 0;
   const feed = {

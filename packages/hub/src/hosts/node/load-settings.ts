@@ -17,5 +17,5 @@ function readFile(path: string): Record<string, unknown> {
   } catch (error) {
     throw new SettingsError(`${FILE} is not valid JSON: ${(error as Error).message}`);
   }
-  throw new SettingsError(`${FILE} must hold a JSON object of settings.`);
+  throw new SettingsError(`${FILE} must contain a JSON object of settings.`);
 }

@@ -7,7 +7,7 @@ export interface LogOptions {
   format: "auto" | "json" | "pretty";
 }
 
-/** JSON lines for machines; on a terminal, lines for people. Buffered: it never holds a request up. */
+/** JSON lines, or readable lines on a terminal. Writes are buffered, so they do not block requests. */
 export async function createLog({ level, format }: LogOptions): Promise<Logger> {
   const pretty = format === "pretty" || (format === "auto" && process.stdout.isTTY === true);
   const to: DestinationStream = pretty

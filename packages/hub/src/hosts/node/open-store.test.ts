@@ -30,7 +30,7 @@ it.each([
   expect(sqliteFile({ databaseUrl, data: "data" })).toBe(resolve(file));
 });
 
-it("leaves a folder as it is that was given as a file", async () => {
+it("rejects a folder as the database file, and leaves it unchanged", async () => {
   const folder = join(tempFolder(), "folder");
   mkdirSync(folder, { mode: 0o755 });
   await expect(openStore({ databaseUrl: `sqlite:${folder}`, data: "" })).rejects.toThrow(
@@ -39,19 +39,19 @@ it("leaves a folder as it is that was given as a file", async () => {
   expect(statSync(folder).mode & 0o777).toBe(0o755);
 });
 
-it("says so where it may not write", async () => {
+it("rejects a folder without write permission", async () => {
   const folder = tempFolder();
   const open = async (data: string) => (await openStore({ databaseUrl: "sqlite:", data })).close();
   await open(join(folder, "mine")); // and loads the driver, while it may still be read
   chmodSync(folder, 0o555);
-  // Rights do not hold root back.
+  // Permissions do not apply to root.
   const asRoot = process.geteuid?.() === 0;
   if (asRoot) process.seteuid?.(65_534);
   try {
     for (const name of ["new", "mine"]) {
       const error = await open(join(folder, name)).catch((error: unknown) => error);
       expect(error).toBeInstanceOf(SettingsError);
-      expect((error as Error).message).toMatch(/cannot be made or written .* SIGNALBOX_DATA/);
+      expect((error as Error).message).toMatch(/cannot be created or written .* SIGNALBOX_DATA/);
       if (!asRoot) break; // its own folder it may write
     }
   } finally {

@@ -1,24 +1,24 @@
-/** Node's errors in the words of the outside. Its own messages name addresses: those stay in `cause`. */
+/** Maps Node's errors to `OutboundError`. Node's messages contain addresses, so they stay in `cause`. */
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 
-interface Failure extends NodeJS.ErrnoException {
+interface SystemError extends NodeJS.ErrnoException {
   reason?: string;
-  errors?: Failure[];
+  errors?: SystemError[];
 }
 
-export function tlsFailure(error: Failure, url: URL): OutboundError {
-  const words = /SSL routines:[^:]*:([^:]+)/.exec(error.message)?.[1];
+export function tlsFailure(error: SystemError, url: URL): OutboundError {
+  const reason = /SSL routines:[^:]*:([^:]+)/.exec(error.message)?.[1];
   return new OutboundError(
     "tls_error",
-    `${url.host} made no secure connection: ${words ?? error.reason ?? error.message}. Check that it speaks TLS there, with a certificate that is valid for this name.`,
+    `${url.host} failed the TLS handshake: ${reason ?? error.reason ?? error.message}. Check that it supports TLS on this port, with a certificate that is valid for this name.`,
     { cause: error },
   );
 }
 
 export function outboundFailure(error: unknown, url: URL): OutboundError {
   if (error instanceof OutboundError) return error;
-  const cause: Failure = error instanceof Error ? error : new Error(String(error));
-  // Where several addresses were tried, each failed in its own way.
+  const cause: SystemError = error instanceof Error ? error : new Error(String(error));
+  // An AggregateError has one error for each address that was tried.
   const codes = (cause.errors ?? [cause]).map(({ code }) => code);
   const { host, hostname, port, protocol } = url;
 
@@ -32,12 +32,12 @@ export function outboundFailure(error: unknown, url: URL): OutboundError {
   if (codes.includes("ETIMEDOUT"))
     return new OutboundError(
       "timeout",
-      `${host} could not be reached in time. Check that the receiver is running, and that no firewall is in between.`,
+      `${host} could not be reached in time. Check that the receiver is running, and that no firewall blocks the connection.`,
       { cause },
     );
   return new OutboundError(
     "network",
-    `${host} gave no complete answer (${cause.code ?? cause.message}). Check that the receiver is well, or try again later.`,
+    `${host} sent no complete response (${cause.code ?? cause.message}). Check the receiver, or try again later.`,
     { cause },
   );
 }

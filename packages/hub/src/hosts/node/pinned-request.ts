@@ -10,9 +10,9 @@ import { tlsFailure } from "./outbound-failure.ts";
 export interface PinnedExchange {
   status: number;
   headers: Headers;
-  /** The body, decompressed; rejects as soon as it is larger than the limit. */
+  /** The decompressed body; rejects once it exceeds the limit. */
   read(limit: number): Promise<Uint8Array>;
-  /** Frees the connection, whatever has or has not been read. */
+  /** Closes the connection, also if the body was not read. */
   close(): void;
 }
 
@@ -20,8 +20,8 @@ export interface PinnedExchange {
 const ATTEMPT_MS = 1_000;
 
 /**
- * One request over a connection of its own (one from a pool would not have been checked), to the
- * addresses given and no others. Certificate and Host are those of the name.
+ * One request over a new connection to the given addresses. A pooled connection could lead to an
+ * address that was not checked. The certificate and the Host header are checked against the name.
  */
 export async function openPinned(
   { method, url, headers, body }: Hop,
@@ -31,7 +31,7 @@ export async function openPinned(
   const host = bareHost(url);
   const isTls = url.protocol === "https:";
   const connecting = {
-    lookup: answering(addresses),
+    lookup: fixedLookup(addresses),
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: ATTEMPT_MS,
   };
@@ -47,7 +47,7 @@ export async function openPinned(
     headers: {
       ...Object.fromEntries(headers),
       host: url.host,
-      // Without it Node would send the body of a GET or DELETE with nothing to say where it ends.
+      // Without it Node would send the body of a GET or DELETE without a length.
       ...(body ? { "content-length": String(body.byteLength) } : {}),
     },
     signal,
@@ -65,9 +65,9 @@ export async function openPinned(
 
   const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
     request.once("response", resolve);
-    // It stays for as long as the request does: a late error must not end the process.
+    // This listener stays attached: a late error without a listener would end the process.
     request.on("error", (error) => reject(isHandshaking ? tlsFailure(error, url) : error));
-    request.once("close", () => reject(new Error("it closed the connection")));
+    request.once("close", () => reject(new Error("the connection was closed")));
     request.end(body);
   });
 
@@ -84,7 +84,7 @@ export async function openPinned(
         if (size > limit)
           throw new OutboundError(
             "too_large",
-            `${url.host} answered with more than ${limit} bytes. Ask it for less, or raise the limit.`,
+            `${url.host} returned more than ${limit} bytes. Request less data, or raise the limit.`,
           );
         chunks.push(chunk);
       }
@@ -94,13 +94,14 @@ export async function openPinned(
   };
 }
 
-/** Of an IPv6 address, without the brackets. */
+/** The host name; an IPv6 address without its brackets. */
 export const bareHost = (url: URL): string => url.hostname.replace(/^\[|\]$/g, "");
 
-/** TLS knows no IP addresses as names, nor the dot that may end a name. */
+/** SNI allows neither IP addresses nor a final dot. */
 const serverName = (host: string): string => (isIP(host) ? "" : host.replace(/\.$/, ""));
 
-const answering =
+/** A DNS lookup that always returns these addresses. */
+const fixedLookup =
   (addresses: readonly string[]): LookupFunction =>
   (_, { all }, done) => {
     const found = addresses.map((address) => ({ address, family: isIP(address) }));
@@ -116,7 +117,7 @@ const DECODERS = new Map<string | undefined, () => Transform>([
   ["br", createBrotliDecompress],
 ]);
 
-/** None where there is no body: to a decoder, nothing is half of something. */
+/** No decoder for an empty body: it would report an incomplete stream. */
 function decoderFor(method: string, { statusCode, headers }: http.IncomingMessage) {
   const isEmpty =
     method === "HEAD" ||

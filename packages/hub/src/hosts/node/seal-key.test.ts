@@ -6,14 +6,14 @@ import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { sealKey } from "./seal-key.ts";
 
-it("takes the key that is given, and writes none", () => {
+it("uses the given key, and writes no file", () => {
   const data = join(tempFolder(), "never");
   const key = Buffer.alloc(32, 7);
   expect(sealKey(key.toString("base64"), data)).toEqual(key);
   expect(() => statSync(data)).toThrow("ENOENT");
 });
 
-it("makes a key once, for its owner only, and leaves nothing else behind", () => {
+it("creates a key once, readable by its owner only, and no other file", () => {
   const data = join(tempFolder(), "new");
   const first = sealKey(undefined, data);
   expect(first).toHaveLength(32);
@@ -24,7 +24,7 @@ it("makes a key once, for its owner only, and leaves nothing else behind", () =>
   expect(sealKey(undefined, tempFolder())).not.toEqual(first);
 });
 
-it("never replaces a key, and says what is wrong with one", () => {
+it("rejects an invalid key file, and never replaces it", () => {
   const data = tempFolder();
   const file = join(data, "key");
   writeFileSync(file, "");
@@ -34,7 +34,7 @@ it("never replaces a key, and says what is wrong with one", () => {
   expect(readFileSync(file, "utf8")).toBe("c2hvcnQ=\n");
 });
 
-it("is the same for processes that make it at once", async () => {
+it("is the same for processes that start together", async () => {
   const script = `import { sealKey } from ${JSON.stringify(join(import.meta.dirname, "seal-key.ts"))};
     process.stdout.write(Buffer.from(sealKey(undefined, process.argv[1])).toString("base64"))`;
   const data = join(tempFolder(), "new");

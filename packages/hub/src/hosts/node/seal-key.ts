@@ -13,18 +13,18 @@ import { join } from "node:path";
 import { KEY_BYTES } from "../../lib/seal.ts";
 import { SettingsError } from "../settings.ts";
 
-/** The key that seals stored secrets: from SIGNALBOX_KEY, else a file made on first start. */
+/** The key that encrypts stored secrets: from SIGNALBOX_KEY, or a file created on the first start. */
 export function sealKey(given: string | undefined, dataFolder: string): Uint8Array {
   if (given !== undefined) return Buffer.from(given, "base64");
   const file = join(dataFolder, "key");
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
-  const text = readKey(file) ?? makeKey(file);
+  const text = readKey(file) ?? createKey(file);
   const key = Buffer.from(text, "base64");
   if (key.byteLength === KEY_BYTES) return key;
   throw new SettingsError(
     text === ""
-      ? `${file} is empty, but should hold a key of ${KEY_BYTES} bytes in base64. Restore it from a backup: stored secrets open only with it. Where none are stored, remove the file, and the next start makes a new one.`
-      : `${file} does not hold a key of ${KEY_BYTES} bytes in base64. Restore it from a backup: stored secrets open only with it.`,
+      ? `${file} is empty, but must contain a key of ${KEY_BYTES} bytes in base64. Restore it from a backup: only this key decrypts the stored secrets. If no secrets are stored, remove the file; the next start creates a new one.`
+      : `${file} does not contain a key of ${KEY_BYTES} bytes in base64. Restore it from a backup: only this key decrypts the stored secrets.`,
   );
 }
 
@@ -38,17 +38,17 @@ function readKey(file: string): string | undefined {
 }
 
 /**
- * The file appears whole, or not at all: it is written and fsynced under another name, then linked.
- * Of two processes that start at once the loser finds the link there, and reads the winner's key.
+ * Creates the file atomically: writes and fsyncs it under another name, then links it. If two
+ * processes start together, the second one finds the link and reads the first one's key.
  */
-function makeKey(file: string): string {
+function createKey(file: string): string {
   const draft = `${file}.${randomUUID()}`;
-  const made = randomBytes(KEY_BYTES).toString("base64");
+  const created = randomBytes(KEY_BYTES).toString("base64");
   try {
-    writeDurably(draft, `${made}\n`);
+    writeDurably(draft, `${created}\n`);
     linkSync(draft, file);
     fsyncFolder(join(file, ".."));
-    return made;
+    return created;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     return readKey(file) ?? "";

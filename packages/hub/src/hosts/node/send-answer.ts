@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Answer } from "../../ingest/ingest-outcome.ts";
 
-/** How much of a body that nobody wants is still read, so that its sender can read the answer. */
+/** How many bytes of a rejected body are still read, so that the client can read the response. */
 export const LINGER_BYTES = 1024 * 1024;
 
 export interface SendOptions {
-  /** How long the sender of a body that nobody wants has to read the answer. */
+  /** How long a client that is still sending may read the response. */
   lingerMs: number;
-  /** Nothing more should come over this connection. */
+  /** Close the connection after the response. */
   close?: boolean;
 }
 
 /**
- * Answers a request. One whose body is still coming is answered all the same, and soon hung up on:
- * at once would do, but then the sender's system throws away the answer with the connection.
+ * Sends a response. If the body is still arriving, the connection closes after `lingerMs`: closing it
+ * immediately would reset it, and the client's system would discard the unread response.
  */
 export function sendAnswer(
   request: IncomingMessage,
@@ -28,7 +28,7 @@ export function sendAnswer(
   response.writeHead(status, headers);
   if (!unread) return void response.end(body);
 
-  // The answer is whole without the end of the response, which hangs up.
+  // `content-length` completes the response; `end()` would close the connection.
   response.flushHeaders();
   response.write(body);
   const timer = setTimeout(() => response.end(), lingerMs);

@@ -1,4 +1,4 @@
-/** The agents' side on real sockets: what a burst does to it, and what stopping does to who waits. */
+/** The Node host on real sockets: bursts of one token, and clients that wait during a stop. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
@@ -36,9 +36,9 @@ const waitFor = (url: string) =>
     }),
   });
 
-it("answers who waits for an event before it stops", async () => {
+it("answers clients that wait for an event before it stops", async () => {
   const hub = await start();
-  // Their headers are there as soon as they wait.
+  // The response headers arrive when the calls wait.
   const answers = await Promise.all([waitFor(hub.url), waitFor(hub.url)]);
   const texts = answers.map((answer) => answer.text());
   await hub.stop();
@@ -46,7 +46,7 @@ it("answers who waits for an event before it stops", async () => {
     expect(text).toContain("wait_for_event: the hub is stopping; wait again soon");
 });
 
-it("works off what a token asks for at once up to a number, and refuses the rest", async () => {
+it("serves concurrent requests of one token up to a limit, and rejects the rest", async () => {
   const hub = await start();
   const { hostname, port } = new URL(hub.url);
   const socket = connect(Number(port), hostname);
