@@ -409,7 +409,7 @@ describe("flows pull and push", () => {
     mkdirSync(join(dir, "shop"));
     writeFileSync(join(dir, "shop", "a.json"), JSON.stringify({ ...greeting, id: "hello" }));
     const { code, stdout } = await desk.run("flows", "push", dir);
-    expect([code, stdout]).toEqual([1, expect.stringMatching(/✗ shop: .*The id hello is that of/)]);
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/✗ shop: .*The id hello belongs to/)]);
   });
 
   it("report missing arguments, folders and flows", async () => {

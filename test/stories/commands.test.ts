@@ -77,7 +77,7 @@ describe("commands", () => {
     });
     expect([forged.code, forged.stdout]).toEqual([
       1,
-      expect.stringMatching(/403 The signature does not fit/),
+      expect.stringMatching(/403 The signature does not match/),
     ]);
     const unknown = await runCli(["send", "github", "nonsense"], { env });
     expect([unknown.code, unknown.stderr]).toEqual([

@@ -388,7 +388,7 @@ describe("retention", () => {
   it.each([
     ["expired", { ...KEEP, SIGNALBOX_KEEP_PENDING_DAYS: "0.0000001" }, [1]],
     ["processed", { ...KEEP, SIGNALBOX_KEEP_PROCESSED_DAYS: "0.0000001" }, [2]],
-  ])("removes by itself what is %s, and leaves the rest", async (why, env, left) => {
+  ])("removes %s events only", async (why, env, left) => {
     const data = tempFolder();
     const before = await start({ ...KEEP, SIGNALBOX_DATA: data }, { sweepEveryMs: 20 });
     const { id } = (await (await deliver(before.url)).json()) as { id: string };
@@ -400,7 +400,7 @@ describe("retention", () => {
     const hub = await start({ ...env, SIGNALBOX_DATA: data }, { sweepEveryMs: 20 });
     await expect.poll(() => seqs(hub)).toEqual(left);
     expect(await metrics(hub)).toContain(`signalbox_swept_events_total{why="${why}"} 1\n`);
-    const warned = () => hub.lines.some(({ msg }) => msg.includes("nobody processed"));
+    const warned = () => hub.lines.some(({ msg }) => msg.includes("pending events exceeded"));
     await expect.poll(warned).toBe(why === "expired");
   });
 });

@@ -308,7 +308,7 @@ describe("a redirect", () => {
     );
     const error = await failure({ url, redirects: 3 });
     expect(error.code).toBe("too_many_redirects");
-    expect(error.message).toMatch(/hooks\.test.*after 3 redirects/);
+    expect(error.message).toMatch(/hooks\.test.*limit of 3 redirects/);
     expect(requests).toHaveLength(4);
   });
 

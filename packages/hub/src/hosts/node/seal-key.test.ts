@@ -30,7 +30,7 @@ it("rejects an invalid key file, and never replaces it", () => {
   writeFileSync(file, "");
   expect(() => sealKey(undefined, data)).toThrow(/key is empty.*Restore it from a backup/);
   writeFileSync(file, "c2hvcnQ=\n");
-  expect(() => sealKey(undefined, data)).toThrow(/does not hold a key of 32 bytes in base64/);
+  expect(() => sealKey(undefined, data)).toThrow(/does not contain a key of 32 bytes in base64/);
   expect(readFileSync(file, "utf8")).toBe("c2hvcnQ=\n");
 });
 
