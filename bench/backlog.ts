@@ -10,6 +10,7 @@ import { createDatabase, startPostgres } from "../test/support/postgres.ts";
 import type { Backend } from "./benchmark.ts";
 import { makeFolder, removeFolder } from "./cleanup.ts";
 import { seed } from "./seed.ts";
+import { figure } from "./table.ts";
 
 export interface Backlog {
   store: Store;
@@ -52,7 +53,7 @@ export async function openBacklogs(
   };
   try {
     for (const size of sizes) {
-      reportProgress(`reads: ${backend}: seeding ${size.toLocaleString("en")} pending events`);
+      reportProgress(`reads: ${backend}: seeding ${figure(size)} pending events`);
       const { settle, ...database } = await engine.open();
       const { store } = database;
       const fresh = { size, ids: [], claimed: [], takeId, bytes: 0, seconds: 0 };

@@ -45,7 +45,7 @@ export const memory: Benchmark = async ({ quick, hub: cliPath, reportProgress })
         text: table(
           ["deliveries", "RSS", "relative to the first step"],
           series.map(({ deliveries, bytes }) => [
-            figure(deliveries).replace("0.00", "0"),
+            figure(deliveries),
             megabytes(bytes),
             deliveries === 0 ? "" : percent(bytes / first),
           ]),

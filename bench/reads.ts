@@ -93,7 +93,7 @@ function show(lines: readonly Line[], sizes: readonly number[]): string {
     lines.find((line) => line.operation === operation && line.size === size);
   const largest = sizes.at(-1) as number;
   return table(
-    ["operation", ...sizes.map((size) => size.toLocaleString("en")), "ratio", "p99, largest"],
+    ["operation", ...sizes.map(figure), "ratio", "p99, largest"],
     names.map((name) => [
       name,
       ...sizes.map((size) => figure(of(name, size)?.median ?? Number.NaN)),
@@ -109,7 +109,7 @@ function goalOf(backend: Backend, lines: readonly Line[], largest: number): Goal
     .filter((line) => line.backend === backend && line.size === largest && flat.has(line.operation))
     .sort((a, b) => b.ratio - a.ratio);
   return {
-    what: `${backend}: status, list and get at ${largest.toLocaleString("en")} pending events at most ${GOAL_RATIO}× of 1,000`,
+    what: `${backend}: status, list and get at ${figure(largest)} pending events at most ${GOAL_RATIO}× of 1,000`,
     met: (worst?.ratio ?? Number.POSITIVE_INFINITY) <= GOAL_RATIO,
     found: worst ? `at most ${times(worst.ratio)} (${worst.operation})` : "no measurement",
   };

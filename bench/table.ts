@@ -13,10 +13,11 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(widths.map((width) => "─".repeat(width))), ...rows.map(line)].join("\n");
 }
 
-/** Formats a number with about three significant digits. */
+/** Formats an integer in full, another number with about three significant digits. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return "–";
-  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en");
+  if (Math.abs(value) >= 100 || Number.isInteger(value))
+    return Math.round(value).toLocaleString("en");
   return value.toFixed(Math.abs(value) >= 10 ? 1 : 2);
 }
 
