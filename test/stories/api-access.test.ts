@@ -170,7 +170,7 @@ describe("a token", () => {
     const run = { trigger: "say_hello", input: { who: "me" } };
     const token = await api.token("--scope", "flows:call");
     const refused = await api.expect(409, "POST", `/api/flows/${id}/runs`, run, { token });
-    expect(refused.json.detail).toBe("The trigger Say hello is switched off at present.");
+    expect(refused.json.detail).toBe("The trigger Say hello is not active.");
     await api.expect(202, "POST", `/api/flows/${id}/runs`, run);
   });
 });

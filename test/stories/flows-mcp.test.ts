@@ -149,7 +149,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect(names(await client.tools())).toEqual(["current_weather"]);
     await expect(client.call("get_forecast", { city: "Bern" })).rejects.toMatchObject({
       code: -32602,
-      message: expect.stringContaining("The tool get_forecast is switched off at present."),
+      message: expect.stringContaining("The tool get_forecast is not active."),
     });
 
     await make.ask("DELETE", `/api/flows/${flow.id}`);
@@ -271,7 +271,7 @@ it("a tool that may run once at a time lets the next call wait, refuses it, or r
     times(4, "replace"),
     Promise.all(policies.map((name) => call(name, "b"))),
   ]);
-  const busy = "busy: 1 run of this tool is under way; try again later.";
+  const busy = "busy: 1 run of this tool is active; try again later.";
   const newer = expect.stringContaining(
     "A newer run replaced it while it waited for its concurrency limit",
   );

@@ -9,7 +9,7 @@ import type { Hono } from "hono";
 import type { LiveStreams } from "./api/live-streams.ts";
 import { createToolCalls } from "./apps/call-tool.ts";
 import { logLegacyMigration } from "./apps/log-legacy-migration.ts";
-import { migrateLegacyFlows } from "./apps/take-over-flows.ts";
+import { migrateLegacyFlows } from "./apps/migrate-legacy-flows.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createAgents } from "./hub-agents.ts";
 import { createHubPipeline } from "./hub-pipeline.ts";
@@ -111,7 +111,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     },
     onError,
   });
-  const calls = createToolCalls({ store, runner, newId, now });
+  const calls = createToolCalls({ store, runner, evaluate: ports.evaluate, newId, now });
   const triggers = createTriggers({ store, newId, now, ...limits });
   const shared = { store, ports, settings, seal, calls, triggers, onError };
   const agents = createAgents(shared);

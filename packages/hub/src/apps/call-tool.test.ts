@@ -1,5 +1,7 @@
+import type { Json } from "@signalbox/rules/json.ts";
 import { expect, it } from "vitest";
 import type { StoredTrigger } from "../store/flow-store.ts";
+import type { Run } from "../store/run-store.ts";
 import { createToolCalls } from "./call-tool.ts";
 
 const trigger: StoredTrigger = {
@@ -42,13 +44,14 @@ const setup = (given: Partial<StoredTrigger> = {}, { alias = false, full = false
       },
       async *follow() {},
     },
+    evaluate: () => Promise.reject(new Error("not expected")),
     newId: () => "run",
     now: () => 5,
   });
   return { calls, started, entered };
 };
 
-it("calls a tool with its defaults filled in, from the version that runs", async () => {
+it("calls a tool of the published version, with its defaults", async () => {
   const { calls, started } = setup();
   expect(await calls.call("acme", "desk", "ask", {})).toMatchObject({ renamedTo: undefined });
   expect(started).toEqual([
@@ -67,17 +70,17 @@ it("calls a tool with its defaults filled in, from the version that runs", async
   ]);
 });
 
-it("says the new name to whoever uses a former one", async () => {
+it("returns the new name to a caller that uses an alias", async () => {
   const { calls } = setup({}, { alias: true });
   expect(await calls.call("acme", "desk", "old", {})).toMatchObject({ renamedTo: "ask" });
 });
 
-it("starts nothing that is unknown, switched off, or asked wrongly", async () => {
+it("rejects unknown and inactive tools, and invalid input", async () => {
   const { calls, started } = setup({ active: false });
   await expect(calls.call("acme", "desk", "none", {})).rejects.toThrow("There is no tool none.");
-  await expect(calls.call("acme", "desk", "ask", {})).rejects.toThrow("switched off");
+  await expect(calls.call("acme", "desk", "ask", {})).rejects.toThrow("not active");
   const wanted = { tenant: "acme", flow: "f", trigger: "ask", input: {} };
-  await expect(calls.start({ ...wanted, onlyActive: true })).rejects.toThrow("switched off");
+  await expect(calls.start({ ...wanted, onlyActive: true })).rejects.toThrow("not active");
   await expect(calls.queue({ ...wanted, trigger: "x", onlyActive: false })).rejects.toThrow(
     "no trigger x",
   );
@@ -94,7 +97,7 @@ it("starts nothing that is unknown, switched off, or asked wrongly", async () =>
   await expect(event.calls.start({ ...asked, input: [] })).rejects.toThrow("must be an object");
 });
 
-it("waits for its turn where only so many may be under way, by the value at a path", async () => {
+it("starts in the lane of the value at the concurrency key", async () => {
   const config = { ...trigger.config, concurrency: { most: 2, key: "x", whenFull: "skip" } };
   const { calls, started, entered } = setup({ config });
   await calls.call("acme", "desk", "ask", { x: 1 }, { token: "ada" });
@@ -113,17 +116,28 @@ it("waits for its turn where only so many may be under way, by the value at a pa
   const full = setup({ config }, { full: true });
   const busy = {
     code: "busy",
-    message: "busy: 2 runs of this tool are under way; try again later.",
+    message: "busy: 2 runs of this tool are active; try again later.",
   };
   await expect(full.calls.call("acme", "desk", "ask", {})).rejects.toMatchObject(busy);
   await expect(full.calls.start(wanted)).rejects.toMatchObject(busy);
   await expect(full.calls.queue(wanted)).rejects.toMatchObject(busy);
 });
 
-it("looks for the value of an event's lane in its data", async () => {
+it("reads the concurrency key of an event from its data", async () => {
   const config = { concurrency: { most: 1, key: "issue.number" } };
   const { calls, entered } = setup({ kind: "event", config });
   const wanted = { tenant: "acme", flow: "f", trigger: "ask", onlyActive: true };
   await calls.queue({ ...wanted, input: { data: { issue: { number: 7 } } } });
   expect(entered).toMatchObject([{ limit: { lane: "f:n:[7]", most: 1 } }]);
+});
+
+it("reports an output that does not match the schema of the tool's version", async () => {
+  const outputSchema = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
+  const { calls } = setup({ config: { outputSchema } });
+  const check = (output: Json, version = 3) =>
+    calls.resultError({ tenant: "acme", flow_id: "f", trigger_node: "n", version, output } as Run);
+  expect(await check({ a: 1 })).toBeUndefined();
+  expect(await check({ a: "x" })).toBe("a: must be a number, but is a string");
+  expect(await check([])).toBe("(root): must be an object, but is an array");
+  expect(await check({ a: "x" }, 2)).toBeUndefined();
 });

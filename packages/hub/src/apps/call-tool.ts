@@ -1,24 +1,27 @@
-/** A tool of an app is a trigger of one of its flows: calling it is a run. */
-
-import type { JsonObject } from "@signalbox/rules/json.ts";
+/** Calls tools of apps, and starts flows from their triggers: each call is a run. */
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import { writePath } from "@signalbox/rules/flows/issues.ts";
+import type { JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { limitOf } from "../runs/lanes.ts";
 import { checkInput, findTrigger } from "../runs/published-trigger.ts";
 import type { Runner, Started, StartOptions } from "../runs/runner.ts";
+import { createTenantValidator } from "../sandbox/tenant-validator.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
-import type { Cause, ImmediateRun, LaneLimit } from "../store/run-store.ts";
+import type { Cause, ImmediateRun, LaneLimit, Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 
 export interface ToolCallsOptions {
   store: Pick<Store, "findTool" | "getTrigger" | "getFlow" | "getVersion" | "listVersions">;
   runner: Pick<Runner, "start" | "startInLane" | "queue" | "follow">;
+  evaluate: Evaluate;
   newId: () => string;
   now: () => number;
 }
 
 export interface CalledTool extends Started {
   trigger: StoredTrigger;
-  /** It was called by a former name; this is the one to use from now on. */
+  /** The tool's name, if the call used an alias. */
   renamedTo: string | undefined;
 }
 
@@ -28,13 +31,17 @@ export interface WantedRun {
   /** The node's id or slug. */
   trigger: string;
   input: unknown;
-  /** One that is switched off is for those who try it out. */
+  /** Rejects an inactive trigger. Test runs may start one. */
   onlyActive: boolean;
 }
 
 export type ToolCalls = ReturnType<typeof createToolCalls>;
 
-export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions) {
+export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCallsOptions) {
+  const never = new AbortController().signal;
+  const validatorFor = (tenant: string) =>
+    createTenantValidator(evaluate, { tenant, signal: never });
+
   const runFrom = (trigger: StoredTrigger, input: JsonObject, cause: Cause): ImmediateRun => {
     const at = now();
     const { tenant, app, flow_id, version, node_id } = trigger;
@@ -52,7 +59,7 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
     };
   };
 
-  /** At once; where only so many may be under way, in its turn. */
+  /** Throws if the trigger's concurrency limit is reached and its policy is to skip. */
   const begin = async (trigger: StoredTrigger, run: ImmediateRun, options?: StartOptions) => {
     const limit = laneFor(trigger, run);
     if (!limit) return runner.start(run, options);
@@ -61,11 +68,22 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
     return started;
   };
 
+  const inputOf = async (trigger: StoredTrigger, given: unknown): Promise<JsonObject> => {
+    const checked = await checkInput(trigger, given, validatorFor(trigger.tenant));
+    if (checked.ok) return checked.input;
+    throw new RequestError(
+      "invalid",
+      trigger.kind === "intent" ? "arguments" : "input",
+      checked.errors.map(({ path, message }) => `${path}: ${message}`).join("; "),
+      checked.errors,
+    );
+  };
+
   return {
     /** The changes of a run; see `followRun`. */
     follow: runner.follow,
 
-    /** `token` is that of whoever calls. */
+    /** `token` is the id of the caller's token. */
     async call(
       tenant: string,
       app: string,
@@ -78,27 +96,38 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
         throw new RequestError("not_found", "name", `There is no tool ${name.slice(0, 100)}.`);
       const { trigger, alias } = found;
       if (!trigger.active)
-        throw new RequestError("not_found", "name", `The tool ${name} is switched off at present.`);
-      const input = inputOf(trigger, given);
+        throw new RequestError("not_found", "name", `The tool ${name} is not active.`);
+      const input = await inputOf(trigger, given);
       const run = { ...runFrom(trigger, input, "tool"), token_id: token };
       const started = await begin(trigger, run, options);
       return { ...started, trigger, renamedTo: (alias && trigger.tool_name) || undefined };
     },
 
-    /** From any trigger of a published flow. */
+    /** Starts a run from any trigger of a published flow. */
     async start(wanted: WantedRun): Promise<Started> {
       const trigger = await triggerOf(wanted);
-      return begin(trigger, runFrom(trigger, inputOf(trigger, wanted.input), "api"));
+      return begin(trigger, runFrom(trigger, await inputOf(trigger, wanted.input), "api"));
     },
 
-    /** As `start`, but for whoever takes it. */
+    /** Like `start`, but leaves the run to the next worker that claims it. */
     async queue(wanted: WantedRun): Promise<string> {
       const trigger = await triggerOf(wanted);
-      const run = runFrom(trigger, inputOf(trigger, wanted.input), "api");
+      const run = runFrom(trigger, await inputOf(trigger, wanted.input), "api");
       const limit = laneFor(trigger, run);
       const [id] = await runner.queue([{ ...run, due_at: run.at, limit }]);
       if (limit && id === null) throw busy(trigger, limit);
       return run.id;
+    },
+
+    /** Why the output of a run does not match the `outputSchema` of its tool, or undefined. */
+    async resultError(run: Run): Promise<string | undefined> {
+      const { tenant, flow_id, trigger_node, version, output } = run;
+      const trigger = await store.getTrigger(tenant, flow_id, trigger_node);
+      // The schema of another version does not apply to this run.
+      const schema = trigger?.version === version ? trigger.config.outputSchema : undefined;
+      if (!schema) return undefined;
+      const [error] = await validatorFor(tenant)([{ schema: schema as JsonSchema, value: output }]);
+      return error && `${writePath(error.keys)}: ${error.message}`;
     },
   };
 
@@ -123,33 +152,21 @@ export function createToolCalls({ store, runner, newId, now }: ToolCallsOptions)
     }
     const { trigger, node } = found;
     if (onlyActive && !trigger.active)
-      throw new RequestError(
-        "conflict",
-        "trigger",
-        `The trigger ${node.name} is switched off at present.`,
-      );
+      throw new RequestError("conflict", "trigger", `The trigger ${node.name} is not active.`);
     return trigger;
   }
 }
 
-/** Of an event, a path leads into its data. */
+/** The key of a concurrency limit is a path into the event's data, or into a tool's input. */
 const laneFor = (trigger: StoredTrigger, { input }: ImmediateRun): LaneLimit | undefined =>
   limitOf(trigger, trigger.kind === "event" ? (input.data ?? null) : input);
 
 function busy({ kind }: StoredTrigger, { most }: LaneLimit): RequestError {
   const runs = most === 1 ? "1 run" : `${most} runs`;
   const what = kind === "intent" ? "tool" : "trigger";
-  const words = `busy: ${runs} of this ${what} ${most === 1 ? "is" : "are"} under way`;
-  return new RequestError("busy", "trigger", `${words}; try again later.`);
-}
-
-function inputOf(trigger: StoredTrigger, given: unknown): JsonObject {
-  const checked = checkInput(trigger, given);
-  if (checked.ok) return checked.input;
-  throw new RequestError(
-    "invalid",
-    trigger.kind === "intent" ? "arguments" : "input",
-    checked.errors.map(({ path, message }) => `${path}: ${message}`).join("; "),
-    checked.errors,
+  return new RequestError(
+    "busy",
+    "trigger",
+    `busy: ${runs} of this ${what} ${most === 1 ? "is" : "are"} active; try again later.`,
   );
 }

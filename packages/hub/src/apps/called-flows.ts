@@ -1,4 +1,4 @@
-/** The flows that others call, as far as the checks of the callers ask. */
+/** Loads what validation needs to know about the flows that other flows call. */
 import {
   callsIn,
   type KnownFlow,

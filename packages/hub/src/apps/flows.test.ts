@@ -47,7 +47,7 @@ const calling = (flow: string, trigger: string): NewNode => ({
 const end: NewNode = { id: "end", type: "Return", name: "End" };
 const codes = ({ warnings }: DescribedFlow) => warnings.map(({ code }) => code);
 
-it("warns of calls that cannot come through, as long as they cannot", async () => {
+it("warns of calls that would fail", async () => {
   const callee = await make("Weather", end);
   const caller = await make("Caller", calling(callee.id, "weather"));
   expect(caller.warnings).toEqual([
@@ -80,7 +80,7 @@ it("warns of calls that cannot come through, as long as they cannot", async () =
   expect(codes(await flows.changeNode(place, "ask", { parameters }))).toEqual(["calls_itself"]);
 });
 
-it("warns of code that still uses a node's former name", async () => {
+it("warns of code that uses a node's former name", async () => {
   const code = "return nodes.weather.x;";
   const made = await make("Weather", { ...end, type: "Code", parameters: { code } });
   expect(made.warnings).toEqual([]);
@@ -89,7 +89,7 @@ it("warns of code that still uses a node's former name", async () => {
   expect(renamed.warnings[0]?.message).toContain("End: code: nodes.weather names no node");
 });
 
-it("keeps a former tool name from new triggers of the same flow too, for a week", async () => {
+it("reserves a former tool name for a week, also within the flow", async () => {
   const { id } = await make("Get X", end);
   const place = { tenant, id };
   await flows.publish(place, by);
@@ -111,7 +111,7 @@ it("keeps a former tool name from new triggers of the same flow too, for a week"
   expect(await add("third")).toBe("get_x");
 });
 
-it("refuses a second edge between the same ports", async () => {
+it("rejects a second edge between the same ports", async () => {
   const { id, graph } = await make("Weather", end);
   const [
     { id: _, ...edge } = { id: "", source: "", sourceHandle: "", target: "", targetHandle: "" },

@@ -1,6 +1,6 @@
 /**
- * What people and programs do with flows: make, edit, publish, roll back. Every edit is made inside
- * the transaction that stores it, by pure rules; a draft may be unfinished, what runs may not.
+ * Operations on flows: create, import, edit, publish, roll back. Each edit runs inside the
+ * transaction that stores it, by pure rules. A draft may have errors; a published version has none.
  */
 import { findTripped } from "@signalbox/rules/flows/find-tripped.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
@@ -29,14 +29,14 @@ export interface FlowsOptions {
   registry: NodeRegistry;
   newId: () => string;
   now: () => number;
-  /** How long a tool answers to its former name. */
+  /** How long the former name of a tool stays an alias. */
   aliasMs?: number;
 }
 
-/** A flow with all that follows from it. */
+/** A flow with its tools, errors and warnings. */
 export type DescribedFlow = StoredFlow & FlowDescription;
 
-export interface FlowPlace {
+export interface FlowKey {
   tenant: string;
   id: string;
   ifRevision?: number | undefined;
@@ -45,7 +45,7 @@ export interface FlowPlace {
 type Loose<Whole, Name extends keyof Whole> = Omit<Whole, Name> & {
   [Key in Name]?: Whole[Key] | undefined;
 };
-/** What is left out is made up: ids, slugs and places. */
+/** Omitted ids, slugs and positions are generated. */
 export type NewNode = Loose<FlowNode, "id" | "slug" | "position" | "parameters">;
 export type NewEdge = Loose<FlowEdge, "id">;
 export type NodeChange = {
@@ -65,7 +65,7 @@ type Change = (draft: FlowDraft, taken: ReadonlySet<string>) => FlowDraft;
 const HOUR_MS = 3_600_000;
 
 export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }: FlowsOptions) {
-  /** With the triggers that were stopped within the last hour, and what is odd about calls. */
+  /** With warnings about triggers that were stopped in the last hour, and about called flows. */
   const describeAll = async (
     tenant: string,
     found: readonly StoredFlow[],
@@ -83,7 +83,7 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
   const describeOne = async (flow: StoredFlow): Promise<DescribedFlow> =>
     (await describeAll(flow.tenant, [flow]))[0] as DescribedFlow;
 
-  /** Turns a way to change a draft into one that also names its tools and refuses cycles. */
+  /** Wraps a change of a draft: names its tools, and rejects cycles. */
   const editing =
     (change: Change): EditFlow =>
     ({ flow, taken, kept }) => {
@@ -112,40 +112,40 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
     edges: edges ? completeEdges(edges) : draft.edges,
   });
 
-  const saved = async (edited: EditResult, place: Place): Promise<DescribedFlow> => {
-    if (edited.outcome !== "saved") throw faultOf(edited, place);
+  const saved = async (edited: EditResult, key: NamedFlow): Promise<DescribedFlow> => {
+    if (edited.outcome !== "saved") throw requestError(edited, key);
     return describeOne(edited.flow);
   };
 
-  const edit = async (place: FlowPlace, change: Change): Promise<DescribedFlow> =>
-    saved(await store.editFlow(place, now(), editing(change)), place);
+  const edit = async (key: FlowKey, change: Change): Promise<DescribedFlow> =>
+    saved(await store.editFlow(key, now(), editing(change)), key);
 
   const publishing =
-    (words: Pick<Publication, "note" | "by" | "at">) =>
+    (details: Pick<Publication, "note" | "by" | "at">) =>
     (flow: StoredFlow): Publication =>
-      publicationOf(flow, registry, { ...words, aliasUntil: words.at + aliasMs });
+      publicationOf(flow, registry, { ...details, aliasUntil: details.at + aliasMs });
 
   return {
     async create(tenant: string, app: string, given: FlowChange): Promise<DescribedFlow> {
-      const place = { id: newId(), tenant, app, at: now() };
+      const key = { id: newId(), tenant, app, at: now() };
       return saved(
         await store.createFlow(
-          place,
+          key,
           editing((draft) => apply(draft, given)),
         ),
         { app },
       );
     },
 
-    /** Out of a file, in today's form or an older one; what was odd is in the notes. */
+    /** Imports a flow in the current or a legacy format. Notes report every change. */
     async import(
       tenant: string,
       app: string,
       input: Json,
     ): Promise<{ flow: DescribedFlow; notes: string[] }> {
       let notes: string[] = [];
-      const place = { id: newId(), tenant, app, at: now() };
-      const edited = await store.createFlow(place, ({ taken }) => {
+      const key = { id: newId(), tenant, app, at: now() };
+      const edited = await store.createFlow(key, ({ taken }) => {
         const imported = importDraft(input, registry, taken, newId);
         notes = imported.notes;
         return finishDraft(imported.draft, imported.draft.nodes, taken, registry);
@@ -164,15 +164,15 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
       query: { app?: string | undefined; after?: string | undefined; limit: number },
     ): Promise<DescribedFlow[]> => describeAll(tenant, await store.listFlows(tenant, query)),
 
-    /** All of it, or only what is given. */
-    change: (place: FlowPlace, change: FlowChange) => edit(place, (draft) => apply(draft, change)),
+    /** Replaces the given fields. */
+    change: (key: FlowKey, change: FlowChange) => edit(key, (draft) => apply(draft, change)),
 
-    addNode: (place: FlowPlace, given: NewNode) =>
-      edit(place, (draft) => ({ ...draft, nodes: completeNodes([...draft.nodes, given], []) })),
+    addNode: (key: FlowKey, given: NewNode) =>
+      edit(key, (draft) => ({ ...draft, nodes: completeNodes([...draft.nodes, given], []) })),
 
-    /** Another name rewrites every reference to the node. */
-    changeNode: (place: FlowPlace, nodeId: string, { name, position, parameters }: NodeChange) =>
-      edit(place, (draft, taken) => {
+    /** A new name also rewrites every reference to the node. */
+    changeNode: (key: FlowKey, nodeId: string, { name, position, parameters }: NodeChange) =>
+      edit(key, (draft, taken) => {
         const node = draft.nodes.find(({ id }) => id === nodeId);
         if (!node) throw new RequestError("not_found", "node", `The flow has no node ${nodeId}.`);
         const changed = {
@@ -197,8 +197,8 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
         return { ...renamed, nodes: renamed.nodes.map(withTool) };
       }),
 
-    removeNode: (place: FlowPlace, nodeId: string) =>
-      edit(place, (draft) => {
+    removeNode: (key: FlowKey, nodeId: string) =>
+      edit(key, (draft) => {
         if (!draft.nodes.some(({ id }) => id === nodeId))
           throw new RequestError("not_found", "node", `The flow has no node ${nodeId}.`);
         return {
@@ -208,49 +208,50 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
         };
       }),
 
-    addEdge: (place: FlowPlace, edge: NewEdge) =>
-      edit(place, (draft) => ({ ...draft, edges: completeEdges([...draft.edges, edge]) })),
+    addEdge: (key: FlowKey, edge: NewEdge) =>
+      edit(key, (draft) => ({ ...draft, edges: completeEdges([...draft.edges, edge]) })),
 
-    removeEdge: (place: FlowPlace, edgeId: string) =>
-      edit(place, (draft) => {
+    removeEdge: (key: FlowKey, edgeId: string) =>
+      edit(key, (draft) => {
         if (!draft.edges.some(({ id }) => id === edgeId))
           throw new RequestError("not_found", "edge", `The flow has no edge ${edgeId}.`);
         return { ...draft, edges: draft.edges.filter(({ id }) => id !== edgeId) };
       }),
 
-    async remove(place: FlowPlace): Promise<void> {
-      const deleted = await store.deleteFlow(place, now());
-      if (deleted.outcome !== "deleted") throw faultOf(deleted, place);
+    async remove(key: FlowKey): Promise<void> {
+      const deleted = await store.deleteFlow(key, now());
+      if (deleted.outcome !== "deleted") throw requestError(deleted, key);
     },
 
-    async publish(place: FlowPlace, words: { note: string; by: string }): Promise<DescribedFlow> {
-      const prepare = publishing({ ...words, at: now() });
-      return saved(await store.publishFlow(place, prepare), place);
+    async publish(key: FlowKey, details: { note: string; by: string }): Promise<DescribedFlow> {
+      const prepare = publishing({ ...details, at: now() });
+      return saved(await store.publishFlow(key, prepare), key);
     },
 
-    /** An older version becomes the newest, and the draft too. */
-    async rollBack(place: FlowPlace, version: number, by: string): Promise<DescribedFlow> {
+    /** Publishes an earlier version again, and makes it the draft. */
+    async rollBack(key: FlowKey, version: number, by: string): Promise<DescribedFlow> {
       const at = now();
-      // Its names were good once, so they are not held to the rule for new ones.
+      // The rule for new tool names does not apply to names of an earlier version.
       const edit =
         (graph: FlowGraph): EditFlow =>
         ({ flow, taken }) =>
           finishDraft({ ...flowOf(flow), ...graph }, graph.nodes, taken, registry);
       const prepare = publishing({ note: `Back to version ${version}`, by, at });
-      const back = await store.rollBackFlow(place, version, at, edit, prepare);
-      return saved(back, { ...place, version });
+      const back = await store.rollBackFlow(key, version, at, edit, prepare);
+      return saved(back, { ...key, version });
     },
   };
 }
 
-interface Place {
+/** What an error message names. */
+interface NamedFlow {
   app?: string;
   id?: string;
   version?: number;
 }
 
-function faultOf(untouched: RejectedEdit, { app, id, version }: Place): RequestError {
-  switch (untouched.outcome) {
+function requestError(rejected: RejectedEdit, { app, id, version }: NamedFlow): RequestError {
+  switch (rejected.outcome) {
     case "no_app":
       return new RequestError("not_found", "app", `There is no app ${app}.`);
     case "no_flow":
@@ -261,7 +262,7 @@ function faultOf(untouched: RejectedEdit, { app, id, version }: Place): RequestE
       return new RequestError(
         "changed",
         "If-Match",
-        `The flow has changed since: it is at revision ${untouched.revision} now. Load it again, and repeat your change.`,
+        `The flow has changed since: it is at revision ${rejected.revision} now. Load it again, and repeat your change.`,
       );
   }
 }

@@ -13,24 +13,24 @@ const counter = () => {
 const bring = (input: Json, ...taken: string[]) =>
   importDraft(input, nodeTypes, new Set(taken), counter());
 
-describe("a flow from elsewhere", () => {
-  it("says what its tool does, or is made to", () => {
+describe("an imported flow", () => {
+  it("gets a tool description if it has none", () => {
     const { draft, notes } = bring({
       name: "Flow",
       nodes: [{ id: "a", type: "UserIntent", name: "Go", parameters: { toolDescription: " " } }],
     });
     expect(draft.nodes[0]?.parameters).toEqual({ toolDescription: "Go" });
-    expect(notes).toEqual(['toolDescription: Go had " "; it says "Go" now.']);
+    expect(notes).toEqual(['toolDescription: Go had " "; it is now "Go".']);
   });
 
-  it("of the older form gets the next name where its own is taken", () => {
+  it("in the legacy format gets another tool name if its own is taken", () => {
     const old = { name: "Flow", toolName: "go", toolDescription: "Goes.", nodes: [] };
     const { draft, notes } = bring(old, "go");
     expect(draft.nodes).toMatchObject([{ parameters: { toolName: "go_2" } }]);
     expect(notes.join()).toContain("go_2");
   });
 
-  it("keeps one of several edges that say the same, and tells of the others", () => {
+  it("keeps one of several equal edges, and reports the others", () => {
     const nodes = [
       { id: "a", type: "UserIntent", name: "Go", parameters: { toolDescription: "Goes." } },
       { id: "b", type: "Return", name: "End" },
@@ -41,8 +41,8 @@ describe("a flow from elsewhere", () => {
     expect(notes).toEqual(["edges: Go was connected to End twice; the second edge is removed."]);
   });
 
-  it("that is no flow is refused with each thing that is wrong", () => {
-    expect(() => bring([])).toThrow("must be a flow, as an object");
+  it("is rejected with every error", () => {
+    expect(() => bring([])).toThrow("must be an object with a flow");
     try {
       bring({ nodes: [{ id: 1 }], edges: 5 });
       expect.unreachable();
@@ -53,7 +53,7 @@ describe("a flow from elsewhere", () => {
     }
   });
 
-  it("whatever it is, is a draft that can be stored, or a fault", () => {
+  it("becomes a draft that can be stored, or an error, for any input", () => {
     const node = fc.record(
       {
         id: fc.oneof(fc.constantFrom<Json>("a", "b", 1), fc.jsonValue()),

@@ -1,8 +1,7 @@
 /**
- * Brings an app's flows in from files: all of them in one transaction, or none. A flow that is here
- * already (by its id, or else by its name) is found again, so that a second time changes nothing.
+ * Imports an app's flows from files, all in one transaction. An existing flow is found by its id, or
+ * else by its name, so a second import of the same file changes nothing.
  */
-
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { migrateApp } from "../legacy/migrate-tools.ts";
@@ -27,14 +26,14 @@ export interface ImportedFlow {
   id: string;
   name: string;
   outcome: "created" | "replaced" | "unchanged" | "skipped";
-  /** For people, each about one odd thing. */
+  /** Messages for people, one for each change or problem. */
   notes: string[];
 }
 
 export interface HowToImport {
-  /** What is here already is replaced; otherwise it is left as it is. */
+  /** Replaces existing flows; otherwise skips them. */
   replace: boolean;
-  /** An id that is a flow's elsewhere is refused; otherwise the flow gets a new one. */
+  /** Rejects an id that a flow of another app has; otherwise the flow gets a new id. */
   strictIds: boolean;
 }
 
@@ -46,25 +45,26 @@ export function createImports({ store, registry, newId, now }: ImportOptions) {
       how: HowToImport,
     ): Promise<ImportedFlow[]> {
       const at = now();
-      const { plan, told } = planImport(flows, how, { registry, newId });
-      return told(await store.saveFlows({ tenant, ...app, created_at: at, updated_at: at }, plan));
+      const { plan, report } = planImport(flows, how, { registry, newId });
+      const saved = await store.saveFlows({ tenant, ...app, created_at: at, updated_at: at }, plan);
+      return report(saved);
     },
   };
 }
 
-/** How flows come into an app, given what it has; and what became of them, once that is saved. */
+/** `plan` decides what to save, given the app's flows; `report` then returns the outcome of each. */
 export function planImport(
   flows: readonly JsonObject[],
   { replace, strictIds }: HowToImport,
   { registry, newId }: PlanOptions,
-): { plan: PlanFlows; told: (saved: readonly StoredFlow[]) => ImportedFlow[] } {
+): { plan: PlanFlows; report: (saved: readonly StoredFlow[]) => ImportedFlow[] } {
   let imported: ImportedFlow[] = [];
-  /** Those of them that are saved. */
+  /** The imported flows that are saved, in order. */
   let planned: ImportedFlow[] = [];
   const plan: PlanFlows = (existing) => {
     imported = [];
     planned = [];
-    const migrated = migrateApp(flows, freeIds("migrated", [...flows]));
+    const migrated = migrateApp(flows, unusedIds("migrated", [...flows]));
     const match = matcher(existing, flows);
     return flows.flatMap((flow, nth) => {
       const found = match(flow);
@@ -74,7 +74,7 @@ export function planImport(
         return [];
       }
       const one: ImportedFlow = {
-        id: found?.id ?? unusedId(flow, imported) ?? newId(),
+        id: found?.id ?? idIfUnused(flow, imported) ?? newId(),
         name,
         outcome: found ? "replaced" : "created",
         notes: [],
@@ -87,15 +87,15 @@ export function planImport(
             input,
             registry,
             taken,
-            freeIds("edge", input),
+            unusedIds("edge", input),
           );
           one.notes = [...notes, ...more];
           return finishDraft(draft, draft.nodes, taken, registry);
         } catch (error) {
-          throw named(error, name);
+          throw withFlowName(error, name);
         }
       };
-      if (found && isAsStored(found, edit, existing)) {
+      if (found && isUnchanged(found, edit, existing)) {
         one.outcome = "unchanged";
         return [];
       }
@@ -105,20 +105,20 @@ export function planImport(
   };
   return {
     plan,
-    told(saved) {
+    report(saved) {
       for (const [nth, { id }] of saved.entries()) (planned[nth] as ImportedFlow).id = id;
       return imported;
     },
   };
 }
 
-/** Two flows of one id are two flows. */
-function unusedId(flow: JsonObject, imported: readonly ImportedFlow[]): string | undefined {
+/** The second of two flows with the same id gets a new one. */
+function idIfUnused(flow: JsonObject, imported: readonly ImportedFlow[]): string | undefined {
   const id = idOf(flow);
   return imported.some((one) => one.id === id) ? undefined : id;
 }
 
-/** Each stored flow is found once: two flows of one name are two flows. */
+/** Matches each stored flow at most once: two flows with the same name stay two flows. */
 function matcher(existing: readonly StoredFlow[], flows: readonly JsonObject[]) {
   const ids = new Set(flows.map(idOf));
   const byId = new Map(existing.map((flow) => [flow.id, flow]));
@@ -133,7 +133,7 @@ function matcher(existing: readonly StoredFlow[], flows: readonly JsonObject[]) 
   };
 }
 
-function isAsStored(flow: StoredFlow, edit: EditFlow, existing: readonly StoredFlow[]): boolean {
+function isUnchanged(flow: StoredFlow, edit: EditFlow, existing: readonly StoredFlow[]): boolean {
   const others = existing.filter(({ id }) => id !== flow.id);
   const taken = new Set(
     others.flatMap(({ graph }) => graph.nodes.map(({ parameters }) => String(parameters.toolName))),
@@ -143,14 +143,14 @@ function isAsStored(flow: StoredFlow, edit: EditFlow, existing: readonly StoredF
   return wanted === JSON.stringify([flow.name, flow.description, flow.graph]);
 }
 
-/** Ids stand in URLs; older systems count. */
+/** Ids are part of URLs. Legacy systems use numbers. */
 function idOf({ id }: JsonObject): string | undefined {
   const text = typeof id === "number" ? String(id) : id;
   return typeof text === "string" && /^[\w-]{1,100}$/.test(text) ? text : undefined;
 }
 
-/** The same each time, so that the same file makes the same flows. */
-export function freeIds(word: string, within: Json): () => string {
+/** Deterministic ids that do not occur in the input: the same file results in the same flows. */
+export function unusedIds(prefix: string, within: Json): () => string {
   const used = new Set<Json | undefined>();
   const collect = (value: Json | undefined) => {
     if (Array.isArray(value)) for (const item of value) collect(item);
@@ -162,13 +162,13 @@ export function freeIds(word: string, within: Json): () => string {
   let number = 0;
   return () => {
     let id: string;
-    do id = `${word}-${++number}`;
+    do id = `${prefix}-${++number}`;
     while (used.has(id));
     return id;
   };
 }
 
-function named(error: unknown, flow: string): unknown {
+function withFlowName(error: unknown, flow: string): unknown {
   if (!(error instanceof RequestError)) return error;
   return new RequestError(error.code, error.field, `${flow}: ${detailOf(error)}`, error.errors);
 }

@@ -10,7 +10,7 @@ import { openSqlite } from "../store/backends/sqlite.ts";
 import { LEGACY_FLOWS } from "../store/contract/legacy-sample.ts";
 import type { Store } from "../store/store.ts";
 import { logLegacyMigration } from "./log-legacy-migration.ts";
-import { migrateLegacyFlows } from "./take-over-flows.ts";
+import { migrateLegacyFlows } from "./migrate-legacy-flows.ts";
 
 /** A data folder with the database of a legacy system. */
 function legacyFolder(): string {
@@ -51,7 +51,7 @@ it("logs the number of flows in each app, and a warning for each problem", async
     "40 billing legacy legacy flow Legacy: not published: The flow cannot run yet: Legacy: there is no type of node called LegacyThing",
   );
   expect(lines).toContain(
-    "40 legacy flow hopeless: not migrated: name: is missing: it must be a text; it stays in migrated_flows",
+    "40 legacy flow hopeless: not migrated: name: is missing: it must be a string; it stays in migrated_flows",
   );
   expect(lines.at(-1)).toBe(
     "30 legacy flows were migrated; their table is now named migrated_flows",

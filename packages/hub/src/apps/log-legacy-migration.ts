@@ -1,11 +1,11 @@
 /** Migrates the flows of a legacy system, and logs what happened to each of them. */
 import type { Log } from "../lib/log.ts";
-import type { TakenApp, TakenOver } from "./take-over-flows.ts";
+import type { LegacyMigration, MigratedApp } from "./migrate-legacy-flows.ts";
 
 /** A failed migration does not stop the hub: the flows stay in their table for the next start. */
 export async function logLegacyMigration(
   log: Log,
-  migrate: () => Promise<TakenOver>,
+  migrate: () => Promise<LegacyMigration>,
 ): Promise<void> {
   try {
     logResult(await migrate(), log);
@@ -17,7 +17,7 @@ export async function logLegacyMigration(
   }
 }
 
-function logResult(result: TakenOver, log: Log): void {
+function logResult(result: LegacyMigration, log: Log): void {
   if (result.outcome === "none") return;
   if (result.outcome === "no_tenant") {
     log.warn(
@@ -27,9 +27,9 @@ function logResult(result: TakenOver, log: Log): void {
     );
     return;
   }
-  const { apps, refused, table } = result;
+  const { apps, rejected, table } = result;
   for (const app of apps) logApp(app, log);
-  for (const { id, name, reason } of refused)
+  for (const { id, name, reason } of rejected)
     log.warn({ id }, `legacy flow ${name || id}: not migrated: ${reason}; it stays in ${table}`);
   log.info(
     { apps: apps.length, table },
@@ -37,7 +37,7 @@ function logResult(result: TakenOver, log: Log): void {
   );
 }
 
-function logApp({ tenant, app, flows, notes }: TakenApp, log: Log): void {
+function logApp({ tenant, app, flows, notes }: MigratedApp, log: Log): void {
   const created = flows.filter(({ outcome }) => outcome === "created").length;
   log.info({ tenant, app, flows: created }, `${created} legacy flows were added to the app ${app}`);
   for (const note of notes) log.warn({ tenant, app }, `legacy app ${app}: ${note}`);

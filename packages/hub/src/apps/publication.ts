@@ -1,21 +1,21 @@
-/** What is published of a flow: its graph as it is, and where runs can start. Pure. */
+/** A published version of a flow: its graph and its trigger rows. Pure. */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { FlowGraph, Publication, StoredFlow } from "../store/flow-store.ts";
 import { triggersOf } from "./triggers.ts";
 
-/** How long a tool answers to its former name, unless told otherwise. */
+/** How long the former name of a tool stays an alias, by default. */
 export const ALIAS_MS = 7 * 24 * 3_600_000;
 
-/** A fault where it cannot run yet. */
+/** Throws if the flow has errors. */
 export function publicationOf(
   { graph }: Pick<StoredFlow, "graph">,
   registry: NodeRegistry,
-  words: Omit<Publication, "graph" | "triggers">,
+  version: Omit<Publication, "graph" | "triggers">,
 ): Publication {
   checkFinished(graph, registry);
-  return { graph, triggers: triggersOf(graph, registry), ...words };
+  return { graph, triggers: triggersOf(graph, registry), ...version };
 }
 
 function checkFinished(graph: FlowGraph, registry: NodeRegistry): void {

@@ -17,13 +17,13 @@ const namesOf = (nodes: FlowNode[], before: FlowNode[] = [], taken: string[] = [
   nameTools(nodes, before, nodeTypes, new Set(taken)).toolNames.map(({ name }) => name);
 
 describe("the name of a tool", () => {
-  it("follows from its node's, by the lowest number that is free", () => {
+  it("is derived from the node's name, with the lowest unused number", () => {
     const twins = [intent("a", "Go"), intent("b", "Go!")];
     expect(namesOf(twins, [], ["go_2"])).toEqual(["go", "go_3"]);
     expect(namesOf([{ ...intent("a", "Go"), type: "Return" }])).toEqual([]);
   });
 
-  it("that was written comes before those that are derived", () => {
+  it("that the author wrote takes precedence over derived ones", () => {
     const { nodes, toolNames } = nameTools(
       [intent("a", "Go"), intent("b", "Else", "go")],
       [],
@@ -34,7 +34,7 @@ describe("the name of a tool", () => {
     expect(toolNames).toContainEqual({ name: "go", node_id: "b" });
   });
 
-  it("stays where nothing was renamed, also where it is left out", () => {
+  it("stays if the node is not renamed, also if it is omitted", () => {
     const before = [intent("a", "Go", "go_7")];
     expect(namesOf(before, before)).toEqual(["go_7"]);
     expect(namesOf([intent("a", "Go")], before)).toEqual(["go_7"]);
@@ -42,21 +42,21 @@ describe("the name of a tool", () => {
     expect(namesOf([intent("a", "Go", "")], before)).toEqual(["go"]);
   });
 
-  it("of the older kind stays, but nobody can write such a one today", () => {
+  it("that breaks today's rule stays, but is rejected for new tools", () => {
     const before = [intent("a", "Go", "GoThere")];
     expect(namesOf(before, before)).toEqual(["GoThere"]);
     expect(() => namesOf(before)).toThrow(/A tool name starts with a letter/);
     expect(() => namesOf([intent("a", "Go", 5)])).toThrow(/A tool name starts with a letter/);
   });
 
-  it("changes with the node's, unless another one was written with it", () => {
+  it("changes with the node's name, unless the same edit writes one", () => {
     const before = [intent("a", "Go", "go")];
     expect(namesOf([intent("a", "Stay", "go")], before)).toEqual(["stay"]);
     expect(namesOf([intent("a", "Stay")], before)).toEqual(["stay"]);
     expect(namesOf([intent("a", "Stay", "mine")], before)).toEqual(["mine"]);
   });
 
-  it("that agents know another trigger by is not given to a new one, while both are there", () => {
+  it("that is an alias of another trigger of the flow is not assigned", () => {
     const kept = new Map([["go", "a"]]);
     const named = (nodes: FlowNode[], before: FlowNode[] = []) =>
       nameTools(nodes, before, nodeTypes, new Set(), kept).toolNames.map(({ name }) => name);
@@ -65,20 +65,20 @@ describe("the name of a tool", () => {
     expect(() => named([renamed, intent("b", "B", "go")], [renamed])).toThrow(
       "Tool name 'go' is still an alias of Stay",
     );
-    // It can have its name back, nobody else is in its way; and what was so before may stay so.
+    // The owner may take the name back, and an existing assignment stays.
     expect(named([intent("a", "Go")], [renamed])).toEqual(["go"]);
     expect(named([intent("b", "Go")], [renamed])).toEqual(["go"]);
     const before = [renamed, intent("b", "Go", "go")];
     expect(named(before, before)).toEqual(["stay", "go"]);
   });
 
-  it("that is taken is refused where it was written", () => {
+  it("that is taken is rejected if the author wrote it", () => {
     const words = "Tool name 'go' already exists in this app";
     expect(() => namesOf([intent("a", "Go", "go")], [], ["go"])).toThrow(words);
     expect(() => namesOf([intent("a", "A", "go"), intent("b", "B", "go")])).toThrow(words);
   });
 
-  it("is good and unlike any other, whatever the nodes are called", () => {
+  it("is valid and unique, for any node names", () => {
     const names = fc.array(fc.oneof(fc.string({ unit: "binary" }), fc.constant("Go")), {
       maxLength: 20,
     });
@@ -98,8 +98,8 @@ describe("the name of a tool", () => {
   });
 });
 
-describe("names from elsewhere", () => {
-  it("are kept as they are, and those that are taken make way and say so", () => {
+describe("imported names", () => {
+  it("are kept, but renamed with a note if they are taken", () => {
     const nodes = [intent("a", "A", "Get"), intent("b", "B", "Get"), intent("c", "C")];
     const { nodes: kept, notes } = renameTakenTools(nodes, nodeTypes, new Set(["other"]));
     expect(kept.map(({ parameters }) => parameters.toolName)).toEqual(["Get", "Get_2", undefined]);

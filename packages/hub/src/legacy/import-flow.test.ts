@@ -14,8 +14,8 @@ const imported = (input: unknown) => {
   return result;
 };
 
-describe("a flow from a file", () => {
-  it("comes back as it was exported", () => {
+describe("an imported flow", () => {
+  it("is the same as the exported one", () => {
     const flow = testFlow([testTool("Call"), testNode("Return", "End")], ["call → end"]);
     expect(imported(JSON.parse(JSON.stringify(flow)))).toEqual({
       outcome: "imported",
@@ -24,7 +24,7 @@ describe("a flow from a file", () => {
     });
   });
 
-  it("may be in the older spelling, with its tool as fields of the flow", () => {
+  it("may be in the legacy format, with the tool as fields of the flow", () => {
     const { flow, notes } = imported({
       id: 7,
       name: "Weather",
@@ -48,8 +48,8 @@ describe("a flow from a file", () => {
       ],
     });
     expect(notes).toEqual([
-      "nodes[1].measured: {} has no place in a flow, and was left out.",
-      "nodes[1].position.z: 5 has no place in a flow, and was left out.",
+      "nodes[1].measured: {} is not a field of a flow, and was ignored.",
+      "nodes[1].position.z: 5 is not a field of a flow, and was ignored.",
     ]);
     expect(flow).toMatchObject({
       name: "Weather",
@@ -62,7 +62,7 @@ describe("a flow from a file", () => {
     });
   });
 
-  it("gets slugs that are allowed, and references that follow", () => {
+  it("gets valid slugs, and references to them", () => {
     const { flow, notes } = imported({
       name: "x",
       nodes: [
@@ -73,10 +73,10 @@ describe("a flow from a file", () => {
     });
     expect(flow.nodes.map(({ slug }) => slug)).toEqual(["fetch_data_2", "fetch_data", "end"]);
     expect(flow.nodes[2]?.parameters).toEqual({ value: "{{ fetch_data_2.x }}" });
-    expect(notes).toEqual(["The slug fetch-data is not allowed any more: it is fetch_data_2 now."]);
+    expect(notes).toEqual(["The slug fetch-data is no longer allowed: it is now fetch_data_2."]);
   });
 
-  it("tells every field that finds no place, by its path and with its value", () => {
+  it("reports every ignored field with its path and value", () => {
     const { flow, notes } = imported({
       id: "f",
       app: "desk",
@@ -92,7 +92,7 @@ describe("a flow from a file", () => {
       connections: [{ sourceNodeId: "a" }],
     });
     expect(
-      notes.map((note) => note.replace(" has no place in a flow, and was left out.", "")),
+      notes.map((note) => note.replace(" is not a field of a flow, and was ignored.", "")),
     ).toEqual([
       'createdAt: "2025"',
       'owner: {"name":"ada"}',
@@ -105,23 +105,23 @@ describe("a flow from a file", () => {
       'edges[1].sourceNodeId: "c"',
     ]);
     expect(flow.edges).toHaveLength(2);
-    // What says nothing is no loss.
+    // A field without a value is not reported.
     expect(imported({ name: "x", team: null, nodes: [], measured: undefined }).notes).toEqual([]);
   });
 
-  it("loses no field in silence, wherever it stands", () => {
+  it("never drops a field without a note", () => {
     const name = fc.stringMatching(/^x[a-z]{1,8}$/);
     const where = fc.constantFrom("flow", "node", "position", "edge");
     fc.assert(
-      fc.property(where, name, fc.jsonValue(), (place, field, value) => {
+      fc.property(where, name, fc.jsonValue(), (parent, field, value) => {
         fc.pre(value !== null);
-        const odd = (at: string) => (at === place ? { [field]: value } : {});
-        const position = { x: 0, y: 0, ...odd("position") };
+        const extra = (at: string) => (at === parent ? { [field]: value } : {});
+        const position = { x: 0, y: 0, ...extra("position") };
         const { notes } = imported({
           name: "x",
-          nodes: [{ id: "a", type: "Return", name: "A", position, ...odd("node") }],
-          edges: [{ source: "a", target: "a", ...odd("edge") }],
-          ...odd("flow"),
+          nodes: [{ id: "a", type: "Return", name: "A", position, ...extra("node") }],
+          edges: [{ source: "a", target: "a", ...extra("edge") }],
+          ...extra("flow"),
         });
         expect(notes).toHaveLength(1);
         expect(notes[0]).toContain(`${field}: `);
@@ -129,35 +129,35 @@ describe("a flow from a file", () => {
     );
   });
 
-  it("does not take the name of another tool", () => {
+  it("does not get the name of another tool", () => {
     const input = { name: "x", toolName: "taken", toolDescription: "y", nodes: [] };
     const result = importFlow(input, { newId: counter(), takenTools: new Set(["taken"]) });
     expect(result).toMatchObject({ flow: { nodes: [{ parameters: { toolName: "taken_2" } }] } });
   });
 
   it.each<[unknown, string]>([
-    [[], "(all of it)"],
-    ["{}", "(all of it)"],
+    [[], "(root)"],
+    ["{}", "(root)"],
     [{}, "name"],
     [{ name: "x", nodes: {} }, "nodes"],
     [{ name: "x", nodes: [7] }, "nodes[0]"],
     [{ name: "x", nodes: [{ id: "a", name: "A" }] }, "nodes[0].type"],
     [{ name: "x", connections: [{ sourceNodeId: "a" }] }, "edges[0].target"],
-  ])("%j is refused at %s", (input, path) => {
+  ])("%j is rejected at %s", (input, path) => {
     const result = read(input);
     expect(result.outcome === "invalid" && result.errors[0]?.path).toBe(path);
   });
 
-  it("is refused for depth, and does not run out of stack", () => {
+  it("is rejected if it is nested too deeply", () => {
     const deep = JSON.parse("[".repeat(50_000) + "]".repeat(50_000));
     const end = { ...testNode("Return", "End"), slug: "-", parameters: { value: deep } };
     expect(read({ name: "x", nodes: [end] })).toEqual({
       outcome: "invalid",
-      errors: [{ path: "(all of it)", message: "is nested too deep" }],
+      errors: [{ path: "(root)", message: "is nested too deeply" }],
     });
   });
 
-  it("is imported or refused, whatever is in it", () => {
+  it("is imported or rejected, for any input", () => {
     const key = fc.constantFrom("name", "nodes", "edges", "connections", "slug", "toolName", "id");
     fc.assert(
       fc.property(fc.object({ key, withNullPrototype: true }), (input) => {

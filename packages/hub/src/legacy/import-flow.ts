@@ -1,8 +1,7 @@
 /**
- * A flow from a file, in today's form or an older one: `connections` with `sourceNodeId` and
- * `targetNodeId` in place of `edges`, nodes without slugs, the tool as fields of the flow.
+ * Reads a flow in the current or a legacy format. A legacy flow has `connections` with `sourceNodeId`
+ * and `targetNodeId` instead of `edges`, nodes without slugs, and the tool's fields on the flow.
  */
-
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import {
   type FlowDraft,
@@ -17,9 +16,9 @@ import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { migrateTools } from "./migrate-tools.ts";
 
 export interface ImportOptions {
-  /** For edges, and for triggers that older flows lack. */
+  /** For edges without an id, and for new triggers. */
   newId: () => string;
-  /** Names of tools in the app. */
+  /** The tool names of the app. */
   takenTools?: { has(name: string): boolean };
 }
 
@@ -28,11 +27,11 @@ export type Imported =
   | { outcome: "invalid"; errors: { path: string; message: string }[] };
 
 export function importFlow(input: unknown, { newId, takenTools }: ImportOptions): Imported {
-  if (!isObject(input)) return invalid("must be a flow, as an object");
-  // A node's parameters are three levels down.
-  if (isDeeperThan(LIMITS.depth + 3, input)) return invalid("is nested too deep");
+  if (!isObject(input)) return invalid("must be an object with a flow");
+  // The parameters of a node are at the third level.
+  if (isDeeperThan(LIMITS.depth + 3, input)) return invalid("is nested too deeply");
   const { flow, notes } = migrateTools(input, newId, takenTools);
-  notes.push(...homeless(flow));
+  notes.push(...ignoredIn(flow));
   const parsed = flowDraftSchema.safeParse({
     name: flow.name,
     description: flow.description ?? "",
@@ -46,32 +45,32 @@ export function importFlow(input: unknown, { newId, takenTools }: ImportOptions)
 
 const invalid = (message: string): Imported => ({
   outcome: "invalid",
-  errors: [{ path: "(all of it)", message }],
+  errors: [{ path: "(root)", message }],
 });
 
 const listAt = (value: Json | undefined): Json => (value === undefined ? [] : value);
 
-// Whose a flow is was read before, and so was its id.
+// The caller has read the id and the app.
 const FLOW_FIELDS = [...Object.keys(flowDraftSchema.shape), "id", "app", "appId", "appSlug"];
 const NODE_FIELDS = Object.keys(nodeSchema.shape);
 const EDGE_FIELDS = ["source", "sourceHandle", "target", "targetHandle"];
 
-/** Everything that the flow below does not take over. */
-function homeless(flow: JsonObject): string[] {
+/** Reports every field that is not imported. */
+function ignoredIn(flow: JsonObject): string[] {
   const list = isGiven(flow.edges) ? "edges" : "connections";
   return [
-    ...leftOut("", flow, [...FLOW_FIELDS, list]),
+    ...ignoredFields("", flow, [...FLOW_FIELDS, list]),
     ...each(flow.nodes).flatMap(([node, at]) => [
-      ...leftOut(`nodes[${at}].`, node, NODE_FIELDS),
-      ...leftOut(`nodes[${at}].position.`, node.position, ["x", "y"]),
+      ...ignoredFields(`nodes[${at}].`, node, NODE_FIELDS),
+      ...ignoredFields(`nodes[${at}].position.`, node.position, ["x", "y"]),
     ]),
     ...each(flow[list]).flatMap(([edge, at]) => {
-      // The older spelling of an end counts where the newer is missing.
-      const older = ["source", "target"]
+      // The legacy field is used only if the current one is missing.
+      const legacy = ["source", "target"]
         .filter((end) => !isGiven(edge[end]) || edge[end] === edge[`${end}NodeId`])
         .map((end) => `${end}NodeId`);
-      const known = [...EDGE_FIELDS, ...older, ...(isEdgeId(edge.id) ? ["id"] : [])];
-      return leftOut(`${list}[${at}].`, edge, known);
+      const known = [...EDGE_FIELDS, ...legacy, ...(isEdgeId(edge.id) ? ["id"] : [])];
+      return ignoredFields(`${list}[${at}].`, edge, known);
     }),
   ];
 }
@@ -85,24 +84,24 @@ const each = (list: Json | undefined): [JsonObject, number][] =>
     ? list.flatMap((one, at): [JsonObject, number][] => (isObject(one) ? [[one, at]] : []))
     : [];
 
-/** What has no place, each by its path. A field that says nothing is not missed. */
-export function leftOut(
+/** A message for each unknown field that has a value. */
+export function ignoredFields(
   path: string,
   value: Json | undefined,
   known: readonly string[],
-  place = "a flow",
+  container = "a flow",
 ): string[] {
   return Object.entries(isObject(value) ? value : {})
-    .filter(([name, held]) => isGiven(held) && !known.includes(name))
+    .filter(([name, given]) => isGiven(given) && !known.includes(name))
     .map(
-      ([name, held]) =>
-        `${path}${name}: ${shortened(JSON.stringify(held))} has no place in ${place}, and was left out.`,
+      ([name, given]) =>
+        `${path}${name}: ${shortened(JSON.stringify(given))} is not a field of ${container}, and was ignored.`,
     );
 }
 
 const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
-/** Nodes as they are now, with what the canvas of somebody else added left out. */
+/** Nodes in the current format: with valid slugs, and without unknown fields. */
 function withSlugs(nodes: Json, notes: string[]): { nodes: Json } {
   if (!Array.isArray(nodes)) return { nodes };
   const valid = nodes.map(
@@ -121,7 +120,7 @@ function withSlugs(nodes: Json, notes: string[]): { nodes: Json } {
       taken.add(slug);
       if (typeof node.slug === "string" && node.slug) {
         renamed.push([node.slug, slug]);
-        notes.push(`The slug ${node.slug} is not allowed any more: it is ${slug} now.`);
+        notes.push(`The slug ${node.slug} is no longer allowed: it is now ${slug}.`);
       }
     }
     const { id, type, position = { x: 0, y: 0 }, parameters = {} } = node;

@@ -36,7 +36,7 @@ describe("a flow with a UserIntent node", () => {
     extra: { kept: true },
   };
 
-  it("gives its tool to that node", () => {
+  it("moves the tool to that node", () => {
     const { flow, changed, notes } = migrate(old);
     expect(changed).toBe(true);
     expect(notes).toEqual([]);
@@ -56,12 +56,12 @@ describe("a flow with a UserIntent node", () => {
     });
   });
 
-  it("a second time nothing changes", () => {
+  it("is unchanged by a second migration", () => {
     const once = migrate(old).flow;
     expect(migrate(once)).toEqual({ flow: once, changed: false, notes: [] });
   });
 
-  it("to the first of several; the others were no tools, and stay hidden", () => {
+  it("moves the tool to the first of several; the others become inactive tools", () => {
     const second = { ...trigger, id: "u", name: "Ask again", slug: "ask_again" };
     const named = { ...second, id: "v", parameters: { toolName: "known", isActive: true } };
     const { flow, notes } = migrate({ ...old, nodes: [trigger, second, named] });
@@ -73,26 +73,28 @@ describe("a flow with a UserIntent node", () => {
       },
       named,
     ]);
-    expect(notes).toEqual(['"Ask again": is a second trigger; named ask_again, and not active.']);
+    expect(notes).toEqual([
+      '"Ask again": is a second trigger; its tool is named ask_again and is not active.',
+    ]);
   });
 
-  it("a tool that was off stays off", () => {
+  it("keeps an inactive tool inactive", () => {
     const { flow } = migrate({ ...old, isActive: false });
     expect(flow.nodes).toMatchObject([{}, { parameters: { isActive: false } }, {}]);
   });
 
-  it("what the node held and is replaced is told", () => {
+  it("reports replaced parameters of the node", () => {
     const held = { ...trigger, parameters: { toolName: "half_done", whenToUse: "Always" } };
     const { flow, notes } = migrate({ ...old, nodes: [held] });
     expect(flow.nodes).toMatchObject([
       { parameters: { toolName: "get_weather", whenToUse: "Always" } },
     ]);
     expect(notes).toEqual([
-      'toolName: the trigger had "half_done"; the flow\'s "get_weather" took its place.',
+      'toolName: the trigger had "half_done"; the flow\'s "get_weather" replaces it.',
     ]);
   });
 
-  it("that was left half-way keeps what the node has already", () => {
+  it("keeps the node's values after an interrupted migration", () => {
     const done = { ...trigger, parameters: { ...tool, toolName: "kept_name" } };
     const { flow, notes } = migrate({ name: "Weather", isActive: true, nodes: [done] });
     expect(flow).toEqual({
@@ -104,7 +106,7 @@ describe("a flow with a UserIntent node", () => {
 });
 
 describe("a flow without a UserIntent node", () => {
-  it("gets one at 100, 100 with the flow's name, that leads where the flow began", () => {
+  it("gets one at 100, 100 with the flow's name, connected to the first nodes", () => {
     const old = {
       name: "Get Weather Data",
       ...tool,
@@ -131,24 +133,24 @@ describe("a flow without a UserIntent node", () => {
         { id: "new-2", source: "new-1", sourceHandle: "out", target: "f", targetHandle: "in" },
       ],
     });
-    expect(notes).toEqual(["A new trigger leads to f: nothing led there before."]);
+    expect(notes).toEqual(["A new trigger is connected to f: these nodes had no incoming edge."]);
     expect(migrate(flow)).toEqual({ flow, changed: false, notes: [] });
   });
 
-  it("in the older spelling of edges too", () => {
+  it("gets a connection in the legacy format of edges", () => {
     const old = { name: "x", ...tool, nodes: [fetch], connections: [] };
     expect(migrate(old).flow.connections).toEqual([
       { sourceNodeId: "new-1", sourceHandle: "out", targetNodeId: "f", targetHandle: "in" },
     ]);
   });
 
-  it("with a slug that is free", () => {
+  it("gets an unused slug", () => {
     const { flow } = migrate({ name: "Fetch", ...tool, nodes: [fetch] });
     expect(flow.nodes).toMatchObject([{}, { slug: "fetch_2" }]);
   });
 });
 
-describe("odd things are told, and nothing is lost", () => {
+describe("notes", () => {
   it.each<[string, JsonObject, JsonObject, string]>([
     ["no name", { toolName: "" }, { toolName: "ask" }, 'named ask after "Ask"'],
     ["null as a name", { toolName: null }, { toolName: "ask" }, "toolName: was missing"],
@@ -161,8 +163,13 @@ describe("odd things are told, and nothing is lost", () => {
     ],
     ["a digit first", { toolName: "123_go" }, { toolName: "123_go" }, '"123_go" is kept'],
     ["no description", { toolDescription: " " }, { toolDescription: "All about rain" }, 'was " "'],
-    ["no list", { parameters: "city" }, { parameters: [] }, '"city" is no list of parameters'],
-    ["a number as a switch", { isActive: 0 }, { isActive: false }, "was 0, taken for false"],
+    [
+      "no array",
+      { parameters: "city" },
+      { parameters: [] },
+      '"city" is not an array of parameters',
+    ],
+    ["a number as isActive", { isActive: 0 }, { isActive: false }, "was 0; it is now false"],
     [
       "a JSON Schema",
       { parameters: { properties: { a: { type: "number" }, b: true }, required: ["a"] } },
@@ -181,13 +188,13 @@ describe("odd things are told, and nothing is lost", () => {
     expect(notes).toEqual([expect.stringContaining(words)]);
   });
 
-  it("nodes that are none", () => {
+  it("report nodes that are no array", () => {
     expect(migrate({ ...tool, name: "x", nodes: "none" }).notes).toEqual([
-      'nodes: "none" is no list of nodes.',
+      'nodes: "none" is not an array of nodes.',
     ]);
   });
 
-  it("every value is in the flow, or in the notes", () => {
+  it("contain every value that the flow does not", () => {
     const json = fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>;
     const text = fc.string({ minLength: 3 }).map((word) => `§${word}`);
     const node = fc.oneof(
@@ -234,7 +241,7 @@ describe("all flows of an app", () => {
     return parameters.toolName;
   };
 
-  it("keep their names; of two with one name, the later gets another, and it is told", () => {
+  it("keep their names; the second flow with a name gets another one, with a note", () => {
     const migrated = migrateApp([old("A"), old("B"), old("C")], counter());
     expect(migrated.map(({ flow }) => nameOf(flow))).toEqual([
       "get_weather",
@@ -246,14 +253,14 @@ describe("all flows of an app", () => {
     ]);
   });
 
-  it("that were migrated before keep theirs, wherever they stand", () => {
+  it("keep the names of flows that are already migrated, in any order", () => {
     const [done] = migrateApp([old("A")], counter());
     const migrated = migrateApp([old("B"), done?.flow as JsonObject], counter());
     expect(migrated.map(({ flow }) => nameOf(flow))).toEqual(["get_weather_2", "get_weather"]);
     expect(migrated[1]?.changed).toBe(false);
   });
 
-  it("interrupted after any number of them, come to the same names", () => {
+  it("get the same names after an interrupted migration", () => {
     const flows: JsonObject[] = [old("A"), old("B"), old("C")];
     const whole = migrateApp(flows, counter()).map(({ flow }) => nameOf(flow));
     for (let stop = 0; stop <= flows.length; stop++) {

@@ -1,8 +1,8 @@
 /**
- * Flows of the older form are one tool each: name, description, parameters and switch are the
- * flow's own. Here they move to the flow's first UserIntent trigger, or to a new one. Works on
- * flows as they are stored, whatever is in them; what is migrated already stays as it is; whatever
- * is odd is told, and every value that finds no place is in what is told.
+ * A legacy flow is one tool: `toolName`, `toolDescription`, `parameters` and `isActive` are fields of
+ * the flow. They move to the flow's first UserIntent trigger, or to a new one. Accepts any JSON
+ * object. A flow in the current format is returned unchanged. Notes report every change, and every
+ * value that is dropped.
  */
 
 import { slugFor } from "@signalbox/rules/flows/slug.ts";
@@ -12,19 +12,19 @@ import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 export interface Migrated {
   flow: JsonObject;
   changed: boolean;
-  /** For people, each about one odd thing. */
+  /** Messages for people, one for each change or problem. */
   notes: string[];
 }
 
-const OLD_FIELDS = ["toolName", "toolDescription", "parameters", "isActive"] as const;
+const LEGACY_FIELDS = ["toolName", "toolDescription", "parameters", "isActive"] as const;
 const TRIGGERS: readonly Json[] = ["UserIntent", "Event", "Schedule"];
 
-const isOldFlow = (flow: JsonObject): boolean =>
-  OLD_FIELDS.some((field) => Object.hasOwn(flow, field));
+const isLegacyFlow = (flow: JsonObject): boolean =>
+  LEGACY_FIELDS.some((field) => Object.hasOwn(flow, field));
 
-/** All flows of one app, since tool names are unique in it. Names that are there already come first. */
+/** Migrates the flows of one app together: tool names are unique in it, and existing names stay. */
 export function migrateApp(flows: readonly JsonObject[], newId: () => string): Migrated[] {
-  const taken = new Set(flows.filter((flow) => !isOldFlow(flow)).flatMap(toolNamesOf));
+  const taken = new Set(flows.filter((flow) => !isLegacyFlow(flow)).flatMap(toolNamesOf));
   return flows.map((flow) => {
     const migrated = migrateTools(flow, newId, taken);
     for (const name of toolNamesOf(migrated.flow)) taken.add(name);
@@ -37,7 +37,7 @@ export function migrateTools(
   newId: () => string,
   taken: { has(name: string): boolean } = new Set<string>(),
 ): Migrated {
-  if (!isOldFlow(flow)) return { flow, changed: false, notes: [] };
+  if (!isLegacyFlow(flow)) return { flow, changed: false, notes: [] };
   const notes: string[] = [];
   const nodes = nodesOf(flow, notes);
   const own = new Set<string>();
@@ -50,19 +50,19 @@ export function migrateTools(
   const first = (at === -1 ? undefined : nodes[at]) as JsonObject | undefined;
   const tool = toolOf(flow, first, nextName, notes);
   const rest = Object.fromEntries(
-    Object.entries(flow).filter(([name]) => !OLD_FIELDS.some((field) => field === name)),
+    Object.entries(flow).filter(([name]) => !LEGACY_FIELDS.some((field) => field === name)),
   );
   if (!first)
     return { flow: withNewTrigger(rest, nodes, tool, newId, notes), changed: true, notes };
 
-  const migrated = nodes.map((node, place) => {
-    if (place === at) return { ...first, parameters: { ...parametersOf(first), ...tool } };
+  const migrated = nodes.map((node, nth) => {
+    if (nth === at) return { ...first, parameters: { ...parametersOf(first), ...tool } };
     return isObject(node) && node.type === "UserIntent" ? nameOther(node, nextName, notes) : node;
   });
   return { flow: { ...rest, nodes: migrated }, changed: true, notes };
 }
 
-/** What the trigger is to hold. Where flow and trigger differ, the flow's is what clients know. */
+/** The trigger's parameters. If flow and trigger differ, clients know the flow's values. */
 function toolOf(
   flow: JsonObject,
   trigger: JsonObject | undefined,
@@ -70,19 +70,19 @@ function toolOf(
   notes: string[],
 ): JsonObject {
   const held = trigger ? parametersOf(trigger) : {};
-  for (const field of OLD_FIELDS)
+  for (const field of LEGACY_FIELDS)
     if (isGiven(flow[field]) && isGiven(held[field]) && !equal(flow[field], held[field]))
       notes.push(
-        `${field}: the trigger had ${JSON.stringify(held[field])}; the flow's ${JSON.stringify(flow[field])} took its place.`,
+        `${field}: the trigger had ${JSON.stringify(held[field])}; the flow's ${JSON.stringify(flow[field])} replaces it.`,
       );
-  const given = (field: (typeof OLD_FIELDS)[number]): Json | undefined =>
+  const given = (field: (typeof LEGACY_FIELDS)[number]): Json | undefined =>
     isGiven(flow[field]) ? flow[field] : held[field];
   const title = textOf(trigger?.name) ?? textOf(flow.name) ?? "";
   return {
     toolName: nameOf(given("toolName"), title, nextName, notes),
     toolDescription: descriptionOf(given("toolDescription"), flow, title, notes),
     parameters: listOf(given("parameters"), notes),
-    isActive: switchOf(given("isActive"), notes),
+    isActive: activeOf(given("isActive"), notes),
     whenToUse: held.whenToUse ?? "",
     whenNotToUse: held.whenNotToUse ?? "",
   };
@@ -102,7 +102,9 @@ function nameOf(
   }
   const rule = checkToolName(name);
   if (rule)
-    notes.push(`toolName: ${JSON.stringify(name)} is kept, though new ones differ. ${rule}`);
+    notes.push(
+      `toolName: ${JSON.stringify(name)} is kept, but breaks the rule for new names. ${rule}`,
+    );
   const free = nextName(name);
   if (free !== name)
     notes.push(`toolName: the app already has a tool ${name}; this one is now ${free}.`);
@@ -118,7 +120,7 @@ function descriptionOf(
   const text = textOf(given);
   if (text !== undefined) return text;
   const instead = textOf(flow.description) ?? (title.trim() || "A flow without a description.");
-  notes.push(`toolDescription: was ${show(given)}; it says ${JSON.stringify(instead)} now.`);
+  notes.push(`toolDescription: was ${show(given)}; it is now ${JSON.stringify(instead)}.`);
   return instead;
 }
 
@@ -127,27 +129,27 @@ function listOf(given: Json | undefined, notes: string[]): Json[] {
   if (!isGiven(given)) return [];
   if (isObject(given) && isObject(given.properties)) {
     const required = Array.isArray(given.required) ? given.required : [];
-    notes.push("parameters: was a JSON Schema; each property is a parameter now.");
+    notes.push("parameters: was a JSON Schema; each property is now a parameter.");
     return Object.entries(given.properties).map(([name, schema]) => ({
       name,
       ...(isObject(schema) ? { schema } : {}),
       optional: !required.includes(name),
     }));
   }
-  notes.push(`parameters: ${show(given)} is no list of parameters; the tool has none now.`);
+  notes.push(`parameters: ${show(given)} is not an array of parameters; the tool now has none.`);
   return [];
 }
 
-function switchOf(given: Json | undefined, notes: string[]): boolean {
+function activeOf(given: Json | undefined, notes: string[]): boolean {
   if (typeof given === "boolean") return given;
   if (!isGiven(given)) return true;
-  // Databases without booleans have these.
+  // A database without booleans stores these.
   const active = given !== 0 && given !== "false" && given !== "0";
-  notes.push(`isActive: was ${show(given)}, taken for ${active}.`);
+  notes.push(`isActive: was ${show(given)}; it is now ${active}.`);
   return active;
 }
 
-/** Further UserIntent nodes were no tools before, so they are not shown as ones now. */
+/** Further UserIntent nodes were not tools in the legacy system, so they become inactive ones. */
 function nameOther(
   node: JsonObject,
   nextName: (name: string) => string,
@@ -159,12 +161,14 @@ function nameOther(
     return node;
   }
   const name = nextName(toolName(textOf(node.name) ?? ""));
-  notes.push(`${show(node.name)}: is a second trigger; named ${name}, and not active.`);
+  notes.push(
+    `${show(node.name)}: is a second trigger; its tool is named ${name} and is not active.`,
+  );
   const toolDescription = textOf(held.toolDescription) ?? textOf(node.name) ?? name;
   return { ...node, parameters: { ...held, toolName: name, toolDescription, isActive: false } };
 }
 
-/** The new trigger leads to whatever nothing led to, so that the flow does what it did. */
+/** Connects the new trigger to every node without an incoming edge, where legacy runs started. */
 function withNewTrigger(
   flow: JsonObject,
   nodes: Json[],
@@ -184,10 +188,14 @@ function withNewTrigger(
     position: { x: 100, y: 100 },
     parameters: tool,
   };
-  const older = Array.isArray(flow.connections);
-  const edges = older ? (flow.connections as Json[]) : Array.isArray(flow.edges) ? flow.edges : [];
-  if (!older && isGiven(flow.edges) && !Array.isArray(flow.edges))
-    notes.push(`edges: ${show(flow.edges)} is no list of edges.`);
+  const hasConnections = Array.isArray(flow.connections);
+  const edges = hasConnections
+    ? (flow.connections as Json[])
+    : Array.isArray(flow.edges)
+      ? flow.edges
+      : [];
+  if (!hasConnections && isGiven(flow.edges) && !Array.isArray(flow.edges))
+    notes.push(`edges: ${show(flow.edges)} is not an array of edges.`);
   const reached = new Set(
     edges.flatMap((edge) => (isObject(edge) ? [edge.target ?? edge.targetNodeId] : [])),
   );
@@ -197,22 +205,24 @@ function withNewTrigger(
   });
   const added = starts.map(
     (target): JsonObject =>
-      older
+      hasConnections
         ? { sourceNodeId: id, sourceHandle: "out", targetNodeId: target, targetHandle: "in" }
         : { id: newId(), source: id, sourceHandle: "out", target, targetHandle: "in" },
   );
   if (starts.length > 0)
-    notes.push(`A new trigger leads to ${starts.join(", ")}: nothing led there before.`);
+    notes.push(
+      `A new trigger is connected to ${starts.join(", ")}: these nodes had no incoming edge.`,
+    );
   return {
     ...flow,
     nodes: [...nodes, trigger],
-    ...(older ? { connections: [...edges, ...added] } : { edges: [...edges, ...added] }),
+    ...(hasConnections ? { connections: [...edges, ...added] } : { edges: [...edges, ...added] }),
   };
 }
 
 function nodesOf(flow: JsonObject, notes: string[]): Json[] {
   if (Array.isArray(flow.nodes)) return flow.nodes;
-  if (isGiven(flow.nodes)) notes.push(`nodes: ${show(flow.nodes)} is no list of nodes.`);
+  if (isGiven(flow.nodes)) notes.push(`nodes: ${show(flow.nodes)} is not an array of nodes.`);
   return [];
 }
 

@@ -9,7 +9,7 @@ const appsOf = (content: Json, app?: string) =>
   readFlowFile(content, app).map((file) => [file.app.slug, file.flows.length]);
 
 describe("a file of flows", () => {
-  it("holds one, a list, or an app with its flows", () => {
+  it("contains one flow, an array, or an app with its flows", () => {
     expect(appsOf(flow, "desk")).toEqual([["desk", 1]]);
     expect(appsOf([flow, flow], "desk")).toEqual([["desk", 2]]);
     expect(appsOf({ app: "desk", flows: [flow] })).toEqual([["desk", 1]]);
@@ -26,7 +26,7 @@ describe("a file of flows", () => {
     expect(appsOf({ app: "desk", flows: [] })).toEqual([]);
   });
 
-  it("says of each flow whose it is, and a flag says it of all", () => {
+  it("names the app of each flow, unless a flag overrides it", () => {
     const rows = [
       { ...flow, appId: "Support Desk" },
       { ...flow, appId: "billing" },
@@ -42,7 +42,7 @@ describe("a file of flows", () => {
     ).toEqual([{ app: { slug: "x", name: "X", description: "d" }, flows: [flow], notes: [] }]);
   });
 
-  it("may be rows, however their columns are spelled", () => {
+  it("may contain rows with columns in any case style", () => {
     const rows = [
       { name: "One", app_slug: "desk", tool_name: "one", is_active: 1, nodes: "[]", other_one: 1 },
       { name: "Two", app_id: "desk", toolName: "two", tool_name: "too", tooldescription: "Does." },
@@ -53,16 +53,16 @@ describe("a file of flows", () => {
     ]);
   });
 
-  it("tells what it holds beside apps and flows", () => {
+  it("reports unknown fields", () => {
     const app = { slug: "x", name: "X", colour: "red" };
     const [file] = readFlowFile({ app, exportedAt: 7, flows: [flow, flow] });
     expect(file?.notes).toEqual([
-      "exportedAt: 7 has no place in a file of flows, and was left out.",
-      'app.colour: "red" has no place in an app, and was left out.',
+      "exportedAt: 7 is not a field of a file of flows, and was ignored.",
+      'app.colour: "red" is not a field of an app, and was ignored.',
     ]);
   });
 
-  it("may hold columns as text", () => {
+  it("may contain JSON columns as text", () => {
     const row = {
       ...flow,
       app: "a",
@@ -73,10 +73,10 @@ describe("a file of flows", () => {
     expect(readFlowFile(row)[0]?.flows).toEqual([{ ...row, nodes: [{ id: "n" }] }]);
   });
 
-  it("that does not say which app, or is nonsense, is refused in words", () => {
+  it("is rejected without an app, or if it contains no flows", () => {
     expect(() => readFlowFile(flow)).toThrow("--app SLUG");
     expect(() => readFlowFile(flow, "天気")).toThrow("A slug has");
-    expect(() => readFlowFile(5)).toThrow("must hold a flow");
+    expect(() => readFlowFile(5)).toThrow("must contain a flow");
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         try {

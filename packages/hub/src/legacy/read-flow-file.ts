@@ -1,32 +1,31 @@
 /**
- * What a file of flows holds, app by app: one flow, a list of them, or `{ app, flows }`, as this hub
- * exports them or as rows of an older system, whose columns may be spelled otherwise and hold JSON as
- * text. Pure.
+ * Reads a file of flows, grouped by app: one flow, an array of flows, or `{ app, flows }`. Accepts
+ * exports of this hub, and rows of a legacy system, whose columns may be in snake_case and contain
+ * JSON as text. Pure.
  */
-
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { normalizeColumnName } from "../lib/normalize-column-name.ts";
 import { RequestError, validationError } from "../lib/request-error.ts";
-import { leftOut } from "./import-flow.ts";
+import { ignoredFields } from "./import-flow.ts";
 
 export interface AppFile {
   app: { slug: string; name: string; description: string };
   flows: JsonObject[];
-  /** What the file holds beside them. */
+  /** Messages about ignored fields. */
   notes: string[];
 }
 
-/** `app` puts everything into that one. */
+/** `app` overrides the app of every flow. */
 export function readFlowFile(content: Json, app?: string): AppFile[] {
   const files = new Map<string, AppFile>();
   for (const { owner, flow, notes } of flowsIn(content, app)) {
     const read = appOf(owner);
     const file = files.get(read.slug) ?? { app: read, flows: [], notes: [] };
     file.flows.push(flow);
-    const odd = leftOut("app.", owner, Object.keys(appSchema.shape), "an app");
-    file.notes = [...new Set([...file.notes, ...notes, ...odd])];
+    const ignored = ignoredFields("app.", owner, Object.keys(appSchema.shape), "an app");
+    file.notes = [...new Set([...file.notes, ...notes, ...ignored])];
     files.set(read.slug, file);
   }
   return [...files.values()];
@@ -51,13 +50,13 @@ function flowsIn(
     throw new RequestError(
       "invalid",
       "file",
-      "must hold a flow, a list of flows, or { app, flows }",
+      "must contain a flow, an array of flows, or { app, flows }",
     );
   const fields = fieldsOf(content);
   const owner = given ?? fields.app ?? fields.appSlug ?? fields.appId ?? within;
-  if (!Array.isArray(content.flows)) return [{ owner, flow: withoutText(fields), notes }];
-  const odd = leftOut("", content, [...OWNERS, "flows"], "a file of flows");
-  return flowsIn(content.flows, given, owner, [...notes, ...odd]);
+  if (!Array.isArray(content.flows)) return [{ owner, flow: parseTextColumns(fields), notes }];
+  const ignored = ignoredFields("", content, [...OWNERS, "flows"], "a file of flows");
+  return flowsIn(content.flows, given, owner, [...notes, ...ignored]);
 }
 
 const FIELDS = new Map(
@@ -67,7 +66,7 @@ const FIELDS = new Map(
   ]),
 );
 
-/** Under the names that flows have in files. */
+/** Renames the columns of a row to the fields of a flow. */
 export function fieldsOf(row: JsonObject): JsonObject {
   const fields = Object.entries(row).map(([column, value]): [string, Json] => {
     const field = FIELDS.get(normalizeColumnName(column)) ?? column;
@@ -78,7 +77,7 @@ export function fieldsOf(row: JsonObject): JsonObject {
 
 function appOf(owner: Json | undefined): AppFile["app"] {
   if (owner === undefined || owner === null || owner === "")
-    throw new RequestError("invalid", "app", "Say which app they go into: --app SLUG.");
+    throw new RequestError("invalid", "app", "Name the app of the flows: --app SLUG.");
   const { slug, name, description } = isObject(owner) ? owner : { slug: owner };
   const wanted = String(slug ?? name ?? "");
   const parsed = appSchema.safeParse({
@@ -102,17 +101,17 @@ const slugOf = (text: string): string =>
     .slice(0, 63)
     .replace(/^-+|-+$/g, "");
 
-const MAYBE_TEXT = ["nodes", "edges", "connections", "parameters"];
+const MAY_BE_TEXT = ["nodes", "edges", "connections", "parameters"];
 
-function withoutText(flow: JsonObject): JsonObject {
+function parseTextColumns(flow: JsonObject): JsonObject {
   const columns = Object.entries(flow).map(([name, value]): [string, Json] => [
     name,
-    MAYBE_TEXT.includes(name) && typeof value === "string" ? parsedOr(value) : value,
+    MAY_BE_TEXT.includes(name) && typeof value === "string" ? parseOr(value) : value,
   ]);
   return Object.fromEntries(columns);
 }
 
-function parsedOr(text: string): Json {
+function parseOr(text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch {

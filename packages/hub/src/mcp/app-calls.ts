@@ -24,7 +24,7 @@ import { requestContextOf } from "./request-context.ts";
 
 export interface AppCallsOptions {
   store: ResultStore & Pick<Store, "findTool" | "getRun" | "cancelRun">;
-  calls: Pick<ToolCalls, "call" | "follow">;
+  calls: Pick<ToolCalls, "call" | "follow" | "resultError">;
   now: () => number;
   /** A client that supports tasks gets a run that takes longer than this as a task. */
   taskAfterMs: number;
@@ -75,7 +75,7 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
         }
         if (outcome instanceof Error) return errorResult(`${outcome.message} (run ${started.id})`);
         await reported; // the client gets the last progress before the result
-        const result = await runToolResult(store, outcome);
+        const result = await runToolResult(store, calls, outcome);
         const { renamedTo } = started;
         return renamedTo ? withRenamedNote(result, params.name, renamedTo) : result;
       } finally {

@@ -1,13 +1,10 @@
 import { ProtocolError } from "@modelcontextprotocol/server";
-import type { Json, JsonSchema } from "@signalbox/rules/json.ts";
+import type { Json } from "@signalbox/rules/json.ts";
 import { describe, expect, it } from "vitest";
 import type { Run } from "../store/run-store.ts";
 import { runToolResult, toProtocolError, withRenamedNote } from "./app-results.ts";
 
-const result = (
-  run: Partial<Run>,
-  { outputSchema, version = 1 }: { outputSchema?: JsonSchema; version?: number } = {},
-) =>
+const result = (run: Partial<Run>, schemaError?: string) =>
   runToolResult(
     {
       getVersion: async () => ({
@@ -23,8 +20,8 @@ const result = (
         ],
         edges: [],
       }),
-      getTrigger: async () => ({ version, config: outputSchema ? { outputSchema } : {} }) as never,
     },
+    { resultError: async () => schemaError },
     {
       id: "run1",
       tenant: "acme",
@@ -35,8 +32,8 @@ const result = (
       ...run,
     } as Run,
   );
-const succeeded = (output: Json, schema?: Parameters<typeof result>[1]) =>
-  result({ status: "succeeded", output }, schema);
+const succeeded = (output: Json, schemaError?: string) =>
+  result({ status: "succeeded", output }, schemaError);
 
 describe("runToolResult", () => {
   it("returns text, and structured content for an object", async () => {
@@ -58,15 +55,14 @@ describe("runToolResult", () => {
   });
 
   it("returns an error for an output that does not match the output schema", async () => {
-    const outputSchema = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
-    expect((await succeeded({ a: 1 }, { outputSchema })).isError).toBeUndefined();
-    const mismatch = await succeeded({ a: "x" }, { outputSchema });
-    expect(mismatch.isError).toBe(true);
-    expect(mismatch.content).toMatchObject([
-      { text: expect.stringMatching(/schema: a: .*run run1/) },
-    ]);
-    // The schema is from another version.
-    expect((await succeeded({ a: "x" }, { outputSchema, version: 2 })).isError).toBeUndefined();
+    expect(await succeeded({ a: "x" }, "a: must be a number, but is a string")).toMatchObject({
+      isError: true,
+      content: [
+        {
+          text: "The flow's result does not match its output schema: a: must be a number, but is a string (run run1)",
+        },
+      ],
+    });
   });
 
   it("returns the message of a failed or cancelled run as an error", async () => {

@@ -4,9 +4,9 @@ import {
   ProtocolError,
   ProtocolErrorCode,
 } from "@modelcontextprotocol/server";
-import { checkAgainst } from "@signalbox/rules/flows/json-schema.ts";
-import { isObject, type Json, type JsonSchema } from "@signalbox/rules/json.ts";
+import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { z } from "zod";
+import type { ToolCalls } from "../apps/call-tool.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { runResult } from "../runs/run-result.ts";
 import type { Run } from "../store/run-store.ts";
@@ -16,10 +16,15 @@ import type { Store } from "../store/store.ts";
 const RUN_ID = "signalbox/run";
 export const RENAMED_TO = "signalbox/renamedTo";
 
-export type ResultStore = Pick<Store, "getVersion" | "getTrigger">;
+export type ResultStore = Pick<Store, "getVersion">;
+export type ResultCalls = Pick<ToolCalls, "resultError">;
 
-export async function runToolResult(store: ResultStore, run: Run): Promise<CallToolResult> {
-  const { id, tenant, flow_id, version, trigger_node } = run;
+export async function runToolResult(
+  store: ResultStore,
+  calls: ResultCalls,
+  run: Run,
+): Promise<CallToolResult> {
+  const { id, tenant, flow_id, version } = run;
   const _meta = { [RUN_ID]: id };
   const ended = runResult(run);
   if (ended.outcome === "cancelled")
@@ -32,14 +37,10 @@ export async function runToolResult(store: ResultStore, run: Run): Promise<CallT
     return { ...errorResult(`${ended.message} (${where})`), _meta };
   }
   const { output } = ended;
-  const trigger = await store.getTrigger(tenant, flow_id, trigger_node);
-  // The schema of another version does not apply to this run.
-  const schema = trigger?.version === version ? trigger.config.outputSchema : undefined;
-  const mismatch = schema && checkAgainst(schema as JsonSchema, output);
-  if (mismatch) {
-    const path = mismatch.keys.join(".") || "the result";
-    const why = `The flow's result does not match its output schema: ${path}: ${mismatch.message}`;
-    return { ...errorResult(`${why} (run ${id})`), _meta };
+  const error = await calls.resultError(run);
+  if (error) {
+    const message = `The flow's result does not match its output schema: ${error}`;
+    return { ...errorResult(`${message} (run ${id})`), _meta };
   }
   return {
     content: [{ type: "text", text: textOf(output) }],

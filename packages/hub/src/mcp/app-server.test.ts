@@ -27,6 +27,7 @@ function setup() {
         started.resolve();
         return { id: "run1", ended: run.promise, trigger: {} as never, renamedTo: undefined };
       },
+      resultError: async () => undefined,
     },
     authorizer: { watch: () => () => {} },
     version: "0.0.0",

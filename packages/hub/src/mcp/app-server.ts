@@ -34,7 +34,7 @@ export interface AppServersOptions {
   store: AppCallsOptions["store"] &
     AppTasksOptions["store"] &
     Pick<Store, "getApp" | "listTools" | "subscribe">;
-  calls: Pick<ToolCalls, "call" | "follow">;
+  calls: Pick<ToolCalls, "call" | "follow" | "resultError">;
   authorizer: Pick<Authorizer, "watch">;
   version: string;
   /** How long runs stay that have ended. */
@@ -70,7 +70,7 @@ export function createAppServers({
   taskAfterMs = 500,
 }: AppServersOptions): AppServers {
   const tools = createAppTools({ store });
-  const tasks = createAppTasks({ store, now, onError, keepRunsMs });
+  const tasks = createAppTasks({ store, calls, now, onError, keepRunsMs });
   const appCalls = createAppCalls({ store, calls, now, taskAfterMs, createdTask: tasks.created });
 
   /** A client can be told of changes on a stream: in a session, or by listening in the later era. */

@@ -14,7 +14,13 @@ import { z } from "zod";
 import type { StoredApp } from "../store/flow-store.ts";
 import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
-import { invalidParams, type ResultStore, runToolResult, toProtocolError } from "./app-results.ts";
+import {
+  invalidParams,
+  type ResultCalls,
+  type ResultStore,
+  runToolResult,
+  toProtocolError,
+} from "./app-results.ts";
 import { listCursor } from "./list-cursor.ts";
 import { requestContextOf } from "./request-context.ts";
 
@@ -35,6 +41,7 @@ export const supportsTasks = (server: Server): boolean =>
 
 export interface AppTasksOptions {
   store: ResultStore & Pick<Store, "getRun" | "listRuns" | "cancelRun" | "subscribe">;
+  calls: ResultCalls;
   now: () => number;
   onError: (error: unknown) => void;
   /** How long ended runs are kept; null: forever. */
@@ -49,6 +56,7 @@ export interface AppTasks {
 
 export function createAppTasks({
   store,
+  calls,
   now,
   onError,
   keepRunsMs = null,
@@ -115,7 +123,7 @@ export function createAppTasks({
         if (task.status !== "completed") return task;
         return {
           ...task,
-          result: { resultType: "complete", ...(await runToolResult(store, run)) },
+          result: { resultType: "complete", ...(await runToolResult(store, calls, run)) },
         };
       });
       on("tasks/cancel", one, async ({ taskId }, owner) => {
@@ -142,10 +150,8 @@ export function createAppTasks({
       const signals = [mcpReq.signal, ...(http?.req ? [http.req.signal] : [])];
       const run = await untilEnded(owner, taskId, AbortSignal.any(signals));
       const isCancelled = statusOf(era, run) === "cancelled";
-      const result = await runToolResult(
-        store,
-        isCancelled ? { ...run, status: "cancelled" } : run,
-      );
+      const ended: Run = isCancelled ? { ...run, status: "cancelled" } : run;
+      const result = await runToolResult(store, calls, ended);
       return { ...result, _meta: { ...result._meta, [RELATED_TASK_META_KEY]: { taskId } } };
     });
     on("tasks/list", z.looseObject({}), async ({ cursor }, { app: { tenant, slug }, token }) => {

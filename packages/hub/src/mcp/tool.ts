@@ -5,7 +5,7 @@ import type { ReserveBytes } from "../inbox/response-budget.ts";
 import type { Triggers } from "../runs/explain.ts";
 import type { Scope } from "../store/store.ts";
 import type { Access } from "../tenants/authorizer.ts";
-import { argumentFault, argumentWords } from "./argument-faults.ts";
+import { argumentError } from "./argument-error.ts";
 import type { Waits } from "./wait-for-event.ts";
 
 export interface ToolContext {
@@ -91,8 +91,8 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
       },
     },
     async call(args, context) {
-      const parsed = input.safeParse(args ?? {}, { error: argumentWords });
-      if (!parsed.success) throw argumentFault(parsed.error, name, Object.keys(input.shape));
+      const parsed = input.safeParse(args ?? {});
+      if (!parsed.success) throw argumentError(parsed.error, name, Object.keys(input.shape));
       return recipe.run(parsed.data as z.infer<Input>, context);
     },
   };

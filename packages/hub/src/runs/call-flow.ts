@@ -1,6 +1,8 @@
 /** Calls another flow from a run and waits for its result. A repeated attempt joins the same run. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
+import type { ValidateSchemas } from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { createTenantValidator } from "../sandbox/tenant-validator.ts";
 import { type ImmediateRun, type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { chainFrom } from "./event-input.ts";
@@ -16,6 +18,7 @@ export interface CallFlowOptions {
   >;
   /** A function of the runner, which is created after the node services. */
   start: Runner["start"];
+  evaluate: NodeServices["evaluate"];
   newId: () => string;
   now: () => number;
   maxDepth: number;
@@ -32,7 +35,7 @@ export function createCallFlow(options: CallFlowOptions): NodeServices["callFlow
     // A run that was called before stays on its version, even if another one is published by now.
     const child = former
       ? { ...former, key, at: former.created_at }
-      : await newCalledRun(options, run, call, key);
+      : await newCalledRun(options, run, call, key, abandoned);
     const untilEnded = async () => (await start(child, { signal: abandoned })).ended;
     abandoned.throwIfAborted();
     if (former && attempt > 1) {
@@ -48,20 +51,23 @@ export function createCallFlow(options: CallFlowOptions): NodeServices["callFlow
 }
 
 async function newCalledRun(
-  { store, newId, now, maxDepth }: CallFlowOptions,
+  { store, evaluate, newId, now, maxDepth }: CallFlowOptions,
   run: Run,
   { flow, trigger: name, input: given }: Call,
   key: string,
+  signal: AbortSignal,
 ): Promise<ImmediateRun> {
   if (run.depth >= maxDepth)
     throw new Permanent(
       `${run.depth} runs and events led to this call, which is the limit. Break the cycle, or raise SIGNALBOX_MAX_CHAIN.`,
       { code: "too_deep" },
     );
-  const { trigger, input } = await findCallable(store, run.tenant, flow, name, given);
+  const { tenant } = run;
+  const validate = createTenantValidator(evaluate, { tenant, signal });
+  const { trigger, input } = await findCallable(store, tenant, flow, name, given, validate);
   return {
     id: newId(),
-    tenant: run.tenant,
+    tenant,
     app: trigger.app,
     flow_id: flow,
     version: trigger.version,
@@ -83,6 +89,7 @@ async function findCallable(
   flow: string,
   name: string,
   given: JsonObject,
+  validate: ValidateSchemas,
 ) {
   const error = (code: string, message: string, details: Json = null) =>
     new Permanent(message, { code, details });
@@ -100,9 +107,9 @@ async function findCallable(
   }
   const { trigger, node } = found;
   if (!trigger.active) throw error("inactive_trigger", `The trigger ${node.name} is switched off.`);
-  const checked = checkInput(trigger, given);
+  const checked = await checkInput(trigger, given, validate);
   if (checked.ok) return { trigger, input: checked.input };
-  const reasons = checked.errors.map(({ path, message }) => `${path} ${message}`).join("; ");
+  const reasons = checked.errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
   throw error("invalid_input", `Invalid input for ${node.name}: ${reasons}.`, checked.errors);
 }
 

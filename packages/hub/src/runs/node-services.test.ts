@@ -144,10 +144,10 @@ describe("callFlow", () => {
     await expect(calling({ x: "seven", y: 1 })).rejects.toMatchObject({
       code: "invalid_input",
       message:
-        "Invalid input for start: x must be number, but is string; y is not an argument of this tool; it has x, unit.",
+        "Invalid input for start: x: must be a number, but is a string; y: unexpected argument; the tool has x, unit.",
       details: [{ path: "x" }, { path: "y" }],
     });
-    await expect(calling({})).rejects.toThrow("x is missing");
+    await expect(calling({})).rejects.toThrow("x: is missing");
     expect(await children()).toEqual([]);
     expect(await calling({ x: 7 })).toBe("7 °C");
   });

@@ -6,6 +6,7 @@ import {
   checkArguments,
   readParameters,
 } from "@signalbox/rules/flows/parameters.ts";
+import type { ValidateSchemas } from "@signalbox/rules/flows/validate-schema.ts";
 import { isObject } from "@signalbox/rules/json.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
@@ -53,9 +54,14 @@ export async function findRenamed(
   return undefined;
 }
 
-/** Against the trigger's own parameters, with the defaults of those left out. */
-export function checkInput({ kind, config }: StoredTrigger, given: unknown): CheckedArguments {
-  if (kind === "intent") return checkArguments(readParameters(config.parameters ?? []), given);
+/** Validates against the trigger's parameters, and adds the defaults of omitted ones. */
+export async function checkInput(
+  { kind, config }: StoredTrigger,
+  given: unknown,
+  validate: ValidateSchemas,
+): Promise<CheckedArguments> {
+  if (kind === "intent")
+    return checkArguments(readParameters(config.parameters ?? []), given, validate);
   return isObject(given)
     ? { ok: true, input: given }
     : { ok: false, errors: [{ path: "input", message: "must be an object" }] };

@@ -28,7 +28,7 @@ describe("a flow", () => {
 
   it.each<[string, unknown, string]>([
     ["no name", { name: "  " }, "name: must not be empty"],
-    ["unknown fields", { name: "x", toolName: "y" }, "toolName: is not known here: leave it out"],
+    ["unknown fields", { name: "x", toolName: "y" }, "toolName: unexpected field: remove it"],
     [
       "a reserved slug",
       { name: "x", nodes: [{ ...node, slug: "trigger" }] },

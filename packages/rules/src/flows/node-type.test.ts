@@ -27,7 +27,7 @@ describe("a type of node", () => {
     await expect(failed).rejects.toBeInstanceOf(Permanent);
     await expect(failed).rejects.toMatchObject({
       code: "invalid_config",
-      message: "number: must be a number, but is a text; more: is not known here: leave it out",
+      message: "number: must be a number, but is a string; more: unexpected field: remove it",
       details: expect.arrayContaining([expect.objectContaining({ path: "number" })]),
     });
   });

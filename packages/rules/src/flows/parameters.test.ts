@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { issuesOf } from "./issues.ts";
 import { checkArguments, inputSchema, parametersSchema, readParameters } from "./parameters.ts";
+import { validateAll } from "./test-context.ts";
 
 const parameters = parametersSchema.parse([
   { name: "city", description: "Such as Bern" },
@@ -23,10 +24,10 @@ const parameters = parametersSchema.parse([
     },
   },
 ]);
-const check = (given: unknown) => checkArguments(parameters, given);
+const check = (given: unknown) => checkArguments(parameters, given, validateAll);
 
 describe("parameters as JSON Schema", () => {
-  it("say all that they hold", () => {
+  it("have all properties", () => {
     expect(inputSchema(parameters)).toEqual({
       type: "object",
       properties: {
@@ -50,7 +51,7 @@ describe("parameters as JSON Schema", () => {
     });
   });
 
-  it("of a tool that wants nothing", () => {
+  it("of a tool without parameters", () => {
     expect(inputSchema([])).toEqual({
       type: "object",
       properties: {},
@@ -60,7 +61,7 @@ describe("parameters as JSON Schema", () => {
   });
 });
 
-describe("parameters are refused", () => {
+describe("rejects", () => {
   it.each([
     [{ name: "" }, "[0].name"],
     [{ name: "a b" }, "[0].name"],
@@ -71,18 +72,18 @@ describe("parameters are refused", () => {
     [{ name: "a", schema: { type: "thing" } }, "[0].schema"],
     [{ name: "a", colour: "red" }, "[0].colour"],
     [{ name: "__proto__" }, "[0].name"],
-    [{ name: "a", schema: { pattern: "^(?=a)" } }, "[0].schema"],
+    [{ name: "a", schema: { pattern: "(" } }, "[0].schema"],
     [{ name: "a", schema: { minLength: "x" } }, "[0].schema"],
-    [{ name: "a", schema: { pattern: "^(a|b)*c$" }, default: "ab".repeat(50_000) }, "[0].default"],
-  ])("%j for %s", (parameter, path) => {
+    [{ name: "a", schema: { maxLength: 3 }, default: "abcd" }, "[0].default"],
+  ])("%j by the path %s", (parameter, path) => {
     const { error } = parametersSchema.safeParse([parameter]);
     expect(error && issuesOf(error).map((issue) => issue.path)).toEqual([path]);
   });
 });
 
 describe("the arguments of a call", () => {
-  it("are taken, with defaults for what is left out", () => {
-    expect(check({ city: "Bern", tags: ["a"] })).toEqual({
+  it("are accepted, with defaults for omitted ones", async () => {
+    expect(await check({ city: "Bern", tags: ["a"] })).toEqual({
       ok: true,
       input: { city: "Bern", days: 3, tags: ["a"] },
     });
@@ -97,103 +98,117 @@ describe("the arguments of a call", () => {
       extra: { any: 1 },
       range: { from: 0 },
     };
-    expect(check(all)).toEqual({ ok: true, input: all });
+    expect(await check(all)).toEqual({ ok: true, input: all });
   });
 
   it.each<[unknown, string]>([
     [{}, "city: is missing"],
     [undefined, "city: is missing"],
     [[], "arguments: must be an object"],
-    [{ city: 5 }, "city: must be string, but is number"],
-    [{ city: null }, "city: must be string, but is null"],
-    [{ city: "x", days: 1.5 }, "days: must be integer, but is number"],
-    [{ city: "x", days: "3" }, "days: must be integer, but is string"],
-    [{ city: "x", wet: "true" }, "wet: must be boolean, but is string"],
+    [{ city: 5 }, "city: must be a string, but is a number"],
+    [{ city: null }, "city: must be a string, but is null"],
+    [{ city: "x", days: 1.5 }, "days: must be an integer, but is a number"],
+    [{ city: "x", days: "3" }, "days: must be an integer, but is a string"],
+    [{ city: "x", wet: "true" }, "wet: must be a boolean, but is a string"],
     [{ city: "x", unit: "K" }, 'unit: must be one of "C", "F"'],
-    [{ city: "x", tags: ["a", 2] }, "tags[1]: must be string, but is number"],
-    [{ city: "x", when: "soon" }, "when: must be as the format date-time has it"],
-    [{ city: "x", range: {} }, "range: lacks from"],
+    [{ city: "x", tags: ["a", 2] }, "tags[1]: must be a string, but is a number"],
+    [{ city: "x", when: "soon" }, "when: must match the format date-time"],
+    [{ city: "x", range: {} }, 'range: missing required property "from"'],
     [{ city: "x", range: { from: -1 } }, "range.from: must be at least 0, but is -1"],
-    [{ city: "x", town: "y" }, "town: is not an argument of this tool; it has city, days, ratio"],
-    [JSON.parse('{ "city": "x", "__proto__": {} }'), "__proto__: is not an argument"],
-  ])("%j: %s", (given, words) => {
-    const checked = check(given);
+    [{ city: "x", town: "y" }, "town: unexpected argument; the tool has city, days, ratio"],
+    [JSON.parse('{ "city": "x", "__proto__": {} }'), "__proto__: unexpected argument"],
+  ])("%j: %s", async (given, message) => {
+    const checked = await check(given);
     const errors = checked.ok
       ? []
       : checked.errors.map(({ path, message }) => `${path}: ${message}`);
-    expect(errors).toEqual([expect.stringContaining(words)]);
+    expect(errors).toEqual([expect.stringContaining(message)]);
   });
 
-  it("are told all that is wrong at once", () => {
-    expect(check({ days: "x", town: 1 })).toMatchObject({
+  it("report every error", async () => {
+    expect(await check({ days: "x", town: 1 })).toMatchObject({
       errors: [{ path: "city" }, { path: "days" }, { path: "town" }],
     });
   });
 
-  it("get a default of their own, not one that all calls share", () => {
+  it("get a copy of a default", async () => {
     const [list] = parametersSchema.parse([{ name: "list", type: "array", default: [] }]);
-    const one = checkArguments([list as never], {});
-    const two = checkArguments([list as never], {});
+    const one = await checkArguments([list as never], {}, validateAll);
+    const two = await checkArguments([list as never], {}, validateAll);
     expect(one.ok && two.ok && one.input.list !== two.input.list).toBe(true);
   });
 
-  it("of a flow from before a rule was made are refused one by one, in words", () => {
-    const old = readParameters([{ name: "x", schema: { type: "string", pattern: "^(?=a)" } }]);
-    expect(checkArguments(old, { x: "a" })).toEqual({
+  it("report a schema that cannot be validated", async () => {
+    const old = readParameters([{ name: "x", schema: { type: "string", pattern: "(" } }]);
+    expect(await checkArguments(old, { x: "a" }, validateAll)).toMatchObject({
       ok: false,
-      errors: [
-        {
-          path: "x",
-          message:
-            "cannot be checked, its schema is broken: its pattern must not look ahead or behind, as (?= does",
-        },
-      ],
+      errors: [{ path: "x", message: expect.stringContaining("its schema is invalid") }],
     });
   });
 
-  it("have one budget for all of them", () => {
-    const schema = { type: "string", pattern: "^(a+)+$" };
-    const names = Array.from({ length: 100 }, (_, nth) => `p${nth}`);
-    const many = parametersSchema.parse(names.map((name) => ({ name, schema })));
-    const given = Object.fromEntries(names.map((name) => [name, "a".repeat(10_000)]));
-    const checked = checkArguments(many, given);
-    expect(checked.ok ? [] : checked.errors.map(({ message }) => message)).toContain(
-      "is too much to check: make it shorter, or its schema simpler",
-    );
-    expect(
-      checkArguments(many.slice(0, 3), { p0: "a", p1: "a", p2: `${"a".repeat(100)}!` }),
-    ).toEqual({
+  it("may use references within the schema of a parameter", async () => {
+    const schema = {
+      type: "object",
+      properties: { next: { $ref: "#" }, size: { $ref: "#/$defs/size" } },
+      $defs: { size: { type: "integer", maximum: 7 } },
+    };
+    const nested = parametersSchema.parse([{ name: "list", schema }]);
+    const given = { list: { next: { size: 9 } } };
+    expect(await checkArguments(nested, given, validateAll)).toEqual({
       ok: false,
-      errors: [{ path: "p2", message: "must fit the pattern ^(a+)+$" }],
+      errors: [{ path: "list.next.size", message: "must be at most 7, but is 9" }],
     });
+    const whole = inputSchema(nested);
+    expect(whole.properties.list).toMatchObject({
+      properties: {
+        next: { $ref: "#/properties/list" },
+        size: { $ref: "#/properties/list/$defs/size" },
+      },
+    });
+    expect(await validateAll([{ schema: whole, value: given }])).toEqual([
+      { keys: ["list", "next", "size"], message: "must be at most 7, but is 9" },
+    ]);
   });
 
-  it("may be called __proto__ in older flows, without harm", () => {
+  it("validate a default with a pattern when a call uses it", async () => {
+    const wrong = parametersSchema.parse([{ name: "x", schema: { pattern: "^a$" }, default: "b" }]);
+    expect(await checkArguments(wrong, {}, validateAll)).toEqual({
+      ok: false,
+      errors: [{ path: "x", message: "must match the pattern ^a$" }],
+    });
+    expect(await checkArguments(wrong, { x: "a" }, validateAll)).toMatchObject({ ok: true });
+  });
+
+  it("may be called __proto__ in flows that were published before the rule", async () => {
     const odd = readParameters([{ name: "__proto__", type: "object" }]);
     expect(JSON.stringify(inputSchema(odd).properties)).toBe('{"__proto__":{"type":"object"}}');
-    const checked = checkArguments(odd, JSON.parse('{ "__proto__": { "evil": true } }'));
+    const given = JSON.parse('{ "__proto__": { "evil": true } }');
+    const checked = await checkArguments(odd, given, validateAll);
     expect(checked.ok && Object.hasOwn(checked.input, "__proto__")).toBe(true);
     expect(({} as { evil?: boolean }).evil).toBeUndefined();
   });
 
-  it("that nobody knows are told in short, however many and long", () => {
+  it("that are unexpected are reported briefly, however many and long", async () => {
     const names = Array.from({ length: 10_000 }, (_, nth) => `x${nth}${"y".repeat(1_000)}`);
-    const checked = check(
+    const checked = await check(
       Object.fromEntries([["city", "Bern"], ...names.map((name) => [name, 1])]),
     );
-    if (checked.ok) throw new Error("fits");
+    if (checked.ok) throw new Error("accepted");
     expect(checked.errors).toHaveLength(11);
-    expect(checked.errors.at(-1)?.message).toBe("9990 more are not arguments of this tool");
+    expect(checked.errors.at(-1)?.message).toBe("9990 more unexpected arguments");
     expect(JSON.stringify(checked.errors).length).toBeLessThan(5_000);
   });
 
-  it("are checked without throwing, whatever comes", () => {
-    fc.assert(fc.property(fc.anything(), (given) => void check(given)));
-    fc.assert(
-      fc.property(fc.record({ city: fc.jsonValue(), range: fc.jsonValue() }), (given) => {
-        const checked = check(given);
-        if (checked.ok) expect(typeof checked.input.city).toBe("string");
-      }),
+  it("never make the check throw", async () => {
+    await fc.assert(fc.asyncProperty(fc.anything(), async (given) => void (await check(given))));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({ city: fc.jsonValue(), range: fc.jsonValue() }),
+        async (given) => {
+          const checked = await check(given);
+          if (checked.ok) expect(typeof checked.input.city).toBe("string");
+        },
+      ),
     );
   });
 });

@@ -1,9 +1,15 @@
-/** What a tool wants to be told: parameters as people write them, JSON Schema underneath. */
+/** The parameters of a tool: as authors write them, as JSON Schema, and the check of arguments. */
 import { z } from "zod";
 import { isObject, type Json, type JsonObject, type JsonSchema, setOwn } from "../json.ts";
 import { writePath } from "./issues.ts";
-import { createCheck } from "./json-schema.ts";
 import { schemaProblem } from "./schema-problem.ts";
+import { embedSchema } from "./subschemas.ts";
+import {
+  isCheap,
+  type SchemaCheck,
+  type ValidateSchemas,
+  validateInPlace,
+} from "./validate-schema.ts";
 
 const scalarTypes = ["string", "number", "integer", "boolean"] as const;
 
@@ -12,18 +18,22 @@ const parameterSchema = z.strictObject({
     .string()
     .regex(
       /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/,
-      "must start with a letter or _, and go on with letters, digits, _, . and - (at most 64)",
+      "must start with a letter or _, followed by letters, digits, _, . or - (at most 64)",
     )
-    .describe("As agents and templates call it."),
+    .describe("The argument's name for agents and templates."),
   type: z
     .enum([...scalarTypes, "enum", "array", "object"])
     .default("string")
-    .describe("What it is."),
-  description: z.string().max(2000).default("").describe("What agents are told of it."),
-  optional: z.boolean().optional().describe("Whether it may be left out."),
-  required: z.boolean().optional().describe("The older spelling, the other way round."),
-  default: z.json().optional().describe("What it is where it is left out."),
-  format: z.string().max(50).optional().describe("Of a string: date-time, email, uri and so on."),
+    .describe("The type of its value."),
+  description: z.string().max(2000).default("").describe("Shown to agents."),
+  optional: z.boolean().optional().describe("Whether it may be omitted."),
+  required: z.boolean().optional().describe("The legacy field: the opposite of `optional`."),
+  default: z.json().optional().describe("Its value when it is omitted."),
+  format: z
+    .string()
+    .max(50)
+    .optional()
+    .describe("The format of a string: date-time, email, uri and so on."),
   enum: z
     .array(z.union([z.string(), z.number()]))
     .min(1)
@@ -33,41 +43,46 @@ const parameterSchema = z.strictObject({
   items: z
     .enum([...scalarTypes, "object"])
     .optional()
-    .describe("What an array holds."),
+    .describe("The type of an array's items."),
   schema: z
     .record(z.string(), z.json())
     .optional()
-    .describe("JSON Schema, written out, in place of type, format, enum and items."),
+    .describe(
+      "JSON Schema that replaces type, format, enum and items. `$ref` may point into it, such as `#/$defs/name`.",
+    ),
 });
 export type Parameter = z.output<typeof parameterSchema>;
 
 const parameterList = z.array(parameterSchema).max(100);
 
-/** Those of a flow that is published: what must be right was seen then, by the rules of then. */
+/** Parameters of a published flow: the rules that held when it was published may have been others. */
 export const readParameters = (published: unknown): Parameter[] => parameterList.parse(published);
-
-/** For the defaults of all parameters together. */
-const DEFAULT_STEPS = 100_000;
 
 export const parametersSchema = parameterList.superRefine((parameters, context) => {
   const names = parameters.map(({ name }) => name);
-  const check = createCheck(DEFAULT_STEPS);
   for (const [at, parameter] of parameters.entries()) {
-    const { name, type, enum: values, schema, default: fallback } = parameter;
-    const issue = (path: keyof Parameter, message: string) =>
+    const { name, type, enum: values, schema } = parameter;
+    const addIssue = (path: keyof Parameter, message: string) =>
       context.addIssue({ code: "custom", path: [at, path], message });
-    if (names.indexOf(name) !== at) issue("name", `${name} is there twice`);
-    // No argument of that name gets through: objects have a meaning of their own for it.
-    if (name === "__proto__") issue("name", "must not be __proto__: call it something else");
-    if (type === "enum" && !values && !schema) issue("enum", "must list the values");
+    if (names.indexOf(name) !== at) addIssue("name", `duplicate parameter ${name}`);
+    // Assigning to a member of this name sets the prototype of an object.
+    if (name === "__proto__") addIssue("name", "must not be __proto__: choose another name");
+    if (type === "enum" && !values && !schema) addIssue("enum", "must list the values");
     const problem = schema && schemaProblem(schema);
-    if (problem) issue("schema", problem);
-    else if (fallback !== undefined) {
-      const misfit = check(schemaOf(parameter), fallback);
-      if (misfit) issue("default", misfit.message);
+    if (problem) addIssue("schema", problem);
+    else {
+      const check = defaultCheck(parameter);
+      // A default that is costly to validate is validated when a call uses it.
+      const error = check && isCheap([check]) ? validateInPlace(check) : undefined;
+      if (error) addIssue("default", error.message);
     }
   }
 });
+
+const defaultCheck = (parameter: Parameter): SchemaCheck | undefined =>
+  parameter.default === undefined
+    ? undefined
+    : { schema: schemaOf(parameter), value: parameter.default };
 
 const isOptional = ({ optional, required, default: fallback }: Parameter): boolean =>
   fallback !== undefined || (optional ?? required === false);
@@ -76,7 +91,7 @@ function schemaOf(parameter: Parameter): JsonSchema {
   const { type, description, format, enum: values, items, schema, default: fallback } = parameter;
   return {
     ...(schema ?? {
-      // The values of an enum say their types themselves.
+      // The values of an enum imply their types.
       ...(type === "enum" ? {} : { type }),
       ...(format !== undefined ? { format } : {}),
       ...(values ? { enum: values } : {}),
@@ -97,55 +112,70 @@ export interface InputSchema extends JsonObject {
 /** The `inputSchema` of the MCP tool. */
 export function inputSchema(parameters: readonly Parameter[]): InputSchema {
   const properties: JsonObject = {};
-  for (const parameter of parameters) setOwn(properties, parameter.name, schemaOf(parameter));
+  for (const parameter of parameters)
+    setOwn(
+      properties,
+      parameter.name,
+      embedSchema(schemaOf(parameter), `/properties/${parameter.name}`),
+    );
   const required = parameters.filter((one) => !isOptional(one)).map(({ name }) => name);
   return { type: "object", properties, required, additionalProperties: false };
 }
 
+type ArgumentError = { path: string; message: string };
+
 export type CheckedArguments =
   | { ok: true; input: JsonObject }
-  | { ok: false; errors: { path: string; message: string }[] };
+  | { ok: false; errors: ArgumentError[] };
 
-/** Checks the arguments of a call, each by name, and adds the defaults of those left out. */
-export function checkArguments(parameters: readonly Parameter[], given: unknown): CheckedArguments {
+/** Validates the arguments of a call, and adds the defaults of those that are omitted. */
+export async function checkArguments(
+  parameters: readonly Parameter[],
+  given: unknown,
+  validate: ValidateSchemas,
+): Promise<CheckedArguments> {
   if (given !== undefined && !isObject(given))
     return { ok: false, errors: [{ path: "arguments", message: "must be an object" }] };
   const input: JsonObject = {};
-  const errors: { path: string; message: string }[] = [];
-  const check = createCheck();
+  const errors = new Map<string, ArgumentError>();
+  const checks: (SchemaCheck & { name: string })[] = [];
   for (const parameter of parameters) {
-    const { name, default: fallback } = parameter;
+    const { name } = parameter;
     const value: Json | undefined = given && Object.hasOwn(given, name) ? given[name] : undefined;
-    if (value === undefined) {
-      if (fallback !== undefined) setOwn(input, name, structuredClone(fallback));
-      else if (!isOptional(parameter)) errors.push({ path: name, message: "is missing" });
-      continue;
-    }
-    const misfit = check(schemaOf(parameter), value);
-    if (misfit)
-      errors.push({
-        path: writePath([name, ...misfit.keys.map(indexOrName)]),
-        message: misfit.message,
-      });
-    else setOwn(input, name, value);
+    const fallback = defaultCheck(parameter);
+    if (value !== undefined) {
+      checks.push({ name, schema: schemaOf(parameter), value });
+      setOwn(input, name, value);
+    } else if (fallback) {
+      if (!isCheap([fallback])) checks.push({ name, ...fallback });
+      setOwn(input, name, structuredClone(fallback.value));
+    } else if (!isOptional(parameter)) errors.set(name, { path: name, message: "is missing" });
   }
-  const known = new Set(parameters.map(({ name }) => name));
-  const unknown = Object.keys(given ?? {}).filter((name) => !known.has(name));
-  const words = known.size > 0 ? `it has ${[...known].join(", ")}` : "it has none";
-  for (const name of unknown.slice(0, MOST_UNKNOWN))
-    errors.push({
-      path: writePath([name.slice(0, 100)]),
-      message: `is not an argument of this tool; ${words}`,
-    });
-  if (unknown.length > MOST_UNKNOWN)
-    errors.push({
-      path: "arguments",
-      message: `${unknown.length - MOST_UNKNOWN} more are not arguments of this tool`,
-    });
-  return errors.length > 0 ? { ok: false, errors } : { ok: true, input };
+  for (const [nth, error] of (await validate(checks)).entries())
+    if (error) {
+      const name = checks[nth]?.name ?? "";
+      errors.set(name, { path: writePath([name, ...error.keys]), message: error.message });
+    }
+  const all = [
+    ...parameters.flatMap(({ name }) => errors.get(name) ?? []),
+    ...unexpectedArguments(parameters, given ?? {}),
+  ];
+  return all.length > 0 ? { ok: false, errors: all } : { ok: true, input };
 }
 
-/** That are told by name: a caller can send any number. */
-const MOST_UNKNOWN = 10;
+/** A call can have any number of unexpected arguments; these many are named. */
+const MAX_NAMED = 10;
 
-const indexOrName = (key: string): string | number => (/^\d+$/.test(key) ? Number(key) : key);
+function unexpectedArguments(parameters: readonly Parameter[], given: JsonObject): ArgumentError[] {
+  const known = new Set(parameters.map(({ name }) => name));
+  const unexpected = Object.keys(given).filter((name) => !known.has(name));
+  const expected = known.size > 0 ? `the tool has ${[...known].join(", ")}` : "the tool has none";
+  const errors = unexpected.slice(0, MAX_NAMED).map((name) => ({
+    path: writePath([name.slice(0, 100)]),
+    message: `unexpected argument; ${expected}`,
+  }));
+  const more = unexpected.length - errors.length;
+  return more > 0
+    ? [...errors, { path: "arguments", message: `${more} more unexpected arguments` }]
+    : errors;
+}

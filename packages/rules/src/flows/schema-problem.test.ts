@@ -6,51 +6,40 @@ const numbers = Array.from({ length: 5000 }, (_, nth) => nth);
 const many = (name: string, amount: number, value: Json): Json =>
   Object.fromEntries(Array.from({ length: amount }, (_, nth) => [name + nth, value]));
 
-describe("a schema that somebody wrote", () => {
+describe("the schema of an author", () => {
   it.each<[Json, string]>([
     [[], "must be a JSON Schema as an object"],
     [{ type: "text" }, 'type: must be one of "string", "number"'],
     [{ type: ["string", "text"] }, "type: must be one of"],
-    [{ properties: { a: { $ref: "#/x" } } }, "properties.a.$ref: is not allowed here"],
-    [{ anyOf: [{}, { pattern: "(" }] }, "anyOf[1].pattern: is not a regular expression"],
-    [{ items: { pattern: "a(?!b)" } }, "items.pattern: must not look ahead or behind"],
-    [{ patternProperties: { "(a)\\1": true } }, "must not refer back to a group, as \\1 does"],
-    [{ minLength: "x" }, "minLength: must be a number, but is a text"],
-    [{ minLength: 1.5 }, "minLength: must be a whole number"],
+    [{ properties: { a: { $ref: "#/x" } } }, "properties.a.$ref: must point to a schema"],
+    [{ $ref: "#/required/0", required: ["a"] }, "$ref: must point to a schema"],
+    [{ $ref: "https://example.com/a.json" }, "$ref: must be a pointer within the schema"],
+    [{ $ref: "#name" }, "$ref: must be a pointer within the schema"],
+    [{ items: { $id: "a" } }, "items.$id: is not supported: use $ref"],
+    [{ $anchor: "a" }, "$anchor: is not supported: use $ref"],
+    [{ anyOf: [{}, { pattern: "(" }] }, "anyOf[1].pattern: must be a regular expression"],
+    [{ minLength: "x" }, "minLength: must be a number, but is a string"],
+    [{ minLength: 1.5 }, "minLength: must be an integer"],
     [{ maxItems: -1 }, "maxItems: must be at least 0"],
-    [{ minimum: "1" }, "minimum: must be a number, but is a text"],
+    [{ minimum: "1" }, "minimum: must be a number, but is a string"],
     [{ exclusiveMinimum: true }, "exclusiveMinimum: must be a number"],
     [{ multipleOf: 0 }, "multipleOf: must be more than 0"],
-    [{ required: "a" }, "required: must be a list, but is a text"],
-    [{ required: [1] }, "required[0]: must be a text, but is a number"],
-    [{ enum: "a" }, "enum: must be a list, but is a text"],
-    [{ pattern: 5 }, "pattern: must be a text, but is a number"],
-    [{ properties: { a: 5 } }, "properties.a: must be true or false or an object"],
-    [{ properties: [] }, "properties: must be an object, but is a list"],
-    [{ not: { uniqueItems: 1 } }, "not.uniqueItems: must be true or false, but is a number"],
-    [{ allOf: {} }, "allOf: must be a list, but is an object"],
-    [{ allOf: Array(2000).fill({}) }, "must have at most 2000 schemas within it"],
-    [{ allOf: Array(200).fill({ pattern: "a{900}" }) }, "has too many patterns"],
-    [{ items: { patternProperties: many("k", 9000, true) } }, "items.patternProperties: it must"],
-    [{ properties: { a: { enum: numbers } } }, "properties.a.enum: there must be at most 5000"],
-    [{ const: many("k", 5000, 1) }, "const: there must be at most 5000 names and values"],
-    [{ items: { const: [[numbers]] } }, "items.const: there must be at most 5000"],
-    [{ required: Array(9000).fill("a") }, "required: there must be at most 5000"],
-    [{ dependentRequired: { a: Array(9000).fill("a") } }, "dependentRequired: there must be"],
-    [{ dependencies: { a: Array(9000).fill("a") } }, "dependencies.a: there must be at most 5000"],
-    [{ not: { type: Array(8).fill("null") } }, "not.type: must list at most 7 types"],
+    [{ required: "a" }, "required: must be an array, but is a string"],
+    [{ required: [1] }, "required[0]: must be a string, but is a number"],
+    [{ enum: "a" }, "enum: must be an array, but is a string"],
+    [{ pattern: 5 }, "pattern: must be a string, but is a number"],
+    [{ properties: { a: 5 } }, "properties.a: must be a boolean or an object"],
+    [{ properties: [] }, "properties: must be an object, but is an array"],
+    [{ not: { uniqueItems: 1 } }, "not.uniqueItems: must be a boolean, but is a number"],
+    [{ allOf: {} }, "allOf: must be an array, but is an object"],
+    [{ enum: numbers.concat(numbers, numbers) }, "must have at most 64000 characters as JSON"],
+    [{ properties: many("k", 9000, true) }, "must have at most 64000 characters as JSON"],
+    [{ not: { type: Array(8).fill("null") } }, "not.type: must not list a type twice"],
     [{ type: ["null", "string", "null"] }, "type: must not list a type twice"],
-    [{ pattern: "\\p{L}".repeat(31) }, "pattern: must have at most 30 classes of Unicode"],
-    [{ patternProperties: { "\\p{No_Such}": true } }, "is not a regular expression"],
-    [{ patternProperties: many("k", 1500, true) }, "patternProperties.k"],
-  ])("%# is refused", (schema, words) => {
-    expect(schemaProblem(schema)).toContain(words);
-  });
-
-  it("is told where it is too large", () => {
-    expect(schemaProblem({ not: { const: numbers } })).toBe(
-      "not.const: there must be at most 5000 names and values in a schema",
-    );
+    [{ pattern: "\\p{L}".repeat(100) }, "must use at most 100 Unicode classes such as \\p{L}"],
+    [{ patternProperties: { "\\p{No_Such}": true } }, "must be a regular expression"],
+  ])("%# is rejected", (schema, message) => {
+    expect(schemaProblem(schema)).toContain(message);
   });
 
   it.each<[string, Json]>([
@@ -59,11 +48,11 @@ describe("a schema that somebody wrote", () => {
       {
         properties: { $ref: { type: "string" }, type: { enum: [{ type: "x" }] } },
         default: { $id: 1 },
-        "x-of-ours": { minLength: "x" },
+        "x-custom": { minLength: "x" },
       },
     ],
     [
-      "may be of an older draft",
+      "may be of an earlier draft",
       {
         type: ["array", "null"],
         items: [{ type: "string" }, true],
@@ -81,6 +70,8 @@ describe("a schema that somebody wrote", () => {
         enum: numbers.slice(0, 2000),
       },
     ],
+    ["may have references", { $ref: "#/$defs/a~1b", $defs: { "a/b": { items: { $ref: "#" } } } }],
+    ["may have look-around", { pattern: "a(?!b)", patternProperties: { "(a)\\1": true } }],
     ["may have patterns", { pattern: "^[\\p{L}\\d]{1,100}(?:-\\w+)*$", minLength: 1 }],
   ])("%s", (_, schema) => {
     expect(schemaProblem(schema)).toBeUndefined();

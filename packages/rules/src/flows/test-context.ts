@@ -1,6 +1,7 @@
 /** A context for running a node in a test; what a node must not reach throws. */
 import type { JsonObject } from "../json.ts";
 import type { NodeContext } from "./node-type.ts";
+import { type ValidateSchemas, validateInPlace } from "./validate-schema.ts";
 
 const unexpected = (what: string) => async (): Promise<never> => {
   throw new Error(`${what} was not to be called`);
@@ -26,3 +27,6 @@ export const testContext = (
   listTools: unexpected("listTools"),
   ...given,
 });
+
+/** Validates in place, whatever it costs. */
+export const validateAll: ValidateSchemas = async (checks) => checks.map(validateInPlace);

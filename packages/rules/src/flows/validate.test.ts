@@ -223,7 +223,7 @@ describe("a node's parameters", () => {
       {
         code: "invalid_config",
         path: "more",
-        message: "Fetch: more: is not known here: leave it out",
+        message: "Fetch: more: unexpected field: remove it",
       },
     ]);
   });

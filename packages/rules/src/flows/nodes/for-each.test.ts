@@ -6,23 +6,23 @@ import { validateFlow } from "../validate.ts";
 import { forEach } from "./for-each.ts";
 import { nodeTypes } from "./index.ts";
 
-it("goes one after the other where nothing else is said", async () => {
+it("processes one item at a time by default", async () => {
   const context = testContext({ config: { items: [1, { a: 2 }] } });
   expect(await forEach.run(context)).toEqual({ each: { items: [1, { a: 2 }], atOnce: 1 } });
 });
 
 it.each([
-  [null, "items: must be a list, but is null"],
-  ["a,b", "items: must be a list, but is a string"],
-  [{ a: 1 }, "items: must be a list, but is an object"],
-  [new Array(10_001).fill(0), "items: must be at most 10000 items"],
-])("fails for good where the items are no list, or too long a one", async (items, message) => {
+  [null, "items: must be an array, but is null"],
+  ["a,b", "items: must be an array, but is a string"],
+  [{ a: 1 }, "items: must be an array, but is an object"],
+  [new Array(10_001).fill(0), "items: must have at most 10000 items"],
+])("fails permanently if the items are no array or too many: %#", async (items, message) => {
   const failed = forEach.run(testContext({ config: { items } }));
   await expect(failed).rejects.toBeInstanceOf(Permanent);
   await expect(failed).rejects.toMatchObject({ message });
 });
 
-it("names its item and index for what comes after the port `item`, and nowhere else", () => {
+it("defines item and index only for the nodes behind the port `item`", () => {
   const flow = (port: string) =>
     testFlow(
       [

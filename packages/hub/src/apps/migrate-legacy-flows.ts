@@ -1,6 +1,6 @@
 /**
- * Takes over the flows that an older system has left in the hub's own database, by the rules that
- * files are imported by. A row that makes no flow is told, and keeps none of the others back.
+ * Migrates the flows that a legacy system left in the hub's database, by the rules for imported
+ * files. A row that is no valid flow is reported; the others are migrated.
  */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
@@ -12,41 +12,41 @@ import type { Row } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
-import { detailOf, freeIds, type ImportedFlow, planImport } from "./import-flows.ts";
+import { detailOf, type ImportedFlow, planImport, unusedIds } from "./import-flows.ts";
 import { ALIAS_MS, publicationOf } from "./publication.ts";
 
-export interface TakeOverOptions {
+export interface MigrationOptions {
   store: Pick<Store, "migrateLegacyFlows">;
   registry: NodeRegistry;
-  /** Whose flows those are that do not say it; undefined where nobody can tell. */
+  /** The tenant of rows without one; undefined if the hub has no default tenant. */
   tenant: string | undefined;
   newId: () => string;
   now: () => number;
 }
 
-interface TakenFlow extends ImportedFlow {
+interface MigratedFlow extends ImportedFlow {
   not_published?: string;
 }
 
-export interface TakenApp {
+export interface MigratedApp {
   tenant: string;
   app: string;
-  flows: TakenFlow[];
+  flows: MigratedFlow[];
   notes: string[];
 }
 
-/** A row that is no flow here, and why. */
-interface RefusedRow {
+/** A row that is not migrated, and why. */
+interface RejectedRow {
   id: string;
   name: string;
   reason: string;
 }
 
-export type TakenOver =
+export type LegacyMigration =
   | { outcome: "none" }
-  /** No row says whose it is: the table was left. */
+  /** No row has a tenant: the table is unchanged. */
   | { outcome: "no_tenant"; rows: number }
-  | { outcome: "migrated"; apps: TakenApp[]; refused: RefusedRow[]; table: string };
+  | { outcome: "migrated"; apps: MigratedApp[]; rejected: RejectedRow[]; table: string };
 
 interface TenantFile extends AppFile {
   tenant: string;
@@ -54,42 +54,42 @@ interface TenantFile extends AppFile {
 
 interface Conversion {
   app: LegacyApp;
-  told(saved: readonly StoredFlow[]): TakenApp;
+  report(saved: readonly StoredFlow[]): MigratedApp;
 }
 
-export async function migrateLegacyFlows(options: TakeOverOptions): Promise<TakenOver> {
+export async function migrateLegacyFlows(options: MigrationOptions): Promise<LegacyMigration> {
   let rows = 0;
-  let refused: RefusedRow[] = [];
+  let rejected: RejectedRow[] = [];
   let conversions: Conversion[] = [];
-  const taken = await options.store.migrateLegacyFlows((found, apps) => {
+  const migrated = await options.store.migrateLegacyFlows((found, apps) => {
     rows = found.length;
     const read = readRows(found, apps, options);
-    refused = read.refused;
+    rejected = read.rejected;
     conversions = read.files.map((file) => conversionOf(file, options));
-    const nobodys = refused.filter(({ reason }) => reason === NOBODYS).length;
-    return rows > 0 && nobodys === rows ? undefined : conversions.map(({ app }) => app);
+    const withoutTenant = rejected.filter(({ reason }) => reason === NO_TENANT).length;
+    return rows > 0 && withoutTenant === rows ? undefined : conversions.map(({ app }) => app);
   });
-  if (taken.outcome !== "migrated")
-    return taken.outcome === "postponed" ? { outcome: "no_tenant", rows } : { outcome: "none" };
-  const apps = conversions.map(({ told }, nth) => told(taken.apps[nth] ?? []));
-  return { outcome: "migrated", apps, refused, table: taken.table };
+  if (migrated.outcome !== "migrated")
+    return migrated.outcome === "postponed" ? { outcome: "no_tenant", rows } : { outcome: "none" };
+  const apps = conversions.map(({ report }, nth) => report(migrated.apps[nth] ?? []));
+  return { outcome: "migrated", apps, rejected, table: migrated.table };
 }
 
 function conversionOf(
   { tenant, app, flows, notes }: TenantFile,
-  { registry, newId, now }: TakeOverOptions,
+  { registry, newId, now }: MigrationOptions,
 ): Conversion {
   const at = now();
-  const { plan, told } = planImport(
+  const { plan, report } = planImport(
     flows,
     { replace: false, strictIds: false },
     { registry, newId },
   );
   const reasons = new Map<string, string>();
   const publish: LegacyApp["publish"] = (flow) => {
-    const words = { note: "Taken over", by: "signalbox", at, aliasUntil: at + ALIAS_MS };
+    const version = { note: "Migrated", by: "signalbox", at, aliasUntil: at + ALIAS_MS };
     try {
-      return publicationOf(flow, registry, words);
+      return publicationOf(flow, registry, version);
     } catch (error) {
       reasons.set(flow.id, (error as Error).message);
       return undefined;
@@ -97,10 +97,10 @@ function conversionOf(
   };
   return {
     app: { app: { tenant, ...app, created_at: at, updated_at: at }, plan, publish },
-    told: (saved) => ({
+    report: (saved) => ({
       tenant,
       app: app.slug,
-      flows: told(saved).map((flow) => {
+      flows: report(saved).map((flow) => {
         const reason = reasons.get(flow.id);
         return reason === undefined ? flow : { ...flow, not_published: reason };
       }),
@@ -109,20 +109,20 @@ function conversionOf(
   };
 }
 
-/** App by app, with what is not to be had at all told apart. */
+/** Groups the valid rows by app. */
 function readRows(
   rows: readonly Row[],
   apps: readonly Row[],
-  { registry, tenant: local }: TakeOverOptions,
-): { files: TenantFile[]; refused: RefusedRow[] } {
+  { registry, tenant: local }: MigrationOptions,
+): { files: TenantFile[]; rejected: RejectedRow[] } {
   const files = new Map<string, TenantFile>();
-  const refused: RefusedRow[] = [];
+  const rejected: RejectedRow[] = [];
   const byId = new Map(apps.map((row) => [String(row.id), row]));
   for (const row of rows)
     try {
-      const { tenant: theirs, flow } = readRow(row);
-      const tenant = isGiven(theirs) ? String(theirs) : local;
-      if (tenant === undefined) throw new Error(NOBODYS);
+      const { tenant: own, flow } = readRow(row);
+      const tenant = isGiven(own) ? String(own) : local;
+      if (tenant === undefined) throw new Error(NO_TENANT);
       for (const file of readFlowFile({ app: NO_APP, flows: [ownedBy(byId, flow)] })) {
         for (const one of file.flows) check(one, registry);
         const key = JSON.stringify([tenant, file.app.slug]);
@@ -132,21 +132,21 @@ function readRows(
         files.set(key, known);
       }
     } catch (error) {
-      refused.push({ id: textOf(row.id), name: textOf(row.name), reason: wordsOf(error) });
+      rejected.push({ id: textOf(row.id), name: textOf(row.name), reason: messageOf(error) });
     }
-  return { files: [...files.values()], refused };
+  return { files: [...files.values()], rejected };
 }
 
-const NOBODYS = "it does not say whose it is (tenant_id)";
+const NO_TENANT = "it has no tenant (column tenant_id)";
 
-/** The app of flows that name none. */
+/** The app of flows without one. */
 const NO_APP = "flows";
 
-/** Its columns under the names that flows have in files, but whose it is. */
+/** The tenant, and the other columns under their names in flow files. */
 function readRow(row: Row): { tenant: Json | undefined; flow: JsonObject } {
   let tenant: Json | undefined;
   const flow: JsonObject = {};
-  // What databases have and JSON has not: dates, say.
+  // Through JSON, since a database returns other types too, such as dates.
   for (const [column, value] of Object.entries(JSON.parse(JSON.stringify(row)) as JsonObject))
     switch (normalizeColumnName(column)) {
       case "tenantid":
@@ -156,7 +156,7 @@ function readRow(row: Row): { tenant: Json | undefined; flow: JsonObject } {
       case "updatedat":
         break;
       case "isactive":
-        // Not odd in a database without booleans.
+        // A database without booleans stores numbers.
         flow.isActive = value === 1 ? true : value === 0 ? false : value;
         break;
       default:
@@ -165,7 +165,7 @@ function readRow(row: Row): { tenant: Json | undefined; flow: JsonObject } {
   return { tenant, flow: fieldsOf(flow) };
 }
 
-/** With its app's own words, where that had a table too. */
+/** Adds the name and description of its app, if the legacy system stored apps. */
 function ownedBy(apps: ReadonlyMap<string, Row>, flow: JsonObject): JsonObject {
   const { app: named, appSlug = named, appId } = flow;
   const app = appSlug === undefined && appId !== undefined ? apps.get(String(appId)) : undefined;
@@ -174,13 +174,13 @@ function ownedBy(apps: ReadonlyMap<string, Row>, flow: JsonObject): JsonObject {
   return { ...flow, app: { slug, name, description } as JsonObject };
 }
 
-/** So that what cannot be saved is known before anything is. */
+/** Throws for a flow that the store would reject, before any flow is saved. */
 function check(flow: JsonObject, registry: NodeRegistry): void {
-  const { draft } = importDraft(flow, registry, new Set(), freeIds("edge", flow));
+  const { draft } = importDraft(flow, registry, new Set(), unusedIds("edge", flow));
   const { name, description, toolNames } = finishDraft(draft, draft.nodes, new Set(), registry);
   for (const text of [name, description, ...toolNames.map((tool) => tool.name)])
     if (text.includes("\0"))
-      throw new Error(`${JSON.stringify(text)} has a character that no text may have`);
+      throw new Error(`${JSON.stringify(text)} contains the character NUL, which cannot be stored`);
   for (const tool of toolNames)
     if (tool.name.length > 500)
       throw new Error(`the tool name ${tool.name.slice(0, 50)}… is too long`);
@@ -192,5 +192,5 @@ const isGiven = (value: Json | undefined): value is Json =>
 const textOf = (value: unknown): string =>
   typeof value === "string" || typeof value === "number" ? String(value) : "";
 
-const wordsOf = (error: unknown): string =>
+const messageOf = (error: unknown): string =>
   error instanceof RequestError ? detailOf(error) : (error as Error).message;

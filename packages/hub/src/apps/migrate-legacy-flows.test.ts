@@ -8,7 +8,7 @@ import { openPostgres } from "../store/backends/postgres.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "../store/contract/legacy-sample.ts";
 import type { Store } from "../store/store.ts";
-import { migrateLegacyFlows, type TakenOver } from "./take-over-flows.ts";
+import { type LegacyMigration, migrateLegacyFlows } from "./migrate-legacy-flows.ts";
 
 const opened: Record<string, (statements: string) => Promise<Store>> = {
   async SQLite(statements) {
@@ -29,7 +29,7 @@ const opened: Record<string, (statements: string) => Promise<Store>> = {
 };
 
 let made = 0;
-const takeOver = (store: Store, given: { tenant: string | undefined } = { tenant: "local" }) =>
+const migrate = (store: Store, given: { tenant: string | undefined } = { tenant: "local" }) =>
   migrateLegacyFlows({
     store,
     registry: nodeTypes,
@@ -38,19 +38,19 @@ const takeOver = (store: Store, given: { tenant: string | undefined } = { tenant
     now: () => 1_000,
   });
 
-function tookOver(taken: TakenOver) {
-  if (taken.outcome !== "migrated") throw new Error(taken.outcome);
-  const flows = taken.apps.flatMap(({ flows }) => flows);
+function summarize(result: LegacyMigration) {
+  if (result.outcome !== "migrated") throw new Error(result.outcome);
+  const flows = result.apps.flatMap(({ flows }) => flows);
   const of = (id: string) => flows.find((flow) => flow.id === id);
   return {
-    ...taken,
+    ...result,
     outcomes: flows.map(({ id, outcome }) => `${id} ${outcome}`),
     of,
     notes: (id: string) => of(id)?.notes.join("\n") ?? "",
   };
 }
 
-describe.each(Object.keys(opened))("older flows in %s", (backend) => {
+describe.each(Object.keys(opened))("legacy flows in %s", (backend) => {
   const open = async (statements: string): Promise<Store> => {
     const store = await (opened[backend] as (typeof opened)["SQLite"])(statements);
     onTestFinished(() => store.close());
@@ -59,14 +59,14 @@ describe.each(Object.keys(opened))("older flows in %s", (backend) => {
   const toolsOf = async (store: Store, app: string) =>
     (await store.listTools("local", app, "", 99)).map(({ tool_name }) => tool_name);
 
-  it("become flows with triggers, and all that is odd is told", async () => {
+  it("become flows with triggers, with notes about every change", async () => {
     const store = await open(LEGACY_FLOWS);
-    const taken = tookOver(await takeOver(store));
-    expect(taken.apps.map(({ tenant, app }) => [tenant, app])).toEqual([
+    const result = summarize(await migrate(store));
+    expect(result.apps.map(({ tenant, app }) => [tenant, app])).toEqual([
       ["local", "support-desk"],
       ["local", "billing"],
     ]);
-    expect(taken.outcomes).toEqual([
+    expect(result.outcomes).toEqual([
       "weather created",
       "bare created",
       "twin created",
@@ -103,35 +103,39 @@ describe.each(Object.keys(opened))("older flows in %s", (backend) => {
       ],
       edges: [{ target: "n1" }],
     });
-    // One that was off is not shown.
+    // The inactive tool is not listed.
     expect(await toolsOf(store, "support-desk")).toEqual(["getWeather", "getWeather_2"]);
-    expect(taken.of("odd")?.not_published).toContain("toolName: must be");
+    expect(result.of("odd")?.not_published).toContain("toolName: must be");
 
-    expect(taken.notes("weather")).toContain('"getWeather" is kept');
-    // Neither a switch that is a number nor a date is odd in a database.
-    expect(taken.notes("bare")).toBe("A new trigger leads to n1: nothing led there before.");
-    expect(taken.notes("twin")).toContain("this one is now getWeather_2");
-    expect(taken.notes("odd")).toContain('"no JSON at all" is no list of nodes');
-    expect(taken.notes("odd")).toContain('parameters: "none" is no list of parameters');
-    expect(taken.notes("odd")).toContain('owner_email: "ada@example.com" has no place in a flow');
-    expect(taken.of("legacy")?.not_published).toContain("LegacyThing");
+    expect(result.notes("weather")).toContain('"getWeather" is kept');
+    // Numbers as booleans and dates are normal in a database: no note.
+    expect(result.notes("bare")).toBe(
+      "A new trigger is connected to n1: these nodes had no incoming edge.",
+    );
+    expect(result.notes("twin")).toContain("this one is now getWeather_2");
+    expect(result.notes("odd")).toContain('"no JSON at all" is not an array of nodes');
+    expect(result.notes("odd")).toContain('parameters: "none" is not an array of parameters');
+    expect(result.notes("odd")).toContain(
+      'owner_email: "ada@example.com" is not a field of a flow',
+    );
+    expect(result.of("legacy")?.not_published).toContain("LegacyThing");
     expect(await store.getFlow("local", "legacy")).toMatchObject({ version: null });
-    expect(taken.refused).toEqual([
-      { id: "hopeless", name: "", reason: "name: is missing: it must be a text" },
+    expect(result.rejected).toEqual([
+      { id: "hopeless", name: "", reason: "name: is missing: it must be a string" },
     ]);
-    expect(await takeOver(store)).toEqual({ outcome: "none" });
+    expect(await migrate(store)).toEqual({ outcome: "none" });
   });
 
-  it("may be typed, spelled otherwise, and of no app", async () => {
+  it("may have typed columns, other column names, and no app", async () => {
     const store = await open(LEGACY_TYPED_FLOWS);
-    const taken = tookOver(await takeOver(store));
-    expect(taken.outcomes).toEqual(["1 created", "2 created"]);
-    expect(taken.refused).toEqual([]);
-    expect(taken.notes("2")).toBe("");
+    const result = summarize(await migrate(store));
+    expect(result.outcomes).toEqual(["1 created", "2 created"]);
+    expect(result.rejected).toEqual([]);
+    expect(result.notes("2")).toBe("");
     expect(await toolsOf(store, "flows")).toEqual(["greet"]);
   });
 
-  it("give way to what is here already", async () => {
+  it("do not replace existing flows", async () => {
     const store = await open(LEGACY_FLOWS);
     const app = (tenant: string, slug: string) => ({
       ...{ tenant, slug, name: slug, description: "" },
@@ -149,50 +153,50 @@ describe.each(Object.keys(opened))("older flows in %s", (backend) => {
     await store.saveFlows(app("local", "support-desk"), plan("mine", "Bare flow", "getWeather"));
     await store.saveFlows(app("local", "shop"), plan("odd", "Elsewhere"));
     await store.saveFlows(app("theirs", "billing"), plan("legacy", "Theirs"));
-    const taken = tookOver(await takeOver(store));
-    expect(taken.outcomes.map((one) => one.replace(/new-\d+/, "new"))).toEqual([
+    const result = summarize(await migrate(store));
+    expect(result.outcomes.map((one) => one.replace(/new-\d+/, "new"))).toEqual([
       "weather created",
       "mine skipped",
       "twin created",
       "new created",
       "new created",
     ]);
-    expect(taken.apps[1]?.flows[1]?.not_published).toContain("LegacyThing");
+    expect(result.apps[1]?.flows[1]?.not_published).toContain("LegacyThing");
     expect(await toolsOf(store, "support-desk")).toHaveLength(2);
-    expect(taken.notes("weather")).toContain("this one is now getWeather_2");
+    expect(result.notes("weather")).toContain("this one is now getWeather_2");
     expect(await store.getFlow("local", "odd")).toMatchObject({ name: "Elsewhere" });
     expect(await store.getFlow("theirs", "legacy")).toMatchObject({ name: "Theirs" });
   });
 
-  it("belong to whom their rows say, or wait until that can be told", async () => {
-    const nobodys = await open(LEGACY_FLOWS);
-    expect(await takeOver(nobodys, { tenant: undefined })).toEqual({
+  it("belong to the tenant of their rows; without one the table is unchanged", async () => {
+    const withoutTenant = await open(LEGACY_FLOWS);
+    expect(await migrate(withoutTenant, { tenant: undefined })).toEqual({
       outcome: "no_tenant",
       rows: 6,
     });
-    expect(tookOver(await takeOver(nobodys)).outcomes).toHaveLength(5);
+    expect(summarize(await migrate(withoutTenant)).outcomes).toHaveLength(5);
 
     const store = await open(`
       ${LEGACY_FLOWS};
       ALTER TABLE flows ADD COLUMN tenant_id INTEGER;
       UPDATE flows SET tenant_id = 42 WHERE id IN ('weather', 'bare');
       UPDATE flows SET tenant_id = 43 WHERE id = 'twin'`);
-    const taken = tookOver(await takeOver(store, { tenant: undefined }));
-    expect(taken.apps.map(({ tenant, app }) => [tenant, app])).toEqual([
+    const result = summarize(await migrate(store, { tenant: undefined }));
+    expect(result.apps.map(({ tenant, app }) => [tenant, app])).toEqual([
       ["42", "support-desk"],
       ["43", "support-desk"],
     ]);
     // Names are unique in an app: not across tenants.
-    expect(taken.notes("twin")).not.toContain("getWeather_2");
-    expect(taken.notes("twin")).not.toContain("tenant");
-    expect(taken.refused).toHaveLength(3);
-    expect(taken.refused[0]).toMatchObject({
+    expect(result.notes("twin")).not.toContain("getWeather_2");
+    expect(result.notes("twin")).not.toContain("tenant");
+    expect(result.rejected).toHaveLength(3);
+    expect(result.rejected[0]).toMatchObject({
       id: "odd",
       reason: expect.stringContaining("tenant_id"),
     });
   });
 
-  it("that cannot be stored keep none of the others back", async () => {
+  it("are migrated even if other rows cannot be stored", async () => {
     const long = "x".repeat(20_000);
     const nested = `${"[".repeat(3_000)}${"]".repeat(3_000)}`;
     const tool = (name: string) =>
@@ -214,17 +218,17 @@ describe.each(Object.keys(opened))("older flows in %s", (backend) => {
         (NULL, '', 'desk', NULL, NULL, NULL, NULL, NULL),
         ('good', '', 'desk', 'Good', 'good', '[]', '[]', '[]'),
         ('good', '', 'desk', 'As good', 'good', '[]', '[]', '[]')`);
-    const taken = tookOver(await takeOver(store));
-    const reasons = taken.refused.map(({ id, reason }) => `${id}: ${reason.slice(0, 32)}`);
+    const result = summarize(await migrate(store));
+    const reasons = result.rejected.map(({ id, reason }) => `${id}: ${reason.slice(0, 32)}`);
     expect(reasons.toSorted()).toEqual([
-      ": name: is missing: it must be a t",
-      "a: (all of it): is nested too deep",
+      ": name: is missing: it must be a s",
+      "a: (root): is nested too deeply",
       "b: the tool name xxxxxxxxxxxxxxxxxx",
-      'c: "a\\u0000b" has a character that ',
+      'c: "a\\u0000b" contains the characte',
       'd: app.slug: "???": A slug has 1 to',
       "e: edges: Cycle: A → B → A",
     ]);
-    expect(taken.notes("f")).toContain('edges: "no JSON" is no list of edges.');
+    expect(result.notes("f")).toContain('edges: "no JSON" is not an array of edges.');
     expect(await toolsOf(store, "desk")).toEqual(["good", "good_2", "scrap"]);
   });
 });

@@ -1,0 +1,264 @@
+/**
+ * One readable message out of the errors that @cfworker/json-schema reports: it names the value
+ * that does not match, and the rule. The library reports where in the schema and where in the value
+ * each keyword failed; keywords that only contain other schemas are skipped.
+ */
+import type { OutputUnit } from "@cfworker/json-schema";
+import { isObject, type Json, type JsonObject, type JsonSchema } from "../json.ts";
+import { nameType } from "./type-names.ts";
+
+export interface SchemaError {
+  /** The path from the checked value to the part that does not match. */
+  keys: (string | number)[];
+  message: string;
+}
+
+const MAX_MESSAGE_LENGTH = 2000;
+
+const CONTAINERS: ReadonlySet<string> = new Set([
+  "$ref",
+  "$recursiveRef",
+  "additionalItems",
+  "additionalProperties",
+  "allOf",
+  "dependentSchemas",
+  "if",
+  "items",
+  "patternProperties",
+  "prefixItems",
+  "properties",
+  "propertyNames",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+]);
+
+export function describeErrors(
+  schema: JsonSchema,
+  value: Json,
+  errors: readonly OutputUnit[],
+): SchemaError {
+  const describe = (error: OutputUnit): SchemaError => describeError(schema, value, error);
+  const at = errors.findIndex((error, nth) => isLeaf(schema, error, errors[nth + 1]));
+  const first = errors[at];
+  if (!first) return { keys: [], message: "does not match its schema" };
+  const branches = isUnion(first) ? branchErrors(schema, errors, at) : [];
+  const depth = Math.max(0, ...branches.map(depthOf));
+  const deepest = branches.filter((error) => depthOf(error) === depth);
+  const [chosen] = deepest;
+  if (!chosen) return shorten(describe(first));
+  // The branch that got furthest is most likely the one that was meant.
+  const messages = deepest
+    .filter(({ instanceLocation }) => instanceLocation === chosen.instanceLocation)
+    .map((error) => describe(error).message);
+  return shorten({
+    keys: describe(chosen).keys,
+    message: [...new Set(messages)].join(", or "),
+  });
+}
+
+const shorten = ({ keys, message }: SchemaError): SchemaError => ({
+  keys,
+  message:
+    message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH)}…` : message,
+});
+
+const matchCount = ({ error }: OutputUnit): number => Number(/\((\d+) matches\)/.exec(error)?.[1]);
+
+/** Whether no branch of an `anyOf` or `oneOf` matched: the errors of the branches follow. */
+const isUnion = (error: OutputUnit): boolean =>
+  error.keyword === "anyOf" || (error.keyword === "oneOf" && matchCount(error) === 0);
+
+function isLeaf(schema: JsonSchema, error: OutputUnit, next: OutputUnit | undefined): boolean {
+  const { keyword, keywordLocation } = error;
+  if (CONTAINERS.has(keyword)) return false;
+  // A dependency is either a list of names, or a schema whose errors follow.
+  if (keyword === "dependencies" && next?.keywordLocation.startsWith(`${keywordLocation}/`))
+    return false;
+  // Items that do not match `contains` are no errors: it fails as a whole.
+  return !locateKeyword(schema, error)?.path.includes("contains");
+}
+
+function branchErrors(
+  schema: JsonSchema,
+  errors: readonly OutputUnit[],
+  at: number,
+): readonly OutputUnit[] {
+  const prefix = `${errors[at]?.keywordLocation}/`;
+  const isBranch = ({ keyword, keywordLocation }: OutputUnit) =>
+    // The library reports no schema location for the schema `false`.
+    keyword === "false" || keywordLocation.startsWith(prefix);
+  const found: OutputUnit[] = [];
+  for (let nth = at + 1; nth < errors.length; nth++) {
+    const error = errors[nth] as OutputUnit;
+    if (!isBranch(error)) break;
+    if (!isUnion(error) && isLeaf(schema, error, errors[nth + 1])) found.push(error);
+  }
+  return found;
+}
+
+const segments = (pointer: string): string[] =>
+  pointer
+    .split("/")
+    .slice(1)
+    .map((text) => decodePercent(text).replaceAll("~1", "/").replaceAll("~0", "~"));
+
+function decodePercent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+const depthOf = ({ instanceLocation }: OutputUnit): number => instanceLocation.split("/").length;
+
+export function resolvePointer(root: Json, pointer: string): Json | undefined {
+  let found: Json | undefined = root;
+  for (const key of segments(pointer)) found = memberOf(found, key);
+  return found;
+}
+
+function memberOf(value: Json | undefined, key: string): Json | undefined {
+  if (Array.isArray(value)) return value[Number(key)];
+  return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+const WITH_NAMES: ReadonlySet<string> = new Set([
+  "dependencies",
+  "dependentSchemas",
+  "patternProperties",
+  "properties",
+]);
+
+interface KeywordPlace {
+  /** The schema object that has the keyword. */
+  schema: JsonObject;
+  /** The keywords that lead to it. */
+  path: string[];
+}
+
+function locateKeyword(root: JsonSchema, error: OutputUnit): KeywordPlace | undefined {
+  if (error.keyword === "false") return undefined;
+  const keys = segments(error.keywordLocation).slice(0, -1);
+  const path: string[] = [];
+  let schema: Json | undefined = root;
+  for (let nth = 0; nth < keys.length; nth++) {
+    const keyword = keys[nth] as string;
+    const inner: Json | undefined = memberOf(schema, keyword);
+    path.push(keyword);
+    if (keyword === "$ref") schema = resolvePointer(root, String(inner));
+    else if (WITH_NAMES.has(keyword) || Array.isArray(inner))
+      schema = memberOf(inner, keys[++nth] ?? "");
+    else schema = inner;
+  }
+  return isObject(schema) ? { schema, path } : undefined;
+}
+
+function describeError(root: JsonSchema, value: Json, error: OutputUnit): SchemaError {
+  const keys: (string | number)[] = [];
+  let part: Json | undefined = value;
+  for (const key of segments(error.instanceLocation)) {
+    keys.push(Array.isArray(part) ? Number(key) : key);
+    part = memberOf(part, key);
+  }
+  if (error.keyword === "false") return { keys, message: describeUnexpected(keys.at(-1)) };
+  const place = locateKeyword(root, error);
+  if (!place || part === undefined) return { keys, message: error.error };
+  const isName = place.path.includes("propertyNames");
+  const message = describeRule(error, place.schema, isName ? String(keys.at(-1)) : part);
+  return { keys, message: isName ? `property name ${message}` : message };
+}
+
+const describeUnexpected = (key: string | number | undefined): string =>
+  key === undefined
+    ? "no value is allowed"
+    : `unexpected ${typeof key === "number" ? "item" : "property"}`;
+
+function describeRule(error: OutputUnit, schema: JsonObject, value: Json): string {
+  const { keyword } = error;
+  const rule = schema[keyword] as Json;
+  const found = isObject(value) ? Object.keys(value).length : lengthOf(value);
+  switch (keyword) {
+    case "type":
+      return `must be ${[rule].flat().map(nameType).join(" or ")}, but is ${nameType(typeOf(value))}`;
+    case "const":
+      return `must be ${JSON.stringify(rule)}`;
+    case "enum":
+      return `must be one of ${(rule as Json[]).map((one) => JSON.stringify(one)).join(", ")}`;
+    case "required":
+      return `missing required property ${JSON.stringify(firstMissing(rule, value))}`;
+    case "dependentRequired":
+    case "dependencies":
+      return describeDependency(rule as JsonObject, value);
+    case "minLength":
+      return `must have at least ${count(rule, "character")}, but has ${found}`;
+    case "maxLength":
+      return `must have at most ${count(rule, "character")}, but has ${found}`;
+    case "minItems":
+      return `must have at least ${count(rule, "item")}, but has ${found}`;
+    case "maxItems":
+      return `must have at most ${count(rule, "item")}, but has ${found}`;
+    case "minProperties":
+      return `must have at least ${count(rule, "property")}, but has ${found}`;
+    case "maxProperties":
+      return `must have at most ${count(rule, "property")}, but has ${found}`;
+    case "minimum":
+      return `must be at least ${rule}, but is ${value}`;
+    case "maximum":
+      return `must be at most ${rule}, but is ${value}`;
+    case "exclusiveMinimum":
+      return `must be more than ${rule}, but is ${value}`;
+    case "exclusiveMaximum":
+      return `must be less than ${rule}, but is ${value}`;
+    case "multipleOf":
+      return `must be a multiple of ${rule}, but is ${value}`;
+    case "pattern":
+      return `must match the pattern ${rule}`;
+    case "format":
+      return `must match the format ${rule}`;
+    case "uniqueItems": {
+      const [, one, other] = /indexes (\d+) and (\d+)/.exec(error.error) ?? [];
+      return `must not contain duplicates: items ${one} and ${other} are equal`;
+    }
+    case "contains":
+      return "must contain an item that matches the schema in contains";
+    case "minContains":
+      return `must contain at least ${count(rule, "item")} that match the schema in contains`;
+    case "maxContains":
+      return `must contain at most ${count(rule, "item")} that match the schema in contains`;
+    case "not":
+      return "must not match the schema in not";
+    case "oneOf":
+      return `matches ${matchCount(error)} of the schemas in oneOf, but must match exactly one`;
+    case "anyOf":
+      return "must match one of the schemas in anyOf";
+    default:
+      return error.error;
+  }
+}
+
+function typeOf(value: Json): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+const lengthOf = (value: Json): number =>
+  Array.isArray(value) ? value.length : [...String(value)].length;
+
+function count(limit: Json, unit: "character" | "item" | "property"): string {
+  const plural = unit === "property" ? "properties" : `${unit}s`;
+  return `${limit} ${limit === 1 ? unit : plural}`;
+}
+
+const firstMissing = (names: Json, value: Json): Json | undefined =>
+  (names as Json[]).find((name) => isObject(value) && !Object.hasOwn(value, String(name)));
+
+function describeDependency(dependencies: JsonObject, value: Json): string {
+  for (const [name, names] of Object.entries(dependencies)) {
+    if (!Array.isArray(names) || !isObject(value) || !Object.hasOwn(value, name)) continue;
+    const missing = firstMissing(names, value);
+    if (missing !== undefined)
+      return `missing property ${JSON.stringify(missing)}, which ${JSON.stringify(name)} requires`;
+  }
+  return "does not match the schema in dependencies";
+}

@@ -1,0 +1,131 @@
+/**
+ * Validates values against JSON Schemas (2020-12) with @cfworker/json-schema, which generates no
+ * code. Authors and other servers write the schemas, so a validation can be slow: a regular
+ * expression may take exponential time. Only a validation that is plainly cheap runs in place; the
+ * others run in the sandbox, where threads have a deadline.
+ */
+import { format, type Schema, Validator } from "@cfworker/json-schema";
+import type { Json, JsonSchema } from "../json.ts";
+import { isDeeperThan } from "./model.ts";
+import { describeErrors, type SchemaError } from "./schema-errors.ts";
+
+export interface SchemaCheck {
+  schema: JsonSchema;
+  value: Json;
+}
+
+/** Returns an error, or undefined, for each check, in order. */
+export type ValidateSchemas = (
+  checks: readonly SchemaCheck[],
+) => Promise<(SchemaError | undefined)[]>;
+
+const MAX_DEPTH = 200;
+
+// The library would find a format such as `constructor` on the prototype.
+Object.setPrototypeOf(format, null);
+
+/** The part of the evaluator that validation needs. */
+type EvaluateChecks = (evaluation: {
+  language: "json-schema";
+  timeoutMs: number;
+  data: Json;
+}) => Promise<{ output: Json } | { message: string }>;
+
+export const createSchemaValidator =
+  (evaluate: EvaluateChecks, timeoutMs = 1000): ValidateSchemas =>
+  async (checks) => {
+    const errors = checks.map(depthError);
+    const shallow = checks.filter((_, nth) => errors[nth] === undefined);
+    const found = isCheap(shallow)
+      ? shallow.map(validateInPlace)
+      : await validateInSandbox(evaluate, shallow, timeoutMs);
+    return errors.map((error) => error ?? found.shift());
+  };
+
+/** Returns the first error. Never throws, but takes as long as it takes: see `isCheap`. */
+export function validateInPlace({ schema, value }: SchemaCheck): SchemaError | undefined {
+  try {
+    const { valid, errors } = new Validator(schema as Schema, "2020-12").validate(value);
+    return valid ? undefined : describeErrors(schema, value, errors);
+  } catch (error) {
+    // The library is recursive, and passes lists of errors as arguments.
+    if (error instanceof RangeError)
+      return { keys: [], message: "is too large or too deeply nested to be validated" };
+    const [reason] = (error as Error).message.split("\n");
+    return { keys: [], message: `cannot be validated: its schema is invalid: ${reason}` };
+  }
+}
+
+/** The work of these can grow faster than the schema times the value. */
+const COSTLY = /"(?:pattern|patternProperties|format|uniqueItems|unevaluated\w+|\$\w*[rR]ef)":/;
+
+/** Even if every part of the schema applies to every part of the value, this takes some 10 ms. */
+const MAX_CHEAP = 250_000;
+
+/**
+ * The rule for validation in place: the schema has no regular expression, format, reference,
+ * `uniqueItems` or `unevaluated…`, and the product of both lengths as JSON is small.
+ */
+export function isCheap(checks: readonly SchemaCheck[]): boolean {
+  let work = 0;
+  return checks.every(({ schema, value }) => {
+    const text = JSON.stringify(schema);
+    work += text.length * sizeUpTo(MAX_CHEAP, value);
+    return work <= MAX_CHEAP && !COSTLY.test(text);
+  });
+}
+
+/** About the length as JSON; stops counting above `max`, since values can be large. */
+function sizeUpTo(max: number, value: Json): number {
+  let size = 0;
+  const pending = [value];
+  for (let next = pending.pop(); next !== undefined && size <= max; next = pending.pop()) {
+    size += typeof next === "string" ? next.length + 2 : 2;
+    if (typeof next !== "object" || next === null) continue;
+    for (const [key, inner] of Object.entries(next)) {
+      size += key.length;
+      pending.push(inner);
+    }
+  }
+  return size;
+}
+
+function depthError({ schema, value }: SchemaCheck): SchemaError | undefined {
+  if (isDeeperThan(MAX_DEPTH, value))
+    return { keys: [], message: `must not be nested deeper than ${MAX_DEPTH} levels` };
+  return isDeeperThan(MAX_DEPTH, schema)
+    ? { keys: [], message: `cannot be validated: its schema is nested deeper than ${MAX_DEPTH}` }
+    : undefined;
+}
+
+/**
+ * Sends all checks in one message. If that exceeds a limit, sends them one by one, each with its
+ * share of the time, to find the one to blame.
+ */
+async function validateInSandbox(
+  evaluate: EvaluateChecks,
+  checks: readonly SchemaCheck[],
+  timeoutMs: number,
+): Promise<(SchemaError | undefined)[]> {
+  const run = (some: readonly SchemaCheck[]) =>
+    evaluate({
+      language: "json-schema",
+      timeoutMs: Math.ceil((timeoutMs * some.length) / checks.length),
+      data: some as readonly object[] as Json[],
+    });
+  const all = await run(checks);
+  if ("output" in all) return readErrors(all.output);
+  const errors: (SchemaError | undefined)[] = [];
+  for (const check of checks) {
+    const one = checks.length === 1 ? all : await run([check]);
+    if (!("output" in one)) {
+      const message = `validation ${one.message}: shorten the value or simplify its schema`;
+      return [...errors, { keys: [], message }];
+    }
+    errors.push(...readErrors(one.output));
+  }
+  return errors;
+}
+
+const readErrors = (output: Json): (SchemaError | undefined)[] =>
+  (output as unknown as (SchemaError | null)[]).map((error) => error ?? undefined);
