@@ -50,3 +50,13 @@ function upwardImports(folder: string): string[] {
 it("has no upward import", () => {
   expect(upwardImports(import.meta.dirname)).toEqual([]);
 });
+
+const RAW_TIMER = /\b(setTimeout|setInterval|setImmediate|clearTimeout|clearInterval)\b/;
+
+it("has no raw timer in runs/: they are injected as `Timers`", () => {
+  const folder = join(import.meta.dirname, "runs");
+  const found = globSync("**/*.ts", { cwd: folder })
+    .filter((file) => !/\.test\.ts$|contract/.test(file))
+    .filter((file) => RAW_TIMER.test(readFileSync(join(folder, file), "utf8")));
+  expect(found).toEqual([]);
+});

@@ -17,7 +17,7 @@ afterEach(() => void vi.useRealTimers());
 type Run = (context: NodeContext<JsonObject>) => NodeResult | Promise<NodeResult>;
 
 /** One attempt at a node whose field `header` may hold secrets. */
-function tryOnce(
+function attemptOnce(
   run: Run,
   parameters: JsonObject = {},
   given: { signal?: AbortSignal; scope?: Scope; evaluate?: Evaluate } = {},
@@ -57,22 +57,22 @@ function tryOnce(
   });
 }
 
-test("fills in the templates, and records what the node was given", async () => {
-  const tried = await tryOnce(
+test("renders the templates and records the config", async () => {
+  const attempted = await attemptOnce(
     ({ config }) => ({ output: config }),
     { text: "{{ a.x }}", settings: { timeoutMs: 5 } },
     { scope: { nodes: { a: { x: "hi" } } } },
   );
-  expect(tried).toMatchObject({ input: { text: "hi" }, result: { output: { text: "hi" } } });
+  expect(attempted).toMatchObject({ input: { text: "hi" }, result: { output: { text: "hi" } } });
 });
 
-describe("what goes wrong", () => {
+describe("errors", () => {
   const failing = (error: unknown) =>
-    tryOnce(() => {
+    attemptOnce(() => {
       throw error;
     });
 
-  test("follows the retry settings, unless it says otherwise", async () => {
+  test("follow the retry settings, unless the error decides", async () => {
     expect(await failing(new Error("no"))).toMatchObject({
       error: { code: "failed", message: "no", node_id: "a" },
       retryAt: "backoff",
@@ -91,7 +91,7 @@ describe("what goes wrong", () => {
     });
   });
 
-  test("is told in words, whatever was thrown", async () => {
+  test("have a message, whatever was thrown", async () => {
     for (const [thrown, message] of [
       [null, "null"],
       [undefined, "undefined"],
@@ -101,54 +101,54 @@ describe("what goes wrong", () => {
       expect(await failing(thrown)).toMatchObject({ error: { message }, retryAt: "backoff" });
   });
 
-  test("in the config is final, and names the field", async () => {
-    expect(await tryOnce(() => ({ output: 1 }), { text: "{{ gone.x }}" })).toMatchObject({
+  test("in the config name the field and are not reattempted", async () => {
+    expect(await attemptOnce(() => ({ output: 1 }), { text: "{{ gone.x }}" })).toMatchObject({
       error: {
         code: "unresolved_reference",
         message: expect.stringContaining("text: {{ gone.x }}"),
       },
       retryAt: "never",
     });
-    expect(await tryOnce(() => ({ output: 1 }), { count: "two" })).toMatchObject({
+    expect(await attemptOnce(() => ({ output: 1 }), { count: "two" })).toMatchObject({
       error: { code: "invalid_config", message: expect.stringContaining("count") },
       retryAt: "never",
     });
   });
 });
 
-describe("time", () => {
-  test("that is up ends the attempt, also of a node that does not listen", async () => {
-    let heard: unknown;
-    const tried = tryOnce(
+describe("the time limit", () => {
+  test("ends the attempt, also of a node that ignores its signal", async () => {
+    let reason: unknown;
+    const attempted = attemptOnce(
       ({ signal }) => {
         signal.addEventListener("abort", () => {
-          heard = signal.reason;
+          reason = signal.reason;
         });
         return new Promise(() => {});
       },
       { settings: { timeoutMs: 50 } },
     );
     await vi.advanceTimersByTimeAsync(50);
-    expect(await tried).toMatchObject({
+    expect(await attempted).toMatchObject({
       error: { code: "timeout", message: "took longer than 50 ms", node_id: "a" },
       retryAt: "backoff",
     });
-    expect(heard).toBeInstanceOf(Error);
+    expect(reason).toBeInstanceOf(Error);
   });
 
-  test("is the reason, whatever the node makes of it", async () => {
-    const tried = tryOnce(
+  test("is the error, even if the node throws another one", async () => {
+    const attempted = attemptOnce(
       ({ signal }) =>
         new Promise((_, reject) => {
           signal.addEventListener("abort", () => reject(new Permanent("fetch failed")));
         }),
     );
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(await tried).toMatchObject({ error: { code: "timeout" }, retryAt: "backoff" });
+    expect(await attempted).toMatchObject({ error: { code: "timeout" }, retryAt: "backoff" });
   });
 
-  test("of a node that is done runs no longer", async () => {
-    await tryOnce(() => ({ output: 1 }));
+  test("has no timer after the node has ended", async () => {
+    await attemptOnce(() => ({ output: 1 }));
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -158,61 +158,63 @@ describe("time", () => {
     return { output: "output" in evaluated ? evaluated.output : null };
   };
   const queue = () => {
-    const asked = Promise.withResolvers<Parameters<Evaluate>[1]>();
+    const called = Promise.withResolvers<Parameters<Evaluate>[1]>();
     const answer = Promise.withResolvers<Awaited<ReturnType<Evaluate>>>();
-    const evaluate: Evaluate = (_, asker) => {
-      asked.resolve(asker);
-      asker.signal.addEventListener("abort", () => answer.reject(asker.signal.reason));
+    const evaluate: Evaluate = (_, options) => {
+      called.resolve(options);
+      options.signal.addEventListener("abort", () => answer.reject(options.signal.reason));
       return answer.promise;
     };
-    return { evaluate, asked: asked.promise, answer: answer.resolve };
+    return { evaluate, called: called.promise, answer: answer.resolve };
   };
 
-  test("does not run while code waits for its turn, but does from then on", async () => {
+  test("stops while code waits for a thread, and starts again afterwards", async () => {
     for (const isQuick of [true, false]) {
-      const { evaluate, asked, answer } = queue();
-      const tried = tryOnce(evaluating, {}, { evaluate });
-      const { tenant, hold } = await asked;
+      const { evaluate, called, answer } = queue();
+      const attempted = attemptOnce(evaluating, {}, { evaluate });
+      const { tenant, hold } = await called;
       expect(tenant).toBe("acme");
       const begin = hold?.();
       await vi.advanceTimersByTimeAsync(60_000);
       begin?.();
       await vi.advanceTimersByTimeAsync(isQuick ? 999 : 1_000);
       answer({ log: [], output: 7 });
-      expect(await tried).toMatchObject(
+      expect(await attempted).toMatchObject(
         isQuick ? { result: { output: 7 } } : { error: { code: "timeout" } },
       );
       expect(vi.getTimerCount()).toBe(0);
     }
   });
 
-  test("of code that waits for its turn ends with the run", async () => {
+  test("ends code that waits for a thread when the run ends", async () => {
     const run = new AbortController();
-    const { evaluate, asked } = queue();
-    const tried = tryOnce(evaluating, {}, { evaluate, signal: run.signal });
-    const { signal, hold } = await asked;
+    const { evaluate, called } = queue();
+    const attempted = attemptOnce(evaluating, {}, { evaluate, signal: run.signal });
+    const { signal, hold } = await called;
     hold?.();
     run.abort();
     expect(signal.aborted).toBe(true);
-    expect(await tried).toMatchObject({ error: { message: "The run has ended." } });
+    expect(await attempted).toMatchObject({ error: { message: "The run has ended." } });
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("ends with the run", async () => {
+  test("ends the attempt when the run ends", async () => {
     const run = new AbortController();
-    const tried = tryOnce(() => new Promise(() => {}), {}, { signal: run.signal });
+    const attempted = attemptOnce(() => new Promise(() => {}), {}, { signal: run.signal });
     run.abort();
-    expect(await tried).toMatchObject({ error: { message: "The run has ended." } });
-    expect(await tryOnce(() => new Promise(() => {}), {}, { signal: run.signal })).toMatchObject({
+    expect(await attempted).toMatchObject({ error: { message: "The run has ended." } });
+    expect(
+      await attemptOnce(() => new Promise(() => {}), {}, { signal: run.signal }),
+    ).toMatchObject({
       error: { message: "The run has ended." },
     });
   });
 });
 
 describe("secrets", () => {
-  test("reach the node where they may stand, and no record", async () => {
+  test("reach the node in allowed fields, and no record", async () => {
     let seen: unknown;
-    const tried = await tryOnce(
+    const attempted = await attemptOnce(
       ({ config }) => {
         seen = config.header;
         return { output: { echo: `got ${config.header}` } };
@@ -220,43 +222,47 @@ describe("secrets", () => {
       { header: "Bearer {{ secrets.KEY }}" },
     );
     expect(seen).toBe("Bearer KEY-s3cret");
-    expect(tried.input).toEqual({ header: `Bearer ${MASK}` });
-    expect(tried.mask.json({ echo: "got Bearer KEY-s3cret" })).toEqual({
+    expect(attempted.input).toEqual({ header: `Bearer ${MASK}` });
+    expect(attempted.mask.json({ echo: "got Bearer KEY-s3cret" })).toEqual({
       echo: `got Bearer ${MASK}`,
     });
   });
 
-  test("are masked in errors, and in what was logged before", async () => {
-    const tried = await tryOnce(
+  test("are masked in errors and log lines", async () => {
+    const attempted = await attemptOnce(
       ({ config, log }) => {
         log({ level: "info", text: `sending ${config.header}` });
         throw new Permanent(`401 for ${config.header}`, { details: { sent: config.header ?? "" } });
       },
       { header: "{{ secrets.KEY }}" },
     );
-    expect(tried).toMatchObject({
+    expect(attempted).toMatchObject({
       error: { message: `401 for ${MASK}`, details: { sent: MASK } },
       log: [{ level: "info", text: `sending ${MASK}` }],
     });
   });
 
-  test("that another step has sent are masked where they come back", async () => {
-    const tried = await tryOnce(() => ({ output: null }), { text: "a-s3cret-of-another-step" });
-    expect(tried.input).toEqual({ text: MASK });
-    expect(tried.mask.json("got a-s3cret-of-another-step")).toBe(`got ${MASK}`);
+  test("of other steps are masked as well", async () => {
+    const attempted = await attemptOnce(() => ({ output: null }), {
+      text: "a-s3cret-of-another-step",
+    });
+    expect(attempted.input).toEqual({ text: MASK });
+    expect(attempted.mask.json("got a-s3cret-of-another-step")).toBe(`got ${MASK}`);
   });
 
-  test("are refused anywhere else, before the node runs", async () => {
+  test("are rejected in other fields before the node runs", async () => {
     const run = vi.fn(() => ({ output: 1 }));
-    expect(await tryOnce(run, { text: "{{ secrets.KEY }}" })).toMatchObject({
+    expect(await attemptOnce(run, { text: "{{ secrets.KEY }}" })).toMatchObject({
       error: { code: "secret_not_allowed", message: "text: secrets may not be used here." },
       retryAt: "never",
     });
     expect(run).not.toHaveBeenCalled();
   });
 
-  test("that are not there are an error in words", async () => {
-    expect(await tryOnce(() => ({ output: 1 }), { header: "{{ secrets.NONE }}" })).toMatchObject({
+  test("that do not exist are an error", async () => {
+    expect(
+      await attemptOnce(() => ({ output: 1 }), { header: "{{ secrets.NONE }}" }),
+    ).toMatchObject({
       error: { message: "There is no secret NONE." },
       retryAt: "never",
     });

@@ -10,7 +10,7 @@ import {
   nodeInputs,
 } from "./frame.ts";
 
-/** Of a drawing such as `a > b`; loops are the nodes whose name begins with `each`. */
+/** Parses edges such as `a > b`; nodes whose name begins with `each` are loops. */
 const lay = (...lines: string[]) => {
   const drawn = edges(...lines);
   const ids = [...new Set(drawn.flatMap(({ source, target }) => [source, target]))];
@@ -31,7 +31,7 @@ const done = (port = "out", output: string | null = null): NodeState => ({
   output,
 });
 
-/** Advances, then ends each node that is ready by the port that is given for it. */
+/** Advances, then completes each ready node with the port that is given for it. */
 function walk(layout: ReturnType<typeof lay>, ports: Record<string, string> = {}) {
   const frame = frameOf(layout.main, { start: done(ports.start) });
   const turns: string[] = [];
@@ -43,46 +43,46 @@ function walk(layout: ReturnType<typeof lay>, ports: Record<string, string> = {}
   }
 }
 
-describe("what may run next", () => {
-  test("in a diamond is both ways, then what they meet in, once", () => {
+describe("advance", () => {
+  test("runs both branches of a diamond, then their join once", () => {
     const layout = lay("start > a > meet", "start > b > meet > end");
     expect(walk(layout).turns).toEqual(["a b", "meet", "end"]);
   });
 
-  test("waits for all that can still come, however long the ways are", () => {
+  test("waits for every branch that can still reach a node", () => {
     const layout = lay("start > a > b > c > meet", "start > meet");
     expect(walk(layout).turns).toEqual(["a", "b", "c", "meet"]);
   });
 
-  test("is not what lies on a way that was not taken; that is skipped, to its end", () => {
+  test("skips all nodes of a branch that is not followed", () => {
     const layout = lay("start > if.true > a > b", "if.false > c > d > e");
     expect(walk(layout, { if: "true" }).turns).toEqual(["if", "a -c -d -e", "b"]);
   });
 
-  test("meets also where only one way has come", () => {
+  test("runs a join when only one branch reaches it", () => {
     const layout = lay("start > if.true > a > meet", "if.false > c > meet > end");
     expect(walk(layout, { if: "true" }).turns).toEqual(["if", "a -c", "meet", "end"]);
   });
 
-  test("goes along the error edge of a node that left by it, and only there", () => {
+  test("follows only the error edge of a node that failed", () => {
     const layout = lay("start > a > fine", "a.error > rescue");
     expect(walk(layout, { a: "error" }).turns).toEqual(["a", "rescue -fine"]);
     expect(walk(layout).turns).toEqual(["a", "fine -rescue"]);
   });
 
-  test("ends where no port leads on", () => {
+  test("ends at a port without edges", () => {
     expect(walk(lay("start > a > b"), { a: "" }).turns).toEqual(["a", "-b"]);
   });
 
-  test("does not wait for what another trigger would have brought", () => {
+  test("does not wait for nodes that only another trigger reaches", () => {
     expect(walk(lay("start > a", "other > b > a")).turns).toEqual(["a"]);
   });
 
-  test("is the same however far it had come before", () => {
+  test("returns the same from any restored state", () => {
     const layout = lay("start > a > b", "start > c > b");
     const frame = frameOf(layout.main, { start: done(), a: done() });
     expect(advance(layout, frame)).toEqual({ ready: ["c"], skipped: [] });
-    // What has begun does not begin again.
+    // A node that has started does not start again.
     expect(advance(layout, frame)).toEqual({ ready: [], skipped: [] });
   });
 });
@@ -93,14 +93,14 @@ describe("loops", () => {
     ...Object.fromEntries([...layout.bodies].map(([loop, body]) => [loop, [...body]])),
   });
 
-  test("have what is reached by `item` as their body", () => {
+  test("have the nodes that `item` reaches as their body", () => {
     expect(sets(lay("start > each.item > a > b", "each.done > c"))).toEqual({
       main: ["start", "each", "c"],
       each: ["a", "b"],
     });
   });
 
-  test("within loops have bodies of their own", () => {
+  test("inside loops have separate bodies", () => {
     expect(sets(lay("start > each1.item > a > each2.item > b", "each2.done > c"))).toEqual({
       main: ["start", "each1"],
       each1: ["a", "each2", "c"],
@@ -108,7 +108,7 @@ describe("loops", () => {
     });
   });
 
-  test("leave out what is also reached after them: it runs once, at the end", () => {
+  test("exclude nodes that are also reached after the loop: these run once", () => {
     expect(sets(lay("start > each.item > a > both", "each.done > both"))).toEqual({
       main: ["start", "each", "both"],
       each: ["a"],
@@ -117,7 +117,7 @@ describe("loops", () => {
     expect(walk(layout, { each: "done" }).turns).toEqual(["each", "both"]);
   });
 
-  test("give a round what the nodes around it have brought", () => {
+  test("give an iteration the outputs of the nodes around it", () => {
     const layout = lay("start > x > each.item > a", "x > a");
     const body = layout.bodies.get("each") as Set<string>;
     const around = new Map([
@@ -132,7 +132,7 @@ describe("loops", () => {
     ]);
   });
 
-  test("run also in the middle of a chain that errors lead to", () => {
+  test("run on a branch that starts at an error edge", () => {
     expect(sets(lay("start > a", "a.error > each.item > b", "each.error > c"))).toEqual({
       main: ["start", "a", "each", "c"],
       each: ["b"],
@@ -140,7 +140,7 @@ describe("loops", () => {
   });
 });
 
-describe("a result", () => {
+describe("frameResult", () => {
   const result = (layout: ReturnType<typeof lay>, ports: Record<string, string> = {}) => {
     const { frame } = walk(layout, ports);
     return frameResult(
@@ -151,17 +151,17 @@ describe("a result", () => {
     );
   };
 
-  test("is that of the Return that was reached", () => {
+  test("is the output of the Return node that was reached", () => {
     const layout = lay("start > if.true > return1", "if.false > return2");
     expect(result(layout, { if: "false" })).toBe("return2");
   });
 
-  test("is what came last; of several, each by its slug", () => {
+  test("is the output of the last node; of several, an object by slug", () => {
     expect(result(lay("start > a > b"))).toBe("b");
     expect(result(lay("start > a", "start > b > c"))).toEqual({ the_a: "a", the_c: "c" });
   });
 
-  test("of a trigger that leads nowhere is what started it", () => {
+  test("is the output of the trigger if it has no successors", () => {
     expect(result(lay("start > a"), { start: "other" })).toBeNull();
   });
 });

@@ -7,7 +7,7 @@ import { createMask, MASK } from "./mask.ts";
 const secret = fc
   .string({ unit: "binary", minLength: 4, maxLength: 40 })
   .filter((text) => !text.includes("•"));
-/** Puts a text into any place of any JSON: as a value, as a key, in the midst of others. */
+/** Puts a text into JSON as a value, as a key, and inside other text. */
 const holding = (text: fc.Arbitrary<string>) =>
   fc.letrec<{ json: Json; text: string }>((tie) => ({
     text: fc.oneof(
@@ -31,7 +31,7 @@ const within = (json: Json): string[] => {
   return Object.entries(json).flatMap(([name, value]) => [name, ...within(value)]);
 };
 
-const spellings: Record<string, (text: string) => string> = {
+const encodings: Record<string, (text: string) => string> = {
   "as it is": (text) => text,
   "in a path": encodeURIComponent,
   "in a query": (text) => new URLSearchParams({ q: text }).toString().slice(2),
@@ -39,36 +39,36 @@ const spellings: Record<string, (text: string) => string> = {
   "in Base64": (text) => Buffer.from(text).toString("base64").replace(/=*$/, ""),
 };
 
-for (const [how, spell] of Object.entries(spellings))
-  test(`no secret survives, ${how}`, () => {
-    const spelled = secret.filter((text) => text.isWellFormed());
+for (const [how, encode] of Object.entries(encodings))
+  test(`masks every secret, ${how}`, () => {
+    const wellFormed = secret.filter((text) => text.isWellFormed());
     fc.assert(
       fc.property(
-        spelled.chain((text) => fc.tuple(fc.constant(text), holding(fc.constant(spell(text))))),
+        wellFormed.chain((text) => fc.tuple(fc.constant(text), holding(fc.constant(encode(text))))),
         ([text, json]) => {
-          const cleaned = within(createMask([text]).json(json));
-          expect(cleaned.filter((one) => one.includes(spell(text)))).toEqual([]);
+          const masked = within(createMask([text]).json(json));
+          expect(masked.filter((one) => one.includes(encode(text)))).toEqual([]);
         },
       ),
       { numRuns: 300 },
     );
   });
 
-test("a password is found in the midst of Base64, wherever it stands", () => {
+test("masks a password inside Base64 at any offset", () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 9 }), fc.string({ maxLength: 9 }), (before, after) => {
       const password = "correct horse/battery+staple?";
       const bytes = Buffer.from(`${before}${password}${after}`);
       for (const encoding of ["base64", "base64url"] as const) {
-        const cleaned = createMask([password]).json(bytes.toString(encoding)) as string;
-        expect(cleaned).toContain(MASK);
-        expect(Buffer.from(cleaned, encoding).toString()).not.toContain("horse");
+        const masked = createMask([password]).json(bytes.toString(encoding)) as string;
+        expect(masked).toContain(MASK);
+        expect(Buffer.from(masked, encoding).toString()).not.toContain("horse");
       }
     }),
   );
 });
 
-test("what holds no secret stays as it is", () => {
+test("keeps values without secrets", () => {
   fc.assert(
     fc.property(fc.json(), (text) => {
       const json = JSON.parse(text) as Json;
@@ -78,14 +78,14 @@ test("what holds no secret stays as it is", () => {
   );
 });
 
-test("half of a pair is no secret's end", () => {
+test("masks a secret that ends with an unpaired surrogate", () => {
   expect(createMask(["abc\ud800"]).json({ a: "abc\ud800", b: "xabc\ud800" })).toEqual({
     a: MASK,
     b: `x${MASK}`,
   });
 });
 
-test("numbers, and short ones", () => {
+test("masks numbers, and ignores short secrets", () => {
   expect(createMask(["12345", "ab"]).json({ n: 12345, m: 9123459, k: 1234, t: "ab" })).toEqual({
     n: MASK,
     m: MASK,
@@ -94,26 +94,26 @@ test("numbers, and short ones", () => {
   });
 });
 
-test("errors are cleaned in message and details", () => {
+test("masks the message and the details of errors", () => {
   const { error } = createMask(["s3cret"]);
   expect(
     error({ code: "x", message: "401 for s3cret", node_id: "n", details: ["s3cret"] }),
   ).toEqual({ code: "x", message: `401 for ${MASK}`, node_id: "n", details: [MASK] });
 });
 
-test("long messages are cut after they were cleaned: no secret is halved", () => {
+test("shortens a long message after masking it", () => {
   const secret = "correct-horse-battery-staple";
   fc.assert(
     fc.property(fc.nat(2_000), fc.nat(200), (before, times) => {
       const message = "x".repeat(before) + secret.repeat(times);
-      const told = createMask([secret]).error({ code: "x", message, node_id: "n" }).message;
-      expect(told).toMatch(/^x*•*$/);
-      expect(told.length).toBeLessThanOrEqual(1_000);
+      const masked = createMask([secret]).error({ code: "x", message, node_id: "n" }).message;
+      expect(masked).toMatch(/^x*•*$/);
+      expect(masked.length).toBeLessThanOrEqual(1_000);
     }),
   );
 });
 
-test("whitespace around a secret does not have to come back with it", () => {
+test("masks a secret without its surrounding whitespace", () => {
   const { json } = createMask(["  s3cret word\r\n"]);
   expect(json(["Bearer s3cret word", "s3cret%20word", "s3cret+word", btoa("s3cret word")])).toEqual(
     [`Bearer ${MASK}`, MASK, MASK, expect.not.stringContaining(btoa("s3cret word").slice(0, 8))],

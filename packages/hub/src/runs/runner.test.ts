@@ -33,10 +33,10 @@ runnerContract("PostgreSQL", async (body) => {
   await body(store).finally(() => store.close());
 });
 
-/** In SQLite: what does not depend on the store. */
-const inFixture = (promise: string, body: (fixture: Fixture) => Promise<void>) =>
+/** Cases that do not depend on the store run on SQLite only. */
+const inFixture = (title: string, body: (fixture: Fixture) => Promise<void>) =>
   test(
-    promise,
+    title,
     () =>
       inSqlite(async (store) => {
         const fixture = createFixture(store);
@@ -48,7 +48,7 @@ const inFixture = (promise: string, body: (fixture: Fixture) => Promise<void>) =
 describe("a runner", () => {
   const timers = systemTimers({ defer: setImmediate });
 
-  inFixture("goes through 10,000 items and holds on to none of them", async (f) => {
+  inFixture("does not keep the steps of 10,000 iterations in memory", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -60,7 +60,7 @@ describe("a runner", () => {
     const items = Array.from({ length: 10_000 }, (_, at) => at);
     // The runner keeps the result of a step, not the step: the garbage collector frees it.
     const alive = new Set<WeakRef<Step>>();
-    let most = 0;
+    let maxAlive = 0;
     let seen = 0;
     const store = withSavedSteps(f.store, (step) => {
       alive.add(new WeakRef(step));
@@ -68,21 +68,21 @@ describe("a runner", () => {
       if (seen % 4_000 !== 0) return;
       collectGarbage();
       for (const ref of alive) if (!ref.deref()) alive.delete(ref);
-      most = Math.max(most, alive.size);
+      maxAlive = Math.max(maxAlive, alive.size);
     });
     const { id, ended } = await f.openRunner({ store, timers }).start(make({ input: { items } }));
     expect((await ended).output).toEqual(items);
     expect((await f.store.listSteps(TENANT, id)).length).toBe(10_002);
-    expect(most).toBeLessThan(1_000);
+    expect(maxAlive).toBeLessThan(1_000);
   });
 
-  inFixture("keeps secrets out of every record, also where a node passes one on", async (f) => {
+  inFixture("masks secrets in every record, also when another node returns one", async (f) => {
     const make = await f.publish(
       [
         start,
         probe("a", { value: { echo: "Bearer {{ secrets.KEY }}" } }),
         probe("b", { value: "{{ a.echo }}" }),
-        // As a server may that it was sent to before.
+        // A server may return a secret that an earlier step sent.
         probe("c", { value: "gives s3cret-value back, after {{ b }}" }),
       ],
       edges("start > a > b > c"),
@@ -94,7 +94,7 @@ describe("a runner", () => {
     expect(kept).not.toContain("s3cret-value");
   });
 
-  inFixture("refuses a run without end", async (f) => {
+  inFixture("fails a run that exceeds the limit of steps", async (f) => {
     const deep = Array.from({ length: 11 }, (_, at) => probe(`p${at}`));
     const make = await f.publish(
       [start, node("each", "ForEach", { items: "{{ trigger.items }}", atOnce: 20 }), ...deep],
@@ -105,13 +105,13 @@ describe("a runner", () => {
     expect((await ended).error).toMatchObject({ code: "too_many_steps" });
   });
 
-  inFixture("tries again by itself after trouble with the store", async (f) => {
+  inFixture("claims again after errors of the store", async (f) => {
     const make = await f.publish([start, probe("a")], edges("start > a"));
-    let troubles = 2;
+    let failures = 2;
     const store: Store = {
       ...f.store,
       claimRuns(...given) {
-        if (troubles-- > 0) return Promise.reject(new Error("no connection"));
+        if (failures-- > 0) return Promise.reject(new Error("no connection"));
         return f.store.claimRuns(...given);
       },
     };
@@ -122,7 +122,7 @@ describe("a runner", () => {
     expect(f.errors).toEqual([new Error("no connection"), new Error("no connection")]);
   });
 
-  inFixture("whose steps cannot be saved leaves the run to the next", async (f) => {
+  inFixture("leaves a run whose steps it cannot save to the next runner", async (f) => {
     const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
     const store: Store = {
       ...f.store,
@@ -136,11 +136,11 @@ describe("a runner", () => {
     expect(await f.status(id)).toBe("running");
     f.openRunner({ now: () => Date.now() + HOUR });
     await expect.poll(() => f.status(id)).toBe("succeeded");
-    // That it was done could not be recorded: so it is done again, under the same key.
+    // The step was not recorded, so it is repeated with the same key.
     expect(f.calls).toEqual(["a a 1", "a a 1", "b b 1"]);
   });
 
-  /** A store that fails to save node `b` so many times. */
+  /** A store that fails `times` times to save node `b`. */
   const failing = (f: Fixture, error: Error, times = 1): Store => {
     let left = times;
     return {
@@ -153,7 +153,7 @@ describe("a runner", () => {
     };
   };
 
-  inFixture("takes a run again itself whose steps could not be saved once", async (f) => {
+  inFixture("claims a run again whose steps could not be saved once", async (f) => {
     const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
     const store = failing(f, new Error("disk full"));
     const { id, ended } = await f.openRunner({ store, leaseMs: 300 }).start(make());
@@ -174,7 +174,7 @@ describe("a runner", () => {
     expect(f.calls).toEqual(["a a 1"]);
   });
 
-  inFixture("cancels a call that came after the end of its caller", async (f) => {
+  inFixture("cancels a called run that starts after its caller has ended", async (f) => {
     const child = await f.publish([start, gate("a")], edges("start > a"));
     const call = node("call", "CallFlow", { flow: child().flow_id, trigger: "start" });
     const make = await f.publish([start, call], edges("start > call"));
@@ -194,10 +194,10 @@ describe("a runner", () => {
     await expect.poll(statuses).toEqual(["cancelled", "cancelled"]);
   });
 
-  inFixture("ends a run whose steps can never be saved, and no other", async (f) => {
+  inFixture("fails only the run whose steps can never be saved", async (f) => {
     const bad = probe("b", { value: "poison" });
     const inside = await f.publish([start, bad, probe("c")], edges("start > b > c"));
-    const atItsEnd = await f.publish([start, probe("a"), bad], edges("start > a > b"));
+    const atEnd = await f.publish([start, probe("a"), bad], edges("start > a > b"));
     const fine = await f.publish([start, probe("c")], edges("start > c"));
     const store: Store = {
       ...f.store,
@@ -209,9 +209,7 @@ describe("a runner", () => {
       },
     };
     const runner = f.openRunner({ store });
-    const started = await Promise.all(
-      [inside(), atItsEnd(), fine()].map((run) => runner.start(run)),
-    );
+    const started = await Promise.all([inside(), atEnd(), fine()].map((run) => runner.start(run)));
     const ended = await Promise.all(started.map(({ ended }) => ended));
     const error = { code: "cannot_be_saved", node_id: "b" };
     expect(ended).toMatchObject([
@@ -225,7 +223,7 @@ describe("a runner", () => {
     expect(f.errors).toEqual([]);
   });
 
-  inFixture("fails a step whose output is too large to keep", async (f) => {
+  inFixture("fails a step whose output exceeds the limit", async (f) => {
     const make = await f.publish(
       [start, probe("a", { value: "{{ trigger.text }}" }), probe("b")],
       edges("start > a > b"),

@@ -4,27 +4,13 @@
  * concurrency, the claimer takes due runs, the heartbeat renews leases, the waiters report ends.
  */
 import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run } from "../store/run-store.ts";
-import type { Store } from "../store/store.ts";
-import { createClaimer } from "./claimer.ts";
-import type { ExecuteOptions } from "./execute-run.ts";
-import { createExecutions } from "./executions.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
-import { createHeartbeat } from "./heartbeat.ts";
-import { createProgressCommit } from "./progress-commit.ts";
-import { createSlots } from "./slots.ts";
-import { createWaiters } from "./waiters.ts";
+import { createRunnerParts, type RunnerPartsOptions } from "./runner-parts.ts";
 
-export interface RunnerOptions
-  extends Pick<ExecuteOptions, "registry" | "secrets" | "loadInput" | "services" | "timers">,
-    Partial<Pick<ExecuteOptions, "stepTimeoutMs" | "runTimeoutMs" | "suspendAfterMs">> {
-  store: Store;
-  /** Unique to this process and this start of it: leases are bound to it. */
-  worker: string;
-  onError?: (error: unknown) => void;
-  /** How many claimed runs execute concurrently. Runs that a caller waits for come on top. */
-  concurrency?: number;
-  leaseMs?: number;
-}
+type Defaulted = "leaseMs" | "concurrency" | "onError";
+
+export type RunnerOptions = Omit<RunnerPartsOptions, Defaulted> &
+  Partial<Pick<RunnerPartsOptions, Defaulted>>;
 
 export interface Started {
   id: string;
@@ -56,56 +42,17 @@ export interface Runner {
 const STOPPING = "The hub is stopping; the run continues after the restart.";
 
 export function createRunner(options: RunnerOptions): Runner {
-  const { store, timers, worker, onError = () => {}, concurrency = 16, leaseMs = 15_000 } = options;
+  const { store, timers, worker, leaseMs = 15_000 } = options;
+  const parts = createRunnerParts({ onError: () => {}, concurrency: 16, ...options, leaseMs });
+  const { slots, waiters, executions, claimer } = parts;
   const closing = new AbortController();
-  const isClosed = () => closing.signal.aborted;
-  const slots = createSlots({ concurrency, isExecuting: (id) => executions.has(id) });
-  const waiters = createWaiters({ store, timers, onError });
-  const executions = createExecutions({
-    shared: {
-      stepTimeoutMs: 60_000,
-      runTimeoutMs: 24 * 3_600_000,
-      suspendAfterMs: 2_000,
-      ...options,
-      save: createProgressCommit({ store, timers }),
-    },
-    acquireSlot: slots.acquireSlot,
-    onStarted: () => heartbeat.start(),
-    onFinished({ run: { id, parent_run } }, result) {
-      if (!executions.has(id)) slots.abandon(id);
-      waiters.check(id);
-      const callerWaits = slots.hasCalls(parent_run ?? "");
-      // A failed run is due again when its lease expires. A suspended run's caller releases its slot.
-      if (result === "failed" || (result === "suspended" && callerWaits)) claimer.claimDue();
-    },
-    onError,
-  });
-  const { execute } = executions;
-  const leases = { store, worker, leaseMs, timers, onError };
-  const heartbeat = createHeartbeat({
-    ...leases,
-    executing: executions.ids,
-    cancel: executions.cancel,
-  });
-  const claimer = createClaimer({ ...leases, slots, execute });
-  const unsubscribe = store.subscribe((notice) => {
-    if (notice.topic === "runs") claimer.claimAt(notice.due);
-    else if (notice.topic === "run_cancel") executions.cancel(notice.run);
-    else if (notice.topic === "run_ended" && !executions.has(notice.run)) waiters.check(notice.run);
-    else if (notice.topic === "gap") {
-      waiters.checkAll();
-      claimer.claimDue();
-    }
-  });
-  claimer.claimDue();
-
   const newLease = () => {
     const now = timers.now();
     return { worker, now, until: now + leaseMs };
   };
   /** The hub may have begun to stop while a run was being stored. */
   const assertOpen = async (claimed?: ClaimedRun): Promise<void> => {
-    if (!isClosed()) return;
+    if (!closing.signal.aborted) return;
     if (claimed) await store.releaseRuns(worker, timers.now());
     throw new Error(STOPPING);
   };
@@ -116,6 +63,16 @@ export function createRunner(options: RunnerOptions): Runner {
     if (signal?.aborted) leave();
     if (!executions.has(id)) claimer.claimDue(); // the caller has released its slot
   };
+  const begin = (
+    { tenant }: Pick<Run, "tenant">,
+    id: string,
+    claimed: ClaimedRun | undefined,
+    signal: AbortSignal | undefined,
+  ): Started => {
+    const ended = waiters.untilEnded(tenant, id, { isNew: claimed !== undefined, signal });
+    if (claimed) void executions.execute(claimed);
+    return { id, ended };
+  };
 
   return {
     async start(run, { signal } = {}) {
@@ -123,11 +80,9 @@ export function createRunner(options: RunnerOptions): Runner {
       const claimed = await store.startRun(run, newLease());
       await assertOpen(claimed);
       const known = claimed ? undefined : await store.findRun(run.tenant, run.key ?? "");
-      const id = known?.id ?? run.id;
-      const ended = waiters.untilEnded(run.tenant, id, { isNew: claimed !== undefined, signal });
-      if (claimed) void execute(claimed);
-      if (run.parent_run !== undefined) noteCall(run.parent_run, id, ended, signal);
-      return { id, ended };
+      const started = begin(run, known?.id ?? run.id, claimed, signal);
+      if (run.parent_run !== undefined) noteCall(run.parent_run, started.id, started.ended, signal);
+      return started;
     },
     async startInLane(run, { signal } = {}) {
       await assertOpen();
@@ -135,21 +90,14 @@ export function createRunner(options: RunnerOptions): Runner {
       if (entered.outcome === "full") return "full";
       const claimed = entered.outcome === "started" ? entered.claimed : undefined;
       await assertOpen(claimed);
-      const id = entered.outcome === "queued" ? entered.id : run.id;
-      const ended = waiters.untilEnded(run.tenant, id, { isNew: claimed !== undefined, signal });
-      if (claimed) void execute(claimed);
-      return { id, ended };
+      return begin(run, entered.outcome === "queued" ? entered.id : run.id, claimed, signal);
     },
     queue: (runs) => store.queueRuns(runs),
     follow: (tenant, run, signal) =>
       followRun({ store, timers }, tenant, run, AbortSignal.any([closing.signal, signal])),
-    async close() {
+    close() {
       closing.abort();
-      heartbeat.stop();
-      unsubscribe();
-      waiters.close(STOPPING);
-      await Promise.all([claimer.close(), executions.close()]);
-      await store.releaseRuns(worker, timers.now());
+      return parts.close(STOPPING);
     },
   };
 }

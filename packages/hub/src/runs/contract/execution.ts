@@ -1,4 +1,4 @@
-/** From the trigger to the end, in one runner. */
+/** Executes flows from the trigger to the end, in one runner. */
 
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { expect } from "vitest";
@@ -6,7 +6,7 @@ import type { It } from "../contract.ts";
 import { edges, gate, node, probe, start, TENANT, withSavedSteps } from "./fixture.ts";
 
 export function executionContract(it: It): void {
-  it("goes from its trigger to its result, with every step on record, in order", async (f) => {
+  it("executes from its trigger to its result and records every step in order", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -31,7 +31,7 @@ export function executionContract(it: It): void {
     expect(a).toMatchObject({ port: "out", input: { value: "hello" }, output: "hello" });
   });
 
-  it("keeps what code wrote to its console with its step, also where that failed", async (f) => {
+  it("records the console output of code with its step, also when the code fails", async (f) => {
     const make = await f.publish(
       [start, node("a", "Code", { code: "good" }), node("b", "Code", { code: "bad" })],
       edges("start > a > b"),
@@ -52,7 +52,7 @@ export function executionContract(it: It): void {
     ]);
   });
 
-  it("runs branches side by side, skips those that are not taken, and waits where they meet", async (f) => {
+  it("runs branches in parallel, skips branches that are not followed, and joins them", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -72,7 +72,7 @@ export function executionContract(it: It): void {
       ),
     );
     const { id, ended } = await f.openRunner().start(make({ input: { x: 7 } }));
-    // Neither ends before both have begun.
+    // Both branches start before one of them ends.
     await expect.poll(() => f.calls.toSorted()).toEqual(["side begins", "yes begins"]);
     f.open("side");
     f.open("yes");
@@ -90,7 +90,7 @@ export function executionContract(it: It): void {
     );
   });
 
-  it("tries again, with the same key, and fails with the node's own words when that does not help", async (f) => {
+  it("retries with the same key, and fails with the message of the node after the last attempt", async (f) => {
     const retries = { attempts: 3, backoffMs: 1 };
     const make = await f.publish(
       [start, probe("a", { fail: 2, settings: { retries } }), probe("b", { fail: 9 })],
@@ -109,7 +109,7 @@ export function executionContract(it: It): void {
     ]);
   });
 
-  it("goes on at an error edge, or in spite of an error, with the error as the output", async (f) => {
+  it("continues at an error edge, or with continueOnError, with the error as the output", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -126,7 +126,7 @@ export function executionContract(it: It): void {
     expect(await f.steps(id)).toContain("fine skipped");
   });
 
-  it("goes round a loop, once for each item, a few at once, and on with the results in order", async (f) => {
+  it("runs a loop once per item, with limited concurrency, and continues with the results in order", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -148,7 +148,7 @@ export function executionContract(it: It): void {
     expect(new Set(f.calls).size).toBe(9);
   });
 
-  it("leaves a loop when one round fails, and begins no other", async (f) => {
+  it("fails a loop when one iteration fails, and starts no other", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -163,12 +163,12 @@ export function executionContract(it: It): void {
     const { id, ended } = await f.openRunner().start(make());
     expect(await ended).toMatchObject({ status: "succeeded", output: "no luck" });
     expect(f.calls.toSorted()).toEqual(["bad bad:each:1 1", "slow aborted", "slow begins"]);
-    // What was left behind does not look as if it were still going on.
+    // Aborted steps are recorded as failed, not as running.
     const left = (await f.store.listSteps(TENANT, id)).find(({ node_id }) => node_id === "slow");
     expect(left).toMatchObject({ status: "failed", error: { code: "stopped" } });
   });
 
-  it("has an error in place of the result of each round that failed, where it is to go on", async (f) => {
+  it("uses the error as the result of a failed iteration with continueOnError", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -187,7 +187,7 @@ export function executionContract(it: It): void {
       ),
     );
     const { id, ended } = await f.openRunner().start(make());
-    // What else the round had under way ends with it, not with the run.
+    // The other nodes of the failed iteration are aborted when it fails.
     const called = ["bad bad:each:0 1", "beside aborted", "beside begins", "good begins"];
     await expect.poll(() => f.calls.toSorted()).toEqual(called);
     f.open("good");
@@ -196,7 +196,7 @@ export function executionContract(it: It): void {
     expect(await f.steps(id)).toContain("bad@each:0 failed");
   });
 
-  it("that fails in one branch stops the others", async (f) => {
+  it("aborts the other branches when one fails", async (f) => {
     const make = await f.publish(
       [start, gate("slow"), gate("a"), probe("bad", { fail: 9 }), probe("after")],
       edges("start > slow > after", "start > a > bad"),
@@ -215,7 +215,7 @@ export function executionContract(it: It): void {
     ]);
   });
 
-  it("that fails keeps on record what was done beside it", async (f) => {
+  it("records what other branches completed when one fails", async (f) => {
     const make = await f.publish(
       [start, probe("a", { value: 1 }), probe("bad", { fail: 9 })],
       edges("start > a", "start > bad"),
@@ -225,7 +225,7 @@ export function executionContract(it: It): void {
     expect(await f.steps(id)).toEqual(["start done", "a done", "bad failed"]);
   });
 
-  it("answers with the result that it reached; without one, with what came last", async (f) => {
+  it("returns the value of the Return node, else the output of the last nodes", async (f) => {
     const two = await f.publish(
       [
         start,
@@ -249,7 +249,7 @@ export function executionContract(it: It): void {
     expect(await outputOf(none())).toEqual({ a: 1, b: 2 });
   });
 
-  it("fails where a step, or all of it, takes too long", async (f) => {
+  it("fails when a step or the whole run exceeds its time limit", async (f) => {
     const slow = await f.publish(
       [start, gate("a", { settings: { timeoutMs: 20 } })],
       edges("start > a"),
@@ -268,7 +268,7 @@ export function executionContract(it: It): void {
     expect(await f.steps(second.id)).toEqual(["start done", "b failed"]);
   });
 
-  it("of a flow that it cannot run fails, in words", async (f) => {
+  it("fails with a message for a flow that cannot be executed", async (f) => {
     const unknown = await f.publish([start, node("a", "Teleport")], edges("start > a"));
     const runner = f.openRunner();
     const errorOf = async (run: Parameters<typeof runner.start>[0]) =>
@@ -284,8 +284,8 @@ export function executionContract(it: It): void {
     });
   });
 
-  /** A flow that rests for a minute, and how to call it. */
-  const publishResting = async (f: Parameters<Parameters<It>[1]>[0]) => {
+  /** Publishes a flow that waits for a minute; returns the parameters of a call of it. */
+  const publishWaiting = async (f: Parameters<Parameters<It>[1]>[0]) => {
     const wanting = { ...start, parameters: { parameters: [{ name: "n", type: "number" }] } };
     const rest = node("rest", "Wait", { seconds: 60 });
     const end = node("end", "Return", { value: "{{ trigger.n }}" });
@@ -293,11 +293,11 @@ export function executionContract(it: It): void {
     return { flow: make().flow_id, trigger: "start", input: { n: 7 } };
   };
 
-  it("waits for a flow that it called and that waits, and keeps no place meanwhile", async (f) => {
-    const call = await publishResting(f);
+  it("releases its slot while the flow that it called is suspended", async (f) => {
+    const call = await publishWaiting(f);
     const calling = await f.publish([start, node("call", "CallFlow", call)], edges("start > call"));
     const outer = { flow: calling().flow_id, trigger: "start" };
-    // One more in between, which is not taken but begun at once.
+    // The flow in between is started by its caller, not claimed.
     const make = await f.publish([start, node("call", "CallFlow", outer)], edges("start > call"));
     const other = await f.publish([start, probe("a")], edges("start > a"));
     let ahead = 0;
@@ -306,20 +306,20 @@ export function executionContract(it: It): void {
     const run = make();
     const another = other({ due_at: run.due_at + 1 });
     await runner.queue([run, another]);
-    const resting = async () =>
+    const suspended = async () =>
       (await f.store.listRuns({ tenant: TENANT, limit: 9, status: "waiting" }))[0]?.id ?? "";
-    await expect.poll(resting).not.toBe("");
+    await expect.poll(suspended).not.toBe("");
     await expect.poll(() => f.status(another.id)).toBe("succeeded");
     ahead = 120_000;
-    await f.store.wakeRun(TENANT, await resting(), now());
+    await f.store.wakeRun(TENANT, await suspended(), now());
     await expect.poll(() => f.status(run.id)).toBe("succeeded");
     expect((await f.run(run.id)).output).toBe(7);
   });
 
-  it("does not hold a call to the time that other steps have", async (f) => {
-    const patient = { settings: { timeoutMs: 60_000 } };
+  it("does not apply the default step timeout to a call", async (f) => {
+    const longer = { settings: { timeoutMs: 60_000 } };
     const child = await f.publish(
-      [start, gate("long", { value: 1, ...patient })],
+      [start, gate("long", { value: 1, ...longer })],
       edges("start > long"),
     );
     const call = { flow: child().flow_id, trigger: "start" };
@@ -340,7 +340,7 @@ export function executionContract(it: It): void {
     expect((await ended).output).toMatchObject({ call: 1, brief: { error: { code: "timeout" } } });
   });
 
-  it("tries a flow again that it called and that failed, from where that failed", async (f) => {
+  it("retries a called flow at its failed step", async (f) => {
     const child = await f.publish(
       [start, probe("a"), probe("b", { fail: 1, value: 2 })],
       edges("start > a > b"),
@@ -354,7 +354,7 @@ export function executionContract(it: It): void {
     expect(await f.steps(id)).toEqual(["start done", "call failed", "call#2 done"]);
   });
 
-  it("cancels what it called once it no longer waits for that, though it goes on", async (f) => {
+  it("cancels a called run that it no longer waits for, and continues", async (f) => {
     const child = await f.publish([start, gate("long"), probe("never")], edges("start > long"));
     const call = { flow: child().flow_id, trigger: "start" };
     const late = await f.publish(
@@ -391,8 +391,8 @@ export function executionContract(it: It): void {
     ]);
   });
 
-  it("takes its place back from others before it goes on after a call", async (f) => {
-    const call = node("call", "CallFlow", await publishResting(f));
+  it("acquires a slot again before it continues after a call", async (f) => {
+    const call = node("call", "CallFlow", await publishWaiting(f));
     const make = await f.publish([start, call, gate("on")], edges("start > call.error > on"));
     const runner = f.openRunner({ concurrency: 1, suspendAfterMs: 0 });
     const runs = [make(), make(), make()];
@@ -408,10 +408,10 @@ export function executionContract(it: It): void {
     for (const { id } of await list("waiting")) await f.store.cancelRun(TENANT, id, Date.now());
     await expect.poll(() => [ended, ...f.calls]).toEqual([3, "on begins"]);
     unsubscribe();
-    // Their callers have heard of it too, and look for themselves: they are there before we are.
+    // The callers read their called runs as well; after these reads they have finished.
     for (const { id } of [...runs, ...runs, ...runs]) await f.run(id);
     const beside = await f.publish([start, probe("a")], edges("start > a"));
-    // Whoever comes back does so in turn, and before others.
+    // Runs that continue get slots in order, and before runs that are claimed.
     await runner.queue([beside({ due_at: 1 })]);
     expect(f.calls).toEqual(["on begins"]);
     f.open("on");
@@ -419,8 +419,8 @@ export function executionContract(it: It): void {
     expect(f.calls).toEqual(["on begins", "on begins", "on begins", "a a 1"]);
   });
 
-  it("calls another flow, also where every place is taken by those that call", async (f) => {
-    const call = await publishResting(f);
+  it("executes a called flow even if callers hold every slot", async (f) => {
+    const call = await publishWaiting(f);
     const make = await f.publish([start, node("call", "CallFlow", call)], edges("start > call"));
     const first = f.openRunner({ concurrency: 1, suspendAfterMs: 0 });
     const run = make();
@@ -432,7 +432,7 @@ export function executionContract(it: It): void {
       )
       .toBe(1);
     await first.close();
-    // Now the child is as much up to be taken as its parent, which waits for it.
+    // Now the called run has to be claimed, like its caller, which waits for it.
     f.openRunner({ concurrency: 1, now: () => Date.now() + 120_000 });
     await expect.poll(() => f.status(run.id)).toBe("succeeded");
     expect((await f.run(run.id)).output).toBe(7);

@@ -1,4 +1,4 @@
-/** Flows that set each other off, or themselves, come to an end; and it is seen why. */
+/** Flows that trigger themselves or each other are stopped, with a reason. */
 
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { expect } from "vitest";
@@ -16,11 +16,11 @@ import { edges, type Fixture, node, TENANT } from "./fixture.ts";
 const newId = createIds();
 
 const unexpected = () => {
-  throw new Error("was not to be called");
+  throw new Error("unexpected call");
 };
 
-/** A runner whose flows start from events, by a clock that the test sets forward. */
-function inCircles(f: Fixture, maxLoops: number, maxDepth = 20) {
+/** A runner whose flows start from events, with a clock that the test moves forward. */
+function openCycle(f: Fixture, maxLoops: number, maxDepth = 20) {
   const { store } = f;
   let ahead = 0;
   const now = () => Date.now() + ahead;
@@ -32,7 +32,7 @@ function inCircles(f: Fixture, maxLoops: number, maxDepth = 20) {
     commit: {
       async append(request) {
         const [appended] = await store.appendEvents([request], null);
-        if (!appended) throw new Error("no answer");
+        if (!appended) throw new Error("no result");
         return appended;
       },
     },
@@ -101,7 +101,7 @@ function inCircles(f: Fixture, maxLoops: number, maxDepth = 20) {
       await append({ tenant: TENANT, events: [event] });
       return event.id;
     },
-    /** Until nothing more happens. */
+    /** Waits until every run has succeeded. */
     async settle(): Promise<void> {
       await expect
         .poll(async () => (await runs()).every(({ status }) => status === "succeeded"), {
@@ -119,15 +119,15 @@ const each = (count: number) =>
   node("each", "ForEach", { items: Array.from({ length: count }, (_, at) => at) });
 
 export function loopsContract(it: It): void {
-  it("that sets itself off ten times over is stopped after so many times, and says why", async (f) => {
-    const c = inCircles(f, 5);
+  it("that triggers itself is stopped after the limit per minute, with a reason", async (f) => {
+    const c = openCycle(f, 5);
     const flow = await c.publish(
       [on("push", "github", "push"), on("own", OWN_SOURCE, "rain"), each(10), emit("rain")],
       edges("push > each", "own > each", "each.item > emit"),
     );
     await c.arrive("push");
     await c.settle();
-    // One from outside and five of its own, each with ten events.
+    // One run from outside and five that the flow caused, each with ten events.
     expect((await c.runs()).length).toBe(6);
     expect((await c.events()).items.length).toBe(61);
     expect(c.tripped.length).toBe(55);
@@ -144,7 +144,7 @@ export function loopsContract(it: It): void {
       { node_id: "own", limit: "loops", most: 5 },
     ]);
 
-    // What comes from outside is not held back by it; and after a minute it may go round again.
+    // Events from outside still start runs. After a minute the limit is reset.
     await c.arrive("push");
     await c.settle();
     expect((await c.runs()).length).toBe(7);
@@ -155,8 +155,8 @@ export function loopsContract(it: It): void {
     c.close();
   });
 
-  it("that sets itself off by way of another is stopped as well", async (f) => {
-    const c = inCircles(f, 4);
+  it("that triggers itself through another flow is stopped", async (f) => {
+    const c = openCycle(f, 4);
     const there = await c.publish(
       [on("push", "github", "push"), on("back", OWN_SOURCE, "back"), emit("there")],
       edges("push > emit", "back > emit"),
@@ -175,8 +175,8 @@ export function loopsContract(it: It): void {
     c.close();
   });
 
-  it("is stopped at the end of a chain that is too long, by whatever flows", async (f) => {
-    const c = inCircles(f, 100, 3);
+  it("is stopped when the chain of runs exceeds its limit", async (f) => {
+    const c = openCycle(f, 100, 3);
     const flow = await c.publish(
       [on("push", "github", "push"), on("own", OWN_SOURCE, "rain"), emit("rain")],
       edges("push > emit", "own > emit"),

@@ -1,4 +1,4 @@
-/** From one runner to the next: whatever happens in between, what is done stays done. */
+/** Moves runs between runners: after crashes, restarts and suspensions, completed steps stay completed. */
 import { expect } from "vitest";
 import type { It } from "../contract.ts";
 import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
@@ -6,7 +6,7 @@ import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
 const late = (ms: number) => () => Date.now() + ms;
 
 export function recoveryContract(it: It): void {
-  it("that was queued is taken without anybody asking", async (f) => {
+  it("is claimed after it was queued", async (f) => {
     const make = await f.publish([start, probe("a")], edges("start > a"));
     const runner = f.openRunner({ concurrency: 4 });
     await runner.queue(Array.from({ length: 30 }, () => make()));
@@ -19,7 +19,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls.length).toBe(30);
   });
 
-  it("of a runner that died is taken over, with its steps and under the same keys", async (f) => {
+  it("is continued by another runner after a crash, with its steps and the same keys", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -35,7 +35,7 @@ export function recoveryContract(it: It): void {
     const { id } = await mortal.start(make());
     await expect.poll(() => f.calls.at(-1)).toBe("hold begins");
     mortal.kill();
-    // Nobody takes it while the lease lasts.
+    // No other runner claims it before the lease expires.
     const early = f.openRunner();
     await early.close();
     expect(f.calls).toEqual(["a a 1", "b b:each:0 1", "hold begins"]);
@@ -52,7 +52,7 @@ export function recoveryContract(it: It): void {
     expect((await f.run(id)).claims).toBe(2);
   });
 
-  it("does not go a round again that has failed, where its loop is to go on", async (f) => {
+  it("does not repeat a failed iteration of a loop with continueOnError", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -85,7 +85,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls.filter((call) => call.startsWith("bad"))).toEqual(["bad bad:each:0 1"]);
   });
 
-  it("is given back by a runner that stops, to the next one at once", async (f) => {
+  it("is released by a runner that stops, and claimed immediately by the next", async (f) => {
     const make = await f.publish([start, probe("a"), gate("b")], edges("start > a > b"));
     const first = f.openRunner();
     const { id, ended } = await first.start(make());
@@ -100,7 +100,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls.filter((call) => call.startsWith("a"))).toEqual(["a a 1"]);
   });
 
-  it("waits again for what it called, whatever is published by now", async (f) => {
+  it("waits again for the run that it called, even if its flow was deleted", async (f) => {
     const child = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const flow = child().flow_id;
     const call = node("call", "CallFlow", { flow, trigger: "start" });
@@ -111,13 +111,13 @@ export function recoveryContract(it: It): void {
     await first.close();
     await f.store.deleteFlow({ tenant: TENANT, id: flow }, Date.now());
     f.open("a");
-    // A chain that would be too long by now is not cut off either.
+    // A lower limit on the chain does not affect a run that was called already.
     f.openRunner({}, undefined, { maxDepth: 0 });
     await expect.poll(() => f.status(id)).toBe("succeeded");
     expect((await f.run(id)).output).toBe(1);
   });
 
-  it("that waits is in nobody's memory, and goes on in whichever runner is there", async (f) => {
+  it("is suspended while it waits, and continued by any runner", async (f) => {
     const make = await f.publish(
       [start, probe("a"), node("rest", "Wait", { seconds: 3600 }), probe("b", { value: 1 })],
       edges("start > a > rest > b"),
@@ -128,14 +128,14 @@ export function recoveryContract(it: It): void {
     expect(await f.steps(id)).toEqual(["start done", "a done", "rest waiting"]);
     const { due_at } = await f.run(id);
     expect(Math.abs((due_at ?? 0) - Date.now() - HOUR)).toBeLessThan(60_000);
-    // A time limit is for work: it does not count what the run has waited.
+    // The time limit does not count the time that a run is suspended.
     f.openRunner({ now: late(2 * HOUR), runTimeoutMs: HOUR });
     await expect.poll(() => f.status(id)).toBe("succeeded");
     expect(f.calls).toEqual(["a a 1", "b b 1"]);
     expect(await f.steps(id)).toEqual(["start done", "a done", "rest done", "b done"]);
   });
 
-  it("records what one branch has done before it parks for the sake of another", async (f) => {
+  it("records what one branch completed before it is suspended for another", async (f) => {
     const make = await f.publish(
       [start, node("rest", "Wait", { seconds: 3600 }), gate("a"), probe("b")],
       edges("start > rest", "start > a > b"),
@@ -152,7 +152,7 @@ export function recoveryContract(it: It): void {
     ]);
   });
 
-  it("is tried again after a restart, when its time has come", async (f) => {
+  it("retries after a restart, at the scheduled time", async (f) => {
     const retries = { attempts: 3, backoffMs: HOUR };
     const make = await f.publish(
       [start, probe("a", { fail: 2, value: 1, settings: { retries } })],
@@ -172,7 +172,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls).toEqual(["a a 1", "a a 2", "a a 3"]);
   });
 
-  it("that failed is gone on with at what failed, with as many attempts as before", async (f) => {
+  it("continues at its failed step when a user retries it, with all attempts again", async (f) => {
     const retries = { attempts: 2, backoffMs: 0 };
     const make = await f.publish(
       [start, probe("a"), probe("b", { fail: 3, value: 1, settings: { retries } })],
@@ -185,7 +185,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls).toEqual(["a a 1", "b b 1", "b b 2", "b b 3", "b b 4"]);
   });
 
-  it("can be cancelled: before it begins, under way, and while it waits", async (f) => {
+  it("can be cancelled before it starts, while it runs and while it is suspended", async (f) => {
     const make = await f.publish([start, gate("a"), probe("b")], edges("start > a > b"));
     const waits = await f.publish(
       [start, node("rest", "Wait", { seconds: 3600 })],
@@ -206,7 +206,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls).toEqual(["a begins", "a aborted"]);
     expect(await f.steps(under.id)).toEqual(["start done", "a failed"]);
 
-    // Whoever waits for it may leave also while nobody is at work on it.
+    // The caller can cancel it also while it is suspended.
     const left = new AbortController();
     const parked = await runner.start(waits(), { signal: left.signal });
     await expect.poll(() => f.status(parked.id)).toBe("waiting");
@@ -215,7 +215,7 @@ export function recoveryContract(it: It): void {
     expect(await f.steps(parked.id)).toEqual(["start done", "rest failed"]);
   });
 
-  it("is given up where whoever takes it dies of it, again and again", async (f) => {
+  it("fails after ten workers have crashed while executing it", async (f) => {
     const make = await f.publish([start, gate("a")], edges("start > a"));
     const run = make();
     await f.store.queueRuns([run]);
@@ -230,7 +230,7 @@ export function recoveryContract(it: It): void {
     expect(await f.steps(run.id)).toEqual(["start done", "a failed"]);
   });
 
-  it("ends with the one that called it, also where that was cancelled in nobody's hands", async (f) => {
+  it("is cancelled with its caller, also when the worker of the caller has crashed", async (f) => {
     const child = await f.publish([start, gate("a")], edges("start > a"));
     const call = node("call", "CallFlow", { flow: child().flow_id, trigger: "start" });
     const make = await f.publish([start, call], edges("start > call"));
@@ -245,14 +245,14 @@ export function recoveryContract(it: It): void {
     await expect.poll(statuses).toEqual(["cancelled", "cancelled"]);
   });
 
-  it("that is under way in another runner can be cancelled there", async (f) => {
+  it("can be cancelled while another runner executes it", async (f) => {
     const make = await f.publish([start, gate("a")], edges("start > a"));
     const mortal = f.openMortal();
     const { id } = await mortal.start(make());
     await expect.poll(() => f.calls).toEqual(["a begins"]);
     await f.store.cancelRun(TENANT, id, Date.now());
     await expect.poll(() => f.status(id)).toBe("cancelled");
-    // Where the one that has it is dead, the next one ends it, without going on.
+    // If that runner has crashed, the next one cancels the run without executing a step.
     const second = await mortal.start(make());
     await expect.poll(() => f.calls.filter((call) => call === "a begins").length).toBe(2);
     mortal.kill();
@@ -262,7 +262,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls.filter((call) => call === "a begins").length).toBe(2);
   });
 
-  it("is joined by whoever starts it again under the same key", async (f) => {
+  it("is joined by a second start with the same key", async (f) => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const runner = f.openRunner();
     const first = await runner.start(make({ key: "one" }));
@@ -275,10 +275,29 @@ export function recoveryContract(it: It): void {
     expect(f.calls).toEqual(["a begins"]);
   });
 
-  it("keeps to its lane: no more of it are under way at once than may be", async (f) => {
+  it("is followed from another runner: first all steps, then those that changed", async (f) => {
+    const make = await f.publish([start, gate("a"), gate("b")], edges("start > a > b"));
+    const other = f.openRunner({ concurrency: 0 });
+    const { id } = await f.openRunner().start(make());
+    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    const changes: string[] = [];
+    const { signal } = new AbortController();
+    const followed = (async () => {
+      for await (const { run, steps } of other.follow(TENANT, id, signal))
+        changes.push([run.status, ...steps.map((s) => `${s.node_id} ${s.status}`)].join(", "));
+    })();
+    await expect.poll(() => changes).toEqual(["running, start done, a running"]);
+    f.open("a");
+    await expect.poll(() => changes.slice(1)).toEqual(["running, a done, b running"]);
+    f.open("b");
+    await followed;
+    expect(changes.slice(2)).toEqual(["succeeded, b done"]);
+  });
+
+  it("respects the concurrency limit of its lane", async (f) => {
     const make = await f.publish([start, gate("a"), probe("b")], edges("start > a > b"));
     const runner = f.openRunner();
-    const limit = { lane: "narrow", most: 2 };
+    const limit = { lane: "one lane", most: 2 };
     const runs = Array.from({ length: 5 }, () => make({ limit }));
     await runner.queue(runs);
     await expect.poll(() => f.calls.length).toBe(2);
@@ -291,9 +310,9 @@ export function recoveryContract(it: It): void {
     expect(f.calls.filter((call) => call.startsWith("b")).length).toBe(5);
   });
 
-  it("that somebody waits for begins at once, or in its turn in whichever runner has room", async (f) => {
+  it("starts immediately if its lane is free, else in any runner when it is admitted", async (f) => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
-    const limit = { lane: "narrow", most: 1 };
+    const limit = { lane: "one lane", most: 1 };
     const full = f.openRunner({ concurrency: 0 });
     const first = await full.startInLane(make({ limit }));
     await expect.poll(() => f.calls).toEqual(["a begins"]);
@@ -311,7 +330,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls).toEqual(["a begins", "a begins"]);
   });
 
-  it("that somebody waits for is refused, or replaced by a newer one, as its lane has it", async (f) => {
+  it("is rejected or replaced by a newer run when its lane is full", async (f) => {
     const make = await f.publish([start, gate("a")], edges("start > a"));
     const runner = f.openRunner();
     const skip = { lane: "skips", most: 1, whenFull: "skip" } as const;

@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import { claim, sampleRun, save } from "./run-sample.ts";
+import { claim, sampleRun, sampleStep, save } from "./run-sample.ts";
 import { appendRequest, ids, keep, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It, Subject } from "./subject.ts";
 

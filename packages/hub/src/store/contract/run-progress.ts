@@ -50,6 +50,11 @@ export function runProgressContract(it: It): void {
     const steps = [sampleStep({ node_id: "z" }), ended, round];
     expect(await (await reopen()).listSteps("acme", taken.run.id)).toEqual(steps);
     expect(await store.listSteps("umbrella", taken.run.id)).toEqual([]);
+    const since = { after: 2, open: [] };
+    expect(await store.listSteps("acme", taken.run.id, since)).toEqual([round]);
+    const withOpen = { after: 2, open: [2, 9] };
+    expect(await store.listSteps("acme", taken.run.id, withOpen)).toEqual([ended, round]);
+    expect(await store.listSteps("umbrella", taken.run.id, withOpen)).toEqual([]);
     expect(await statusOf(store, taken)).toBe("running");
   });
 

@@ -83,9 +83,10 @@ export function* saveProgress(
 /** PostgreSQL limits a notice to 8000 bytes. */
 const RUNS_PER_NOTICE = 100;
 
-/** One notice per commit, not one per step. */
+/** One notice per commit, not one per step. Runs that end have a notice of their own. */
 function* notifySteps(saved: readonly RunProgress[]): Verb<void> {
-  const runs = [...new Set(saved.flatMap(({ run, steps }) => (steps.length > 0 ? [run] : [])))];
+  const changed = saved.filter(({ next }) => next === undefined || isSuspended(next));
+  const runs = [...new Set(changed.map(({ run }) => run))];
   for (let at = 0; at < runs.length; at += RUNS_PER_NOTICE)
     yield* notify({ topic: "run_steps", runs: runs.slice(at, at + RUNS_PER_NOTICE) });
 }

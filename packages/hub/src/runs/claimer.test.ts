@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import { createTestTimers } from "../lib/test-timers.ts";
+import type { ClaimedRun } from "../store/run-store.ts";
+import { createClaimer } from "./claimer.ts";
+import { createSlots } from "./slots.ts";
+
+/** A claimer of a store with these due runs. */
+function open(due: string[], concurrency = 2) {
+  const timers = createTestTimers();
+  const claims: number[] = [];
+  const errors: unknown[] = [];
+  const executing = new Map<string, () => void>();
+  const state: { nextDue: number | null; error: Error | undefined } = {
+    nextDue: null,
+    error: undefined,
+  };
+  const claimer = createClaimer({
+    store: {
+      async claimRuns(_, limit) {
+        if (state.error) throw state.error;
+        claims.push(limit);
+        return due.splice(0, limit).map((id) => ({ run: { id } }) as ClaimedRun);
+      },
+      nextDue: async () => state.nextDue,
+    },
+    worker: "w",
+    leaseMs: 300,
+    timers,
+    slots: createSlots({ concurrency, isExecuting: (run) => executing.has(run) }),
+    execute: ({ run }) => new Promise((resolve) => executing.set(run.id, resolve)),
+    onError: (error) => errors.push(error),
+  });
+  /** Runs what is deferred until nothing more happens. */
+  const settle = async () => {
+    for (let round = 0; round < 5; round += 1) {
+      timers.advance(0);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  return { timers, claims, errors, executing, state, claimer, settle };
+}
+
+test("claims as many runs as there are slots, and the next one when a run ends", async () => {
+  const { claims, executing, claimer, settle } = open(["a", "b", "c"]);
+  claimer.claimDue();
+  await settle();
+  expect([...executing.keys()]).toEqual(["a", "b"]);
+  executing.get("a")?.();
+  await settle();
+  expect([...executing.keys()]).toEqual(["a", "b", "c"]);
+  expect(claims).toEqual([2, 1]);
+});
+
+test("claims again when the next run is due, and not before", async () => {
+  const { timers, claims, state, claimer, settle } = open([]);
+  state.nextDue = 5_000;
+  claimer.claimDue();
+  await settle();
+  timers.advance(4_999);
+  await settle();
+  expect(claims).toEqual([2]);
+  timers.advance(1);
+  await settle();
+  expect(claims).toEqual([2, 2]);
+});
+
+test("claims earlier when an earlier run is announced", async () => {
+  const { timers, claims, state, claimer, settle } = open([]);
+  state.nextDue = 5_000;
+  claimer.claimDue();
+  await settle();
+  claimer.claimAt(1_000);
+  claimer.claimAt(9_000);
+  timers.advance(1_000);
+  await settle();
+  expect(claims).toEqual([2, 2]);
+});
+
+test("retries a second after an error of the store", async () => {
+  const { timers, claims, errors, state, claimer, settle } = open([]);
+  state.error = new Error("no connection");
+  claimer.claimDue();
+  await settle();
+  expect(errors).toEqual([state.error]);
+  state.error = undefined;
+  timers.advance(1_000);
+  await settle();
+  expect(claims).toEqual([2]);
+});
+
+test("has no timer after close", async () => {
+  const { timers, claims, claimer, settle } = open([]);
+  claimer.claimDue();
+  await settle();
+  expect(timers.pending()).toBe(1);
+  await claimer.close();
+  expect(timers.pending()).toBe(0);
+  claimer.claimDue();
+  await settle();
+  expect(claims).toEqual([2]);
+});

@@ -1,0 +1,130 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createTestTimers } from "../lib/test-timers.ts";
+import type { Run, RunStatus, Step, StepsSince } from "../store/run-store.ts";
+import type { Notice } from "../store/sql.ts";
+import { followRun } from "./follow-run.ts";
+
+const step = (nth: number, status: Step["status"], output: Step["output"] = null) =>
+  ({ nth, status, output }) as Step;
+
+/** A store with one run, whose notices the test sends, and a reader of its changes. */
+function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
+  const timers = createTestTimers();
+  const state: { status: RunStatus | "deleted"; steps: Step[] } = { status: "running", steps };
+  const reads: (StepsSince | undefined)[] = [];
+  const listeners = new Set<(notice: Notice) => void>();
+  const store = {
+    getRun: async () =>
+      state.status === "deleted" ? undefined : ({ id: "r", status: state.status } as Run),
+    async listSteps(_tenant: string, _run: string, since?: StepsSince) {
+      reads.push(since);
+      return state.steps.filter(({ nth }) =>
+        since ? nth > since.after || since.open.includes(nth) : true,
+      );
+    },
+    subscribe(listener: (notice: Notice) => void) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const leaving = new AbortController();
+  onTestFinished(() => leaving.abort());
+  const received: string[] = [];
+  const finished = (async () => {
+    for await (const { run, steps } of followRun({ store, timers }, "t", "r", leaving.signal))
+      received.push([run.status, ...steps.map(({ nth, status }) => `${nth} ${status}`)].join(", "));
+  })();
+  const notify = (notice: Notice) => {
+    for (const listener of listeners) listener(notice);
+  };
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  return { timers, state, reads, listeners, received, finished, leaving, notify, settle };
+}
+const recorded: Notice = { topic: "run_steps", runs: ["another", "r"] };
+
+test("yields everything first, then only what changed, and ends with the run", async () => {
+  const { timers, state, reads, received, finished, notify, settle } = open();
+  await settle();
+  expect(received).toEqual(["running, 1 done, 2 running"]);
+  timers.advance(50);
+  await settle();
+  state.steps = [step(1, "done"), step(2, "done"), step(3, "running"), step(4, "waiting")];
+  notify(recorded);
+  await settle();
+  expect(received.slice(1)).toEqual(["running, 2 done, 3 running, 4 waiting"]);
+  expect(reads.at(-1)).toEqual({ after: 2, open: [2] });
+  state.steps = [...state.steps.slice(0, 2), step(3, "done"), step(4, "waiting", { until: 9 })];
+  state.status = "succeeded";
+  notify({ topic: "run_ended", tenant: "t", run: "r" });
+  await finished;
+  expect(received.slice(2)).toEqual(["succeeded, 3 done, 4 waiting"]);
+  expect(timers.pending()).toBe(0);
+});
+
+test("reads nothing without a notice that concerns the run", async () => {
+  const { timers, reads, notify, settle } = open();
+  await settle();
+  timers.advance(50);
+  await settle();
+  notify({ topic: "run_steps", runs: ["another"] });
+  notify({ topic: "run_ended", tenant: "t", run: "another" });
+  timers.advance(10_000);
+  await settle();
+  expect(reads.length).toBe(1);
+});
+
+test("joins changes that are recorded within a short time", async () => {
+  const { timers, state, received, notify, settle } = open();
+  await settle();
+  for (const nth of [3, 4, 5]) {
+    state.steps = [...state.steps, step(nth, "done")];
+    notify(recorded);
+    await settle();
+  }
+  expect(received.length).toBe(1);
+  timers.advance(50);
+  await settle();
+  expect(received.slice(1)).toEqual(["running, 3 done, 4 done, 5 done"]);
+});
+
+test("reads from its position after a gap in the notices, and when no notice arrives", async () => {
+  const { timers, state, received, notify, settle } = open();
+  await settle();
+  timers.advance(50);
+  await settle();
+  state.steps = [step(1, "done"), step(2, "done")];
+  notify({ topic: "gap" });
+  await settle();
+  expect(received.slice(1)).toEqual(["running, 2 done"]);
+  state.steps.push(step(3, "done"));
+  timers.advance(50);
+  await settle();
+  timers.advance(30_000);
+  await settle();
+  expect(received.slice(2)).toEqual(["running, 3 done"]);
+});
+
+test("ends with a run that was retried right after its end", async () => {
+  const { state, received, finished, notify, settle } = open();
+  await settle();
+  state.status = "queued";
+  notify({ topic: "run_ended", tenant: "t", run: "r" });
+  await finished;
+  expect(received).toEqual(["running, 1 done, 2 running", "queued"]);
+});
+
+test("ends without a run, and when the reader leaves", async () => {
+  const { state, finished, notify, listeners, settle } = open();
+  await settle();
+  state.status = "deleted";
+  notify({ topic: "run_ended", tenant: "t", run: "r" });
+  await finished;
+  expect(listeners.size).toBe(0);
+
+  const other = open();
+  await other.settle();
+  other.leaving.abort();
+  await other.finished;
+  expect(other.listeners.size).toBe(0);
+  expect(other.timers.pending()).toBe(0);
+});

@@ -1,0 +1,78 @@
+/** Connects the parts of the runner to each other and to the notices of the store. */
+import type { Store } from "../store/store.ts";
+import { createClaimer } from "./claimer.ts";
+import type { ExecuteOptions } from "./execute-run.ts";
+import { createExecutions } from "./executions.ts";
+import { createHeartbeat } from "./heartbeat.ts";
+import { createProgressCommit } from "./progress-commit.ts";
+import { createSlots } from "./slots.ts";
+import { createWaiters } from "./waiters.ts";
+
+export interface RunnerPartsOptions
+  extends Pick<ExecuteOptions, "registry" | "secrets" | "loadInput" | "services" | "timers">,
+    Partial<Pick<ExecuteOptions, "stepTimeoutMs" | "runTimeoutMs" | "suspendAfterMs">> {
+  store: Store;
+  /** Unique to this process and this start of it: leases are bound to it. */
+  worker: string;
+  leaseMs: number;
+  /** How many claimed runs execute concurrently. Runs that a caller waits for come on top. */
+  concurrency: number;
+  onError: (error: unknown) => void;
+}
+
+export function createRunnerParts(options: RunnerPartsOptions) {
+  const { store, timers, worker, leaseMs, concurrency, onError } = options;
+  const leases = { store, worker, leaseMs, timers, onError };
+  const slots = createSlots({ concurrency, isExecuting: (id) => executions.has(id) });
+  const waiters = createWaiters({ store, timers, onError });
+  const executions = createExecutions({
+    shared: {
+      stepTimeoutMs: 60_000,
+      runTimeoutMs: 24 * 3_600_000,
+      suspendAfterMs: 2_000,
+      ...options,
+      save: createProgressCommit({ store, timers }),
+    },
+    acquireSlot: slots.acquireSlot,
+    onStarted: () => heartbeat.start(),
+    onFinished({ run: { id, parent_run } }, result) {
+      if (!executions.has(id)) slots.abandon(id);
+      waiters.check(id);
+      const callerWaits = slots.hasCalls(parent_run ?? "");
+      // A failed run is due again when its lease expires. A suspended run's caller releases its slot.
+      if (result === "failed" || (result === "suspended" && callerWaits)) claimer.claimDue();
+    },
+    onError,
+  });
+  const heartbeat = createHeartbeat({
+    ...leases,
+    executing: executions.ids,
+    cancel: executions.cancel,
+  });
+  const claimer = createClaimer({ ...leases, slots, execute: executions.execute });
+  const unsubscribe = store.subscribe((notice) => {
+    if (notice.topic === "runs") claimer.claimAt(notice.due);
+    else if (notice.topic === "run_cancel") executions.cancel(notice.run);
+    // The end of a run that executes here is reported by `onFinished`.
+    else if (notice.topic === "run_ended" && !executions.has(notice.run)) waiters.check(notice.run);
+    else if (notice.topic === "gap") {
+      waiters.checkAll();
+      claimer.claimDue();
+    }
+  });
+  claimer.claimDue();
+
+  return {
+    slots,
+    waiters,
+    executions,
+    claimer,
+    async close(reason: string): Promise<void> {
+      heartbeat.stop();
+      unsubscribe();
+      waiters.close(reason);
+      await Promise.all([claimer.close(), executions.close()]);
+      await store.releaseRuns(worker, timers.now());
+    },
+  };
+}

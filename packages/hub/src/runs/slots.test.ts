@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { createSlots } from "./slots.ts";
+
+function open(concurrency: number) {
+  const executing = new Set<string>();
+  const slots = createSlots({ concurrency, isExecuting: (run) => executing.has(run) });
+  /** A run that was claimed and executes here. */
+  const claim = (run: string) => {
+    executing.add(run);
+    return slots.occupy(run);
+  };
+  return { executing, slots, claim };
+}
+
+test("counts the slots of claimed runs", () => {
+  const { slots, claim } = open(2);
+  const release = claim("a");
+  claim("b");
+  expect(slots.free()).toBe(0);
+  release();
+  expect(slots.free()).toBe(1);
+});
+
+test("keeps the slot of a run that was claimed again", () => {
+  const { slots, claim } = open(1);
+  const releaseFirst = claim("a");
+  claim("a");
+  releaseFirst();
+  expect(slots.free()).toBe(0);
+});
+
+test("keeps the slot of a caller while the called run executes here without a slot", () => {
+  const { slots, claim, executing } = open(1);
+  claim("caller");
+  executing.add("called");
+  slots.addCall("caller", "called");
+  expect(slots.free()).toBe(0);
+});
+
+test("releases the slot of a caller while the called run waits or has its own slot", () => {
+  const { slots, claim, executing } = open(1);
+  claim("caller");
+  const endCall = slots.addCall("caller", "called");
+  expect(slots.free()).toBe(1);
+  claim("called");
+  expect(slots.free()).toBe(0);
+  endCall();
+  executing.delete("called");
+  expect(slots.free()).toBe(-1);
+});
+
+test("releases the slot of a caller whose called run waits for a third one", () => {
+  const { slots, claim, executing } = open(1);
+  claim("caller");
+  executing.add("called");
+  slots.addCall("caller", "called");
+  slots.addCall("called", "third");
+  expect(slots.free()).toBe(1);
+});
+
+test("lets runs continue after a call when there is a slot, in order", async () => {
+  const { slots, claim } = open(1);
+  const [releaseA, , releaseC] = ["a", "b", "c"].map(claim);
+  const continued: string[] = [];
+  for (const run of ["a", "b", "c"]) void slots.acquireSlot(run).then(() => continued.push(run));
+  const admitted = async () => {
+    slots.admitWaiting();
+    await Promise.resolve();
+    return continued;
+  };
+  expect(await admitted()).toEqual(["c"]);
+  releaseC?.();
+  expect(await admitted()).toEqual(["c", "a"]);
+  releaseA?.();
+  expect(await admitted()).toEqual(["c", "a", "b"]);
+});
+
+test("lets a run without a slot continue immediately", async () => {
+  const { slots } = open(0);
+  await slots.acquireSlot("started by a caller");
+});
+
+test("does not give a slot to an abandoned run", () => {
+  const { slots, claim } = open(1);
+  claim("a");
+  const releaseB = claim("b");
+  void slots.acquireSlot("b");
+  slots.abandon("b");
+  releaseB();
+  slots.admitWaiting();
+  expect(slots.free()).toBe(0);
+});
