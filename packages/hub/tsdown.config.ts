@@ -1,7 +1,7 @@
 import { defineConfig } from "tsdown";
 
 export default defineConfig({
-  // The sandbox's thread is a program of its own.
+  // The sandbox starts its threads from a separate file.
   entry: { cli: "src/hosts/cli.ts", "sandbox-worker": "src/hosts/node/sandbox-worker.ts" },
   format: "esm",
   platform: "node",
@@ -9,8 +9,7 @@ export default defineConfig({
   fixedExtension: false,
   sourcemap: true,
   dts: false,
-  // Files are replaced, not removed and named anew: a build must not pull them from under a hub
-  // that is just starting.
+  // Files are replaced under the same names, so that a hub that starts during a build finds them.
   clean: false,
   outputOptions: { chunkFileNames: "[name].js" },
 });

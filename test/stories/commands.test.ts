@@ -20,7 +20,7 @@ describe("the executable `signalbox`", () => {
     expect(manifest.files).toContain("bin");
     expect(statSync(bin).mode & 0o111).toBe(0o111);
     const { scripts } = readJson(join(hubFolder, "../../package.json"));
-    // With `exec`, signals to npm reach the hub: npm passes them on to its shell, and that dies alone.
+    // Without `exec`, npm's signals would end the shell and not the hub.
     expect(scripts.start).toMatch(/^exec node /);
     const flag = /--max-semi-space-size=\d+/.exec(scripts.start)?.[0];
     expect(readFileSync(bin, "utf8").split("\n")[0]).toBe(`#!/usr/bin/env -S node ${flag}`);
@@ -94,16 +94,16 @@ describe("commands", () => {
 
   it("token creates, lists and revokes, and shows the secret only once", async () => {
     const env = { SIGNALBOX_DATA: tempFolder() };
-    const made = JSON.parse(
+    const created = JSON.parse(
       (await runCli(["token", "create", "laptop", "--json"], { env })).stdout,
     );
-    expect(made.token).toMatch(/^sbx_/);
+    expect(created.token).toMatch(/^sbx_/);
     const listed = await runCli(["token", "list"], { env });
     expect(listed.stdout).toMatch(/laptop +inbox:read,inbox:write +local .* active/);
-    expect(listed.stdout).not.toContain(made.token);
-    expect((await runCli(["token", "revoke", made.id], { env })).code).toBe(0);
+    expect(listed.stdout).not.toContain(created.token);
+    expect((await runCli(["token", "revoke", created.id], { env })).code).toBe(0);
     expect((await runCli(["token", "list"], { env })).stdout).toMatch(/revoked/);
-    const again = await runCli(["token", "revoke", made.id], { env });
+    const again = await runCli(["token", "revoke", created.id], { env });
     expect([again.code, again.stderr]).toEqual([2, expect.stringMatching(/No active token/)]);
     const wrong = await runCli(["token", "create", "x", "--scope", "everything"], { env });
     expect([wrong.code, wrong.stderr]).toEqual([
@@ -224,22 +224,24 @@ describe("commands", () => {
     const data = tempFolder();
     const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
     const env = { SIGNALBOX_DATA: data, PORT: new URL(hub.url).port };
-    const made = JSON.parse(
+    const created = JSON.parse(
       (await runCli(["source", "add", "standard-webhooks", "Shop", "--json"], { env })).stdout,
     );
-    expect(made.url).toMatch(`${hub.url}/webhooks/standard-webhooks/`);
-    expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(created.url).toMatch(`${hub.url}/webhooks/standard-webhooks/`);
+    expect(created.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     const send = async (secret: string) =>
       (
-        await runCli(["send", "standard-webhooks", "--url", made.url], {
+        await runCli(["send", "standard-webhooks", "--url", created.url], {
           env: { SIGNALBOX_SEND_SECRET: secret },
         })
       ).stdout;
-    expect(await send(made.secret)).toMatch(/202 stored/);
+    expect(await send(created.secret)).toMatch(/202 stored/);
     await hub.stop();
 
     const rotate = async (...args: string[]) =>
-      JSON.parse((await runCli(["source", "rotate", made.id, ...args, "--json"], { env })).stdout);
+      JSON.parse(
+        (await runCli(["source", "rotate", created.id, ...args, "--json"], { env })).stdout,
+      );
     const expiries = async (): Promise<(number | null)[]> =>
       JSON.parse((await runCli(["source", "list", "--json"], { env })).stdout)[0].secrets.map(
         (secret: { expires_at: number | null }) => secret.expires_at,
@@ -254,7 +256,7 @@ describe("commands", () => {
       data,
       env: { GITHUB_WEBHOOK_SECRET: SECRET, PORT: env.PORT },
     });
-    for (const { secret } of [made, second, third]) expect(await send(secret)).toMatch(/✗ 403/);
+    for (const { secret } of [created, second, third]) expect(await send(secret)).toMatch(/✗ 403/);
     expect(await send(last.secret)).toMatch(/202 stored/);
     await again.stop();
   });

@@ -1,4 +1,4 @@
-/** Starting and stopping, as a person or an orchestrator does it. */
+/** `signalbox serve` as a separate process: start, errors at the start, and stop. */
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The hub as a server: what it does with connections, time and trouble. In this process, with short times. */
+/** The HTTP server of the hub: connections, time limits and failures. In this process, with short times. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
@@ -43,8 +43,8 @@ async function start(
     },
     file: {},
   });
-  const note = (facts: object, msg: string) => void lines.push({ ...facts, msg });
-  const log = { info: note, warn: note, error: note } as unknown as Logger;
+  const record = (facts: object, msg: string) => void lines.push({ ...facts, msg });
+  const log = { info: record, warn: record, error: record } as unknown as Logger;
   const hub = await startHub({ settings, log, version: "test", lingerMs: 300, ...options });
   onTestFinished(() => hub.stop().catch(() => {}));
   return Object.assign(hub, { lines, data });
@@ -58,35 +58,35 @@ const rejections = async (hub: RunningHub, reason: string, source = "unknown") =
     ).exec(await metrics(hub))?.[1] ?? 0,
   );
 
-interface Conversation {
+interface Connection {
   socket: Socket;
-  heard(): string;
-  /** Resolves when the connection is gone; answers with everything that was heard. */
+  received(): string;
+  /** Resolves when the connection is closed, with everything that was received. */
   ended: Promise<string>;
 }
 
-function converse(hub: RunningHub, ...pieces: string[]): Conversation {
+function openConnection(hub: RunningHub, ...pieces: string[]): Connection {
   const { hostname, port } = new URL(hub.url);
-  let heard = "";
+  let received = "";
   const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
   socket.on("data", (chunk) => {
-    heard += chunk;
+    received += chunk;
   });
   socket.on("error", () => {});
   for (const piece of pieces) socket.write(piece);
   // A client that keeps sending after the response detects whether the connection is closed.
-  let goOn: NodeJS.Timeout;
+  let keepSending: NodeJS.Timeout;
   socket.on("end", () => {
-    goOn = setInterval(() => socket.write("x"), 20);
+    keepSending = setInterval(() => socket.write("x"), 20);
   });
   onTestFinished(() => void socket.destroy());
   const ended = new Promise<string>((resolve) => {
     socket.on("close", () => {
-      clearInterval(goOn);
-      resolve(heard);
+      clearInterval(keepSending);
+      resolve(received);
     });
   });
-  return { socket, heard: () => heard, ended };
+  return { socket, received: () => received, ended };
 }
 
 const body = JSON.stringify(issueOpened);
@@ -94,7 +94,7 @@ const head = (more = "", path = "/webhooks/github") =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-GitHub-Event: issues\r\nX-GitHub-Delivery: ${Math.random()}\r\nX-Hub-Signature-256: ${signature(body)}\r\n${more}`;
 const length = `Content-Length: ${body.length}\r\n`;
 
-/** The status, the code, and whether more may follow. */
+/** Status, problem code, and whether the connection closes. */
 const read = (answer: string) => {
   const [start = "", ...rest] = answer.split("\r\n");
   return {
@@ -104,7 +104,7 @@ const read = (answer: string) => {
     closes: /^connection: close$/im.test(answer),
   };
 };
-const refused = (status: number, code: string) => ({ status, code, problem: true, closes: true });
+const rejected = (status: number, code: string) => ({ status, code, problem: true, closes: true });
 
 describe("requests that are invalid before routing", () => {
   it.each([
@@ -135,7 +135,7 @@ describe("requests that are invalid before routing", () => {
   ])("%s: a problem document, a count, a line with the address", async (_, bytes, status, code) => {
     const hub = await start();
     const answer = await rawExchange(hub.url, bytes);
-    expect(read(answer)).toEqual(refused(status, code));
+    expect(read(answer)).toEqual(rejected(status, code));
     await expect
       .poll(async () => (await rejections(hub, code)) + (await rejections(hub, code, "github")))
       .toBe(1);
@@ -150,7 +150,7 @@ describe("requests that are invalid before routing", () => {
       "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n",
       "GET /events HTTP/1.1\r\nHost: a/b\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
     ]) {
-      const { socket } = converse(hub, bytes);
+      const { socket } = openConnection(hub, bytes);
       await expect.poll(() => rejections(hub, "invalid_http")).toBeGreaterThan(0);
       socket.resetAndDestroy();
     }
@@ -204,41 +204,41 @@ describe("requests that are invalid before routing", () => {
 describe("slow clients", () => {
   it("returns 408 for incomplete headers, and closes the connection", async () => {
     const hub = await start({}, { requestTimeoutMs: 200 });
-    const slow = converse(hub, "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nX-");
+    const slow = openConnection(hub, "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nX-");
     const ended = await slow.ended;
-    expect(read(ended)).toEqual(refused(408, "request_timeout"));
+    expect(read(ended)).toEqual(rejected(408, "request_timeout"));
     expect(await rejections(hub, "request_timeout")).toBe(1);
   });
 
   it("returns 408 for an incomplete body, and closes the connection, also a reused one", async () => {
     const hub = await start({}, { requestTimeoutMs: 200 });
-    const slow = converse(hub, `${head(length)}\r\n${body}`);
-    await expect.poll(slow.heard).toContain("202");
-    const before = slow.heard().length;
+    const slow = openConnection(hub, `${head(length)}\r\n${body}`);
+    await expect.poll(slow.received).toContain("202");
+    const before = slow.received().length;
     slow.socket.write(`${head(length)}\r\n${body.slice(0, 10)}`);
     const ended = await slow.ended;
-    expect(read(ended.slice(before))).toEqual(refused(408, "request_timeout"));
+    expect(read(ended.slice(before))).toEqual(rejected(408, "request_timeout"));
     expect(await rejections(hub, "request_timeout", "github")).toBe(1);
     expect(await rejections(hub, "body_incomplete", "github")).toBe(0);
   });
 
   it("counts a body whose connection closed as incomplete", async () => {
     const hub = await start();
-    const { socket, ended } = converse(hub, `${head(length)}\r\n${body.slice(0, 10)}`);
+    const { socket, ended } = openConnection(hub, `${head(length)}\r\n${body.slice(0, 10)}`);
     socket.end();
-    expect(read(await ended)).toEqual(refused(400, "body_incomplete"));
+    expect(read(await ended)).toEqual(rejected(400, "body_incomplete"));
     expect(await rejections(hub, "body_incomplete", "github")).toBe(1);
   });
 
   it("sends 100 Continue for an accepted body only", async () => {
     const hub = await start();
     const waits = `Expect: 100-continue\r\n${length}`;
-    const wanted = converse(hub, `${head(waits)}\r\n`);
-    await expect.poll(wanted.heard).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+    const wanted = openConnection(hub, `${head(waits)}\r\n`);
+    await expect.poll(wanted.received).toBe("HTTP/1.1 100 Continue\r\n\r\n");
     wanted.socket.write(body);
-    await expect.poll(wanted.heard).toContain("HTTP/1.1 202 ");
-    const unwanted = converse(hub, `${head(waits, "/webhooks/nobody")}\r\n`);
-    expect(read(await unwanted.ended)).toEqual(refused(404, "unknown_source"));
+    await expect.poll(wanted.received).toContain("HTTP/1.1 202 ");
+    const unexpected = openConnection(hub, `${head(waits, "/webhooks/unknown")}\r\n`);
+    expect(read(await unexpected.ended)).toEqual(rejected(404, "unknown_source"));
   });
 });
 
@@ -246,7 +246,10 @@ describe("a rejected body", () => {
   it("is not read to its end: a client that keeps sending is disconnected", async () => {
     const hub = await start();
     for (const how of ["Content-Length: 1000000000\r\n", "Transfer-Encoding: chunked\r\n"]) {
-      const { socket, heard, ended } = converse(hub, `${head(how, "/webhooks/nobody")}\r\n`);
+      const { socket, received, ended } = openConnection(
+        hub,
+        `${head(how, "/webhooks/unknown")}\r\n`,
+      );
       const piece = Buffer.alloc(16 * 1024, "x");
       const framed = how.startsWith("T")
         ? Buffer.concat([Buffer.from("4000\r\n"), piece, Buffer.from("\r\n")])
@@ -258,7 +261,7 @@ describe("a rejected body", () => {
       socket.on("drain", send);
       send();
       await ended;
-      expect(read(heard())).toEqual(refused(404, "unknown_source"));
+      expect(read(received())).toEqual(rejected(404, "unknown_source"));
       // The kernels buffer more than the hub reads.
       expect(sent).toBeLessThan(16 * 1024 * 1024);
     }
@@ -267,42 +270,45 @@ describe("a rejected body", () => {
 
   it("is not read to its end from a slow client either", async () => {
     const hub = await start();
-    const { socket, ended } = converse(
+    const { socket, ended } = openConnection(
       hub,
-      `${head("Content-Length: 1000000000\r\n", "/webhooks/nobody")}\r\n`,
+      `${head("Content-Length: 1000000000\r\n", "/webhooks/unknown")}\r\n`,
     );
     const trickle = setInterval(() => socket.write("x"), 20);
     onTestFinished(() => clearInterval(trickle));
-    expect(read(await ended)).toEqual(refused(404, "unknown_source"));
+    expect(read(await ended)).toEqual(rejected(404, "unknown_source"));
   });
 
   it("of up to a megabyte can be sent completely before the response is read", async () => {
     const hub = await start({}, { lingerMs: 10_000 });
     const size = 1024 * 1024 - 1024;
-    const { socket, heard } = converse(
+    const { socket, received } = openConnection(
       hub,
-      `${head(`Content-Length: ${size}\r\n`, "/webhooks/nobody")}\r\n`,
+      `${head(`Content-Length: ${size}\r\n`, "/webhooks/unknown")}\r\n`,
     );
     socket.pause();
     const sent = new Promise((resolve) => socket.write(Buffer.alloc(size, "x"), resolve));
     await sent;
     socket.resume();
     await once(socket, "end");
-    expect(read(heard())).toEqual(refused(404, "unknown_source"));
+    expect(read(received())).toEqual(rejected(404, "unknown_source"));
   });
 
   it("that has arrived completely keeps the connection open", async () => {
     const hub = await start();
-    const { socket, heard } = converse(hub, `${head(length, "/webhooks/nobody")}\r\n${body}`);
-    await expect.poll(heard).toContain("404");
+    const { socket, received } = openConnection(
+      hub,
+      `${head(length, "/webhooks/unknown")}\r\n${body}`,
+    );
+    await expect.poll(received).toContain("404");
     socket.write(`${head(length)}\r\n${body}`);
-    await expect.poll(heard).toContain("202");
+    await expect.poll(received).toContain("202");
   });
 
   it("returns 503 if concurrent bodies exceed the budget", async () => {
     const hub = await start({}, { bodyBudgetBytes: 100_000 });
     const large = JSON.stringify({ ...issueOpened, filler: "x".repeat(90_000) });
-    const first = converse(
+    const first = openConnection(
       hub,
       `${head(`Content-Length: ${large.length}\r\n`)}\r\n${large.slice(0, 80_000)}`,
     );
@@ -452,10 +458,10 @@ describe("a database in trouble", () => {
 describe("stopping", () => {
   it("rejects requests on open connections, also at /readyz, and counts them", async () => {
     const hub = await start();
-    const [busy, probe, late] = [1, 2, 3].map(() => converse(hub)) as [
-      Conversation,
-      Conversation,
-      Conversation,
+    const [busy, probe, late] = [1, 2, 3].map(() => openConnection(hub)) as [
+      Connection,
+      Connection,
+      Connection,
     ];
     // Each connection has an open request, so that stopping does not close it.
     busy.socket.write(`${head(length)}\r\n${body.slice(0, 10)}`);
@@ -466,7 +472,7 @@ describe("stopping", () => {
     probe.socket.write("Host: x\r\n\r\n");
     expect(read(await probe.ended)).toMatchObject({ status: 503, code: "stopping" });
     late.socket.write(`\r\n${body}`);
-    expect(read(await late.ended)).toEqual(refused(503, "stopping"));
+    expect(read(await late.ended)).toEqual(rejected(503, "stopping"));
     busy.socket.write(body.slice(10));
     expect(await busy.ended).toMatch(/^HTTP\/1.1 202 /);
     await stopped;
@@ -477,11 +483,11 @@ describe("stopping", () => {
 
   it("disconnects slow clients, and stores the events of the others", async () => {
     const hub = await start({}, { stopTimeoutMs: 2_000 });
-    const slow = converse(hub, `${head(length)}\r\n${body.slice(0, 10)}`);
+    const slow = openConnection(hub, `${head(length)}\r\n${body.slice(0, 10)}`);
     await deliver(hub.url);
     const other = connectSqlite(`${hub.data}/signalbox.db`);
     other.exec("BEGIN IMMEDIATE");
-    const waiting = converse(hub, `${head(length)}\r\n${body}`);
+    const waiting = openConnection(hub, `${head(length)}\r\n${body}`);
     for (let asked = 0; asked < 3; asked += 1) await fetch(`${hub.url}/healthz`);
     const stopped = hub.stop();
     await slow.ended;

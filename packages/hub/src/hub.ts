@@ -54,7 +54,7 @@ export interface Hub {
   stop(timeoutMs: number, closeServer?: (timeoutMs: number) => Promise<void>): Promise<void>;
 }
 
-export interface StartedHub {
+interface StartedHub {
   publicUrl: string;
   /** Only on the first start, if the settings contain none. */
   adminToken: string | undefined;

@@ -1,4 +1,4 @@
-/** Whose fault a failure is: the database's passes by itself, ours is a bug. */
+/** Errors of the store are temporary and return 503; all others are bugs and return 500. */
 import { expect, it } from "vitest";
 import { createEndpoints } from "./ingest/endpoints.ts";
 import { StoreFailed } from "./ingest/from-store.ts";
@@ -19,7 +19,7 @@ async function receive(given: Partial<PipelineOptions>, key?: string) {
   if (!github || !sample) throw new Error("no sample");
   const body = { ...sample.body, installation: { id: 7 } };
   const wire = await signSample(github, { ...sample, body }, SECRET, { now: 0, id: "1" });
-  const seen: IngestObservation[] = [];
+  const observed: IngestObservation[] = [];
   const pipeline = createPipeline({
     matcher: { plan: () => ({ revision: 0, events: [] }), forget() {} },
     commit: {
@@ -32,7 +32,7 @@ async function receive(given: Partial<PipelineOptions>, key?: string) {
     allowUnsigned: false,
     newId: () => "1",
     now: () => 0,
-    observe: (one) => seen.push(one),
+    observe: (observation) => observed.push(observation),
     ...given,
   });
   const outcome = await pipeline.receive({
@@ -44,7 +44,7 @@ async function receive(given: Partial<PipelineOptions>, key?: string) {
     headerNames: () => Object.keys(wire.headers),
     body: () => wire.body,
   });
-  return { outcome, seen, answer: toAnswer(outcome) };
+  return { outcome, observed, answer: toAnswer(outcome) };
 }
 
 const endpoints = (tenant: string | undefined, findSource = down as () => Promise<never>) =>
@@ -58,27 +58,27 @@ const endpoints = (tenant: string | undefined, findSource = down as () => Promis
     now: () => 0,
   });
 
-it("stores, where all goes well", async () => {
+it("stores an event", async () => {
   expect((await receive({})).answer.status).toBe(202);
 });
 
 it.each([
-  ["storing", { commit: { append: down } }, undefined],
-  ["a look-up of an endpoint", {}, "x".repeat(22)],
+  ["an append", { commit: { append: down } }, undefined],
+  ["a lookup of an endpoint", {}, "x".repeat(22)],
   [
-    "a look-up of an installation",
+    "a lookup of an installation",
     {
       endpoints: endpoints(undefined),
       tenancy: createGithubTenancy({ findInstallation: down, putInstallation: down }, () => 0),
     },
     undefined,
   ],
-])("%s that fails is the store's failure", async (_, given, key) => {
-  const { answer, seen } = await receive(given, key);
+])("returns 503 for %s that fails", async (_, given, key) => {
+  const { answer, observed } = await receive(given, key);
   expect(answer.status).toBe(503);
   expect(answer.headers["retry-after"]).toBe("5");
   expect(JSON.parse(answer.body)).toMatchObject({ code: "storage_unavailable" });
-  expect(seen).toMatchObject([{ error: { message: "the disk is full" } }]);
+  expect(observed).toMatchObject([{ error: { message: "the disk is full" } }]);
 });
 
 it.each([
@@ -92,7 +92,7 @@ it.each([
     undefined,
   ],
   [
-    "a secret that does not open",
+    "a secret that cannot be decrypted",
     {
       endpoints: createEndpoints({
         sources,
@@ -118,9 +118,9 @@ it.each([
     "x".repeat(22),
   ],
 ] as [string, Partial<PipelineOptions>, string | undefined][])(
-  "%s is called what it is, and logged",
+  "returns 500 for %s, and reports the error",
   async (_, given, key) => {
-    const { answer, seen } = await receive(given, key);
+    const { answer, observed } = await receive(given, key);
     expect(answer.status).toBe(500);
     expect(answer.headers["retry-after"]).toBeDefined();
     expect(JSON.parse(answer.body)).toMatchObject({
@@ -128,7 +128,7 @@ it.each([
       detail: expect.stringContaining("again"),
     });
     expect(answer.body).not.toContain("not a function");
-    expect(seen).toMatchObject([{ error: expect.any(TypeError) }]);
-    expect(seen[0]?.error).not.toBeInstanceOf(StoreFailed);
+    expect(observed).toMatchObject([{ error: expect.any(TypeError) }]);
+    expect(observed[0]?.error).not.toBeInstanceOf(StoreFailed);
   },
 );

@@ -1,4 +1,4 @@
-/** The whole way of an event inside workerd: Web Crypto, `Request`, and a Durable Object's storage. */
+/** The path of an event inside workerd: Web Crypto, `Request`, and the storage of a Durable Object. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";

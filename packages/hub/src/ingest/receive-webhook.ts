@@ -9,7 +9,7 @@ import { type IngestOutcome, type Rejection, rejection } from "./ingest-outcome.
 export const WEBHOOKS = "/webhooks/";
 
 /** A request as the host reads it. */
-export interface WebhookRequest
+interface WebhookRequest
   extends Pick<IncomingRequest, "method" | "header" | "headerNames" | "body"> {
   /** Path and query. */
   url: string;

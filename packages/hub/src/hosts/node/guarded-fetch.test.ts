@@ -14,7 +14,7 @@ import { makeCertificate } from "./test-certificate.ts";
 
 const servers: http.Server[] = [];
 
-/** Resolves only when every connection has ended: what a caller does not free hangs here. */
+/** Closing waits for every connection, so a connection that a caller leaves open fails the test. */
 afterEach(async () => {
   for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
 });
@@ -32,7 +32,7 @@ interface Seen {
   body: string;
 }
 
-/** A server that keeps what it was asked, and answers as it is told. */
+/** A server that records its requests. */
 async function serve(answer: (response: http.ServerResponse, seen: Seen) => unknown) {
   const requests: Seen[] = [];
   const port = await listen(
@@ -47,7 +47,7 @@ async function serve(answer: (response: http.ServerResponse, seen: Seen) => unkn
   return { port, requests, url: `http://hooks.test:${port}` };
 }
 
-/** `.test` is no real domain: whoever reaches a server did so by the answer given here. */
+/** `.test` does not exist in DNS: only this lookup leads to a server. */
 const toLoopback: GuardedFetchOptions = {
   allowPrivate: ["127.0.0.1"],
   lookup: async () => ["127.0.0.1"],
@@ -68,7 +68,7 @@ function call(request: Partial<OutboundRequest>, options: Partial<GuardedFetchOp
 async function failure(...given: Parameters<typeof call>): Promise<OutboundError> {
   const [outcome] = await Promise.allSettled([call(...given)]);
   if (outcome?.status === "rejected") return outcome.reason;
-  throw new Error("it did not fail");
+  throw new Error("the call did not fail");
 }
 
 const textOf = ({ body }: { body: Uint8Array }) => Buffer.from(body).toString();
@@ -133,9 +133,12 @@ describe("a call", () => {
     [{ method: "GET / HTTP/1.1\r\nx: y" }, /method/],
     [{ method: "CONNECT" }, /method/],
     [{ method: "" }, /method/],
-  ])("rejects an invalid request: %j", async (request, words) => {
+  ])("rejects an invalid request: %j", async (request, message) => {
     const error = await failure(request);
-    expect(error).toMatchObject({ code: "invalid_request", message: expect.stringMatching(words) });
+    expect(error).toMatchObject({
+      code: "invalid_request",
+      message: expect.stringMatching(message),
+    });
     expect(error.message).toContain("hooks.test");
     expect(error.message).not.toContain("hunter2");
   });
@@ -213,7 +216,7 @@ describe("the address", () => {
     expect(textOf(await call(guarded, { lookup }))).toBe("checked");
     expect(asked).toBe(1);
     expect(requests[0]?.headers.host).toBe(`hooks.test:${port}`);
-    // No connection is left over that a later call could use without its own check.
+    // No connection stays open that a later call could use without an address check.
     for (let at = 0; at < 3; at += 1)
       expect(await failure(guarded, { lookup })).toMatchObject({ code: "address_refused" });
     expect(requests).toHaveLength(1);
@@ -449,7 +452,7 @@ describe("the time limit", () => {
 
   it("may exceed the maximum of a timer", async () => {
     const { url } = await serve((response) => response.end("soon"));
-    // A timer that overflows is set to 1 ms, and so goes off before this one.
+    // Node sets a timer that overflows to 1 ms, which is shorter than this delay.
     const lookup = () => setTimeout(10, ["127.0.0.1"]);
     for (const timeoutMs of [2 ** 40, Number.POSITIVE_INFINITY])
       expect(textOf(await call({ url, timeoutMs }, { lookup }))).toBe("soon");
@@ -597,12 +600,12 @@ describe("a server", () => {
     ["talks nonsense", "SSH-2.0-OpenSSH_9\r\n\r\n"],
     ["switches protocols", "HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
     ["sends endless headers", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`],
-  ])("that %s is reported as a network error", async (_, words) => {
+  ])("that %s is reported as a network error", async (_, message) => {
     const server = http.createServer();
     server.removeAllListeners("connection");
     server.on("connection", (socket: Socket) => {
       socket.on("error", () => {});
-      socket.resume().end(words);
+      socket.resume().end(message);
     });
     const url = `http://hooks.test:${await listen(server)}`;
     expect(await failure({ url })).toMatchObject({

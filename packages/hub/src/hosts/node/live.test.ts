@@ -179,9 +179,9 @@ it("counts bytes in chunk sizes, and sends no chunks to an HTTP/1.0 client", asy
   const { hostname, port } = new URL(url);
   const old = connect(Number(port), hostname).setEncoding("utf8");
   onTestFinished(() => void old.destroy());
-  let heard = "";
+  let received = "";
   old.on("data", (text: string) => {
-    heard += text;
+    received += text;
   });
   old.write(
     `GET ${ONE}&after=0 HTTP/1.0\r\nhost: hub\r\nauthorization: ${bearer.authorization}\r\n\r\n`,
@@ -195,9 +195,9 @@ it("counts bytes in chunk sizes, and sends no chunks to an HTTP/1.0 client", asy
     );
   await expect.poll(titles).toEqual([title, "next"]);
   sse.close();
-  const frames = () => heard.split("\r\n\r\n")[1]?.split("\n\n") ?? [];
+  const frames = () => received.split("\r\n\r\n")[1]?.split("\n\n") ?? [];
   await expect.poll(frames).toHaveLength(4);
-  expect(heard).not.toMatch(/transfer-encoding/i);
+  expect(received).not.toMatch(/transfer-encoding/i);
   expect(frames().map((frame) => frame.slice(0, 5))).toEqual(["id: 0", "id: 1", "id: 2", ""]);
   expect(frames()[1]).toContain(title);
 });
@@ -351,7 +351,7 @@ describe("clients that never read", () => {
       await expect.poll(() => quick.seqs().length).toBe((batch + 1) * 10);
       most = Math.max(most, ...buffered());
     }
-    // 20 MB came; of those that do not read, each holds a buffer and the message that filled it.
+    // Of 20 MB, a client that does not read holds one buffer and the message that filled it.
     expect(most).toBeLessThan(400_000);
     await expect.poll(() => sockets.size).toBe(1);
     await keep(store, [sampleEvent()]);
@@ -365,14 +365,14 @@ describe("clients that never read", () => {
     for (const client of [asSse(url), asSocket(url)]) {
       await keep(store, large(100));
       await expect.poll(() => Math.max(...buffered())).toBeGreaterThan(0);
-      let heard = "";
+      let received = "";
       client.setEncoding("latin1").on("data", (text: string) => {
-        heard += text;
+        received += text;
       });
       client.resume();
       const last = (await store.getTenant("acme"))?.seq;
-      await expect.poll(() => heard.slice(-200_000)).toContain(`"seq":${last},`);
-      expect(heard.match(/"event_id":"/g)).toHaveLength(last ?? 0);
+      await expect.poll(() => received.slice(-200_000)).toContain(`"seq":${last},`);
+      expect(received.match(/"event_id":"/g)).toHaveLength(last ?? 0);
       client.destroy();
     }
   });
@@ -383,7 +383,7 @@ describe("clients that never read", () => {
     await expect.poll(() => sockets.size).toBe(1);
     const ping = (opcode: number) => {
       const frame = Buffer.alloc(10);
-      // With an empty mask, and "ping" behind it.
+      // An empty mask, then "ping".
       frame.set([0x80 | opcode, 0x80 | 4, 0, 0, 0, 0, ...Buffer.from("ping")]);
       return frame;
     };
@@ -451,15 +451,15 @@ it("starts a pipelined stream only after the earlier responses", async () => {
   const url = new URL(await serve({ feed }));
   const socket = connect(Number(url.port), url.hostname);
   onTestFinished(() => void socket.destroy());
-  let heard = "";
+  let received = "";
   socket.on("data", (data) => {
-    heard += data;
+    received += data;
   });
   const ask = (query: string) =>
     `GET /events${query} HTTP/1.1\r\nhost: hub\r\nauthorization: ${bearer.authorization}\r\n\r\n`;
   socket.write(ask("?type=a") + ask("?type=b") + ask("?type=c"));
-  await expect.poll(() => heard).toContain("connected");
+  await expect.poll(() => received).toContain("connected");
   await keep(store, [sampleEvent({ type: "b" }), sampleEvent({ type: "a", title: "the last" })]);
-  await expect.poll(() => heard).toContain("the last");
+  await expect.poll(() => received).toContain("the last");
   expect(followed).toBe(1);
 });

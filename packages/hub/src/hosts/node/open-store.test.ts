@@ -42,7 +42,7 @@ it("rejects a folder as the database file, and leaves it unchanged", async () =>
 it("rejects a folder without write permission", async () => {
   const folder = tempFolder();
   const open = async (data: string) => (await openStore({ databaseUrl: "sqlite:", data })).close();
-  await open(join(folder, "mine")); // and loads the driver, while it may still be read
+  await open(join(folder, "mine")); // also loads the driver while its file is readable
   chmodSync(folder, 0o555);
   // Permissions do not apply to root.
   const asRoot = process.geteuid?.() === 0;
@@ -52,7 +52,7 @@ it("rejects a folder without write permission", async () => {
       const error = await open(join(folder, name)).catch((error: unknown) => error);
       expect(error).toBeInstanceOf(SettingsError);
       expect((error as Error).message).toMatch(/cannot be created or written .* SIGNALBOX_DATA/);
-      if (!asRoot) break; // its own folder it may write
+      if (!asRoot) break; // the owner may write to the folder "mine"
     }
   } finally {
     if (asRoot) process.seteuid?.(0);

@@ -51,19 +51,19 @@ it("serves concurrent requests of one token up to a limit, and rejects the rest"
   const { hostname, port } = new URL(hub.url);
   const socket = connect(Number(port), hostname);
   onTestFinished(() => void socket.destroy());
-  let heard = "";
+  let received = "";
   socket.setEncoding("utf8").on("data", (text) => {
-    heard += text;
+    received += text;
   });
   await once(socket, "connect");
   const request = `GET /pending-events?limit=100 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`;
   socket.write(request.repeat(1_000));
-  const statuses = () => [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+  const statuses = () => [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
   await expect.poll(() => statuses().length).toBe(1_000);
   const counts = Map.groupBy(statuses(), (status) => status);
   expect([...counts.keys()].sort()).toEqual(["200", "429"]);
   expect(counts.get("200")?.length).toBeGreaterThanOrEqual(500);
-  expect(heard).toContain("retry-after: 1\r\n");
+  expect(received).toContain("retry-after: 1\r\n");
 
   const headers = { authorization: `Bearer ${TOKEN}` };
   expect((await fetch(`${hub.url}/pending-events`, { headers })).status).toBe(200);

@@ -1,4 +1,4 @@
-/** A certificate that vouches for itself, made when a test needs one: no key is kept in a file. */
+/** Creates a self-signed certificate for a test, so that no key is stored in a file. */
 import { generateKeyPairSync, sign } from "node:crypto";
 
 const der = (tag: number, ...parts: Uint8Array[]): Buffer => {
