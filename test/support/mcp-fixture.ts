@@ -20,10 +20,10 @@ import { createAuthorizeRequest } from "../../packages/hub/src/api/authorize-req
 import { createHostCheck } from "../../packages/hub/src/api/host-check.ts";
 import { addInboxRoutes } from "../../packages/hub/src/api/inbox-routes.ts";
 import { createInbox } from "../../packages/hub/src/inbox/inbox.ts";
+import { createOpenStreams } from "../../packages/hub/src/mcp/open-streams.ts";
 import { createResourceChanges } from "../../packages/hub/src/mcp/resource-changes.ts";
 import { resourceSubscriptions } from "../../packages/hub/src/mcp/resource-subscriptions.ts";
 import { createSessions } from "../../packages/hub/src/mcp/sessions.ts";
-import { createOpenStreams } from "../../packages/hub/src/mcp/sessions-streams.ts";
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
 import { createAuthorizer } from "../../packages/hub/src/tenants/authorizer.ts";
 import { createToken } from "../../packages/hub/src/tenants/tokens.ts";

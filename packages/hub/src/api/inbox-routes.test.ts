@@ -312,7 +312,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     const hub = await setup();
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
     hub.store.pendingStatus = () => Promise.reject(new Error("disk of the operator is on fire"));
-    const words = "could not do that just now";
+    const words = "failed to handle the request";
     await expect(client.readResource({ uri: "signalbox://inbox" })).rejects.toThrow(words);
     const result = await client.callTool({ name: "get_pending_status", arguments: {} });
     expect(wordsOf(result)).toContain(words);

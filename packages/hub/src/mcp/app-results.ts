@@ -11,6 +11,7 @@ import { RequestError } from "../lib/request-error.ts";
 import { runResult } from "../runs/run-result.ts";
 import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
+import { INTERNAL_ERROR } from "./sdk-errors.ts";
 
 /** Keys of `_meta`. */
 const RUN_ID = "signalbox/run";
@@ -85,8 +86,5 @@ export function toProtocolError(error: unknown, onError: (error: unknown) => voi
         .join("; "),
     );
   onError(error);
-  return new ProtocolError(
-    ProtocolErrorCode.InternalError,
-    "The hub failed to handle the request; its log has the reason. Try again later.",
-  );
+  return new ProtocolError(ProtocolErrorCode.InternalError, INTERNAL_ERROR);
 }

@@ -1,7 +1,7 @@
 /**
- * `/mcp/:app`: the flows of an app as one MCP server, for the stateless protocol of 2026-07-28 and for
- * the `initialize` eras before it. Each active intent of a published flow is a tool; calling it is a
- * run. A view on the apps and their runs: it has no rules of its own.
+ * `/mcp/:app`: the flows of an app as one MCP server, for the stateless 2026-07-28 protocol and the
+ * 2025-era `initialize` handshake. Each active tool trigger of a published flow is a tool, and a call
+ * of it is a run. It only maps requests to apps and runs.
  */
 import {
   createMcpHandler,
@@ -22,13 +22,13 @@ import { type AppTasksOptions, createAppTasks, type Era, taskCapabilities } from
 import { createAppTools } from "./app-tools.ts";
 import { trackUnread } from "./back-pressure.ts";
 import { listCursor } from "./list-cursor.ts";
+import { createOpenStreams } from "./open-streams.ts";
 import { type RequestContext, requestContextOf } from "./request-context.ts";
 import { createResourceChanges } from "./resource-changes.ts";
-import { createListening } from "./resource-changes-listen.ts";
-import { isOfClient } from "./sdk-errors.ts";
+import { isClientError } from "./sdk-errors.ts";
 import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
-import { createOpenStreams } from "./sessions-streams.ts";
+import { createListenHandler } from "./subscriptions-listen.ts";
 
 export interface AppServersOptions {
   store: AppCallsOptions["store"] &
@@ -37,7 +37,7 @@ export interface AppServersOptions {
   calls: Pick<ToolCalls, "call" | "follow" | "resultError">;
   authorizer: Pick<Authorizer, "watch">;
   version: string;
-  /** How long runs stay that have ended. */
+  /** How long ended runs are kept. */
   keepRunsMs?: number | undefined;
   now?: () => number;
   onError?: (error: unknown) => void;
@@ -45,7 +45,7 @@ export interface AppServersOptions {
 }
 
 export interface AppServers {
-  /** Throws a `RequestError` where the caller has no such app. */
+  /** Throws a `RequestError` if the caller has no such app. */
   serve(
     request: Request,
     slug: string,
@@ -55,7 +55,7 @@ export interface AppServers {
   close(): Promise<void>;
 }
 
-/** The one thing that is watched: an app's list of tools. */
+/** The only watched resource: the tool list of an app. */
 const toolsOf = (slug: string) => `tools:${slug}`;
 const cursors = listCursor("tool");
 
@@ -73,7 +73,7 @@ export function createAppServers({
   const tasks = createAppTasks({ store, calls, now, onError, keepRunsMs });
   const appCalls = createAppCalls({ store, calls, now, taskAfterMs, createdTask: tasks.created });
 
-  /** A client can be told of changes on a stream: in a session, or by listening in the later era. */
+  /** `listChanged`: whether the client can get notifications, in a session or by `subscriptions/listen`. */
   function createServer(
     { app }: RequestContext,
     { era, listChanged }: { era: Era; listChanged: boolean },
@@ -99,7 +99,7 @@ export function createAppServers({
       }
     });
     tasks.addTo(server, era);
-    // Not by `setRequestHandler`: the SDK lets a call be answered with nothing but a finished result.
+    // Not by `setRequestHandler`, which accepts only finished results and no tasks.
     server.fallbackRequestHandler = async ({ method, params }, context) => {
       if (method !== "tools/call")
         throw new ProtocolError(ProtocolErrorCode.MethodNotFound, "Method not found");
@@ -113,7 +113,7 @@ export function createAppServers({
   }
 
   const onerror = (error: Error) => {
-    if (!isOfClient(error)) onError(error);
+    if (!isClientError(error)) onError(error);
   };
   const forRequest = ({ era, authInfo }: McpRequestContext): Server =>
     createServer(requestContextOf({ http: { authInfo } } as never), {
@@ -126,12 +126,12 @@ export function createAppServers({
   );
   const watched = ({ app }: RequestContext) => new Set([toolsOf((app as StoredApp).slug)]);
   const streams = createOpenStreams(authorizer);
-  const listening = createListening({
+  const listenHandler = createListenHandler({
     createServer: forRequest,
     changes,
     streams,
     onError: onerror,
-    wanted: (_, requestContext) => ({
+    watched: (_, requestContext) => ({
       uris: watched(requestContext),
       eventOf: () => ({ kind: "tools_list_changed" }),
     }),
@@ -141,20 +141,20 @@ export function createAppServers({
       createServer(requestContext, { era: "legacy", listChanged: true }),
     subscriptions: (server, requestContext) => ({
       uris: watched(requestContext),
-      tell: () => void server.sendToolListChanged().catch(() => {}),
+      notify: () => void server.sendToolListChanged().catch(() => {}),
     }),
     changes,
     streams,
     now,
   });
 
-  /** Two of the caller's tenants may each have one of that name. */
+  /** Several of the caller's tenants may have an app with this slug. */
   async function findApp({ tenants }: Access, slug: string): Promise<StoredApp> {
-    const looked = await Promise.all(tenants.map((tenant) => store.getApp(tenant, slug)));
-    const [app, another] = looked.filter((found) => found !== undefined);
+    const results = await Promise.all(tenants.map((tenant) => store.getApp(tenant, slug)));
+    const [app, another] = results.filter((found) => found !== undefined);
     if (!app) throw new RequestError("not_found", "app", `There is no app ${slug.slice(0, 100)}.`);
     if (another)
-      throw new RequestError("invalid", "tenant", "say whose data you mean with ?tenant=…");
+      throw new RequestError("invalid", "tenant", "is ambiguous: name the tenant with ?tenant=…");
     return app;
   }
 
@@ -168,7 +168,7 @@ export function createAppServers({
       };
       return trackUnread(
         requestContext.access,
-        (await listening.serve(request, requestContext)) ??
+        (await listenHandler.serve(request, requestContext)) ??
           (await sessions.serve(request, requestContext)) ??
           (await serveCall(handler, request, requestContext)),
       );

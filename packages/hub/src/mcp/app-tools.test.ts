@@ -12,7 +12,7 @@ const app = (slug: string, tenant = "acme"): StoredApp => ({
   updated_at: 0,
 });
 
-function setup(limits: { pageSize?: number; mostPages?: number } = {}) {
+function setup(limits: { pageSize?: number; maxPages?: number } = {}) {
   const named = new Map<string, string[]>();
   const reads: string[] = [];
   let tell = (_: Notice) => {};
@@ -49,7 +49,7 @@ function setup(limits: { pageSize?: number; mostPages?: number } = {}) {
   };
 }
 
-it("are read once, until they change; those of other apps and tenants are not touched by it", async () => {
+it("caches the tools of each app and tenant until they change", async () => {
   const { named, reads, tell, names } = setup();
   named.set("acme/a", ["one"]);
   named.set("acme/b", ["two"]);
@@ -71,7 +71,7 @@ it("are read once, until they change; those of other apps and tenants are not to
   expect(reads).toHaveLength(7);
 });
 
-it("that change while they are read are read again", async () => {
+it("reads tools again that changed during the read", async () => {
   const { named, tell, names, holdReads } = setup();
   const read = Promise.withResolvers<void>();
   holdReads(read.promise);
@@ -84,8 +84,8 @@ it("that change while they are read are read again", async () => {
   expect(await names(app("a"))).toEqual(["new"]);
 });
 
-it("come in pages that join without a gap, of which only so many are kept", async () => {
-  const { tools, named, reads } = setup({ pageSize: 2, mostPages: 2 });
+it("returns consecutive pages, and caches a limited number of them", async () => {
+  const { tools, named, reads } = setup({ pageSize: 2, maxPages: 2 });
   named.set("acme/a", ["a", "b", "c", "d"]);
   const first = await tools.list(app("a"), "");
   expect(first.nextCursor).toBe("b");
@@ -99,7 +99,7 @@ it("come in pages that join without a gap, of which only so many are kept", asyn
   expect(reads).toHaveLength(4);
 });
 
-it("that could not be read are tried again", async () => {
+it("does not cache a failed read", async () => {
   const { named, names, holdReads } = setup();
   named.set("acme/a", ["one"]);
   const broken = Promise.reject(new Error("no disk"));

@@ -1,6 +1,6 @@
 /**
- * The tools of an app, as `tools/list` shows them. Pages that were read are kept until the store says
- * that the app's tools have changed: agents list far more often than people publish.
+ * The tools of an app for `tools/list`. Pages are cached until the store announces that the app's tools
+ * have changed: agents list tools far more often than people publish flows.
  */
 import type { ListToolsResult, Tool } from "@modelcontextprotocol/server";
 import type { StoredApp, StoredTrigger } from "../store/flow-store.ts";
@@ -9,8 +9,8 @@ import type { Store } from "../store/store.ts";
 export interface AppToolsOptions {
   store: Pick<Store, "listTools" | "subscribe">;
   pageSize?: number;
-  /** Of all apps together. */
-  mostPages?: number;
+  /** The number of cached pages, of all apps together. */
+  maxPages?: number;
 }
 
 export interface AppTools {
@@ -21,11 +21,11 @@ export interface AppTools {
 
 export function createAppTools({
   store,
-  // Clients that gather all pages stop after a few dozen.
+  // Large, because clients that read all pages stop after a few dozen.
   pageSize = 250,
-  mostPages = 200,
+  maxPages = 200,
 }: AppToolsOptions): AppTools {
-  /** Those that were read last come last. */
+  /** The most recently used page comes last. */
   const pages = new Map<string, Promise<ListToolsResult>>();
   const keyOf = (tenant: string, slug: string) => `${tenant}\n${slug}\n`;
 
@@ -46,19 +46,19 @@ export function createAppTools({
   return {
     list(app, after) {
       const key = keyOf(app.tenant, app.slug) + after;
-      // Kept before it is read: a change in between takes it away again.
+      // Cached before it is read, so that a change during the read invalidates it.
       const page = pages.get(key) ?? read(app, after);
       pages.delete(key);
       pages.set(key, page);
       page.catch(() => pages.get(key) === page && pages.delete(key));
-      if (pages.size > mostPages) pages.delete(pages.keys().next().value as string);
+      if (pages.size > maxPages) pages.delete(pages.keys().next().value as string);
       return page;
     },
     close: unsubscribe,
   };
 }
 
-/** What there is to say of it was made when the flow was published. */
+/** The stored config was prepared when the flow was published. */
 function toTool({ tool_name, config }: StoredTrigger): Tool {
   const { title, description, inputSchema, outputSchema, annotations } = config as unknown as Tool;
   return {

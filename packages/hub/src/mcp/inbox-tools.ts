@@ -1,4 +1,4 @@
-/** The inbox as tools. Payloads come from strangers: they are always data in a result, never advice. */
+/** The inbox as tools. Payloads are untrusted: results contain them as data only. */
 import { z } from "zod";
 import { MAX_CURSOR } from "../inbox/cursor.ts";
 import { eventSchema, explainedSchema, summarySchema } from "../inbox/event-schema.ts";
@@ -7,14 +7,14 @@ import { RequestError } from "../lib/request-error.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
 const limit = z
-  .int("must be a whole number")
+  .int("must be an integer")
   .min(1, "must be at least 1")
   .max(100, "must be at most 100")
   .default(20)
-  .describe("How many at the most, 1 to 100");
-const cursor = z.string().max(MAX_CURSOR).optional().describe("`next_cursor` of the page before");
+  .describe("The maximum number of events, 1 to 100");
+const cursor = z.string().max(MAX_CURSOR).optional().describe("`next_cursor` of the previous page");
 const type = z.string().max(200).optional().describe("Only events of this type, such as issues");
-const MOST_MARKED = 100;
+const MAX_MARKED = 100;
 const eventId = z.string().describe("The event's id, a UUID");
 
 const next = z.string().nullable();
@@ -24,7 +24,7 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "get_pending_status",
     title: "Pending status",
-    description: "How many events wait to be processed, by type, and when the newest came in. Cheap: poll this.",
+    description: "Returns the number of pending events by type, and when the newest one was received. Cheap: poll this.",
     scope: "inbox:read",
     readOnly: true,
     input: z.object({}),
@@ -41,15 +41,15 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "list_pending_events",
     title: "List pending events",
-    description: `Summaries of events that wait to be processed, without payloads. ${UNTRUSTED}`,
+    description: `Returns summaries of pending events, without payloads. ${UNTRUSTED}`,
     scope: "inbox:read",
     readOnly: true,
     input: z.object({
       limit,
       cursor,
       type,
-      repo: z.string().max(300).optional().describe("Only events of this repository, owner/name"),
-      order: z.enum(["newest", "oldest"]).default("newest").describe("Which come first"),
+      repo: z.string().max(300).optional().describe("Only events of this repository, as owner/name"),
+      order: z.enum(["newest", "oldest"]).default("newest").describe("Which events come first"),
     }),
     output: z.object({ events: z.array(summarySchema), next_cursor: next }),
     async run(args, { inbox, access, reserveBytes }) {
@@ -60,13 +60,13 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "get_event",
     title: "Get an event",
-    description: `One event with its payload, or with a part of it. ${UNTRUSTED}`,
+    description: `Returns one event with its payload, or with a part of it. ${UNTRUSTED}`,
     scope: "inbox:read",
     readOnly: true,
     input: z.object({
       event_id: eventId,
-      path: z.string().max(500).optional().describe("Only this part of the payload, such as issue.title or issue.labels[].name"),
-      max_bytes: z.int("must be a whole number").min(1, "must be at least 1").max(26_214_400, "must be at most 26214400").optional().describe("Cut a larger payload to so many bytes of JSON text"),
+      path: z.string().max(500).optional().describe("Return only this part of the payload, such as issue.title or issue.labels[].name"),
+      max_bytes: z.int("must be an integer").min(1, "must be at least 1").max(26_214_400, "must be at most 26214400").optional().describe("Truncate a larger payload to this many bytes of JSON"),
     }),
     output: eventSchema.extend({ truncated: z.boolean().optional(), payload_bytes: z.number().optional() }),
     async run({ event_id, path, max_bytes }, { inbox, access, reserveBytes }) {
@@ -77,7 +77,7 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "get_webhook_events",
     title: "Get pending events with payloads",
-    description: `Events that wait to be processed, with their payloads. Large: prefer list_pending_events and get_event. A page may hold fewer than the limit and still have a next_cursor. ${UNTRUSTED}`,
+    description: `Returns pending events with their payloads. Large: prefer list_pending_events and get_event. A page may hold fewer events than the limit and still have a next_cursor. ${UNTRUSTED}`,
     scope: "inbox:read",
     readOnly: true,
     input: z.object({ limit, cursor, type }),
@@ -90,14 +90,14 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "mark_processed",
     title: "Mark processed",
-    description: "Says that an event is done, so that nobody works on it again. Doing it twice changes nothing.",
+    description: "Marks events as processed, so that they are no longer pending. Idempotent.",
     scope: "inbox:write",
     idempotent: true,
     input: z
       .object({
         event_id: eventId.optional(),
-        event_ids: z.array(z.string()).min(1).max(MOST_MARKED).optional().describe("Several at once, 100 at the most"),
-        note: z.string().max(1_000).optional().describe("What was done, for whoever looks later"),
+        event_ids: z.array(z.string()).min(1).max(MAX_MARKED).optional().describe("Several event ids, at most 100"),
+        note: z.string().max(1_000).optional().describe("What was done, stored with the event"),
       }),
     output: z.object({
       success: z.boolean(),
@@ -107,33 +107,33 @@ export const inboxTools: readonly Tool[] = [
     }),
     async run({ event_id, event_ids = [], note }, { inbox, access }) {
       const ids = [...new Set(event_id === undefined ? event_ids : [event_id, ...event_ids])];
-      if (ids.length === 0) throw new RequestError("invalid", "event_id", "is missing (or give event_ids)");
-      if (ids.length > MOST_MARKED)
-        throw new RequestError("invalid", "event_ids", `must be at most ${MOST_MARKED}, together with event_id`);
+      if (ids.length === 0) throw new RequestError("invalid", "event_id", "is missing: send event_id or event_ids");
+      if (ids.length > MAX_MARKED)
+        throw new RequestError("invalid", "event_ids", `must have at most ${MAX_MARKED} items, together with event_id`);
       const { already } = await inbox.markProcessed(access.tenants, ids, note ?? null);
-      const answer = event_id === undefined ? { success: true } : { success: true, event_id };
+      const result = event_id === undefined ? { success: true } : { success: true, event_id };
       return {
-        text: answer,
-        structured: { ...answer, event_ids: ids, already_processed: already },
+        text: result,
+        structured: { ...result, event_ids: ids, already_processed: already },
       };
     },
   }),
   defineTool({
     name: "claim_events",
     title: "Claim events",
-    description: `Takes events for you alone for some time, the oldest of each tenant first, so that two agents never work on the same one. mark_processed when done; what is not done in time goes back. ${UNTRUSTED}`,
+    description: `Reserves pending events for you, the oldest of each tenant first, so that no other agent gets them meanwhile. Call mark_processed when done; an event whose lease expires becomes available again. ${UNTRUSTED}`,
     scope: "inbox:write",
     input: z.object({
       limit: limit.default(1),
-      lease_s: z.int("must be a whole number").min(5, "must be at least 5").max(86_400, "must be at most 86400").default(300).describe("Seconds that they are yours"),
+      lease_s: z.int("must be an integer").min(5, "must be at least 5").max(86_400, "must be at most 86400").default(300).describe("The lease in seconds"),
       type,
     }),
     output: z.object({ events: z.array(summarySchema), claimed_until: z.string().nullable() }),
-    async run({ limit: most, lease_s, type: wanted }, { inbox, access }) {
+    async run({ limit: maxEvents, lease_s, type: eventType }, { inbox, access }) {
       const claimed = await inbox.claim(access.tenants, access.token, {
-        limit: most,
+        limit: maxEvents,
         leaseMs: lease_s * 1_000,
-        type: wanted,
+        type: eventType,
       });
       const until = claimed[0]?.claimed_until ?? null;
       const events = claimed.map(summaryView);
@@ -146,7 +146,7 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "release_event",
     title: "Release an event",
-    description: "Gives back an event that you claimed and will not work on.",
+    description: "Releases an event that you claimed, so that other agents can claim it.",
     scope: "inbox:write",
     input: z.object({ event_id: eventId }),
     output: z.object({ success: z.boolean(), event_id: z.string() }),
@@ -158,11 +158,11 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "search_events",
     title: "Search events",
-    description: `Summaries of events, processed ones too, by words in them, type and time. A page may be empty and still have a next_cursor: then go on. ${UNTRUSTED}`,
+    description: `Searches all events, also processed ones, by text, type and time, and returns summaries. A page may be empty and still have a next_cursor: then request the next page. ${UNTRUSTED}`,
     scope: "inbox:read",
     readOnly: true,
     input: z.object({
-      text: z.string().max(300).optional().describe("Words in type, action, repo, sender, title, url or delivery id"),
+      text: z.string().max(300).optional().describe("Text to find in type, action, repo, sender, title, url or delivery id"),
       type,
       from: z.iso.datetime({ offset: true, error: "must be a time such as 2026-11-15T12:00:00Z" }).optional(),
       to: z.iso.datetime({ offset: true, error: "must be a time such as 2026-11-15T12:00:00Z" }).optional(),
@@ -183,29 +183,29 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "wait_for_event",
     title: "Wait for an event",
-    description: `Waits until an event comes in that fits, and gives its summary; or { timed_out: true }. Only what comes from now on counts: look at list_pending_events first. ${UNTRUSTED}`,
+    description: `Waits for the next matching event and returns its summary, or { timed_out: true }. Only new events match: call list_pending_events first. ${UNTRUSTED}`,
     scope: "inbox:read",
     readOnly: true,
     input: z.object({
       type,
-      repo: z.string().max(300).optional().describe("Only events of this repository, owner/name"),
+      repo: z.string().max(300).optional().describe("Only events of this repository, as owner/name"),
       filter: z
         .record(
           z.string(),
-          z.union([z.string(), z.number(), z.boolean(), z.null()], "must be text, a number, true, false or null"),
+          z.union([z.string(), z.number(), z.boolean(), z.null()], "must be a string, a number, true, false or null"),
         )
         .optional()
-        .describe('What the payload has to hold, by path: { "issue.labels[].name": "bug" }'),
+        .describe('Values that the payload must contain, by path: { "issue.labels[].name": "bug" }'),
       timeout_s: z
-        .int("must be a whole number")
+        .int("must be an integer")
         .min(1, "must be at least 1")
         .max(300, "must be at most 300")
         .default(60)
-        .describe("Seconds to wait at the most, 1 to 300"),
+        .describe("The timeout in seconds, 1 to 300"),
     }),
     output: z.object({ timed_out: z.boolean(), event: summarySchema.nullable() }),
-    async run({ timeout_s, ...wanted }, { waits, ...context }) {
-      const found = await waits.wait({ ...wanted, ...context, timeoutMs: timeout_s * 1_000 });
+    async run({ timeout_s, ...criteria }, { waits, ...context }) {
+      const found = await waits.wait({ ...criteria, ...context, timeoutMs: timeout_s * 1_000 });
       const event = found ? summaryView(found) : null;
       return { text: event ?? { timed_out: true }, structured: { timed_out: !event, event } };
     },
@@ -213,7 +213,7 @@ export const inboxTools: readonly Tool[] = [
   defineTool({
     name: "explain_event",
     title: "Explain an event",
-    description: "What became of an event and why: which triggers were considered, and whether they matched.",
+    description: "Explains the outcome of an event: which triggers were evaluated, whether they matched, and why.",
     scope: "inbox:read",
     readOnly: true,
     input: z.object({ event_id: eventId }),
@@ -229,19 +229,19 @@ export const inboxTools: readonly Tool[] = [
       const fired = considered.filter(({ run_id }) => run_id !== null).length;
       const explanation =
         considered.length === 0
-          ? "It was stored. There are no event triggers, so none was considered."
-          : `It was stored. Of ${considered.length} event triggers, ${fired} started a run.`;
-      const answer = { event_id: id, outcome, triggers: considered, explanation };
-      return { text: answer, structured: answer };
+          ? "The event was stored. There are no event triggers to evaluate."
+          : `The event was stored. ${fired} of ${considered.length} event triggers started a run.`;
+      const result = { event_id: id, outcome, triggers: considered, explanation };
+      return { text: result, structured: result };
     },
   }),
   defineTool({
     name: "replay_event",
     title: "Replay an event",
-    description: "Runs the triggers once more on a stored event: all of them, or those of one flow.",
+    description: "Evaluates the triggers again for a stored event: all triggers, or those of one flow.",
     scope: "flows:call",
     openWorld: true,
-    input: z.object({ event_id: eventId, flow: z.string().min(1).optional().describe("The id of a flow; left out: all") }),
+    input: z.object({ event_id: eventId, flow: z.string().min(1).optional().describe("The id of a flow; without it, all flows") }),
     output: z.object({
       event_id: z.string(),
       runs: z.array(z.object({ run_id: z.string(), flow_id: z.string() })),
@@ -249,8 +249,8 @@ export const inboxTools: readonly Tool[] = [
     }),
     async run({ event_id, flow }, { inbox, access, triggers }) {
       const { id, tenant } = await inbox.find(access.tenants, event_id, "event_id");
-      const answer = { event_id: id, ...(await triggers.replay(tenant, id, flow)) };
-      return { text: answer, structured: answer };
+      const result = { event_id: id, ...(await triggers.replay(tenant, id, flow)) };
+      return { text: result, structured: result };
     },
   }),
 ]; // biome-ignore format: descriptions read better unbroken

@@ -34,7 +34,7 @@ function setup() {
       const watcher = changes.watch({
         tenants,
         uris: watched,
-        tell: (uri) => void heard.push(uri),
+        notify: (uri) => void heard.push(uri),
         isFull: () => reader.full,
       });
       return { ...watcher, heard, reader, watched };

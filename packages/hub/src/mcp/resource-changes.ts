@@ -1,7 +1,7 @@
 /**
- * Who is told that the inbox, or an event in it, has changed. A change of a tenant's log reaches
- * those who watch that tenant, and nobody else. A burst is told at once and then once a second, and
- * whoever cannot be told just now is told later: the last change is never the one that is lost.
+ * Notifies watchers of changed resources of their tenants. Notifications are throttled: the first one
+ * is sent immediately, then at most one per second and resource. While a watcher's connection is
+ * full, changes are kept and sent later, so the last change is never lost.
  */
 import type { Notice } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
@@ -11,10 +11,10 @@ export const EVENT_URIS = "signalbox://events/";
 
 interface Watch {
   tenants: readonly string[];
-  /** Which resources are of interest; may change at any time. */
+  /** The watched resources; may change at any time. */
   uris: ReadonlySet<string>;
-  tell(uri: string): void;
-  /** Nobody reads: what changes is kept until `resume` is called. */
+  notify(uri: string): void;
+  /** While true, changes are kept until `resume` is called. */
   isFull(): boolean;
 }
 
@@ -28,11 +28,11 @@ export interface ResourceChanges {
   close(): void;
 }
 
-const EVERY_MS = 1_000;
+const THROTTLE_MS = 1_000;
 
-type Mark = (uris: Iterable<string>) => void;
+type MarkChanged = (uris: Iterable<string>) => void;
 
-/** Whose resources a notice changes, and which. */
+/** Maps a notice of the store to the resources that it changes. */
 export type ChangesIn = (notice: Notice) => { tenant: string; uris: string[] } | undefined;
 
 const inboxChanges: ChangesIn = (notice) => {
@@ -46,60 +46,61 @@ export function createResourceChanges(
   now: () => number,
   changesIn: ChangesIn = inboxChanges,
 ): ResourceChanges {
-  const watching = new Map<string, Map<Watch, Mark>>();
+  const watching = new Map<string, Map<Watch, MarkChanged>>();
 
   const unsubscribe = store.subscribe((notice: Notice) => {
     if (notice.topic === "gap") {
-      // Anything may have changed meanwhile.
-      for (const marks of watching.values()) for (const [{ uris }, mark] of marks) mark(uris);
+      // Notices were missed: any resource may have changed.
+      for (const watches of watching.values())
+        for (const [{ uris }, markChanged] of watches) markChanged(uris);
       return;
     }
     const changed = changesIn(notice);
-    const marks = changed && watching.get(changed.tenant);
-    if (!marks) return;
-    for (const mark of marks.values()) mark(changed.uris);
+    const watches = changed && watching.get(changed.tenant);
+    if (!watches) return;
+    for (const markChanged of watches.values()) markChanged(changed.uris);
   });
 
   return {
     watch(watch) {
-      /** At most as many as are of interest. */
+      /** A subset of `watch.uris`. */
       const changed = new Set<string>();
-      let toldAt = Number.NEGATIVE_INFINITY;
+      let notifiedAt = Number.NEGATIVE_INFINITY;
       let timer: ReturnType<typeof setTimeout> | undefined;
 
-      const tellSoon = () => {
+      const schedule = () => {
         if (timer !== undefined || changed.size === 0 || watch.isFull()) return;
-        const wait = Math.min(toldAt + EVERY_MS - now(), EVERY_MS);
-        if (wait <= 0) return tell();
+        const wait = Math.min(notifiedAt + THROTTLE_MS - now(), THROTTLE_MS);
+        if (wait <= 0) return notify();
         timer = setTimeout(() => {
           timer = undefined;
-          if (!watch.isFull()) tell();
+          if (!watch.isFull()) notify();
         }, wait);
       };
-      const tell = () => {
+      const notify = () => {
         const uris = [...changed].filter((uri) => watch.uris.has(uri));
         changed.clear();
         if (uris.length === 0) return;
-        toldAt = now();
-        for (const uri of uris) watch.tell(uri);
+        notifiedAt = now();
+        for (const uri of uris) watch.notify(uri);
       };
-      const mark: Mark = (uris) => {
+      const markChanged: MarkChanged = (uris) => {
         for (const uri of uris) if (watch.uris.has(uri)) changed.add(uri);
-        tellSoon();
+        schedule();
       };
 
       for (const tenant of watch.tenants) {
-        const marks = watching.get(tenant) ?? new Map<Watch, Mark>();
-        watching.set(tenant, marks.set(watch, mark));
+        const watches = watching.get(tenant) ?? new Map<Watch, MarkChanged>();
+        watching.set(tenant, watches.set(watch, markChanged));
       }
       return {
-        resume: tellSoon,
+        resume: schedule,
         stop() {
           clearTimeout(timer);
           for (const tenant of watch.tenants) {
-            const marks = watching.get(tenant);
-            marks?.delete(watch);
-            if (marks?.size === 0) watching.delete(tenant);
+            const watches = watching.get(tenant);
+            watches?.delete(watch);
+            if (watches?.size === 0) watching.delete(tenant);
           }
         },
       };

@@ -1,10 +1,10 @@
-/** `resources/subscribe` in a session: which resources its client wants to hear of. */
+/** `resources/subscribe` in a session: the resources of whose changes the client is notified. */
 import { ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
 import type { Access } from "../tenants/authorizer.ts";
 import { requestContextOf } from "./request-context.ts";
 import type { Subscriptions } from "./sessions.ts";
 
-const MOST_URIS = 1_000;
+const MAX_URIS = 1_000;
 
 export const resourceSubscriptions =
   (isResource: (uri: string, access: Access) => Promise<boolean>) =>
@@ -17,10 +17,10 @@ export const resourceSubscriptions =
           `There is no resource ${uri.slice(0, 200)}.`,
           { uri },
         );
-      if (uris.size >= MOST_URIS && !uris.has(uri))
+      if (uris.size >= MAX_URIS && !uris.has(uri))
         throw new ProtocolError(
           ProtocolErrorCode.InvalidParams,
-          `uri: a session may subscribe to ${MOST_URIS} resources; unsubscribe from some first.`,
+          `uri: the session has ${MAX_URIS} subscriptions, which is the limit; unsubscribe from some first.`,
         );
       uris.add(uri);
       return {};
@@ -29,5 +29,5 @@ export const resourceSubscriptions =
       uris.delete(uri);
       return {};
     });
-    return { uris, tell: (uri) => void server.sendResourceUpdated({ uri }).catch(() => {}) };
+    return { uris, notify: (uri) => void server.sendResourceUpdated({ uri }).catch(() => {}) };
   };

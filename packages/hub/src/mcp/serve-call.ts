@@ -1,13 +1,13 @@
 import type { McpHttpHandler } from "@modelcontextprotocol/server";
 import { type RequestContext, toAuthInfo } from "./request-context.ts";
 
-/** What the SDK reads of a body at the most. */
-const MOST_BYTES = 4 * 1024 * 1024;
+/** The SDK's limit for a body. */
+const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
- * A single call, with its body parsed here: left to itself the SDK copies the request first, which
- * takes longer than all the rest of a small call. What has no plain length, is large or is no JSON
- * is the SDK's to read, and to refuse in its own words.
+ * Serves a single call, and parses its body here: the SDK would clone the request first, which takes
+ * longer than the rest of a small call. A body without a length, above the limit or without valid
+ * JSON is left to the SDK, which rejects it.
  */
 export async function serveCall(
   handler: McpHttpHandler,
@@ -17,8 +17,8 @@ export async function serveCall(
   const { headers, method, url, signal } = request;
   const authInfo = toAuthInfo(requestContext);
   const length = Number(headers.get("content-length") ?? 0);
-  // Only the later era names the method in a header; into the others' bodies sessions have looked.
-  if (!headers.has("mcp-method") || !(length > 0 && length <= MOST_BYTES))
+  // Only the 2026-07-28 protocol has this header; `sessions` has read the bodies of earlier ones.
+  if (!headers.has("mcp-method") || !(length > 0 && length <= MAX_BYTES))
     return handler.fetch(request, { authInfo });
   const text = await request.text();
   let parsedBody: unknown;

@@ -2,10 +2,10 @@ import { Server } from "@modelcontextprotocol/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Notice } from "../store/sql.ts";
 import type { Access } from "../tenants/authorizer.ts";
+import { createOpenStreams } from "./open-streams.ts";
 import { createResourceChanges, INBOX_URI } from "./resource-changes.ts";
 import { resourceSubscriptions } from "./resource-subscriptions.ts";
 import { createSessions, type SessionsOptions } from "./sessions.ts";
-import { createOpenStreams } from "./sessions-streams.ts";
 
 const ada: Access = { token: "ada", name: "ada", scopes: ["inbox:read"], tenants: ["acme"] };
 const bob: Access = { ...ada, token: "bob" };
@@ -92,7 +92,7 @@ describe("sessions", () => {
   });
 
   it("make room for others when idle; when all are in use, clients go without", async () => {
-    const { ask, open, stream } = setup({ mostOfToken: 2, most: 3 });
+    const { ask, open, stream } = setup({ maxPerToken: 2, maxTotal: 3 });
     const [first = "", second = "", third = ""] = [await open(), await open(), await open()];
     expect([await ask(first), await ask(second), await ask(third)]).toEqual([404, 200, 200]);
     const readers = [await stream(second), await stream(third)];
@@ -106,7 +106,7 @@ describe("sessions", () => {
   });
 
   it("are not more than there may be, however many open one at once", async () => {
-    const { ask, open } = setup({ mostOfToken: 5 });
+    const { ask, open } = setup({ maxPerToken: 5 });
     const opened = await Promise.all(Array.from({ length: 50 }, () => open()));
     const alive = await Promise.all(opened.map((session) => session && ask(session)));
     expect(alive.filter((status) => status === 200).length).toBeLessThanOrEqual(5);
@@ -130,7 +130,7 @@ describe("sessions", () => {
   });
 
   it("are idle again when a client has left before it got its stream", async () => {
-    const { serve, request, open, ask } = setup({ mostOfToken: 1 });
+    const { serve, request, open, ask } = setup({ maxPerToken: 1 });
     const session = (await open()) ?? "";
     for (const leave of ["before", "after"] as const) {
       const client = new AbortController();

@@ -1,8 +1,8 @@
 /**
- * Sessions for clients of the `initialize` eras: they are how those are told of changes. A session
- * belongs to the access that opened it; whoever else comes with its id is told what strangers are,
- * that there is no such session. It lives in this process only, and may end at any time: a client
- * that gets 404 opens another.
+ * Sessions for clients that use the 2025-era `initialize` handshake; such clients get notifications
+ * only in a session. A session belongs to the access that opened it: a request with its id and another
+ * access gets 404. It exists only in this process and may end at any time; the client then opens
+ * another one.
  */
 import {
   isInitializeRequest,
@@ -11,35 +11,35 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import type { Access } from "../tenants/authorizer.ts";
+import { isStream, type OpenStream, type OpenStreams, observeStream } from "./open-streams.ts";
 import { isSameAccess, peekBody, type RequestContext, toAuthInfo } from "./request-context.ts";
 import type { ResourceChanges, Watcher } from "./resource-changes.ts";
-import { type Answers, watchAnswers } from "./sessions-answers.ts";
-import { type HeldStream, isStream, type OpenStreams, observe } from "./sessions-streams.ts";
+import { type SessionResponses, trackResponses } from "./session-responses.ts";
 
 export interface SessionsOptions {
   createServer(requestContext: RequestContext): Server;
-  /** What the client of such a server is told of, and how. */
+  /** The resources of whose changes the client is notified. */
   subscriptions: (server: Server, requestContext: RequestContext) => Subscriptions;
   changes: ResourceChanges;
   streams: OpenStreams;
   now: () => number;
-  /** Ids that nobody can guess. */
+  /** Must return ids that cannot be guessed. */
   newId?: () => string;
-  /** How many there may be, of one token and of all; the one that was idle for longest makes room. */
-  mostOfToken?: number;
-  most?: number;
-  /** After so long without a request or an open stream a session ends. */
+  /** The limits of one token and of all tokens; at a limit the longest idle session is evicted. */
+  maxPerToken?: number;
+  maxTotal?: number;
+  /** A session without a request or an open stream ends after this time. */
   idleMs?: number;
 }
 
 export interface Subscriptions {
   /** May change at any time. */
   uris: ReadonlySet<string>;
-  tell(uri: string): void;
+  notify(uri: string): void;
 }
 
 export interface Sessions {
-  /** Undefined where the request does not belong to a session, and opens none. */
+  /** Undefined if the request neither belongs to a session nor opens one. */
   serve(request: Request, requestContext: RequestContext): Promise<Response | undefined>;
   close(): Promise<void>;
 }
@@ -49,11 +49,11 @@ interface Session {
   app: string | undefined;
   server: Server;
   transport: WebStandardStreamableHTTPServerTransport;
-  answers: Answers;
+  responses: SessionResponses;
   watcher: Watcher;
-  /** That carries what the client did not ask for just now. */
-  stream: HeldStream | undefined;
-  /** Answers that are under way. */
+  /** The stream of a GET request, which carries notifications. */
+  stream: OpenStream | undefined;
+  /** The number of responses in progress. */
   busy: number;
   usedAt: number;
 }
@@ -65,11 +65,11 @@ export function createSessions({
   streams,
   now,
   newId = () => crypto.randomUUID(),
-  mostOfToken = 64,
-  most = 1_024,
+  maxPerToken = 64,
+  maxTotal = 1_024,
   idleMs = 30 * 60_000,
 }: SessionsOptions): Sessions {
-  /** The one that was used least recently comes first. */
+  /** The least recently used session comes first. */
   const sessions = new Map<string, Session>();
 
   const isIdle = ({ stream, busy }: Session) => stream === undefined && busy === 0;
@@ -91,17 +91,17 @@ export function createSessions({
 
   const end = (session: Session) => void session.server.close();
 
-  /** False where all that are in the way are in use. */
+  /** Ensures that one more session is within the limits; false if all sessions are in use. */
   function evictIdle(token: string): boolean {
     for (const session of sessions.values()) if (isExpired(session)) end(session);
     const fits = (limit: number, counts: (session: Session) => boolean) => {
-      const some = [...sessions.values()].filter(counts);
-      if (some.length < limit) return true;
-      const idle = some.find(isIdle);
+      const counted = [...sessions.values()].filter(counts);
+      if (counted.length < limit) return true;
+      const idle = counted.find(isIdle);
       if (idle) end(idle);
       return idle !== undefined;
     };
-    return fits(mostOfToken, ({ access }) => access.token === token) && fits(most, () => true);
+    return fits(maxPerToken, ({ access }) => access.token === token) && fits(maxTotal, () => true);
   }
 
   async function open(
@@ -118,7 +118,7 @@ export function createSessions({
     const watcher = changes.watch({
       tenants: access.tenants,
       ...subscriptions(server, requestContext),
-      // Clients subscribe first and open the stream when they get to it.
+      // A client may subscribe before it opens its stream; changes are kept until then.
       isFull: () => session.stream?.isFull() ?? true,
     });
     const session: Session = {
@@ -126,7 +126,7 @@ export function createSessions({
       app: requestContext.app?.slug,
       server,
       transport,
-      answers: watchAnswers(transport),
+      responses: trackResponses(transport),
       watcher,
       stream: undefined,
       busy: 0,
@@ -138,12 +138,12 @@ export function createSessions({
       sessions.delete(id);
     };
     await server.connect(transport);
-    const response = await answer(session, request, requestContext);
-    if (transport.sessionId === undefined) end(session); // it was refused
+    const response = await handlePost(session, request, requestContext);
+    if (transport.sessionId === undefined) end(session); // `initialize` was rejected
     return response;
   }
 
-  async function answer(
+  async function handlePost(
     session: Session,
     request: Request,
     requestContext: RequestContext,
@@ -160,34 +160,34 @@ export function createSessions({
         throw error;
       });
     if (isStream(response)) {
-      const signal = AbortSignal.any([request.signal, session.answers.lost(request)]);
-      return observe(response, signal, { onDrain() {}, onEnd: done }).response;
+      const signal = AbortSignal.any([request.signal, session.responses.abandoned(request)]);
+      return observeStream(response, signal, { onDrain() {}, onEnd: done }).response;
     }
     done();
     return response;
   }
 
   /**
-   * The stream of changes. A second one takes over: the first is most likely one whose client has
-   * gone without a word. `Last-Event-ID` is not looked at: what could not be sent is sent now, and
-   * since a change only says "read again", a client that lost its stream reads again by itself.
+   * Opens the stream of notifications. It replaces an earlier stream, whose client has most likely
+   * disconnected unnoticed. `Last-Event-ID` is ignored: pending notifications are sent now, and a
+   * client that lost its stream reads the resources again anyway.
    */
-  async function stream(
+  async function openStream(
     session: Session,
     request: Request,
     requestContext: RequestContext,
   ): Promise<Response> {
     const { transport, watcher, access } = session;
-    const cut = () => transport.closeStandaloneSSEStream();
-    cut();
+    const closeStream = () => transport.closeStandaloneSSEStream();
+    closeStream();
     const response = await transport.handleRequest(request, {
       authInfo: toAuthInfo(requestContext),
     });
     if (!isStream(response)) return response;
-    const held: HeldStream = streams.hold(response, {
+    const held: OpenStream = streams.hold(response, {
       request,
       access,
-      end: cut,
+      end: closeStream,
       onDrain: watcher.resume,
       onEnd() {
         session.usedAt = now();
@@ -201,7 +201,7 @@ export function createSessions({
   return {
     async serve(request, requestContext) {
       const isPost = request.method === "POST";
-      // Later eras name the method in a header.
+      // The 2026-07-28 protocol has this header and no sessions.
       if (
         isPost &&
         !request.headers.has("mcp-method") &&
@@ -213,8 +213,8 @@ export function createSessions({
       const session = find(id, requestContext);
       if (!session) return notFound();
       return request.method === "GET"
-        ? stream(session, request, requestContext)
-        : answer(session, request, requestContext);
+        ? openStream(session, request, requestContext)
+        : handlePost(session, request, requestContext);
     },
     async close() {
       await Promise.all([...sessions.values()].map(({ server }) => server.close()));

@@ -1,50 +1,49 @@
 /**
- * Payloads that many look into at about the same time: read and parsed once for all of them. Of one
- * tenant only one is read at a time, and only the latest are kept.
+ * A cache of parsed payloads: concurrent waits that filter the same event read its payload once. For
+ * each tenant one payload is read at a time, and the oldest payloads are evicted.
  */
 import type { Json } from "@signalbox/rules/json.ts";
 import type { EventRow } from "../store/store.ts";
 
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 
 export function createSharedPayloads(
   readPayload: (event: EventRow) => Promise<Json>,
-  mostBytes = MOST_BYTES,
+  maxBytes = MAX_BYTES,
 ) {
-  const kept = new Map<string, { size: number; payload: Promise<Json> }>();
-  const lastOf = new Map<string, Promise<unknown>>();
+  const cache = new Map<string, { size: number; payload: Promise<Json> }>();
+  const lastReadOf = new Map<string, Promise<unknown>>();
   let bytes = 0;
 
-  const drop = (id: string) => {
-    bytes -= kept.get(id)?.size ?? 0;
-    kept.delete(id);
+  const evict = (id: string) => {
+    bytes -= cache.get(id)?.size ?? 0;
+    cache.delete(id);
   };
 
   return {
     read(event: EventRow): Promise<Json> {
       const { id, tenant, size } = event;
-      const known = kept.get(id);
-      if (known) return known.payload;
-      const payload = (lastOf.get(tenant) ?? Promise.resolve()).then(() => readPayload(event));
-      kept.set(id, { size, payload });
+      const cached = cache.get(id);
+      if (cached) return cached.payload;
+      const payload = (lastReadOf.get(tenant) ?? Promise.resolve()).then(() => readPayload(event));
+      cache.set(id, { size, payload });
       bytes += size;
-      for (const old of kept.keys()) {
-        if (bytes <= mostBytes || old === id) break;
-        drop(old);
+      for (const oldest of cache.keys()) {
+        if (bytes <= maxBytes || oldest === id) break;
+        evict(oldest);
       }
       const read = payload.then(
         () => {},
-        () => drop(id),
+        () => evict(id),
       );
-      lastOf.set(tenant, read);
+      lastReadOf.set(tenant, read);
       void read.then(() => {
-        if (lastOf.get(tenant) === read) lastOf.delete(tenant);
+        if (lastReadOf.get(tenant) === read) lastReadOf.delete(tenant);
       });
       return payload;
     },
-    /** Until the next is read. */
-    forget(): void {
-      kept.clear();
+    clear(): void {
+      cache.clear();
       bytes = 0;
     },
   };

@@ -1,4 +1,4 @@
-/** A tool of the hub's own MCP server, as data: what a client is told, and what it does. */
+/** A tool of the inbox server, as data: its description and schemas, and what it does. */
 import { z } from "zod";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
@@ -13,18 +13,18 @@ export interface ToolContext {
   access: Access;
   waits: Waits;
   triggers: Triggers;
-  /** To be asked before payloads are read for the answer. */
+  /** Must be called before payloads are read for the response. */
   reserveBytes: ReserveBytes;
-  /** Aborted when the client no longer waits. */
+  /** Aborted when the client disconnects or cancels. */
   signal: AbortSignal;
-  /** Tells a client that asked for it how far things are. */
+  /** Sends a progress notification if the client asked for it. */
   progress(done: number, total: number, message: string): void;
 }
 
-/** `text` is what clients of today's inboxes parse; `structured` the same as an object. */
+/** `text` is the content that existing clients parse; `structured` is the same as an object. */
 interface ToolResult {
   text: unknown;
-  /** The text itself, where it is spelled already. */
+  /** `text` as JSON, if it is serialized already. */
   json?: string;
   structured: Record<string, unknown>;
 }
@@ -38,7 +38,7 @@ interface ToolRecipe<Input extends z.ZodObject, Output extends z.ZodObject> {
   output: Output;
   readOnly?: boolean;
   idempotent?: boolean;
-  /** What it does may reach others than the hub. */
+  /** Whether it may affect systems other than the hub. */
   openWorld?: boolean;
   run(args: z.infer<Input>, context: ToolContext): Promise<ToolResult>;
 }
@@ -46,7 +46,7 @@ interface ToolRecipe<Input extends z.ZodObject, Output extends z.ZodObject> {
 export interface Tool {
   name: string;
   scope: Scope;
-  /** As `tools/list` shows it. */
+  /** The tool in `tools/list`. */
   listed: {
     name: string;
     title: string;
@@ -60,19 +60,19 @@ export interface Tool {
       openWorldHint: boolean;
     };
   };
-  /** Checks the arguments first; a `RequestError` says what is wrong with them. */
+  /** Throws a `RequestError` if the arguments are invalid. */
   call(args: unknown, context: ToolContext): Promise<ToolResult>;
 }
 
 const schemaOf = (schema: z.ZodObject, io: "input" | "output") =>
   z.toJSONSchema(schema, { io, unrepresentable: "any" }) as { type: "object" };
 
-/** Inert: the schemas are made once, not for every request. */
+/** Creates the JSON schemas once, not for every request. */
 export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject>(
   recipe: ToolRecipe<Input, Output>,
 ): Tool {
   const { name, title, description, scope, output, readOnly = false } = recipe;
-  // An argument that is dropped without a word leaves the caller with more than it asked for.
+  // If a misspelled filter were ignored, the caller would get more results than it asked for.
   const input = recipe.input.strict();
   return {
     name,

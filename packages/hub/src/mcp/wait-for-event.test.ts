@@ -104,7 +104,7 @@ it("ends at once for a client that had gone before it began", async () => {
 });
 
 it("lets a token have so many under way, and another one as well", async () => {
-  const { wait, follow, keep } = await setup({ mostPerToken: 2 });
+  const { wait, follow, keep } = await setup({ maxPerToken: 2 });
   const waiting = [wait(), wait(), wait({}, "bob")];
   await expect(wait()).rejects.toMatchObject({
     code: "busy",

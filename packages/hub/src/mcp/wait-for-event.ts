@@ -1,7 +1,6 @@
 /**
- * `wait_for_event`: everybody who waits for the next event that fits. Each looks at one event of a
- * tenant at a time, so a wait holds next to nothing however much comes in; payloads are read and
- * parsed once for all who look into them.
+ * `wait_for_event`: waits for the next matching event. A wait checks one event per tenant at a time, so
+ * it needs little memory however many events arrive; concurrent waits share the parsed payloads.
  */
 
 import { type Path, parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
@@ -28,26 +27,26 @@ export interface WaitsOptions {
   inbox: Pick<Inbox, "readPayload">;
   feed: Pick<Feed, "follow">;
   authorizer: Pick<Authorizer, "recheck" | "watch">;
-  /** That one token may have under way. */
-  mostPerToken?: number;
+  /** The number of concurrent waits of one token. */
+  maxPerToken?: number;
 }
 
 export interface Waits {
-  /** The first event from now on that fits; undefined when time is up or nobody waits any more. */
+  /** The first new event that matches; undefined after the timeout or when the client disconnects. */
   wait(wait: Wait): Promise<EventRow | undefined>;
-  /** Ends all of them; resolves when they have said so. */
+  /** Ends all waits; resolves when they have been rejected. */
   close(): Promise<void>;
 }
 
 const PROGRESS_MS = 5_000;
 
-interface Open {
-  end(why: RequestError): void;
-  over: Promise<unknown>;
+interface OpenWait {
+  end(reason: RequestError): void;
+  ended: Promise<unknown>;
 }
 
-export function createWaits({ inbox, feed, authorizer, mostPerToken = 100 }: WaitsOptions): Waits {
-  const open = new Map<string, Set<Open>>();
+export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: WaitsOptions): Waits {
+  const open = new Map<string, Set<OpenWait>>();
   const payloads = createSharedPayloads(inbox.readPayload);
   let closed = false;
 
@@ -56,19 +55,19 @@ export function createWaits({ inbox, feed, authorizer, mostPerToken = 100 }: Wai
     { promise, resolve, reject }: PromiseWithResolvers<EventRow | undefined>,
   ): Promise<EventRow | undefined> {
     const conditions = conditionsOf(wait.filter);
-    const fits = async (event: EventRow) => {
+    const matches = async (event: EventRow) => {
       const payload = await payloads.read(event);
       return conditions.every(({ path, value }) => valuesAt(payload, path).includes(value));
     };
     const followers = new Set<Follower>();
     let over = false;
 
-    /** A tenant of its own accord: one that has much to look at does not hold up the others. */
+    /** Each tenant has its own follower, so that a busy tenant does not delay the others. */
     const followTenant = async (tenant: string) => {
       let checking = false;
       const check = async (event: EventRow) => {
         checking = true;
-        if (await fits(event)) return resolve(event);
+        if (await matches(event)) return resolve(event);
         checking = false;
         follower?.resume();
       };
@@ -88,7 +87,7 @@ export function createWaits({ inbox, feed, authorizer, mostPerToken = 100 }: Wai
       });
       if (over) return follower.stop();
       followers.add(follower);
-      follower.resume(); // it may have been busy with the first event
+      follower.resume(); // the sink may have been full while the first event was checked
     };
 
     const started = Date.now();
@@ -121,22 +120,22 @@ export function createWaits({ inbox, feed, authorizer, mostPerToken = 100 }: Wai
       const { token } = wait.access;
       const own = open.get(token) ?? new Set();
       if (closed) throw stopping();
-      if (own.size >= mostPerToken)
+      if (own.size >= maxPerToken)
         throw new RequestError(
           "busy",
           "wait_for_event",
-          `this token has ${mostPerToken} waits under way, which is the most; let one end first`,
+          `this token has ${maxPerToken} concurrent waits, which is the limit; wait until one ends`,
         );
       const found = Promise.withResolvers<EventRow | undefined>();
-      const over = follow(wait, found);
-      const one: Open = { end: found.reject, over: over.catch(() => {}) };
-      open.set(token, own.add(one));
+      const ended = follow(wait, found);
+      const openWait: OpenWait = { end: found.reject, ended: ended.catch(() => {}) };
+      open.set(token, own.add(openWait));
       try {
-        return await over;
+        return await ended;
       } finally {
-        own.delete(one);
+        own.delete(openWait);
         if (own.size === 0) open.delete(token);
-        if (open.size === 0) payloads.forget();
+        if (open.size === 0) payloads.clear();
       }
     },
     async close() {
@@ -144,8 +143,8 @@ export function createWaits({ inbox, feed, authorizer, mostPerToken = 100 }: Wai
       const all = [...open.values()].flatMap((own) => [...own]);
       if (all.length === 0) return;
       for (const { end } of all) end(stopping());
-      await Promise.all(all.map(({ over }) => over));
-      // Whoever answers has yet to send it.
+      await Promise.all(all.map(({ ended }) => ended));
+      // The callers still have to send their responses.
       await new Promise((resolve) => setTimeout(resolve));
     },
   };
@@ -153,7 +152,7 @@ export function createWaits({ inbox, feed, authorizer, mostPerToken = 100 }: Wai
 
 const noLongerValid = () => new RequestError("forbidden", "token", "is no longer valid");
 const stopping = () =>
-  new RequestError("busy", "wait_for_event", "the hub is stopping; wait again soon");
+  new RequestError("busy", "wait_for_event", "the hub is stopping; try again later");
 
 function conditionsOf(filter: Record<string, Scalar> = {}): { path: Path; value: Scalar }[] {
   return Object.entries(filter).map(([text, value]) => {

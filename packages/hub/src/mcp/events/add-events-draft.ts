@@ -1,4 +1,4 @@
-/** The draft's methods on a server of the SDK, each in words where something is wrong. */
+/** Registers the methods of MCP Events on an SDK server, and maps errors to its error codes. */
 import { ProtocolError, type Server } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import {
@@ -13,13 +13,14 @@ import {
 import { RequestError } from "../../lib/request-error.ts";
 import { backPressureOf } from "../back-pressure.ts";
 import { requestContextOf } from "../request-context.ts";
+import { INTERNAL_ERROR } from "../sdk-errors.ts";
 import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { EventsError } from "./events-error.ts";
 import { listEventTypes } from "./list.ts";
 import { pollEvents } from "./poll.ts";
 import { type Exchange, streamEvents } from "./stream.ts";
 
-const anything = z.looseObject({});
+const anyParams = z.looseObject({});
 
 export function addEventsDraft(server: Server, events: EventsContext | undefined): void {
   if (!events) return;
@@ -28,18 +29,18 @@ export function addEventsDraft(server: Server, events: EventsContext | undefined
   const on = <Schema extends z.ZodType>(
     method: string,
     schema: Schema,
-    answer: (
+    handle: (
       params: z.infer<Schema>,
       requestContext: EventsRequestContext,
       exchange: Exchange,
     ) => Promise<Record<string, unknown>>,
   ) =>
-    // Parsed here, not by the SDK: its words would not name the field.
-    server.setRequestHandler(method, { params: anything }, async (given, context) => {
+    // The params are parsed here: the SDK's messages do not name the field.
+    server.setRequestHandler(method, { params: anyParams }, async (given, context) => {
       const requestContext = requestContextOf(context);
       try {
         const params = schema.parse(given);
-        return await answer(
+        return await handle(
           params,
           { ...requestContext, backPressure: backPressureOf(requestContext.access) },
           context.mcpReq,
@@ -78,8 +79,5 @@ function toProtocolError(error: unknown, onError: (error: unknown) => void): Err
   if (error instanceof RequestError)
     return new ProtocolError(CODES.exhausted, `${error.field}: ${error.message}`);
   onError(error);
-  return new ProtocolError(
-    CODES.internal,
-    "The hub could not do that just now; its log says why. Try again later.",
-  );
+  return new ProtocolError(CODES.internal, INTERNAL_ERROR);
 }

@@ -8,7 +8,7 @@ interface Details {
   callbackEndpoint: { reason: CallbackReason };
 }
 
-/** An expected refusal of the draft; the SDK sends its code, message and data to the client. */
+/** An error that the draft defines; the SDK sends its code, message and data to the client. */
 export class EventsError<Kind extends keyof Details = keyof Details> extends Error {
   readonly code: number;
   readonly data: Details[Kind];

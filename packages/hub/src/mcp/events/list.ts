@@ -1,4 +1,4 @@
-/** `events/list`: first what is declared, then what else was seen, in the order of its types. */
+/** `events/list`: the declared types, then the other types with pending events, sorted by type. */
 
 import type { z } from "zod";
 import type { listParams } from "../../deliver/events-draft.ts";
@@ -22,7 +22,9 @@ export async function listEventTypes(
   const pages = await Promise.all(
     tenants.map((tenant) => store.listEventTypes(tenant, after, PAGE)),
   );
-  const types = [...new Set(pages.flat().map(({ type }) => type))].sort(byBytes).slice(0, PAGE);
+  const types = [...new Set(pages.flat().map(({ type }) => type))]
+    .sort(byCodePoints)
+    .slice(0, PAGE);
   const seen = new Map<string, EventType>();
   for (const one of pages.flat())
     if (types.includes(one.type) && !isDeclared(one)) seen.set(`${one.source}.${one.type}`, one);
@@ -35,11 +37,11 @@ const page = (events: ReturnType<typeof listed>[], nextCursor: string | undefine
   ...(nextCursor === undefined ? {} : { nextCursor }),
 });
 
-/** As the databases sort. */
-const byBytes = (a: string, b: string): number => {
+/** The order of the databases: by code points. */
+const byCodePoints = (a: string, b: string): number => {
   const [x, y] = [[...a], [...b]];
-  for (let at = 0; at < Math.min(x.length, y.length); at += 1) {
-    const difference = (x[at]?.codePointAt(0) ?? 0) - (y[at]?.codePointAt(0) ?? 0);
+  for (let index = 0; index < Math.min(x.length, y.length); index += 1) {
+    const difference = (x[index]?.codePointAt(0) ?? 0) - (y[index]?.codePointAt(0) ?? 0);
     if (difference !== 0) return difference;
   }
   return x.length - y.length;

@@ -188,7 +188,7 @@ it("tells of an event that cannot be read, and tries it again", async () => {
 });
 
 it("lets a token have so many open, and counts those that ended no more", async () => {
-  const { open, streams } = await setup({ mostPerToken: 2 });
+  const { open, streams } = await setup({ maxPerToken: 2 });
   const [one, two] = [open(), open()];
   for (const { heard } of [one, two]) await vi.waitFor(() => expect(heard).toHaveLength(1), 60_000);
   await expect(open().ended).rejects.toMatchObject({ code: -32013, data: { limit: 2 } });

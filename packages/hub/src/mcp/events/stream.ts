@@ -1,7 +1,8 @@
 /**
- * `events/stream`: a request that stays open. Its events go out as notifications on its own answer,
- * in order, none twice; a reader that is slow is not written to, and one that has stopped is sent
- * away. It ends when the client goes, the token is no longer good, or the hub stops.
+ * `events/stream`: a request that stays open. Events are sent as notifications on its response, in
+ * order and once. While the client does not read, nothing is written; a client that has stopped
+ * reading is disconnected. The stream ends when the client disconnects, the token is no longer valid,
+ * or the hub stops.
  */
 
 import { matchesFilter } from "../../deliver/event-filter.ts";
@@ -27,26 +28,27 @@ export interface StreamTimes {
   checkMs?: number;
   /** How long a client may leave a full connection unread. */
   stallMs?: number;
-  /** After how long a failed read is tried again. */
+  /** The delay before a failed read is retried. */
   retryMs?: number;
-  /** Streams that one token may have open. */
-  mostPerToken?: number;
+  /** The number of open streams of one token. */
+  maxPerToken?: number;
 }
 
-/** All that are open, so that they can be ended together. */
+/** The open streams of all tokens. */
 export interface EventStreams extends Required<StreamTimes> {
   open: Map<string, Set<Stream>>;
   isClosed(): boolean;
-  /** Resolves when all of them have said goodbye. */
+  /** Resolves when every stream has sent its `terminated` notification. */
   close(): Promise<void>;
 }
 
 interface Stream {
-  end(why: End): void;
-  over: Promise<void>;
+  end(ending: Ending): void;
+  ended: Promise<void>;
 }
 
-type End = { reason: "forbidden" | "shutting_down"; message: string } | undefined;
+/** Undefined if the client has disconnected. */
+type Ending = { reason: "forbidden" | "shutting_down"; message: string } | undefined;
 
 export function createEventStreams(times: StreamTimes = {}): EventStreams {
   const open: EventStreams["open"] = new Map();
@@ -56,7 +58,7 @@ export function createEventStreams(times: StreamTimes = {}): EventStreams {
     checkMs: 2_000,
     stallMs: 30_000,
     retryMs: 1_000,
-    mostPerToken: 100,
+    maxPerToken: 100,
     ...times,
     open,
     isClosed: () => closed,
@@ -64,8 +66,8 @@ export function createEventStreams(times: StreamTimes = {}): EventStreams {
       closed = true;
       const all = [...open.values()].flatMap((own) => [...own]);
       for (const { end } of all) end(STOPPING);
-      await Promise.all(all.map(({ over }) => over));
-      // The SDK has yet to send the answers.
+      await Promise.all(all.map(({ ended }) => ended));
+      // The SDK still has to send the responses.
       await new Promise((resolve) => setTimeout(resolve));
     },
   };
@@ -73,18 +75,17 @@ export function createEventStreams(times: StreamTimes = {}): EventStreams {
 
 const STOPPING = {
   reason: "shutting_down",
-  message: "The hub is stopping: go on after your cursor.",
+  message: "The hub is stopping: resume after your cursor.",
 } as const;
 
-/** Of the SDK: who asked, and the way back. */
+/** The part of the SDK's request context that a stream uses. */
 export interface Exchange {
   id: string | number;
   signal: AbortSignal;
   notify(notification: { method: string; params: Record<string, unknown> }): Promise<void>;
 }
 
-/** Events that are being made ready for one stream. */
-const MOST_WAITING = 16;
+const MAX_QUEUED = 16;
 
 export async function streamEvents(
   context: EventsContext,
@@ -100,27 +101,27 @@ export async function streamEvents(
   const { from, truncated, logId } = await findStart(store, tenants, params.cursor, notBefore);
 
   const own = streams.open.get(token) ?? new Set();
-  if (own.size >= streams.mostPerToken)
+  if (own.size >= streams.maxPerToken)
     throw new EventsError(
       "exhausted",
-      `This token has ${streams.mostPerToken} streams open already; close one first.`,
-      { limit: streams.mostPerToken },
+      `This token has ${streams.maxPerToken} open streams, which is the limit; close one first.`,
+      { limit: streams.maxPerToken },
     );
   streams.open.set(token, own);
 
   let watermark = encodeCursor(from, tenants, logId);
-  const waiting: { event: EventRow; cursor: string }[] = [];
-  const { promise: ended, resolve: end } = Promise.withResolvers<End>();
-  const { promise, resolve: isOver } = Promise.withResolvers<void>();
-  const stream: Stream = { end, over: promise };
+  const queue: { event: EventRow; cursor: string }[] = [];
+  const { promise: ending, resolve: end } = Promise.withResolvers<Ending>();
+  const { promise: ended, resolve: markEnded } = Promise.withResolvers<void>();
+  const stream: Stream = { end, ended };
   let follower: Follower | undefined;
   let fullSince: number | undefined;
-  let over = false;
+  let isEnding = false;
 
   const send = async (method: string, body: object): Promise<void> => {
-    const said = { ...body, _meta: { [SUBSCRIPTION_ID]: exchange.id } };
-    backPressure.sent(JSON.stringify(said).length);
-    await exchange.notify({ method, params: said }).catch(() => end(undefined));
+    const notification = { ...body, _meta: { [SUBSCRIPTION_ID]: exchange.id } };
+    backPressure.sent(JSON.stringify(notification).length);
+    await exchange.notify({ method, params: notification }).catch(() => end(undefined));
   };
   const isFull = () => {
     if (!backPressure.isFull()) return false;
@@ -132,25 +133,25 @@ export async function streamEvents(
   const work = async () => {
     if (working) return;
     working = true;
-    while (waiting[0] && !over && !isFull()) {
-      const { event } = waiting[0];
+    while (queue[0] && !isEnding && !isFull()) {
+      const { event } = queue[0];
       try {
-        const occurrence = await toOccurrence(store, event, waiting[0].cursor);
-        if (over) break;
-        // Its cursor may have moved on meanwhile, past events that are not wanted.
-        watermark = waiting.shift()?.cursor ?? watermark;
+        const occurrence = await toOccurrence(store, event, queue[0].cursor);
+        if (isEnding) break;
+        // The cursor may have advanced meanwhile, past events that do not match.
+        watermark = queue.shift()?.cursor ?? watermark;
         await send(NOTIFICATIONS.event, occurrence);
       } catch (error) {
         onError(error);
         await send(NOTIFICATIONS.error, {
           code: CODES.internal,
-          message: "An event could not be read just now; it is tried again.",
+          message: "An event could not be read; the hub retries.",
         });
         await new Promise((resolve) => setTimeout(resolve, streams.retryMs));
       }
     }
     working = false;
-    if (!over && waiting.length < MOST_WAITING) follower?.resume();
+    if (!isEnding && queue.length < MAX_QUEUED) follower?.resume();
   };
 
   const beat = setInterval(() => {
@@ -162,7 +163,7 @@ export async function streamEvents(
       backPressure.abort();
       return end(undefined);
     }
-    // Here, so that a burst of new types is told once.
+    // Sent here, so that a burst of new types causes one notification.
     if (listChanged && !isFull()) {
       listChanged = false;
       void send(NOTIFICATIONS.listChanged, {});
@@ -178,7 +179,7 @@ export async function streamEvents(
     void work();
   });
   exchange.signal.addEventListener("abort", () => end(undefined));
-  if (exchange.signal.aborted) end(undefined); // while it was looked where to begin
+  if (exchange.signal.aborted) end(undefined); // aborted during the queries above
 
   try {
     await send(NOTIFICATIONS.active, { cursor: watermark, truncated });
@@ -187,32 +188,32 @@ export async function streamEvents(
       after: from,
       filter: {},
       sink: {
-        event(event, place) {
+        event(event, position) {
           if (isNewType(event)) listChanged = true;
-          const cursor = encodeCursor(place, tenants, logId);
-          const last = waiting.at(-1);
-          if (matchesFilter(event, filter)) waiting.push({ event, cursor });
+          const cursor = encodeCursor(position, tenants, logId);
+          const last = queue.at(-1);
+          if (matchesFilter(event, filter)) queue.push({ event, cursor });
           else if (last) last.cursor = cursor;
           else watermark = cursor;
           void work();
         },
-        truncated: () => {}, // said in the first notification
-        isFull: () => waiting.length >= MOST_WAITING || isFull(),
+        truncated: () => {}, // the first notification reports it
+        isFull: () => queue.length >= MAX_QUEUED || isFull(),
       },
     });
     if (streams.isClosed()) end(STOPPING);
-    const why = await ended;
-    over = true;
-    if (why) await send(NOTIFICATIONS.terminated, { ...why, cursor: watermark });
+    const reason = await ending;
+    isEnding = true;
+    if (reason) await send(NOTIFICATIONS.terminated, { ...reason, cursor: watermark });
     return {};
   } finally {
-    over = true;
+    isEnding = true;
     clearInterval(beat);
     clearInterval(check);
     stopWatching();
     follower?.stop();
     own.delete(stream);
     if (own.size === 0 && streams.open.get(token) === own) streams.open.delete(token);
-    isOver();
+    markEnded();
   }
 }

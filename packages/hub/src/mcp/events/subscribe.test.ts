@@ -45,7 +45,7 @@ function setup(given: Partial<SubscriberOptions> = {}) {
 }
 
 it("calls nobody for a token that has as many subscriptions as it may", async () => {
-  const { called, subscribe } = setup({ mostPerPrincipal: 1 });
+  const { called, subscribe } = setup({ maxPerPrincipal: 1 });
   await subscribe("https://a.example/");
   await expect(subscribe("https://b.example/")).rejects.toMatchObject({
     code: -32013,

@@ -1,6 +1,6 @@
 /**
- * `events/subscribe` and `events/unsubscribe`: who wants what to be pushed where. Asking again for
- * the same changes nothing but its end and its secret; the deliveries go on from where they are.
+ * `events/subscribe` and `events/unsubscribe` of webhook subscriptions. Subscribing again with the same
+ * parameters refreshes the expiry and the secret; deliveries continue from their position.
  */
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 import type { Narrowing } from "../../deliver/event-filter.ts";
@@ -24,10 +24,10 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-const LEAST_TTL_MS = MINUTE_MS;
-const USUAL_TTL_MS = 7 * DAY_MS;
-const MOST_TTL_MS = 30 * DAY_MS;
-/** For so long a receiver may still know only the secret before. */
+const MIN_TTL_MS = MINUTE_MS;
+const DEFAULT_TTL_MS = 7 * DAY_MS;
+const MAX_TTL_MS = 30 * DAY_MS;
+/** How long messages are signed with the former secret too, after a rotation. */
 const FORMER_SECRET_MS = DAY_MS;
 
 export interface SubscriberOptions {
@@ -36,9 +36,9 @@ export interface SubscriberOptions {
   seal: Seal["seal"];
   now: () => number;
   allowHttp: boolean;
-  /** Told when there is something new to deliver. */
+  /** Called when there is a new or refreshed subscription. */
   onChange: () => void;
-  mostPerPrincipal?: number;
+  maxPerPrincipal?: number;
   /** The number of endpoints that are verified concurrently for one principal. */
   verifyConcurrency?: number;
 }
@@ -55,7 +55,7 @@ export function createSubscriber({
   now,
   allowHttp,
   onChange,
-  mostPerPrincipal = 100,
+  maxPerPrincipal = 100,
   verifyConcurrency = 4,
 }: SubscriberOptions): Subscriber {
   const verifications = createSemaphore({ perKey: verifyConcurrency });
@@ -73,15 +73,15 @@ export function createSubscriber({
   const exhausted = () =>
     new EventsError(
       "exhausted",
-      `This token has ${mostPerPrincipal} subscriptions already; unsubscribe from one first.`,
-      { limit: mostPerPrincipal },
+      `This token has ${maxPerPrincipal} subscriptions, which is the limit; unsubscribe from one first.`,
+      { limit: maxPerPrincipal },
     );
 
   const verify = async (principal: string, id: string, url: string, secret: string) => {
     // Another request may have verified it while this one waited.
     if (await store.isVerified(principal, url)) return;
-    // Nobody is called for what would be refused.
-    const isFull = (await store.countSubscriptions(principal)) >= mostPerPrincipal;
+    // No request is sent for a subscription that would be rejected anyway.
+    const isFull = (await store.countSubscriptions(principal)) >= maxPerPrincipal;
     if (isFull && !(await store.findSubscription(id))) throw exhausted();
     const challenge = randomSecret("");
     const verified = await verifyEndpoint(
@@ -113,22 +113,22 @@ export function createSubscriber({
       await findType(store, tenants, params.name, params.arguments);
       const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
       const { from, truncated, logId } = await findStart(store, tenants, params.cursor, notBefore);
-      const what = {
+      const identity = {
         principal: token,
         tenants,
         name: params.name,
         arguments: params.arguments,
         url,
       };
-      const id = await subscriptionId(what);
+      const id = await subscriptionId(identity);
       if (!(await store.isVerified(token, url))) {
         const release = await verifications.acquire(token);
         await verify(token, id, url, secret).finally(release);
       }
-      const ttl = Math.min(Math.max(params.ttlMs ?? USUAL_TTL_MS, LEAST_TTL_MS), MOST_TTL_MS);
+      const ttl = Math.min(Math.max(params.ttlMs ?? DEFAULT_TTL_MS, MIN_TTL_MS), MAX_TTL_MS);
       const subscription = await store.putSubscription(
         {
-          ...what,
+          ...identity,
           id,
           tenants: [...tenants],
           arguments: canonical(params.arguments),
@@ -137,7 +137,7 @@ export function createSubscriber({
           places: Object.fromEntries(from),
           expires_at: now() + ttl,
         },
-        { now: now(), limit: mostPerPrincipal, formerUntil: now() + FORMER_SECRET_MS },
+        { now: now(), limit: maxPerPrincipal, formerUntil: now() + FORMER_SECRET_MS },
       );
       if (!subscription) throw exhausted();
       onChange();
@@ -172,7 +172,7 @@ export function createSubscriber({
   };
 }
 
-/** With sorted keys, and without those that say nothing. */
+/** Sorts the keys, and omits undefined values. */
 const canonical = (given: Narrowing): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(given)
@@ -180,7 +180,7 @@ const canonical = (given: Narrowing): Record<string, string | number> =>
       .sort(([a], [b]) => (a < b ? -1 : 1)),
   );
 
-/** Whoever asks twice for the same gets the same: the id is all that a subscription is unique by. */
+/** The id is a hash of everything that identifies a subscription, so that subscribing is idempotent. */
 async function subscriptionId(of: {
   principal: string;
   tenants: readonly string[];

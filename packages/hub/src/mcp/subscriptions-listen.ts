@@ -1,7 +1,7 @@
 /**
- * `subscriptions/listen`, the stream of changes of the 2026-07-28 era. The SDK has one bus for all
- * who listen; here each listener gets a handler with a bus of its own, on which only what belongs to
- * its tenants is ever said.
+ * `subscriptions/listen`, the stream of notifications of the 2026-07-28 protocol. The SDK has one
+ * event bus for all listeners. Here each listener gets its own handler and bus, which carries only
+ * events of the listener's tenants.
  */
 import {
   createMcpHandler,
@@ -10,29 +10,29 @@ import {
   type ServerEventBus,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import { isStream, type OpenStream, type OpenStreams } from "./open-streams.ts";
 import { MAX_OPENING_BYTES, peekBody, type RequestContext, toAuthInfo } from "./request-context.ts";
 import type { ResourceChanges, Watcher } from "./resource-changes.ts";
-import { type HeldStream, isStream, type OpenStreams } from "./sessions-streams.ts";
 
-export interface ListeningOptions {
+export interface ListenOptions {
   createServer: McpServerFactory;
   changes: ResourceChanges;
   streams: OpenStreams;
   onError: (error: Error) => void;
-  /** What a client that asked so is told of. Left out: the resources that it names. */
-  wanted?: (body: unknown, requestContext: RequestContext) => Wanted;
-  /** How many there may be, of one token and of all. */
-  mostOfToken?: number;
-  most?: number;
+  /** The resources of a listen request; by default those that its body names. */
+  watched?: (body: unknown, requestContext: RequestContext) => Watched;
+  /** The limits of one token and of all tokens. */
+  maxPerToken?: number;
+  maxTotal?: number;
 }
 
-interface Wanted {
+interface Watched {
   uris: ReadonlySet<string>;
   eventOf(uri: string): ServerEvent;
 }
 
-export interface Listening {
-  /** Undefined where the request is not one to listen. */
+export interface ListenHandler {
+  /** Undefined if the method is not `subscriptions/listen`. */
   serve(request: Request, requestContext: RequestContext): Promise<Response | undefined>;
 }
 
@@ -40,37 +40,37 @@ const filter = z.object({
   params: z.object({ notifications: z.object({ resourceSubscriptions: z.array(z.string()) }) }),
 });
 
-const wantedResources = (body: unknown): Wanted => ({
+const namedResources = (body: unknown): Watched => ({
   uris: new Set(filter.safeParse(body).data?.params.notifications.resourceSubscriptions),
   eventOf: (uri) => ({ kind: "resource_updated", uri }),
 });
 
-export function createListening({
+export function createListenHandler({
   createServer,
   changes,
   streams,
   onError,
-  wanted = wantedResources,
-  mostOfToken = 64,
-  most = 1_024,
-}: ListeningOptions): Listening {
+  watched = namedResources,
+  maxPerToken = 64,
+  maxTotal = 1_024,
+}: ListenOptions): ListenHandler {
   const open = new Map<object, string>();
 
   return {
     async serve(request, requestContext) {
-      // The SDK refuses a request whose header and body do not agree.
+      // The SDK rejects a request whose header and body differ.
       if (request.headers.get("mcp-method") !== "subscriptions/listen") return undefined;
       const { access } = requestContext;
-      const { uris, eventOf } = wanted(await peekBody(request), requestContext);
+      const { uris, eventOf } = watched(await peekBody(request), requestContext);
       let watcher: Watcher | undefined;
-      let held: HeldStream | undefined;
+      let held: OpenStream | undefined;
       const bus: ServerEventBus = {
         publish() {},
         subscribe(listener) {
           watcher = changes.watch({
             tenants: access.tenants,
             uris,
-            tell: (uri) => listener(eventOf(uri)),
+            notify: (uri) => listener(eventOf(uri)),
             isFull: () => held?.isFull() ?? false,
           });
           return watcher.stop;
@@ -80,11 +80,11 @@ export function createListening({
       const handler = createMcpHandler(createServer, {
         legacy: "reject",
         bus,
-        maxSubscriptions: own < mostOfToken && open.size < most ? 1 : 0,
+        maxSubscriptions: own < maxPerToken && open.size < maxTotal ? 1 : 0,
         maxRequestBodySize: MAX_OPENING_BYTES,
         onerror: onError,
       });
-      open.set(handler, access.token); // from now on: many may come at once
+      open.set(handler, access.token); // before the await, so that concurrent requests are counted
       const response = await handler.fetch(request, { authInfo: toAuthInfo(requestContext) });
       if (!isStream(response)) {
         open.delete(handler);

@@ -1,8 +1,8 @@
 import { Server, type ServerContext } from "@modelcontextprotocol/server";
 import { expect, it, onTestFinished } from "vitest";
+import { createOpenStreams } from "./open-streams.ts";
 import { createResourceChanges } from "./resource-changes.ts";
 import { createSessions } from "./sessions.ts";
-import { createOpenStreams } from "./sessions-streams.ts";
 
 const access = { token: "ada", name: "ada", scopes: ["inbox:read" as const], tenants: ["acme"] };
 
@@ -40,11 +40,11 @@ function setup() {
   const streams = createOpenStreams({ watch: () => () => {} });
   const sessions = createSessions({
     createServer,
-    subscriptions: () => ({ uris: new Set(), tell() {} }),
+    subscriptions: () => ({ uris: new Set(), notify() {} }),
     changes,
     streams,
     now: () => 0,
-    mostOfToken: 2,
+    maxPerToken: 2,
   });
   const { close } = sessions;
   onTestFinished(close);

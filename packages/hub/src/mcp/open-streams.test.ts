@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { createOpenStreams } from "./sessions-streams.ts";
+import { createOpenStreams } from "./open-streams.ts";
 
 const access = { token: "ada", name: "Ada", scopes: ["inbox:read" as const], tenants: ["acme"] };
 

@@ -1,32 +1,34 @@
 /**
- * Streams that stay open: whether a reader keeps up, when it has left, and whether its token is still
- * good. A reader that has stopped reading is told nothing until it goes on, so it costs no memory.
+ * SSE streams that stay open: tracks whether the client reads, when it has disconnected, and whether
+ * its token is still valid. Senders write nothing while a client does not read, so an idle client
+ * costs no memory.
  */
 import type { Access, Authorizer } from "../tenants/authorizer.ts";
 
-interface Held {
-  request: Request;
-  access: Access;
-  end(): void;
-}
-
-export interface HeldStream {
+export interface OpenStream {
   response: Response;
-  /** What was written last has not been read yet. */
+  /** Whether the last chunk has not been read yet. */
   isFull(): boolean;
 }
 
-export interface OpenStreams {
-  /** Keeps an eye on the stream of `response`; `end` is called when its token is no longer good. */
-  hold(response: Response, held: Held & Observer): HeldStream;
-  close(): void;
+interface StreamObserver {
+  /** Called when the client has read everything. */
+  onDrain(): void;
+  /** Called once, whichever side ended the stream. */
+  onEnd(): void;
 }
 
-interface Observer {
-  /** There is room again. */
-  onDrain(): void;
-  /** Called once, whoever ended it. */
-  onEnd(): void;
+export interface StreamOptions extends StreamObserver {
+  request: Request;
+  access: Access;
+  /** Ends the stream; called when the token is no longer valid, or the hub stops. */
+  end(): void;
+}
+
+export interface OpenStreams {
+  /** Returns the response to send instead of `response`. */
+  hold(response: Response, options: StreamOptions): OpenStream;
+  close(): void;
 }
 
 export function createOpenStreams(authorizer: Pick<Authorizer, "watch">): OpenStreams {
@@ -35,7 +37,7 @@ export function createOpenStreams(authorizer: Pick<Authorizer, "watch">): OpenSt
     hold(response, { request, access, end, onDrain, onEnd }) {
       open.add(end);
       const stopWatching = authorizer.watch(access, end);
-      return observe(response, request.signal, {
+      return observeStream(response, request.signal, {
         onDrain,
         onEnd() {
           open.delete(end);
@@ -54,28 +56,28 @@ export const isStream = (response: Response): boolean =>
   response.body !== null &&
   (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
 
-/** The same response, looked at on its way out. */
-export function observe(
+/** Passes the response through, and reports its reads and its end. */
+export function observeStream(
   response: Response,
   signal: AbortSignal,
-  { onDrain, onEnd }: Observer,
-): HeldStream {
+  { onDrain, onEnd }: StreamObserver,
+): OpenStream {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   let full = false;
   let ended = false;
   const end = () => {
     if (ended) return;
     ended = true;
-    signal.removeEventListener("abort", leave);
+    signal.removeEventListener("abort", disconnect);
     onEnd();
   };
-  // Who leaves before the answer is there never cancels it.
-  const leave = () => {
+  // A client that disconnects before it gets the response does not cancel its body.
+  const disconnect = () => {
     end();
     reader.cancel().catch(() => {});
   };
-  if (signal.aborted) queueMicrotask(leave);
-  else signal.addEventListener("abort", leave);
+  if (signal.aborted) queueMicrotask(disconnect);
+  else signal.addEventListener("abort", disconnect);
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
