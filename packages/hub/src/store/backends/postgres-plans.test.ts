@@ -32,7 +32,7 @@ interface Plan {
 const isEvents = (plan: Plan) =>
   plan["Relation Name"] === "events" || plan["Index Name"]?.startsWith("events_");
 
-/** How a plan gets at events: the index of each look, and what it should not do. */
+/** The index of each access to events in a plan, and accesses that must not occur. */
 function* looks(plan: Plan): Generator<string> {
   if (plan["Node Type"] === "Seq Scan" && isEvents(plan)) yield "Seq Scan";
   else if (plan["Index Name"] && isEvents(plan))
@@ -70,7 +70,7 @@ async function walkExplaining(
 
 describe("on PostgreSQL", () => {
   for (const { what, verb, indexes } of planned)
-    test(`${what}: by ${[...new Set(indexes)].join(", ")}`, async () => {
+    test(`${what}: uses ${[...new Set(indexes)].join(", ")}`, async () => {
       await client.query("BEGIN");
       try {
         const used = await walkExplaining(verb(dialect));
@@ -81,7 +81,7 @@ describe("on PostgreSQL", () => {
     });
 });
 
-/** The index of each look at any table; and what should not be. */
+/** The index of each access to any table, and accesses that must not occur. */
 function* allLooks(plan: Plan): Generator<string> {
   if (plan["Node Type"] === "Seq Scan") yield `Seq Scan of ${plan["Relation Name"]}`;
   else if (plan["Index Name"]) yield plan["Index Name"].replace(/_pkey$/, "");
@@ -90,7 +90,7 @@ function* allLooks(plan: Plan): Generator<string> {
 
 describe("flows and runs on PostgreSQL", () => {
   for (const planned of runPlanned)
-    test(`${planned.what}: by ${planned.indexes.join(", ")}`, async () => {
+    test(`${planned.what}: uses ${planned.indexes.join(", ")}`, async () => {
       await client.query("BEGIN");
       try {
         const used = await walkExplaining(planned.verb(dialect), allLooks);

@@ -1,4 +1,4 @@
-/** Several hubs on one PostgreSQL. Each store here has a pool and a LISTEN connection of its own. */
+/** Several hubs on one PostgreSQL. Each store has its own pool and LISTEN connection. */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createRequire } from "node:module";
@@ -30,7 +30,7 @@ beforeEach(async () => {
   url = await createDatabase(inject("postgresUrl"));
   admin = new pg.Client({ connectionString: url });
   await admin.connect();
-  // Were two replicas ever to wait for each other, nothing would free them before the test fails.
+  // Without a deadlock timeout, so that a deadlock makes the test fail.
   await admin.query(
     "ALTER DATABASE " +
       admin.escapeIdentifier(new URL(url).pathname.slice(1)) +
@@ -59,7 +59,7 @@ const TERMINATE =
   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND ";
 
 describe("replicas", () => {
-  test("migrate an empty database once, though all of them start at the same time", async () => {
+  test("migrate an empty database once in concurrent starts", async () => {
     const replicas = await openReplicas(8);
     const { rows } = await admin.query("SELECT * FROM schema_version");
     expect(rows).toHaveLength(1);
@@ -67,7 +67,7 @@ describe("replicas", () => {
     expect(await everything(nth(replicas, 0))).toHaveLength(8);
   });
 
-  test("hand out places in the order of their commits: a reader never misses one", async () => {
+  test("assign seq in the order of the commits, so that a reader never misses an event", async () => {
     const [one, two, reader] = await openReplicas(3);
     const WRITES = 60;
     let writing = 8;
@@ -107,7 +107,7 @@ describe("replicas", () => {
     expect(seen).toEqual(Array.from({ length: 8 * WRITES * 1.5 }, (_, at) => at + 1));
   });
 
-  test("create tenants at the same time without waiting for each other in a circle", async () => {
+  test("create tenants concurrently without a deadlock", async () => {
     const replicas = await openReplicas(2);
     const tenants = Array.from({ length: 12 }, (_, at) => `tenant-${at}`);
     await Promise.all(
@@ -123,7 +123,7 @@ describe("replicas", () => {
     expect(rows.flat()).toHaveLength(40 * 8);
   });
 
-  test("store a delivery once that is sent to two of them at once", async () => {
+  test("store a delivery once that two of them receive concurrently", async () => {
     const [one, two] = await openReplicas(2);
     for (let round = 0; round < 40; round += 1) {
       const twin = () => sampleEvent({ external_id: `delivery ${round}` });
@@ -138,7 +138,7 @@ describe("replicas", () => {
     expect(await everything(one)).toHaveLength(40);
   });
 
-  test("keep the quota exactly when two of them fill it", async () => {
+  test("keep the quota exact in concurrent appends", async () => {
     const replicas = await openReplicas(2);
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, at) =>
@@ -148,7 +148,7 @@ describe("replicas", () => {
     expect(answers.flat().filter(({ outcome }) => outcome === "stored")).toHaveLength(15);
   });
 
-  test("never claim the same event, and leave none", async () => {
+  test("claim every event once", async () => {
     const replicas = await openReplicas(2);
     const events = sampleEvents(300);
     await keep(nth(replicas, 0), events);
@@ -172,7 +172,7 @@ describe("replicas", () => {
     expect(claimed.filter((mine) => mine.length > 0).length).toBeGreaterThan(1);
   });
 
-  test("hear of each other's commits, also after their connection broke", async () => {
+  test("receive notices of each other, also after a broken connection", async () => {
     const errors: Error[] = [];
     const [one, two] = await openReplicas(2, (error) => errors.push(error));
     const notices: Notice[] = [];
@@ -187,7 +187,7 @@ describe("replicas", () => {
     await admin.query(`${TERMINATE} application_name = 'signalbox listen'`);
     await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), 60_000);
     await keep(one, [sampleEvent()]);
-    // What was said meanwhile is lost, so the listener is told to look for itself.
+    // Notices in between are lost, so that the listener receives a gap.
     await vi.waitFor(() => expect(notices.at(-1)).toEqual({ topic: "gap" }), 60_000);
     await keep(one, [sampleEvent()]);
     await vi.waitFor(
@@ -198,7 +198,7 @@ describe("replicas", () => {
 });
 
 describe("a broken connection", () => {
-  test("fails the call that uses it, and no other", async () => {
+  test("fails only the call that uses it", async () => {
     const [store] = await openReplicas(1);
     await keep(store, [sampleEvent()]);
     await admin.query("BEGIN; SELECT * FROM tenants FOR UPDATE");
@@ -218,7 +218,7 @@ describe("a broken connection", () => {
     expect(await keep(store, [sampleEvent()])).toEqual([2]);
   });
 
-  test("is replaced when it breaks while nobody uses it", async () => {
+  test("is replaced if it breaks while it is idle", async () => {
     const errors: Error[] = [];
     const [store] = await openReplicas(1, (error) => errors.push(error));
     await Promise.all([keep(store, [sampleEvent()]), keep(store, [sampleEvent()])]);
@@ -228,7 +228,7 @@ describe("a broken connection", () => {
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 3 });
   });
 
-  test("does not end the process when it breaks between two statements", async () => {
+  test("does not end the process if it breaks between two statements", async () => {
     const [store] = await openReplicas(1);
     await keep(store, [sampleEvent()]);
     const doomed = Promise.allSettled([keep(store, [sampleEvent()])]);
@@ -253,8 +253,8 @@ describe("a broken connection", () => {
   });
 });
 
-describe("a database that stopped to answer", () => {
-  /** Between us and PostgreSQL; frozen, it passes nothing on and hangs up on nobody. */
+describe("a database that stops responding", () => {
+  /** A proxy to PostgreSQL. When frozen, it forwards nothing and closes no connection. */
   async function startProxy() {
     const sockets = new Set<Socket>();
     const server = createServer((near) => {
@@ -283,7 +283,7 @@ describe("a database that stopped to answer", () => {
     };
   }
 
-  test("fails what waits for it, and what comes after goes over another connection", async () => {
+  test("fails the waiting call, and later calls use another connection", async () => {
     const proxy = await startProxy();
     const store = await openPostgres(proxy.url, { queryTimeoutMs: 300 });
     stores.push(store);
@@ -298,13 +298,13 @@ describe("a database that stopped to answer", () => {
     );
   });
 
-  test("does not keep the store from closing", async () => {
+  test("does not prevent the store from closing", async () => {
     const proxy = await startProxy();
     const store = await openPostgres(proxy.url);
     await keep(store, [sampleEvent()]);
     proxy.freeze();
     const stuck = keep(store, [sampleEvent()]).catch((error: unknown) => error);
-    await new Promise((resolve) => setImmediate(resolve)); // by then it has a connection
+    await new Promise((resolve) => setImmediate(resolve)); // so that it has a connection
     await store.close();
     expect(await stuck).toBeInstanceOf(Error);
   });

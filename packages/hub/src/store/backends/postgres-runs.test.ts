@@ -1,4 +1,4 @@
-/** Flows and runs with several hubs on one PostgreSQL, all at once. */
+/** Flows and runs with several concurrent hubs on one PostgreSQL. */
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
@@ -35,7 +35,7 @@ beforeEach(async () => {
   const url = await createDatabase(inject("postgresUrl"));
   admin = new pg.Client({ connectionString: url });
   await admin.connect();
-  // Were two replicas ever to wait for each other, nothing would free them before the test fails.
+  // Without a deadlock timeout, so that a deadlock makes the test fail.
   await admin.query(
     `ALTER DATABASE ${admin.escapeIdentifier(new URL(url).pathname.slice(1))} SET deadlock_timeout = '60s'`,
   );
@@ -50,9 +50,9 @@ const times = <Result>(count: number, make: (at: number) => Result): Result[] =>
   Array.from({ length: count }, (_, at) => make(at));
 
 describe("replicas", () => {
-  test("give out fifty different names where all want the same", () => raceForNames([one, two]));
+  test("give fifty different names to flows that ask for the same", () => raceForNames([one, two]));
 
-  test("leave no names behind where flows are edited and deleted at the same time", async () => {
+  test("leave no names of flows that are edited and deleted concurrently", async () => {
     for (let round = 0; round < 10; round += 1) {
       const flows = await Promise.all(times(4, (at) => makeFlow(one, intents(`Tool ${at}`))));
       await Promise.all([
@@ -69,7 +69,7 @@ describe("replicas", () => {
       expect((await admin.query(`SELECT * FROM ${table}`)).rows).toEqual([]);
   });
 
-  test("take up a deleted flow or make it anew, while another sweeps it away", async () => {
+  test("restore or recreate a deleted flow while another one removes it", async () => {
     const back = () => [{ id: "back", edit: drafting("Back", intents("Go")) }];
     for (let round = 0; round < 20; round += 1) {
       const [[saved]] = await Promise.all([
@@ -82,7 +82,7 @@ describe("replicas", () => {
     }
   });
 
-  test("never claim the same run, and leave none", async () => {
+  test("claim every run once", async () => {
     const runs = sampleRuns(300, (at) => ({ tenant: `tenant ${at % 3}` }));
     await one.queueRuns(runs);
     const claimed = await claimAll([one, two], 10);
@@ -90,7 +90,7 @@ describe("replicas", () => {
     expect(claimed.filter((mine) => mine.length > 0).length).toBeGreaterThan(1);
   });
 
-  test("queue a run once that has one key, and gather all that comes together", async () => {
+  test("queue a run with the same key once, and gather all concurrent inputs", async () => {
     for (let round = 0; round < 20; round += 1) {
       const key = `key ${round}`;
       const lane = `lane ${round}`;
@@ -106,7 +106,7 @@ describe("replicas", () => {
     }
   });
 
-  test("count a full lane together: no place is given twice, and only the newest waits", async () => {
+  test("never exceed the limit of a lane, and hold only the newest run with replace", async () => {
     for (let round = 0; round < 5; round += 1) {
       const skip = { lane: `skip ${round}`, most: 3, whenFull: "skip" } as const;
       const taken = await Promise.all(
@@ -127,7 +127,7 @@ describe("replicas", () => {
       await one.queueRuns([sampleRun({ flow_id: flow, limit })]);
       const [begun] = await claim(one);
       const arrive = (at: number) => either(at).queueRuns([sampleRun({ flow_id: flow, limit })]);
-      // While it is under way, they are looked at and left to wait as they come.
+      // While it is running, the others are held as they arrive.
       await Promise.all(times(6, (at) => [arrive(at), claim(either(at + 1))]).flat());
       expect(await open()).toBe(1);
       await Promise.all([
@@ -135,7 +135,7 @@ describe("replicas", () => {
         ...times(3, (at) => end(either(at))),
         begun && two.saveProgress([progress(begun, END)]),
       ]);
-      // One that may begin, and one that waits for it.
+      // One that can start, and one that waits for it.
       expect(await open()).toBeLessThanOrEqual(2);
       while (((await one.nextDue()) ?? Infinity) <= START) await end(one);
       expect(await open()).toBe(0);
@@ -148,7 +148,7 @@ describe("replicas", () => {
     }
   });
 
-  test("replace a run also where somebody is looking at it", async () => {
+  test("replace a run that a claim is reading", async () => {
     const limit = { lane: "one", most: 1, whenFull: "replace" } as const;
     const [begun, waits, newer] = sampleRuns(3, () => ({ limit }));
     await one.queueRuns([begun, waits]);
@@ -167,7 +167,7 @@ describe("replicas", () => {
     expect(await one.getRun("acme", waits.id)).toMatchObject({ status: "cancelled" });
   });
 
-  test("either end a run that is cancelled, or ask whoever has just taken it", async () => {
+  test("cancel a run, or ask the worker that has just claimed it", async () => {
     for (let round = 0; round < 20; round += 1) {
       const runs = sampleRuns(6);
       await one.queueRuns(runs);
@@ -185,7 +185,7 @@ describe("replicas", () => {
     }
   });
 
-  test("lose nothing that joins a run while others begin with it", async () => {
+  test("lose no input that is gathered while a worker claims the run", async () => {
     let told = 0;
     for (let round = 0; round < 20; round += 1) {
       const runs = sampleRuns(6, () => ({ gather: { lane: "one" } }));
@@ -204,7 +204,7 @@ describe("replicas", () => {
     expect(told).toBe(20 * 6);
   });
 
-  test("show the end of an event's runs, though they end at the same time", async () => {
+  test("update an event whose runs end concurrently", async () => {
     for (let round = 0; round < 30; round += 1) {
       const event = sampleEvent();
       await keep(one, [event]);
@@ -215,7 +215,7 @@ describe("replicas", () => {
     }
   });
 
-  test("forget why an event started runs, when it is swept", async () => {
+  test("remove the verdicts of a removed event", async () => {
     const [gone, kept] = sampleEvents(2);
     await keep(one, [gone, kept]);
     for (const { id } of [gone, kept])
@@ -243,13 +243,13 @@ describe("replicas", () => {
 
 const END: Partial<RunProgress> = { next: { status: "succeeded", output: null } };
 
-describe("everything at once", () => {
+describe("all operations concurrently", () => {
   const TENANTS = ["acme", "bolt", "cone"];
   const LANES: Record<string, number> = { narrow: 1, wide: 3, asked: 2 };
   const WORKERS = 8;
   const RUNS = 240;
 
-  test("never waits in a circle, exceeds no lane, ends every run", async () => {
+  test("never deadlock, exceed no lane, and complete every run", async () => {
     const events = new Map<string, string[]>();
     for (const tenant of TENANTS) {
       const some = sampleEvents(10);
@@ -268,7 +268,7 @@ describe("everything at once", () => {
         event_id: nth(events.get(tenant) ?? [], at % 7),
       });
     };
-    /** Those that somebody waits for come on top. */
+    /** Runs whose callers wait are additional. */
     const asked = times(30, (at) => ({
       ...newRun(at),
       limit: { lane: "asked", most: LANES.asked as number },
@@ -299,7 +299,7 @@ describe("everything at once", () => {
       left.delete(run.id);
     };
 
-    /** Now and then it waits, is queued anew, or fails and is tried again. */
+    /** Sometimes a run is suspended, requeued, or fails and is retried. */
     const work = async (worker: number, random: () => number): Promise<void> => {
       const store = either(worker);
       while (left.size > 0) {
@@ -320,7 +320,7 @@ describe("everything at once", () => {
           left.delete(run.run.id);
           return progress(run, END);
         });
-        // In another order than they were taken in.
+        // In another order than they were claimed in.
         const outcomes = await store.saveProgress(batch.toReversed());
         expect(outcomes).not.toContain("lost");
         for (const { run, next } of batch) {

@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => admin.end());
 
-/** Emptied, not created anew: a database of its own for each test would take most of the time. */
+/** Emptied instead of recreated, since creating a database for each test is slow. */
 async function empty(): Promise<void> {
   const { rows } = await admin.query<{ tables: string }>(
     "SELECT string_agg(tablename, ', ') AS tables FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_version'",
@@ -58,7 +58,7 @@ storeContract("PostgreSQL", async () => {
   };
 });
 
-describe("what PostgreSQL refuses", () => {
+describe("values that PostgreSQL rejects", () => {
   const random = (length: number) =>
     Array.from({ length }, () => Math.random().toString(36).at(-1)).join("");
   const refused = {
@@ -67,7 +67,7 @@ describe("what PostgreSQL refuses", () => {
     "an id too long for its index": { external_id: random(9_000) },
   };
   for (const [what, given] of Object.entries(refused))
-    test(`${what} fails alone, as the data's fault`, async () => {
+    test(`${what} is rejected alone, as a data error`, async () => {
       await empty();
       const store = await openPostgres(url);
       const commit = createGroupCommit({ store, quota: null });

@@ -16,7 +16,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "signalbox-plans-"));
   const file = join(folder, "hub.db");
   await openSqlite(file).close();
-  // Without statistics, as SQLite has none unless it is told to gather them.
+  // Without statistics, since SQLite has none before ANALYZE.
   db = connect(file);
   for (const statement of [...FILL, ...RUN_FILL]) db.exec(statement);
 });
@@ -26,7 +26,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs each statement, and first asks for its plan. */
+/** Explains each statement before it runs it. */
 const explaining = (plan: string[]): SyncSql => ({
   query(sql, params) {
     const explain = db.prepare<Value[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`);
@@ -44,7 +44,7 @@ const explaining = (plan: string[]): SyncSql => ({
 
 describe("on SQLite", () => {
   for (const { what, verb, indexes, sorts } of planned)
-    test(`${what}: by ${[...new Set(indexes)].join(", ")}`, () => {
+    test(`${what}: uses ${[...new Set(indexes)].join(", ")}`, () => {
       const plan: string[] = [];
       db.exec("BEGIN");
       runSync(explaining(plan), verb(dialect), []);
@@ -62,15 +62,15 @@ describe("on SQLite", () => {
     });
 });
 
-/** Of what a statement made itself, or a handful of given keys. */
+/** Scans of a subquery's result, or of a few given keys. */
 const SMALL = /^SCAN (k|held|lost|old)\b|CONSTANT ROW/;
 
-/** Tables that are known by another name where they are looked into. */
+/** Aliases of tables in statements. */
 const NAMED: Record<string, string> = { l: "run_events" };
 
 describe("flows and runs on SQLite", () => {
   for (const planned of runPlanned)
-    test(`${planned.what}: by ${planned.indexes.join(", ")}`, () => {
+    test(`${planned.what}: uses ${planned.indexes.join(", ")}`, () => {
       const plan: string[] = [];
       db.exec("BEGIN");
       try {

@@ -59,23 +59,23 @@ storeContract("SQLite", async () => {
 });
 
 describe("a SQLite file", () => {
-  test("is written ahead of and fsynced at every commit", () => {
+  test("uses WAL, and an fsync for every commit", () => {
     const db = connect(newFile());
     expect(db.pragma("journal_mode", { simple: true })).toBe("wal");
     expect(db.pragma("synchronous", { simple: true })).toBe(2); // FULL
     expect(db.pragma("page_size", { simple: true })).toBe(8192);
-    // Whoever waits inside SQLite holds the whole process up.
+    // Waiting inside SQLite blocks the whole process.
     expect(db.pragma("busy_timeout", { simple: true })).toBeLessThanOrEqual(50);
     db.close();
   });
 
-  test("lies in a folder that nobody else may read", async () => {
+  test("is created in a folder that only its owner can read", async () => {
     const file = newFile();
     await openSqlite(file).close();
     expect((await stat(join(file, ".."))).mode & 0o777).toBe(0o700);
   });
 
-  test("is its owner's alone, and so are its companions, in a folder open to all", async () => {
+  test("is accessible only to its owner, with its WAL files, in a public folder", async () => {
     const file = newFile();
     await mkdir(dirname(file), { mode: 0o755, recursive: true });
     const modes = async () =>
@@ -85,7 +85,7 @@ describe("a SQLite file", () => {
     const first = openSqlite(file);
     await keep(first, [sampleEvent()]);
     expect(await modes()).toEqual([0o600, 0o600, 0o600]);
-    // As an earlier version made them.
+    // As an earlier version created them.
     for (const end of ["", "-wal", "-shm"]) await chmod(`${file}${end}`, 0o644);
     const second = openSqlite(file);
     expect(await modes()).toEqual([0o600, 0o600, 0o600]);
@@ -93,7 +93,7 @@ describe("a SQLite file", () => {
     await second.close();
   });
 
-  test("from a newer hub is left alone, and says what to do", async () => {
+  test("of a newer hub is not changed, and the error names the fix", async () => {
     const file = newFile();
     await openSqlite(file).close();
     const db = new Database(file);
@@ -109,14 +109,14 @@ describe("a SQLite file", () => {
           "Start a newer Signalbox, or point it at another database.",
       }),
     );
-    // It holds the file no longer, either.
+    // The file is closed again.
     db.pragma("locking_mode = EXCLUSIVE");
     db.exec(`UPDATE schema_version SET version = ${version}`);
     db.close();
     await openSqlite(file).close();
   });
 
-  test("that is there already is opened without migrating it again", async () => {
+  test("that exists is opened without migrating it again", async () => {
     const file = newFile();
     const first = openSqlite(file);
     await keep(first, [sampleEvent()]);
@@ -126,7 +126,7 @@ describe("a SQLite file", () => {
     await second.close();
   });
 
-  test("that is busy is tried again until the time is over", () => {
+  test("that is locked is retried until the timeout", () => {
     const fail = (code: string) => {
       throw new Database.SqliteError("no", code);
     };
@@ -138,7 +138,7 @@ describe("a SQLite file", () => {
     expect(tries).toBe(4);
   });
 
-  test("that cannot be written shows when asked", async () => {
+  test("that is read-only fails checkWritable", async () => {
     const file = newFile();
     const store = openSqlite(file, { busyTimeoutMs: 1 });
     const other = new Database(file);
@@ -153,7 +153,7 @@ describe("a SQLite file", () => {
   });
 });
 
-describe("a SQLite file that another process holds", () => {
+describe("a SQLite file that another process has locked", () => {
   async function hold() {
     const file = newFile();
     const store = openSqlite(file);
@@ -166,7 +166,7 @@ describe("a SQLite file that another process holds", () => {
     return { store, other };
   }
 
-  test("does not hold up the thread, and gets what waited in the order that it came", async () => {
+  test("does not block the thread, and gets the waiting writes in order", async () => {
     const { store, other } = await hold();
     other.exec("BEGIN IMMEDIATE");
     const turns = monitorEventLoopDelay({ resolution: 1 });
@@ -191,7 +191,7 @@ describe("a SQLite file that another process holds", () => {
     expect(ended).toEqual(["a", "b", "c"]);
   });
 
-  test("gives up when closed", async () => {
+  test("rejects waiting calls on close", async () => {
     const { store, other } = await hold();
     other.exec("BEGIN IMMEDIATE");
     const waiting = store.checkWritable(1);
@@ -200,7 +200,7 @@ describe("a SQLite file that another process holds", () => {
   });
 });
 
-test("a process killed while it takes over older flows leaves them as they were", async () => {
+test("a process killed during the migration of legacy flows leaves them unchanged", async () => {
   const file = newFile();
   const db = connect(file);
   onTestFinished(() => void db.close());
@@ -261,7 +261,7 @@ describe("processes that share a SQLite file", () => {
       }),
     );
 
-  test("create it together, lose nothing, and hand out no place twice", async () => {
+  test("create it concurrently, lose no event, and assign every seq once", async () => {
     for (let round = 0; round < 10; round += 1) {
       const file = newFile();
       const shared = ["one", "two", "three"].map((name) => `${name} of ${round}`);

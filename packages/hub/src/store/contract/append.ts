@@ -12,7 +12,7 @@ import {
 import type { It } from "./subject.ts";
 
 export function appendContract(it: It): void {
-  it("keeps every field of an event, and numbers the log from 1", async ({ store }) => {
+  it("stores every field of an event, with seq starting at 1", async ({ store }) => {
     const full = sampleEvent();
     const bare = sampleEvent({
       external_id: null,
@@ -40,13 +40,13 @@ export function appendContract(it: It): void {
     expect(await store.getEvent("acme", bare.id)).toEqual(untouched(bare, 2));
   });
 
-  it("numbers each tenant's log on its own", async ({ store }) => {
+  it("counts the seq of each tenant separately", async ({ store }) => {
     expect(await keep(store, sampleEvents(2), "acme")).toEqual([1, 2]);
     expect(await keep(store, sampleEvents(1), "umbrella")).toEqual([1]);
     expect(await keep(store, sampleEvents(1), "acme")).toEqual([3]);
   });
 
-  it("keeps what it answered for, whoever opens the data next", async ({ store, reopen }) => {
+  it("returns the stored events after a restart", async ({ store, reopen }) => {
     const event = sampleEvent();
     await keep(store, [event]);
     const again = await reopen();
@@ -54,9 +54,7 @@ export function appendContract(it: It): void {
     expect(await keep(again, [sampleEvent()])).toEqual([2]);
   });
 
-  it("stores a delivery once, however often and in whatever company it comes", async ({
-    store,
-  }) => {
+  it("stores a delivery once, in any combination of requests", async ({ store }) => {
     const original = sampleEvent({ external_id: "one" });
     const again = () => sampleEvent({ external_id: "one", title: "other" });
     const known = { id: original.id, seq: 1, duplicate: true };
@@ -81,7 +79,7 @@ export function appendContract(it: It): void {
     });
   });
 
-  it("tells the new from the known within one arrival", async ({ store }) => {
+  it("distinguishes new events from duplicates within one request", async ({ store }) => {
     const known = sampleEvent();
     await keep(store, [known]);
     const fresh = sampleEvents(2);
@@ -100,7 +98,7 @@ export function appendContract(it: It): void {
     ]);
   });
 
-  it("takes the same delivery id on another endpoint or tenant for another event", async ({
+  it("treats the same delivery id on another endpoint or tenant as another event", async ({
     store,
   }) => {
     const event = () => sampleEvent({ external_id: "one" });
@@ -116,7 +114,7 @@ export function appendContract(it: It): void {
     expect(await everything(store, "umbrella")).toHaveLength(1);
   });
 
-  it("does not mix up endpoints and ids that read the same when joined", async ({ store }) => {
+  it("distinguishes endpoints and ids whose concatenations are equal", async ({ store }) => {
     const tricky: [string, string][] = [
       ["a", "b\nc"],
       ["a\nb", "c"],
@@ -129,7 +127,7 @@ export function appendContract(it: It): void {
     expect(await keep(store, events)).toEqual([1, 2, 3, 4]);
   });
 
-  it("never takes events without a delivery id for the same", async ({ store }) => {
+  it("never treats events without a delivery id as duplicates", async ({ store }) => {
     const twins = () => sampleEvents(2, () => ({ external_id: null, title: "the same" }));
     await store.appendEvents([appendRequest(twins()), appendRequest(twins())], null);
     await keep(store, twins());
@@ -162,7 +160,7 @@ export function appendContract(it: It): void {
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0, types: {} });
   });
 
-  it("hands out every place once when many append at the same time", async ({ store }) => {
+  it("assigns every seq once in concurrent appends", async ({ store }) => {
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, at) =>
         store.appendEvents(

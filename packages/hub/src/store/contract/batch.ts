@@ -13,7 +13,7 @@ import {
 import type { It } from "./subject.ts";
 
 export function batchContract(it: It): void {
-  it("is stored as a whole or not at all", async ({ store }) => {
+  it("is stored completely or not at all", async ({ store }) => {
     const taken = sampleEvent();
     await keep(store, [taken]);
     const before = await store.getTenant("acme");
@@ -32,7 +32,7 @@ export function batchContract(it: It): void {
     expect(await keep(store, [sampleEvent()])).toEqual([2]);
   });
 
-  it("may be empty, and so may an arrival", async ({ store }) => {
+  it("can be empty, and can have empty requests", async ({ store }) => {
     expect(await store.appendEvents([], null)).toEqual([]);
     const [nothing, something] = await store.appendEvents(
       [appendRequest([], "nobody"), appendRequest([sampleEvent()])],
@@ -44,7 +44,7 @@ export function batchContract(it: It): void {
     expect(await store.getTenant("nobody")).toBeUndefined();
   });
 
-  it("may hold thousands of events in one arrival", async ({ store }) => {
+  it("can have thousands of events in one request", async ({ store }) => {
     const events = sampleEvents(5_000, (at) => ({ external_id: `of-${at % 4_800}` }));
     const seqs = await keep(store, events);
     expect(seqs.slice(0, 4_800)).toEqual(Array.from({ length: 4_800 }, (_, at) => at + 1));
@@ -55,7 +55,7 @@ export function batchContract(it: It): void {
     expect(again?.outcome).toBe("duplicate");
   });
 
-  it("may hold events of hundreds of tenants and types", async ({ store }) => {
+  it("can have events of hundreds of tenants and types", async ({ store }) => {
     const batch = () =>
       Array.from({ length: 300 }, (_, at) =>
         appendRequest(
@@ -72,7 +72,7 @@ export function batchContract(it: It): void {
     });
   });
 
-  it("through group commit, fails only for the row that the engine refuses", async ({ store }) => {
+  it("in a group commit, rejects only the row that the engine rejects", async ({ store }) => {
     const taken = sampleEvent();
     await keep(store, [taken]);
     const commit = createGroupCommit({ store, quota: null });
@@ -89,7 +89,7 @@ export function batchContract(it: It): void {
     expect(ids(await everything(store))).toEqual(ids([taken, ...good]));
   });
 
-  it("through group commit, keeps the neighbours of a text with NUL", async ({ store }) => {
+  it("in a group commit, stores the neighbours of a text with NUL", async ({ store }) => {
     const commit = createGroupCommit({ store, quota: null });
     const nul = sampleEvent({ title: "a\u0000b" });
     const good = sampleEvents(2);
@@ -98,7 +98,7 @@ export function batchContract(it: It): void {
     );
     expect(before?.status).toBe("fulfilled");
     expect(after?.status).toBe("fulfilled");
-    // PostgreSQL refuses it, SQLite keeps it: either is fine, a row that lost its end is not.
+    // PostgreSQL rejects it, SQLite stores it; a truncated text would be an error.
     const kept = await store.getEvent("acme", nul.id);
     expect(kept?.title).toBe(odd?.status === "fulfilled" ? nul.title : undefined);
   });

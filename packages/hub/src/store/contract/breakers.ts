@@ -17,10 +17,10 @@ const verdict = (given: Partial<PlannedVerdict> = {}): PlannedVerdict => ({
   reasons: [],
   ...given,
 });
-/** Fires on what its own flow caused. */
+/** A trigger that fires on events of its own flow. */
 const looping = (most: number, given: Partial<PlannedVerdict> = {}) =>
   verdict({ breaker: { limit: "loops", most, reason }, ...given });
-/** Was stopped before. */
+/** A trigger that was stopped by the length of the chain. */
 const tooLong = (most: number) =>
   verdict({
     matched: false,
@@ -31,13 +31,13 @@ const tooLong = (most: number) =>
 interface Given {
   tenant?: string;
   at?: number;
-  /** How many events come together. */
+  /** The number of events in one request. */
   count?: number;
-  /** Of the runs that they start. */
+  /** Fields of the runs that they start. */
   run?: Partial<NewRun>;
 }
 
-/** Appends events on which triggers have these verdicts; answers with what became of them. */
+/** Appends events with these verdicts of their triggers, and returns the results. */
 async function append(
   store: Store,
   verdicts: PlannedVerdict[],
@@ -66,7 +66,7 @@ const runsOf = async (store: Store, tenant = "acme") =>
   (await store.listRuns({ tenant, limit: 100 })).map(({ id }) => id).toSorted();
 
 export function breakersContract(it: It): void {
-  it("let a trigger fire so many times a minute on what its own flow caused", async ({ store }) => {
+  it("limit how often per minute a trigger fires on events of its own flow", async ({ store }) => {
     const first = await append(store, [looping(3)], { count: 2 });
     expect(first.tripped).toBeUndefined();
     const second = await append(store, [looping(3)], { count: 3, at: START + 1 });
@@ -83,7 +83,7 @@ export function breakersContract(it: It): void {
     const started = [...first.runs, ...second.runs.slice(0, 1)].flat().map(({ id }) => id);
     expect(await runsOf(store)).toEqual(started.toSorted());
     expect(runIds(await claim(store)).toSorted()).toEqual(started.toSorted());
-    // The events are stored, and say why nothing came of them.
+    // The events are stored, and their verdicts have the reason.
     const [good, bad] = second.events;
     expect(await store.listVerdicts("acme", good?.id ?? "")).toMatchObject([
       { matched: true, reasons: [], run_id: second.runs[0]?.[0]?.id },
@@ -94,7 +94,7 @@ export function breakersContract(it: It): void {
     expect(await store.getEvent("acme", bad?.id ?? "")).toMatchObject({ trigger_status: null });
   });
 
-  it("let it fire again after a minute, and never where that is none", async ({ store }) => {
+  it("let a trigger fire again after a minute, and never with a limit of 0", async ({ store }) => {
     const fires = async (most: number, at: number) =>
       (await append(store, [looping(most)], { at })).tripped === undefined;
     expect(await fires(1, START)).toBe(true);
@@ -102,13 +102,15 @@ export function breakersContract(it: It): void {
     expect(await fires(1, START + MINUTE)).toBe(true);
     expect(await fires(1, START + 2 * MINUTE - 1)).toBe(false);
     expect(await fires(0, START + 9 * MINUTE)).toBe(false);
-    // By a clock that is a little behind it is the same minute; by one that was set back, another.
+    // A small clock difference stays within the minute; a clock that was set back starts a new one.
     expect(await fires(1, START + 20 * MINUTE)).toBe(true);
     expect(await fires(1, START + 20 * MINUTE - 5)).toBe(false);
     expect(await fires(1, START)).toBe(true);
   });
 
-  it("count each trigger by itself, and stop no other one at the event", async ({ store }) => {
+  it("count each trigger separately, and do not stop others for the same event", async ({
+    store,
+  }) => {
     const own = looping(1);
     const stranger = verdict({ node_id: "stranger" });
     const twin = looping(1, { node_id: "second" });
@@ -127,7 +129,7 @@ export function breakersContract(it: It): void {
     expect((await runsOf(store, "umbrella")).length).toBe(1);
   });
 
-  it("count across restarts and replicas, and in one batch", async ({ store, reopen }) => {
+  it("count across restarts and replicas, and within one batch", async ({ store, reopen }) => {
     await append(store, [looping(4)]);
     const again = await reopen();
     await Promise.all([
@@ -137,17 +139,15 @@ export function breakersContract(it: It): void {
     expect((await runsOf(again)).length).toBe(4);
   });
 
-  it("count runs that begin: none that joins another, is skipped or is the same", async ({
-    store,
-  }) => {
-    // A burst is one run, however many events it has.
+  it("count only new runs: none that are gathered, skipped or duplicates", async ({ store }) => {
+    // Events that are gathered into one run count once.
     const gather = { gather: { lane: "burst" }, due_at: START + 9 };
     const burst = await append(store, [looping(1)], { count: 5, run: gather });
     const more = await append(store, [looping(1)], { count: 5, run: gather });
     expect([burst.tripped, more.tripped]).toEqual([undefined, undefined]);
     const [host] = await runsOf(store);
     expect(await store.getRun("acme", host ?? "")).toMatchObject({ gathered_count: 9 });
-    // When that has begun, the next one is one too many.
+    // After that run has started, the next run exceeds the limit.
     await claim(store, { now: START + 9 });
     const next = await append(store, [looping(1)], { count: 2, run: gather });
     expect(next.tripped).toMatchObject([{ most: 1, isFirst: true }, { isFirst: false }]);
@@ -161,7 +161,7 @@ export function breakersContract(it: It): void {
     expect((await append(store, [second], skip("b"))).tripped).toBeUndefined();
     const stopped = await append(store, [second, verdict({ node_id: "third" })], skip("c"));
     expect(stopped.tripped).toMatchObject([{ node_id: "second" }]);
-    // What was stopped has taken no place from others.
+    // A stopped run does not occupy its lane.
     expect(await store.listVerdicts("acme", stopped.events[0]?.id ?? "")).toMatchObject([
       { node_id: "second", matched: false, run_id: null },
       { node_id: "third", matched: true, run_id: stopped.runs[0]?.[1]?.id },
@@ -171,7 +171,7 @@ export function breakersContract(it: It): void {
     expect((await append(store, [fourth], { count: 3, ...same })).tripped).toBeUndefined();
   });
 
-  it("tell once a minute which triggers were stopped, and why", async ({ store }) => {
+  it("report once a minute which triggers were stopped, and why", async ({ store }) => {
     const isFirst = async (planned: PlannedVerdict, at: number) =>
       (await append(store, [planned], { at })).tripped?.map((one) => one.isFirst);
     const trips = (since = 0, flows = ["another", "a flow"], tenant = "acme") =>
@@ -192,7 +192,7 @@ export function breakersContract(it: It): void {
     expect(await trips(0, ["a flow"], "umbrella")).toEqual([]);
   });
 
-  it("are forgotten with their triggers", async ({ store }) => {
+  it("are deleted with their triggers", async ({ store }) => {
     const flow = await makeFlow(store);
     const own = { ...tooLong(5), flow_id: flow.id };
     const trips = async () => (await store.listTrips("acme", [flow.id], 0)).length;
@@ -204,7 +204,7 @@ export function breakersContract(it: It): void {
     expect(await trips()).toBe(0);
   });
 
-  it("are not got around by joining a run that others have led to", async ({ store }) => {
+  it("also apply to events that are gathered into a run of a shorter chain", async ({ store }) => {
     const gather = { lane: "burst" };
     const [host, deep, shallow] = [
       sampleRun({ gather, depth: 1 }),
@@ -216,7 +216,7 @@ export function breakersContract(it: It): void {
     await store.queueRuns([shallow]);
     const expected = { depth: 3, chain: ["a", "b"], gathered_count: 2 };
     expect(await store.getRun("acme", host.id)).toMatchObject(expected);
-    // At once as well as one after another.
+    // In one batch as well as in several.
     const other = { lane: "other" };
     await store.queueRuns([
       { ...sampleRun({ gather: other, depth: 1 }), id: "first" },

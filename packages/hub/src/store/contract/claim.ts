@@ -29,11 +29,11 @@ export function claimContract(it: It): void {
     expect(await store.getEvent("acme", nth(events, 0).id)).toEqual(leased[0]);
     expect(await claim(store, { limit: 2 })).toEqual(leased.slice(2));
     expect(await claim(store, { limit: 2 })).toEqual([]);
-    // A leased event is still pending: somebody may yet give it back.
+    // A leased event is still pending, since its lease can end.
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 3 });
   });
 
-  it("gives no event to two agents at the same time", async ({ store }) => {
+  it("leases no event to two agents at the same time", async ({ store }) => {
     const events = sampleEvents(60);
     await keep(store, events);
     const taken = await Promise.all(
@@ -41,14 +41,12 @@ export function claimContract(it: It): void {
     );
     const all = ids(taken.flat());
     expect(new Set(all).size).toBe(all.length);
-    // Passing over what another is taking may leave some of them; then the next claim gets those.
+    // A concurrent claim skips locked events; the next claim gets them.
     const rest = await claim(store, { limit: 100 });
     expect([...all, ...ids(rest)].sort()).toEqual(ids(events).sort());
   });
 
-  it("gives an event to somebody else when its lease has expired, not before", async ({
-    store,
-  }) => {
+  it("leases an event to another agent only after its lease has expired", async ({ store }) => {
     const [old, fresh] = sampleEvents(2);
     await keep(store, [old, fresh]);
     await claim(store, { by: "ada", limit: 1 });
@@ -62,7 +60,7 @@ export function claimContract(it: It): void {
     expect(await store.releaseEvents("acme", [old.id], "ada")).toEqual([]);
   });
 
-  it("prefers what waited longest after its lease expired, then the oldest", async ({ store }) => {
+  it("prefers the events whose leases expired first, then the oldest", async ({ store }) => {
     const events = sampleEvents(6);
     await keep(store, events);
     await claim(store, { limit: 1, until: START + 50 });
@@ -84,7 +82,9 @@ export function claimContract(it: It): void {
     expect(ids(await claim(store, { now: START + 10 * LEASE }))).toEqual([left.id]);
   });
 
-  it("leases only the type asked for, fresh or expired", async ({ store }) => {
+  it("leases only the requested type, for unclaimed events and expired leases", async ({
+    store,
+  }) => {
     const events = sampleEvents(6, (at) => ({ type: at % 2 ? "push" : "issues" }));
     await keep(store, events);
     expect(ids(await claim(store, { type: "push", limit: 2 }))).toEqual(
@@ -98,13 +98,13 @@ export function claimContract(it: It): void {
     );
   });
 
-  it("leases nothing of another tenant", async ({ store }) => {
+  it("leases no events of another tenant", async ({ store }) => {
     await keep(store, sampleEvents(2), "umbrella");
     expect(await claim(store)).toEqual([]);
     expect(await claim(store, { tenant: "umbrella" })).toHaveLength(2);
   });
 
-  it("takes back from the holder only, and only what is held", async ({ store }) => {
+  it("releases only events that the caller holds", async ({ store }) => {
     const [one, two, done, free] = sampleEvents(4);
     await keep(store, [one, two, done, free]);
     await claim(store, { limit: 3 });
@@ -122,7 +122,7 @@ export function claimContract(it: It): void {
     expect(ids(await claim(store, { by: "bob" }))).toEqual(ids([one, free]));
   });
 
-  it("takes back as many as there are, in the order asked for", async ({ store }) => {
+  it("releases any number of events, in the given order", async ({ store }) => {
     const events = sampleEvents(250);
     await keep(store, events);
     await claim(store, { limit: 250 });

@@ -62,7 +62,7 @@ const command = fc.oneof(
 );
 type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** The store and the model of it, and a clock that both go by. */
+/** The store, its model, and the clock of both. */
 class Pair {
   readonly model = new LogModel();
   readonly #store: Store;
@@ -138,11 +138,11 @@ class Pair {
     });
     if (done.length + expired.length > 0) {
       expect(gone).toHaveLength(done.length + expired.length);
-      // Those that were processed at the same moment may go in any order.
+      // Events that were processed at the same time can be removed in any order.
       const key = (row: EventRow) => (row.processed ? row.processed_at : row.id);
       expect(new Set(gone.map(key))).toEqual(new Set([...done, ...expired].map(key)));
     } else if (gone.length > 0) {
-      // Of tenants with the same volume, any may be first.
+      // Any of several tenants with the same size can be first.
       const owner = gone[0]?.tenant as string;
       const volumes = ["acme", "umbrella"].map((tenant) => this.model.bytes(this.#name(tenant)));
       expect(this.model.bytes(owner)).toBe(Math.max(...volumes));
@@ -178,7 +178,7 @@ class Pair {
 }
 
 export function countersContract(it: It): void {
-  it("are those of a recount, whatever happened", async ({ store }) => {
+  it("equal a recount after any sequence of operations", async ({ store }) => {
     let run = 0;
     const series = fc.array(command, { minLength: 1, maxLength: 30 });
     const property = fc.asyncProperty(series, async (commands) => {
@@ -187,7 +187,7 @@ export function countersContract(it: It): void {
       for (const command of commands) await pair.do(command);
       await pair.compareRows();
     });
-    // Runs share the store, and a sweep goes over all of it: each begins with nothing to sweep.
+    // All sequences share the store, and a sweep affects all tenants: each starts without due events.
     const empty = { now: START * 2, processedFor: 0, pendingFor: 0, maxBytes: 0, limit: 1_000 };
     property.beforeEach(async () => {
       while ((await store.sweep(empty)).more);

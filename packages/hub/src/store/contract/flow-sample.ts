@@ -24,7 +24,7 @@ export const sampleApp = (given: Partial<StoredApp> = {}): StoredApp => ({
   ...given,
 });
 
-/** A graph of intents, each under its wanted tool name. */
+/** A graph of intents with these tool names. */
 export const intents = (...names: string[]): FlowGraph => ({
   nodes: names.map((name) => ({
     id: `node ${name}`,
@@ -37,7 +37,7 @@ export const intents = (...names: string[]): FlowGraph => ({
   edges: [],
 });
 
-/** Gives each intent its name, or the next that is free. */
+/** Gives each intent its name, or the next free one. */
 export const drafting =
   (name: string, graph: FlowGraph): EditFlow =>
   ({ taken }) => {
@@ -64,7 +64,7 @@ export function saved(edited: EditResult): StoredFlow {
   return edited.flow;
 }
 
-/** A flow of an app that is made where it is not there. */
+/** Creates a flow, and its app if needed. */
 export async function makeFlow(
   store: Store,
   graph: FlowGraph = intents("Go"),
@@ -108,7 +108,7 @@ export const eventTrigger = (given: Partial<NewTrigger> = {}): NewTrigger => ({
   ...given,
 });
 
-/** Of the draft, or of what is given. */
+/** A publication of the draft, or of the given graph. */
 export const publish = async (
   store: Store,
   { tenant, id }: Pick<StoredFlow, "tenant" | "id">,

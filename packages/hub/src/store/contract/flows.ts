@@ -17,7 +17,7 @@ import type { It } from "./subject.ts";
 const LATER = START + 5 * SECOND;
 
 export function flowsContract(it: It): void {
-  it("keeps apps, each slug once in a tenant", async ({ store, reopen }) => {
+  it("stores apps, with unique slugs per tenant", async ({ store, reopen }) => {
     const app = sampleApp();
     expect(await store.createApp(app)).toBe(true);
     expect(await store.createApp({ ...app, name: "Another" })).toBe(false);
@@ -33,7 +33,7 @@ export function flowsContract(it: It): void {
     expect(await store.getApp("umbrella", "desk")).toMatchObject({ name: "Theirs" });
   });
 
-  it("lists apps in pages, and nobody else's", async ({ store }) => {
+  it("lists the apps of a tenant in pages", async ({ store }) => {
     for (const slug of ["b", "a", "c"]) await store.createApp(sampleApp({ slug }));
     await store.createApp(sampleApp({ tenant: "umbrella", slug: "aa" }));
     const slugs = async (after: string, limit: number) =>
@@ -43,7 +43,7 @@ export function flowsContract(it: It): void {
     expect(await slugs("c", 2)).toEqual([]);
   });
 
-  it("makes and changes a draft inside of one transaction", async ({ store, reopen }) => {
+  it("creates and edits a draft inside the transaction", async ({ store, reopen }) => {
     const flow = await makeFlow(store, intents("Get weather"));
     expect(flow).toMatchObject({ tenant: "acme", app: "desk", revision: 1, version: null });
     expect(await (await reopen()).getFlow("acme", flow.id)).toEqual(flow);
@@ -59,7 +59,7 @@ export function flowsContract(it: It): void {
     expect(await store.getFlow("acme", flow.id)).toEqual(after);
   });
 
-  it("refuses an edit of what is not there, or was changed since", async ({ store }) => {
+  it("rejects an edit of a missing or changed flow", async ({ store }) => {
     const flow = await makeFlow(store);
     const never = () => {
       throw new Error("called");
@@ -89,7 +89,7 @@ export function flowsContract(it: It): void {
     expect(await store.getFlow("acme", id)).toMatchObject({ name: "First", version: null });
   });
 
-  it("leaves everything as it was where the edit throws", async ({ store }) => {
+  it("rolls back when the edit throws", async ({ store }) => {
     const flow = await publish(store, await makeFlow(store, intents("Keep")));
     const { revision } = await store.findTriggers("acme", [], "");
     const key = { tenant: "acme", id: flow.id };
@@ -101,7 +101,7 @@ export function flowsContract(it: It): void {
     await expect(
       store.createFlow({ id: "new", tenant: "acme", app: "desk", at: LATER }, refuse),
     ).rejects.toThrow("Empty description");
-    // One that is found out only after something was written.
+    // An error that occurs only after a write.
     const twins = {
       ...publishing()(flow),
       triggers: [...publishing()(flow).triggers, ...publishing()(flow).triggers],
@@ -114,7 +114,7 @@ export function flowsContract(it: It): void {
     expect(await store.findTriggers("acme", [], "")).toEqual({ revision, triggers: [] });
   });
 
-  it("loses no edit of two that are made at the same time", async ({ store }) => {
+  it("loses no concurrent edit", async ({ store }) => {
     const flow = await makeFlow(store, intents());
     const key = { tenant: "acme", id: flow.id };
     await Promise.all(
@@ -136,7 +136,7 @@ export function flowsContract(it: It): void {
     expect(stale.filter(({ outcome }) => outcome === "saved")).toHaveLength(1);
   });
 
-  it("lists flows in pages, of all apps or of one", async ({ store }) => {
+  it("lists flows in pages, of all apps or one", async ({ store }) => {
     for (const id of ["b", "a", "d"]) await makeFlow(store, intents(), { id });
     await makeFlow(store, intents(), { id: "c", app: "shop" });
     await makeFlow(store, intents(), { id: "aa", tenant: "umbrella" });
@@ -150,7 +150,7 @@ export function flowsContract(it: It): void {
     expect(await store.getFlow("acme", "aa")).toBeUndefined();
   });
 
-  it("publishes versions that never change, and goes back to one", async ({ store }) => {
+  it("publishes immutable versions, and rolls back to one", async ({ store }) => {
     const one = intents("One");
     const flow = await makeFlow(store, one);
     expect(await publish(store, flow, { note: "first" })).toMatchObject({
@@ -178,9 +178,7 @@ export function flowsContract(it: It): void {
     expect(await store.listVersions("umbrella", flow.id)).toEqual([]);
   });
 
-  it("goes back to a version as draft and as what runs, in one, or not at all", async ({
-    store,
-  }) => {
+  it("rolls back draft and published version together, or not at all", async ({ store }) => {
     const [one, two] = [intents("One"), intents("Two")];
     const flow = await makeFlow(store, one);
     const key = { tenant: "acme", id: flow.id };
@@ -196,7 +194,7 @@ export function flowsContract(it: It): void {
     });
     expect(await back(key, 3)).toEqual({ outcome: "no_version" });
     expect(await back({ ...key, tenant: "umbrella" })).toEqual({ outcome: "no_flow" });
-    // The draft is changed by then, and goes back to what it was.
+    // The edit of the draft is rolled back.
     const refuse = () => {
       throw new Error("It cannot run.");
     };
@@ -213,7 +211,7 @@ export function flowsContract(it: It): void {
     expect(await store.findTool("acme", "desk", "one", START)).toMatchObject({ alias: false });
   });
 
-  it("of those who go back, delete and edit the same revision, lets one", async ({ store }) => {
+  it("accepts only one of several concurrent changes of the same revision", async ({ store }) => {
     for (let round = 0; round < 5; round += 1) {
       const flow = await publish(store, await makeFlow(store, intents("Go")));
       const key = { tenant: "acme", id: flow.id, ifRevision: flow.revision };
@@ -230,7 +228,7 @@ export function flowsContract(it: It): void {
     }
   });
 
-  it("does not delete what was changed since", async ({ store }) => {
+  it("does not delete a changed flow", async ({ store }) => {
     const flow = await publish(store, await makeFlow(store, intents("Go")));
     const key = { tenant: "acme", id: flow.id };
     const stale = { ...key, ifRevision: flow.revision - 1 };
@@ -244,7 +242,7 @@ export function flowsContract(it: It): void {
     expect(await store.deleteFlow(current, START)).toEqual({ outcome: "deleted" });
   });
 
-  it("sweeps flows that were deleted long ago, once no run is of them", async ({ store }) => {
+  it("removes flows that were deleted long ago and have no runs", async ({ store }) => {
     const key = ({ id }: { id: string }) => ({ tenant: "acme", id });
     const make = async (app?: string) =>
       publish(store, await makeFlow(store, intents(), app === undefined ? {} : { app }));
@@ -271,7 +269,7 @@ export function flowsContract(it: It): void {
     await store.sweepRuns(LATER, 9);
     expect(await store.sweepFlows(LATER, 9)).toBe(1);
     expect(await store.listVersions("acme", ran.id)).toEqual([]);
-    // Its id is free, and it begins anew; of what it was before, nothing runs.
+    // Its id can be used again, with versions from 1; no earlier version is published.
     const graph = intents("Another");
     await makeFlow(store, graph, { id: ran.id });
     expect(await publish(store, ran, { at: LATER })).toMatchObject({ version: 1 });
@@ -279,7 +277,7 @@ export function flowsContract(it: It): void {
     expect(await claim(store)).toMatchObject([{ graph }]);
   });
 
-  it("forgets a deleted flow, but not what its runs go on with", async ({ store }) => {
+  it("hides a deleted flow, but keeps the versions for its runs", async ({ store }) => {
     const graph = intents("Go");
     const flow = await publish(store, await makeFlow(store, graph));
     await store.queueRuns([sampleRun({ flow_id: flow.id, version: 1 })]);
@@ -293,11 +291,11 @@ export function flowsContract(it: It): void {
     expect(await store.findTool("acme", "desk", "go", START)).toBeUndefined();
     expect(await store.getTrigger("acme", flow.id, "node Go")).toBeUndefined();
     expect(await claim(store)).toMatchObject([{ graph }]);
-    // Its name is free at once.
+    // Its name is free immediately.
     expect(toolNamesOf((await makeFlow(store, graph)).graph)).toEqual(["go"]);
   });
 
-  it("forgets a deleted app with its flows, and nothing of another", async ({ store }) => {
+  it("deletes an app with its flows, and no other app", async ({ store }) => {
     const graph = intents("Go");
     const flow = await publish(store, await makeFlow(store, graph));
     const draft = await makeFlow(store, intents("Draft"));

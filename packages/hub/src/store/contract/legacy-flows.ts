@@ -8,7 +8,7 @@ import type { It } from "./subject.ts";
 
 const BY_AGE = ["weather", "bare", "twin", "odd", "legacy", "hopeless"];
 
-/** Of two tenants: every row goes into both, under an id of its own. */
+/** Migrates every row into two tenants, with different ids. */
 const apps = [sampleApp(), sampleApp({ tenant: "umbrella", slug: "shop" })];
 const countFlows = async (store: Store): Promise<number[]> =>
   Promise.all(
@@ -34,10 +34,7 @@ const never: ConvertFlows = () => {
 };
 
 export function legacyFlowsContract(it: It): void {
-  it("finds none in a database of its own, and leaves its own flows alone", async ({
-    store,
-    reopen,
-  }) => {
+  it("finds none in a new database, and does not change its flows", async ({ store, reopen }) => {
     await store.saveFlows(sampleApp(), () => [{ id: "a", edit: drafting("A", intents("Go")) }]);
     expect(await store.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
     const again = await reopen();
@@ -45,7 +42,7 @@ export function legacyFlowsContract(it: It): void {
     expect(await again.getFlow("acme", "a")).toMatchObject({ name: "A" });
   });
 
-  it("makes room for its own tables, and takes over what was there, once", async ({
+  it("renames the legacy tables, and migrates their flows once", async ({
     reopen,
     reopenOn,
     sql,
@@ -58,7 +55,7 @@ export function legacyFlowsContract(it: It): void {
       found = [ids(flows as { id: string }[]), older.map(({ slug }) => slug)];
       return convert(flows, older);
     });
-    // The oldest first: so it keeps the name that another has too.
+    // Oldest first, so that the oldest flow keeps a name that several have.
     expect(found).toEqual([BY_AGE, ["support-desk"]]);
     expect(taken).toMatchObject({ outcome: "migrated", table: "migrated_flows" });
     if (taken.outcome !== "migrated") return;
@@ -80,7 +77,7 @@ export function legacyFlowsContract(it: It): void {
     expect(await again.listFlows("acme", { limit: 99 })).toEqual(all);
   });
 
-  it("knows them however their columns are spelled", async ({ reopenOn }) => {
+  it("recognizes columns in snake case, camel case and lower case", async ({ reopenOn }) => {
     const store = await reopenOn(LEGACY_TYPED_FLOWS);
     let found: unknown[] = [];
     await store.migrateLegacyFlows((flows) => {
@@ -95,7 +92,7 @@ export function legacyFlowsContract(it: It): void {
     expect(await folded.migrateLegacyFlows(() => [])).toMatchObject({ outcome: "migrated" });
   });
 
-  it("takes over none where one fails, and all of them the next time", async ({
+  it("migrates no flow if one fails, and all of them the next time", async ({
     reopen,
     reopenOn,
     sql,
@@ -133,7 +130,7 @@ export function legacyFlowsContract(it: It): void {
     );
   });
 
-  it("leaves them for another time where it is told to", async ({ reopen, reopenOn, sql }) => {
+  it("postpones the migration if the conversion asks for it", async ({ reopen, reopenOn, sql }) => {
     const store = await reopenOn(LEGACY_FLOWS);
     expect(await store.migrateLegacyFlows(() => undefined)).toEqual({ outcome: "postponed" });
     const again = await reopen();
@@ -141,7 +138,7 @@ export function legacyFlowsContract(it: It): void {
     expect(await again.migrateLegacyFlows(convert)).toMatchObject({ outcome: "migrated" });
   });
 
-  it("takes them over once where several are at it", async ({ reopenOn, reopen }) => {
+  it("migrates them once in concurrent calls", async ({ reopenOn, reopen }) => {
     await reopenOn(LEGACY_FLOWS);
     const one = await reopen();
     const two = await reopen();
@@ -157,7 +154,7 @@ export function legacyFlowsContract(it: It): void {
     expect(await countFlows(one)).toEqual([6, 6]);
   });
 
-  it("overwrites no table that was kept before", async ({ reopenOn, sql }) => {
+  it("does not overwrite an existing table", async ({ reopenOn, sql }) => {
     const store = await reopenOn(`${LEGACY_FLOWS}; CREATE TABLE migrated_flows (id TEXT)`);
     expect(await store.migrateLegacyFlows(convert)).toMatchObject({ table: "migrated_flows_2" });
     expect(await sql("SELECT * FROM migrated_flows")).toEqual([]);

@@ -1,6 +1,6 @@
-/** What older systems leave behind, where each flow was one tool; the same SQL for every engine. */
+/** Tables of legacy systems in which each flow was one tool, in SQL for every engine. */
 
-/** As hand-written schemas have it: an index and a table besides that have names of ours. */
+/** A hand-written schema. An index and another table have the same names as ours. */
 export const LEGACY_FLOWS = `
 CREATE TABLE apps (id INTEGER PRIMARY KEY, slug TEXT NOT NULL, name TEXT NOT NULL, icon TEXT);
 INSERT INTO apps VALUES (7, 'support-desk', 'Support Desk', 'bell');
@@ -34,7 +34,7 @@ INSERT INTO flows VALUES
   ('hopeless', 'billing', '', NULL, 'hopeless', 'Has no name.', NULL, 1, '[]', '[]', NULL, '2025-06-01');
 `;
 
-/** As object mappers have it: in their own spelling, typed, and in one app. */
+/** The schema of an object-relational mapper: camel case, typed columns, and one app. */
 export const LEGACY_TYPED_FLOWS = `
 CREATE TABLE flows (
   "id" INTEGER PRIMARY KEY,

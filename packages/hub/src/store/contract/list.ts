@@ -55,7 +55,7 @@ export function listContract(it: It): void {
     });
   });
 
-  it("has an id of its own, whoever asks, until the database is another", async (subject) => {
+  it("returns the same log id until the database is recreated", async (subject) => {
     const { store, reopen, reopenOn } = subject;
     const [id, ...others] = await Promise.all([store, store, await reopen()].map(asksForId));
     expect(id).toMatch(/^[0-9a-f]{32}$/);
@@ -64,7 +64,7 @@ export function listContract(it: It): void {
     expect(await asksForId(await reopenOn("CREATE TABLE theirs (id TEXT)"))).not.toBe(id);
   });
 
-  it("names the commonest type first", async ({ store }) => {
+  it("lists the most frequent type first", async ({ store }) => {
     const types = ["rare", "common", "common", "usual", "usual", "usual"];
     await keep(
       store,
@@ -74,7 +74,7 @@ export function listContract(it: It): void {
     expect(Object.keys(status.types)).toEqual(["usual", "common", "rare"]);
   });
 
-  it("counts types that are named like an object's own parts", async ({ store }) => {
+  it("counts types with names of Object.prototype", async ({ store }) => {
     await keep(store, [sampleEvent({ type: "__proto__" }), sampleEvent({ type: "constructor" })]);
     const { types, pending_count } = await store.pendingStatus("acme");
     expect(Object.entries(types).sort()).toEqual([
@@ -84,7 +84,7 @@ export function listContract(it: It): void {
     expect(pending_count).toBe(2);
   });
 
-  it("lists newest first unless told otherwise, and only the tenant's own", async ({ store }) => {
+  it("lists the tenant's events, by default newest first", async ({ store }) => {
     const events = sampleEvents(3);
     await keep(store, events);
     await keep(store, sampleEvents(2), "umbrella");
@@ -103,7 +103,7 @@ export function listContract(it: It): void {
     });
   });
 
-  it("names a next page only where there is one", async ({ store }) => {
+  it("returns a next cursor only if there is a next page", async ({ store }) => {
     await keep(store, sampleEvents(4));
     const page = (limit: number, cursor?: number) =>
       store.listEvents({ tenant: "acme", limit, order: "oldest", cursor });
@@ -113,7 +113,7 @@ export function listContract(it: It): void {
     expect(await page(3, 4)).toEqual({ items: [], next: null });
   });
 
-  it("walks every event exactly once, with every filter, order and page size", async ({
+  it("returns every event exactly once, with any filter, order and page size", async ({
     store,
   }) => {
     const pick = <Item>(items: Item[], at: number) => items[at % items.length] as Item;
@@ -121,7 +121,7 @@ export function listContract(it: It): void {
       type: pick(["push", "issues", "star"], at),
       repo: pick(["acme/web", null, "acme/api", "ACME/web"], at),
       source: pick(["github", "stripe"], at),
-      received_at: START, // All at the same moment: the log alone gives the order.
+      received_at: START, // All have the same time: only seq determines the order.
     }));
     await keep(store, events);
     await store.markProcessed("acme", ids(events.filter((_, at) => at % 5 < 2)), START, null);
@@ -157,7 +157,7 @@ export function listContract(it: It): void {
           }
   });
 
-  it("goes on from a cursor whatever was appended or removed meanwhile", async ({ store }) => {
+  it("continues from a cursor after appends and removals", async ({ store }) => {
     const events = sampleEvents(6, (at) => ({ received_at: START + at }));
     await keep(store, events);
     const query = { tenant: "acme", limit: 2, pending: true } as const;
@@ -170,7 +170,7 @@ export function listContract(it: It): void {
     );
   });
 
-  it("finds nobody else's event by its id", async ({ store }) => {
+  it("finds an event by its id only for its tenant", async ({ store }) => {
     const event = sampleEvent();
     await keep(store, [event]);
     expect(await store.getEvent("umbrella", event.id)).toBeUndefined();
@@ -178,7 +178,7 @@ export function listContract(it: It): void {
     expect(await store.getEvent("acme", "no id at all")).toBeUndefined();
   });
 
-  it("looks for a repository in a bounded stretch of a long log at a time, and finds all of it", async ({
+  it("scans a bounded part of a long log per page for a repository, and finds all events", async ({
     store,
   }) => {
     const events = sampleEvents(5_100, (at) => ({
@@ -196,7 +196,7 @@ export function listContract(it: It): void {
     }
   });
 
-  it("reaches the far end of a long log", async ({ store }) => {
+  it("reaches the end of a long log", async ({ store }) => {
     const events: NewEvent[] = sampleEvents(1_200);
     await keepMany(store, events);
     const { items } = await walkList(store, { tenant: "acme", limit: 100, pending: true });

@@ -3,9 +3,7 @@ import { everything, ids, keep, START, sampleEvent, sampleEvents } from "./sampl
 import type { It } from "./subject.ts";
 
 export function markContract(it: It): void {
-  it("tells apart what it marked, what was marked before, and what it does not know", async ({
-    store,
-  }) => {
+  it("distinguishes newly marked, already marked and unknown events", async ({ store }) => {
     const [one, two, three] = sampleEvents(3);
     await keep(store, [one, two, three]);
     const unknown = sampleEvent().id;
@@ -31,7 +29,7 @@ export function markContract(it: It): void {
     });
   });
 
-  it("answers once for an id that is named twice", async ({ store }) => {
+  it("returns an id once that is given twice", async ({ store }) => {
     const event = sampleEvent();
     await keep(store, [event]);
     expect(await store.markProcessed("acme", [event.id, "x", event.id, "x"], START, null)).toEqual({
@@ -47,7 +45,7 @@ export function markContract(it: It): void {
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
   });
 
-  it("knows nothing of another tenant's event", async ({ store }) => {
+  it("does not know events of another tenant", async ({ store }) => {
     const theirs = sampleEvent();
     await keep(store, [theirs], "umbrella");
     await keep(store, [sampleEvent()]);
@@ -62,7 +60,7 @@ export function markContract(it: It): void {
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 1 });
   });
 
-  it("takes no ids, and as many as there are", async ({ store }) => {
+  it("accepts no ids, and any number of ids", async ({ store }) => {
     const none = { marked: [], already: [], unknown: [] };
     expect(await store.markProcessed("acme", [], START, null)).toEqual(none);
     const events = sampleEvents(450);
@@ -81,7 +79,7 @@ export function markContract(it: It): void {
     expect((await everything(store)).every(({ processed }) => processed)).toBe(true);
   });
 
-  it("marks each event once when many try", async ({ store }) => {
+  it("marks each event once in concurrent calls", async ({ store }) => {
     const events = sampleEvents(20);
     await keep(store, events);
     const answers = await Promise.all(
@@ -99,7 +97,7 @@ export function markContract(it: It): void {
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
   });
 
-  it("ends the lease of whoever held the event", async ({ store }) => {
+  it("ends the lease of the event", async ({ store }) => {
     const event = sampleEvent();
     await keep(store, [event]);
     await store.claimEvents({ tenant: "acme", by: "ada", limit: 1, now: START, until: START + 60 });

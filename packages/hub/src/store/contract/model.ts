@@ -1,4 +1,4 @@
-/** The rules of the log once more, as plainly as possible: arrays and filters, no counters. */
+/** A simple model of the log: arrays and filters, without counters. */
 import type {
   AppendRequest,
   AppendResult,
@@ -78,7 +78,7 @@ export class LogModel {
     });
   }
 
-  /** What age makes due, in the order of its going. */
+  /** The events that are due by age, in the order of their removal. */
   due({ now, processedFor, pendingFor, limit }: Retention): {
     done: EventRow[];
     expired: EventRow[];
@@ -94,7 +94,7 @@ export class LogModel {
     return { done, expired };
   }
 
-  /** What volume makes due in one tenant, in the order of its going. */
+  /** The events of a tenant above its maximum bytes, in the order of their removal. */
   overflow(tenant: string, { maxBytes, limit }: Retention): EventRow[] {
     let excess = this.bytes(tenant) - maxBytes;
     return this.of(tenant)

@@ -16,7 +16,7 @@ const bodies: Record<string, Uint8Array> = {
   "that is an empty view into a larger buffer": noise(1_000).subarray(100, 100),
   "that looks like another engine's escape": new TextEncoder().encode("\\xdeadbeef"),
   "of 1 MiB": noise(1024 * 1024),
-  // GitHub's limit; one value in a Durable Object holds no more than 2 MB.
+  // GitHub's limit; a value in a Durable Object has at most 2 MB.
   "of 25 MiB": noise(25 * 1024 * 1024),
 };
 
@@ -25,20 +25,20 @@ const sha256 = async (bytes: Uint8Array) =>
 
 export function payloadContract(it: It): void {
   for (const [what, body] of Object.entries(bodies))
-    it(`gives back a body ${what}, byte for byte`, async ({ store }) => {
+    it(`returns a body ${what}, byte for byte`, async ({ store }) => {
       const event = sampleEvent({ body });
       const [seq = 0] = await keep(store, [event]);
       const payload = await store.getPayload("acme", seq);
       if (!payload) throw new Error("it is gone");
       expect(payload.body).toBeInstanceOf(Uint8Array);
       expect(payload.body.byteLength).toBe(body.byteLength);
-      // Compared by hash: a byte-wise diff of megabytes takes longer than the test.
+      // Compared by hash: a diff of megabytes would be slow.
       expect(await sha256(payload.body)).toBe(await sha256(body));
       expect(await store.getEvent("acme", event.id)).toMatchObject({ size: body.byteLength });
       expect(await store.getTenant("acme")).toMatchObject({ bytes: body.byteLength });
     });
 
-  it("gives back each of many payloads that were stored together, small and large", async ({
+  it("returns each of many payloads that were stored together, small and large", async ({
     store,
   }) => {
     const events = Array.from({ length: 40 }, (_, at) =>
@@ -64,7 +64,7 @@ export function payloadContract(it: It): void {
       }
   });
 
-  it("keeps a payload while events that were stored with it go", async ({ store }) => {
+  it("keeps a payload when other events of its pack are removed", async ({ store }) => {
     const events = Array.from({ length: 3 }, (_, at) =>
       sampleEvent({ body: utf8(`{"nth":${at},"text":"${"lamp ".repeat(1_000)}"}`) }),
     );
@@ -82,7 +82,7 @@ export function payloadContract(it: It): void {
     expect(await store.getPayload("acme", nth(seqs, 2))).toBeUndefined();
   });
 
-  it("gives back content type and headers as they were", async ({ store }) => {
+  it("returns content type and headers unchanged", async ({ store }) => {
     const event = sampleEvent({
       content_type: 'application/json; charset="utf-8"',
       headers: { "x-quote": `'"\\`, "x-unicode": "🚂\u2028ü", ["__proto__"]: "odd" },
@@ -96,13 +96,13 @@ export function payloadContract(it: It): void {
     });
   });
 
-  it("is nobody else's, and nowhere else", async ({ store }) => {
+  it("is returned only for its tenant and seq", async ({ store }) => {
     const [seq = 0] = await keep(store, [sampleEvent()]);
     expect(await store.getPayload("acme", seq + 1)).toBeUndefined();
     expect(await store.getPayload("umbrella", seq)).toBeUndefined();
   });
 
-  it("keeps hostile text as it is", async ({ store }) => {
+  it("stores hostile text unchanged", async ({ store }) => {
     const texts = [
       "'; DROP TABLE events; --",
       '"quoted" `ticked` $1 ? ?1 :name @p',
@@ -152,7 +152,7 @@ export function payloadContract(it: It): void {
     }
   });
 
-  it("takes a lone surrogate without losing the event", async ({ store }) => {
+  it("accepts a lone surrogate without losing the event", async ({ store }) => {
     const event = sampleEvent({ title: "half \ud83d of a pair" });
     await keep(store, [event]);
     expect((await store.getEvent("acme", event.id))?.title).toMatch(/^half .+ of a pair$/s);

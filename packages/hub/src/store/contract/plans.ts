@@ -1,6 +1,6 @@
 /**
- * Which index each statement that touches `events` must go by. With the right one, the costs follow
- * the page or the batch, not the backlog.
+ * The index that each statement on `events` must use. With it, the cost depends on the page or the
+ * batch, not on the backlog.
  */
 import type { Dialect, Verb } from "../sql.ts";
 import { verbTable } from "../verbs/index.ts";
@@ -9,16 +9,16 @@ import { appendRequest, DAY, START, sampleEvents } from "./sample.ts";
 export interface Planned {
   what: string;
   verb(dialect: Dialect): Verb<unknown>;
-  /** One for each look at the table; `primary` is its primary key. */
+  /** One for each access to the table; `primary` is its primary key. */
   indexes: string[];
-  /** What is sorted, where something is: never events. */
+  /** What is sorted, if anything; never events. */
   sorts?: string;
 }
 
 const tenant = "acme";
 const list = { tenant, limit: 20 } as const;
 const claim = { tenant, by: "ada", limit: 10, now: START, until: START + 1 };
-/** Nothing is due by age, everything by volume. */
+/** No event is due by age, all are due by volume. */
 const keep = { now: 0, processedFor: 3 * DAY, pendingFor: 90 * DAY, maxBytes: 1, limit: 100 };
 
 // biome-ignore format: a table
@@ -43,7 +43,7 @@ export const planned: Planned[] = [
   { what: "searching", verb: (d) => verbTable(d).searchEvents.run({ ...list, text: "lamp" }), indexes: ["primary", "primary"] },
 ];
 
-/** Two in three are processed, one in a thousand is of a rare type and repo, a few are leased. */
+/** Two thirds are processed, one in a thousand has a rare type and repo, a few are leased. */
 export const FILL = [
   `INSERT INTO tenants (id, created_at, seq, pending, bytes) VALUES ('${tenant}', 0, 30000, 9000, 270000)`,
   `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < 30000)

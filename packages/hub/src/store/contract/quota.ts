@@ -15,7 +15,7 @@ import type { It } from "./subject.ts";
 const outcomes = (answers: { outcome: string }[]) => answers.map(({ outcome }) => outcome);
 
 export function quotaContract(it: It): void {
-  it("takes exactly as many pending events as it allows", async ({ store }) => {
+  it("accepts exactly as many pending events as it allows", async ({ store }) => {
     for (let at = 0; at < 3; at += 1)
       expect(outcomes(await store.appendEvents([appendRequest([sampleEvent()])], 3))).toEqual([
         "stored",
@@ -29,7 +29,7 @@ export function quotaContract(it: It): void {
     ).toEqual(["stored"]);
   });
 
-  it("is exact within one batch: what does not fit is refused, what fits after it is not", async ({
+  it("is exact within one batch: a request above it is rejected, a later one that fits is stored", async ({
     store,
   }) => {
     const pair = sampleEvents(2);
@@ -49,7 +49,7 @@ export function quotaContract(it: It): void {
     expect(ids(await everything(store))).toEqual(ids([...pair, last]));
   });
 
-  it("is exact when many append at the same time", async ({ store }) => {
+  it("is exact in concurrent appends", async ({ store }) => {
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => store.appendEvents([appendRequest([sampleEvent()])], 10)),
     );
@@ -57,7 +57,7 @@ export function quotaContract(it: It): void {
     expect(await store.getTenant("acme")).toMatchObject({ pending: 10, seq: 10 });
   });
 
-  it("takes an arrival's events together or none of them", async ({ store }) => {
+  it("accepts all events of a request or none", async ({ store }) => {
     await store.appendEvents([appendRequest(sampleEvents(2))], 4);
     expect(outcomes(await store.appendEvents([appendRequest(sampleEvents(3))], 4))).toEqual([
       "over_quota",
@@ -68,7 +68,7 @@ export function quotaContract(it: It): void {
     ]);
   });
 
-  it("charges an arrival only for what is new in it", async ({ store }) => {
+  it("counts only the new events of a request", async ({ store }) => {
     const known = sampleEvents(3);
     await store.appendEvents([appendRequest(known)], 4);
     const again = known.map((event) => ({ ...sampleEvent(), external_id: event.external_id }));
@@ -77,7 +77,7 @@ export function quotaContract(it: It): void {
     ).toEqual(["stored"]);
   });
 
-  it("answers a duplicate as a duplicate even when it is full", async ({ store }) => {
+  it("returns a duplicate as a duplicate above the quota", async ({ store }) => {
     const event = sampleEvent({ external_id: "one" });
     await store.appendEvents([appendRequest([event])], 1);
     const again = sampleEvent({ external_id: "one" });
@@ -89,7 +89,7 @@ export function quotaContract(it: It): void {
     ]);
   });
 
-  it("does not remember a refused delivery as known", async ({ store }) => {
+  it("does not treat a rejected delivery as a duplicate later", async ({ store }) => {
     const refused = sampleEvent();
     await store.appendEvents([appendRequest([sampleEvent()])], 1);
     const retry = { ...refused, id: sampleEvent().id };
@@ -99,7 +99,7 @@ export function quotaContract(it: It): void {
     expect(outcomes(await store.appendEvents([appendRequest([retry])], 2))).toEqual(["stored"]);
   });
 
-  it("may be set for one tenant, above or below the default, and taken back", async ({ store }) => {
+  it("can be set for one tenant, above or below the default, and removed", async ({ store }) => {
     const append = async () =>
       outcomes(await store.appendEvents([appendRequest([sampleEvent()])], 1))[0];
     await store.putTenant({ id: "acme", quota: 2, at: START });
@@ -121,7 +121,7 @@ export function quotaContract(it: It): void {
     ]);
   });
 
-  it("is not asked for arrivals that skip it, but counts them", async ({ store }) => {
+  it("is not applied to requests that skip it, but counts them", async ({ store }) => {
     const skipping = { ...appendRequest([sampleEvent()]), skipQuota: true };
     expect(outcomes(await store.appendEvents([skipping], 0))).toEqual(["stored"]);
     expect(await store.appendEvents([appendRequest([sampleEvent()])], 1)).toEqual([

@@ -21,7 +21,7 @@ const seen = (
 ): InstallationUpdate => ({ id: "7", tenant, account: tenant, version, change: null, ...given });
 
 export function registryContract(it: It): void {
-  it("creates a tenant once, and changes only what is given", async ({ store }) => {
+  it("creates a tenant once, and changes only the given fields", async ({ store }) => {
     const fresh = { seq: 0, pruned_seq: 0, pending: 0, bytes: 0 };
     expect(await store.getTenant("acme")).toBeUndefined();
     expect(await store.putTenant({ id: "acme", at: START })).toEqual({
@@ -44,7 +44,7 @@ export function registryContract(it: It): void {
     );
   });
 
-  it("knows a tenant from its first event on", async ({ store }) => {
+  it("creates a tenant with its first event", async ({ store }) => {
     const event = sampleEvent({ received_at: START + 9 });
     await keep(store, [event]);
     await store.putTenant({ id: "acme", name: "Acme", at: START + 50 });
@@ -60,8 +60,8 @@ export function registryContract(it: It): void {
     });
   });
 
-  it("lists tenants by id, in the order of their bytes on every engine", async ({ store }) => {
-    // Linguistic orders differ from engine to engine: a-b, a_b, aB, ab.
+  it("lists tenants sorted bytewise by id on every engine", async ({ store }) => {
+    // Linguistic collations of these ids differ between engines.
     const sorted = ["10", "9", "B", "a", "a-b", "aB", "a_b", "ab", "b", "é"];
     for (const id of sorted.toReversed()) await store.putTenant({ id, at: START });
     const walked: string[] = [];
@@ -72,7 +72,9 @@ export function registryContract(it: It): void {
     expect(walked).toEqual(sorted);
   });
 
-  it("maps an installation to its tenant, and only a newer version moves it", async ({ store }) => {
+  it("maps an installation to its tenant, and changes it only for a newer version", async ({
+    store,
+  }) => {
     expect(await store.findInstallation("7")).toBeUndefined();
     const acme = { id: "7", tenant: "acme", account: "acme-inc", version: 5, removed_at: null };
     expect(await store.putInstallation(seen("acme", 5, { account: "acme-inc" }), START)).toEqual(
@@ -92,26 +94,24 @@ export function registryContract(it: It): void {
     expect(await store.getTenant("acme")).toMatchObject({ name: "acme-inc" });
   });
 
-  it("remembers that an installation was removed, until it is revived by a newer version", async ({
-    store,
-  }) => {
+  it("keeps an installation removed until a newer version revives it", async ({ store }) => {
     const put = (version: number, change: "removed" | "revived" | null, at: number) =>
       store.putInstallation(seen("acme", version, { change }), at);
     await put(5, null, START);
     expect(await put(4, "removed", START + 1)).toMatchObject({ removed_at: null });
-    // GitHub removes at the same version that it created.
+    // GitHub's removal has the same version as the creation.
     expect(await put(5, "removed", START + 2)).toMatchObject({ removed_at: START + 2, version: 5 });
     expect(await put(9, "removed", START + 3)).toMatchObject({ removed_at: START + 2 });
     expect(await put(5, "revived", START + 4)).toMatchObject({ removed_at: START + 2 });
     expect(await put(7, null, START + 5)).toMatchObject({ removed_at: START + 2, version: 5 });
     expect(await put(6, "revived", START + 6)).toMatchObject({ removed_at: null, version: 6 });
     expect(await store.findInstallation("7")).toMatchObject({ removed_at: null, version: 6 });
-    // The end may be the first that is notices of one.
+    // The removal may be the first update of an installation.
     const gone = seen("acme", 1, { id: "8", change: "removed" });
     expect(await store.putInstallation(gone, START)).toMatchObject({ removed_at: START });
   });
 
-  it("lets the newest of many versions win, whatever order they come in", async ({ store }) => {
+  it("keeps the newest of many versions, in any order of arrival", async ({ store }) => {
     const versions = [3, 1, 8, 2, 7, 5, 6, 4];
     await Promise.all(
       versions.map((version) => store.putInstallation(seen(`tenant ${version}`, version), START)),
@@ -119,7 +119,7 @@ export function registryContract(it: It): void {
     expect(await store.findInstallation("7")).toMatchObject({ tenant: "tenant 8", version: 8 });
   });
 
-  it("does not forget a tenant's name or quota over an installation without an account", async ({
+  it("keeps a tenant's name and quota for an installation without an account", async ({
     store,
   }) => {
     await store.putTenant({ id: "acme", name: "Acme", quota: 5, at: START });
@@ -142,14 +142,14 @@ export function registryContract(it: It): void {
     expect(await store.findToken("hash of %")).toBeUndefined();
   });
 
-  it("never takes a second token of the same id or hash", async ({ store }) => {
+  it("rejects a second token with the same id or hash", async ({ store }) => {
     expect(await store.putToken(token("a"))).toBe(true);
     expect(await store.putToken(token("b", { hash: "hash of a", scopes: ["admin"] }))).toBe(false);
     expect(await store.putToken(token("a", { hash: "other", scopes: ["admin"] }))).toBe(false);
     expect(await store.listTokens()).toEqual([{ ...token("a"), revoked_at: null }]);
   });
 
-  it("replaces the tokens of one prefix, and takes a former one back", async ({ store }) => {
+  it("replaces the tokens of one prefix, and restores a revoked one", async ({ store }) => {
     await store.putToken(token("mine"));
     const states = async () =>
       Object.fromEntries((await store.listTokens()).map(({ id, revoked_at }) => [id, revoked_at]));
@@ -181,7 +181,7 @@ export function registryContract(it: It): void {
     expect(await store.findToken("hash of young")).toMatchObject({ revoked_at: null });
   });
 
-  it("says that it can be written to", async ({ store }) => {
+  it("reports that the database is writable", async ({ store }) => {
     await store.checkWritable(START);
     await store.checkWritable(START + 1);
   });

@@ -15,7 +15,7 @@ import {
 import { type Few, ids, keep, nth, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-/** Claims with many workers until nothing is left; answers with what each got. */
+/** Claims with many workers until no run is left. Returns the runs of each worker. */
 export async function claimAll(
   stores: readonly Store[],
   workers: number,
@@ -28,7 +28,7 @@ export async function claimAll(
       for (let look = 0; look < 1_000; look += 1) {
         const more = await claim(store, { by: `worker ${at}`, limit: 7, now });
         mine.push(...runIds(more));
-        // Fewer than there are may only mean that somebody else is at them.
+        // A claim can return fewer runs while another worker claims.
         if (more.length === 0 && ((await store.nextDue()) ?? Infinity) > now) return mine;
       }
       throw new Error("something is due, but cannot be claimed");
@@ -36,7 +36,7 @@ export async function claimAll(
   );
 }
 
-/** Three runs, of which each was called by the one before. */
+/** Three runs; each one was called by the one before. */
 function callChain(): Few<3, NewRun> {
   const [top, middle, bottom] = sampleRuns(3, () => ({ cause: "flow" }));
   return [top, { ...middle, parent_run: top.id }, { ...bottom, parent_run: middle.id }];
@@ -45,7 +45,7 @@ function callChain(): Few<3, NewRun> {
 const tenantsOf = (claimed: readonly ClaimedRun[]) => claimed.map(({ run }) => run.tenant);
 
 export function runClaimsContract(it: It): void {
-  it("take what is due, the oldest first, and nothing that is not", async ({ store }) => {
+  it("claims due runs only, oldest first", async ({ store }) => {
     const [late, early, future, middle] = sampleRuns(4, (at) => ({
       due_at: START + ([3, 1, 9, 2][at] ?? 0),
     }));
@@ -65,7 +65,7 @@ export function runClaimsContract(it: It): void {
     expect(await claim(store, { now: START + 9, limit: 0 })).toEqual([]);
   });
 
-  it("serve tenants in turn, whatever the backlog of one", async ({ store }) => {
+  it("serves tenants round robin, whatever the backlog of one", async ({ store }) => {
     const crowd = sampleRuns(1_000, () => ({ tenant: "crowd" }));
     for (let at = 0; at < 1_000; at += 200) await store.queueRuns(crowd.slice(at, at + 200));
     await store.queueRuns(sampleRuns(3, () => ({ tenant: "few", at: START + 9 })));
@@ -73,7 +73,7 @@ export function runClaimsContract(it: It): void {
     const second = await claim(store, { limit: 10, now: START + 1 });
     expect([...first, ...second]).toHaveLength(20);
     expect(tenantsOf([...first, ...second]).filter((tenant) => tenant === "few")).toHaveLength(3);
-    // One at a time too: nobody waits for longer than it takes to serve each of the others once.
+    // Also with single claims: a tenant waits until each of the others was served once.
     await store.queueRuns(sampleRuns(2, () => ({ tenant: "few", due_at: START + 2 })));
     await store.queueRuns(sampleRuns(2, () => ({ tenant: "late", due_at: START + 2 })));
     const turns: string[] = [];
@@ -83,7 +83,7 @@ export function runClaimsContract(it: It): void {
     expect(turns.slice(3).sort()).toEqual(["crowd", "few", "late"]);
   });
 
-  it("give the room that one tenant leaves to the others", async ({ store }) => {
+  it("uses the unused share of a tenant for the others", async ({ store }) => {
     await store.queueRuns([
       ...sampleRuns(20, () => ({ tenant: "a" })),
       ...sampleRuns(1, () => ({ tenant: "b" })),
@@ -95,14 +95,14 @@ export function runClaimsContract(it: It): void {
     expect(new Set(taken)).toEqual(new Set(["a", "b", "c", "d"]));
   });
 
-  it("give no run to two workers at the same time, and forget none", async ({ store }) => {
+  it("claims every run once with concurrent workers", async ({ store }) => {
     const runs = sampleRuns(150, (at) => ({ tenant: `tenant ${at % 4}` }));
     await store.queueRuns(runs);
     const taken = (await claimAll([store], 8)).flat();
     expect(taken.sort()).toEqual(ids(runs).sort());
   });
 
-  it("bring back the runs of a dead worker, with their steps, and not before", async ({
+  it("claims the runs of a dead worker, with their steps, only after the lease expired", async ({
     store,
     reopen,
   }) => {
@@ -121,10 +121,7 @@ export function runClaimsContract(it: It): void {
     ]);
   });
 
-  it("give a run up that was taken again and again, and nothing came of it", async ({
-    store,
-    notices,
-  }) => {
+  it("fails a run that was claimed repeatedly without progress", async ({ store, notices }) => {
     const event = sampleEvent();
     await keep(store, [event]);
     const limit = { lane: "one", most: 1 };
@@ -136,10 +133,10 @@ export function runClaimsContract(it: It): void {
       const [one, ...none] = await claim(store, { now });
       expect(one).toMatchObject({ run: { id: poison.id, claims: taken } });
       expect(none).toEqual([]);
-      // Whoever takes it over begins with the step that was interrupted: that is not progress.
+      // A worker starts the interrupted step again; this is no progress.
       if (one) await save(store, [one], { steps: [...(taken === 1 ? [sampleStep()] : []), begun] });
     }
-    // The other one of the lane has its turn.
+    // The other run of the lane is admitted.
     expect(runIds(await claim(store, { now }))).toEqual([next.id]);
     const error = {
       code: "gave_up",
@@ -166,15 +163,13 @@ export function runClaimsContract(it: It): void {
         }),
       60_000,
     );
-    // Somebody who asks for it gives it as many chances.
+    // A retry resets the count.
     await store.retryRun("acme", poison.id, now);
     await save(store, await claim(store, { now: now + LEASE }));
     expect((await store.getRun("acme", poison.id))?.status).not.toBe("failed");
   });
 
-  it("go on with a run for as long as anything comes of it, or it is given back", async ({
-    store,
-  }) => {
+  it("continues a run while it makes progress or is released", async ({ store }) => {
     const [slow, moved] = sampleRuns(2, (at) => ({ tenant: at === 0 ? "acme" : "umbrella" }));
     await store.queueRuns([slow, moved]);
     let now = START;
@@ -184,11 +179,11 @@ export function runClaimsContract(it: It): void {
       for (const one of both)
         if (one.run.id === slow.id)
           await save(store, [one], { steps: [sampleStep({ node_id: `step ${taken}` })] });
-      // A hub that stops gives back what it has. The other one was renewed, and so is not lost yet.
+      // A hub that stops releases its runs. The other run was renewed, and has not expired.
       await store.renewRuns(lease("ada", now), [moved.id]);
       await store.releaseRuns("ada", now);
     }
-    // Dying is what counts, and only since something came of it last.
+    // Only expired leases since the last progress count.
     for (let taken = 0; taken < 9; taken += 1, now += LEASE)
       expect(await claim(store, { now })).toHaveLength(2);
     for (const one of await claim(store, { now }))
@@ -200,7 +195,7 @@ export function runClaimsContract(it: It): void {
     expect(await claim(store, { now: now + LEASE })).toEqual([]);
   });
 
-  it("go on with a caller for as long as anything comes of what it called", async ({ store }) => {
+  it("continues a caller while the runs that it called make progress", async ({ store }) => {
     const [top, middle, bottom] = callChain();
     await store.queueRuns([top, middle, bottom]);
     let now = START;
@@ -210,7 +205,7 @@ export function runClaimsContract(it: It): void {
       const at = all.filter(({ run }) => run.id === bottom.id);
       await save(store, at, { steps: [sampleStep({ node_id: `step ${taken}` })] });
     }
-    // It is what was called that is given up then: its callers hear of it, and are not to blame.
+    // Only the called run fails; its callers continue with that result.
     for (let taken = 1; taken <= 10; taken += 1, now += LEASE)
       expect(await claim(store, { now })).toHaveLength(taken < 10 ? 3 : 2);
     expect(await store.getRun("acme", bottom.id)).toMatchObject({ error: { code: "gave_up" } });
@@ -219,7 +214,7 @@ export function runClaimsContract(it: It): void {
     expect(await claim(store, { now })).toMatchObject([{ run: { id: top.id } }]);
   });
 
-  it("cancel what was called by a run that is given up", async ({ store, notices }) => {
+  it("cancels the runs that a failed run has called", async ({ store, notices }) => {
     const [top, waits, below] = callChain();
     const under = sampleRun({ cause: "flow", parent_run: top.id });
     await store.queueRuns([waits]);
@@ -241,7 +236,7 @@ export function runClaimsContract(it: It): void {
     expect(await store.listSteps("acme", waits.id)).toMatchObject([
       { status: "failed", error: { code: "cancelled" } },
     ]);
-    // Whoever is at work on one is asked to end it.
+    // The worker of a running one is asked to cancel it.
     expect(await store.getRun("acme", under.id)).toMatchObject({
       status: "running",
       cancel_asked: true,
@@ -252,7 +247,7 @@ export function runClaimsContract(it: It): void {
     }, 60_000);
   });
 
-  it("are fair also where a worker with many runs has died", async ({ store }) => {
+  it("serves other tenants when a worker with many runs has died", async ({ store }) => {
     await store.queueRuns(sampleRuns(50, () => ({ tenant: "crowd" })));
     await claim(store, { limit: 50 });
     const now = START + LEASE;
@@ -262,7 +257,7 @@ export function runClaimsContract(it: It): void {
     expect(taken).toHaveLength(20);
   });
 
-  it("are kept by renewing them, and nothing that was lost is revived", async ({ store }) => {
+  it("renews leases, but no expired ones", async ({ store }) => {
     const [one, two, three] = sampleRuns(3);
     await store.queueRuns([one, two, three]);
     await claim(store, { limit: 2 });
@@ -270,20 +265,20 @@ export function runClaimsContract(it: It): void {
     const now = START + LEASE - 1;
     const all = ids([one, two, three]);
     expect(await store.renewRuns(lease("ada", now), all)).toEqual({ cancel: [] });
-    // What bob did not renew is anybody's; ada's are hers for another while.
+    // Runs that bob did not renew can be claimed; those of ada cannot.
     expect(runIds(await claim(store, { by: "cy", now: START + LEASE }))).toEqual([three.id]);
     await store.cancelRun("acme", two.id, now);
     expect(await store.renewRuns(lease("ada", now + 1), all)).toEqual({ cancel: [two.id] });
     expect(await store.renewRuns(lease("bob", now + 1), all)).toEqual({ cancel: [] });
     expect(await store.getRun("acme", three.id)).toMatchObject({ worker: "cy", claims: 2 });
-    // Too late: the lease was over, so it may be somebody else's the next moment.
+    // Too late: the lease has expired, and another worker can claim the run.
     const over = now + 1 + LEASE;
     expect(await store.renewRuns(lease("ada", over), all)).toEqual({ cancel: [] });
     const taken = await claim(store, { by: "dee", now: over });
     expect(runIds(taken).sort()).toEqual(all.sort());
   });
 
-  it("are not kept where their worker does not name them", async ({ store }) => {
+  it("does not renew leases that the worker does not name", async ({ store }) => {
     const runs = sampleRuns(250);
     const [forgotten, ...walked] = runs;
     await store.queueRuns(runs.slice(0, 125));
@@ -296,13 +291,13 @@ export function runClaimsContract(it: It): void {
     expect(await store.renewRuns(lease("ada", now), ids(walked))).toEqual({
       cancel: [nth(runs, 249).id],
     });
-    // Its own worker takes it again as anybody would.
+    // The same worker can claim it again.
     expect(await claim(store, { now: START + LEASE, limit: 250 })).toMatchObject([
       { run: { id: forgotten?.id, worker: "ada", claims: 2, cancel_asked: true } },
     ]);
   });
 
-  it("are given back when a worker stops, to be taken at once and first", async ({ store }) => {
+  it("releases the runs of a worker that stops, which are claimed first", async ({ store }) => {
     const [one, two, three] = sampleRuns(3);
     await store.queueRuns([one, two, three]);
     const [first] = await claim(store, { limit: 1 });
@@ -318,7 +313,7 @@ export function runClaimsContract(it: It): void {
     await store.releaseRuns("nobody", START + 1);
   });
 
-  it("say when the next run is due, or may be taken over", async ({ store }) => {
+  it("returns when the next run is due or the next lease expires", async ({ store }) => {
     expect(await store.nextDue()).toBeNull();
     await store.queueRuns([sampleRun({ due_at: START + 500 }), sampleRun({ due_at: START + 20 })]);
     expect(await store.nextDue()).toBe(START + 20);
@@ -335,7 +330,7 @@ export function runClaimsContract(it: It): void {
     expect(await store.nextDue()).toBeNull();
   });
 
-  it("are told of when something is due, and of what ended", async ({ store, notices }) => {
+  it("notifies of due runs and of ended runs", async ({ store, notices }) => {
     const run = sampleRun({ due_at: START + 7 });
     await store.queueRuns([run, sampleRun({ tenant: "umbrella", due_at: START + 5 })]);
     const [, taken] = await claim(store, { now: START + 7 });

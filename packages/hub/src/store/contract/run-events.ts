@@ -10,7 +10,7 @@ const shown = async (store: Store, event: { id: string }) => {
 };
 
 export function runEventsContract(it: It): void {
-  it("show how their runs are doing, together", async ({ store }) => {
+  it("have the combined status of their runs", async ({ store }) => {
     const [event, other] = sampleEvents(2);
     await keep(store, [event, other]);
     expect(await shown(store, event)).toEqual([null, null]);
@@ -34,7 +34,7 @@ export function runEventsContract(it: It): void {
     expect(await shown(store, other)).toEqual([null, null]);
   });
 
-  it("show a failure until it is made good", async ({ store }) => {
+  it("stay failed until a retry succeeds", async ({ store }) => {
     const event = sampleEvent();
     await keep(store, [event]);
     const [bad, off] = sampleRuns(2, () => ({ event_id: event.id }));
@@ -49,12 +49,12 @@ export function runEventsContract(it: It): void {
     expect(await shown(store, event)).toEqual(["pending", START]);
     await save(store, await claim(store, { now: START + 4 }));
     expect(await shown(store, event)).toEqual(["succeeded", START + 4]);
-    // What was swept counts no longer, but is not undone.
+    // Removed runs do not count, but the status stays.
     await store.sweepRuns(START * 2, 99);
     expect(await shown(store, event)).toEqual(["succeeded", START + 4]);
   });
 
-  it("show what dead and stopped workers left", async ({ store }) => {
+  it("follow runs whose workers died or stopped", async ({ store }) => {
     const event = sampleEvent();
     await keep(store, [event]);
     const started = await store.startRun(sampleRun({ event_id: event.id }), lease());
@@ -69,7 +69,7 @@ export function runEventsContract(it: It): void {
     expect(await shown(store, event)).toEqual(["failed", START]);
   });
 
-  it("of one tenant are nothing to another's runs", async ({ store }) => {
+  it("are not changed by runs of another tenant", async ({ store }) => {
     const event = sampleEvent();
     await keep(store, [event]);
     await store.queueRuns([sampleRun({ tenant: "umbrella", event_id: event.id })]);
@@ -78,7 +78,7 @@ export function runEventsContract(it: It): void {
     expect(await store.listRuns({ tenant: "acme", limit: 9, event: event.id })).toEqual([]);
   });
 
-  it("by the hundred follow their runs", async ({ store }) => {
+  it("follow hundreds of runs", async ({ store }) => {
     const events = sampleEvents(150);
     await keep(store, events);
     await store.queueRuns(events.map(({ id }) => sampleRun({ event_id: id })));

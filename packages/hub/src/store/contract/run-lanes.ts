@@ -16,13 +16,13 @@ const gathering = (lane = "one", due_at = START + 100): Partial<NewRun> => ({
 const statuses = async (store: Store, runs: readonly NewRun[]) =>
   Promise.all(runs.map(async ({ id }) => (await store.getRun("acme", id))?.status));
 
-/** As somebody does who waits for it; answers with what it takes to work on it, where it has begun. */
+/** Starts a run whose caller waits for it. Returns the claimed run if it has started. */
 async function enter(store: Store, run: NewRun, by = "eve", now = START) {
   const entered = await store.startInLane(run, lease(by, now));
   return entered.outcome === "started" ? entered.claimed : entered;
 }
 
-/** Runs everything to its end, one claim after another; answers with the order. */
+/** Completes all runs, one claim after another. Returns their order. */
 async function drain(store: Store, now: number): Promise<string[]> {
   const order: string[] = [];
   for (;;) {
@@ -34,7 +34,7 @@ async function drain(store: Store, now: number): Promise<string[]> {
 }
 
 export function runLanesContract(it: It): void {
-  it("have no more runs under way than they may, and let the others in by and by", async ({
+  it("run at most as many runs as their limit, and admit the others one by one", async ({
     store,
   }) => {
     const runs = sampleRuns(5, () => inLane(2));
@@ -51,7 +51,7 @@ export function runLanesContract(it: It): void {
     expect(await drain(store, START + LEASE - 1)).toEqual([nth(runs, 3).id, nth(runs, 4).id]);
   });
 
-  it("let runs in by the time that they were due, and none overtakes", async ({ store }) => {
+  it("admit runs in the order of their due times", async ({ store }) => {
     const runs = sampleRuns(6, (at) => ({ ...inLane(1), due_at: START + (5 - at) }));
     await store.queueRuns(runs);
     const order: string[] = [];
@@ -65,7 +65,7 @@ export function runLanesContract(it: It): void {
     expect(order).toEqual(ids(runs.toReversed()));
   });
 
-  it("are each on their own: by name, and by tenant", async ({ store }) => {
+  it("are separate by name and by tenant", async ({ store }) => {
     const runs = [
       sampleRun(inLane(1, "a")),
       sampleRun(inLane(1, "a")),
@@ -78,7 +78,7 @@ export function runLanesContract(it: It): void {
     expect(runIds(taken).sort()).toEqual(ids(runs.filter((_, at) => at !== 1)).sort());
   });
 
-  it("do not hold up what is behind those that are held", async ({ store }) => {
+  it("do not block the runs behind held runs", async ({ store }) => {
     await store.queueRuns([...sampleRuns(30, () => inLane(1)), sampleRun({ due_at: START + 1 })]);
     const taken = [
       ...(await claim(store, { now: START + 1 })),
@@ -88,7 +88,7 @@ export function runLanesContract(it: It): void {
     expect(nth(taken, 1).run.due_at).toBe(START + 1);
   });
 
-  it("forget nobody when a run fails, waits, is queued anew or cancelled", async ({ store }) => {
+  it("admit the next run when a run fails, waits, is requeued or cancelled", async ({ store }) => {
     const runs = sampleRuns(8, () => inLane(1));
     await store.queueRuns(runs);
     const next = async () => nth(await claim(store), 0);
@@ -106,7 +106,7 @@ export function runLanesContract(it: It): void {
     expect(stops.run.id).toBe(at(3));
     await store.cancelRun("acme", at(3), START);
     await save(store, [stops], { next: { status: "cancelled" } });
-    // The one that was let in just now, and one that is held.
+    // The one that was just admitted, and a held one.
     await store.cancelRun("acme", at(4), START);
     await store.cancelRun("acme", at(5), START);
     const sixth = await next();
@@ -118,7 +118,7 @@ export function runLanesContract(it: It): void {
     expect(order.sort()).toEqual([at(6), at(7), at(1), at(2)].sort());
   });
 
-  it("have room again for a run that waited, when it comes back", async ({ store }) => {
+  it("have capacity again for a run that returns from waiting", async ({ store }) => {
     const [one, two] = sampleRuns(2, () => inLane(1));
     await store.queueRuns([one, two]);
     const [first] = await claim(store);
@@ -131,7 +131,7 @@ export function runLanesContract(it: It): void {
     expect(await drain(store, START + 5)).toEqual([one.id]);
   });
 
-  it("keep the place of a run whose worker died", async ({ store }) => {
+  it("count a run whose worker died", async ({ store }) => {
     const runs = sampleRuns(3, () => inLane(1));
     await store.queueRuns(runs);
     await claim(store);
@@ -142,7 +142,7 @@ export function runLanesContract(it: It): void {
     expect(await drain(store, START + LEASE)).toEqual(ids(runs.slice(1)));
   });
 
-  it("let a retried run wait for its turn", async ({ store }) => {
+  it("hold a retried run at the limit", async ({ store }) => {
     const [one, two] = sampleRuns(2, () => inLane(1));
     await store.queueRuns([one, two]);
     const [first] = await claim(store);
@@ -153,7 +153,7 @@ export function runLanesContract(it: It): void {
     expect(await statuses(store, [one, two])).toEqual(["held", "running"]);
   });
 
-  it("with room begin at once with a run that somebody waits for, whatever is queued", async ({
+  it("below the limit start a run immediately whose caller waits, ahead of queued runs", async ({
     store,
     notices,
   }) => {
@@ -175,30 +175,30 @@ export function runLanesContract(it: It): void {
     });
     expect(await store.getRun("acme", one.id)).toEqual("run" in first && first.run);
     expect(await enter(store, two)).toMatchObject({ run: { id: two.id } });
-    // Nobody else is woken for what has begun.
+    // No worker is notified of a run that has started.
     expect((await notices()).slice(before)).toEqual([]);
     expect(await enter(store, three)).toEqual({ outcome: "queued", id: three.id });
     expect(await enter(store, four)).toEqual({ outcome: "queued", id: four.id });
     expect(await statuses(store, [three, four])).toEqual(["held", "held"]);
-    // When it is let in, it does not wait for all that was queued before it.
+    // When it is admitted, it precedes the runs that were queued before it.
     if ("run" in first) await save(store, [first]);
     expect(runIds(await claim(store, { limit: 1 }))).toEqual([three.id]);
     expect(await statuses(store, [four])).toEqual(["held"]);
-    // One whose worker dies is taken over in its lane.
+    // A run whose worker dies is claimed again in its lane.
     const now = START + LEASE;
     const later = await claim(store, { limit: 40, now });
     expect(later).toHaveLength(32);
     expect(await statuses(store, [two, three, four])).toEqual(["running", "running", "held"]);
     await save(store, later);
     expect(await drain(store, now)).toEqual([four.id]);
-    // Without a limit there is always room.
+    // Without a limit it always starts.
     expect(await enter(store, sampleRun())).toHaveProperty("run");
   });
 
-  it("keep their order, whoever waits for a run", async ({ store }) => {
+  it("keep their order if a caller waits for a run", async ({ store }) => {
     const [one, two, three, four] = sampleRuns(4, () => inLane(1));
     const later = sampleRun({ ...inLane(1), due_at: START + 9 });
-    // What is queued for later does not want its place yet.
+    // Runs that are queued for later do not count yet.
     await store.queueRuns([later]);
     const first = await enter(store, one);
     await store.queueRuns([two]);
@@ -206,15 +206,12 @@ export function runLanesContract(it: It): void {
     await enter(store, three);
     expect(await statuses(store, [one, two, three])).toEqual(["running", "held", "held"]);
     if ("run" in first) await save(store, [first]);
-    // The second is about to begin: nobody takes its place.
+    // The second one is due: no other run overtakes it.
     expect(await enter(store, four)).toEqual({ outcome: "queued", id: four.id });
     expect(await drain(store, START)).toEqual(ids([two, three, four]));
   });
 
-  it("have room for so many, though many come at once, and forget none", async ({
-    store,
-    reopen,
-  }) => {
+  it("keep their limit in concurrent calls, and admit every run", async ({ store, reopen }) => {
     const queued = sampleRuns(10, () => inLane(3));
     const entering = sampleRuns(20, () => inLane(3));
     const other = await reopen();
@@ -236,7 +233,7 @@ export function runLanesContract(it: It): void {
     expect([...rest, ...runIds(taken.flat())].sort()).toEqual(ids([...queued, ...entering]).sort());
   });
 
-  it("let a run in that comes just when another leaves", async ({ store, reopen }) => {
+  it("admit a run that arrives while another one ends", async ({ store, reopen }) => {
     const other = await reopen();
     const lanes = Array.from({ length: 20 }, (_, at) => inLane(1, `lane ${at}`));
     const leaving = await Promise.all(lanes.map((lane) => enter(store, sampleRun(lane))));
@@ -249,9 +246,7 @@ export function runLanesContract(it: It): void {
     expect([...begun, ...(await drain(store, START))].sort()).toEqual(ids(coming).sort());
   });
 
-  it("refuse or replace a run that somebody waits for, and know it by its key", async ({
-    store,
-  }) => {
+  it("skip or replace a run whose caller waits, and recognize its key", async ({ store }) => {
     const skip = inLane(1, "one", "skip");
     const first = sampleRun({ ...skip, key: "k" });
     expect(await enter(store, first)).toHaveProperty("run");
@@ -278,13 +273,13 @@ export function runLanesContract(it: It): void {
     expect(await drain(store, START)).toEqual([three.id]);
   });
 
-  it("that skip take in as many as may be under way, and nothing waits", async ({ store }) => {
+  it("with skip accept runs up to the limit, and hold none", async ({ store }) => {
     const skip = inLane(2, "one", "skip");
     const [one, two, three, four] = sampleRuns(4, () => skip);
     const five = sampleRun(skip);
     const elsewhere = sampleRun(inLane(2, "two", "skip"));
     const theirs = sampleRun({ ...skip, tenant: "umbrella" });
-    // What is queued will be under way: it counts as much.
+    // A queued run counts like a running one.
     expect(await store.queueRuns([one, elsewhere, theirs])).toEqual(ids([one, elsewhere, theirs]));
     expect(await store.queueRuns([two, three])).toEqual([two.id, null]);
     const taken = await claim(store);
@@ -294,28 +289,26 @@ export function runLanesContract(it: It): void {
     const [first, second] = taken.filter(({ run }) => run.id === one.id || run.id === two.id);
     if (!first || !second) throw new Error("not claimed");
     await save(store, [first]);
-    // Nor is a place kept for one that waits for something else than its turn.
+    // A run that waits for another reason does not count.
     await save(store, [second], { next: { status: "waiting", due_at: null } });
     expect(await store.queueRuns([four, five])).toEqual([four.id, five.id]);
     expect(runIds(await claim(store))).toEqual([four.id, five.id]);
   });
 
-  it("that skip know a run again by its key, and what joins one is not skipped", async ({
-    store,
-  }) => {
+  it("with skip recognize a key, and do not skip gathered inputs", async ({ store }) => {
     const skip = { ...inLane(1, "one", "skip"), gather: { lane: "g" } };
     const [one, two, three, four] = sampleRuns(4, (at) => ({ ...skip, key: `key ${at}` }));
     expect(await store.queueRuns([one, two])).toEqual([one.id, one.id]);
     await claim(store);
     expect(await store.queueRuns([one, three])).toEqual([one.id, null]);
-    // It was never there.
+    // It was never stored.
     await store.cancelRun("acme", one.id, START);
     await store.releaseRuns("ada", START);
     await save(store, await claim(store));
     expect(await store.queueRuns([three, four])).toEqual([three.id, three.id]);
   });
 
-  it("that skip say so in the verdict of the event", async ({ store }) => {
+  it("with skip add the reason to the verdict of the event", async ({ store }) => {
     const flow = { flow_id: "a flow", node_id: "start", version: 1 };
     const reasons = [{ on: "active" as const, holds: true, message: "the trigger is active" }];
     const arrive = async () => {
@@ -340,7 +333,7 @@ export function runLanesContract(it: It): void {
     expect(theirs).toEqual([]);
   });
 
-  it("that replace let the newest wait, and end the one before it by its name", async ({
+  it("with replace hold only the newest run, and cancel the one before with its id", async ({
     store,
     notices,
   }) => {
@@ -352,7 +345,7 @@ export function runLanesContract(it: It): void {
     }));
     const five = sampleRun(inLane(1, "one", "replace"));
     await store.queueRuns([one]);
-    // The first is about to begin, and stays; the second waits behind it.
+    // The first one is due and stays; the second one waits behind it.
     await store.queueRuns([two]);
     expect(await statuses(store, [one, two])).toEqual(["queued", "queued"]);
     const [taken] = await claim(store);
@@ -374,7 +367,7 @@ export function runLanesContract(it: It): void {
         expect(await notices()).toContainEqual({ topic: "run_ended", tenant: "acme", run: two.id }),
       60_000,
     );
-    // Of those that come together, too.
+    // Also within one batch.
     expect(await store.queueRuns([four, five])).toEqual([four.id, five.id]);
     expect(await statuses(store, [one, three, four, five])).toEqual([
       "running",
@@ -384,12 +377,12 @@ export function runLanesContract(it: It): void {
     ]);
     if (taken) await save(store, [taken]);
     expect(await drain(store, START)).toEqual([five.id]);
-    // What was replaced can be asked for again.
+    // A replaced run can be retried.
     await store.retryRun("acme", two.id, START);
     expect(await drain(store, START)).toEqual([two.id]);
   });
 
-  it("that replace leave alone what has begun, and what has room", async ({ store }) => {
+  it("with replace keep runs that have started or are below the limit", async ({ store }) => {
     const replace = inLane(2, "one", "replace");
     const [one, two, three, four] = sampleRuns(4, () => replace);
     const [five, six] = sampleRuns(2, () => replace);
@@ -398,7 +391,7 @@ export function runLanesContract(it: It): void {
     if (begun) await save(store, [begun], { next: { status: "waiting", due_at: START + 1 } });
     await store.queueRuns([two, three]);
     await claim(store, { limit: 2 });
-    // It has come back, and waits for its turn once more.
+    // It has returned from waiting, and is held again.
     expect(await claim(store, { now: START + 1 })).toEqual([]);
     expect(await statuses(store, [one, two, three])).toEqual(["held", "running", "running"]);
     await store.queueRuns([four]);
@@ -409,7 +402,7 @@ export function runLanesContract(it: It): void {
     expect(order.sort()).toEqual(ids([one, two, three, six]).sort());
   });
 
-  it("gather what comes while a run is still to begin", async ({ store }) => {
+  it("gather inputs until the run starts", async ({ store }) => {
     const events = sampleEvents(3);
     await keep(store, events);
     const runs = sampleRuns(3, (at) => ({
@@ -431,12 +424,12 @@ export function runLanesContract(it: It): void {
         { at: START + 2, input: { at: 2 }, event_id: nth(events, 2).id },
       ],
     });
-    // Each event shows the run that stands for it.
+    // Each event is linked to the run that gathered it.
     for (const { id } of events) {
       expect(ids(await store.listRuns({ tenant: "acme", limit: 9, event: id }))).toEqual([host.id]);
       expect(await store.getEvent("acme", id)).toMatchObject({ trigger_status: "running" });
     }
-    // What has begun takes nothing more.
+    // A run that has started gathers no more inputs.
     const late = sampleRun(gathering());
     expect(await store.queueRuns([late])).toEqual([late.id]);
     if (taken) await save(store, [taken]);
@@ -457,9 +450,7 @@ export function runLanesContract(it: It): void {
     expect(await store.getRun("acme", a.id)).toMatchObject({ gathered_count: 2 });
   });
 
-  it("gather into a run that is held, not into one that waits or was cancelled", async ({
-    store,
-  }) => {
+  it("gather into a held run, not into a waiting or cancelled one", async ({ store }) => {
     const both = { ...inLane(1), gather: { lane: "g" } };
     const runs = sampleRuns(5, () => both);
     await store.queueRuns([nth(runs, 0)]);
@@ -473,7 +464,7 @@ export function runLanesContract(it: It): void {
     expect(await store.queueRuns([nth(runs, 3)])).toEqual([nth(runs, 3).id]);
   });
 
-  it("gather all that comes at the same time", async ({ store }) => {
+  it("gather all inputs of concurrent calls", async ({ store }) => {
     const runs = sampleRuns(30, () => gathering());
     const hosts = await Promise.all(runs.map((run) => store.queueRuns([run])));
     expect(new Set(hosts.flat()).size).toBe(1);
@@ -481,7 +472,7 @@ export function runLanesContract(it: It): void {
     expect(await store.getRun("acme", host)).toMatchObject({ gathered_count: 29 });
   });
 
-  it("count what is too much to gather", async ({ store }) => {
+  it("count inputs above the size limit", async ({ store }) => {
     const text = "x".repeat(90_000);
     const runs = sampleRuns(4, () => ({ ...gathering(), input: { text } }));
     await store.queueRuns(runs);

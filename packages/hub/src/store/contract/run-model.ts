@@ -18,7 +18,7 @@ const LANES: Record<string, { most: number; whenFull?: WhenFull }> = {
   "replaces some": { most: 2, whenFull: "replace" },
 };
 const mostOf = (lane: string | null) => LANES[lane ?? ""]?.most ?? Infinity;
-/** After so many claims of which nothing came, a run is given up. */
+/** A run fails after this many claims without progress. */
 const MOST_IDLE = 10;
 const HOUR = 3_600_000;
 
@@ -67,7 +67,7 @@ const command = fc.oneof(
 );
 type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** What is held and what is queued is the same here: both are to be taken. */
+/** The model does not distinguish held and queued runs: both can be claimed. */
 type State = "open" | "running" | "waiting" | "succeeded" | "failed" | "cancelled";
 
 interface Known {
@@ -87,7 +87,7 @@ interface Known {
 
 type Given = typeof newRun extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** The store, and the rules of runs once more, as plainly as possible. */
+/** The store, and a simple model of runs. */
 class Pair {
   readonly #store: Store;
   readonly #name: (tenant: string) => string;
@@ -153,7 +153,7 @@ class Pair {
       limit: lane === null ? undefined : { lane, most: mostOf(lane), ...LANES[lane] },
     });
 
-  /** One that is new; or the id of the one with its key; or null where it does not wait. */
+  /** A new run; or the id of the run with the same key; or null if it is skipped. */
   #meet({ id, tenant, key, due_at, limit }: NewRun): Known | string | null {
     const twin = this.#runs.find(
       (one) => key !== undefined && one.key === key && one.tenant === tenant,
@@ -200,7 +200,7 @@ class Pair {
     this.#claims.push(entered.claimed);
   }
 
-  /** At most one that has never begun waits for others; those that can begin at once are not replaced. */
+  /** At most one new run waits in a `replace` lane; runs below the limit are not replaced. */
   #replace(newest: Known) {
     const room = mostOf(newest.lane) - this.#inLane(newest, "running").length;
     const waiting = this.#inLane(newest, "open").filter((one) => one !== newest);
@@ -228,7 +228,7 @@ class Pair {
       });
     }
     this.#claims.push(...taken);
-    // Of runs whose worker has died, as many are taken back as could be claimed.
+    // At most as many expired runs are requeued as can be claimed.
     for (const known of orphans.filter((one) => this.#isOrphan(one) && one.claims > 0)) {
       const run = (await this.#store.getRun(known.tenant, known.id)) as Run;
       const state = known.idle >= MOST_IDLE ? "failed" : "open";
@@ -279,13 +279,13 @@ class Pair {
   async #wake(run: Known) {
     const woken = await this.#store.wakeRun(run.tenant, run.id, this.#now);
     if (run.state === "running") run.woken = true;
-    // One that waited, and is held by now, goes on anyway.
+    // A run that waited, and is held now, can be woken too.
     if (run.state === "waiting" && woken) run.due = this.#now;
     if (run.state !== "waiting") expect(woken).toBe(run.state === "running");
   }
 
   async #renew(worker: string, until: number) {
-    // Half of them: the others are left to whoever takes them.
+    // Only half of them; the leases of the others expire.
     const named = this.#runs.filter((_, at) => at % 2 === 0);
     const lease = { worker, now: this.#now, until };
     const { cancel } = await this.#store.renewRuns(
@@ -325,9 +325,9 @@ class Pair {
     for (const known of this.#runs) {
       const { status, due_at, worker, claims, cancel_asked } = byId.get(known.id) as Run;
       const isOpen = status === "queued" || status === "held";
-      // One that waited and came due while its lane was full is held like the others.
+      // A run that became due while its lane was at its limit is held.
       if (known.state === "waiting" && isOpen) known.state = "open";
-      // One that is let in comes before others.
+      // An admitted run precedes others.
       const ahead = (known.due ?? 0) - (due_at ?? 0);
       if (known.lane !== null && known.claims <= 1 && ahead > 0 && ahead % HOUR === 0)
         known.due = due_at;
@@ -343,7 +343,7 @@ class Pair {
         lane === null ? Infinity : mostOf(lane),
       );
     }
-    // What can be taken is not slept through.
+    // `nextDue` is not later than a run that can be claimed.
     const due = (await this.#store.nextDue()) ?? Infinity;
     const waits = this.#runs.some(
       (one) =>
@@ -352,7 +352,7 @@ class Pair {
     if (waits) expect(due).toBeLessThanOrEqual(this.#now);
   }
 
-  /** Everything comes to its end. */
+  /** Completes all runs. */
   async drain(): Promise<void> {
     this.#now += 100;
     for (const run of this.#runs) if (run.state === "waiting") await this.#wake(run);
@@ -388,9 +388,7 @@ function progressOf(next: string, due_at: number): Pick<RunProgress, "next"> {
 }
 
 export function runModelContract(it: It): void {
-  it("come to their end, once, and never too many of a lane at the same time", async ({
-    store,
-  }) => {
+  it("complete every run once, and never exceed the limit of a lane", async ({ store }) => {
     let round = 0;
     const series = fc.array(command, { minLength: 1, maxLength: 40 });
     const property = fc.asyncProperty(series, async (commands) => {

@@ -1,6 +1,6 @@
 /**
- * Which indexes the statements of each verb of flows and runs may go by. None may read a table from
- * end to end: claiming, saving and listing cost the same whatever the backlog.
+ * The indexes that the statements of each verb of flows and runs may use. No statement may scan a
+ * table: the cost of claiming, saving and listing does not depend on the backlog.
  */
 import type { Dialect, Verb } from "../sql.ts";
 import { loadLoopGuard, type PlannedEvent } from "../verbs/breakers.ts";
@@ -12,28 +12,28 @@ import { START } from "./sample.ts";
 interface RunPlanned {
   what: string;
   verb(dialect: Dialect): Verb<unknown>;
-  /** Each one that is used, once; `runs` is that table's primary key. */
+  /** Each used index once; `runs` is the primary key of that table. */
   indexes: string[];
 }
 
-/** For a few rows these two are as good; an engine takes either. */
+/** For a few rows both are equally good; an engine may use either. */
 const ALIKE: Record<string, string> = {
   runs_tenant: "runs",
   runs_worker: "runs",
   flows_tenant: "flows",
 };
 
-/** The indexes that a verb has used, as they are told in the table below. */
+/** The used indexes, named as in the table below. */
 export const toldAs = ({ indexes }: RunPlanned, used: readonly string[]): string[] =>
   [
     ...new Set(used.map((index) => (indexes.includes(index) ? index : (ALIKE[index] ?? index)))),
-  ].filter((index) => index !== "tenants"); // a row of it is locked in another way by each engine
+  ].filter((index) => index !== "tenants"); // each engine locks its rows differently
 
 const tenant = "acme";
 const list = { tenant, limit: 20 };
 const lease = { worker: "worker-7", now: START, until: START + 60 };
 const flow = { tenant, id: "flow-7" };
-/** Under way, in a lane, and started by an event. */
+/** Running, in a lane, and started by an event. */
 const RUNNING = "run-00500";
 const save = { run: RUNNING, claim: 1, steps: [], now: START, next: succeeded };
 const queued = [
@@ -112,7 +112,7 @@ const series = (count: number) =>
   `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ${count})`;
 const padded = "substr('run-00000', 1, 9 - length('' || n)) || n";
 
-/** One run in three is over, a few are under way; the rest wait to be taken or for their time. */
+/** One third of the runs has ended, a few are running, the others are queued or waiting. */
 export const RUN_FILL = [
   `${series(3000)} INSERT INTO tenants (id, created_at, triggers_rev) SELECT 'tenant-' || n, 0, 1 FROM series`,
   `INSERT INTO tenants (id, created_at, triggers_rev) VALUES ('${tenant}', 0, 1) ON CONFLICT (id) DO UPDATE SET triggers_rev = 1`,

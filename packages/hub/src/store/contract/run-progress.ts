@@ -28,7 +28,7 @@ const later = (run: NewRun): NewRun => ({ ...run, due_at: START + 1_000 });
 const waiting = (due_at: number | null) => ({ next: { status: "waiting", due_at } }) as const;
 
 export function runProgressContract(it: It): void {
-  it("keeps steps as they were last told, in the order that they began", async ({
+  it("stores the latest state of each step, in the order of their starts", async ({
     store,
     reopen,
   }) => {
@@ -45,7 +45,7 @@ export function runProgressContract(it: It): void {
       finished_at: START + 3,
     };
     const round = sampleStep({ nth: 4, node_id: "b", item: "each:1", attempt: 2 });
-    // It keeps the place that it had when it began.
+    // It keeps its number.
     await save(store, [taken], { steps: [begun, { ...ended, nth: 3 }, round] });
     const steps = [sampleStep({ node_id: "z" }), ended, round];
     expect(await (await reopen()).listSteps("acme", taken.run.id)).toEqual(steps);
@@ -58,7 +58,7 @@ export function runProgressContract(it: It): void {
     expect(await statusOf(store, taken)).toBe("running");
   });
 
-  it("ends runs, once and for all", async ({ store }) => {
+  it("ends runs finally", async ({ store }) => {
     await store.queueRuns(sampleRuns(3));
     const [good, bad, off] = await claim(store);
     if (!good || !bad || !off) throw new Error("not claimed");
@@ -90,7 +90,9 @@ export function runProgressContract(it: It): void {
     expect(await store.getRun("acme", good.run.id)).toMatchObject({ status: "succeeded" });
   });
 
-  it("takes nothing of a run that somebody else has, and all of the others", async ({ store }) => {
+  it("rejects the progress of a run that another worker claimed, and saves the others", async ({
+    store,
+  }) => {
     await store.queueRuns(sampleRuns(2));
     const [lost, kept] = await claim(store);
     if (!lost || !kept) throw new Error("not claimed");
@@ -112,9 +114,7 @@ export function runProgressContract(it: It): void {
     expect(await statusOf(store, lost)).toBe("running");
   });
 
-  it("takes nothing of an earlier claim, though the same worker has the run again", async ({
-    store,
-  }) => {
+  it("rejects the progress of an earlier claim by the same worker", async ({ store }) => {
     const stalled = await claimOne(store);
     const [other] = await claim(store, { by: "bob", now: START + LEASE });
     if (!other) throw new Error("not claimed");
@@ -128,13 +128,13 @@ export function runProgressContract(it: It): void {
     expect(await statusOf(store, again)).toBe("succeeded");
   });
 
-  it("is still taken where the lease is over but nobody else has come", async ({ store }) => {
+  it("is saved after the lease expired if no other worker claimed the run", async ({ store }) => {
     const taken = await claimOne(store);
     await save(store, [taken], { now: START + 9 * LEASE, next: succeeded });
     expect(await claim(store, { now: START + 99 * LEASE })).toEqual([]);
   });
 
-  it("of one run may come in parts; nothing counts after its end", async ({ store }) => {
+  it("of one run can come in several parts, but not after its end", async ({ store }) => {
     const taken = await claimOne(store);
     const begun = sampleStep({ status: "running" });
     expect(
@@ -149,7 +149,7 @@ export function runProgressContract(it: It): void {
     expect(await store.saveProgress([])).toEqual([]);
   });
 
-  it("is saved by the hundred", async ({ store }) => {
+  it("is saved for hundreds of runs", async ({ store }) => {
     await store.queueRuns(sampleRuns(250));
     const taken = await claim(store, { limit: 250 });
     await save(store, taken, { steps: [sampleStep()], next: succeeded });
@@ -158,7 +158,7 @@ export function runProgressContract(it: It): void {
     );
   });
 
-  it("lets a run wait until its time, or queues it anew", async ({ store }) => {
+  it("suspends a run until a time, or queues it again", async ({ store }) => {
     const taken = await claimOne(store);
     await save(store, [taken], { steps: [sampleStep()], ...waiting(START + 100) });
     expect(await store.getRun("acme", taken.run.id)).toMatchObject({
@@ -176,7 +176,7 @@ export function runProgressContract(it: It): void {
     expect(await claim(store, { now: START + 200 })).toHaveLength(1);
   });
 
-  it("lets a run wait until somebody wakes it, before its time too", async ({ store }) => {
+  it("suspends a run until it is woken, also before its time", async ({ store }) => {
     await store.queueRuns(sampleRuns(2));
     const [forever, timed] = await claim(store);
     if (!forever || !timed) throw new Error("not claimed");
@@ -194,13 +194,13 @@ export function runProgressContract(it: It): void {
     expect(runIds(await claim(store, { now }))).toEqual(runIds([forever, timed]));
   });
 
-  it("does not sleep through a call that came just before", async ({ store }) => {
+  it("ends a suspension immediately if the run was woken just before", async ({ store }) => {
     const taken = await claimOne(store);
     expect(await store.wakeRun("acme", taken.run.id, START + 1)).toBe(true);
     await save(store, [taken], { now: START + 2, ...waiting(null) });
     const [again] = await claim(store, { now: START + 2 });
     if (!again) throw new Error("not claimed");
-    // It was woken for one wait, not for all.
+    // A wake applies to one suspension only.
     await save(store, [again], { now: START + 3, ...waiting(null) });
     expect(await claim(store, { now: START + 9 })).toEqual([]);
     expect(await store.wakeRun("acme", taken.run.id, START + 9)).toBe(true);
@@ -209,9 +209,7 @@ export function runProgressContract(it: It): void {
     expect(await store.wakeRun("acme", taken.run.id, START + 9)).toBe(false);
   });
 
-  it("of a run that ends ends what it called, and what that called, however it ends", async ({
-    store,
-  }) => {
+  it("cancels the called runs when a run ends, recursively", async ({ store }) => {
     const callers = sampleRuns(4);
     const children = callers.map(({ id }) => sampleRun({ cause: "flow", parent_run: id }));
     const grandchildren = children.map(({ id }) => sampleRun({ cause: "flow", parent_run: id }));
@@ -232,14 +230,12 @@ export function runProgressContract(it: It): void {
       );
     const over = ["cancelled", "cancelled", "cancelled"];
     expect(await statuses()).toEqual([...over, "queued", ...over, "queued", "queued"]);
-    // The one that waits is cancelled.
+    // The waiting one is cancelled.
     await store.cancelRun("acme", on.run.id, START + 6);
     expect(await statuses()).toEqual([...over, "cancelled", ...over, "cancelled", "queued"]);
   });
 
-  it("of a run that ends keeps nothing waiting that it called, though both come at once", async ({
-    store,
-  }) => {
+  it("cancels a called run that is suspended in the same batch", async ({ store }) => {
     const caller = sampleRun();
     await store.queueRuns([caller, sampleRun({ cause: "flow", parent_run: caller.id, depth: 1 })]);
     const [top, called] = await claim(store);
@@ -256,7 +252,7 @@ export function runProgressContract(it: It): void {
     expect(await store.listSteps("acme", called.run.id)).toMatchObject([{ status: "failed" }]);
   });
 
-  it("is ended by a cancel: at once where nobody is at work", async ({ store }) => {
+  it("is ended by a cancel immediately if no worker has the run", async ({ store }) => {
     const [queued, later] = sampleRuns(2, (at) => ({ due_at: START + at * 100 }));
     await store.queueRuns([queued, later]);
     const [waits] = await claim(store);
@@ -268,14 +264,14 @@ export function runProgressContract(it: It): void {
     expect(await store.cancelRun("acme", "unknown", at)).toBeUndefined();
     expect(await store.cancelRun("acme", later.id, at)).toMatchObject(end);
     expect(await store.cancelRun("acme", waits.run.id, at)).toMatchObject(end);
-    // What is over stays as it ended.
+    // An ended run does not change.
     expect(await store.cancelRun("acme", later.id, at + 1)).toBeUndefined();
     expect(await store.getRun("acme", later.id)).toMatchObject(end);
     expect(await claim(store, { now: START + 9_999 })).toEqual([]);
     expect(await store.wakeRun("acme", waits.run.id, at)).toBe(false);
   });
 
-  it("is asked to end by a cancel where somebody is at work", async ({ store }) => {
+  it("is cancelled by the worker if one has the run", async ({ store }) => {
     await store.queueRuns(sampleRuns(4));
     const [stops, ends, parks, dies] = await claim(store);
     if (!stops || !ends || !parks || !dies) throw new Error("not claimed");
@@ -287,10 +283,10 @@ export function runProgressContract(it: It): void {
       });
     await save(store, [stops], { next: { status: "cancelled" } });
     expect(await statusOf(store, stops)).toBe("cancelled");
-    // It had come to its end already.
+    // It had already ended.
     await save(store, [ends]);
     expect(await statusOf(store, ends)).toBe("succeeded");
-    // With nobody at work any longer, it ends at once.
+    // Without a worker it ends immediately.
     await save(store, [parks], waiting(null));
     expect(await statusOf(store, parks)).toBe("cancelled");
     const [again] = await claim(store, { by: "bob", now: START + LEASE });
@@ -299,7 +295,7 @@ export function runProgressContract(it: It): void {
     expect(await statusOf(store, ends)).toBe("succeeded");
   });
 
-  it("is closed by a cancel: no step waits on in a run that is over", async ({ store }) => {
+  it("has no open step after a cancel", async ({ store }) => {
     await store.queueRuns(sampleRuns(2));
     const [waits, parks] = await claim(store);
     if (!waits || !parks) throw new Error("not claimed");
@@ -313,7 +309,7 @@ export function runProgressContract(it: It): void {
     await save(store, [waits], { steps, ...waiting(null) });
     const at = START + 7;
     await store.cancelRun("acme", waits.run.id, at);
-    // One that only wants to wait when it was to end does not know that it ends.
+    // A worker that suspends a cancelled run does not close its steps.
     await store.cancelRun("acme", parks.run.id, START);
     await save(store, [parks], { now: at, steps, ...waiting(null) });
     const error = { code: "cancelled", message: "The run was cancelled before this step ended." };
@@ -332,7 +328,7 @@ export function runProgressContract(it: It): void {
     }
   });
 
-  it("is gone on with by a retry: what was done stays done", async ({ store }) => {
+  it("is continued by a retry, without repeating completed steps", async ({ store }) => {
     const taken = await claimOne(store);
     const done = sampleStep({ node_id: "a" });
     const bad = sampleStep({
@@ -365,7 +361,7 @@ export function runProgressContract(it: It): void {
     expect(await store.retryRun("acme", taken.run.id, at)).toBeUndefined();
   });
 
-  it("begins anew by a retry of a run that was cancelled before it began", async ({ store }) => {
+  it("starts with a retry if the run was cancelled before its start", async ({ store }) => {
     const run = sampleRun();
     await store.queueRuns([run]);
     await store.cancelRun("acme", run.id, START);

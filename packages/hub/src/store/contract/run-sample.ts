@@ -50,7 +50,7 @@ export const progress = (
 export const succeeded = { status: "succeeded", output: { ok: true } } as const;
 export const failed = { status: "failed", error: { code: "oops", message: "No." } } as const;
 
-/** Saves the next state of each, and expects that it counts. */
+/** Saves the next state of each run, which must succeed. */
 export async function save(
   store: Store,
   claimed: readonly ClaimedRun[],

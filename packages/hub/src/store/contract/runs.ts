@@ -18,7 +18,7 @@ import { ids, keep, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 export function runsContract(it: It): void {
-  it("are kept as they were queued", async ({ store, reopen }) => {
+  it("are stored as they were queued", async ({ store, reopen }) => {
     const parent = sampleRun();
     const run = sampleRun({
       key: "once",
@@ -57,7 +57,7 @@ export function runsContract(it: It): void {
     expect(await store.queueRuns([])).toEqual([]);
   });
 
-  it("are one run where they have one key", async ({ store }) => {
+  it("with the same key are one run", async ({ store }) => {
     const [one, two, three] = sampleRuns(3, () => ({ key: "tick 7" }));
     const theirs = sampleRun({ key: "tick 7", tenant: "umbrella" });
     expect(await store.queueRuns([one, two, theirs])).toEqual([one.id, one.id, theirs.id]);
@@ -70,9 +70,7 @@ export function runsContract(it: It): void {
     expect(await store.queueRuns(sampleRuns(2))).toHaveLength(2);
   });
 
-  it("with one key that come at the same time are one run, however they start", async ({
-    store,
-  }) => {
+  it("with the same key in concurrent calls are one run, however they start", async ({ store }) => {
     for (let round = 0; round < 5; round += 1) {
       const key = `round ${round}`;
       const queued = await Promise.all(
@@ -88,7 +86,7 @@ export function runsContract(it: It): void {
     expect(await store.listRuns({ tenant: "acme", limit: 99 })).toHaveLength(5);
   });
 
-  it("that are queued by the hundred are all there", async ({ store }) => {
+  it("are all stored when hundreds are queued", async ({ store }) => {
     const runs = sampleRuns(250, (at) => ({ key: `key ${at}` }));
     expect(await store.queueRuns(runs)).toEqual(ids(runs));
     expect(await store.queueRuns(sampleRuns(250, (at) => ({ key: `key ${at}` })))).toEqual(
@@ -96,7 +94,7 @@ export function runsContract(it: It): void {
     );
   });
 
-  it("that are started at once belong to the caller, and come back when it dies", async ({
+  it("that start immediately belong to the caller, and are claimed again when it dies", async ({
     store,
   }) => {
     const graph = intents("Go");
@@ -115,9 +113,7 @@ export function runsContract(it: It): void {
     ]);
   });
 
-  it("are listed newest first, by flow, app, status and event, and nobody else's", async ({
-    store,
-  }) => {
+  it("of a tenant are listed newest first, by flow, app, status and event", async ({ store }) => {
     const [event, other] = sampleEvents(2);
     await keep(store, [event, other]);
     const runs = sampleRuns(6, (at) => ({
@@ -150,7 +146,7 @@ export function runsContract(it: It): void {
     expect(await store.listRuns({ tenant: "umbrella", limit: 9, event: event.id })).toEqual([]);
   });
 
-  it("are removed some time after their end, with their steps", async ({ store }) => {
+  it("are removed with their steps some time after their end", async ({ store }) => {
     const event = sampleEvent();
     await keep(store, [event]);
     const runs = sampleRuns(4, () => ({ event_id: event.id }));
@@ -177,7 +173,7 @@ export function runsContract(it: It): void {
     expect(runIds(await claim(store))).toEqual([nth(runs, 3).id]);
   });
 
-  it("have no verdicts where none were stored", async ({ store }) => {
+  it("have no verdicts if none were stored", async ({ store }) => {
     expect(await store.listVerdicts("acme", "nothing")).toEqual([]);
   });
 }

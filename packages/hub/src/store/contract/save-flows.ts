@@ -8,7 +8,7 @@ const app = sampleApp();
 const adding = (id: string, ...tools: string[]) => ({ id, edit: drafting(id, intents(...tools)) });
 
 export function saveFlowsContract(it: It): void {
-  it("saves several flows of an app at once, and makes the app", async ({ store, reopen }) => {
+  it("saves several flows of an app, and creates the app", async ({ store, reopen }) => {
     const saved = await store.saveFlows(app, (flows) => {
       expect(flows).toEqual([]);
       return [adding("b", "Go"), adding("a", "Go")];
@@ -20,9 +20,7 @@ export function saveFlowsContract(it: It): void {
     expect(ids(await again.listFlows("acme", { app: "desk", limit: 9 }))).toEqual(["a", "b"]);
   });
 
-  it("changes those that are there, and leaves the app and the others as they are", async ({
-    store,
-  }) => {
+  it("edits existing flows, and does not change the app and its other flows", async ({ store }) => {
     const flow = await publish(store, await makeFlow(store, intents("Go")));
     const other = await makeFlow(store, intents("Stay"));
     const renamed = { ...app, name: "Another", created_at: START + 9, updated_at: START + 9 };
@@ -38,7 +36,7 @@ export function saveFlowsContract(it: It): void {
     expect(await store.getFlow("acme", other.id)).toEqual(other);
   });
 
-  it("saves none where one cannot be saved", async ({ store }) => {
+  it("saves no flow if one cannot be saved", async ({ store }) => {
     const refuse: EditFlow = () => {
       throw new Error("Empty description");
     };
@@ -46,11 +44,13 @@ export function saveFlowsContract(it: It): void {
     await expect(store.saveFlows(app, plan)).rejects.toThrow("Empty description");
     expect(await store.getApp("acme", "desk")).toBeUndefined();
     expect(await store.getFlow("acme", "a")).toBeUndefined();
-    // Its name is free too.
+    // Its tool name is free too.
     expect(toolNamesOf((await makeFlow(store, intents("Go"))).graph)).toEqual(["go"]);
   });
 
-  it("takes up a deleted flow, with its versions, and nobody else's", async ({ store }) => {
+  it("restores a deleted flow with its versions, but none of another app or tenant", async ({
+    store,
+  }) => {
     const flow = await publish(store, await makeFlow(store, intents("Go")));
     await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
     const [back] = await store.saveFlows(app, () => [adding(flow.id, "Go")]);
@@ -73,7 +73,7 @@ export function saveFlowsContract(it: It): void {
     expect(await store.getFlow("acme", elsewhere.id)).toMatchObject({ app: "desk" });
   });
 
-  it("gives another id where there is one, to a flow whose id is elsewhere", async ({ store }) => {
+  it("uses the fallback id if the id belongs to another app or tenant", async ({ store }) => {
     const { id } = await makeFlow(store, intents(), { tenant: "umbrella" });
     const plan = () => [
       { ...adding(id), fallbackId: "other" },
@@ -83,7 +83,7 @@ export function saveFlowsContract(it: It): void {
     expect(await store.getFlow("umbrella", id)).toMatchObject({ name: "A flow" });
   });
 
-  it("gives different names to what is saved at the same time", async ({ store }) => {
+  it("gives different names in concurrent calls", async ({ store }) => {
     const all = await Promise.all(
       Array.from({ length: 10 }, (_, at) =>
         store.saveFlows(app, () => [adding(`${at}a`, "Go"), adding(`${at}b`, "Go")]),

@@ -29,7 +29,7 @@ const blank: Partial<NewEvent> = {
 };
 
 const LONG = 6_000;
-/** One event every ten seconds, of which few are called "needle". */
+/** One event every ten seconds; few have the title "needle". */
 const longLog = (needles: number[]) =>
   sampleEvents(LONG, (at) => ({
     received_at: START + at * 10 * SECOND,
@@ -37,7 +37,7 @@ const longLog = (needles: number[]) =>
   }));
 
 export function searchContract(it: It): void {
-  it("finds text in every summary field, upper case or lower", async ({ store }) => {
+  it("finds text in every summary field, ignoring case", async ({ store }) => {
     const events = (
       ["type", "action", "repo", "sender", "title", "url", "external_id"] as const
     ).map((field) => sampleEvent({ ...blank, [field]: `before Needle${field} after` }));
@@ -49,7 +49,7 @@ export function searchContract(it: It): void {
     expect(await search(store, { text: "" })).toHaveLength(7);
   });
 
-  it("knows upper and lower case beyond ASCII", async ({ store }) => {
+  it("ignores the case of characters beyond ASCII", async ({ store }) => {
     const events = ["Ärger mit ÖL", "ärger mit öl", "ЖУРНАЛ", "ordinary"].map((title) =>
       sampleEvent({ ...blank, title }),
     );
@@ -61,7 +61,7 @@ export function searchContract(it: It): void {
     expect(await search(store, { text: "Üärger" })).toEqual([]);
   });
 
-  it("reaches all that has letters beyond ASCII, though most of it does not match", async ({
+  it("finds all texts with characters beyond ASCII, though most candidates do not match", async ({
     store,
   }) => {
     const events = sampleEvents(30, (at) => ({ ...blank, title: at % 10 === 0 ? "für" : "fr" }));
@@ -71,7 +71,7 @@ export function searchContract(it: It): void {
     );
   });
 
-  it("takes %, _, \\ and quotes literally", async ({ store }) => {
+  it("treats %, _, \\ and quotes literally", async ({ store }) => {
     const titles = [
       "100% sure",
       "100 sure",
@@ -109,7 +109,7 @@ export function searchContract(it: It): void {
     expect(await search(store, { text: "#23" })).toEqual([]);
   });
 
-  it("takes a long text, such as a whole title or link", async ({ store }) => {
+  it("accepts a long text, such as a whole title or link", async ({ store }) => {
     const title = `${"a fairly long title ".repeat(14)}with an end`;
     const event = sampleEvent({ title });
     await keep(store, [event, sampleEvent()]);
@@ -136,7 +136,7 @@ export function searchContract(it: It): void {
     }
   });
 
-  it("answers for a tenant without events", async ({ store }) => {
+  it("returns nothing for a tenant without events", async ({ store }) => {
     const none = { items: [], next: null };
     expect(await store.searchEvents({ tenant: "nobody", limit: 5 })).toEqual(none);
     expect(
@@ -144,7 +144,7 @@ export function searchContract(it: It): void {
     ).toEqual(none);
   });
 
-  it("takes both ends of a time range to belong to it", async ({ store }) => {
+  it("includes both ends of a time range", async ({ store }) => {
     const events = sampleEvents(10, (at) => ({ received_at: START + at }));
     await keep(store, events);
     const found = await search(store, { from: START + 3, to: START + 6 });
@@ -157,8 +157,8 @@ export function searchContract(it: It): void {
     expect(await search(store, { from: START + 10 })).toEqual([]);
   });
 
-  it("finds all of a time range though the clocks of replicas differ", async ({ store }) => {
-    // Every other event comes from a replica whose clock is half a minute behind.
+  it("finds all events of a time range if the clocks of replicas differ", async ({ store }) => {
+    // Every other event is from a replica whose clock is half a minute behind.
     const events = sampleEvents(400, (at) => ({
       received_at: START + at * SECOND - (at % 2) * 30 * SECOND,
     }));
@@ -171,7 +171,7 @@ export function searchContract(it: It): void {
     }
   });
 
-  it("finds each event by its time where they come hours apart", async ({ store }) => {
+  it("finds each event by its time if they are hours apart", async ({ store }) => {
     const events = sampleEvents(20, (at) => ({ received_at: START + at * 3_600 * SECOND }));
     await keep(store, events);
     for (const { id, received_at } of events) {
@@ -180,7 +180,7 @@ export function searchContract(it: It): void {
     }
   });
 
-  it("looks at a bounded stretch of a long log at a time, and goes on until all is found", async ({
+  it("scans a bounded part of a long log per page, and continues until all is found", async ({
     store,
   }) => {
     const events = longLog([0, 1, 2_500, 5_999]);
@@ -195,11 +195,11 @@ export function searchContract(it: It): void {
     expect(await search(store, { text: "no such thing" })).toEqual([]);
   });
 
-  it("goes straight to a time range in a long log, and stops after it", async ({ store }) => {
+  it("starts at the time range in a long log, and stops after it", async ({ store }) => {
     const events = longLog([10]);
     await keepMany(store, events);
     const at = (nth: number) => START + nth * 10 * SECOND;
-    // Nearer to the start than one stretch reaches from the end: without halving it finds nothing.
+    // Beyond the scan limit from the end: found only by the binary search.
     const early = { tenant: "acme", limit: 100, from: at(100), to: at(120) };
     expect(await store.searchEvents(early)).toMatchObject({
       items: events
@@ -216,12 +216,12 @@ export function searchContract(it: It): void {
       expect(ids(await search(store, { from: at(from), to: at(to), limit: 9 }))).toEqual(
         ids(events.slice(from, to + 1).toReversed()),
       );
-    // The word is far below the range's beginning: nothing to go on for.
+    // The word occurs only before the range: there is no next page.
     const late = { tenant: "acme", limit: 10, text: "needle", from: at(5_900) };
     expect(await store.searchEvents(late)).toEqual({ items: [], next: null });
   });
 
-  it("finds a time range in a log that retention has thinned", async ({ store }) => {
+  it("finds a time range in a log from which retention removed events", async ({ store }) => {
     const events = sampleEvents(300, (at) => ({ received_at: START + at * 60 * SECOND }));
     await keep(store, events);
     const gone = ids(events.filter((_, at) => at < 50 || at % 3 === 0));

@@ -3,7 +3,7 @@ import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 export function secretsContract(it: It): void {
-  it("are listed by name only, and given out sealed", async ({ store, reopen }) => {
+  it("are listed by name only, and returned encrypted", async ({ store, reopen }) => {
     await store.putSecret("acme", "TOKEN", "sealed 1", START);
     await store.putSecret("acme", "KEY", "sealed 2", START + 1);
     await store.putSecret("umbrella", "TOKEN", "sealed 3", START);
@@ -21,7 +21,7 @@ export function secretsContract(it: It): void {
     expect(await again.getSecrets("umbrella", ["KEY", "TOKEN"])).toEqual({ TOKEN: "sealed 3" });
   });
 
-  it("are gone when they are deleted, and nobody else's with them", async ({ store }) => {
+  it("are deleted for one tenant only", async ({ store }) => {
     await store.putSecret("acme", "TOKEN", "sealed", START);
     expect(await store.deleteSecret("umbrella", "TOKEN")).toBe(false);
     expect(await store.deleteSecret("acme", "TOKEN")).toBe(true);

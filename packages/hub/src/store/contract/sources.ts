@@ -23,7 +23,7 @@ const secret = (id: string, given: Partial<SourceSecret> = {}): SourceSecret => 
 });
 
 export function sourcesContract(it: It): void {
-  it("finds a source by its key, with its secrets by age", async ({ store }) => {
+  it("finds a source by its key, with its secrets sorted by age", async ({ store }) => {
     await store.putSource(source("a"));
     expect(await store.findSource("key-of-a")).toEqual({ ...source("a"), secrets: [] });
     const [young, old] = [
@@ -37,14 +37,14 @@ export function sourcesContract(it: It): void {
     expect(await store.findSource("KEY-OF-A")).toBeUndefined();
   });
 
-  it("puts a source together with its first secret, or not at all", async ({ store }) => {
+  it("stores a source together with its first secret, or not at all", async ({ store }) => {
     await store.putSource(source("a"), secret("s"));
     expect(await store.findSource("key-of-a")).toEqual({ ...source("a"), secrets: [secret("s")] });
     await expect(store.putSource(source("b"), secret("s"))).rejects.toThrow();
     expect(await store.findSource("key-of-b")).toBeUndefined();
   });
 
-  it("gives a secret to no source that is not there, and no secret twice", async ({ store }) => {
+  it("rejects a secret for a missing source, and a duplicate secret", async ({ store }) => {
     expect(await store.addSourceSecret("no such", secret("s"))).toBe(false);
     await store.putSource(source("no such"));
     expect(await store.findSource("key-of-no such")).toMatchObject({ secrets: [] });
@@ -54,7 +54,7 @@ export function sourcesContract(it: It): void {
     ).rejects.toThrow();
   });
 
-  it("lets a secret expire, and only the source's own", async ({ store }) => {
+  it("expires a secret of the given source only", async ({ store }) => {
     await store.putSource(source("a"));
     await store.putSource(source("b"));
     await store.addSourceSecret("a", secret("s"));
@@ -67,7 +67,7 @@ export function sourcesContract(it: It): void {
     });
   });
 
-  it("changes name and settings, but not owner, kind, key or age", async ({ store }) => {
+  it("changes name and settings, but not tenant, kind, key or creation time", async ({ store }) => {
     await store.putSource(source("a"));
     await store.addSourceSecret("a", secret("s"));
     await store.putSource(
@@ -87,13 +87,13 @@ export function sourcesContract(it: It): void {
     expect(await store.findSource("other")).toBeUndefined();
   });
 
-  it("never gives two sources the same key", async ({ store }) => {
+  it("rejects a second source with the same key", async ({ store }) => {
     await store.putSource(source("a"));
     await expect(store.putSource(source("b", { key: "key-of-a" }))).rejects.toThrow();
     expect(await store.listSources()).toEqual([{ ...source("a"), secrets: [] }]);
   });
 
-  it("lists the sources by age, of all or of one tenant", async ({ store }) => {
+  it("lists sources by age, of all tenants or one", async ({ store }) => {
     await store.putSource(source("young", { created_at: START + 1 }));
     await store.putSource(source("old"));
     await store.putSource(source("theirs", { tenant: "umbrella", created_at: START + 2 }));

@@ -44,7 +44,7 @@ const progress = (id: string, given: Partial<DeliveryProgress> = {}): DeliveryPr
 });
 
 export function subscriptionsContract(it: It): void {
-  it("keeps a subscription, with the token of whoever asked, over a restart", async (subject) => {
+  it("returns a subscription with the token of its principal after a restart", async (subject) => {
     const { store } = subject;
     await store.putToken(token);
     const stored = await store.putSubscription(wanted("a"), terms);
@@ -74,7 +74,7 @@ export function subscriptionsContract(it: It): void {
     expect((await again.findSubscription("b"))?.token).toBeUndefined();
   });
 
-  it("renews one that is there: it keeps its places, and the former secret for a while", async ({
+  it("renews an existing one, which keeps its progress and, for a while, the former secret", async ({
     store,
   }) => {
     await store.putSubscription(wanted("a"), terms);
@@ -105,7 +105,7 @@ export function subscriptionsContract(it: It): void {
     ).toMatchObject({ secret: "other", former_secret: "sealed", former_until: START + 900 });
   });
 
-  it("stores one of many equal ones that come at once", async (subject) => {
+  it("stores one of many equal ones in concurrent calls", async (subject) => {
     const { store } = subject;
     await store.putToken(token);
     const other = await subject.reopen();
@@ -116,7 +116,7 @@ export function subscriptionsContract(it: It): void {
     expect(await store.leaseSubscriptions(lease("me", START))).toEqual(["a"]);
   });
 
-  it("lets a principal have so many and no more, also of those that come at once", async (subject) => {
+  it("limits the subscriptions of a principal, also in concurrent calls", async (subject) => {
     const { store } = subject;
     await store.putToken(token);
     const other = await subject.reopen();
@@ -135,28 +135,28 @@ export function subscriptionsContract(it: It): void {
     expect(await put("g", 0)).toMatchObject({ id: "g" });
   });
 
-  it("removes one that nobody has changed since it was read, also within a millisecond", async ({
+  it("removes one only if it did not change since it was read, even within a millisecond", async ({
     store,
   }) => {
     const read = await store.putSubscription(wanted("a"), terms);
     const refreshed = await store.putSubscription(wanted("a"), terms);
     expect(await store.removeSubscription("a", read?.updated_at)).toBe(false);
     expect(await find(store, "a")).toEqual(refreshed);
-    // Progress is no change of what is wanted.
+    // Progress does not count as a change.
     await store.leaseSubscriptions(lease("me", START));
     await store.recordProgress("me", [progress("a")]);
     expect(await store.removeSubscription("a", refreshed?.updated_at)).toBe(true);
     expect(await store.removeSubscription("a", refreshed?.updated_at)).toBe(false);
   });
 
-  it("counts what a principal has", async ({ store }) => {
+  it("counts the subscriptions of a principal", async ({ store }) => {
     for (const id of ["a", "b"]) await store.putSubscription(wanted(id), terms);
     await store.putSubscription(wanted("c", { principal: "bob" }), terms);
     expect(await store.countSubscriptions("ada")).toBe(2);
     expect(await store.countSubscriptions("nobody")).toBe(0);
   });
 
-  it("leases each one to one process, until the lease runs out or is given back", async ({
+  it("leases each one to one process, until the lease expires or is released", async ({
     store,
   }) => {
     for (const id of ["a", "b", "c"]) await store.putSubscription(wanted(id), terms);
@@ -164,7 +164,7 @@ export function subscriptionsContract(it: It): void {
     expect(mine).toHaveLength(2);
     const yours = await store.leaseSubscriptions(lease("you", START + 1));
     expect([...mine, ...yours].sort()).toEqual(["a", "b", "c"]);
-    // Renewed by one, let go by the other.
+    // Renewed by one process, released by the other.
     expect((await store.leaseSubscriptions(lease("me", START + 90))).sort()).toEqual(mine.sort());
     expect((await store.leaseSubscriptions(lease("me", START + 150))).sort()).toEqual([
       "a",
@@ -183,7 +183,7 @@ export function subscriptionsContract(it: It): void {
     expect(await find(store, "a")).toMatchObject({ leased_by: "you", leased_until: START + 253 });
   });
 
-  it("never leases one twice, whoever asks at once", async (subject) => {
+  it("leases each one once in concurrent calls", async (subject) => {
     const { store } = subject;
     const other = await subject.reopen();
     for (let at = 0; at < 20; at += 1)
@@ -196,7 +196,7 @@ export function subscriptionsContract(it: It): void {
     expect(new Set(taken.flat()).size).toBe(taken.flat().length);
   });
 
-  it("records progress for whoever holds the lease, and for nobody else", async ({ store }) => {
+  it("records progress only for the process that holds the lease", async ({ store }) => {
     for (const id of ["a", "b"]) await store.putSubscription(wanted(id), terms);
     await store.leaseSubscriptions(lease("me", START));
     const all = [progress("b"), progress("gone"), progress("a", { gap: false, last_error: null })];
@@ -205,11 +205,11 @@ export function subscriptionsContract(it: It): void {
     expect(await find(store, "a")).toMatchObject({ gap: false, last_error: null, attempt: 4 });
     expect(await store.recordProgress("you", [progress("a", { attempt: 9 })])).toEqual([]);
     expect(await find(store, "a")).toMatchObject({ attempt: 4 });
-    // Whoever renews it does not undo what was delivered.
+    // Renewing it does not reset its progress.
     expect(await store.putSubscription(wanted("b"), terms)).toMatchObject(progress("b"));
   });
 
-  it("remembers which endpoints a principal has verified", async ({ store }) => {
+  it("stores the verified endpoints of a principal", async ({ store }) => {
     expect(await store.isVerified("ada", "https://example.com/")).toBe(false);
     await store.putVerification("ada", "https://example.com/", START);
     await store.putVerification("ada", "https://example.com/", START + 1);
@@ -218,7 +218,7 @@ export function subscriptionsContract(it: It): void {
     expect(await store.isVerified("bob", "https://example.com/")).toBe(false);
   });
 
-  it("forgets that an endpoint is verified with the last subscription to it", async ({ store }) => {
+  it("removes the verification with the last subscription to the endpoint", async ({ store }) => {
     const { url } = wanted("a");
     for (const principal of ["ada", "bob"]) await store.putVerification(principal, url, START);
     for (const id of ["a", "b"]) await store.putSubscription(wanted(id), terms);
@@ -237,7 +237,7 @@ export function subscriptionsContract(it: It): void {
     expect(await store.getToken("hash")).toBeUndefined();
   });
 
-  it("lists the types of pending events page by page, each with its newest source", async ({
+  it("lists the types of pending events in pages, each with its newest source", async ({
     store,
   }) => {
     const types = ["push", "Issue", "issues", "a.b", "issues"];

@@ -28,9 +28,7 @@ const nothing = { processed: 0, expired: 0, overflow: 0, more: false };
 const bytes = (length: number) => ({ body: new Uint8Array(length) });
 
 export function sweepContract(it: It): void {
-  it("removes processed events when their time is over, and not a moment before", async ({
-    store,
-  }) => {
+  it("removes processed events exactly after their retention time", async ({ store }) => {
     const [early, late, pending] = sampleEvents(3);
     await keep(store, [early, late, pending]);
     await store.markProcessed("acme", [early.id], START, null);
@@ -48,7 +46,7 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { now: START + 3 * DAY })).toEqual(nothing);
   });
 
-  it("removes pending events by their age, and takes them out of the counts", async ({ store }) => {
+  it("removes pending events by their age, and updates the counts", async ({ store }) => {
     const old = sampleEvents(3, (at) => ({ type: at ? "push" : "issues", ...bytes(10) }));
     const edge = sampleEvent({ received_at: START + DAY, ...bytes(7) });
     await keep(store, [...old, edge]);
@@ -58,7 +56,7 @@ export function sweepContract(it: It): void {
       expired: 2,
       more: true,
     });
-    // The processed one is as old, but was only just processed: that is what counts for it.
+    // The processed event is as old, but its retention starts with the processing.
     expect(ids(await everything(store))).toEqual(ids([nth(old, 2), edge]));
     expect(await store.pendingStatus("acme")).toEqual({
       pending_count: 1,
@@ -74,7 +72,7 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { now: START + 91 * DAY })).toEqual(nothing);
   });
 
-  it("removes leased events by their age too", async ({ store }) => {
+  it("removes leased events by their age", async ({ store }) => {
     const event = sampleEvent();
     await keep(store, [event]);
     await store.claimEvents({
@@ -88,7 +86,7 @@ export function sweepContract(it: It): void {
     expect(await store.releaseEvents("acme", [event.id], "ada")).toEqual([]);
   });
 
-  it("brings a tenant under its volume: processed ones first, then the oldest", async ({
+  it("reduces a tenant to its maximum bytes: processed events first, then the oldest", async ({
     store,
   }) => {
     const events = sampleEvents(6, () => bytes(100));
@@ -114,9 +112,7 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { maxBytes: 350 })).toEqual(nothing);
   });
 
-  it("leaves what a run needs that has not ended, for whatever reason it would go", async ({
-    store,
-  }) => {
+  it("keeps the events of runs that have not ended", async ({ store }) => {
     const events = sampleEvents(4, () => bytes(100));
     const [processed, pending, idle, free] = events;
     await keep(store, events);
@@ -124,7 +120,7 @@ export function sweepContract(it: It): void {
     await store.markProcessed("acme", ids([processed, free]), START, null);
     await store.queueRuns([
       ...[processed, pending].map(({ id }) => sampleRun({ event_id: id })),
-      // Nobody can hold another's.
+      // A run of another tenant does not keep an event.
       sampleRun({ tenant: "umbrella", event_id: idle.id }),
     ]);
     const runs = await claim(store, { now: START });
@@ -137,7 +133,7 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { now })).toMatchObject({ processed: 0, expired: 3 });
     expect(ids(await everything(store))).toEqual(ids([processed, pending]));
     expect(await sweep(store, { now, maxBytes: 1 })).toEqual(nothing);
-    // The largest of all has nothing to give; another has.
+    // The largest tenant has no removable events; another one has.
     await keep(store, [sampleEvent(bytes(150))], "umbrella");
     expect(await sweep(store, { maxBytes: 100 })).toEqual({ ...nothing, overflow: 1, more: true });
     expect(await sweep(store, { maxBytes: 100 })).toEqual(nothing);
@@ -155,7 +151,7 @@ export function sweepContract(it: It): void {
     expect(await everything(store)).toEqual([]);
   });
 
-  it("brings every tenant under its volume, one after the other", async ({ store }) => {
+  it("reduces every tenant to its maximum bytes, one after another", async ({ store }) => {
     for (const tenant of ["acme", "umbrella", "globex"])
       await keep(
         store,
@@ -169,7 +165,7 @@ export function sweepContract(it: It): void {
       expect(await store.getTenant(tenant)).toMatchObject({ bytes: 100, pending: 1 });
   });
 
-  it("removes no more than its limit at a time, and says that there is more", async ({ store }) => {
+  it("removes at most its limit per call, and reports that there is more", async ({ store }) => {
     const events = sampleEvents(25);
     await keep(store, events);
     await store.markProcessed("acme", ids(events.slice(0, 12)), START, null);
@@ -211,7 +207,7 @@ export function sweepContract(it: It): void {
     });
   });
 
-  it("removes hundreds at once, of many tenants", async ({ store }) => {
+  it("removes hundreds of events of many tenants", async ({ store }) => {
     for (let at = 0; at < 30; at += 1) await keep(store, sampleEvents(20), `tenant-${at}`);
     expect(await sweep(store, { now: START + 100 * DAY, limit: 550 })).toMatchObject({
       expired: 550,
@@ -220,7 +216,7 @@ export function sweepContract(it: It): void {
     expect(left.reduce((sum, { pending }) => sum + pending, 0)).toBe(50);
   });
 
-  it("counts what it removed itself when several sweep at once", async ({ store }) => {
+  it("counts only its own removals in concurrent calls", async ({ store }) => {
     for (let round = 0; round < 5; round += 1) {
       await keep(store, sampleEvents(100));
       const swept = await Promise.all(
@@ -231,7 +227,7 @@ export function sweepContract(it: It): void {
     }
   });
 
-  it("never hands out a removed event's place again, nor takes its delivery for known", async ({
+  it("never reuses the seq of a removed event, and accepts its delivery again", async ({
     store,
     reopen,
   }) => {

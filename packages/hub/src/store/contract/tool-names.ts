@@ -19,7 +19,7 @@ const find = async (store: Store, name: string, now = START) => {
   return found && [found.trigger.tool_name, found.alias];
 };
 
-/** What a new flow gets that wants this name. */
+/** The name that a new flow gets that asks for this one. */
 async function nextName(store: Store, wanted: string): Promise<string> {
   const flow = await makeFlow(store, intents(wanted));
   await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
@@ -53,9 +53,10 @@ export async function raceForNames(stores: readonly [Store, ...Store[]]): Promis
 }
 
 export function toolNamesContract(it: It): void {
-  it("are all different, though fifty want the same at once", ({ store }) => raceForNames([store]));
+  it("are all different if fifty flows ask for the same concurrently", ({ store }) =>
+    raceForNames([store]));
 
-  it("are refused where another flow has them, whatever the caller says", async ({ store }) => {
+  it("are rejected if another flow has them", async ({ store }) => {
     await makeFlow(store, intents("Go"));
     const flow = await makeFlow(store, intents("Stop"));
     const take = (...names: string[]) =>
@@ -72,7 +73,7 @@ export function toolNamesContract(it: It): void {
     expect(await nextName(store, "Stop")).toBe("stop_2");
   });
 
-  it("are free in another app, and for another tenant", async ({ store }) => {
+  it("are free in another app and for another tenant", async ({ store }) => {
     await publish(store, await makeFlow(store, intents("Go")));
     for (const place of [{ app: "shop" }, { tenant: "umbrella" }]) {
       const flow = await publish(store, await makeFlow(store, intents("Go"), place));
@@ -83,7 +84,7 @@ export function toolNamesContract(it: It): void {
     }
   });
 
-  it("of a removed node are free again: at once in a draft, else with the next version", async ({
+  it("of a removed node become free: immediately in a draft, else with the next version", async ({
     store,
   }) => {
     const flow = await makeFlow(store, intents("Go", "Stop"));
@@ -99,7 +100,7 @@ export function toolNamesContract(it: It): void {
     expect(await nextName(store, "Go")).toBe("go");
   });
 
-  it("that were published work on under their former name, for a while", async ({ store }) => {
+  it("that were published remain callable as aliases for a while", async ({ store }) => {
     const rename = (to: string) => {
       const { nodes } = intents(to);
       return { nodes: nodes.map((node) => ({ ...node, id: "the node" })), edges: [] };
@@ -107,7 +108,7 @@ export function toolNamesContract(it: It): void {
     const flow = await makeFlow(store, rename("First"));
     await publish(store, flow);
     await edit(store, flow, rename("Second"));
-    // Until it is published, only the draft has the new name; both are taken.
+    // Until the publication only the draft has the new name; both names are taken.
     expect(await find(store, "first")).toEqual(["first", false]);
     expect(await find(store, "second")).toBeUndefined();
     expect(await nextName(store, "First")).toBe("first_2");
@@ -120,23 +121,21 @@ export function toolNamesContract(it: It): void {
     await publish(store, flow, { aliasUntil: START + 2 * DAY });
     expect(await find(store, "first")).toEqual(["third", true]);
     expect(await find(store, "second")).toEqual(["third", true]);
-    // Another edit, or the same version again, does not end it.
+    // Another edit or publication does not end the alias.
     await edit(store, flow, rename("Third"));
     await publish(store, flow, { aliasUntil: START + 9 * DAY });
     expect(await find(store, "first", START + DAY - 1)).toEqual(["third", true]);
     expect(await find(store, "first", START + DAY)).toBeUndefined();
     expect(await find(store, "second", START + DAY)).toEqual(["third", true]);
 
-    // What has ended is free for others.
+    // An expired alias is free for other flows.
     const at = START + DAY;
     const other = await makeFlow(store, intents());
     const taker = await edit(store, other, intents("First", "Second"), at);
     expect(toolNamesOf(taker.graph)).toEqual(["first", "second_2"]);
   });
 
-  it("that agents know are told to whoever edits, with the trigger that they lead to", async ({
-    store,
-  }) => {
+  it("that are callable are passed to an edit, with the ids of their nodes", async ({ store }) => {
     const node = (id: string, name: string) => ({ ...nth(intents(name).nodes, 0), id });
     const keptBy = async (id: string, at = START) => {
       let kept: ReadonlyMap<string, string> = new Map();
@@ -158,13 +157,13 @@ export function toolNamesContract(it: It): void {
     expect(await keptBy(other.id)).toEqual({});
   });
 
-  it("may go from one trigger of a flow to another", async ({ store }) => {
+  it("can move from one trigger of a flow to another", async ({ store }) => {
     const node = (id: string, name: string) => ({ ...nth(intents(name).nodes, 0), id });
     const flow = await makeFlow(store, { nodes: [node("a", "X")], edges: [] });
     await publish(store, flow);
     await edit(store, flow, { nodes: [node("a", "Y")], edges: [] });
     await publish(store, flow);
-    // The alias leads to the first node until the second is published under its name.
+    // The alias belongs to the first node until the second one is published with this name.
     await edit(store, flow, { nodes: [node("a", "Y"), node("b", "X")], edges: [] });
     expect(await store.findTool("acme", "desk", "x", START)).toMatchObject({
       trigger: { node_id: "a" },
@@ -175,7 +174,7 @@ export function toolNamesContract(it: It): void {
       trigger: { node_id: "b" },
       alias: false,
     });
-    // Back to a draft without it: the name stays with the version that runs.
+    // The draft no longer has the name; the published version keeps it.
     await edit(store, flow, { nodes: [node("a", "Y")], edges: [] });
     expect(await nextName(store, "X")).toBe("x_2");
     expect(await find(store, "x")).toEqual(["x", false]);

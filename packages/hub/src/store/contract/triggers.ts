@@ -11,7 +11,7 @@ async function withTriggers(store: Store, triggers: NewTrigger[], place = {}) {
 }
 
 export function triggersContract(it: It): void {
-  it("of events are found by any name of the sender and the type, or any type", async ({
+  it("of events are found by any name of the source, and by type or any type", async ({
     store,
   }) => {
     const flow = await withTriggers(store, [
@@ -44,7 +44,7 @@ export function triggersContract(it: It): void {
     expect(await store.listEventTriggers("acme", 2)).toHaveLength(2);
   });
 
-  it("have a number that grows whenever one changes", async ({ store }) => {
+  it("have a revision that increases with each change", async ({ store }) => {
     const revision = async (tenant = "acme") =>
       (await store.findTriggers(tenant, ["github"], "issues")).revision;
     expect(await revision()).toBe(0);
@@ -61,9 +61,7 @@ export function triggersContract(it: It): void {
     expect(await revision("umbrella")).toBe(0);
   });
 
-  it("that are tools are listed in pages, by name, the active ones of one app", async ({
-    store,
-  }) => {
+  it("that are active tools of an app are listed in pages, by name", async ({ store }) => {
     const graph = intents("b", "d", "a", "c");
     const triggers = triggersOf(graph).map((trigger) => ({
       ...trigger,
@@ -81,7 +79,7 @@ export function triggersContract(it: It): void {
     expect(await names("", 3)).toEqual(["a", "b", "bb"]);
     expect(await names("bb", 3)).toEqual(["d"]);
     expect(await names("d", 3)).toEqual([]);
-    // An inactive one is found, so that a call can say so.
+    // An inactive tool is found, so that a call can report it.
     expect(await store.findTool("acme", "desk", "c", START)).toMatchObject({
       trigger: { active: false, flow_id: flow.id, node_id: "node c" },
     });
@@ -89,7 +87,7 @@ export function triggersContract(it: It): void {
     expect(await store.findTool("acme", "desk", "theirs", START)).toBeUndefined();
   });
 
-  it("tell of their change when it is committed, and of no other", async ({ store, notices }) => {
+  it("notify of committed changes only", async ({ store, notices }) => {
     const flow = await withTriggers(store, []);
     await store.publishFlow({ tenant: "acme", id: flow.id, ifRevision: 0 }, () => {
       throw new Error("called");
