@@ -1,5 +1,6 @@
 /** The run engine on a SQLite file, without a server. */
 import { join } from "node:path";
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
@@ -22,6 +23,7 @@ export const newId = createIds();
 export interface Engine {
   store: Store;
   runner: Runner;
+  evaluate: Evaluate;
   folder: string;
   close(): Promise<void>;
 }
@@ -64,6 +66,7 @@ export function openEngine(): Engine {
   return {
     store,
     runner,
+    evaluate: sandbox.evaluate,
     folder,
     async close() {
       await runner.close();

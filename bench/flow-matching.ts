@@ -31,7 +31,15 @@ export async function measureMatching({ quick, reportProgress }: Options): Promi
       engines.push(engine);
       await storeTriggers(engine, triggers);
       const { store } = engine;
-      const matcher = createMatcher({ store, newId, now: Date.now, maxDepth: 5, maxLoops: 30 });
+      const matcher = createMatcher({
+        store,
+        evaluate: engine.evaluate,
+        newId,
+        now: Date.now,
+        defer: setImmediate,
+        maxDepth: 5,
+        maxLoops: 30,
+      });
       prepared.push({ triggers, matcher, cached: [] as number[], uncached: [] as number[] });
     }
     for (let round = 0; round <= (quick ? 5 : 20); round += 1)
@@ -43,7 +51,7 @@ export async function measureMatching({ quick, reportProgress }: Options): Promi
         ] as const) {
           const startedAt = performance.now();
           for (const event of events) {
-            if (invalidate) matcher.forget(TENANT);
+            if (invalidate) matcher.invalidate(TENANT);
             const plan = await matcher.plan({ tenant: TENANT, events: [event] });
             if (plan.events[0]?.runs.length !== 1) throw new Error("the event started no run");
           }

@@ -42,7 +42,15 @@ export function createHubPipeline(options: HubPipelineOptions) {
   });
   const counted = countAppends(commit);
   const { maxChain: maxDepth, maxLoops } = settings;
-  const matcher = createMatcher({ store, newId, now, maxDepth, maxLoops });
+  const matcher = createMatcher({
+    store,
+    evaluate: ports.evaluate,
+    newId,
+    now,
+    defer,
+    maxDepth,
+    maxLoops,
+  });
 
   const logRequest = createIngestLog(log, defer);
   const observe = (observation: IngestObservation) => {

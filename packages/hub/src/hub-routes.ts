@@ -72,7 +72,10 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
   const { now } = ports.timers;
   return [
     ...appRoutes(store, now),
-    ...flowRoutes({ flows: createFlows({ store, registry, newId, now }), store }),
+    ...flowRoutes({
+      flows: createFlows({ store, registry, evaluate: ports.evaluate, newId, now }),
+      store,
+    }),
     ...runRoutes({ calls, store, now, closing: options.closing }),
     ...secretRoutes(store, seal, now),
     ...nodeTypeRoutes(registry),

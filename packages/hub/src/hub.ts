@@ -79,7 +79,14 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const tenant = settings.tenancy === "single" ? LOCAL_TENANT : undefined;
   if (tenant !== undefined) await store.putTenant({ id: tenant, at: now() });
   await logLegacyMigration(log, () =>
-    migrateLegacyFlows({ store, registry: nodeTypes, tenant, newId, now }),
+    migrateLegacyFlows({
+      store,
+      registry: nodeTypes,
+      evaluate: ports.evaluate,
+      tenant,
+      newId,
+      now,
+    }),
   );
 
   const pipeline = createHubPipeline({ store, ports, settings, seal, newId, tenant });
@@ -112,7 +119,14 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     onError,
   });
   const calls = createToolCalls({ store, runner, evaluate: ports.evaluate, newId, now });
-  const triggers = createTriggers({ store, newId, now, ...limits });
+  const triggers = createTriggers({
+    store,
+    evaluate: ports.evaluate,
+    newId,
+    now,
+    defer,
+    ...limits,
+  });
   const shared = { store, ports, settings, seal, calls, triggers, onError };
   const agents = createAgents(shared);
 

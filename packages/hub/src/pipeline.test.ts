@@ -21,7 +21,7 @@ async function receive(given: Partial<PipelineOptions>, key?: string) {
   const wire = await signSample(github, { ...sample, body }, SECRET, { now: 0, id: "1" });
   const observed: IngestObservation[] = [];
   const pipeline = createPipeline({
-    matcher: { plan: () => ({ revision: 0, events: [] }), forget() {} },
+    matcher: { plan: () => ({ revision: 0, events: [] }), invalidate() {} },
     commit: {
       append: async () => ({ outcome: "stored", events: [{ id: "1", seq: 1, duplicate: false }] }),
     },

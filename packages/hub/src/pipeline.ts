@@ -21,7 +21,7 @@ import type { TrippedTrigger } from "./store/run-store.ts";
 import type { AppendRequest, AppendResult } from "./store/store.ts";
 
 export interface AppendOptions {
-  matcher: Pick<Matcher, "plan" | "forget">;
+  matcher: Pick<Matcher, "plan" | "invalidate">;
   commit: Pick<GroupCommit, "append">;
   /** A trigger matched, but the loop breaker did not let it start a run. */
   onTripped?: (tenant: string, tripped: TrippedTrigger) => void;
@@ -79,7 +79,7 @@ export const createAppend =
       const plan = planned instanceof Promise ? await planned : planned;
       const appended = await commit.append({ ...request, plan });
       if (appended.outcome === "stale") {
-        matcher.forget(request.tenant);
+        matcher.invalidate(request.tenant);
         continue;
       }
       if (appended.outcome === "stored" && appended.tripped)

@@ -21,7 +21,15 @@ const SECRET = "c2VjcmV0IG9mIGFsbCBzb3VyY2Vz";
 function receiver(store: Store) {
   const newId = createIds();
   const pipeline = createPipeline({
-    matcher: createMatcher({ store, newId, now: Date.now, maxDepth: 5, maxLoops: 30 }),
+    matcher: createMatcher({
+      store,
+      evaluate: () => Promise.reject(new Error("unexpected evaluation")),
+      newId,
+      now: Date.now,
+      defer: (work) => setTimeout(work, 0),
+      maxDepth: 5,
+      maxLoops: 30,
+    }),
     commit: createGroupCommit({ store, quota: null }),
     endpoints: createEndpoints({
       sources,

@@ -1,5 +1,5 @@
-import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import { isLoopback } from "../ingest/addresses.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
 import { Denied } from "../tenants/authorizer.ts";
 
 export interface HostCheckOptions {

@@ -39,6 +39,8 @@ async function setup() {
       store,
       newId: createIds(),
       now: Date.now,
+      defer: setImmediate,
+      evaluate: () => Promise.reject(new Error("unexpected evaluation")),
       maxDepth: 5,
       maxLoops: 30,
     }),

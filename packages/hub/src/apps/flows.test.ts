@@ -2,6 +2,7 @@ import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createIds } from "../lib/ids.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { createFlows, type DescribedFlow, type Flows, type NewNode } from "./flows.ts";
@@ -18,6 +19,7 @@ beforeEach(async () => {
   flows = createFlows({
     store,
     registry: nodeTypes,
+    evaluate: testEvaluate,
     newId: createIds(),
     now: () => Date.now() + ahead,
   });

@@ -2,6 +2,7 @@
  * Operations on flows: create, import, edit, publish, roll back. Each edit runs inside the
  * transaction that stores it, by pure rules. A draft may have errors; a published version has none.
  */
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { findTripped } from "@signalbox/rules/flows/find-tripped.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
@@ -20,6 +21,7 @@ import type {
 } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import { calledFlows } from "./called-flows.ts";
+import { createExpressionAnalysis, type RequireAnalyses } from "./expression-analysis.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
 import { ALIAS_MS, publicationOf } from "./publication.ts";
@@ -27,6 +29,7 @@ import { ALIAS_MS, publicationOf } from "./publication.ts";
 export interface FlowsOptions {
   store: Store;
   registry: NodeRegistry;
+  evaluate: Evaluate;
   newId: () => string;
   now: () => number;
   /** How long the former name of a tool stays an alias. */
@@ -60,11 +63,18 @@ export interface FlowChange {
 
 export type Flows = ReturnType<typeof createFlows>;
 
-type Change = (draft: FlowDraft, taken: ReadonlySet<string>) => FlowDraft;
+type Change = (
+  draft: FlowDraft,
+  taken: ReadonlySet<string>,
+  requireAnalyses: RequireAnalyses,
+) => FlowDraft;
 
 const HOUR_MS = 3_600_000;
 
-export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }: FlowsOptions) {
+export function createFlows(options: FlowsOptions) {
+  const { store, registry, evaluate, newId, now, aliasMs = ALIAS_MS } = options;
+  const withAnalyses = createExpressionAnalysis(evaluate, registry);
+
   /** With warnings about triggers that were stopped in the last hour, and about called flows. */
   const describeAll = async (
     tenant: string,
@@ -73,9 +83,12 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
     const ids = found.map(({ id }) => id);
     const trips = await store.listTrips(tenant, ids, now() - HOUR_MS);
     const called = await calledFlows(store, registry, tenant, found);
+    const findAnalysis = await withAnalyses(tenant, async (requireAnalyses) =>
+      requireAnalyses({ nodes: found.flatMap(({ graph }) => graph.nodes) }),
+    );
     return found.map((flow) => {
       const around = { id: flow.id, flows: called };
-      const described = { ...flow, ...describeFlow(flow.graph, registry, around) };
+      const described = { ...flow, ...describeFlow(flow.graph, registry, around, findAnalysis) };
       const own = trips.filter(({ flow_id }) => flow_id === flow.id);
       return { ...described, warnings: [...findTripped(flow.graph, own), ...described.warnings] };
     });
@@ -85,7 +98,7 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
 
   /** Wraps a change of a draft: names its tools, and rejects cycles. */
   const editing =
-    (change: Change): EditFlow =>
+    (change: (draft: FlowDraft, taken: ReadonlySet<string>) => FlowDraft): EditFlow =>
     ({ flow, taken, kept }) => {
       const before: FlowDraft = flow
         ? { name: flow.name, description: flow.description, ...flow.graph }
@@ -117,13 +130,23 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
     return describeOne(edited.flow);
   };
 
-  const edit = async (key: FlowKey, change: Change): Promise<DescribedFlow> =>
-    saved(await store.editFlow(key, now(), editing(change)), key);
+  const edit = async (key: FlowKey, change: Change): Promise<DescribedFlow> => {
+    const edited = await withAnalyses(key.tenant, (requireAnalyses) =>
+      store.editFlow(
+        key,
+        now(),
+        editing((draft, taken) => change(draft, taken, requireAnalyses)),
+      ),
+    );
+    return saved(edited, key);
+  };
 
   const publishing =
-    (details: Pick<Publication, "note" | "by" | "at">) =>
-    (flow: StoredFlow): Publication =>
-      publicationOf(flow, registry, { ...details, aliasUntil: details.at + aliasMs });
+    (details: Pick<Publication, "note" | "by" | "at">, requireAnalyses: RequireAnalyses) =>
+    (flow: StoredFlow): Publication => {
+      const aliasUntil = details.at + aliasMs;
+      return publicationOf(flow, registry, { ...details, aliasUntil }, requireAnalyses);
+    };
 
   return {
     async create(tenant: string, app: string, given: FlowChange): Promise<DescribedFlow> {
@@ -172,7 +195,7 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
 
     /** A new name also rewrites every reference to the node. */
     changeNode: (key: FlowKey, nodeId: string, { name, position, parameters }: NodeChange) =>
-      edit(key, (draft, taken) => {
+      edit(key, (draft, taken, requireAnalyses) => {
         const node = draft.nodes.find(({ id }) => id === nodeId);
         if (!node) throw new RequestError("not_found", "node", `The flow has no node ${nodeId}.`);
         const changed = {
@@ -185,7 +208,9 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
           nodes: draft.nodes.map((one) => (one.id === nodeId ? changed : one)),
         };
         if (name === undefined || name === node.name) return withChange;
-        const renamed = renameNode(withChange, nodeId, name, registry, taken)?.flow ?? withChange;
+        const findAnalysis = requireAnalyses(withChange);
+        const renamed =
+          renameNode(withChange, nodeId, name, registry, taken, findAnalysis)?.flow ?? withChange;
         if (!registry.get(node.type)?.isTool) return renamed;
         // A tool name in the same change is kept; otherwise it is derived from the new name.
         const { toolName = "" } = changed.parameters;
@@ -224,8 +249,10 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
     },
 
     async publish(key: FlowKey, details: { note: string; by: string }): Promise<DescribedFlow> {
-      const prepare = publishing({ ...details, at: now() });
-      return saved(await store.publishFlow(key, prepare), key);
+      const published = await withAnalyses(key.tenant, (requireAnalyses) =>
+        store.publishFlow(key, publishing({ ...details, at: now() }, requireAnalyses)),
+      );
+      return saved(published, key);
     },
 
     /** Publishes an earlier version again, and makes it the draft. */
@@ -236,8 +263,10 @@ export function createFlows({ store, registry, newId, now, aliasMs = ALIAS_MS }:
         (graph: FlowGraph): EditFlow =>
         ({ flow, taken }) =>
           finishDraft({ ...flowOf(flow), ...graph }, graph.nodes, taken, registry);
-      const prepare = publishing({ note: `Back to version ${version}`, by, at });
-      const back = await store.rollBackFlow(key, version, at, edit, prepare);
+      const details = { note: `Back to version ${version}`, by, at };
+      const back = await withAnalyses(key.tenant, (requireAnalyses) =>
+        store.rollBackFlow(key, version, at, edit, publishing(details, requireAnalyses)),
+      );
       return saved(back, { ...key, version });
     },
   };

@@ -6,6 +6,7 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { startHub } from "../hosts/node/start-hub.ts";
 import { readSettings } from "../hosts/settings.ts";
 import { createIds } from "../lib/ids.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { LEGACY_FLOWS } from "../store/contract/legacy-sample.ts";
 import type { Store } from "../store/store.ts";
@@ -31,7 +32,14 @@ function openLegacy(): Store {
 async function logged(store: Pick<Store, "migrateLegacyFlows">, tenant: string | undefined) {
   const lines: string[] = [];
   const log = pino({ base: null }, { write: (line) => lines.push(line) });
-  const options = { store, registry: nodeTypes, tenant, newId: createIds(), now: Date.now };
+  const options = {
+    store,
+    registry: nodeTypes,
+    evaluate: testEvaluate,
+    tenant,
+    newId: createIds(),
+    now: Date.now,
+  };
   await logLegacyMigration(log, () => migrateLegacyFlows(options));
   return lines.map((line) => {
     const { level, app, flow, msg } = JSON.parse(line);

@@ -4,6 +4,7 @@ import pg from "pg";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { createDatabase } from "../../../../test/support/postgres.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openPostgres } from "../store/backends/postgres.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "../store/contract/legacy-sample.ts";
@@ -33,6 +34,7 @@ const migrate = (store: Store, given: { tenant: string | undefined } = { tenant:
   migrateLegacyFlows({
     store,
     registry: nodeTypes,
+    evaluate: testEvaluate,
     ...given,
     newId: () => `new-${++made}`,
     now: () => 1_000,

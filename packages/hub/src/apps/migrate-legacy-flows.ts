@@ -2,6 +2,7 @@
  * Migrates the flows that a legacy system left in the hub's database, by the rules for imported
  * files. A row that is no valid flow is reported; the others are migrated.
  */
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
 import { type AppFile, fieldsOf, readFlowFile } from "../legacy/read-flow-file.ts";
@@ -10,6 +11,11 @@ import { RequestError } from "../lib/request-error.ts";
 import type { LegacyApp, StoredFlow } from "../store/flow-store.ts";
 import type { Row } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
+import {
+  AnalysisMissing,
+  createExpressionAnalysis,
+  type RequireAnalyses,
+} from "./expression-analysis.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
 import { detailOf, type ImportedFlow, planImport, unusedIds } from "./import-flows.ts";
@@ -18,6 +24,7 @@ import { ALIAS_MS, publicationOf } from "./publication.ts";
 export interface MigrationOptions {
   store: Pick<Store, "migrateLegacyFlows">;
   registry: NodeRegistry;
+  evaluate: Evaluate;
   /** The tenant of rows without one; undefined if the hub has no default tenant. */
   tenant: string | undefined;
   newId: () => string;
@@ -61,14 +68,17 @@ export async function migrateLegacyFlows(options: MigrationOptions): Promise<Leg
   let rows = 0;
   let rejected: RejectedRow[] = [];
   let conversions: Conversion[] = [];
-  const migrated = await options.store.migrateLegacyFlows((found, apps) => {
-    rows = found.length;
-    const read = readRows(found, apps, options);
-    rejected = read.rejected;
-    conversions = read.files.map((file) => conversionOf(file, options));
-    const withoutTenant = rejected.filter(({ reason }) => reason === NO_TENANT).length;
-    return rows > 0 && withoutTenant === rows ? undefined : conversions.map(({ app }) => app);
-  });
+  const withAnalyses = createExpressionAnalysis(options.evaluate, options.registry);
+  const migrated = await withAnalyses(options.tenant ?? "", (requireAnalyses) =>
+    options.store.migrateLegacyFlows((found, apps) => {
+      rows = found.length;
+      const read = readRows(found, apps, options);
+      rejected = read.rejected;
+      conversions = read.files.map((file) => conversionOf(file, options, requireAnalyses));
+      const withoutTenant = rejected.filter(({ reason }) => reason === NO_TENANT).length;
+      return rows > 0 && withoutTenant === rows ? undefined : conversions.map(({ app }) => app);
+    }),
+  );
   if (migrated.outcome !== "migrated")
     return migrated.outcome === "postponed" ? { outcome: "no_tenant", rows } : { outcome: "none" };
   const apps = conversions.map(({ report }, nth) => report(migrated.apps[nth] ?? []));
@@ -78,6 +88,7 @@ export async function migrateLegacyFlows(options: MigrationOptions): Promise<Leg
 function conversionOf(
   { tenant, app, flows, notes }: TenantFile,
   { registry, newId, now }: MigrationOptions,
+  requireAnalyses: RequireAnalyses,
 ): Conversion {
   const at = now();
   const { plan, report } = planImport(
@@ -89,8 +100,9 @@ function conversionOf(
   const publish: LegacyApp["publish"] = (flow) => {
     const version = { note: "Migrated", by: "signalbox", at, aliasUntil: at + ALIAS_MS };
     try {
-      return publicationOf(flow, registry, version);
+      return publicationOf(flow, registry, version, requireAnalyses);
     } catch (error) {
+      if (error instanceof AnalysisMissing) throw error;
       reasons.set(flow.id, (error as Error).message);
       return undefined;
     }

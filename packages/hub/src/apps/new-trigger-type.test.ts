@@ -84,10 +84,12 @@ it("rejects two tools of one name, and derives missing names", () => {
 });
 
 it("renames its tool with the node, and when the app has the name already", () => {
-  expect(renameNode(flow, "deploy", "Ship it", registry, new Set())?.tool).toEqual({
-    from: "deploy",
-    to: "ship_it",
-  });
+  expect(renameNode(flow, "deploy", "Ship it", registry, new Set(), () => undefined)?.tool).toEqual(
+    {
+      from: "deploy",
+      to: "ship_it",
+    },
+  );
   const { draft } = importDraft(flow, registry, new Set(["deploy"]), () => "id");
   expect(draft.nodes[0]?.parameters.toolName).toBe("deploy_2");
 });

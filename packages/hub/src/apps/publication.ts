@@ -1,8 +1,10 @@
 /** A published version of a flow: its graph and its trigger rows. Pure. */
+import type { FindAnalysis } from "@signalbox/rules/flows/analyze-expression.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { FlowGraph, Publication, StoredFlow } from "../store/flow-store.ts";
+import type { RequireAnalyses } from "./expression-analysis.ts";
 import { triggersOf } from "./triggers.ts";
 
 /** How long the former name of a tool stays an alias, by default. */
@@ -13,13 +15,14 @@ export function publicationOf(
   { graph }: Pick<StoredFlow, "graph">,
   registry: NodeRegistry,
   version: Omit<Publication, "graph" | "triggers">,
+  requireAnalyses: RequireAnalyses,
 ): Publication {
-  checkFinished(graph, registry);
+  checkFinished(graph, registry, requireAnalyses(graph));
   return { graph, triggers: triggersOf(graph, registry), ...version };
 }
 
-function checkFinished(graph: FlowGraph, registry: NodeRegistry): void {
-  const { errors } = validateFlow(graph, registry);
+function checkFinished(graph: FlowGraph, registry: NodeRegistry, findAnalysis: FindAnalysis): void {
+  const { errors } = validateFlow(graph, registry, undefined, findAnalysis);
   if (errors.length > 0)
     throw new RequestError(
       "invalid",

@@ -3,7 +3,7 @@
  * for a few seconds, so that not every webhook queries the database; an added or removed secret takes
  * effect within that time. Unknown keys have a separate cache, so that guessed keys evict no endpoint.
  */
-import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
 import type { MakeHmacKey, MaybePromise } from "../lib/hmac.ts";
 import type { Store } from "../store/store.ts";
 import { fromStore } from "./from-store.ts";

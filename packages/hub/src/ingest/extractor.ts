@@ -1,6 +1,7 @@
 /** Extractors read one value, such as a delivery id or an event type, from a verified request. */
-import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
+
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
 
 /** A request whose signature is valid. */
 export interface VerifiedRequest {

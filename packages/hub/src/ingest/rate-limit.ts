@@ -3,7 +3,7 @@
  * previous one, so that a burst across two windows cannot reach twice the limit. The number of clients
  * is bounded.
  */
-import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
 
 interface Window {
   start: number;

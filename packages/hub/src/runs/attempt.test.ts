@@ -172,9 +172,9 @@ describe("the time limit", () => {
     for (const isQuick of [true, false]) {
       const { evaluate, called, answer } = queue();
       const attempted = attemptOnce(evaluating, {}, { evaluate });
-      const { tenant, hold } = await called;
+      const { tenant, onQueued } = await called;
       expect(tenant).toBe("acme");
-      const begin = hold?.();
+      const begin = onQueued?.();
       await vi.advanceTimersByTimeAsync(60_000);
       begin?.();
       await vi.advanceTimersByTimeAsync(isQuick ? 999 : 1_000);
@@ -190,8 +190,8 @@ describe("the time limit", () => {
     const run = new AbortController();
     const { evaluate, called } = queue();
     const attempted = attemptOnce(evaluating, {}, { evaluate, signal: run.signal });
-    const { signal, hold } = await called;
-    hold?.();
+    const { signal, onQueued } = await called;
+    onQueued?.();
     run.abort();
     expect(signal.aborted).toBe(true);
     expect(await attempted).toMatchObject({ error: { message: "The run has ended." } });

@@ -63,7 +63,7 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
       config,
       signal,
       log: ({ level, text }) => log.push({ level, text: mask.text(text) }),
-      evaluate: (evaluation) => options.evaluate(evaluation, { tenant, signal, hold }),
+      evaluate: (evaluation) => options.evaluate(evaluation, { tenant, signal, onQueued: hold }),
     });
   };
   try {

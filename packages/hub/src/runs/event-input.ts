@@ -1,5 +1,4 @@
-/** An event as flows see it: what `{{ trigger }}` stands for, and what filters read. */
-
+/** An event as the input of a run: the value of `{{ trigger }}`. */
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
 import type { Run } from "../store/run-store.ts";
@@ -9,7 +8,7 @@ import type { EventRow, NewEvent, Payload, Store } from "../store/store.ts";
 export const OWN_SOURCE = "signalbox";
 export const DEPTH_HEADER = "signalbox-depth";
 export const RUN_HEADER = "signalbox-run";
-/** The flows of the runs that led to the event, the first one first, as JSON. */
+/** A JSON array of the flows whose runs caused the event, oldest first. */
 export const CHAIN_HEADER = "signalbox-chain";
 
 type SeenEvent = Pick<
@@ -29,7 +28,7 @@ const eventInput = (event: SeenEvent, data: Json): JsonObject => ({
 export const dataOf = (source: string, payload: Payload): Json =>
   readPayload(source, payload) as Json;
 
-/** What led to an event; whoever sends one from outside begins a chain. */
+/** The runs that caused an event. An event from outside starts a new chain. */
 export const causesOf = ({
   source,
   headers,
@@ -41,13 +40,13 @@ export const causesOf = ({
       }
     : { depth: 0, chain: [] };
 
-/** The flows that lead to whatever a run causes: those before it, and its own. */
+/** The chain of what a run causes: the run's own chain and its flow. */
 export const chainFrom = ({ chain, flow_id }: Pick<Run, "chain" | "flow_id">): string[] => [
   ...chain,
   flow_id,
 ];
 
-/** Reads a stored event again, with its payload. */
+/** Loads a stored event with its payload. */
 export async function loadEvent(
   store: Pick<Store, "getEvent" | "getPayload">,
   tenant: string,

@@ -1,9 +1,9 @@
-/** "Why did it not fire?" and "once more, please". */
+/** Explains which triggers an event started and why, and starts them again on request. */
 import { RequestError } from "../lib/request-error.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { NewEvent, Store } from "../store/store.ts";
 import { loadEvent } from "./event-input.ts";
-import { judge, type PlanOptions, planEvent } from "./matcher.ts";
+import { evaluateTriggers, type PlanOptions, planEvent } from "./matcher.ts";
 
 export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
   store: Pick<
@@ -24,9 +24,9 @@ export interface ExplainedTrigger {
   trigger: string;
   flow_id: string;
   matched: boolean;
-  /** What was looked at, in words. */
+  /** The conditions that failed; if none did, all of them. */
   reason: string;
-  /** Triggers that were made later, or that could not have been meant, are looked at now. */
+  /** "now" for triggers that were not candidates when the event arrived. */
   decided: "on arrival" | "now";
   run_id: string | null;
   run_status: string | null;
@@ -34,8 +34,7 @@ export interface ExplainedTrigger {
 
 export type Triggers = ReturnType<typeof createTriggers>;
 
-/** More would be read by nobody. */
-const MOST_EXPLAINED = 200;
+const MAX_EXPLAINED = 200;
 
 export function createTriggers({ store, ...options }: ExplainOptions) {
   const find = async (tenant: string, id: string) => {
@@ -50,7 +49,7 @@ export function createTriggers({ store, ...options }: ExplainOptions) {
   };
 
   return {
-    /** Every trigger that was considered, and those of the tenant that could not have been. */
+    /** Every trigger that was a candidate, and the tenant's other event triggers. */
     async explain(tenant: string, id: string): Promise<ExplainedTrigger[]> {
       const { asNew, input } = await find(tenant, id);
       const explained: ExplainedTrigger[] = [];
@@ -65,23 +64,25 @@ export function createTriggers({ store, ...options }: ExplainOptions) {
           trigger: await nameOf(tenant, flow_id, node_id),
           flow_id,
           matched,
-          reason: inWords(reasons),
+          reason: describeReasons(reasons),
           decided: "on arrival",
           run_id,
           run_status: run?.status ?? null,
         });
       }
-      for (const trigger of await store.listEventTriggers(tenant, MOST_EXPLAINED)) {
-        const { flow_id, node_id } = trigger;
-        if (seen.has(`${flow_id} ${node_id}`)) continue;
-        const { matched, reasons } = await judge(tenant, asNew, input.data ?? null, trigger);
+      const others = (await store.listEventTriggers(tenant, MAX_EXPLAINED)).filter(
+        ({ flow_id, node_id }) => !seen.has(`${flow_id} ${node_id}`),
+      );
+      const verdicts = await evaluateTriggers(tenant, asNew, input.data ?? null, others, options);
+      for (const [nth, { matched, reasons }] of verdicts.entries()) {
+        const { flow_id, node_id } = others[nth] as StoredTrigger;
         explained.push({
           trigger: await nameOf(tenant, flow_id, node_id),
           flow_id,
           matched,
           reason: matched
-            ? `was not there when the event came; now: ${inWords(reasons)}`
-            : inWords(reasons),
+            ? `did not exist when the event arrived; now: ${describeReasons(reasons)}`
+            : describeReasons(reasons),
           decided: "now",
           run_id: null,
           run_status: null,
@@ -90,13 +91,13 @@ export function createTriggers({ store, ...options }: ExplainOptions) {
       return explained;
     },
 
-    /** Runs the triggers again on a stored event, or those of one flow. */
+    /** Starts the matching triggers of a stored event again, or only those of one flow. */
     async replay(
       tenant: string,
       id: string,
       flow?: string,
     ): Promise<{ runs: { run_id: string; flow_id: string }[]; considered: number }> {
-      const { asNew } = await find(tenant, id);
+      const { asNew, input } = await find(tenant, id);
       if (flow !== undefined && !(await store.getFlow(tenant, flow)))
         throw new RequestError("not_found", "flow", `There is no flow ${flow.slice(0, 100)}.`);
       const sources = [asNew.source, asNew.source_id];
@@ -104,7 +105,10 @@ export function createTriggers({ store, ...options }: ExplainOptions) {
       const wanted = triggers.filter(
         ({ flow_id }: StoredTrigger) => flow === undefined || flow_id === flow,
       );
-      const { runs } = await planEvent(tenant, asNew, wanted, { ...options, cause: "replay" });
+      const { runs } = await planEvent({ tenant, event: asNew, data: input.data }, wanted, {
+        ...options,
+        cause: "replay",
+      });
       const ids = await store.queueRuns(runs);
       return {
         runs: runs.map(({ flow_id }, nth) => ({ run_id: ids[nth] as string, flow_id })),
@@ -114,7 +118,7 @@ export function createTriggers({ store, ...options }: ExplainOptions) {
   };
 }
 
-const inWords = (reasons: readonly { holds: boolean; message: string }[]): string => {
-  const against = reasons.filter(({ holds }) => !holds);
-  return (against.length > 0 ? against : reasons).map(({ message }) => message).join("; ");
+const describeReasons = (reasons: readonly { holds: boolean; message: string }[]): string => {
+  const failed = reasons.filter(({ holds }) => !holds);
+  return (failed.length > 0 ? failed : reasons).map(({ message }) => message).join("; ");
 };

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createIds } from "../lib/ids.ts";
 import { createAppend } from "../pipeline.ts";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { eventTrigger, makeFlow, publish } from "../store/contract/flow-sample.ts";
 import { appendRequest, sampleEvent } from "../store/contract/sample.ts";
@@ -17,6 +18,14 @@ const TENANT = "acme";
 const NOW = 1_000_000;
 const newId = createIds();
 const now = () => NOW;
+const options = {
+  evaluate: testEvaluate,
+  newId,
+  now,
+  defer: setImmediate,
+  maxDepth: 5,
+  maxLoops: 30,
+};
 
 let store: Store;
 let matcher: Matcher;
@@ -33,7 +42,7 @@ beforeEach(() => {
       return store.findTriggers(...asked);
     },
   };
-  matcher = createMatcher({ store: counting, newId, now, maxDepth: 5, maxLoops: 30 });
+  matcher = createMatcher({ store: counting, ...options });
   onTestFinished(async () => {
     matcher.close();
     await store.close();
@@ -138,7 +147,7 @@ describe("matching", () => {
       },
       subscribe: () => () => {},
     };
-    const { plan } = createMatcher({ store: changing, newId, now, maxDepth: 5, maxLoops: 30 });
+    const { plan } = createMatcher({ store: changing, ...options });
     const { revision, events } = await plan(appendRequest([event(), event({}, { type: "push" })]));
     expect(revision).toBe((await store.findTriggers(TENANT, ["github"], "issues")).revision);
     expect(events.map(({ runs }) => runs.length)).toEqual([2, 0]);
@@ -287,7 +296,7 @@ describe("explaining, and once more", () => {
     return {
       one,
       flows,
-      triggers: createTriggers({ store, newId, now, maxDepth: 5, maxLoops: 30 }),
+      triggers: createTriggers({ store, ...options }),
     };
   };
 
@@ -356,7 +365,7 @@ describe("explaining, and once more", () => {
 
   test("runs an event again that was stopped: whoever asks for it begins a chain", async () => {
     const flow = await publishTrigger({ source: OWN_SOURCE, type: null });
-    const triggers = createTriggers({ store, newId, now, maxDepth: 5, maxLoops: 0 });
+    const triggers = createTriggers({ store, ...options, maxLoops: 0 });
     for (const depth of [1, 5]) {
       const headers = {
         [DEPTH_HEADER]: String(depth),

@@ -1,21 +1,21 @@
 /**
- * JavaScript in QuickJS, which is WebAssembly: it has no way to the host but the functions that it
- * is given, and here that is one, which takes a line of the log. Each evaluation gets an instance of
- * its own, with memory that cannot grow beyond the limit. (The engine's own limit counts large
- * blocks as if they were small.) Nothing is cleaned up: all of it is thrown away.
+ * Runs JavaScript in QuickJS compiled to WebAssembly. The code reaches the host only through one
+ * function, which appends a line to the log. Every evaluation uses a new WebAssembly instance, whose
+ * memory has the limit as its maximum (QuickJS's own limit undercounts large blocks). Nothing is
+ * freed inside: the whole instance is discarded.
  */
 import variant from "@jitl/quickjs-wasmfile-release-sync";
 import {
   LOG_LEVELS,
   type LogLine,
-  MOST_LOG_LETTERS,
-  MOST_LOG_LINES,
-  MOST_OUTPUT,
-  type SpelledEvaluated,
-  type SpelledEvaluation,
-  tookTooLong,
-  tookTooMuch,
-  tooLarge,
+  MAX_LOG_LINE_CHARACTERS,
+  MAX_LOG_LINES,
+  MAX_OUTPUT_CHARACTERS,
+  memoryLimitExceeded,
+  outputTooLarge,
+  type SerializedEvaluation,
+  type SerializedResult,
+  timeLimitExceeded,
 } from "@signalbox/rules/flows/evaluation.ts";
 import {
   type CustomizeVariantOptions,
@@ -27,49 +27,55 @@ import {
 } from "quickjs-emscripten-core";
 
 export interface JavaScriptHost {
-  /** The engine, compiled. */
+  /** QuickJS, compiled. */
   engine: WebAssembly.Module;
-  /** Of this thread, in milliseconds. */
-  cpuTime(): number;
 }
 
+type JavaScriptEvaluation = Extract<SerializedEvaluation, { language: "javascript" }>;
 type WasmMemory = NonNullable<CustomizeVariantOptions["wasmMemory"]>;
 
-/** TypeScript knows WebAssembly from the DOM only. */
+/** TypeScript declares WebAssembly only for the DOM. */
 declare const WebAssembly: {
   Memory: new (pages: { initial: number; maximum: number }) => WasmMemory;
 };
 
-/** Its types are those of CommonJS, where the default export lies one level deeper. */
+/** Its types describe the CommonJS module, where the default export is nested. */
 const release = variant as unknown as QuickJSSyncVariant;
 
-/** The least that the engine starts with. */
-const LEAST_MEMORY_MB = 16;
+/** The initial memory of QuickJS. */
+const MIN_MEMORY_MB = 16;
 const PAGES_PER_MB = 16;
 const STACK_BYTES = 256 * 1024;
 
-/** What else people call of a `console`. */
-const LIKE_LOG =
+/**
+ * QuickJS calls its interrupt handler after a fixed number of branches and calls. The CPU limit
+ * counts these calls: the result is the same on every machine, and on hosts whose clock stands still
+ * during a computation. This many take about one millisecond in a tight loop.
+ */
+const INTERRUPTS_PER_MS = 4;
+
+/** Other methods of `console`, which log like `log`. */
+const LOG_ALIASES =
   "table trace dir dirxml group groupCollapsed groupEnd count countReset time timeLog timeEnd clear".split(
     " ",
   );
 
-/** In there, and before any foreign code: what it uses cannot be changed under its hands any more. */
+/** Runs inside QuickJS before the author's code, and captures the built-ins that it uses. */
 const SETUP = `(function (text, write) {
   "use strict";
   const { parse, stringify } = JSON, { freeze, values } = Object, PromiseOf = Promise, text_of = String;
   const ErrorOf = Error, MapOf = Map, SetOf = Set;
   const cut = Function.prototype.call.bind(String.prototype.slice);
-  const data = parse(text), waiting = [data];
-  for (let at = 0; at < waiting.length; at++) {
-    freeze(waiting[at]);
-    for (const one of values(waiting[at])) if (typeof one === "object" && one !== null) waiting[waiting.length] = one;
+  const data = parse(text), queue = [data];
+  for (let at = 0; at < queue.length; at++) {
+    freeze(queue[at]);
+    for (const one of values(queue[at])) if (typeof one === "object" && one !== null) queue[queue.length] = one;
   }
   const show = (one) => {
     if (typeof one === "bigint" || one instanceof ErrorOf) return text_of(one);
     return one instanceof MapOf || one instanceof SetOf ? [...one] : one;
   };
-  const spell = (one) => {
+  const format = (one) => {
     try {
       const shown = show(one);
       return typeof shown === "string" ? shown : (stringify(shown, (_, part) => show(part)) ?? text_of(one));
@@ -79,99 +85,103 @@ const SETUP = `(function (text, write) {
   };
   const log = (level, parts) => {
     let line = "";
-    for (let at = 0; at < parts.length; at++) line += (at > 0 ? " " : "") + spell(parts[at]);
-    write(level, stringify(line.length > ${MOST_LOG_LETTERS} ? cut(line, 0, ${MOST_LOG_LETTERS}) + "…" : line));
+    for (let at = 0; at < parts.length; at++) line += (at > 0 ? " " : "") + format(parts[at]);
+    write(level, stringify(line.length > ${MAX_LOG_LINE_CHARACTERS} ? cut(line, 0, ${MAX_LOG_LINE_CHARACTERS}) + "…" : line));
   };
   const console = {};
-  for (const other of ${JSON.stringify(LIKE_LOG)}) console[other] = (...parts) => log("log", parts);
+  for (const other of ${JSON.stringify(LOG_ALIASES)}) console[other] = (...parts) => log("log", parts);
   for (const level of ${JSON.stringify(LOG_LEVELS)}) console[level] = (...parts) => log(level, parts);
   console.assert = (holds, ...parts) => { if (!holds) log("error", ["Assertion failed:", ...parts]); };
   freeze(console);
   const run = (code) => {
     const result = code(data.input, data.trigger, data.nodes, data.item, data.index, console);
-    if (result instanceof PromiseOf) throw new TypeError("the code gives a promise; it must return its result itself");
+    if (result instanceof PromiseOf) throw new TypeError("the code returns a promise; it must return the result itself");
     return stringify(result) ?? "null";
   };
-  const quote = (text) => stringify(cut(text, 0, ${MOST_LOG_LETTERS}));
+  const quote = (text) => stringify(cut(text, 0, ${MAX_LOG_LINE_CHARACTERS}));
   return { run, quote };
 })`;
 
-/** `return` may be used anywhere in it. On the same line, so that errors name the right one. */
+/** A function body, so that `return` works; on the first line, so that errors have the right line. */
 const wrap = (code: string): string =>
   `(function (input, trigger, nodes, item, index, console) { "use strict"; ${code}\n})`;
 
 export async function runJavaScript(
-  { code, data, timeoutMs, memoryMb }: SpelledEvaluation,
-  { engine, cpuTime }: JavaScriptHost,
-): Promise<SpelledEvaluated> {
+  { code, data, timeoutMs, memoryMb }: JavaScriptEvaluation,
+  { engine }: JavaScriptHost,
+): Promise<SerializedResult> {
   const log: LogLine[] = [];
-  let isOverTime = false;
+  let interrupts = 0;
+  const isOverTime = () => interrupts > timeoutMs * INTERRUPTS_PER_MS;
   try {
     const quickjs = await newQuickJSWASMModuleFromVariant(
       newVariant(release, {
         wasmModule: engine,
         wasmMemory: new WebAssembly.Memory({
-          initial: LEAST_MEMORY_MB * PAGES_PER_MB,
-          maximum: Math.max(memoryMb, LEAST_MEMORY_MB) * PAGES_PER_MB,
+          initial: MIN_MEMORY_MB * PAGES_PER_MB,
+          maximum: Math.max(memoryMb, MIN_MEMORY_MB) * PAGES_PER_MB,
         }),
       }),
     );
     const runtime = quickjs.newRuntime({ maxStackSizeBytes: STACK_BYTES });
     const vm = runtime.newContext();
     const write = vm.newFunction("write", (level, line) => {
-      if (log.length < MOST_LOG_LINES)
+      if (log.length < MAX_LOG_LINES)
         log.push({
           level: vm.getString(level) as LogLine["level"],
           text: JSON.parse(vm.getString(line)) as string,
         });
-      else if (log.length === MOST_LOG_LINES) log.push({ level: "log", text: "… and more" });
+      else if (log.length === MAX_LOG_LINES) log.push({ level: "log", text: "… and more" });
     });
     const setUp = vm.unwrapResult(vm.evalCode(SETUP, "setup.js"));
     const made = vm.unwrapResult(vm.callFunction(setUp, vm.undefined, vm.newString(data), write));
     const run = vm.getProp(made, "run");
 
-    const started = cpuTime();
     runtime.setInterruptHandler(() => {
-      isOverTime ||= cpuTime() - started > timeoutMs;
-      return isOverTime;
+      interrupts += 1;
+      return isOverTime();
     });
     const read = vm.evalCode(wrap(code), "code.js");
     const done = read.error ? read : vm.callFunction(run, vm.undefined, read.value);
-    if (isOverTime) return { log, ...tookTooLong(timeoutMs) };
+    if (isOverTime()) return { log, ...timeLimitExceeded(timeoutMs) };
     if (done.error) {
       const message = describe(vm, done.error, vm.getProp(made, "quote"));
-      if (isOverTime) return { log, ...tookTooLong(timeoutMs) }; // its words were a trap
-      if (message === OUT_OF_MEMORY) return { log, ...tookTooMuch(memoryMb) };
-      return { log, fault: "code_failed", message };
+      if (isOverTime()) return { log, ...timeLimitExceeded(timeoutMs) }; // a getter of the error looped
+      if (message === OUT_OF_MEMORY) return { log, ...memoryLimitExceeded(memoryMb) };
+      return { log, error: "code_failed", message };
     }
     const length = vm.getNumber(vm.getProp(done.value, "length"));
-    return length > MOST_OUTPUT ? { log, ...tooLarge } : { log, output: vm.getString(done.value) };
+    return length > MAX_OUTPUT_CHARACTERS
+      ? { log, ...outputTooLarge }
+      : { log, output: vm.getString(done.value) };
   } catch (error) {
-    // The engine itself gave up; where there is no memory even for its error, that is null.
+    // QuickJS itself failed. Without memory for an error it throws null.
     const { message } = error as Error;
     return message === "null" || message.includes("memory")
-      ? { log, ...tookTooMuch(memoryMb) }
-      : { log, fault: "code_failed", message: `The engine gave up: ${message}` };
+      ? { log, ...memoryLimitExceeded(memoryMb) }
+      : { log, error: "code_failed", message: `The engine failed: ${message}` };
   }
 }
 
 const OUT_OF_MEMORY = "InternalError: out of memory";
 
-/** What was thrown can be anything, and its properties can be code. */
+/** The thrown value can be anything, and its properties can be getters. */
 function describe(vm: QuickJSContext, thrown: QuickJSHandle, quote: QuickJSHandle): string {
   const text = (handle: QuickJSHandle): string => {
     if (vm.typeof(handle) !== "string") return "";
-    // Out of there a text comes as C has it, which ends at U+0000: as JSON, it has none.
+    // A string leaves QuickJS as a C string, which ends at U+0000; as JSON it contains none.
     const quoted = vm.callFunction(quote, vm.undefined, handle);
     return quoted.error
-      ? vm.getString(handle).slice(0, MOST_LOG_LETTERS)
+      ? vm.getString(handle).slice(0, MAX_LOG_LINE_CHARACTERS)
       : (JSON.parse(vm.getString(quoted.value)) as string);
   };
   if (vm.typeof(thrown) !== "object" || vm.eq(thrown, vm.null))
-    return `throws ${text(thrown) || String(vm.dump(thrown)).slice(0, MOST_LOG_LETTERS)}`;
+    return `throws ${text(thrown) || String(vm.dump(thrown)).slice(0, MAX_LOG_LINE_CHARACTERS)}`;
   const part = (name: string) => text(vm.getProp(thrown, name));
   const [name, message, stack] = [part("name"), part("message"), part("stack")];
   const line = /code\.js:(\d+)/.exec(stack)?.[1];
-  const words = `${name || "throws an object"}${message && `: ${message}`}`;
-  return line === undefined || words === OUT_OF_MEMORY ? words : `${words} (line ${line})`;
+  const description = `${name || "throws an object"}${message && `: ${message}`}`;
+  return line === undefined || description === OUT_OF_MEMORY
+    ? description
+    : `${description} (line ${line})`;
 }

@@ -1,5 +1,5 @@
 /** A bounded cache of values that never change. */
-import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
 import { FULL_BYTES } from "./packs.ts";
 import type { ClaimedRun } from "./run-store.ts";
 

@@ -3,7 +3,7 @@
  * read a token from a cache of one second, so a busy client costs few queries. A revoked token is
  * rejected within that second, and its open streams end at the next re-check.
  */
-import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
 import type { Scope, Store, Token } from "../store/store.ts";
 import { EVERY_TENANT } from "./tokens.ts";

@@ -8,9 +8,9 @@
  * this order.
  */
 
-import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import { fromStore } from "../ingest/from-store.ts";
 import type { Installation, Tenancy } from "../ingest/source.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
 import type { Store } from "../store/store.ts";
 
 export const LOCAL_TENANT = "local";

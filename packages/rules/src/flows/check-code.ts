@@ -1,12 +1,12 @@
 /** What code says of other nodes: that they are there. Templates are checked for more, being ours. */
-import { mentionsIn } from "./code-mentions.ts";
+import { codeReferences } from "./code-references.ts";
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { Subject } from "./subject.ts";
 
-export function checkCode({ flow }: Subject): Finding<WarningCode>[] {
+export function checkCode({ flow, definition, findAnalysis }: Subject): Finding<WarningCode>[] {
   const known = new Set(flow.nodes.map(({ slug }) => slug));
   return flow.nodes.flatMap((node) => {
-    const { field = "", slugs = [] } = mentionsIn(node) ?? {};
+    const { field = "", slugs = [] } = codeReferences(node, definition(node), findAnalysis) ?? {};
     return slugs
       .filter((slug) => !known.has(slug))
       .map((slug) =>

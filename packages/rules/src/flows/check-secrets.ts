@@ -1,5 +1,5 @@
 /** Secrets: that it is settled who gets them, and that they are asked for where they are given. */
-import { mentionsIn } from "./code-mentions.ts";
+import { codeReferences } from "./code-references.ts";
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import { referencesIn } from "./references.ts";
 import { type Subject, skipOf } from "./subject.ts";
@@ -10,12 +10,13 @@ export const checkSecrets = (subject: Subject): Finding<WarningCode>[] => [
   ...findSentAnywhere(subject),
 ];
 
-const findInCode = ({ flow }: Subject): Finding<WarningCode>[] =>
+const findInCode = ({ flow, definition, findAnalysis }: Subject): Finding<WarningCode>[] =>
   flow.nodes.flatMap((node) => {
-    const { field = "", secrets = false } = mentionsIn(node) ?? {};
+    const { field = "", readsSecrets = false } =
+      codeReferences(node, definition(node), findAnalysis) ?? {};
     const words =
       "code gets no secrets; write {{ secrets.KEY }} where one is sent: headers or auth of an HttpRequest";
-    return secrets ? [onNode("secret_in_code", node, `${field}: ${words}`, field)] : [];
+    return readsSecrets ? [onNode("secret_in_code", node, `${field}: ${words}`, field)] : [];
   });
 
 const findSentAnywhere = (subject: Subject): Finding<WarningCode>[] =>

@@ -1,74 +1,94 @@
 /**
- * Code of people whom the process does not belong to. Whoever implements `Evaluate` promises: it
- * reaches nothing but its data, leaves nothing behind for the next one, ends within its limits, and
- * nothing else waits for it meanwhile. What goes wrong with the code is an outcome, not an error.
+ * Programs of flow authors (code, expressions, schemas) evaluated on data. An implementation of
+ * `Evaluate` guarantees: the program reaches only its data, leaves nothing behind for the next one,
+ * and ends within its limits. On a host with threads it does not block the event loop. A program
+ * that fails is a result, not an exception.
  */
-import type { Json, JsonObject } from "../json.ts";
+import type { Json } from "../json.ts";
 
-export interface Evaluation {
-  language: "javascript" | "jsonata";
-  code: string;
-  /** By the names that the code knows them by. */
-  data: JsonObject;
-  /** Of computing, not of waiting for its turn. */
+/** To add a language: a member here, and its evaluator in the hub's sandbox/evaluators.ts. */
+export type Program =
+  | { language: "javascript"; code: string; memoryMb: number }
+  | { language: "jsonata"; expression: string }
+  | { language: "jsonata-filters"; expressions: readonly string[] }
+  | { language: "jsonata-analysis"; expressions: readonly string[] };
+
+interface Limits {
+  /** For the evaluation itself; time in the queue does not count. */
   timeoutMs: number;
-  memoryMb: number;
 }
 
-type EvaluationFault = "code_failed" | "code_timeout" | "code_out_of_memory" | "output_too_large";
+export type Evaluation = Program & Limits & { data: Json };
 
-/** By the function of `console` that wrote it. */
+type EvaluationErrorCode =
+  | "code_failed"
+  | "code_timeout"
+  | "code_out_of_memory"
+  | "output_too_large";
+
+interface EvaluationError {
+  error: EvaluationErrorCode;
+  message: string;
+}
+
+/** Named for the method of `console` that wrote the line. */
 export const LOG_LEVELS = ["log", "debug", "info", "warn", "error"] as const;
 export interface LogLine {
   level: (typeof LOG_LEVELS)[number];
   text: string;
 }
 
-export type Evaluated = { log: LogLine[] } & (
-  | { output: Json }
-  | { fault: EvaluationFault; message: string }
-);
+export type EvaluationResult = { log: LogLine[] } & ({ output: Json } | EvaluationError);
 
-export interface EvaluationAsker {
-  /** Whose turn it takes: who asks for much does not keep the others waiting. */
+export interface EvaluationCaller {
+  /** Evaluations are queued per tenant, and the queues are served round robin. */
   tenant: string;
   signal: AbortSignal;
-  /** Called where it has to wait for its turn; what that answers with is called when it has come. */
-  hold?: () => () => void;
+  /** Called when the evaluation is queued; the function it returns is called when it starts. */
+  onQueued?: () => () => void;
 }
 
-/** Rejects where the signal is aborted, or there is nobody to evaluate it. */
-export type Evaluate = (evaluation: Evaluation, asker: EvaluationAsker) => Promise<Evaluated>;
+/** Rejects when the signal is aborted or the evaluator has been closed. */
+export type Evaluate = (
+  evaluation: Evaluation,
+  caller: EvaluationCaller,
+) => Promise<EvaluationResult>;
 
-/** The same as JSON all the way, so that nothing of either side gets to the other. */
-export type SpelledEvaluation = Omit<Evaluation, "data"> & { data: string };
-export type SpelledEvaluated = { log: LogLine[] } & (
-  | { output: string }
-  | { fault: EvaluationFault; message: string }
-);
+/** Data and output cross the thread boundary as JSON text, so that no object is shared. */
+export type SerializedEvaluation = Program & Limits & { data: string };
+export type SerializedResult = { log: LogLine[] } & ({ output: string } | EvaluationError);
 
-/** What a thread says when it can begin. */
-export const READY = "ready";
+/** Larger than any payload that a source accepts. */
+export const MAX_DATA_CHARACTERS = 32_000_000;
+export const MAX_OUTPUT_CHARACTERS = 4_000_000;
+export const MAX_OUTPUT_DEPTH = 200;
+export const MAX_LOG_LINES = 100;
+export const MAX_LOG_LINE_CHARACTERS = 1000;
 
-export const MOST_DATA = 16_000_000;
-export const MOST_OUTPUT = 4_000_000;
-export const MOST_DEPTH = 200;
-export const MOST_LOG_LINES = 100;
-export const MOST_LOG_LETTERS = 1000;
-
-/** Reading it is one step, which cannot be interrupted. */
-export const tooMuchData = {
-  fault: "code_out_of_memory",
-  message: `would have to read more than ${MOST_DATA} characters of data as JSON`,
+/** Messages complete the sentence "The code …". */
+export const dataTooLarge = {
+  error: "code_out_of_memory",
+  message: `would read more than ${MAX_DATA_CHARACTERS} characters of data as JSON`,
 } as const;
 
-export const tooLarge = {
-  fault: "output_too_large",
-  message: `gives more than ${MOST_OUTPUT} characters as JSON`,
+export const outputTooLarge = {
+  error: "output_too_large",
+  message: `returns more than ${MAX_OUTPUT_CHARACTERS} characters as JSON`,
 } as const;
 
-export const tookTooLong = (timeoutMs: number) =>
-  ({ fault: "code_timeout", message: `took more than ${timeoutMs} ms to compute` }) as const;
+export const outputTooDeep = {
+  error: "output_too_large",
+  message: `returns JSON nested deeper than ${MAX_OUTPUT_DEPTH} levels`,
+} as const;
 
-export const tookTooMuch = (memoryMb: number) =>
-  ({ fault: "code_out_of_memory", message: `needs more than ${memoryMb} MB of memory` }) as const;
+export const timeLimitExceeded = (timeoutMs: number) =>
+  ({
+    error: "code_timeout",
+    message: `exceeds the time limit of ${timeoutMs % 1000 === 0 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`}`,
+  }) as const;
+
+export const memoryLimitExceeded = (memoryMb: number) =>
+  ({
+    error: "code_out_of_memory",
+    message: `exceeds the memory limit of ${memoryMb} MB`,
+  }) as const;

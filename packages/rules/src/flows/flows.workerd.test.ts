@@ -1,6 +1,7 @@
 /** workerd does not allow code generation from strings: validators and expressions must not use it. */
 import { expect, it } from "vitest";
-import { matchTrigger } from "../match/match-trigger.ts";
+import { runFilters } from "../match/filter.ts";
+import { matchTriggers } from "../match/match-trigger.ts";
 import { nodeTypes } from "./nodes/index.ts";
 import { checkArguments, parametersSchema } from "./parameters.ts";
 import { validateAll } from "./test-context.ts";
@@ -10,10 +11,11 @@ import { validateFlow } from "./validate.ts";
 it("matches events with filters", async () => {
   const event = { tenant: "acme", source: "github", type: "push", data: { n: 7 } };
   const trigger = { tenant: "acme", source: "github", isActive: true, filter: "data.n > 5" };
-  expect(await matchTrigger(event, trigger)).toMatchObject({ matched: true });
-  expect(await matchTrigger(event, { ...trigger, filter: "data.n > 9" })).toMatchObject({
-    matched: false,
-  });
+  const triggers = [trigger, { ...trigger, filter: "data.n > 9" }];
+  expect(await matchTriggers(event, triggers, { evaluateFilters: runFilters })).toMatchObject([
+    { matched: true },
+    { matched: false },
+  ]);
 });
 
 it("validates arguments", async () => {

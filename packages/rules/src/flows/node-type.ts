@@ -7,7 +7,7 @@ import type { Json, JsonObject, JsonSchema } from "../json.ts";
 import { type Path, parsePath } from "../match/path.ts";
 import type { Concurrency } from "./concurrency.ts";
 import { Permanent } from "./errors.ts";
-import type { Evaluated, Evaluation, LogLine } from "./evaluation.ts";
+import type { Evaluation, EvaluationResult, LogLine } from "./evaluation.ts";
 import { issuesOf } from "./issues.ts";
 import type { GuardedFetch } from "./outbound.ts";
 import type { Parameter } from "./parameters.ts";
@@ -80,7 +80,7 @@ export interface NodeContext<Config> {
   /** Refuses addresses inside the network. */
   fetch: GuardedFetch;
   /** Runs code of the flow's author, where it reaches nothing and nobody has to wait for it. */
-  evaluate(evaluation: Evaluation): Promise<Evaluated>;
+  evaluate(evaluation: Evaluation): Promise<EvaluationResult>;
   /** Stores an event, once for each `id` of this step, with the run as its cause. */
   emit(event: { type: string; data: JsonObject; id?: string }): Promise<{ id: string }>;
   /** Runs a flow from one of its triggers; when a step is repeated, joins the run that it began. */
@@ -156,6 +156,11 @@ interface NodeSample {
   refuses: { config: JsonObject; path: string };
 }
 
+interface CodeField {
+  field: string;
+  language: "javascript" | "jsonata";
+}
+
 interface NodeRecipe<Config extends z.ZodObject> {
   type: string;
   title: string;
@@ -176,6 +181,8 @@ interface NodeRecipe<Config extends z.ZodObject> {
   sendsTo?: string;
   /** Paths to code in another language: no templates in there, whatever it looks like. */
   rawFields?: readonly string[];
+  /** The field with a program of the author. */
+  code?: CodeField;
   /** What it waits for has limits of its own: without a `timeoutMs` in its settings, it has none. */
   hasOwnDeadline?: boolean;
   /** For a trigger that agents call as a tool; its config has `toolFields`. */
@@ -202,6 +209,7 @@ export interface NodeDefinition
   secretFields: readonly Path[];
   sendsTo: string | undefined;
   rawFields: readonly Path[];
+  code: CodeField | undefined;
   hasOwnDeadline: boolean;
   /** Whether agents call it as a tool. */
   isTool: boolean;
@@ -251,6 +259,7 @@ export function defineNode<Config extends z.ZodObject>(
     // Before a trigger there is nothing that a template could speak of.
     rawFields:
       kind === "trigger" ? [[]] : (recipe.rawFields ?? []).map((path) => pathOf(type, path)),
+    code: recipe.code,
     sendsTo: recipe.sendsTo,
     hasOwnDeadline: recipe.hasOwnDeadline ?? false,
     isTool: recipe.tool !== undefined,

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { analyzeExpression } from "./analyze-expression.ts";
 import { nodeTypes } from "./nodes/index.ts";
 import { renameNode } from "./rename-node.ts";
 import { testFlow, testNode, testTool } from "./test-flow.ts";
@@ -16,7 +17,7 @@ const flow = testFlow(
   ["get_weather → fetch", "fetch → end"],
 );
 const rename = (id: string, name: string, taken: string[] = []) =>
-  renameNode(flow, id, name, nodeTypes, new Set(taken));
+  renameNode(flow, id, name, nodeTypes, new Set(taken), analyzeExpression);
 
 it("gives a trigger a new slug and tool name, and rewrites what speaks of it", () => {
   const renamed = rename("get_weather", "Weather now");
@@ -75,7 +76,14 @@ it("rewrites JSONata from what it parses to, and leaves JavaScript with a warnin
     ],
     ["get_weather → shape", "shape → count"],
   );
-  const renamed = renameNode(withCode, "get_weather", "Weather now", nodeTypes, new Set());
+  const renamed = renameNode(
+    withCode,
+    "get_weather",
+    "Weather now",
+    nodeTypes,
+    new Set(),
+    analyzeExpression,
+  );
   const [, shape, count] = renamed?.flow.nodes ?? [];
   expect(shape?.parameters.expression).toBe(
     "nodes.weather_now.city & $$.nodes.`weather_now`.x & 'nodes.get_weather'",

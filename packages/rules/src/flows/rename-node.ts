@@ -1,6 +1,7 @@
 /** Another name for a node, and all that follows from it. */
 import type { JsonObject } from "../json.ts";
-import { renameInCode } from "./code-mentions.ts";
+import type { FindAnalysis } from "./analyze-expression.ts";
+import { renameInCode } from "./code-references.ts";
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
 import { renameReferences } from "./references.ts";
@@ -27,6 +28,7 @@ export function renameNode<Flow extends Pick<FlowDraft, "nodes">>(
   name: string,
   registry: NodeRegistry,
   takenTools: { has(name: string): boolean },
+  findAnalysis: FindAnalysis,
 ): Renamed<Flow> | undefined {
   const node = flow.nodes.find(({ id }) => id === nodeId);
   if (!node) return undefined;
@@ -37,9 +39,10 @@ export function renameNode<Flow extends Pick<FlowDraft, "nodes">>(
   const tool =
     oldTool === undefined || oldTool === newTool ? undefined : { from: oldTool, to: newTool };
   const nodes = flow.nodes.map((one) => {
-    const skip = skipOf(registry.get(one.type));
+    const definition = registry.get(one.type);
+    const skip = skipOf(definition);
     const rewritten = renameReferences(one.parameters, slug.from, slug.to, skip) as JsonObject;
-    const parameters = renameInCode(one.type, rewritten, slug.from, slug.to);
+    const parameters = renameInCode(definition, rewritten, slug, findAnalysis);
     if (one.id !== nodeId) return parameters === one.parameters ? one : { ...one, parameters };
     const renamed = { ...one, name, slug: slug.to, parameters };
     return tool ? withToolName(renamed, tool.to) : renamed;

@@ -1,25 +1,28 @@
-/** Code that a flow's author wrote: what it is called with, and what becomes of its outcome. */
+/** Runs the program of a `Code` or `Transform` node: its data, its log, and its result. */
 import type { JsonObject } from "../json.ts";
 import { Permanent } from "./errors.ts";
 import type { Evaluation } from "./evaluation.ts";
 import type { NodeContext, NodeResult } from "./node-type.ts";
 
+/** A program with its limits, still without data. */
+type WithoutData<Whole> = Whole extends unknown ? Omit<Whole, "data"> : never;
+
 export async function runCode(
   context: NodeContext<unknown>,
-  program: Omit<Evaluation, "data">,
+  program: WithoutData<Evaluation>,
 ): Promise<NodeResult> {
-  const evaluated = await context.evaluate({ ...program, data: namesFor(context) });
-  for (const line of evaluated.log) context.log(line);
-  if ("output" in evaluated) return { output: evaluated.output };
-  const { fault, message } = evaluated;
+  const result = await context.evaluate({ ...program, data: variables(context) } as Evaluation);
+  for (const line of result.log) context.log(line);
+  if ("output" in result) return { output: result.output };
+  const { error, message } = result;
   throw new Permanent(
-    fault === "code_failed" ? `The code failed: ${message}` : `The code ${message}.`,
-    { code: fault },
+    error === "code_failed" ? `The code failed: ${message}` : `The code ${message}.`,
+    { code: error },
   );
 }
 
-/** The same in every language. Outputs by slug are apart, since a slug can be any word. */
-function namesFor({ input, scope }: Pick<NodeContext<unknown>, "input" | "scope">): JsonObject {
+/** The same in every language. Outputs by slug are under `nodes`, since a slug can be any word. */
+function variables({ input, scope }: Pick<NodeContext<unknown>, "input" | "scope">): JsonObject {
   const { trigger = null, nodes, item, index } = scope;
   return {
     input,

@@ -1,6 +1,7 @@
 /** A flow with everything that the checks ask of it, looked up once. */
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { isWithin } from "../match/path.ts";
+import type { FindAnalysis } from "./analyze-expression.ts";
 import { type Graph, graphOf, reachableFrom } from "./graph.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "./model.ts";
 import { ERROR_PORT, type NodeDefinition, type NodeRegistry } from "./node-type.ts";
@@ -14,9 +15,15 @@ export interface Subject {
   triggers: readonly FlowNode[];
   /** What a run from a trigger can reach, the trigger included. */
   reach(trigger: FlowNode): ReadonlySet<string>;
+  /** Of the JSONata in the flow. */
+  findAnalysis: FindAnalysis;
 }
 
-export function subjectOf(flow: Subject["flow"], registry: NodeRegistry): Subject {
+export function subjectOf(
+  flow: Subject["flow"],
+  registry: NodeRegistry,
+  findAnalysis: FindAnalysis = () => undefined,
+): Subject {
   const graph = graphOf(flow);
   const nodes = new Map(flow.nodes.map((node) => [node.id, node]));
   const triggers = flow.nodes.filter((node) => registry.get(node.type)?.kind === "trigger");
@@ -28,6 +35,7 @@ export function subjectOf(flow: Subject["flow"], registry: NodeRegistry): Subjec
     definition: (node) => registry.get(node.type),
     triggers,
     reach: ({ id }) => reached.get(id) ?? new Set(),
+    findAnalysis,
   };
 }
 

@@ -1,7 +1,9 @@
 /** What is wrong with a flow, and what is odd about it: one answer for API, CLI and UI. */
+import type { FindAnalysis } from "./analyze-expression.ts";
 import { checkCalls, type Surroundings } from "./check-calls.ts";
 import { checkCode } from "./check-code.ts";
 import { checkConfigs } from "./check-config.ts";
+import { checkExpressions } from "./check-expressions.ts";
 import { checkGraph } from "./check-graph.ts";
 import { checkReferences } from "./check-references.ts";
 import { checkSecrets } from "./check-secrets.ts";
@@ -23,17 +25,26 @@ export interface Validation {
 
 type Checked = Pick<FlowDraft, "nodes" | "edges">;
 
-/** Without `around`, nothing is said of the flows that it calls. */
+/**
+ * Without `around`, calls of other flows are not checked; without `findAnalysis`, JSONata is not:
+ * its parser can take any time, so the host runs it beforehand, off the main thread.
+ */
 export const validateFlow = (
   flow: Checked,
   registry: NodeRegistry,
   around?: Surroundings,
-): Validation => validate(subjectOf(flow, registry), around);
+  findAnalysis?: FindAnalysis,
+): Validation => validate(subjectOf(flow, registry, findAnalysis), around);
 
 function validate(subject: Subject, around: Surroundings | undefined): Validation {
   const references = checkReferences(subject);
   return {
-    errors: [...checkGraph(subject), ...checkConfigs(subject), ...references.errors],
+    errors: [
+      ...checkGraph(subject),
+      ...checkConfigs(subject),
+      ...checkExpressions(subject),
+      ...references.errors,
+    ],
     warnings: [
       ...findOddities(subject),
       ...references.warnings,
@@ -61,8 +72,9 @@ export function describeFlow(
   flow: Checked,
   registry: NodeRegistry,
   around?: Surroundings,
+  findAnalysis?: FindAnalysis,
 ): FlowDescription {
-  const subject = subjectOf(flow, registry);
+  const subject = subjectOf(flow, registry, findAnalysis);
   return {
     exposedTools: exposedTools(subject),
     hasTriggers: subject.triggers.length > 0,

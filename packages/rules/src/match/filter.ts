@@ -1,34 +1,29 @@
 /** A JSONata expression that an event must satisfy. */
 import type { Json } from "../json.ts";
-import { type Allowance, isJsonataFunction } from "./budget.ts";
-import { createExpressions } from "./expression.ts";
+import { evaluateExpression, isJsonataFunction } from "./expression.ts";
 
 export const FILTER_LENGTH = 2000;
+export const FILTER_TIMEOUT_MS = 1000;
 
 export type FilterResult = { holds: boolean } | { problem: string };
 
-const filters = createExpressions({ length: FILTER_LENGTH, steps: 20_000, timeMs: 500 });
-
-/** Undefined where the text is an expression that may be used. */
-export const checkFilter = filters.check;
-
-/** What the filters of all triggers that an event could start may take together. */
-export const openAllowance = (): Allowance => ({
-  steps: 100_000,
-  ms: 500,
-  words: "the filters of this event took too long together",
-});
-
-export async function evaluateFilter(
-  text: string,
+/** Evaluates filters on one event, in order: one result for each. */
+export type EvaluateFilters = (
+  expressions: readonly string[],
   event: Json,
-  allowance?: Allowance,
-): Promise<FilterResult> {
-  const result = await filters.evaluate(text, event, allowance);
-  return "problem" in result ? result : { holds: isTrue(result.value) };
-}
+) => Promise<readonly FilterResult[]>;
 
-/** As JSONata's own `$boolean`: an array holds where one of its items does, a function never. */
+/** Has no deadline: runs inside an evaluator. */
+export const runFilters: EvaluateFilters = async (expressions, event) => {
+  const results: FilterResult[] = [];
+  for (const expression of expressions) {
+    const result = await evaluateExpression(expression, event);
+    results.push("problem" in result ? result : { holds: isTrue(result.value) });
+  }
+  return results;
+};
+
+/** Like JSONata's `$boolean`: an array is true if one of its items is, a function never. */
 function isTrue(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(isTrue);
   if (typeof value !== "object" || value === null) return Boolean(value);

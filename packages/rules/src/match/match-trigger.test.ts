@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json, JsonObject } from "../json.ts";
-import { type MatchEvent, type MatchTrigger, matchTrigger } from "./match-trigger.ts";
+import { runFilters } from "./filter.ts";
+import {
+  type MatchEvent,
+  type MatchTrigger,
+  matchTriggers,
+  type Verdict,
+} from "./match-trigger.ts";
 
 const event: MatchEvent = {
   id: "e1",
@@ -17,6 +23,10 @@ const event: MatchEvent = {
   },
 };
 const trigger: MatchTrigger = { tenant: "acme", source: "github", type: "issues", isActive: true };
+const matchTrigger = async (event: MatchEvent, trigger: MatchTrigger): Promise<Verdict> => {
+  const [verdict] = await matchTriggers(event, [trigger], { evaluateFilters: runFilters });
+  return verdict as Verdict;
+};
 const match = (change: Partial<MatchTrigger>) => matchTrigger(event, { ...trigger, ...change });
 const withParams = (params: JsonObject) => match({ params });
 

@@ -1,21 +1,20 @@
 /**
- * Event × trigger → verdict, with a reason for each thing that was looked at. Pure: the hub, the
- * preview in the UI and "why did it not fire?" all ask here, and so agree.
+ * Decides whether an event starts a trigger, with a reason for each condition. Pure: the hub, the
+ * preview in the UI and `explain_event` call the same functions.
  */
 import { isObject, type Json, type JsonObject } from "../json.ts";
-import type { Allowance } from "./budget.ts";
-import { evaluateFilter } from "./filter.ts";
+import type { EvaluateFilters, FilterResult } from "./filter.ts";
 import { holds } from "./operators.ts";
 import { readParam } from "./param.ts";
 import { parsePath, valuesAt } from "./path.ts";
 
-/** What matching needs to know of an event. */
+/** The fields of an event that matching reads. */
 export interface MatchEvent {
   id?: string;
   tenant: string;
-  /** What kind of sender: `github`. */
+  /** The kind of sender: `github`. */
   source: string;
-  /** Which one exactly: an endpoint, or a connection. */
+  /** The id of the endpoint or connection. */
   sourceId?: string;
   type: string;
   data: Json;
@@ -37,7 +36,7 @@ export interface MatchTrigger {
 
 export interface Reason {
   on: "tenant" | "active" | "source" | "type" | "param" | "filter" | "breaker" | "concurrency";
-  /** The param's. */
+  /** Of the param. */
   path?: string;
   holds: boolean;
   /** For people: `issue.number is 7, wanted gt 10`. */
@@ -46,36 +45,64 @@ export interface Reason {
 
 export interface Verdict {
   matched: boolean;
-  /** Everything that was looked at, in order; the filter only where the rest held. */
+  /** One for each condition, in order; the filter is evaluated only if the others hold. */
   reasons: Reason[];
 }
 
-/** With an allowance for the filters of all triggers that an event is matched with. */
-export async function matchTrigger(
-  event: MatchEvent,
-  trigger: MatchTrigger,
-  allowance?: Allowance,
-): Promise<Verdict> {
-  const verdict = matchWithoutFilter(event, trigger);
-  if (!verdict.matched || !trigger.filter?.trim()) return verdict;
-  const { id = null, source, type, data, receivedAt } = event;
-  const received_at = receivedAt === undefined ? null : new Date(receivedAt).toISOString();
-  const seen = { id, source, type, data, received_at };
-  const result = await evaluateFilter(trigger.filter, seen, allowance);
-  const reason: Reason =
-    "problem" in result
-      ? { on: "filter", holds: false, message: `the filter failed: ${result.problem}` }
-      : {
-          on: "filter",
-          holds: result.holds,
-          message: `the filter is ${result.holds ? "true" : "not true"}`,
-        };
-  return { matched: reason.holds, reasons: [...verdict.reasons, reason] };
+interface MatchPorts {
+  evaluateFilters: EvaluateFilters;
+  /** Called after each trigger; returns a promise when it is time to yield to the event loop. */
+  pause?: () => Promise<void> | undefined;
 }
 
-/** All but the JSONata expression, which cannot be evaluated at once. */
+/**
+ * The verdict for each trigger. The filters of those that match otherwise are evaluated together;
+ * without any filter nothing is evaluated.
+ */
+export async function matchTriggers(
+  event: MatchEvent,
+  triggers: readonly MatchTrigger[],
+  { evaluateFilters, pause = () => undefined }: MatchPorts,
+): Promise<Verdict[]> {
+  const verdicts: Verdict[] = [];
+  for (const trigger of triggers) {
+    verdicts.push(matchWithoutFilter(event, trigger));
+    const paused = pause();
+    if (paused) await paused;
+  }
+  const filtered = triggers.flatMap(({ filter }, index) =>
+    filter?.trim() && verdicts[index]?.matched ? [{ filter, index }] : [],
+  );
+  if (filtered.length === 0) return verdicts;
+  const results = await evaluateFilters(
+    filtered.map(({ filter }) => filter),
+    filterInput(event),
+  );
+  for (const [nth, { index }] of filtered.entries()) {
+    const reason = filterReason(results[nth] as FilterResult);
+    const { reasons } = verdicts[index] as Verdict;
+    verdicts[index] = { matched: reason.holds, reasons: [...reasons, reason] };
+  }
+  return verdicts;
+}
+
+function filterInput({ id, source, type, data, receivedAt }: MatchEvent): Json {
+  const received_at = receivedAt === undefined ? null : new Date(receivedAt).toISOString();
+  return { id: id ?? null, source, type, data, received_at };
+}
+
+const filterReason = (result: FilterResult): Reason =>
+  "problem" in result
+    ? { on: "filter", holds: false, message: `the filter failed: ${result.problem}` }
+    : {
+        on: "filter",
+        holds: result.holds,
+        message: `the filter is ${result.holds ? "true" : "not true"}`,
+      };
+
+/** Every condition except the filter. */
 export function matchWithoutFilter(event: MatchEvent, trigger: MatchTrigger): Verdict {
-  // Of another tenant's event nothing is told, not even its type.
+  // A verdict must not reveal anything about another tenant's event, not even its type.
   if (event.tenant !== trigger.tenant) return verdictOf([OTHER_TENANT]);
   const { source, sourceId, type, data } = event;
   const reasons: Reason[] = [
@@ -129,15 +156,17 @@ function matchParam(data: Json, path: string, param: Json): Reason {
   return reason(holds(test.op, values, test.value), `is ${showAll(values)}, wanted ${wanted}`);
 }
 
-const SHOWN = 80;
+const MAX_SHOWN_CHARACTERS = 80;
 
-/** Short: verdicts are stored, and payloads may be large. */
+/** Shortened: verdicts are stored, and payloads may be large. */
 function show(value: Json): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (isObject(value)) return "an object";
-  // Only the beginning of a long text is looked at.
-  const text = JSON.stringify(typeof value === "string" ? value.slice(0, 2 * SHOWN) : value);
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+  // Serializes only the start of a long text.
+  const text = JSON.stringify(
+    typeof value === "string" ? value.slice(0, 2 * MAX_SHOWN_CHARACTERS) : value,
+  );
+  return text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}…` : text;
 }
 
 function showAll(values: readonly Json[]): string {

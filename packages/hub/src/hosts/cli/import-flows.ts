@@ -10,6 +10,7 @@ import { RequestError } from "../../lib/request-error.ts";
 import type { Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { loadSettings } from "../node/load-settings.ts";
+import { createSandbox } from "../node/sandbox.ts";
 import type { Settings } from "../settings.ts";
 import { assertNoMoreArguments, type Command, print, text, UsageError } from "./command.ts";
 import { dim, green, red, yellow } from "./style.ts";
@@ -148,13 +149,22 @@ async function publish(
   const published = flow?.version && (await store.getVersion(tenant, id, flow.version));
   const same = published && JSON.stringify(published) === JSON.stringify(flow.graph);
   if (same || (published && outcome === "skipped")) return imported;
-  const flows = createFlows({ store, registry: nodeTypes, newId, now: Date.now });
+  const sandbox = createSandbox();
+  const flows = createFlows({
+    store,
+    registry: nodeTypes,
+    evaluate: sandbox.evaluate,
+    newId,
+    now: Date.now,
+  });
   try {
     const { version } = await flows.publish({ tenant, id }, { note: "Imported", by: "signalbox" });
     return { ...imported, ...(version !== null && { published: version }) };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     return { ...imported, not_published: error.message };
+  } finally {
+    await sandbox.close();
   }
 }
 

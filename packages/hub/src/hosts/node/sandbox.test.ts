@@ -1,20 +1,21 @@
-import type { Evaluation, EvaluationAsker } from "@signalbox/rules/flows/evaluation.ts";
+import type { Evaluation, EvaluationCaller } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { afterAll, describe, expect, it } from "vitest";
 import { createSandbox } from "./sandbox.ts";
 
-const sandbox = createSandbox({ atOnce: 1, graceMs: 2000 });
+const sandbox = createSandbox({ maxThreads: 2, graceMs: 2000 });
 afterAll(() => sandbox.close());
 
-const acme: EvaluationAsker = { tenant: "acme", signal: new AbortController().signal };
+const acme: EvaluationCaller = { tenant: "acme", signal: new AbortController().signal };
+type JavaScript = Extract<Evaluation, { language: "javascript" }>;
 const evaluate = (
   code: string,
-  given: Partial<Evaluation> = {},
-  asker: Partial<EvaluationAsker> = {},
+  given: Partial<JavaScript> = {},
+  caller: Partial<EvaluationCaller> = {},
 ) =>
   sandbox.evaluate(
     { language: "javascript", code, data: {}, timeoutMs: 50, memoryMb: 32, ...given },
-    { ...acme, ...asker },
+    { ...acme, ...caller },
   );
 const data = (input: Json): { data: JsonObject } => ({ data: { input, trigger: null, nodes: {} } });
 
@@ -51,7 +52,7 @@ describe("JavaScript", () => {
   it("cannot change its data", async () => {
     for (const code of ["input.a = 2", "input.list.push(1)", "delete input.a", "nodes.x = 1"])
       expect(await evaluate(code, data({ a: 1, list: [] }))).toMatchObject({
-        fault: "code_failed",
+        error: "code_failed",
         message: expect.stringMatching(/^TypeError: .*\(line 1\)$/),
       });
   });
@@ -129,7 +130,7 @@ describe("JavaScript", () => {
   ])("%j fails in words", async (code, words) => {
     const evaluated = await evaluate(code);
     expect(evaluated).toMatchObject({
-      fault: "code_failed",
+      error: "code_failed",
       message: expect.stringContaining(words),
     });
     expect("message" in evaluated && evaluated.message.length).toBeLessThan(1200);
@@ -164,7 +165,7 @@ describe("JavaScript", () => {
     "return import('node:fs').then((fs) => fs.readFileSync('/etc/passwd'))",
     "return import.meta.url",
   ])("%j fails", async (code) => {
-    expect(await evaluate(code, data({}))).toMatchObject({ fault: "code_failed" });
+    expect(await evaluate(code, data({}))).toMatchObject({ error: "code_failed" });
   });
 
   it("leaves nothing behind for the next one", async () => {
@@ -172,7 +173,7 @@ describe("JavaScript", () => {
       Object.prototype.polluted = 1; Array.prototype.map = () => "mine"; globalThis.left = 1;
       JSON.stringify = () => '"mine"'; JSON.parse = () => "mine"; String.prototype.slice = () => "mine";
       Object.freeze = (one) => one; console.x = 1; input.__proto__.y = 1`;
-    expect(await evaluate(code, data({}))).toMatchObject({ fault: "code_failed" }); // console is frozen
+    expect(await evaluate(code, data({}))).toMatchObject({ error: "code_failed" }); // console is frozen
     expect(await evaluate(code.replace("console.x = 1;", ""), data({}))).toEqual({
       log: [],
       output: null,
@@ -214,7 +215,7 @@ describe("JavaScript", () => {
     ["code outside of the function", "}); for (;;); (function () {"],
   ])("that takes too long, by %s, is ended", async (_, code) => {
     expect(await evaluate(code)).toMatchObject({
-      fault: "code_timeout",
+      error: "code_timeout",
       message: "took more than 50 ms to compute",
     });
   });
@@ -234,7 +235,7 @@ describe("JavaScript", () => {
   ])("that takes too much, by %s, is ended", async (_, code) => {
     // Which limit it meets first is the machine's affair.
     expect(await evaluate(code, { timeoutMs: 500 })).toMatchObject({
-      fault: expect.stringMatching(/^code_(out_of_memory|timeout|failed)$/),
+      error: expect.stringMatching(/^code_(out_of_memory|timeout|failed)$/),
     });
     expect(await evaluate("return 1")).toEqual({ log: [], output: 1 });
   });
@@ -248,26 +249,26 @@ describe("JavaScript", () => {
     "new RegExp('('.repeat(1e5) + ')'.repeat(1e5))",
   ])("that goes too deep fails: %s", async (code) => {
     expect(await evaluate(code, { timeoutMs: 500, memoryMb: 128 })).toMatchObject({
-      fault: expect.stringMatching(/^code_(failed|out_of_memory|timeout)$/),
+      error: expect.stringMatching(/^code_(failed|out_of_memory|timeout)$/),
     });
   });
 
   it("cannot give more, or deeper, than the hub can keep", async () => {
     expect(await evaluate("return 'x'.repeat(5e6)", { memoryMb: 128 })).toMatchObject({
-      fault: "output_too_large",
+      error: "output_too_large",
       message: "gives more than 4000000 characters as JSON",
     });
     expect(
       await evaluate("let a = 1; for (let i = 0; i < 300; i++) a = [a]; return a"),
     ).toMatchObject({
-      fault: "output_too_large",
+      error: "output_too_large",
       message: "gives JSON nested deeper than 200 levels",
     });
   });
 
   it("does not get more data than can be read in a moment", async () => {
     expect(await evaluate("return 1", data("x".repeat(16_000_000)))).toMatchObject({
-      fault: "code_out_of_memory",
+      error: "code_out_of_memory",
       message: "would have to read more than 16000000 characters of data as JSON",
     });
   });
@@ -275,7 +276,7 @@ describe("JavaScript", () => {
   it("does not get data that has no place in its memory", async () => {
     const input = Array.from({ length: 300_000 }, (_, at) => ({ at }));
     expect(await evaluate("return 1", { ...data(input), memoryMb: 16 })).toMatchObject({
-      fault: "code_out_of_memory",
+      error: "code_out_of_memory",
       message: "needs more than 16 MB of memory",
     });
   });
@@ -283,7 +284,10 @@ describe("JavaScript", () => {
 
 describe("JSONata", () => {
   const jsonata = (code: string, input: Json = null) =>
-    evaluate(code, { language: "jsonata", ...data(input) });
+    sandbox.evaluate(
+      { language: "jsonata", expression: code, ...data(input), timeoutMs: 1000 },
+      acme,
+    );
 
   it.each<[string, Json]>([
     ["input.a", 1],
@@ -306,7 +310,7 @@ describe("JSONata", () => {
     ["$error('no such city')", "no such city"],
   ])("%s fails in words", async (code, words) => {
     expect(await jsonata(code)).toMatchObject({
-      fault: "code_failed",
+      error: "code_failed",
       message: expect.stringContaining(words),
     });
   });
@@ -332,7 +336,7 @@ describe("the threads", () => {
   });
 
   it("are replaced where nothing else helps", async () => {
-    const strict = createSandbox({ atOnce: 1, graceMs: 1000 });
+    const strict = createSandbox({ maxThreads: 2, graceMs: 1000 });
     const run = (code: string) =>
       strict.evaluate(
         { language: "javascript", code, data: {}, timeoutMs: 1000, memoryMb: 128 },
@@ -341,13 +345,13 @@ describe("the threads", () => {
     // The engine searches without looking at the time.
     const uninterruptible = "return 'a'.repeat(4e6).indexOf('a'.repeat(2e6) + 'b')";
     const [hung, next] = await Promise.all([run(uninterruptible), run("return 1")]);
-    expect(hung).toMatchObject({ fault: "code_timeout" });
+    expect(hung).toMatchObject({ error: "code_timeout" });
     expect(next).toEqual({ log: [], output: 1 });
     await strict.close();
   });
 
   it("take turns, and each gets its own answer", async () => {
-    const two = createSandbox({ atOnce: 2 });
+    const two = createSandbox({ maxThreads: 3 });
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) =>
         two.evaluate(
@@ -372,14 +376,18 @@ describe("the threads", () => {
     const reason = new Error("cancelled");
     const queued = Promise.withResolvers<void>();
     const begun: string[] = [];
-    const hold = (name: string) => () => {
+    const onQueued = (name: string) => () => {
       if (name === "last") queued.resolve();
       return () => void begun.push(name);
     };
     await evaluate("return 0"); // so that the thread is there
-    const working = evaluate("for (;;);", { timeoutMs: 300 }, { signal, hold: hold("working") });
-    const waiting = evaluate("return 1", {}, { signal, hold: hold("waiting") });
-    const other = evaluate("return 2", {}, { hold: hold("last") });
+    const working = evaluate(
+      "for (;;);",
+      { timeoutMs: 300 },
+      { signal, onQueued: onQueued("working") },
+    );
+    const waiting = evaluate("return 1", {}, { signal, onQueued: onQueued("waiting") });
+    const other = evaluate("return 2", {}, { onQueued: onQueued("last") });
     await queued.promise;
     controller.abort(reason);
     await expect(working).rejects.toBe(reason);
@@ -396,7 +404,7 @@ describe("the threads", () => {
       evaluate(
         "return input",
         { ...data(at), timeoutMs: 1000 },
-        { tenant, hold: () => () => void begun.push(`${tenant} ${at}`) },
+        { tenant, onQueued: () => () => void begun.push(`${tenant} ${at}`) },
       );
     const many = Array.from({ length: 20 }, (_, at) => ask("acme", at));
     await Promise.all([...many, ask("umbrella", 0)]);
@@ -406,7 +414,7 @@ describe("the threads", () => {
   });
 
   it("take nothing more once closed", async () => {
-    const closing = createSandbox({ atOnce: 1 });
+    const closing = createSandbox({ maxThreads: 2 });
     const work = { language: "javascript", data: {}, timeoutMs: 2000, memoryMb: 16 } as const;
     const under = closing.evaluate({ ...work, code: "for (;;);" }, acme);
     const waiting = closing.evaluate({ ...work, code: "return 1" }, acme);

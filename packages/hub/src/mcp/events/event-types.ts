@@ -4,7 +4,6 @@
  * counters know at no cost to ingest, and a client can subscribe to any other name too.
  */
 
-import { BoundedMap } from "@signalbox/rules/bounded-map.ts";
 import { z } from "zod";
 import {
   type EventFilter,
@@ -15,6 +14,7 @@ import {
 import { argumentsSchema, payloadSchema } from "../../deliver/events-draft.ts";
 import { githubTypes } from "../../ingest/sources/github-types.ts";
 import { sources } from "../../ingest/sources/index.ts";
+import { BoundedMap } from "../../lib/bounded-map.ts";
 import type { EventRow, Store } from "../../store/store.ts";
 import { EventsError } from "./events-error.ts";
 

@@ -38,10 +38,10 @@ export function executionContract(it: It): void {
     );
     const log = (text: string): LogLine[] => [{ level: "warn", text }];
     const { id, ended } = await f
-      .openRunner({}, async ({ code }, { tenant }) =>
-        code === "good"
+      .openRunner({}, async (evaluation, { tenant }) =>
+        "code" in evaluation && evaluation.code === "good"
           ? { log: log(`of ${tenant}`), output: 1 }
-          : { log: log("oh dear"), fault: "code_failed", message: "no luck" },
+          : { log: log("oh dear"), error: "code_failed", message: "no luck" },
       )
       .start(make());
     expect(await ended).toMatchObject({ status: "failed", error: { code: "code_failed" } });

@@ -24,8 +24,8 @@ function openCycle(f: Fixture, maxLoops: number, maxDepth = 20) {
   const { store } = f;
   let ahead = 0;
   const now = () => Date.now() + ahead;
-  const limits = { newId, now, maxDepth, maxLoops };
-  const matcher = createMatcher({ store, ...limits });
+  const limits = { newId, now, defer: setImmediate, maxDepth, maxLoops };
+  const matcher = createMatcher({ store, evaluate: unexpected, ...limits });
   const tripped: TrippedTrigger[] = [];
   const append = createAppend({
     matcher,
@@ -55,7 +55,7 @@ function openCycle(f: Fixture, maxLoops: number, maxDepth = 20) {
   return {
     tripped,
     runs,
-    explain: createTriggers({ store, ...limits }).explain,
+    explain: createTriggers({ store, evaluate: unexpected, ...limits }).explain,
     events: () => store.listEvents({ tenant: TENANT, limit: 1000 }),
     setForward(ms: number) {
       ahead += ms;

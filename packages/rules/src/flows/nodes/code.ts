@@ -1,4 +1,4 @@
-/** JavaScript of the flow's author, in a sandbox: it computes, and reaches nothing. */
+/** Runs JavaScript of the flow's author in a sandbox, without access to network or files. */
 import { z } from "zod";
 import { defineNode } from "../node-type.ts";
 import { runCode } from "../run-code.ts";
@@ -9,10 +9,15 @@ const config = z.strictObject({
     .regex(/\S/, "must not be empty")
     .max(100_000)
     .describe(
-      "The body of a function of `input`, `trigger` and `nodes` (outputs by slug); in a loop also `item` and `index`. What it returns is the output. `console` writes to the step's log.",
+      "The body of a function with the parameters `input`, `trigger` and `nodes` (outputs by slug), in a loop also `item` and `index`. Its return value is the output. `console` writes to the step's log.",
     ),
-  timeoutMs: z.int().min(1).max(2000).default(50).describe("Of computing."),
-  memoryMb: z.int().min(16).max(128).default(32).describe("How much memory it may use."),
+  timeoutMs: z
+    .int()
+    .min(1)
+    .max(2000)
+    .default(50)
+    .describe("CPU limit, in milliseconds of a typical machine."),
+  memoryMb: z.int().min(16).max(128).default(32).describe("Memory limit, in megabytes."),
 });
 
 export const code = defineNode({
@@ -24,6 +29,7 @@ export const code = defineNode({
   config,
   ports: { in: ["in"], out: ["out"] },
   rawFields: ["code"],
+  code: { field: "code", language: "javascript" },
   sample: {
     config: {
       code: "const total = input.lines.reduce((sum, { price }) => sum + price, 0);\nreturn { total };",

@@ -7,7 +7,7 @@ const problems = (config: object) => {
   return error ? issuesOf(error).map(({ path, message }) => `${path}: ${message}`) : [];
 };
 
-it("needs a source and nothing else", () => {
+it("requires only a source", () => {
   expect(eventConfig.parse({ source: "github" })).toEqual({
     source: "github",
     params: {},
@@ -16,20 +16,19 @@ it("needs a source and nothing else", () => {
   expect(problems({})).toEqual(["source: must name a source or a connection"]);
 });
 
-it("lets what is too much at once wait, unless it says otherwise", () => {
+it("queues runs above the concurrency limit by default", () => {
   expect(eventConfig.parse({ source: "x", concurrency: { most: 1 } }).concurrency).toEqual({
     most: 1,
     whenFull: "queue",
   });
 });
 
-it("takes a blank filter for none", () => {
+it("accepts a blank filter", () => {
   expect(problems({ source: "github", filter: " " })).toEqual([]);
 });
 
 it.each([
-  [{ source: "x", filter: "data.(" }, "filter: "],
-  [{ source: "x", filter: "/(a+)+$/" }, "filter: uses a regular expression"],
+  [{ source: "x", filter: "x".repeat(2001) }, "filter: "],
   [{ source: "x", concurrency: { most: 0 } }, "concurrency.most: "],
   [{ source: "x", concurrency: { most: 1, key: "a..b" } }, "concurrency.key: must be a path"],
   [
@@ -37,6 +36,6 @@ it.each([
     "concurrency.whenFull: must be queue, skip or replace",
   ],
   [{ source: "x", params: { "a..b": 1 } }, 'params["a..b"]: is not a path'],
-])("refuses %j", (config, words) => {
-  expect(problems(config)).toEqual([expect.stringContaining(words)]);
+])("rejects %j", (config, message) => {
+  expect(problems(config)).toEqual([expect.stringContaining(message)]);
 });

@@ -1,6 +1,6 @@
-/** An event that arrives, or that a connection reports: see match/. */
+/** Starts a run for an event that arrives or that a connection reports; match/ has the rules. */
 import { z } from "zod";
-import { checkFilter, FILTER_LENGTH } from "../../match/filter.ts";
+import { FILTER_LENGTH } from "../../match/filter.ts";
 import { paramsSchema } from "../../match/param.ts";
 import { concurrencySchema, pathSchema } from "../concurrency.ts";
 import { defineNode } from "../node-type.ts";
@@ -11,33 +11,33 @@ export const eventConfig = z.strictObject({
     .min(1, "must not be empty")
     .max(200)
     .describe("A kind of sender such as `github`, or the id of one endpoint or connection."),
-  type: z.string().max(200).optional().describe("The event's type; left out or blank: any."),
+  type: z.string().max(200).optional().describe("The event's type; any type if omitted or blank."),
   params: paramsSchema
     .default({})
-    .describe(
-      "Paths into the event's data, and what is wanted there: a value, or `{ op, value }`.",
-    ),
+    .describe("Conditions by path into the event's data: a value, or `{ op, value }`."),
   filter: z
     .string()
     .max(FILTER_LENGTH)
-    .superRefine((text, context) => {
-      const problem = text.trim() && checkFilter(text);
-      if (problem) context.addIssue({ code: "custom", message: problem });
-    })
     .optional()
     .describe(
-      "A JSONata expression over `{ id, source, type, received_at, data }` that must hold.",
+      "A JSONata expression over `{ id, source, type, received_at, data }` that must be true.",
     ),
   isActive: z.boolean().default(true).describe("Whether it starts runs."),
-  concurrency: concurrencySchema.optional().describe("How many runs may be under way at once."),
+  concurrency: concurrencySchema
+    .optional()
+    .describe("How many runs may be active at the same time."),
   gather: z
     .strictObject({
-      forMs: z.int().min(1).max(86_400_000).describe("How long, from the first event on."),
-      key: pathSchema.optional().describe("Only those with the same value at this path."),
+      forMs: z
+        .int()
+        .min(1)
+        .max(86_400_000)
+        .describe("The time window in milliseconds, from the first event."),
+      key: pathSchema.optional().describe("Groups only events with the same value at this path."),
     })
     .optional()
     .describe(
-      "Events that come within this time of the first are told together, in one run; `{{ trigger.gathered }}` lists the others.",
+      "Events that arrive within this time of the first one share one run; `{{ trigger.gathered }}` lists the others.",
     ),
 });
 
@@ -55,7 +55,7 @@ export const EVENT_FIELDS = [
 export const event = defineNode({
   type: "Event",
   title: "Event",
-  description: "Starts when an event arrives that fits.",
+  description: "Starts when a matching event arrives.",
   icon: "Zap",
   kind: "trigger",
   config: eventConfig,
@@ -69,6 +69,7 @@ export const event = defineNode({
     properties: Object.fromEntries(EVENT_FIELDS.map((field) => [field, {}])),
     additionalProperties: false,
   }),
+  code: { field: "filter", language: "jsonata" },
   sample: {
     config: {
       source: "github",

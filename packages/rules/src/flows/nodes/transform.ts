@@ -1,19 +1,14 @@
-/** Makes one value out of others, by a JSONata expression. */
+/** Computes its output from other values with a JSONata expression. */
 import { z } from "zod";
+import { EXPRESSION_LENGTH } from "../check-expressions.ts";
 import { defineNode } from "../node-type.ts";
 import { runCode } from "../run-code.ts";
-import { checkExpression, EXPRESSION_LENGTH } from "../run-jsonata.ts";
 import { text } from "../text.ts";
 
 const config = z.strictObject({
-  /** Over `{ input, trigger, nodes }`, where `nodes` has outputs by slug; in a loop also `item` and `index`. */
   expression: text("must be a JSONata expression")
     .regex(/\S/, "must not be empty")
     .max(EXPRESSION_LENGTH)
-    .superRefine((text, context) => {
-      const problem = checkExpression(text);
-      if (problem) context.addIssue({ code: "custom", message: problem });
-    })
     .describe(
       "JSONata over `{ input, trigger, nodes }`, where `nodes` has outputs by slug; in a loop also `item` and `index`.",
     ),
@@ -28,17 +23,17 @@ export const transform = defineNode({
   config,
   ports: { in: ["in"], out: ["out"] },
   rawFields: ["expression"],
+  code: { field: "expression", language: "jsonata" },
   sample: {
     config: {
       expression: 'input.issues[state = "open"].{ "title": title, "labels": [labels.name] }',
     },
-    refuses: { config: { expression: "input.(" }, path: "expression" },
+    refuses: { config: { expression: " " }, path: "expression" },
   },
   run: (context) =>
     runCode(context, {
       language: "jsonata",
-      code: context.config.expression,
+      expression: context.config.expression,
       timeoutMs: 1000,
-      memoryMb: 128,
     }),
 });

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createTurns } from "./turns.ts";
+import { createFairQueue } from "./fair-queue.ts";
 
 test("who asks for one is not kept waiting by who asks for many", () => {
-  const turns = createTurns<string>();
-  for (let at = 0; at < 1000; at++) turns.add("acme", `acme ${at}`);
-  turns.add("umbrella", "umbrella 0");
-  const order = Array.from({ length: 1001 }, () => turns.next());
+  const queue = createFairQueue<string>();
+  for (let at = 0; at < 1000; at++) queue.add("acme", `acme ${at}`);
+  queue.add("umbrella", "umbrella 0");
+  const order = Array.from({ length: 1001 }, () => queue.next());
   expect(order.slice(0, 4)).toEqual(["acme 0", "umbrella 0", "acme 1", "acme 2"]);
   expect(order.at(-1)).toBe("acme 999");
-  expect(turns.next()).toBeUndefined();
+  expect(queue.next()).toBeUndefined();
 });
 
 test("goes round, first in first out for each, whoever comes and goes", () => {
@@ -24,19 +24,19 @@ test("goes round, first in first out for each, whoever comes and goes", () => {
   );
   fc.assert(
     fc.property(deeds, (all) => {
-      const turns = createTurns<object>();
+      const queue = createFairQueue<object>();
       const leavers: { job: object; leave(): void }[] = [];
       // Tenants in the order of their turns, each with what waits; slow, and plain to see.
       let model: { tenant: string; jobs: object[] }[] = [];
       const takeNext = () => {
         const [first, ...others] = model;
-        expect(turns.next()).toBe(first?.jobs.shift());
+        expect(queue.next()).toBe(first?.jobs.shift());
         model = first?.jobs.length ? [...others, first] : others;
       };
       for (const deed of all) {
         if ("add" in deed) {
           const job = { tenant: deed.add, at: leavers.length };
-          leavers.push({ job, leave: turns.add(deed.add, job) });
+          leavers.push({ job, leave: queue.add(deed.add, job) });
           const own = model.find(({ tenant }) => tenant === deed.add);
           if (own) own.jobs.push(job);
           else model.push({ tenant: deed.add, jobs: [job] });
@@ -51,7 +51,7 @@ test("goes round, first in first out for each, whoever comes and goes", () => {
         model = model.filter(({ jobs }) => jobs.length > 0);
       }
       while (model.length > 0) takeNext();
-      expect(turns.next()).toBeUndefined();
+      expect(queue.next()).toBeUndefined();
     }),
   );
 });

@@ -1,11 +1,16 @@
 import fc from "fast-check";
 import jsonata from "jsonata";
 import { describe, expect, it } from "vitest";
-import { mentionsIn, renameInCode } from "./code-mentions.ts";
+import type { JsonObject } from "../json.ts";
+import { analyzeExpression } from "./analyze-expression.ts";
+import { codeReferences, renameInCode } from "./code-references.ts";
+import { nodeTypes } from "./nodes/index.ts";
 
-const inJavaScript = (code: string) => mentionsIn({ type: "Code", parameters: { code } })?.slugs;
-const inJsonata = (expression: string) =>
-  mentionsIn({ type: "Transform", parameters: { expression } })?.slugs;
+const references = (type: string, parameters: JsonObject) =>
+  codeReferences({ parameters }, nodeTypes.get(type), analyzeExpression);
+
+const inJavaScript = (code: string) => references("Code", { code })?.slugs;
+const inJsonata = (expression: string) => references("Transform", { expression })?.slugs;
 
 describe("JavaScript", () => {
   it.each([
@@ -40,7 +45,7 @@ describe("JavaScript", () => {
     expect(inJavaScript(code)).toEqual(slugs);
   });
 
-  it("of any form is looked through in time", () => {
+  it("is scanned in linear time", () => {
     for (const part of [
       "nodes",
       "nodes.",
@@ -89,7 +94,12 @@ describe("JSONata", () => {
   });
 
   const rename = (expression: string, to = "load") =>
-    renameInCode("Transform", { expression }, "fetch", to).expression;
+    renameInCode(
+      nodeTypes.get("Transform"),
+      { expression },
+      { from: "fetch", to },
+      analyzeExpression,
+    ).expression;
 
   it.each([
     ["nodes.fetch.fetch", "nodes.load.fetch"],
@@ -135,21 +145,21 @@ describe("JSONata", () => {
     "nodes ? nodes.fetch.x : 0",
     "input.x in nodes.fetch.list.x",
     "(input.x > 1 ? nodes : $.nodes).fetch.x",
-  ])("%s gives the same after the node was renamed", async (expression) => {
+  ])("%s returns the same after the node is renamed", async (expression) => {
     const before = (await jsonata(expression).evaluate(given("fetch"))) as unknown;
     const after = (await jsonata(String(rename(expression))).evaluate(given("load"))) as unknown;
-    const spelled = (value: unknown) => JSON.stringify(value)?.replaceAll("fetch", "load");
-    expect(spelled(before)).toBeDefined();
-    expect(spelled(after)).toBe(spelled(before));
+    const serialize = (value: unknown) => JSON.stringify(value)?.replaceAll("fetch", "load");
+    expect(serialize(before)).toBeDefined();
+    expect(serialize(after)).toBe(serialize(before));
     expect(inJsonata(expression)).toContain("fetch");
   });
 
-  it("has words that cannot stand as a name", () => {
+  it("quotes a new name that is a keyword", () => {
     for (const word of ["and", "or", "in", "true", "null", "function"])
       expect(inJsonata(String(rename("nodes.fetch.x", word)))).toEqual([word]);
   });
 
-  it("says the same of the node after it was renamed, whatever it is made of", () => {
+  it("finds the renamed references in any expression", () => {
     const part = fc.constantFrom(
       "nodes",
       ".",
@@ -186,9 +196,13 @@ describe("JSONata", () => {
   });
 });
 
-it("nodes without code say nothing", () => {
-  expect(mentionsIn({ type: "Merge", parameters: { code: "nodes.fetch" } })).toBeUndefined();
-  expect(mentionsIn({ type: "Code", parameters: { code: 7 } })).toBeUndefined();
+it("finds nothing in nodes without code, nor in filters", () => {
+  expect(references("Merge", { code: "nodes.fetch" })).toBeUndefined();
+  expect(references("Code", { code: 7 })).toBeUndefined();
+  expect(references("Event", { source: "github", filter: "nodes.fetch" })).toBeUndefined();
   const parameters = { code: "nodes.fetch" };
-  expect(renameInCode("Code", parameters, "fetch", "load")).toBe(parameters);
+  const names = { from: "fetch", to: "load" };
+  expect(renameInCode(nodeTypes.get("Code"), parameters, names, analyzeExpression)).toBe(
+    parameters,
+  );
 });

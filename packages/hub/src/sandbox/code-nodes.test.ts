@@ -1,0 +1,107 @@
+/** The nodes Code and Transform in the sandbox of Node; sandbox.test.ts has the hostile cases. */
+
+import { Permanent } from "@signalbox/rules/flows/errors.ts";
+import {
+  type Evaluation,
+  type EvaluationResult,
+  type LogLine,
+  timeLimitExceeded,
+} from "@signalbox/rules/flows/evaluation.ts";
+import { code } from "@signalbox/rules/flows/nodes/code.ts";
+import { transform } from "@signalbox/rules/flows/nodes/transform.ts";
+import { testContext } from "@signalbox/rules/flows/test-context.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { afterAll, describe, expect, it } from "vitest";
+import { createSandbox } from "../hosts/node/sandbox.ts";
+
+const sandbox = createSandbox({ maxThreads: 2 });
+afterAll(sandbox.close);
+
+const caller = { tenant: "acme", signal: new AbortController().signal };
+const context = {
+  evaluate: (evaluation: Evaluation) => sandbox.evaluate(evaluation, caller),
+  input: { lines: [{ price: 3 }, { price: 4 }] },
+  scope: { trigger: { city: "Bern" }, nodes: { fetch: { status: 200 } }, item: "x", index: 2 },
+};
+
+describe.each([
+  ["Code", code, (text: string): JsonObject => ({ code: text, timeoutMs: 1000 })],
+  ["Transform", transform, (text: string): JsonObject => ({ expression: text })],
+])("%s", (type, node, configOf) => {
+  const run = (text: string, more = {}) =>
+    node.run(testContext({ config: configOf(text), ...context, ...more }));
+  const result = (text: string) => (type === "Code" ? `return ${text}` : text);
+
+  it("runs its sample", async () => {
+    const input = {
+      issues: [
+        { title: "It rains in", state: "open", labels: [{ name: "bug" }] },
+        { title: "Done", state: "closed", labels: [] },
+      ],
+      lines: [{ price: 3 }, { price: 4 }],
+    };
+    const sample = testContext({ ...context, config: node.sample.config, input });
+    expect(await node.run(sample)).toEqual({
+      output: type === "Code" ? { total: 7 } : { title: "It rains in", labels: ["bug"] },
+    });
+  });
+
+  it.each<[string, Json]>([
+    ["input.lines[1].price", 4],
+    ["trigger.city", "Bern"],
+    ["nodes.fetch.status", 200],
+    ["item", "x"],
+    ["index", 2],
+    ["nodes.trigger", null],
+  ])("reads %s", async (text, output) => {
+    expect(await run(result(text))).toEqual({ output });
+  });
+
+  it("does not treat braces in the code as templates", () => {
+    expect(node.rawFields).toEqual([[type === "Code" ? "code" : "expression"]]);
+  });
+
+  it("fails permanently with the message of the code", async () => {
+    const failed = run(type === "Code" ? "throw new Error('no luck')" : "$error('no luck')");
+    await expect(failed).rejects.toBeInstanceOf(Permanent);
+    await expect(failed).rejects.toMatchObject({
+      code: "code_failed",
+      message: expect.stringContaining("no luck"),
+    });
+  });
+});
+
+it("writes to the step's log, also when the code fails", async () => {
+  const lines: LogLine[] = [];
+  const failing = testContext({
+    ...context,
+    config: { code: "console.warn('on my way', input.lines.length); undefined.x" },
+    log: (line) => lines.push(line),
+  });
+  await expect(code.run(failing)).rejects.toMatchObject({ code: "code_failed" });
+  expect(lines).toEqual([{ level: "warn", text: "on my way 2" }]);
+});
+
+it("passes the limits of its config, and defaults", async () => {
+  const evaluations: Evaluation[] = [];
+  const result: EvaluationResult = { log: [], ...timeLimitExceeded(50) };
+  const run = (config: JsonObject) =>
+    code.run(
+      testContext({
+        config,
+        evaluate: async (evaluation) => {
+          evaluations.push(evaluation);
+          return result;
+        },
+      }),
+    );
+  const error = { code: "code_timeout", message: "The code exceeds the time limit of 50 ms." };
+  await expect(run({ code: "1" })).rejects.toMatchObject(error);
+  const limits = { timeoutMs: 200, memoryMb: 64 };
+  await expect(run({ code: "1", ...limits })).rejects.toMatchObject(error);
+  expect(evaluations).toMatchObject([{ timeoutMs: 50, memoryMb: 32 }, limits]);
+});
+
+it.each(["", " ", "x".repeat(20_001)])("rejects %j as an expression", (expression) => {
+  expect(transform.config.safeParse({ expression }).success).toBe(false);
+});

@@ -1,0 +1,36 @@
+/** What evaluates each language of the sandbox. They have no deadline: the caller's thread has. */
+
+import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts";
+import type {
+  Program,
+  SerializedEvaluation,
+  SerializedResult,
+} from "@signalbox/rules/flows/evaluation.ts";
+import { runJsonata } from "@signalbox/rules/flows/run-jsonata.ts";
+import { runFilters } from "@signalbox/rules/match/filter.ts";
+import { type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
+
+type Language = Program["language"];
+type Evaluator<Name extends Language> = (
+  evaluation: Extract<SerializedEvaluation, { language: Name }>,
+  host: JavaScriptHost,
+) => Promise<SerializedResult>;
+
+const evaluators: { [Name in Language]: Evaluator<Name> } = {
+  javascript: runJavaScript,
+  jsonata: ({ expression, data }) => runJsonata(expression, JSON.parse(data)),
+  "jsonata-filters": async ({ expressions, data }) =>
+    succeeded(await runFilters(expressions, JSON.parse(data))),
+  "jsonata-analysis": async ({ expressions }) => succeeded(expressions.map(analyzeExpression)),
+};
+
+const succeeded = (output: unknown): SerializedResult => ({
+  log: [],
+  output: JSON.stringify(output),
+});
+
+export const evaluateSerialized = (
+  evaluation: SerializedEvaluation,
+  host: JavaScriptHost,
+): Promise<SerializedResult> =>
+  (evaluators[evaluation.language] as Evaluator<Language>)(evaluation, host);

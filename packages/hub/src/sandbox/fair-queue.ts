@@ -1,0 +1,87 @@
+/**
+ * A queue per key (a tenant's evaluations, say), served round robin; first in, first out within a
+ * key. Adding, removing and taking are O(1), and a key with an empty queue costs nothing.
+ */
+export interface FairQueue<Job> {
+  /** Returns a function that removes the job; it does nothing once the job was taken. */
+  add(key: string, job: Job): () => void;
+  /** The next job of the next key that is not blocked. */
+  next(isBlocked?: (key: string) => boolean): Job | undefined;
+}
+
+/** A node of a circular doubly linked list; the list's head is a node without a value. */
+interface ListNode<Value> {
+  value: Value | undefined;
+  previous: ListNode<Value>;
+  next: ListNode<Value>;
+}
+
+function createList<Value>(): ListNode<Value> {
+  const head = { value: undefined } as ListNode<Value>;
+  head.previous = head.next = head;
+  return head;
+}
+
+/** Of a head: the list is empty. Of a node: it was removed. */
+const isUnlinked = (node: ListNode<unknown>): boolean => node.next === node;
+
+function append<Value>(head: ListNode<Value>, value: Value): ListNode<Value> {
+  const node = { value, previous: head.previous, next: head };
+  head.previous.next = node;
+  head.previous = node;
+  return node;
+}
+
+function remove<Value>(node: ListNode<Value>): Value | undefined {
+  node.previous.next = node.next;
+  node.next.previous = node.previous;
+  node.previous = node.next = node;
+  return node.value;
+}
+
+export function createFairQueue<Job>(): FairQueue<Job> {
+  interface KeyQueue {
+    key: string;
+    jobs: ListNode<Job>;
+    /** Its position among the keys. */
+    position: ListNode<KeyQueue>;
+  }
+  const keys = createList<KeyQueue>();
+  const queues = new Map<string, KeyQueue>();
+
+  const open = (key: string): KeyQueue => {
+    const queue = { key, jobs: createList<Job>() } as KeyQueue;
+    queue.position = append(keys, queue);
+    queues.set(key, queue);
+    return queue;
+  };
+  const dropIfEmpty = ({ key, jobs, position }: KeyQueue) => {
+    if (!isUnlinked(jobs)) return;
+    remove(position);
+    queues.delete(key);
+  };
+
+  return {
+    add(key, job) {
+      const queue = queues.get(key) ?? open(key);
+      const node = append(queue.jobs, job);
+      return () => {
+        // Without this, a second call could drop a newer queue of the same key.
+        if (isUnlinked(node)) return;
+        remove(node);
+        dropIfEmpty(queue);
+      };
+    },
+    next(isBlocked = () => false) {
+      let position = keys.next;
+      while (position.value && isBlocked(position.value.key)) position = position.next;
+      const queue = position.value;
+      if (!queue) return undefined;
+      remove(position);
+      queue.position = append(keys, queue);
+      const job = remove(queue.jobs.next);
+      dropIfEmpty(queue);
+      return job;
+    },
+  };
+}

@@ -1,0 +1,175 @@
+/**
+ * The static analysis of a JSONata expression: its syntax error, the nodes whose outputs it reads,
+ * and whether it reads secrets. It follows paths, blocks, variables, `$lookup` and functions that
+ * the expression defines. It does not follow a value through other functions
+ * (`$merge([nodes, …])`). Parsing can take any time, so this runs inside an evaluator.
+ */
+import { isObject, type Json, type JsonObject } from "../json.ts";
+import { compileExpression, describeError } from "../match/expression.ts";
+
+interface NodeReference {
+  slug: string;
+  /** The index after its name, including quotes. */
+  end: number;
+}
+
+export interface ExpressionAnalysis {
+  /** Why the expression cannot be evaluated. */
+  problem?: string;
+  nodes: readonly NodeReference[];
+  readsSecrets: boolean;
+}
+
+/** Undefined if the expression was not analyzed. */
+export type FindAnalysis = (expression: string) => ExpressionAnalysis | undefined;
+
+/** The static type of a value; `input` is the root of what the expression is evaluated on. */
+type Value = "input" | "nodes" | "other" | Text | Callable;
+interface Text {
+  text: string;
+  end: number;
+}
+type Callable = (given: readonly Value[], context: Value) => Value;
+
+/** Variables by name. */
+interface VariableScope {
+  own: Map<string, Value>;
+  outer?: VariableScope;
+}
+
+/** Parts of a syntax node that are evaluated on its own value. */
+const POSTFIX_PARTS = ["stages", "predicate", "group"];
+
+/** Functions can be recursive. */
+const MAX_CALLS = 20;
+
+export function analyzeExpression(text: string): ExpressionAnalysis {
+  let ast: unknown;
+  try {
+    ast = compileExpression(text).ast();
+  } catch (error) {
+    return { problem: describeError(error), nodes: [], readsSecrets: false };
+  }
+  try {
+    // As JSON: what is not data, such as a regular expression, refers to no node.
+    return findReferences(JSON.parse(JSON.stringify(ast)) as Json);
+  } catch {
+    // Nested too deeply for recursion. It can still be evaluated, so this is no problem.
+    return { nodes: [], readsSecrets: false };
+  }
+}
+
+function findReferences(ast: Json): ExpressionAnalysis {
+  const found = new Map<number, NodeReference>();
+  let readsSecrets = false;
+  let calls = 0;
+
+  const member = (value: Value, name: string, end: number): Value => {
+    if (value === "nodes") found.set(end, { slug: name, end });
+    if (value !== "input") return "other";
+    readsSecrets ||= name === "secrets";
+    return name === "nodes" ? "nodes" : "other";
+  };
+
+  /** `$lookup("slug")` without a second argument reads from the context. */
+  const lookup: Callable = (given, context) => {
+    const [key, table = context] = given.toReversed();
+    return typeof key === "object" ? member(table, key.text, key.end) : "other";
+  };
+
+  /** Visits the body once with unknown arguments, and again for each call with known ones. */
+  const callable = (enter: (given: readonly Value[]) => Value): Callable => {
+    const withUnknown = enter([]);
+    return (given) =>
+      given.every((one) => one === "other") || ++calls > MAX_CALLS ? withUnknown : enter(given);
+  };
+
+  const call = (part: JsonObject, before: Value[], context: Value, scope: VariableScope): Value => {
+    const isCall = part.type === "function";
+    const callee = visit(isCall ? part.procedure : part, context, scope);
+    const given = isCall ? listOf(part.arguments).map((one) => visit(one, context, scope)) : [];
+    return typeof callee === "function" ? callee([...before, ...given], context) : "other";
+  };
+
+  const visitByType = (part: JsonObject, context: Value, scope: VariableScope): Value => {
+    const { type, value } = part;
+    if (type === "name") return member(context, String(value), Number(part.position));
+    if (type === "string") return { text: String(value), end: Number(part.position) };
+    if (type === "variable") {
+      if (value === "") return context;
+      return value === "$" ? "input" : find(scope, String(value));
+    }
+    if (type === "path")
+      return listOf(part.steps).reduce<Value>((at, step) => visit(step, at, scope), context);
+    if (type === "block") {
+      const inside = { own: new Map(), outer: scope };
+      return (
+        listOf(part.expressions)
+          .map((one) => visit(one, context, inside))
+          .at(-1) ?? "other"
+      );
+    }
+    if (type === "bind" && isObject(part.lhs)) {
+      const bound = visit(part.rhs, context, scope);
+      scope.own.set(String(part.lhs.value), bound);
+      return bound;
+    }
+    if (type === "condition") {
+      visit(part.condition, context, scope);
+      const branches = [part.then, part.else].filter((branch) => branch !== undefined);
+      return unify(branches.map((branch) => visit(branch, context, scope)));
+    }
+    if (type === "unary" && value === "[")
+      return unify(listOf(part.expressions).map((one) => visit(one, context, scope)));
+    if (type === "function") return call(part, [], context, scope);
+    if (type === "apply" && isObject(part.rhs))
+      return call(part.rhs, [visit(part.lhs, context, scope)], context, scope);
+    // The parser wraps a tail call in a thunk.
+    if (type === "lambda" && part.thunk === true) return visit(part.body, context, scope);
+    if (type === "lambda")
+      return callable((given) => {
+        const own = listOf(part.arguments).map((one, at): [string, Value] => [
+          isObject(one) ? String(one.value) : "",
+          given[at] ?? "other",
+        ]);
+        return visit(part.body, context, { own: new Map(own), outer: scope });
+      });
+    if (type === "transform")
+      return callable(([subject = "other"]) => {
+        const at = visit(part.pattern, subject, scope);
+        visit([part.update ?? null, part.delete ?? null], at, scope);
+        return subject;
+      });
+    for (const [name, inner] of Object.entries(part))
+      if (!POSTFIX_PARTS.includes(name)) visit(inner, context, scope);
+    return type === "sort" ? context : "other";
+  };
+
+  const visit = (part: Json | undefined, context: Value, scope: VariableScope): Value => {
+    if (Array.isArray(part)) for (const one of part) visit(one, context, scope);
+    if (!isObject(part)) return "other";
+    const { focus } = part;
+    const value = visitByType(part, context, scope);
+    if (typeof focus === "string") scope.own.set(focus, value);
+    for (const name of POSTFIX_PARTS) visit(part[name], value, scope);
+    if (part.group !== undefined) return "other";
+    return typeof focus === "string" ? context : value;
+  };
+
+  visit(ast, "input", { own: new Map([["lookup", lookup]]) });
+  return { nodes: [...found.values()], readsSecrets };
+}
+
+const listOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
+
+/** The type that all of them have. */
+const unify = ([first = "other", ...rest]: readonly Value[]): Value =>
+  rest.every((one) => one === first) ? first : "other";
+
+function find(scope: VariableScope | undefined, name: string): Value {
+  for (let at = scope; at; at = at.outer) {
+    const known = at.own.get(name);
+    if (known !== undefined) return known;
+  }
+  return "other";
+}

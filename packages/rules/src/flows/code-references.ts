@@ -1,0 +1,107 @@
+/**
+ * References to other nodes (`nodes.slug`) in the code of flow authors. In JSONata they come from
+ * the analysis of the expression and can be renamed. JavaScript has no parser here: the obvious
+ * references are found by pattern, and are never rewritten.
+ */
+import type { JsonObject } from "../json.ts";
+import type { FindAnalysis } from "./analyze-expression.ts";
+import { bareJavaScript } from "./bare-javascript.ts";
+import type { FlowNode } from "./model.ts";
+import type { NodeDefinition } from "./node-type.ts";
+
+interface CodeReferences {
+  /** Of nodes, without duplicates. */
+  slugs: readonly string[];
+  /** Code has no access to secrets, so this is always a mistake. */
+  readsSecrets: boolean;
+}
+
+/**
+ * Undefined if the node has no code, or its expression was not analyzed. The code of a trigger
+ * reads an event, which has no nodes.
+ */
+export function codeReferences(
+  { parameters }: Pick<FlowNode, "parameters">,
+  definition: NodeDefinition | undefined,
+  findAnalysis: FindAnalysis,
+): ({ field: string } & CodeReferences) | undefined {
+  if (!definition?.code || definition.kind === "trigger") return undefined;
+  const { field, language } = definition.code;
+  const code = parameters[field];
+  if (typeof code !== "string" || !/nodes|secrets/.test(code)) return undefined;
+  const references =
+    language === "javascript" ? readJavaScript(code) : readJsonata(code, findAnalysis);
+  return (
+    references && {
+      field,
+      slugs: [...new Set(references.slugs)],
+      readsSecrets: references.readsSecrets || /\{\{\s{0,20}secrets\b/.test(code),
+    }
+  );
+}
+
+/** Rewrites references in a JSONata expression. */
+export function renameInCode(
+  definition: NodeDefinition | undefined,
+  parameters: JsonObject,
+  { from, to }: { from: string; to: string },
+  findAnalysis: FindAnalysis,
+): JsonObject {
+  if (definition?.code?.language !== "jsonata" || definition.kind === "trigger") return parameters;
+  const { field } = definition.code;
+  const expression = parameters[field];
+  if (typeof expression !== "string") return parameters;
+  const renamed = renameInJsonata(expression, from, to, findAnalysis);
+  return renamed === expression ? parameters : { ...parameters, [field]: renamed };
+}
+
+function readJsonata(text: string, findAnalysis: FindAnalysis): CodeReferences | undefined {
+  const analysis = findAnalysis(text);
+  return (
+    analysis && {
+      slugs: analysis.nodes.map(({ slug }) => slug),
+      readsSecrets: analysis.readsSecrets,
+    }
+  );
+}
+
+/** Unquoted, these are operators or literals. */
+const JSONATA_KEYWORDS = new Set(["and", "or", "in", "true", "false", "null", "function"]);
+
+function renameInJsonata(
+  text: string,
+  from: string,
+  to: string,
+  findAnalysis: FindAnalysis,
+): string {
+  let renamed = text;
+  // From the end, so that the earlier indexes stay valid.
+  const nodes = (findAnalysis(text)?.nodes ?? []).toSorted((a, b) => b.end - a.end);
+  for (const { slug, end } of nodes) {
+    if (slug !== from) continue;
+    const [quote = ""] = /[`"']$/.exec(text.slice(0, end)) ?? [];
+    const start = end - from.length - 2 * quote.length;
+    if (text.slice(start, end) !== quote + from + quote) continue; // written with escapes
+    const quotes = quote || (JSONATA_KEYWORDS.has(to) ? "`" : "");
+    renamed = renamed.slice(0, start) + quotes + to + quotes + renamed.slice(end);
+  }
+  return renamed;
+}
+
+/** The lookbehinds exclude a member (`input.nodes`) and a longer name (`mynodes`). */
+const IN_JAVASCRIPT =
+  /(?<![\w$])(?<!(?<!\.\.)\.)nodes\s{0,20}(?:\??\.\s{0,20}([A-Za-z_$][\w$]{0,99})|(?:\?\.\s{0,20})?\[\s{0,20}["']([^"'\\\n]{0,100})["']\s{0,20}\])/g;
+
+/** The code declares a variable `nodes` itself. */
+const OWN_NODES =
+  /(?<![\w$.])(?:const|let|var|class|function)\s{1,20}nodes\b|(?<![\w$.])function\b[\w$\s*]{0,100}\([^()]{0,200}?(?<![\w$.])nodes\b|(?<![\w$.])nodes\s{0,20}=[^=]|[{(,]\s{0,20}nodes\s{0,20}(?=[,})])[^;\n]{0,200}?(?:=>|\}\s{0,20}=[^=])/;
+
+function readJavaScript(code: string): CodeReferences {
+  const bare = bareJavaScript(code, (text) => /(?<![\w$])nodes/.test(text.slice(1)));
+  const found = OWN_NODES.test(bare) ? [] : [...bare.matchAll(IN_JAVASCRIPT)];
+  const slugs = found.flatMap(([, name, quoted]) => name ?? quoted ?? []);
+  return { slugs: slugs.filter((slug) => !isBuiltIn(slug)), readsSecrets: false };
+}
+
+/** Members of every object, and the length of a list. */
+const isBuiltIn = (name: string): boolean => name in Object.prototype || name === "length";

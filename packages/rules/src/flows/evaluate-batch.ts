@@ -1,0 +1,45 @@
+/**
+ * Evaluates a list of expressions in one message to the evaluator. If the batch exceeds a limit,
+ * each expression is evaluated alone, so that a slow one fails and the others keep their results.
+ */
+import type { Json } from "../json.ts";
+import type { Evaluation, EvaluationResult } from "./evaluation.ts";
+
+type Batch = Extract<Evaluation, { expressions: readonly string[] }>;
+
+interface Overrun {
+  problem: string;
+  /** Others of the batch exceeded their limits, so this one was not evaluated. */
+  isSkipped?: true;
+}
+
+/** Bounds the time that one batch takes; the expressions after that are not evaluated. */
+const MAX_OVERRUNS = 4;
+
+export async function evaluateBatch<Result>(
+  evaluate: (evaluation: Evaluation) => Promise<EvaluationResult>,
+  batch: Batch,
+): Promise<(Result | Overrun)[]> {
+  const { expressions } = batch;
+  const whole = await evaluate(batch);
+  if ("output" in whole) return whole.output as Json[] as Result[];
+  if (expressions.length === 1) return [{ problem: `expression ${whole.message}` }];
+  const results: (Result | Overrun)[] = [];
+  let overruns = 0;
+  for (const expression of expressions) {
+    if (overruns === MAX_OVERRUNS) {
+      results.push({
+        problem: `expression is not evaluated: ${overruns} others exceed their limits`,
+        isSkipped: true,
+      });
+      continue;
+    }
+    const one = await evaluate({ ...batch, expressions: [expression] });
+    if ("output" in one) results.push((one.output as Json[])[0] as Result);
+    else {
+      overruns += 1;
+      results.push({ problem: `expression ${one.message}` });
+    }
+  }
+  return results;
+}
