@@ -4,19 +4,20 @@ import { startPostgres } from "./postgres.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Of the server that all tests share: give it to `createDatabase` for one of your own. */
+    /** The URL of the shared server. `createDatabase` creates a database on it. */
     postgresUrl: string;
   }
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // Stories run the command that users get, not the sources.
-  execFileSync("npm", ["run", "--silent", "build"], { stdio: "inherit" });
+  // Stories run the built command instead of the sources.
+  if (!process.env.SIGNALBOX_TEST_SKIP_BUILD)
+    execFileSync("npm", ["run", "--silent", "build"], { stdio: "inherit" });
   const server = await startPostgres({
     settings: {
-      // Test files run side by side, each with pools of its own.
+      // Test files run in parallel, each with its own pools.
       max_connections: "500",
-      // This data need not outlive a power cut, and tests create many databases.
+      // The data does not need to survive a power failure, and tests create many databases.
       fsync: "off",
     },
   });

@@ -1,0 +1,29 @@
+/**
+ * A smoke part of the suite on the oldest Node that we support. `npm run smoke -w @signalbox/node-22`
+ * runs it from the root with this workspace's Node; the packages must be built.
+ */
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+import ClosingLineReporter from "../support/closing-line-reporter.ts";
+import { timeouts } from "../support/timeouts.ts";
+
+export default defineConfig({
+  test: {
+    ...timeouts,
+    name: "node-22",
+    pool: "forks",
+    maxWorkers: 2,
+    include: [
+      "test/node-22/*.smoke.ts",
+      "packages/hub/src/lib/*.test.ts",
+      "packages/hub/src/ingest/*.test.ts",
+      "packages/hub/src/store/backends/sqlite.test.ts",
+      "packages/hub/src/runs/runner.test.ts",
+      "packages/hub/src/pipeline.test.ts",
+      "packages/bridge/src/{bridge,hub-client}.test.ts",
+      "test/stories/serve.test.ts",
+    ],
+    globalSetup: fileURLToPath(new URL("../support/global-setup.ts", import.meta.url)),
+    reporters: ["default", new ClosingLineReporter()],
+  },
+});
