@@ -1,6 +1,6 @@
 /**
- * `kill -9` at any moment: every delivery that was acknowledged is there exactly once, nothing that
- * was refused is, and no place in the log is taken twice. CRASH_KILLS makes it longer.
+ * Kills the hub with `kill -9` at random moments. Every acknowledged delivery is stored exactly once,
+ * no rejected one is stored, and no `seq` is used twice. CRASH_KILLS sets the number of kills.
  */
 import { createHmac, randomInt } from "node:crypto";
 import { Agent, request } from "node:http";
@@ -22,10 +22,10 @@ const sign = (secret: string) =>
 const GOOD = sign(SECRET);
 const BAD = sign("another");
 
-interface Ledger {
+interface Outcomes {
   stored: Set<string>;
-  refused: Set<string>;
-  /** Answered "duplicate": it was stored, though the answer to the first try was lost. */
+  rejected: Set<string>;
+  /** Returned "duplicate": stored by an attempt whose response was lost. */
   duplicate: Set<string>;
 }
 
@@ -61,12 +61,12 @@ function post(agent: Agent, url: string, id: string, signature: string): Promise
   });
 }
 
-/** Sends until the hub dies; what got no answer is sent again in the next round, as GitHub's users do. */
-async function hammer(
+/** Sends until the hub dies. The next round repeats the deliveries without a response. */
+async function sendUntilKilled(
   hub: HubProcess,
   round: number,
   unanswered: string[],
-  ledger: Ledger,
+  outcomes: Outcomes,
 ): Promise<string[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
   const again = [...unanswered];
@@ -80,9 +80,9 @@ async function hammer(
       const isForged = id.startsWith("forged");
       try {
         const outcome = await post(agent, hub.url, id, isForged ? BAD : GOOD);
-        if (outcome === "stored") ledger.stored.add(id);
-        else if (outcome === "duplicate") ledger.duplicate.add(id);
-        else if (outcome === "signature_mismatch") ledger.refused.add(id);
+        if (outcome === "stored") outcomes.stored.add(id);
+        else if (outcome === "duplicate") outcomes.duplicate.add(id);
+        else if (outcome === "signature_mismatch") outcomes.rejected.add(id);
         else throw new Error(`unexpected outcome ${outcome}`);
       } catch (error) {
         if (error instanceof Error && error.message.startsWith("unexpected")) throw error;
@@ -92,10 +92,10 @@ async function hammer(
     }
   };
   const clients = Promise.all(Array.from({ length: CLIENTS }, client));
-  // Killed after a random number of acknowledgements, so that every phase of a batch gets its turn.
-  const target = ledger.stored.size + randomInt(1, 1200);
+  // Kills after a random number of acknowledgements, so that every phase of a batch is hit.
+  const target = outcomes.stored.size + randomInt(1, 1200);
   const watch = setInterval(() => {
-    if (ledger.stored.size >= target) {
+    if (outcomes.stored.size >= target) {
       clearInterval(watch);
       process.kill(hub.pid, "SIGKILL");
     }
@@ -106,16 +106,19 @@ async function hammer(
   return [...lost, ...again];
 }
 
-async function story(env: Record<string, string>, openStore: (data: string) => Promise<Store>) {
+async function killRepeatedly(
+  env: Record<string, string>,
+  openStore: (data: string) => Promise<Store>,
+) {
   const data = tempFolder();
-  const ledger: Ledger = { stored: new Set(), refused: new Set(), duplicate: new Set() };
+  const outcomes: Outcomes = { stored: new Set(), rejected: new Set(), duplicate: new Set() };
   let unanswered: string[] = [];
   for (let round = 0; round < KILLS; round += 1) {
     const hub = await startHubProcess({
       data,
       env: { GITHUB_WEBHOOK_SECRET: SECRET, SIGNALBOX_LOG_LEVEL: "fatal", ...env },
     });
-    unanswered = await hammer(hub, round, unanswered, ledger);
+    unanswered = await sendUntilKilled(hub, round, unanswered, outcomes);
     expect(await hub.stop("SIGKILL")).toBeNull();
   }
 
@@ -138,27 +141,27 @@ async function story(env: Record<string, string>, openStore: (data: string) => P
   const tenant = await store.getTenant("local");
   await store.close();
 
-  expect(ledger.stored.size).toBeGreaterThan(KILLS);
-  expect([...ledger.stored].filter((id) => !seen.has(id))).toEqual([]);
-  expect([...ledger.duplicate].filter((id) => !seen.has(id))).toEqual([]);
+  expect(outcomes.stored.size).toBeGreaterThan(KILLS);
+  expect([...outcomes.stored].filter((id) => !seen.has(id))).toEqual([]);
+  expect([...outcomes.duplicate].filter((id) => !seen.has(id))).toEqual([]);
   expect([...seen].filter(([, times]) => times > 1)).toEqual([]);
   expect([...seen.keys()].filter((id) => id.startsWith("forged"))).toEqual([]);
   expect(seqs.size).toBe(count);
   expect(status.pending_count).toBe(count);
   expect(tenant?.bytes).toBe(count * body.byteLength);
   console.log(
-    `crash: ${KILLS} kills, ${ledger.stored.size} acknowledged, ${count} stored, ` +
-      `${ledger.duplicate.size} found stored though their answer was lost, ${ledger.refused.size} forged and refused`,
+    `crash: ${KILLS} kills, ${outcomes.stored.size} acknowledged, ${count} stored, ` +
+      `${outcomes.duplicate.size} stored with a lost response, ${outcomes.rejected.size} forged and rejected`,
   );
 }
 
 describe("a hub that is killed at random moments", () => {
-  it("loses and repeats nothing on SQLite", { timeout: 600_000 }, () =>
-    story({}, async (data) => openSqlite(`${data}/signalbox.db`)),
+  it("loses and duplicates no event on SQLite", { timeout: 600_000 }, () =>
+    killRepeatedly({}, async (data) => openSqlite(`${data}/signalbox.db`)),
   );
 
-  it("loses and repeats nothing on PostgreSQL", { timeout: 600_000 }, async () => {
+  it("loses and duplicates no event on PostgreSQL", { timeout: 600_000 }, async () => {
     const url = await createDatabase(inject("postgresUrl"));
-    await story({ DATABASE_URL: url }, () => openPostgres(url));
+    await killRepeatedly({ DATABASE_URL: url }, () => openPostgres(url));
   });
 });

@@ -1,7 +1,7 @@
 /**
- * Runs survive anything: the process that walks them is killed with `kill -9` again and again, and
- * still each run comes to its end, no step that was recorded as done has its effect again, and an
- * interrupted step's effect carries the same key when it is repeated. CRASH_KILLS makes it longer.
+ * Kills the process that executes runs with `kill -9`, many times. Every run ends, no recorded step
+ * runs again, and an interrupted step runs again with the same idempotency key. CRASH_KILLS sets the
+ * number of kills.
  */
 import { randomInt } from "node:crypto";
 import { createServer, type Server } from "node:http";
@@ -16,23 +16,23 @@ import { tempFolder } from "../support/temp-folder.ts";
 
 const KILLS = Number(process.env.CRASH_KILLS ?? 20);
 const RUNS = 200;
-/** Of each run. */
+/** HTTP calls per run. */
 const EFFECTS = 9;
 const TOKEN = "sbx_crash_test_admin_token_0123456789";
 const LOCAL = "local";
 
-/** The outside world: counts what reaches it, by the key of the step. */
-interface World {
+/** An external server that records the calls by idempotency key. */
+interface EffectServer {
   url: string;
-  /** Each effect with the time at which it came. */
+  /** The calls with their times. */
   effects: Map<string, { run: string; node: string; at: number }[]>;
 }
 
-async function startWorld(): Promise<World> {
-  const effects: World["effects"] = new Map();
-  const server: Server = createServer((request, response) => {
+async function startEffectServer(): Promise<EffectServer> {
+  const effects: EffectServer["effects"] = new Map();
+  const http: Server = createServer((request, response) => {
     const key = String(request.headers["idempotency-key"] ?? "");
-    const { searchParams } = new URL(request.url ?? "", "http://world");
+    const { searchParams } = new URL(request.url ?? "", "http://localhost");
     request.resume().on("end", () => {
       const seen = effects.get(key) ?? [];
       const [run, node] = [searchParams.get("run") ?? "", searchParams.get("node") ?? ""];
@@ -42,23 +42,23 @@ async function startWorld(): Promise<World> {
       response.end(JSON.stringify({ node, nth: seen.length }));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
+    http.closeAllConnections();
+    http.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, effects };
+  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, effects };
 }
 
-/** Twelve nodes: a trigger, two ways of four steps each side by side, a meeting, one more, a result. */
-function twelveNodes(world: World) {
+/** Twelve nodes: a trigger, two parallel branches of four steps, a merge, one more step, a result. */
+function twelveNodes(server: EffectServer) {
   const effect = (id: string) => ({
     id,
     name: id,
     type: "HttpRequest",
     parameters: {
       method: "POST",
-      url: `${world.url}/effect`,
+      url: `${server.url}/effect`,
       query: { run: "{{ trigger.n }}", node: id },
       settings: { retries: { attempts: 5, backoffMs: 50 } },
     },
@@ -99,14 +99,14 @@ const api = async (hub: HubProcess, method: string, path: string, body?: unknown
     headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  const answer = (await response.json()) as Record<string, unknown>;
-  if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
-  return answer;
+  const result = (await response.json()) as Record<string, unknown>;
+  if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(result)}`);
+  return result;
 };
 
-async function queueRuns(hub: HubProcess, world: World): Promise<void> {
+async function queueRuns(hub: HubProcess, server: EffectServer): Promise<void> {
   await api(hub, "POST", "/api/apps", { slug: "crash", name: "Crash" });
-  const flow = await api(hub, "POST", "/api/apps/crash/flows", twelveNodes(world));
+  const flow = await api(hub, "POST", "/api/apps/crash/flows", twelveNodes(server));
   await api(hub, "POST", `/api/flows/${flow.id}/publish`, {});
   for (let n = 0; n < RUNS; n += 1)
     await api(hub, "POST", `/api/flows/${flow.id}/runs`, { trigger: "start", input: { n } });
@@ -132,15 +132,15 @@ async function doneKeys(store: Store): Promise<Set<string>> {
   return keys;
 }
 
-async function checkTheEnd(store: Store, world: World): Promise<void> {
+async function expectAllSucceeded(store: Store, server: EffectServer): Promise<void> {
   const runs = await allRuns(store);
   expect(runs.map(({ status }) => status)).toEqual(Array(RUNS).fill("succeeded"));
   expect(runs.map(({ output }) => output).toSorted((a, b) => nOf(a) - nOf(b))).toEqual(
     Array.from({ length: RUNS }, (_, n) => ({ n, last: "last" })),
   );
-  // Every one under one key of its own.
-  expect(world.effects.size).toBe(RUNS * EFFECTS);
-  for (const [key, seen] of world.effects) {
+  // Each call has a distinct key.
+  expect(server.effects.size).toBe(RUNS * EFFECTS);
+  for (const [key, seen] of server.effects) {
     expect(new Set(seen.map(({ run, node }) => `${run} ${node}`)).size, key).toBe(1);
     expect(key.endsWith(`:${seen[0]?.node}`)).toBe(true);
   }
@@ -154,24 +154,24 @@ const env = {
   SIGNALBOX_LOG_LEVEL: "error",
 };
 
-describe("runs, while the process that walks them is killed", () => {
-  it("come to their end, and repeat nothing that was recorded as done, on SQLite", async () => {
-    const world = await startWorld();
+describe("runs whose process is killed", () => {
+  it("end, and repeat no recorded step, on SQLite", async () => {
+    const server = await startEffectServer();
     const data = tempFolder();
     const idle = await startHubProcess({ data, env: { ...env, SIGNALBOX_RUNS_AT_ONCE: "0" } });
-    await queueRuns(idle, world);
+    await queueRuns(idle, server);
     await idle.stop("SIGKILL");
 
     const store = openSqlite(`${data}/signalbox.db`);
     onTestFinished(() => store.close());
-    /** What was done at each kill, when that was, and how many runs were under way. */
+    /** For each kill: its time, the recorded steps, and the number of active runs. */
     const kills: { at: number; done: Set<string>; interrupted: number }[] = [];
     for (let kill = 0; kill < KILLS; kill += 1) {
-      const before = world.effects.size;
+      const before = server.effects.size;
       const hub = await startHubProcess({ data, env });
-      // In the midst of work: some of it is done, and more is on its way.
+      // Kill while some steps are done and others are active.
       await expect
-        .poll(() => world.effects.size - before, { timeout: 60_000, interval: 5 })
+        .poll(() => server.effects.size - before, { timeout: 60_000, interval: 5 })
         .toBeGreaterThan(Math.min(10, RUNS * EFFECTS - before - 1));
       await new Promise((resolve) => setTimeout(resolve, randomInt(60)));
       await hub.stop("SIGKILL");
@@ -188,21 +188,21 @@ describe("runs, while the process that walks them is killed", () => {
       .toBe(true);
     await hub.stop();
 
-    await checkTheEnd(store, world);
+    await expectAllSucceeded(store, server);
     for (const { at, done } of kills)
       for (const key of done)
-        expect((world.effects.get(key) ?? []).filter((effect) => effect.at > at)).toEqual([]);
-    // The kills hit something.
+        expect((server.effects.get(key) ?? []).filter((effect) => effect.at > at)).toEqual([]);
+    // Most kills interrupted active runs.
     expect(kills.filter(({ interrupted }) => interrupted > 0).length).toBeGreaterThan(KILLS / 2);
   }, 180_000);
 
-  it("are never walked by two replicas at once, on PostgreSQL", async () => {
-    const world = await startWorld();
+  it("are never executed by two replicas in parallel, on PostgreSQL", async () => {
+    const server = await startEffectServer();
     const databaseUrl = await createDatabase(inject("postgresUrl"));
     const replicaEnv = { ...env, DATABASE_URL: databaseUrl };
     const start = () => startHubProcess({ data: tempFolder(), env: replicaEnv });
     const [first, second] = [await start(), await start()];
-    await queueRuns(first, world);
+    await queueRuns(first, server);
     const store = await openPostgres(databaseUrl);
     onTestFinished(() => store.close());
     await expect
@@ -211,9 +211,9 @@ describe("runs, while the process that walks them is killed", () => {
         interval: 500,
       })
       .toBe(true);
-    await checkTheEnd(store, world);
-    // Nobody was killed, so nothing was repeated.
-    expect([...world.effects.values()].filter(({ length }) => length !== 1)).toEqual([]);
+    await expectAllSucceeded(store, server);
+    // No process was killed, so no call was repeated.
+    expect([...server.effects.values()].filter(({ length }) => length !== 1)).toEqual([]);
     await Promise.all([first.stop(), second.stop()]);
   }, 180_000);
 });

@@ -1,4 +1,4 @@
-/** Whatever a stranger sends: a 4xx problem document that says what is wrong, and nothing stored. */
+/** Invalid requests get a 4xx problem document that names the problem, and nothing is stored. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,16 +23,16 @@ afterAll(async () => {
   rmSync(data, { recursive: true, force: true });
 });
 
-/** By the database's own count, not by what the hub says of itself. */
-const storedSoFar = async () => (await store.getTenant(LOCAL_TENANT))?.seq;
+/** Counted in the database, not in the hub's metrics. */
+const storedCount = async () => (await store.getTenant(LOCAL_TENANT))?.seq;
 
-async function expectRefusal(
+async function expectRejection(
   answer: Promise<Response>,
   status: number,
   code: string,
   detail: RegExp,
 ) {
-  const before = await storedSoFar();
+  const before = await storedCount();
   const response = await answer;
   expect(response.headers.get("content-type")).toBe("application/problem+json");
   expect(await response.json()).toMatchObject({
@@ -43,10 +43,10 @@ async function expectRefusal(
     detail: expect.stringMatching(detail),
   });
   expect(response.status).toBe(status);
-  expect(await storedSoFar()).toBe(before);
+  expect(await storedCount()).toBe(before);
 }
 
-describe("a delivery that is wrong", () => {
+describe("an invalid webhook is rejected", () => {
   it.each([
     ["an empty body", { body: "" }, 400, "empty_body", /no body/],
     ["a body that is not JSON", { body: "hello" }, 400, "invalid_json", /not valid JSON/],
@@ -101,17 +101,17 @@ describe("a delivery that is wrong", () => {
       { headers: { "x-hub-signature-256": "sha256=zz" } },
       403,
       "signature_malformed",
-      /not in the form/,
+      /does not have the format/,
     ],
     [
       "the old SHA-1 form",
       { headers: { "x-hub-signature-256": `sha1=${"0".repeat(40)}` } },
       403,
       "signature_malformed",
-      /not in the form/,
+      /does not have the format/,
     ],
     ["an unknown source", { path: "/webhooks/nobody" }, 404, "unknown_source", /webhooks\/nobody/],
-    ["a key that is none", { path: "/webhooks/github/nokey" }, 404, "unknown_source", /key/],
+    ["a malformed key", { path: "/webhooks/github/nokey" }, 404, "unknown_source", /key/],
     [
       "an unknown key",
       { path: `/webhooks/github/${"x".repeat(22)}` },
@@ -127,40 +127,40 @@ describe("a delivery that is wrong", () => {
       /GENERIC_WEBHOOK_SECRET/,
     ],
     [
-      "a path too deep",
+      "a path with too many segments",
       { path: "/webhooks/github/a/b" },
       404,
       "unknown_source",
       /no webhook endpoint/,
     ],
     [
-      "a path that climbs",
+      "an encoded parent path",
       { path: "/webhooks/%2e%2e%2fgithub" },
       404,
       "unknown_source",
       /no webhook endpoint/,
     ],
     [
-      "a form that carries no object",
+      "a form whose payload is not an object",
       { body: "payload=1", headers: { "content-type": "application/x-www-form-urlencoded" } },
       400,
       "not_an_object",
       /a number/,
     ],
     [
-      "a form that is itself the event",
+      "a form without the field payload",
       { body: "action=opened", headers: { "content-type": "application/x-www-form-urlencoded" } },
       400,
       "missing_field",
       /field payload/,
     ],
   ] as const)("%s", async (_, delivery, status, code, detail) => {
-    await expectRefusal(deliver(hub.url, delivery), status, code, detail);
+    await expectRejection(deliver(hub.url, delivery), status, code, detail);
   });
 
-  it("30 MB, whether or not the length is announced", async () => {
+  it("a body of 30 MB, with and without Content-Length", async () => {
     const body = Buffer.alloc(30 * 1024 * 1024, 0x20);
-    await expectRefusal(deliver(hub.url, { body }), 413, "body_too_large", /26214400 bytes/);
+    await expectRejection(deliver(hub.url, { body }), 413, "body_too_large", /26214400 bytes/);
     const stream = new ReadableStream({
       start(controller) {
         for (let sent = 0; sent < 30; sent += 1) controller.enqueue(new Uint8Array(1024 * 1024));
@@ -178,7 +178,7 @@ describe("a delivery that is wrong", () => {
         "x-hub-signature-256": "sha256=00",
       },
     } as RequestInit);
-    await expectRefusal(chunked, 413, "body_too_large", /26214400 bytes/);
+    await expectRejection(chunked, 413, "body_too_large", /26214400 bytes/);
   });
 
   it.each(["x-github-event", "x-github-delivery", "x-hub-signature-256"])(
@@ -194,8 +194,8 @@ describe("a delivery that is wrong", () => {
       delete headers[missing];
       const answer = fetch(`${hub.url}/webhooks/github`, { method: "POST", body, headers });
       if (missing.includes("signature"))
-        await expectRefusal(answer, 403, "signature_missing", /x-hub-signature-256/);
-      else await expectRefusal(answer, 400, "missing_header", new RegExp(missing, "i"));
+        await expectRejection(answer, 403, "signature_missing", /x-hub-signature-256/);
+      else await expectRejection(answer, 400, "missing_header", new RegExp(missing, "i"));
     },
   );
 
@@ -225,19 +225,19 @@ describe("a delivery that is wrong", () => {
   });
 
   it.each([
-    ["no HTTP at all", "hello there\r\n\r\n", /^HTTP\/1.1 400 .*"code":"invalid_http"/s],
+    ["a text that is not HTTP", "hello there\r\n\r\n", /^HTTP\/1.1 400 .*"code":"invalid_http"/s],
     [
       "headers of 40 KB",
       `POST /webhooks/github HTTP/1.1\r\nHost: x\r\nX: ${"y".repeat(40_000)}\r\n\r\n`,
       /^HTTP\/1.1 431 .*"code":"headers_too_large"/s,
     ],
     [
-      "a length that is no number",
+      "a Content-Length that is not a number",
       "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: ten\r\n\r\n",
       /^HTTP\/1.1 400 /,
     ],
     [
-      "a length and chunks at once",
+      "both Content-Length and chunked encoding",
       "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
       /^HTTP\/1.1 400 /,
     ],
@@ -245,8 +245,8 @@ describe("a delivery that is wrong", () => {
     expect(await rawExchange(hub.url, bytes)).toMatch(answer);
   });
 
-  it("and after all that, a good one is stored, a duplicate known, a ping answered", async () => {
-    expect(await storedSoFar()).toBe(0);
+  it("afterwards a valid webhook is stored, a duplicate is detected, and a ping gets a response", async () => {
+    expect(await storedCount()).toBe(0);
     const first = await deliver(hub.url, { id: "good" });
     expect(first.status).toBe(202);
     const { outcome, id } = (await first.json()) as { outcome: string; id: string };
@@ -256,11 +256,11 @@ describe("a delivery that is wrong", () => {
     expect(await second.json()).toEqual({ outcome: "duplicate", id });
     const ping = await deliver(hub.url, { type: "ping", body: '{"zen":"Design for failure."}' });
     expect([ping.status, await ping.json()]).toEqual([200, { outcome: "pong" }]);
-    expect(await storedSoFar()).toBe(1);
+    expect(await storedCount()).toBe(1);
     expect(await store.pendingStatus(LOCAL_TENANT)).toMatchObject({ pending_count: 1 });
   });
 
-  it("every refusal is counted by its reason, and a stranger cannot invent labels", async () => {
+  it("counts rejections by reason, without labels from the request", async () => {
     const text = await (await fetch(`${hub.url}/metrics`)).text();
     expect(text).toMatch(
       /signalbox_webhooks_total\{source="github",outcome="refused",reason="signature_mismatch"\} 1/,

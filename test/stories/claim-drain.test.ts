@@ -1,4 +1,4 @@
-/** Agents that share one inbox: each event is worked on once, also what an agent left lying as it died. */
+/** Agents that share one inbox process each event once, also the events that a crashed agent had claimed. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -15,12 +15,12 @@ import { tempFolder } from "../support/temp-folder.ts";
 
 const EVENTS = 10_000;
 const BATCH = 100;
-/** The shortest that there is. */
+/** The shortest allowed lease. */
 const LEASE_S = 5;
 
-type Names = "one" | "two" | "mortal";
+type Names = "one" | "two" | "crashing";
 
-/** Puts the events and the agents' tokens where a hub will find them. */
+/** Stores the events and the agents' tokens before a hub starts. */
 async function fill(store: Store): Promise<{ events: string[]; tokens: Record<Names, string> }> {
   const events = sampleEvents(EVENTS, () => ({ received_at: Date.now() }));
   await keepMany(store, events, LOCAL_TENANT);
@@ -36,7 +36,7 @@ async function fill(store: Store): Promise<{ events: string[]; tokens: Record<Na
   const tokens = {
     one: await token("one"),
     two: await token("two"),
-    mortal: await token("mortal"),
+    crashing: await token("crashing"),
   };
   await store.close();
   return { events: ids(events), tokens };
@@ -77,13 +77,13 @@ async function connectAgent(url: string, token: string) {
     async pending(): Promise<number> {
       return (await call<{ pending_count: number }>("get_pending_status", {})).pending_count;
     },
-    die: () => client.close(),
+    disconnect: () => client.close(),
   };
 }
 
 type Agent = Awaited<ReturnType<typeof connectAgent>>;
 
-/** Works until nothing is pending; answers with what this agent worked on, and since when. */
+/** Processes events until none is pending; returns them with the times of their claims. */
 async function drain(agent: Agent): Promise<Map<string, number>> {
   const worked = new Map<string, number>();
   for (;;) {
@@ -94,45 +94,45 @@ async function drain(agent: Agent): Promise<Map<string, number>> {
     }
     if (claimed.length > 0) await agent.finish(claimed);
     else if ((await agent.pending()) === 0) return worked;
-    else await sleep(100); // others hold the rest
+    else await sleep(100); // other agents have claimed the rest
   }
 }
 
 async function drainTogether(agents: Record<Names, Agent>, events: string[]): Promise<void> {
-  const { events: left, claimed_until } = await agents.mortal.claim(LEASE_S);
-  expect(ids(left)).toEqual(events.slice(0, BATCH));
-  await agents.mortal.die();
+  const { events: abandoned, claimed_until } = await agents.crashing.claim(LEASE_S);
+  expect(ids(abandoned)).toEqual(events.slice(0, BATCH));
+  await agents.crashing.disconnect();
   const [one, two] = await Promise.all([drain(agents.one), drain(agents.two)]);
   expect([...one.keys(), ...two.keys()].toSorted()).toEqual(events.toSorted());
   expect(Math.min(one.size, two.size)).toBeGreaterThan(0);
-  // What was left lying came back, and not before its time.
-  for (const { id } of left)
+  // The abandoned events became available when the lease expired, not earlier.
+  for (const { id } of abandoned)
     expect(one.get(id) ?? two.get(id)).toBeGreaterThanOrEqual(Date.parse(claimed_until));
   expect(await agents.one.pending()).toBe(0);
 }
 
-describe("two agents drain an inbox of 10,000 together, and what a third left when it died", () => {
+describe("two agents process an inbox of 10,000 events, and the claims of a crashed agent", () => {
   it("on SQLite", async () => {
     const data = tempFolder();
     const { events, tokens } = await fill(openSqlite(join(data, "signalbox.db")));
     const url = await startHub(data);
-    const [one, two, mortal] = await Promise.all([
+    const [one, two, crashing] = await Promise.all([
       connectAgent(url, tokens.one),
       connectAgent(url, tokens.two),
-      connectAgent(url, tokens.mortal),
+      connectAgent(url, tokens.crashing),
     ]);
-    await drainTogether({ one, two, mortal }, events);
+    await drainTogether({ one, two, crashing }, events);
   }, 60_000);
 
-  it("on PostgreSQL, each through a replica of its own", async () => {
+  it("on PostgreSQL, through two replicas", async () => {
     const env = { DATABASE_URL: await createDatabase(inject("postgresUrl")) };
     const { events, tokens } = await fill(await openPostgres(env.DATABASE_URL));
-    const [here, there] = [await startHub(tempFolder(), env), await startHub(tempFolder(), env)];
-    const [one, two, mortal] = await Promise.all([
-      connectAgent(here, tokens.one),
-      connectAgent(there, tokens.two),
-      connectAgent(there, tokens.mortal),
+    const [first, second] = [await startHub(tempFolder(), env), await startHub(tempFolder(), env)];
+    const [one, two, crashing] = await Promise.all([
+      connectAgent(first, tokens.one),
+      connectAgent(second, tokens.two),
+      connectAgent(second, tokens.crashing),
     ]);
-    await drainTogether({ one, two, mortal }, events);
+    await drainTogether({ one, two, crashing }, events);
   }, 60_000);
 });

@@ -1,4 +1,4 @@
-/** What agents see of a running hub: live streams, tools, and the routes of today's clients. */
+/** Live streams, tools and plain HTTP routes of a running hub. */
 import { connect } from "node:net";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -13,7 +13,7 @@ import { createDatabase } from "../support/postgres.ts";
 import { openSse } from "../support/sse.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
-const TOKEN = "sbx_of_the_story_of_live_streams";
+const TOKEN = "sbx_live_streams_story_0123";
 const bearer = { authorization: `Bearer ${TOKEN}` };
 
 async function start(env: Record<string, string> = {}, data = tempFolder()): Promise<HubProcess> {
@@ -47,7 +47,7 @@ function openSocket(hub: HubProcess, path = "/events", headers: Record<string, s
 }
 
 describe("GET /events", () => {
-  it("on SSE: first connected, then each event once, with its place as id; resumes after Last-Event-ID", async () => {
+  it("sends `connected` and each event once over SSE, with its cursor as id; resumes after Last-Event-ID", async () => {
     const hub = await start();
     await send(hub, 2);
     const first = await openSse(`${hub.url}/events`, bearer);
@@ -80,7 +80,7 @@ describe("GET /events", () => {
     whole.close();
   });
 
-  it("on WebSocket: the same, answers ping, and resumes", async () => {
+  it("sends the same over WebSocket, responds to ping, and resumes", async () => {
     const hub = await start();
     const { socket, messages, seqs } = openSocket(hub);
     await expect.poll(() => messages[0]).toMatchObject({ status: "connected", cursor: "0" });
@@ -100,7 +100,7 @@ describe("GET /events", () => {
     await expect.poll(again.seqs).toEqual([4, 5, 6, 7]);
   });
 
-  it("cut off before the first event, goes on from where it began", async () => {
+  it("resumes at the start cursor after a disconnect before the first event", async () => {
     const hub = await start();
     await send(hub, 2);
     const sse = await openSse(`${hub.url}/events`, bearer);
@@ -117,7 +117,7 @@ describe("GET /events", () => {
     second.close();
   });
 
-  it("says so when the log is not the one that the cursor is of, and goes on from now", async () => {
+  it("sends `truncated` for a cursor of another log, and continues with new events", async () => {
     const hub = await startHubProcess({
       data: tempFolder(),
       env: { GITHUB_WEBHOOK_SECRET: SECRET, SIGNALBOX_TOKEN: TOKEN },
@@ -152,7 +152,7 @@ describe("GET /events", () => {
     elsewhere.close();
   });
 
-  it("ends within seconds when the token is revoked: 4401 on WebSocket", async () => {
+  it("ends within seconds after the token is revoked, with 4401 on WebSocket", async () => {
     const data = tempFolder();
     const hub = await start({}, data);
     const { id, token } = JSON.parse(
@@ -169,7 +169,7 @@ describe("GET /events", () => {
     expect((await openSse(`${hub.url}/events`, headers)).response.status).toBe(401);
   });
 
-  it("is closed to strangers, other sites and nonsensical cursors", async () => {
+  it("rejects missing and unknown tokens, other origins and invalid cursors", async () => {
     const hub = await start();
     const status = async (path: string, headers: Record<string, string>) =>
       (await openSse(`${hub.url}${path}`, headers)).response.status;
@@ -177,7 +177,7 @@ describe("GET /events", () => {
     expect(await status("/events", { authorization: "Bearer guess" })).toBe(401);
     expect(await status("/events", { ...bearer, origin: "https://evil.example" })).toBe(403);
     expect(await status("/events?after=nonsense", bearer)).toBe(400);
-    const refusal = async (headers: Record<string, string>, path = "/events") => {
+    const rejectedWith = async (headers: Record<string, string>, path = "/events") => {
       const { socket, closed } = openSocket(hub, path, headers);
       const answer = new Promise((resolve) =>
         socket.on("unexpected-response", (_, { statusCode }) => resolve(statusCode)),
@@ -186,24 +186,24 @@ describe("GET /events", () => {
       socket.terminate();
       return status;
     };
-    expect(await refusal({})).toBe(401);
-    expect(await refusal({ authorization: "Bearer guess" })).toBe(401);
+    expect(await rejectedWith({})).toBe(401);
+    expect(await rejectedWith({ authorization: "Bearer guess" })).toBe(401);
     for (const origin of ["https://evil.example", "null", "not an origin"])
-      expect(await refusal({ ...bearer, origin })).toBe(403);
-    expect(await refusal({ ...bearer, host: "evil.example" })).toBe(421);
-    expect(await refusal(bearer, "/events?after=nonsense")).toBe(400);
-    const own = openSocket(hub, "/events", { ...bearer, origin: hub.url });
-    await expect.poll(() => own.messages.length).toBe(1);
+      expect(await rejectedWith({ ...bearer, origin })).toBe(403);
+    expect(await rejectedWith({ ...bearer, host: "evil.example" })).toBe(421);
+    expect(await rejectedWith(bearer, "/events?after=nonsense")).toBe(400);
+    const sameOrigin = openSocket(hub, "/events", { ...bearer, origin: hub.url });
+    await expect.poll(() => sameOrigin.messages.length).toBe(1);
   });
 
-  it("ends when the token expires, and does not open with it again", async () => {
+  it("ends when the token expires, and rejects the expired token", async () => {
     const data = tempFolder();
     const hub = await start({}, data);
     const store = openSqlite(join(data, "signalbox.db"));
     const now = Date.now();
     const token = await createToken(store, {
-      id: "mayfly",
-      name: "mayfly",
+      id: "short-lived",
+      name: "short-lived",
       scopes: ["inbox:read"],
       tenants: [LOCAL_TENANT],
       expiresAt: now + 4_000,
@@ -225,7 +225,7 @@ describe("GET /events", () => {
     expect(await openSocket(hub, "/events", headers).closed).toBe(1006);
   });
 
-  it("outlives clients that hang up before they are answered", async () => {
+  it("survives clients that disconnect before the response", async () => {
     const hub = await start();
     const { hostname, port } = new URL(hub.url);
     const upgrade =
@@ -246,7 +246,7 @@ describe("GET /events", () => {
     sse.close();
   });
 
-  it("reaches clients of one replica with what another took in, on PostgreSQL", async () => {
+  it("sends events of one replica to clients of another, on PostgreSQL", async () => {
     const env = { DATABASE_URL: await createDatabase(inject("postgresUrl")) };
     const [one, other] = [await start(env), await start(env)];
     const sse = await openSse(`${other.url}/events`, bearer);
@@ -258,7 +258,7 @@ describe("GET /events", () => {
     sse.close();
   });
 
-  it("a reader that never reads costs nobody else a thing", async () => {
+  it("does not slow down for a client that never reads", async () => {
     const hub = await start();
     const { request } = await import("node:http");
     const stuck = request(`${hub.url}/events?after=0`, { headers: bearer }, (response) =>
@@ -275,7 +275,7 @@ describe("GET /events", () => {
     quick.close();
   });
 
-  it("a stopping hub sends its clients away, and does not wait for them", async () => {
+  it("closes streams when the hub stops, without waiting for clients", async () => {
     const hub = await startHubProcess({ data: tempFolder(), env: { SIGNALBOX_TOKEN: TOKEN } });
     const sse = await openSse(`${hub.url}/events`, bearer);
     const socket = openSocket(hub);
@@ -286,8 +286,8 @@ describe("GET /events", () => {
   });
 });
 
-describe("/mcp and the routes of today's clients, on the built hub", () => {
-  it("show a webhook to an agent that has the token", async () => {
+describe("/mcp and the plain HTTP routes of the built hub", () => {
+  it("return a webhook to a client with a token", async () => {
     const hub = await start();
     await send(hub, 1);
     const client = new Client({ name: "story", version: "1" });

@@ -1,6 +1,6 @@
 /**
- * The promise: what a sender got a 2xx for reaches every client once and in order, whoever is killed
- * meanwhile. Clients are cut off, the bridge and the hub are killed, at moments drawn from a seed.
+ * The promise: every acknowledged delivery reaches every client once and in order. Clients are
+ * disconnected, and the bridge and the hub are killed, at random moments from a seed.
  */
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -19,21 +19,21 @@ import {
 } from "../support/resuming-client.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
-const TOKEN = "sbx_of_the_story_of_what_is_never_lost";
+const TOKEN = "sbx_never_lost_story_0123456789";
 const bearer = { authorization: `Bearer ${TOKEN}` };
 
 const DELIVERIES = 1_000;
-/** How many are under way at once. */
+/** Parallel senders. */
 const SENDERS = 4;
 const CUTS = 12;
 const BRIDGE_ENDS: Ending[] = ["SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "hang up", "hang up"];
 const HUB_KILLS = 2;
 
-it("a thousand deliveries reach every client once and in order, whoever is killed meanwhile", async () => {
+it("delivers a thousand events to every client once and in order, although processes are killed", async () => {
   const seed = Number(process.env.STORY_SEED ?? randomSeed());
   onTestFailed(() => console.error(`To repeat these moments: STORY_SEED=${seed}`));
   const random = createRandom(seed);
-  const hub = await startLastingHub();
+  const hub = await startRestartableHub();
 
   const clients = Object.entries<Open>({
     sse: overSse(hub.url, bearer),
@@ -44,11 +44,11 @@ it("a thousand deliveries reach every client once and in order, whoever is kille
     onTestFinished(client.stop);
     return { name, ...client };
   });
-  const bridge = startLastingBridge(hub.url);
+  const bridge = startRestartableBridge(hub.url);
 
-  // The first cut comes before the first event: all they have is where they began.
+  // The first disconnect comes before the first event; the clients have only their start cursor.
   for (const { cursor } of clients) await expect.poll(cursor).toMatch(/^0(@|$)/);
-  await expect.poll(bridge.place).toBe("0");
+  await expect.poll(bridge.cursor).toBe("0");
   for (const client of clients) client.cut();
   const ends = shuffle(BRIDGE_ENDS, random);
   void bridge.end(ends[0] ?? "SIGKILL");
@@ -67,7 +67,7 @@ it("a thousand deliveries reach every client once and in order, whoever is kille
     return random() * 60;
   });
 
-  // Had somebody seen an event twice, it would have been before this one.
+  // A duplicate would arrive before this last event.
   await hub.ready();
   await bridge.ready();
   numbers.take(await sendOne(DELIVERIES));
@@ -79,10 +79,10 @@ it("a thousand deliveries reach every client once and in order, whoever is kille
       .toBe(DELIVERIES);
     expect(seen().map(numbers.of), name).toEqual(log);
   }
-  const places = new Map(log.map((number, place) => [number, place]));
-  const placeOf = (id: string) => places.get(numbers.of(id)) ?? Number.NaN;
-  await expect.poll(() => placeOf(bridge.last()?.meta.message_id ?? "")).toBe(DELIVERIES);
-  expectToldInOrder(bridge.lives, placeOf);
+  const positions = new Map(log.map((number, position) => [number, position]));
+  const positionOf = (id: string) => positions.get(numbers.of(id)) ?? Number.NaN;
+  await expect.poll(() => positionOf(bridge.last()?.meta.message_id ?? "")).toBe(DELIVERIES);
+  expectAnnouncedInOrder(bridge.processes, positionOf);
 
   async function sendOne(number: number): Promise<{ number: number; names: string[] }> {
     const guid = randomUUID();
@@ -90,13 +90,13 @@ it("a thousand deliveries reach every client once and in order, whoever is kille
     const body = JSON.stringify({ ...issueOpened, issue });
     for (;;) {
       const response = await deliver(hub.url, { id: guid, body }).catch(() => undefined);
-      // Whatever is not acknowledged is sent again, under the same id, as GitHub's users do.
-      const answer = response?.ok
+      // A delivery without an acknowledgement is sent again with the same id.
+      const result = response?.ok
         ? await (response.json() as Promise<{ id: string }>).catch(() => undefined)
         : undefined;
-      if (answer) return { number, names: [guid, answer.id] };
+      if (result) return { number, names: [guid, result.id] };
       if (response && response.status < 500 && !response.ok)
-        throw new Error(`refused: ${response.status} ${await response.text()}`);
+        throw new Error(`rejected: ${response.status} ${await response.text()}`);
       await sleep(20);
     }
   }
@@ -121,10 +121,10 @@ it("a thousand deliveries reach every client once and in order, whoever is kille
   }
 }, 120_000);
 
-/** A hub that is always at the same address, with the same data. */
-async function startLastingHub() {
+/** A hub that restarts with the same port and the same data. */
+async function startRestartableHub() {
   const data = tempFolder();
-  // Not one of those that the system hands out: while the hub is down, nobody else shall get it.
+  // Outside the ephemeral range, so that no other process takes the port while the hub is down.
   const port = String(20_000 + Math.floor(Math.random() * 10_000));
   const start = () =>
     startHubProcess({
@@ -147,35 +147,35 @@ async function startLastingHub() {
   };
 }
 
-/** A bridge that is started again whenever it ends, with the memory that the last one left. */
-function startLastingBridge(url: string) {
+/** A bridge that restarts with the state file of its predecessor. */
+function startRestartableBridge(url: string) {
   const state = tempFolder();
   const start = () =>
     startBridgeProcess({
       WEBHOOK_WORKER_URL: url,
       SIGNALBOX_TOKEN: TOKEN,
       SIGNALBOX_BRIDGE_STATE: state,
-      // What is announced and not processed would be named again.
+      // Reminders would repeat announced events.
       SIGNALBOX_BRIDGE_REMIND_MINUTES: "0",
     });
-  const lives: BridgeProcess[] = [start()];
+  const processes: BridgeProcess[] = [start()];
   let ending: Promise<void> = Promise.resolve();
   onTestFinished(async () => {
     await ending;
-    await lives.at(-1)?.end("SIGKILL");
+    await processes.at(-1)?.end("SIGKILL");
   });
   return {
-    lives,
-    last: () => lives.flatMap(({ messages }) => messages).at(-1),
-    place(): unknown {
+    processes,
+    last: () => processes.flatMap(({ messages }) => messages).at(-1),
+    cursor(): unknown {
       const [file] = readdirSync(state).filter((name) => name.endsWith(".json"));
       return file && JSON.parse(readFileSync(join(state, file), "utf8")).cursor;
     },
     ready: () => ending,
     end(how: Ending) {
       ending = ending.then(async () => {
-        await lives.at(-1)?.end(how);
-        lives.push(start());
+        await processes.at(-1)?.end(how);
+        processes.push(start());
       });
       return ending;
     },
@@ -183,23 +183,26 @@ function startLastingBridge(url: string) {
 }
 
 /**
- * A message tells of one event, or, as a digest, of as many as it counts, up to the one it names.
- * One after the other they tell of everything. Only a bridge that was killed outright may have said
- * its last message without remembering it; then the next one begins with the same event again.
+ * A message announces one event, or, as a digest, the `count` events up to the given one. Together
+ * the messages announce every event in order. Only a bridge that was killed with SIGKILL may have
+ * announced an event without saving its cursor; then the next bridge starts with the same event.
  */
-function expectToldInOrder(lives: readonly BridgeProcess[], placeOf: (id: string) => number): void {
+function expectAnnouncedInOrder(
+  processes: readonly BridgeProcess[],
+  positionOf: (id: string) => number,
+): void {
   let first = -1;
   let last = -1;
-  let forgetful = false;
-  for (const { messages, endedBy } of lives) {
+  let wasKilled = false;
+  for (const { messages, endedBy } of processes) {
     for (const [at, { meta }] of messages.entries()) {
-      const to = placeOf(meta.message_id ?? "");
+      const to = positionOf(meta.message_id ?? "");
       const from = to - Number(meta.count ?? 1) + 1;
-      const again = forgetful && at === 0 && from === first;
+      const again = wasKilled && at === 0 && from === first;
       expect(from, `after ${first}-${last}`).toBe(again ? first : last + 1);
       expect(to).toBeGreaterThanOrEqual(last);
       [first, last] = [from, to];
-      forgetful = endedBy === "SIGKILL";
+      wasKilled = endedBy === "SIGKILL";
     }
   }
   expect(last).toBe(DELIVERIES);
@@ -223,7 +226,7 @@ const upTo = (last: number) => Array.from({ length: last + 1 }, (_, number) => n
 
 const randomSeed = () => Math.floor(Math.random() * 2 ** 32);
 
-/** Mulberry32: small, and the same numbers for the same seed. */
+/** Mulberry32, a small deterministic generator. */
 function createRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

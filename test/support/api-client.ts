@@ -1,4 +1,4 @@
-/** A hub in a process of its own, and its API as an admin's program calls it. */
+/** A hub in a separate process, and an HTTP client for its API with the admin token. */
 import { inject, onTestFinished } from "vitest";
 import { SECRET } from "./deliver.ts";
 import { type HubProcess, runCli, startHubProcess } from "./hub-process.ts";
@@ -9,7 +9,7 @@ export const ADMIN = "the-admin-of-this-story";
 
 interface Answer {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every form
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   json: any;
   text: string;
   headers: Headers;
@@ -18,7 +18,7 @@ interface Answer {
 interface Ask {
   token?: string;
   headers?: Record<string, string>;
-  /** In place of a body as JSON. */
+  /** A raw body instead of JSON. */
   raw?: string | Uint8Array<ArrayBuffer>;
 }
 
@@ -26,7 +26,7 @@ export interface Api {
   hub: HubProcess;
   env: Record<string, string>;
   call(method: string, path: string, body?: unknown, ask?: Ask): Promise<Answer>;
-  /** The same, but anything else than the status is an error with the answer in its message. */
+  /** As `call`, but throws for another status, with the response in the message. */
   expect(status: number, method: string, path: string, body?: unknown, ask?: Ask): Promise<Answer>;
   token(...more: string[]): Promise<string>;
 }
@@ -76,13 +76,13 @@ export async function startApi(
       const answer = await call(method, path, body, ask);
       if (answer.status !== status)
         throw new Error(
-          `${method} ${path}: ${answer.status} in place of ${status}: ${answer.text}`,
+          `${method} ${path}: expected ${status}, got ${answer.status}: ${answer.text}`,
         );
       return answer;
     },
     async token(...args) {
-      const made = await runCli(["token", "create", "x", "--json", ...args], { env });
-      return JSON.parse(made.stdout).token;
+      const created = await runCli(["token", "create", "x", "--json", ...args], { env });
+      return JSON.parse(created.stdout).token;
     },
   };
 }

@@ -1,7 +1,7 @@
-/** MCP clients of every generation and era, as one: what an app's tools look like to each of them. */
+/** One interface for MCP clients of the SDK versions 1 and 2 and of all protocol versions. */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { Client as Sdk1Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as Sdk1Transport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, onTestFinished } from "vitest";
 
@@ -36,7 +36,7 @@ interface AppClient {
     args?: Record<string, unknown>,
     options?: { onprogress?: (progress: Progress) => void; signal?: AbortSignal },
   ): Promise<Called>;
-  /** How often it was told that the tools have changed; from now on. */
+  /** Returns a counter of `tools/list_changed` notifications from now on. */
   listen(): Promise<() => number>;
   close(): Promise<void>;
 }
@@ -47,7 +47,7 @@ const withToken = (token: string) => ({
   requestInit: { headers: { authorization: `Bearer ${token}` } },
 });
 
-const second =
+const sdk2 =
   (options: ConstructorParameters<typeof Client>[1], version?: string): Connect =>
   async (url, token) => {
     const client = new Client({ name: "story", version: "1" }, options);
@@ -61,23 +61,23 @@ const second =
       call: async (name, args = {}, more) =>
         (await client.callTool({ name, arguments: args }, more)) as Called,
       async listen() {
-        let heard = 0;
+        let notifications = 0;
         client.setNotificationHandler("notifications/tools/list_changed", () => {
-          heard += 1;
+          notifications += 1;
         });
         if (client.getNegotiatedProtocolVersion() === "2026-07-28") {
           const { honoredFilter } = await client.listen({ toolsListChanged: true });
           expect(honoredFilter).toEqual({ toolsListChanged: true });
         }
-        return () => heard;
+        return () => notifications;
       },
       close: () => client.close(),
     };
   };
 
-const first: Connect = async (url, token) => {
-  const client = new OldClient({ name: "story", version: "1" });
-  await client.connect(new OldTransport(new URL(url), withToken(token)) as never);
+const sdk1: Connect = async (url, token) => {
+  const client = new Sdk1Client({ name: "story", version: "1" });
+  await client.connect(new Sdk1Transport(new URL(url), withToken(token)) as never);
   onTestFinished(() => client.close());
   return {
     title: client.getServerVersion()?.title,
@@ -95,25 +95,25 @@ const first: Connect = async (url, token) => {
     call: async (name, args = {}, more) =>
       (await client.callTool({ name, arguments: args }, undefined, more as never)) as Called,
     async listen() {
-      let heard = 0;
+      let notifications = 0;
       client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
-        heard += 1;
+        notifications += 1;
       });
-      return () => heard;
+      return () => notifications;
     },
     close: () => client.close(),
   };
 };
 
-const earlier = (version: string) => second({ supportedProtocolVersions: [version] }, version);
+const earlier = (version: string) => sdk2({ supportedProtocolVersions: [version] }, version);
 
-export const newest = second({ versionNegotiation: { mode: "auto" } }, "2026-07-28");
+export const newest = sdk2({ versionNegotiation: { mode: "auto" } }, "2026-07-28");
 
 export const clients: [string, Connect][] = [
-  ["2.x that finds out the era", newest],
-  ["2.x of 2026-07-28", second({ versionNegotiation: { mode: { pin: "2026-07-28" } } })],
+  ["2.x that negotiates the version", newest],
+  ["2.x of 2026-07-28", sdk2({ versionNegotiation: { mode: { pin: "2026-07-28" } } })],
   ["2.x of 2025-11-25", earlier("2025-11-25")],
   ["2.x of 2025-06-18", earlier("2025-06-18")],
   ["2.x of 2025-03-26", earlier("2025-03-26")],
-  ["1.x", first],
+  ["1.x", sdk1],
 ];

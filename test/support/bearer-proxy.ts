@@ -1,24 +1,24 @@
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A door to `target` for programs that cannot send a token: all else goes through as it came. */
+/** A proxy for programs that cannot send a token: it adds the header and changes nothing else. */
 export async function startBearerProxy(
   target: string,
   token: string,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const proxy = createServer((incoming, outgoing) => {
     const { method = "GET", headers } = incoming;
-    const onward = request(
+    const upstream = request(
       `${target}${incoming.url}`,
       { method, headers: { ...headers, authorization: `Bearer ${token}` } },
-      (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(outgoing);
+      (response) => {
+        outgoing.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(outgoing);
       },
     );
-    onward.on("error", () => outgoing.destroy());
-    outgoing.on("close", () => onward.destroy());
-    incoming.pipe(onward);
+    upstream.on("error", () => outgoing.destroy());
+    outgoing.on("close", () => upstream.destroy());
+    incoming.pipe(upstream);
   }).listen(0, "127.0.0.1");
   await new Promise((resolve) => proxy.once("listening", resolve));
   return {

@@ -1,14 +1,14 @@
 import type { Reporter, SerializedError, TestModule, TestRunEndReason, Vitest } from "vitest/node";
 
 /**
- * Ends the run with one line that scripts can read, `N passed, N failed[, N skipped]`, and before
- * it names every skipped test with its reason, so that no skip goes unseen.
+ * Prints every skipped test with its reason, and one last line that scripts can parse:
+ * `N passed, N failed[, N skipped]`.
  */
 export default class ClosingLineReporter implements Reporter {
   #filtered = false;
 
   onInit(vitest: Vitest): void {
-    // With `-t` the unasked-for tests count as skipped; to list them would bury the answer.
+    // With `-t` all other tests count as skipped, and a list of them would hide the result.
     this.#filtered = vitest.config.testNamePattern !== undefined;
   }
 
@@ -18,7 +18,7 @@ export default class ClosingLineReporter implements Reporter {
     reason: TestRunEndReason,
   ): void {
     let passed = 0;
-    // Each broken import or hook is a failure too: the tests behind it never ran.
+    // A failed import or hook counts as a failure, because its tests did not run.
     let failed = unhandledErrors.length;
     const skipped: string[] = [];
     for (const module of modules) {
@@ -29,12 +29,12 @@ export default class ClosingLineReporter implements Reporter {
         if (result.state === "passed") passed++;
         else if (result.state === "failed") failed++;
         else {
-          const why = (result.state === "skipped" && result.note) || "no reason given";
-          skipped.push(`${module.relativeModuleId} > ${test.fullName}: ${why}`);
+          const note = (result.state === "skipped" && result.note) || "no reason given";
+          skipped.push(`${module.relativeModuleId} > ${test.fullName}: ${note}`);
         }
       }
     }
-    // Interrupted, or no test found: not a success, whatever the counts.
+    // An interrupted run, or a run without tests, is not a success.
     if (reason !== "passed" && failed === 0) failed = 1;
 
     if (!this.#filtered) for (const line of skipped) console.log(`skipped: ${line}`);

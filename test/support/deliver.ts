@@ -1,4 +1,4 @@
-/** Deliveries as GitHub sends them, over a raw socket where a test needs what no client would send. */
+/** Sends webhooks as GitHub does, and raw bytes for requests that no HTTP client would send. */
 import { createHmac, randomUUID } from "node:crypto";
 import { connect } from "node:net";
 
@@ -43,18 +43,18 @@ export function deliver(url: string, delivery: Delivery = {}): Promise<Response>
   });
 }
 
-/** Sends bytes as they are and answers with everything that comes back until the end. */
+/** Sends raw bytes and returns all received bytes when the connection ends. */
 export function rawExchange(url: string, ...pieces: (string | Uint8Array)[]): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname, () => {
       for (const piece of pieces) socket.write(piece);
     });
-    let answer = "";
+    let received = "";
     socket.on("data", (chunk) => {
-      answer += chunk;
+      received += chunk;
     });
-    socket.on("end", () => resolve(answer));
-    socket.on("error", (error) => (answer ? resolve(answer) : reject(error)));
+    socket.on("end", () => resolve(received));
+    socket.on("error", (error) => (received ? resolve(received) : reject(error)));
   });
 }

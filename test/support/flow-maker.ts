@@ -1,4 +1,4 @@
-/** Apps and flows made over the API of a running hub, as somebody with a script would. */
+/** Creates apps and flows over the API of a running hub, as a script would. */
 import { expect } from "vitest";
 
 export interface Node {

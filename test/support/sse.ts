@@ -1,4 +1,4 @@
-/** A small reader of Server-Sent Events, over fetch. */
+/** A small client for Server-Sent Events, based on fetch. */
 interface SseMessage {
   id: string | undefined;
   event: string | undefined;
@@ -8,7 +8,7 @@ interface SseMessage {
 export interface SseReader {
   response: Response;
   messages: SseMessage[];
-  /** Of events only, in the order in which they came. */
+  /** The `seq` of each received event, in order. */
   seqs(): number[];
   lastId(): string | undefined;
   /** Resolves when the server has ended the stream. */

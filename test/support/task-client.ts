@@ -1,4 +1,4 @@
-/** Requests of the 2026-07-28 era by a client that knows tasks: the SDK's own does not. */
+/** Requests of protocol 2026-07-28 with the tasks extension, which the SDK's client does not support. */
 const TASKS = { "io.modelcontextprotocol/tasks": {} };
 let requests = 0;
 
@@ -38,9 +38,9 @@ export function post(
   });
 }
 
-/** The result; an error is thrown, with its code. */
-export async function rpc(...asked: Parameters<typeof post>): Promise<Record<string, unknown>> {
-  const { result, error } = (await (await post(...asked)).json()) as Record<string, Params>;
+/** Returns the result; throws an error response with its code. */
+export async function rpc(...args: Parameters<typeof post>): Promise<Record<string, unknown>> {
+  const { result, error } = (await (await post(...args)).json()) as Record<string, Params>;
   if (error) throw Object.assign(new Error(String(error.message)), error);
   return result ?? {};
 }

@@ -1,4 +1,4 @@
-/** Somebody's webhook endpoint: checks every signature with the libraries that receivers use. */
+/** A webhook endpoint that verifies every signature with the libraries that receivers use. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Webhook as StandardWebhook } from "standardwebhooks";
@@ -8,7 +8,7 @@ import { onTestFinished } from "vitest";
 interface Received {
   id: string;
   timestamp: number;
-  /** How many secrets have signed it. */
+  /** Number of signatures. */
   signatures: number;
   subscription: string;
   body: Record<string, unknown>;
@@ -18,13 +18,13 @@ export interface Receiver {
   url: string;
   port: number;
   secret: string;
-  /** What it took, verifications aside. */
+  /** Accepted messages, without verifications. */
   received: Received[];
-  /** Every request, also those that it refused. */
+  /** All requests, including rejected ones. */
   seen: Received[];
-  /** Answers for everything but verifications; the default takes everything. */
+  /** Sends the response for a message that is not a verification; by default 204. */
   answer: (received: Received, response: ServerResponse) => void;
-  /** What it says to a challenge. */
+  /** The response to a challenge. */
   echo: (challenge: string) => string;
   events(): unknown[];
   stop(): Promise<void>;
