@@ -151,6 +151,17 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
     await reader.ended;
     expect(statuses().at(-1)).toBe("cancelled");
     expect(reader.messages.at(-1)).toMatchObject({ event: "run", data: { id } });
+    const [first, ...deltas] = reader.messages;
+    expect(first?.data).toMatchObject({ id, flow_id: nap, steps: expect.any(Array) });
+    for (const { data } of deltas) expect(data).not.toHaveProperty("flow_id");
+    // Each step arrives once per status, not with every event.
+    const changes = reader.messages.flatMap(({ data }) =>
+      (data.steps as { nth: number; status: string }[]).map(
+        ({ nth, status }) => `${nth} ${status}`,
+      ),
+    );
+    expect(changes.length).toBe(new Set(changes).size);
+    expect(deltas.at(-1)?.data.steps).toMatchObject([{ status: "failed" }]);
     await api.expect(404, "GET", "/api/runs/none/stream");
   });
 });

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { expect, it } from "vitest";
 import type { ToolCalls } from "../apps/call-tool.ts";
-import type { Run } from "../store/run-store.ts";
+import type { Run, Step } from "../store/run-store.ts";
 import { mountRoutes } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
 
@@ -60,4 +60,47 @@ it("returns 202 with the state of the run when the wait times out", async () => 
   });
   expect(answer.status).toBe(202);
   expect(await answer.json()).toMatchObject({ id: "r", status: "waiting" });
+});
+
+it("streams the whole run first, then its changes, and reads on only when the client does", async () => {
+  const run = {
+    id: "r",
+    status: "running",
+    input: { a: 1 },
+    created_at: 0,
+    started_at: 0,
+    finished_at: null,
+  };
+  const step = { nth: 1, started_at: 0, finished_at: null };
+  let yielded = 0;
+  const left = Promise.withResolvers<void>();
+  async function* follow(_tenant: string, _run: string, signal: AbortSignal) {
+    signal.addEventListener("abort", () => left.resolve());
+    for (const status of ["running", "waiting", "waiting", "done", "skipped"]) {
+      yielded += 1;
+      const steps = [{ ...step, status }] as Step[];
+      yield { run: run as unknown as Run, steps };
+    }
+  }
+  const app = new Hono();
+  const routes = runRoutes({
+    calls: { follow } as unknown as ToolCalls,
+    store: { getRun: async () => run } as never,
+    now: () => 0,
+    closing: new AbortController().signal,
+  });
+  const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
+  mountRoutes(app, routes, async () => access);
+  const response = await app.request("/api/runs/r/stream");
+  const reader = response.body?.getReader();
+  const next = async () => new TextDecoder().decode((await reader?.read())?.value);
+  expect(await next()).toMatch(/^event: run\ndata: .*"input":\{"a":1\}.*"status":"running"/);
+  const second = await next();
+  expect(second).toMatch(/"status":"waiting"/);
+  expect(second).not.toContain('input":{');
+  expect(yielded).toBeLessThan(5);
+  // An unchanged state is not sent again.
+  expect(await next()).toMatch(/"status":"done"/);
+  await reader?.cancel();
+  await left.promise;
 });

@@ -71,6 +71,32 @@ export function noticesContract(it: It): void {
     );
   });
 
+  it("report the runs whose steps were saved, once per commit, and the runs that ended", async (subject) => {
+    const { store } = subject;
+    await store.queueRuns([sampleRun(), sampleRun()]);
+    const claimed = await claim(store);
+    const [one = "", two = ""] = claimed.map(({ run }) => run.id);
+    const steps = [sampleStep({ status: "running" }), sampleStep({ nth: 2, node_id: "b" })];
+    await store.saveProgress(
+      claimed.flatMap(({ run: { id, claims } }) => {
+        const progress = { run: id, claim: claims, steps, now: START };
+        return [progress, progress];
+      }),
+    );
+    const waiting = { status: "waiting", due_at: START + 9 } as const;
+    await store.saveProgress([{ run: one, claim: 1, steps: [], now: START, next: waiting }]);
+    const ended = { status: "succeeded", output: 1 } as const;
+    await store.saveProgress([{ run: two, claim: 1, steps, now: START, next: ended }]);
+    const lost = { run: two, claim: 1, steps, now: START };
+    expect(await store.saveProgress([lost])).toEqual(["lost"]);
+    const received = (await allNotices(subject)).filter(({ topic }) => /^run_/.test(topic));
+    expect(received).toEqual([
+      { topic: "run_steps", runs: [one, two] },
+      { topic: "run_steps", runs: [one] },
+      { topic: "run_ended", tenant: "acme", run: two },
+    ]);
+  });
+
   it("are not sent for duplicates, rejections, errors, or calls without a change", async (subject) => {
     const { store } = subject;
     const event = sampleEvent({ external_id: "one" });
