@@ -95,6 +95,8 @@ export function createHubPipeline(options: HubPipelineOptions) {
   };
 }
 
+export type HubPipeline = ReturnType<typeof createHubPipeline>;
+
 /** `/readyz` reports failures of real batches too. */
 function reportBatches(
   store: Store,

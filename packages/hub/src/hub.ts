@@ -7,13 +7,13 @@
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Hono } from "hono";
 import type { LiveStreams } from "./api/live-streams.ts";
-import { createToolCalls } from "./apps/call-tool.ts";
 import { logLegacyMigration } from "./apps/log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./apps/migrate-legacy-flows.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createAgents } from "./hub-agents.ts";
 import { createHubPipeline } from "./hub-pipeline.ts";
 import { createHubRoutes } from "./hub-routes.ts";
+import { createHubRuns } from "./hub-runs.ts";
 import { type BodyBudget, createBodyBudget } from "./ingest/body-budget.ts";
 import type { Rejection } from "./ingest/ingest-outcome.ts";
 import { createReceiveWebhook, type ReceiveWebhook, WEBHOOKS } from "./ingest/receive-webhook.ts";
@@ -21,11 +21,6 @@ import { createIds } from "./lib/ids.ts";
 import { createSeal } from "./lib/seal.ts";
 import type { Timers } from "./lib/timers.ts";
 import { withTimeout } from "./lib/with-timeout.ts";
-import { createTriggers } from "./runs/explain.ts";
-import { loadInput } from "./runs/load-input.ts";
-import { createNodeServices } from "./runs/node-services.ts";
-import { createRunner } from "./runs/runner.ts";
-import { openSecrets } from "./runs/secrets.ts";
 import type { Store } from "./store/store.ts";
 import { startSweeper } from "./store/sweeper.ts";
 import { LOCAL_TENANT } from "./tenants/tenancy.ts";
@@ -60,19 +55,12 @@ interface StartedHub {
   adminToken: string | undefined;
 }
 
-/**
- * Back-pressure: while more than BUSY_APPENDS events wait for the store, the runner's next steps
- * are delayed by BUSY_STEP_DELAY_MS, so that senders get their answers first.
- */
-const BUSY_APPENDS = 4;
-const BUSY_STEP_DELAY_MS = 10;
-
 export async function createHub(options: HubOptions): Promise<Hub> {
   const { store, settings } = options;
   const timers = withAlarm(options.ports);
   const ports: HostPorts = { ...options.ports, timers };
   const { log } = ports;
-  const { now, defer, after } = timers;
+  const { now } = timers;
   const newId = createIds();
   const seal = createSeal(settings.sealKey);
   const onError = (error: unknown) => log.error({ err: error }, "a request failed");
@@ -90,43 +78,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   );
 
   const pipeline = createHubPipeline({ store, ports, settings, seal, newId, tenant });
-  const limits = { maxDepth: settings.maxChain, maxLoops: settings.maxLoops };
-  const runner = createRunner({
-    store,
-    registry: nodeTypes,
-    worker: newId(),
-    secrets: openSecrets(store, seal),
-    loadInput: (run) => loadInput(store, run),
-    services: createNodeServices({
-      store,
-      append: pipeline.append,
-      start: (run, options) => runner.start(run, options),
-      fetch: ports.guardedFetch,
-      evaluate: ports.evaluate,
-      newId,
-      now,
-      maxDepth: limits.maxDepth,
-    }),
-    concurrency: settings.runConcurrency,
-    leaseMs: settings.runLeaseMs,
-    timers: {
-      ...timers,
-      defer: (work) =>
-        pipeline.pendingAppends() > BUSY_APPENDS
-          ? void after(BUSY_STEP_DELAY_MS, work)
-          : defer(work),
-    },
-    onError,
-  });
-  const calls = createToolCalls({ store, runner, evaluate: ports.evaluate, newId, now });
-  const triggers = createTriggers({
-    store,
-    evaluate: ports.evaluate,
-    newId,
-    now,
-    defer,
-    ...limits,
-  });
+  const runs = createHubRuns({ store, ports, settings, seal, newId, pipeline, onError });
+  const { calls, triggers } = runs;
   const shared = { store, ports, settings, seal, calls, triggers, onError };
   const agents = createAgents(shared);
 
@@ -195,7 +148,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       pipeline.close();
       try {
         // Slow clients get 80 % of the time; the rest is for storing what other clients sent.
-        const closed = Promise.all([agents.close(), runner.close(), closeServer(timeoutMs * 0.8)]);
+        const closed = Promise.all([agents.close(), runs.close(), closeServer(timeoutMs * 0.8)]);
         await withTimeout(timers, left(), closed, "Some requests did not finish in time.");
         await withTimeout(timers, left(), pipeline.drain(), "Some events were not stored in time.");
       } finally {

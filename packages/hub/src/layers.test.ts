@@ -23,6 +23,7 @@ const LAYERS = [
   "pipeline.ts",
   "host-ports.ts",
   "hub-pipeline.ts",
+  "hub-runs.ts",
   "hub-agents.ts",
   "hub-routes.ts",
   "hub.ts",

@@ -1,0 +1,71 @@
+/** What executes flows: the runner, and the tool calls and explanations that use it. */
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import { createToolCalls } from "./apps/call-tool.ts";
+import type { HostPorts, HubSettings } from "./host-ports.ts";
+import type { HubPipeline } from "./hub-pipeline.ts";
+import type { Seal } from "./lib/seal.ts";
+import type { Timers } from "./lib/timers.ts";
+import { createTriggers } from "./runs/explain.ts";
+import { loadInput } from "./runs/load-input.ts";
+import { createNodeServices } from "./runs/node-services.ts";
+import { createRunner } from "./runs/runner.ts";
+import { openSecrets } from "./runs/secrets.ts";
+import type { Store } from "./store/store.ts";
+
+export interface HubRunsOptions {
+  store: Store;
+  ports: HostPorts;
+  settings: HubSettings;
+  seal: Seal;
+  newId: () => string;
+  pipeline: Pick<HubPipeline, "append" | "pendingAppends">;
+  onError: (error: unknown) => void;
+}
+
+/**
+ * Back-pressure: while more than BUSY_APPENDS events wait for the store, run steps are delayed by
+ * BUSY_STEP_DELAY_MS, so that senders get their answers first.
+ */
+const BUSY_APPENDS = 4;
+const BUSY_STEP_DELAY_MS = 10;
+
+export function createHubRuns(options: HubRunsOptions) {
+  const { store, ports, settings, seal, newId, pipeline, onError } = options;
+  const { timers, evaluate } = ports;
+  const { now, defer } = timers;
+  const limits = { maxDepth: settings.maxChain, maxLoops: settings.maxLoops };
+  const runner = createRunner({
+    store,
+    registry: nodeTypes,
+    worker: newId(),
+    secrets: openSecrets(store, seal),
+    loadInput: (run) => loadInput(store, run),
+    services: createNodeServices({
+      store,
+      append: pipeline.append,
+      start: (run, options) => runner.start(run, options),
+      fetch: ports.guardedFetch,
+      evaluate,
+      newId,
+      now,
+      maxDepth: limits.maxDepth,
+    }),
+    concurrency: settings.runConcurrency,
+    leaseMs: settings.runLeaseMs,
+    timers: delayWhileBusy(timers, pipeline.pendingAppends),
+    onError,
+  });
+  return {
+    calls: createToolCalls({ store, runner, evaluate, newId, now }),
+    triggers: createTriggers({ store, evaluate, newId, now, defer, ...limits }),
+    close: runner.close,
+  };
+}
+
+const delayWhileBusy = (timers: Timers, pendingAppends: () => number): Timers => ({
+  ...timers,
+  defer(work) {
+    if (pendingAppends() > BUSY_APPENDS) timers.after(BUSY_STEP_DELAY_MS, work);
+    else timers.defer(work);
+  },
+});
