@@ -52,7 +52,7 @@ describe("semaphore", () => {
     expect(granted).toEqual(["small", "large", "next"]);
   });
 
-  it("takes the keys in turn, however many wait for one of them", async () => {
+  it("serves the keys round robin, however many callers wait for one of them", async () => {
     const { granted, acquire, release } = setup({ limit: 1 });
     for (const name of ["a1", "a2", "a3", "a4"]) void acquire(name, "a");
     void acquire("b1", "b");

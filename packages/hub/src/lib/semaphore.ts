@@ -2,7 +2,7 @@
  * A keyed semaphore: `limit` bounds what all keys hold together, `perKey` what one key holds. Permits
  * have amounts, so that it can count bytes as well as slots.
  *
- * The queue of each key is first in, first out; the keys take turns. No caller overtakes one that
+ * The queue of each key is first in, first out; the keys are served round robin. No caller overtakes one that
  * waits for the same capacity. An amount above a limit is granted while nothing else is held. A key
  * that neither holds nor waits costs nothing.
  */
@@ -13,7 +13,7 @@ export interface SemaphoreOptions {
   maxQueued?: number;
 }
 
-/** Returns what was acquired. Calling it again has no effect. */
+/** Releases the acquired amount. Calling it again has no effect. */
 export type Release = () => void;
 
 export interface Semaphore {

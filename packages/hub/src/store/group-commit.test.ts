@@ -50,7 +50,7 @@ const requestOf = (tenant: string, bytes = [10]): AppendRequest =>
   );
 
 const defer = (work: () => void) => void setImmediate(work);
-/** Runs what is deferred; no test here waits for time to pass. */
+/** Runs the deferred work; no test here waits for time to pass. */
 const runDeferred = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 function setup(options: Partial<GroupCommitOptions> = {}) {

@@ -30,7 +30,7 @@ beforeEach(async () => {
   url = await createDatabase(inject("postgresUrl"));
   admin = new pg.Client({ connectionString: url });
   await admin.connect();
-  // Without a deadlock timeout, so that a deadlock makes the test fail.
+  // PostgreSQL resolves a deadlock only after this time, so that a deadlock makes the test fail.
   await admin.query(
     "ALTER DATABASE " +
       admin.escapeIdentifier(new URL(url).pathname.slice(1)) +
@@ -233,8 +233,8 @@ describe("a broken connection", () => {
     await keep(store, [sampleEvent()]);
     const doomed = Promise.allSettled([keep(store, [sampleEvent()])]);
     await new Promise((resolve) => setImmediate(resolve));
-    // While this process stands still, the answer to BEGIN and the end of the connection arrive
-    // together: the driver sees the second when no statement is under way.
+    // While this process is blocked, the response to BEGIN and the end of the connection arrive
+    // together: the driver sees the end while no statement is running.
     const pgPath = JSON.stringify(createRequire(import.meta.url).resolve("pg"));
     const kill = spawnSync(
       process.execPath,

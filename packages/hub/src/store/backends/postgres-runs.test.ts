@@ -35,7 +35,7 @@ beforeEach(async () => {
   const url = await createDatabase(inject("postgresUrl"));
   admin = new pg.Client({ connectionString: url });
   await admin.connect();
-  // Without a deadlock timeout, so that a deadlock makes the test fail.
+  // PostgreSQL resolves a deadlock only after this time, so that a deadlock makes the test fail.
   await admin.query(
     `ALTER DATABASE ${admin.escapeIdentifier(new URL(url).pathname.slice(1))} SET deadlock_timeout = '60s'`,
   );
@@ -125,7 +125,7 @@ describe("replicas", () => {
       const open = async () =>
         (await runs()).filter(({ status }) => status === "queued" || status === "held").length;
       await one.queueRuns([sampleRun({ flow_id: flow, limit })]);
-      const [begun] = await claim(one);
+      const [running] = await claim(one);
       const arrive = (at: number) => either(at).queueRuns([sampleRun({ flow_id: flow, limit })]);
       // While it is running, the others are held as they arrive.
       await Promise.all(times(6, (at) => [arrive(at), claim(either(at + 1))]).flat());
@@ -133,7 +133,7 @@ describe("replicas", () => {
       await Promise.all([
         ...times(6, arrive),
         ...times(3, (at) => end(either(at))),
-        begun && two.saveProgress([progress(begun, END)]),
+        running && two.saveProgress([progress(running, END)]),
       ]);
       // One that can start, and one that waits for it.
       expect(await open()).toBeLessThanOrEqual(2);
@@ -150,8 +150,8 @@ describe("replicas", () => {
 
   test("replace a run that a claim is reading", async () => {
     const limit = { lane: "one", most: 1, whenFull: "replace" } as const;
-    const [begun, waits, newer] = sampleRuns(3, () => ({ limit }));
-    await one.queueRuns([begun, waits]);
+    const [running, waits, newer] = sampleRuns(3, () => ({ limit }));
+    await one.queueRuns([running, waits]);
     await claim(one);
     await admin.query("BEGIN");
     await admin.query("SELECT id FROM runs WHERE id = $1 FOR UPDATE", [waits.id]);
@@ -186,7 +186,7 @@ describe("replicas", () => {
   });
 
   test("lose no input that is gathered while a worker claims the run", async () => {
-    let told = 0;
+    let gathered = 0;
     for (let round = 0; round < 20; round += 1) {
       const runs = sampleRuns(6, () => ({ gather: { lane: "one" } }));
       const taken: ClaimedRun[] = [];
@@ -199,9 +199,9 @@ describe("replicas", () => {
         if (((await one.nextDue()) ?? Infinity) > START) break;
       }
       expect(await one.saveProgress(taken.map((run) => progress(run, END)))).not.toContain("lost");
-      told += taken.reduce((sum, { run }) => sum + 1 + run.gathered.length, 0);
+      gathered += taken.reduce((sum, { run }) => sum + 1 + run.gathered.length, 0);
     }
-    expect(told).toBe(20 * 6);
+    expect(gathered).toBe(20 * 6);
   });
 
   test("update an event whose runs end concurrently", async () => {
@@ -290,12 +290,12 @@ describe("all operations concurrently", () => {
       expect(under.get(lane)).toBeLessThanOrEqual(LANES[lane.split(" ")[1] as string] as number);
     };
     const ask = async (store: Store, run: NewRun): Promise<void> => {
-      const entered = await store.startInLane(run, lease("whoever asks"));
-      if (entered.outcome !== "started") return;
-      begin(entered.claimed);
-      const lane = laneOf(entered.claimed);
+      const started = await store.startInLane(run, lease("caller"));
+      if (started.outcome !== "started") return;
+      begin(started.claimed);
+      const lane = laneOf(started.claimed);
       under.set(lane, (under.get(lane) ?? 0) - 1);
-      expect(await store.saveProgress([progress(entered.claimed, END)])).toEqual(["saved"]);
+      expect(await store.saveProgress([progress(started.claimed, END)])).toEqual(["saved"]);
       left.delete(run.id);
     };
 

@@ -61,22 +61,22 @@ storeContract("PostgreSQL", async () => {
 describe("values that PostgreSQL rejects", () => {
   const random = (length: number) =>
     Array.from({ length }, () => Math.random().toString(36).at(-1)).join("");
-  const refused = {
+  const rejected = {
     "a text with NUL": { title: "a\u0000b" },
-    "a number that is none of its own": { number: 1.5 },
+    "a fraction in an integer column": { number: 1.5 },
     "an id too long for its index": { external_id: random(9_000) },
   };
-  for (const [what, given] of Object.entries(refused))
+  for (const [what, given] of Object.entries(rejected))
     test(`${what} is rejected alone, as a data error`, async () => {
       await empty();
       const store = await openPostgres(url);
       const commit = createGroupCommit({ store, quota: null });
       const [one, two] = sampleEvents(2);
-      const answers = await Promise.allSettled(
+      const results = await Promise.allSettled(
         [one, sampleEvent(given), two].map((event) => commit.append(appendRequest([event]))),
       );
-      expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-      const [, bad] = answers;
+      expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+      const [, bad] = results;
       expect(bad?.status === "rejected" && store.isDataError(bad.reason)).toBe(true);
       expect(ids(await everything(store))).toEqual(ids([one, two]));
       await store.close();

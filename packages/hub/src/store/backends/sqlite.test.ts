@@ -169,8 +169,8 @@ describe("a SQLite file that another process has locked", () => {
   test("does not block the thread, and gets the waiting writes in order", async () => {
     const { store, other } = await hold();
     other.exec("BEGIN IMMEDIATE");
-    const turns = monitorEventLoopDelay({ resolution: 1 });
-    turns.enable();
+    const eventLoop = monitorEventLoopDelay({ resolution: 1 });
+    eventLoop.enable();
     const ended: string[] = [];
     const writes = ["a", "b", "c"].map((external_id) =>
       store
@@ -182,10 +182,10 @@ describe("a SQLite file that another process has locked", () => {
     );
     // Readers do not wait for a writer.
     expect(await everything(store)).toHaveLength(1);
-    await expect.poll(() => turns.count).toBeGreaterThan(200);
-    turns.disable();
+    await expect.poll(() => eventLoop.count).toBeGreaterThan(200);
+    eventLoop.disable();
     expect(ended).toEqual([]);
-    expect(turns.percentile(99.9) / 1e6).toBeLessThan(500);
+    expect(eventLoop.percentile(99.9) / 1e6).toBeLessThan(500);
     other.exec("ROLLBACK");
     expect(await Promise.all(writes)).toEqual([[2], [3], [4]]);
     expect(ended).toEqual(["a", "b", "c"]);

@@ -181,10 +181,12 @@ export function breakersContract(it: It): void {
     expect(await trips()).toEqual([]);
     expect(await isFirst(looping(1), START + 1)).toEqual([true]);
     expect(await isFirst(tooLong(5), START + 2)).toEqual([false]);
-    const told = { flow_id: "a flow", node_id: "on event" };
-    expect(await trips()).toEqual([{ ...told, at: START + 1, limit: "loops", most: 1 }]);
+    const expected = { flow_id: "a flow", node_id: "on event" };
+    expect(await trips()).toEqual([{ ...expected, at: START + 1, limit: "loops", most: 1 }]);
     expect(await isFirst(tooLong(5), START + 1 + MINUTE)).toEqual([true]);
-    expect(await trips()).toEqual([{ ...told, at: START + 1 + MINUTE, limit: "chain", most: 5 }]);
+    expect(await trips()).toEqual([
+      { ...expected, at: START + 1 + MINUTE, limit: "chain", most: 5 },
+    ]);
     expect(await trips(START + 1 + MINUTE)).toHaveLength(1);
     expect(await trips(START + 2 + MINUTE)).toEqual([]);
     expect(await trips(0, ["another"])).toEqual([]);

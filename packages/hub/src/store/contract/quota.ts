@@ -144,7 +144,7 @@ export function quotaContract(it: It): void {
     ).toEqual(["stored", "over_quota"]);
   });
 
-  it("is freed by retention, for what was still pending", async ({ store }) => {
+  it("is freed by retention of pending events", async ({ store }) => {
     const old = sampleEvents(2);
     await keep(store, old);
     await store.markProcessed("acme", [nth(old, 0).id], START, null);

@@ -76,11 +76,11 @@ export function runClaimsContract(it: It): void {
     // Also with single claims: a tenant waits until each of the others was served once.
     await store.queueRuns(sampleRuns(2, () => ({ tenant: "few", due_at: START + 2 })));
     await store.queueRuns(sampleRuns(2, () => ({ tenant: "late", due_at: START + 2 })));
-    const turns: string[] = [];
+    const served: string[] = [];
     for (let at = 0; at < 6; at += 1)
-      turns.push(...tenantsOf(await claim(store, { limit: 1, now: START + 3 + at })));
-    expect(turns.slice(0, 3).sort()).toEqual(["crowd", "few", "late"]);
-    expect(turns.slice(3).sort()).toEqual(["crowd", "few", "late"]);
+      served.push(...tenantsOf(await claim(store, { limit: 1, now: START + 3 + at })));
+    expect(served.slice(0, 3).sort()).toEqual(["crowd", "few", "late"]);
+    expect(served.slice(3).sort()).toEqual(["crowd", "few", "late"]);
   });
 
   it("uses the unused share of a tenant for the others", async ({ store }) => {
@@ -127,14 +127,15 @@ export function runClaimsContract(it: It): void {
     const limit = { lane: "one", most: 1 };
     const [poison, next] = sampleRuns(2, () => ({ limit, event_id: event.id }));
     await store.queueRuns([poison, next]);
-    const begun = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
+    const interrupted = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
     let now = START;
     for (let taken = 1; taken <= 10; taken += 1, now += LEASE) {
       const [one, ...none] = await claim(store, { now });
       expect(one).toMatchObject({ run: { id: poison.id, claims: taken } });
       expect(none).toEqual([]);
       // A worker starts the interrupted step again; this is no progress.
-      if (one) await save(store, [one], { steps: [...(taken === 1 ? [sampleStep()] : []), begun] });
+      if (one)
+        await save(store, [one], { steps: [...(taken === 1 ? [sampleStep()] : []), interrupted] });
     }
     // The other run of the lane is admitted.
     expect(runIds(await claim(store, { now }))).toEqual([next.id]);
@@ -152,7 +153,7 @@ export function runClaimsContract(it: It): void {
     });
     expect(await store.listSteps("acme", poison.id)).toEqual([
       sampleStep(),
-      { ...begun, status: "failed", output: null, error, finished_at: now },
+      { ...interrupted, status: "failed", output: null, error, finished_at: now },
     ]);
     await vi.waitFor(
       async () =>
@@ -280,7 +281,7 @@ export function runClaimsContract(it: It): void {
 
   it("does not renew leases that the worker does not name", async ({ store }) => {
     const runs = sampleRuns(250);
-    const [forgotten, ...walked] = runs;
+    const [unnamed, ...walked] = runs;
     await store.queueRuns(runs.slice(0, 125));
     await store.queueRuns(runs.slice(125));
     expect(await claim(store, { limit: 250 })).toHaveLength(250);
@@ -293,7 +294,7 @@ export function runClaimsContract(it: It): void {
     });
     // The same worker can claim it again.
     expect(await claim(store, { now: START + LEASE, limit: 250 })).toMatchObject([
-      { run: { id: forgotten?.id, worker: "ada", claims: 2, cancel_asked: true } },
+      { run: { id: unnamed?.id, worker: "ada", claims: 2, cancel_asked: true } },
     ]);
   });
 
@@ -310,7 +311,7 @@ export function runClaimsContract(it: It): void {
       { run: { id: three.id, claims: 1 } },
     ]);
     if (first) expect(await store.saveProgress([progress(first)])).toEqual(["lost"]);
-    await store.releaseRuns("nobody", START + 1);
+    await store.releaseRuns("unknown worker", START + 1);
   });
 
   it("returns when the next run is due or the next lease expires", async ({ store }) => {

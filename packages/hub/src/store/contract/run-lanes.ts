@@ -17,9 +17,9 @@ const statuses = async (store: Store, runs: readonly NewRun[]) =>
   Promise.all(runs.map(async ({ id }) => (await store.getRun("acme", id))?.status));
 
 /** Starts a run whose caller waits for it. Returns the claimed run if it has started. */
-async function enter(store: Store, run: NewRun, by = "eve", now = START) {
-  const entered = await store.startInLane(run, lease(by, now));
-  return entered.outcome === "started" ? entered.claimed : entered;
+async function start(store: Store, run: NewRun, by = "eve", now = START) {
+  const started = await store.startInLane(run, lease(by, now));
+  return started.outcome === "started" ? started.claimed : started;
 }
 
 /** Completes all runs, one claim after another. Returns their order. */
@@ -161,7 +161,7 @@ export function runLanesContract(it: It): void {
     const [one, two, three, four] = sampleRuns(4, () => inLane(2));
     await vi.waitFor(async () => expect(await notices()).not.toEqual([]), 60_000);
     const before = (await notices()).length;
-    const first = await enter(store, one);
+    const first = await start(store, one);
     expect(first).toMatchObject({
       run: {
         id: one.id,
@@ -174,11 +174,11 @@ export function runLanesContract(it: It): void {
       steps: [],
     });
     expect(await store.getRun("acme", one.id)).toEqual("run" in first && first.run);
-    expect(await enter(store, two)).toMatchObject({ run: { id: two.id } });
+    expect(await start(store, two)).toMatchObject({ run: { id: two.id } });
     // No worker is notified of a run that has started.
     expect((await notices()).slice(before)).toEqual([]);
-    expect(await enter(store, three)).toEqual({ outcome: "queued", id: three.id });
-    expect(await enter(store, four)).toEqual({ outcome: "queued", id: four.id });
+    expect(await start(store, three)).toEqual({ outcome: "queued", id: three.id });
+    expect(await start(store, four)).toEqual({ outcome: "queued", id: four.id });
     expect(await statuses(store, [three, four])).toEqual(["held", "held"]);
     // When it is admitted, it precedes the runs that were queued before it.
     if ("run" in first) await save(store, [first]);
@@ -192,7 +192,7 @@ export function runLanesContract(it: It): void {
     await save(store, later);
     expect(await drain(store, now)).toEqual([four.id]);
     // Without a limit it always starts.
-    expect(await enter(store, sampleRun())).toHaveProperty("run");
+    expect(await start(store, sampleRun())).toHaveProperty("run");
   });
 
   it("keep their order if a caller waits for a run", async ({ store }) => {
@@ -200,14 +200,14 @@ export function runLanesContract(it: It): void {
     const later = sampleRun({ ...inLane(1), due_at: START + 9 });
     // Runs that are queued for later do not count yet.
     await store.queueRuns([later]);
-    const first = await enter(store, one);
+    const first = await start(store, one);
     await store.queueRuns([two]);
     await claim(store);
-    await enter(store, three);
+    await start(store, three);
     expect(await statuses(store, [one, two, three])).toEqual(["running", "held", "held"]);
     if ("run" in first) await save(store, [first]);
     // The second one is due: no other run overtakes it.
-    expect(await enter(store, four)).toEqual({ outcome: "queued", id: four.id });
+    expect(await start(store, four)).toEqual({ outcome: "queued", id: four.id });
     expect(await drain(store, START)).toEqual(ids([two, three, four]));
   });
 
@@ -221,7 +221,7 @@ export function runLanesContract(it: It): void {
         return claim(at % 2 ? store : other, { by: "bob" });
       }),
       ...entering.map(async (run, at) => {
-        const entered = await enter(at % 2 ? store : other, run);
+        const entered = await start(at % 2 ? store : other, run);
         return "run" in entered ? [entered] : [];
       }),
     ]);
@@ -236,23 +236,23 @@ export function runLanesContract(it: It): void {
   it("admit a run that arrives while another one ends", async ({ store, reopen }) => {
     const other = await reopen();
     const lanes = Array.from({ length: 20 }, (_, at) => inLane(1, `lane ${at}`));
-    const leaving = await Promise.all(lanes.map((lane) => enter(store, sampleRun(lane))));
+    const leaving = await Promise.all(lanes.map((lane) => start(store, sampleRun(lane))));
     const coming = lanes.map((lane) => sampleRun(lane));
     const [entered] = await Promise.all([
-      Promise.all(coming.map((run) => enter(other, run))),
+      Promise.all(coming.map((run) => start(other, run))),
       ...leaving.map((one) => ("run" in one ? save(store, [one]) : undefined)),
     ]);
-    const begun = entered.flatMap((one) => ("run" in one ? [one.run.id] : []));
-    expect([...begun, ...(await drain(store, START))].sort()).toEqual(ids(coming).sort());
+    const running = entered.flatMap((one) => ("run" in one ? [one.run.id] : []));
+    expect([...running, ...(await drain(store, START))].sort()).toEqual(ids(coming).sort());
   });
 
   it("skip or replace a run whose caller waits, and recognize its key", async ({ store }) => {
     const skip = inLane(1, "one", "skip");
     const first = sampleRun({ ...skip, key: "k" });
-    expect(await enter(store, first)).toHaveProperty("run");
-    expect(await enter(store, sampleRun(skip))).toEqual({ outcome: "full" });
+    expect(await start(store, first)).toHaveProperty("run");
+    expect(await start(store, sampleRun(skip))).toEqual({ outcome: "full" });
     const twin = sampleRun({ ...skip, key: "k" });
-    expect(await enter(store, twin)).toEqual({ outcome: "queued", id: first.id });
+    expect(await start(store, twin)).toEqual({ outcome: "queued", id: first.id });
 
     const [event] = sampleEvents(1);
     await keep(store, [event]);
@@ -260,16 +260,16 @@ export function runLanesContract(it: It): void {
       ...inLane(1, "two", "replace"),
       ...(at === 1 && { event_id: event.id }),
     }));
-    const begun = await enter(store, one);
-    await enter(store, two);
+    const running = await start(store, one);
+    await start(store, two);
     expect(await store.getEvent("acme", event.id)).toMatchObject({ trigger_status: "pending" });
-    expect(await enter(store, three)).toEqual({ outcome: "queued", id: three.id });
+    expect(await start(store, three)).toEqual({ outcome: "queued", id: three.id });
     expect(await store.getRun("acme", two.id)).toMatchObject({
       status: "cancelled",
       error: { code: "superseded", details: { run: three.id } },
     });
     expect(await store.getEvent("acme", event.id)).toMatchObject({ trigger_status: "failed" });
-    if ("run" in begun) await save(store, [begun]);
+    if ("run" in running) await save(store, [running]);
     expect(await drain(store, START)).toEqual([three.id]);
   });
 
@@ -387,8 +387,8 @@ export function runLanesContract(it: It): void {
     const [one, two, three, four] = sampleRuns(4, () => replace);
     const [five, six] = sampleRuns(2, () => replace);
     await store.queueRuns([one]);
-    const [begun] = await claim(store);
-    if (begun) await save(store, [begun], { next: { status: "waiting", due_at: START + 1 } });
+    const [running] = await claim(store);
+    if (running) await save(store, [running], { next: { status: "waiting", due_at: START + 1 } });
     await store.queueRuns([two, three]);
     await claim(store, { limit: 2 });
     // It has returned from waiting, and is held again.

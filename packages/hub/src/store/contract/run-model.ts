@@ -17,9 +17,9 @@ const LANES: Record<string, { most: number; whenFull?: WhenFull }> = {
   replaces: { most: 1, whenFull: "replace" },
   "replaces some": { most: 2, whenFull: "replace" },
 };
-const mostOf = (lane: string | null) => LANES[lane ?? ""]?.most ?? Infinity;
+const limitOf = (lane: string | null) => LANES[lane ?? ""]?.most ?? Infinity;
 /** A run fails after this many claims without progress. */
-const MOST_IDLE = 10;
+const MAX_IDLE_CLAIMS = 10;
 const HOUR = 3_600_000;
 
 const newRun = fc.record({
@@ -28,7 +28,15 @@ const newRun = fc.record({
   key: fc.option(fc.constantFrom("1", "2", "3"), { freq: 2 }),
   delay: small,
 });
-const next = fc.constantFrom("on", "on", "succeeded", "failed", "waiting", "parked", "queued");
+const next = fc.constantFrom(
+  "continue",
+  "continue",
+  "succeeded",
+  "failed",
+  "waiting",
+  "suspended",
+  "queued",
+);
 
 const command = fc.oneof(
   {
@@ -41,7 +49,7 @@ const command = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      do: fc.constant("enter" as const),
+      do: fc.constant("start" as const),
       run: newRun.map((run) => ({ ...run, key: null })),
       worker,
       lease: small,
@@ -70,7 +78,7 @@ type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
 /** The model does not distinguish held and queued runs: both can be claimed. */
 type State = "open" | "running" | "waiting" | "succeeded" | "failed" | "cancelled";
 
-interface Known {
+interface ModelRun {
   id: string;
   tenant: string;
   lane: string | null;
@@ -88,11 +96,11 @@ interface Known {
 type Given = typeof newRun extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** The store, and a simple model of runs. */
-class Pair {
+class StoreAndModel {
   readonly #store: Store;
   readonly #name: (tenant: string) => string;
   readonly #ids = createIds({ now: () => this.#now });
-  readonly #runs: Known[] = [];
+  readonly #runs: ModelRun[] = [];
   readonly #claims: ClaimedRun[] = [];
   #now = START;
 
@@ -109,8 +117,8 @@ class Pair {
       case "queue":
         await this.#queue(command.runs);
         break;
-      case "enter":
-        await this.#enter(command.run, command.worker, now + command.lease);
+      case "start":
+        await this.#start(command.run, command.worker, now + command.lease);
         break;
       case "claim":
         await this.#claim(command.worker, now + command.lease, command.limit);
@@ -134,7 +142,7 @@ class Pair {
         await this.#store.releaseRuns(command.worker, now);
         for (const one of this.#heldBy(command.worker)) {
           one.idle = Math.max(0, one.idle - 1);
-          this.#leave(one, "open", one.due);
+          this.#release(one, "open", one.due);
         }
         break;
       case "pass":
@@ -150,18 +158,18 @@ class Pair {
       at: this.#now,
       due_at: this.#now + delay,
       key: key ?? undefined,
-      limit: lane === null ? undefined : { lane, most: mostOf(lane), ...LANES[lane] },
+      limit: lane === null ? undefined : { lane, most: limitOf(lane), ...LANES[lane] },
     });
 
   /** A new run; or the id of the run with the same key; or null if it is skipped. */
-  #meet({ id, tenant, key, due_at, limit }: NewRun): Known | string | null {
-    const twin = this.#runs.find(
+  #add({ id, tenant, key, due_at, limit }: NewRun): ModelRun | string | null {
+    const existing = this.#runs.find(
       (one) => key !== undefined && one.key === key && one.tenant === tenant,
     );
-    if (twin) return twin.id;
+    if (existing) return existing.id;
     const lane = limit?.lane ?? null;
     const fresh = { worker: null, until: 0, claims: 0, idle: 0, cancel: false, woken: false };
-    const one: Known = { id, tenant, lane, key, state: "open", due: due_at, ...fresh };
+    const one: ModelRun = { id, tenant, lane, key, state: "open", due: due_at, ...fresh };
     if (limit?.whenFull === "skip")
       if (this.#inLane(one, "open", "running").length >= limit.most) return null;
     return one;
@@ -169,9 +177,9 @@ class Pair {
 
   async #queue(given: readonly Given[]) {
     const runs = given.map(this.#make);
-    const newest = new Map<string, Known>();
+    const newest = new Map<string, ModelRun>();
     const ids = runs.map((run) => {
-      const one = this.#meet(run);
+      const one = this.#add(run);
       if (one === null || typeof one === "string") return one;
       if (run.limit?.whenFull === "replace") newest.set(`${one.tenant} ${one.lane}`, one);
       this.#runs.push(one);
@@ -181,43 +189,43 @@ class Pair {
     for (const one of newest.values()) this.#replace(one);
   }
 
-  async #enter(given: Given, worker: string, until: number) {
+  async #start(given: Given, worker: string, until: number) {
     const now = this.#now;
     const run = this.#make({ ...given, delay: 0 });
-    const one = this.#meet(run);
-    const entered = await this.#store.startInLane(run, { worker, now, until });
-    if (one === null) return expect(entered).toEqual({ outcome: "full" });
-    if (typeof one === "string") return expect(entered).toEqual({ outcome: "queued", id: one });
+    const one = this.#add(run);
+    const started = await this.#store.startInLane(run, { worker, now, until });
+    if (one === null) return expect(started).toEqual({ outcome: "full" });
+    if (typeof one === "string") return expect(started).toEqual({ outcome: "queued", id: one });
     if (run.limit?.whenFull === "replace") this.#replace(one);
     const before = this.#inLane(one, "open", "running").filter(
       ({ state, due }) => state === "running" || (due ?? 0) <= now,
     );
     this.#runs.push(one);
-    if (one.lane !== null && before.length >= mostOf(one.lane))
-      return expect(entered).toEqual({ outcome: "queued", id: run.id });
-    if (entered.outcome !== "started") throw new Error("not begun");
+    if (one.lane !== null && before.length >= limitOf(one.lane))
+      return expect(started).toEqual({ outcome: "queued", id: run.id });
+    if (started.outcome !== "started") throw new Error("not started");
     Object.assign(one, { state: "running", worker, until, claims: 1, idle: 1 });
-    this.#claims.push(entered.claimed);
+    this.#claims.push(started.claimed);
   }
 
   /** At most one new run waits in a `replace` lane; runs below the limit are not replaced. */
-  #replace(newest: Known) {
-    const room = mostOf(newest.lane) - this.#inLane(newest, "running").length;
+  #replace(newest: ModelRun) {
+    const capacity = limitOf(newest.lane) - this.#inLane(newest, "running").length;
     const waiting = this.#inLane(newest, "open").filter((one) => one !== newest);
     waiting.sort((a, b) => (a.due ?? 0) - (b.due ?? 0) || (a.id < b.id ? -1 : 1));
-    for (const one of waiting.slice(room)) if (one.claims === 0) one.state = "cancelled";
+    for (const one of waiting.slice(capacity)) if (one.claims === 0) one.state = "cancelled";
     const left = this.#inLane(newest, "open").filter(({ claims }) => claims === 0);
-    expect(left.length).toBeLessThanOrEqual(room + 1);
+    expect(left.length).toBeLessThanOrEqual(capacity + 1);
   }
 
   async #claim(worker: string, until: number, limit: number): Promise<ClaimedRun[]> {
     const now = this.#now;
-    const orphans = this.#runs.filter((one) => this.#isOrphan(one));
+    const expired = this.#runs.filter((one) => this.#isExpired(one));
     const taken = await this.#store.claimRuns({ worker, now, until }, limit);
     expect(taken.length).toBeLessThanOrEqual(limit);
     for (const { run } of taken) {
-      const known = this.#runs.find(({ id }) => id === run.id) as Known;
-      expect(this.#isDue(known) || this.#isOrphan(known)).toBe(true);
+      const known = this.#runs.find(({ id }) => id === run.id) as ModelRun;
+      expect(this.#isDue(known) || this.#isExpired(known)).toBe(true);
       Object.assign(known, { state: "running", worker, until, claims: known.claims + 1 });
       known.idle += 1;
       expect(run).toMatchObject({
@@ -229,10 +237,10 @@ class Pair {
     }
     this.#claims.push(...taken);
     // At most as many expired runs are requeued as can be claimed.
-    for (const known of orphans.filter((one) => this.#isOrphan(one) && one.claims > 0)) {
+    for (const known of expired.filter((one) => this.#isExpired(one) && one.claims > 0)) {
       const run = (await this.#store.getRun(known.tenant, known.id)) as Run;
-      const state = known.idle >= MOST_IDLE ? "failed" : "open";
-      if (run.status !== "running") this.#leave(known, state, known.due);
+      const state = known.idle >= MAX_IDLE_CLAIMS ? "failed" : "open";
+      if (run.status !== "running") this.#release(known, state, known.due);
     }
     return taken;
   }
@@ -245,38 +253,42 @@ class Pair {
       const claimed = this.#claims[pick % this.#claims.length];
       if (!claimed) continue;
       const { id, claims } = claimed.run;
-      const known = this.#runs.find((one) => one.id === id) as Known;
+      const known = this.#runs.find((one) => one.id === id) as ModelRun;
       batch.push({ run: id, claim: claims, steps: [], now, ...progressOf(next, now + delay) });
-      const isHeld = known.state === "running" && known.claims === claims;
-      expected.push(isHeld ? "saved" : "lost");
-      if (!isHeld || next === "on") continue;
+      const isLeased = known.state === "running" && known.claims === claims;
+      expected.push(isLeased ? "saved" : "lost");
+      if (!isLeased || next === "continue") continue;
       known.idle = 0;
-      const goesOn = ["waiting", "parked", "queued"].includes(next);
-      if (!goesOn) this.#leave(known, next as State, known.due);
-      else if (known.cancel) this.#leave(known, "cancelled", known.due);
-      else if (next === "queued") this.#leave(known, "open", now + delay);
+      const isSuspended = ["waiting", "suspended", "queued"].includes(next);
+      if (!isSuspended) this.#release(known, next as State, known.due);
+      else if (known.cancel) this.#release(known, "cancelled", known.due);
+      else if (next === "queued") this.#release(known, "open", now + delay);
       else
-        this.#leave(known, "waiting", known.woken ? now : next === "parked" ? null : now + delay);
+        this.#release(
+          known,
+          "waiting",
+          known.woken ? now : next === "suspended" ? null : now + delay,
+        );
       known.woken = false;
     }
     expect(await this.#store.saveProgress(batch)).toEqual(expected);
   }
 
-  async #cancel(run: Known) {
+  async #cancel(run: ModelRun) {
     await this.#store.cancelRun(run.tenant, run.id, this.#now);
     if (run.state === "open" || run.state === "waiting") run.state = "cancelled";
     else if (run.state !== "running") return;
     run.cancel = true;
   }
 
-  async #retry(run: Known) {
+  async #retry(run: ModelRun) {
     const retried = await this.#store.retryRun(run.tenant, run.id, this.#now);
-    const may = run.state === "failed" || run.state === "cancelled";
-    expect(retried !== undefined).toBe(may);
-    if (may) Object.assign(run, { state: "open", due: this.#now, cancel: false, idle: 0 });
+    const canRetry = run.state === "failed" || run.state === "cancelled";
+    expect(retried !== undefined).toBe(canRetry);
+    if (canRetry) Object.assign(run, { state: "open", due: this.#now, cancel: false, idle: 0 });
   }
 
-  async #wake(run: Known) {
+  async #wake(run: ModelRun) {
     const woken = await this.#store.wakeRun(run.tenant, run.id, this.#now);
     if (run.state === "running") run.woken = true;
     // A run that waited, and is held now, can be woken too.
@@ -302,19 +314,19 @@ class Pair {
     );
   }
 
-  #leave(run: Known, state: State, due: number | null) {
+  #release(run: ModelRun, state: State, due: number | null) {
     Object.assign(run, { state, due, worker: null });
   }
   #heldBy = (worker: string) =>
     this.#runs.filter((one) => one.state === "running" && one.worker === worker);
-  #isDue = ({ state, due }: Known) =>
+  #isDue = ({ state, due }: ModelRun) =>
     (state === "open" || state === "waiting") && due !== null && due <= this.#now;
-  #isOrphan = ({ state, until }: Known) => state === "running" && until <= this.#now;
-  #inLane = ({ tenant, lane }: Known, ...states: State[]) =>
+  #isExpired = ({ state, until }: ModelRun) => state === "running" && until <= this.#now;
+  #inLane = ({ tenant, lane }: ModelRun, ...states: State[]) =>
     this.#runs.filter(
       (one) => one.tenant === tenant && one.lane === lane && states.includes(one.state),
     );
-  #hasRoom = (run: Known) => this.#inLane(run, "running").length < mostOf(run.lane);
+  #hasCapacity = (run: ModelRun) => this.#inLane(run, "running").length < limitOf(run.lane);
 
   async compare(): Promise<void> {
     const stored: Run[] = [];
@@ -340,26 +352,26 @@ class Pair {
         cancel_asked: cancel,
       });
       expect(this.#inLane(known, "running").length).toBeLessThanOrEqual(
-        lane === null ? Infinity : mostOf(lane),
+        lane === null ? Infinity : limitOf(lane),
       );
     }
     // `nextDue` is not later than a run that can be claimed.
     const due = (await this.#store.nextDue()) ?? Infinity;
-    const waits = this.#runs.some(
+    const hasClaimable = this.#runs.some(
       (one) =>
-        this.#isOrphan(one) || (this.#isDue(one) && (one.lane === null || this.#hasRoom(one))),
+        this.#isExpired(one) || (this.#isDue(one) && (one.lane === null || this.#hasCapacity(one))),
     );
-    if (waits) expect(due).toBeLessThanOrEqual(this.#now);
+    if (hasClaimable) expect(due).toBeLessThanOrEqual(this.#now);
   }
 
   /** Completes all runs. */
   async drain(): Promise<void> {
     this.#now += 100;
     for (const run of this.#runs) if (run.state === "waiting") await this.#wake(run);
-    for (let look = 0; ; look += 1) {
-      expect(look).toBeLessThan(1_000);
+    for (let pass = 0; ; pass += 1) {
+      expect(pass).toBeLessThan(1_000);
       this.#now += 1;
-      const taken = await this.#claim("the last", this.#now + 1, 3);
+      const taken = await this.#claim("last worker", this.#now + 1, 3);
       if (taken.length === 0 && ((await this.#store.nextDue()) ?? Infinity) > this.#now) break;
       this.#claims.splice(0, Infinity, ...taken);
       await this.#save(taken.map((_, pick) => ({ pick, next: "succeeded", delay: 0 })));
@@ -374,13 +386,13 @@ class Pair {
 
 function progressOf(next: string, due_at: number): Pick<RunProgress, "next"> {
   switch (next) {
-    case "on":
+    case "continue":
       return {};
     case "succeeded":
       return { next: { status: "succeeded", output: null } };
     case "failed":
       return { next: { status: "failed", error: { code: "oops", message: "No." } } };
-    case "parked":
+    case "suspended":
       return { next: { status: "waiting", due_at: null } };
     default:
       return { next: { status: next as "waiting" | "queued", due_at } };
@@ -393,9 +405,9 @@ export function runModelContract(it: It): void {
     const series = fc.array(command, { minLength: 1, maxLength: 40 });
     const property = fc.asyncProperty(series, async (commands) => {
       round += 1;
-      const pair = new Pair(store, (tenant) => `${tenant} ${round}`);
-      for (const command of commands) await pair.do(command);
-      await pair.drain();
+      const both = new StoreAndModel(store, (tenant) => `${tenant} ${round}`);
+      for (const command of commands) await both.do(command);
+      await both.drain();
     });
     await fc.assert(property, { numRuns: 30 });
   });

@@ -41,7 +41,7 @@ const queued = [
   sampleRun({ gather: { lane: "lane-14" } }),
   ...sampleRuns(20),
 ];
-const crowded = (["skip", "replace"] as const).map((whenFull) =>
+const limited = (["skip", "replace"] as const).map((whenFull) =>
   sampleRun({ event_id: "id-5", limit: { lane: "lane-14", most: 1, whenFull } }),
 );
 const reason = { on: "breaker", holds: false, message: "" } as const;
@@ -61,22 +61,22 @@ function* goRound(dialect: Dialect, caused: PlannedEvent): Verb<void> {
   for (const run of caused.runs) guard.count(run);
   yield* guard.save();
 }
-const TELL = ["run_events_run", "events_id", "run_events", "runs"];
+const EVENT_STATUS = ["run_events_run", "events_id", "run_events", "runs"];
 
 // biome-ignore format: a table
 export const runPlanned: RunPlanned[] = [
-  { what: "claiming runs", verb: (d) => verbTable(d).claimRuns.run(lease, 10), indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps", ...TELL] },
+  { what: "claiming runs", verb: (d) => verbTable(d).claimRuns.run(lease, 10), indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps", ...EVENT_STATUS] },
   { what: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
-  { what: "giving runs back", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...TELL] },
+  { what: "releasing runs", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...EVENT_STATUS] },
   { what: "when the next run is due", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
-  { what: "saving progress", verb: (d) => verbTable(d).saveProgress.run([save, { ...save, run: "run-01500" }]), indexes: ["runs_called", "runs_lane", ...TELL] },
-  { what: "queueing runs", verb: (d) => verbTable(d).queueRuns.run(queued), indexes: ["runs_key", "runs_gather", ...TELL] },
-  { what: "queueing runs in lanes that may be full", verb: (d) => verbTable(d).queueRuns.run(crowded), indexes: ["runs_lane", ...TELL] },
+  { what: "saving progress", verb: (d) => verbTable(d).saveProgress.run([save, { ...save, run: "run-01500" }]), indexes: ["runs_called", "runs_lane", ...EVENT_STATUS] },
+  { what: "queueing runs", verb: (d) => verbTable(d).queueRuns.run(queued), indexes: ["runs_key", "runs_gather", ...EVENT_STATUS] },
+  { what: "queueing runs in limited lanes", verb: (d) => verbTable(d).queueRuns.run(limited), indexes: ["runs_lane", ...EVENT_STATUS] },
   { what: "starting a run", verb: (d) => verbTable(d).startRun.run(sampleRun({ key: "key" }), lease), indexes: ["runs_key", "runs", "flow_versions"] },
-  { what: "entering a lane that may be full", verb: (d) => verbTable(d).startInLane.run(sampleRun({ key: "key", limit: { lane: "lane-14", most: 1, whenFull: "replace" } }), lease), indexes: ["runs_key", "runs_lane", ...TELL] },
-  { what: "entering a lane with room", verb: (d) => verbTable(d).startInLane.run(sampleRun({ limit: { lane: "empty", most: 1 } }), lease), indexes: ["runs_lane", "runs", "flow_versions"] },
-  { what: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["runs_called", "steps", "runs_lane", ...TELL] },
-  { what: "retrying a run", verb: (d) => verbTable(d).retryRun.run(tenant, "run-00003", START), indexes: ["steps", ...TELL] },
+  { what: "starting a run in a limited lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ key: "key", limit: { lane: "lane-14", most: 1, whenFull: "replace" } }), lease), indexes: ["runs_key", "runs_lane", ...EVENT_STATUS] },
+  { what: "starting a run in an empty lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ limit: { lane: "empty", most: 1 } }), lease), indexes: ["runs_lane", "runs", "flow_versions"] },
+  { what: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["runs_called", "steps", "runs_lane", ...EVENT_STATUS] },
+  { what: "retrying a run", verb: (d) => verbTable(d).retryRun.run(tenant, "run-00003", START), indexes: ["steps", ...EVENT_STATUS] },
   { what: "waking a run", verb: (d) => verbTable(d).wakeRun.run(tenant, "run-00001", START), indexes: ["runs"] },
   { what: "sweeping runs", verb: (d) => verbTable(d).sweepRuns.run(100, 50), indexes: ["runs_ended", "runs", "steps", "run_events_run"] },
   { what: "a run by its key", verb: (d) => verbTable(d).findRun.run(tenant, "key-7"), indexes: ["runs_key"] },
@@ -84,7 +84,7 @@ export const runPlanned: RunPlanned[] = [
   { what: "the next page of them", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9", before: "run-15000" }), indexes: ["runs_tenant"] },
   { what: "runs of a flow", verb: (d) => verbTable(d).listRuns.run({ ...list, flow: "flow-7" }), indexes: ["runs_flow"] },
   { what: "runs of an app", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", before: "run-15000" }), indexes: ["runs_app"] },
-  { what: "runs that a token called for", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", token: "token-7", before: "run-15000" }), indexes: ["runs_token"] },
+  { what: "runs of a token", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", token: "token-7", before: "run-15000" }), indexes: ["runs_token"] },
   { what: "runs by status", verb: (d) => verbTable(d).listRuns.run({ ...list, status: "failed" }), indexes: ["runs_status"] },
   { what: "runs of an event", verb: (d) => verbTable(d).listRuns.run({ ...list, event: "id-7" }), indexes: ["run_events", "runs"] },
   { what: "the steps of a run", verb: (d) => verbTable(d).listSteps.run(tenant, RUNNING), indexes: ["runs", "steps"] },
@@ -93,10 +93,10 @@ export const runPlanned: RunPlanned[] = [
   { what: "all event triggers", verb: (d) => verbTable(d).listEventTriggers.run(tenant, 50), indexes: ["triggers_event"] },
   { what: "the tools of an app", verb: (d) => verbTable(d).listTools.run(tenant, "app-7", "tool-1", 20), indexes: ["triggers_tool"] },
   { what: "a tool", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "tool-7", START), indexes: ["triggers_tool"] },
-  { what: "a tool by a former name", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "former-7", START), indexes: ["triggers_tool", "tool_names", "triggers"] },
+  { what: "a tool by an alias", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "former-7", START), indexes: ["triggers_tool", "tool_names", "triggers"] },
   { what: "triggers that were stopped", verb: (d) => verbTable(d).listTrips.run(tenant, ["flow-7", "flow-8"], 0), indexes: ["breakers"] },
-  { what: "counting nothing of what no run has caused", verb: (d) => goRound(d, { ...round, verdicts: [ordinary] }), indexes: [] },
-  { what: "counting what goes round", verb: (d) => goRound(d, round), indexes: ["breakers"] },
+  { what: "checking events without circuit breakers", verb: (d) => goRound(d, { ...round, verdicts: [ordinary] }), indexes: [] },
+  { what: "counting runs for circuit breakers", verb: (d) => goRound(d, round), indexes: ["breakers"] },
   { what: "apps", verb: (d) => verbTable(d).listApps.run(tenant, "app-1", 20), indexes: ["apps"] },
   { what: "flows", verb: (d) => verbTable(d).listFlows.run(tenant, { after: "flow-1", limit: 20 }), indexes: ["flows_tenant"] },
   { what: "flows of an app", verb: (d) => verbTable(d).listFlows.run(tenant, { app: "app-7", limit: 20 }), indexes: ["flows_app"] },

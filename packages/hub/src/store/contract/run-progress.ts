@@ -33,10 +33,10 @@ export function runProgressContract(it: It): void {
     reopen,
   }) => {
     const taken = await claimOne(store);
-    const begun = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
-    await save(store, [taken], { steps: [begun, sampleStep({ node_id: "z" })] });
+    const running = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
+    await save(store, [taken], { steps: [running, sampleStep({ node_id: "z" })] });
     const ended: Step = {
-      ...begun,
+      ...running,
       status: "failed",
       port: null,
       output: null,
@@ -46,7 +46,7 @@ export function runProgressContract(it: It): void {
     };
     const round = sampleStep({ nth: 4, node_id: "b", item: "each:1", attempt: 2 });
     // It keeps its number.
-    await save(store, [taken], { steps: [begun, { ...ended, nth: 3 }, round] });
+    await save(store, [taken], { steps: [running, { ...ended, nth: 3 }, round] });
     const steps = [sampleStep({ node_id: "z" }), ended, round];
     expect(await (await reopen()).listSteps("acme", taken.run.id)).toEqual(steps);
     expect(await store.listSteps("umbrella", taken.run.id)).toEqual([]);
@@ -136,10 +136,10 @@ export function runProgressContract(it: It): void {
 
   it("of one run can come in several parts, but not after its end", async ({ store }) => {
     const taken = await claimOne(store);
-    const begun = sampleStep({ status: "running" });
+    const running = sampleStep({ status: "running" });
     expect(
       await store.saveProgress([
-        progress(taken, { steps: [begun] }),
+        progress(taken, { steps: [running] }),
         progress(taken, { steps: [sampleStep()], next: succeeded }),
         progress(taken, { steps: [sampleStep({ node_id: "after" })], next: failed }),
       ]),
