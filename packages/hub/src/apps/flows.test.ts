@@ -69,7 +69,7 @@ it("warns of calls that would fail", async () => {
   const listed = await flows.list(tenant, { limit: 9 });
   expect(listed.map(codes)).toEqual([[], ["renamed_trigger"]]);
   expect(listed[1]?.warnings[0]?.message).toBe(
-    "Ask: trigger: Weather now calls it forecast; weather works only until another trigger is called so",
+    "Ask: trigger: is now forecast in Weather; weather works until another trigger gets that slug",
   );
   const lost = { parameters: { flow: callee.id, trigger: "lost" } };
   expect(codes(await flows.changeNode({ tenant, id: caller.id }, "ask", lost))).toEqual([

@@ -1,5 +1,5 @@
 /** Turns an imported flow into a draft that can be stored. Notes report every change. Pure. */
-import { placeOf } from "@signalbox/rules/flows/check-graph.ts";
+import { edgeKey } from "@signalbox/rules/flows/check-graph.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolDescriptionOf } from "@signalbox/rules/flows/tool-fields.ts";
@@ -42,8 +42,8 @@ export function importDraft(
 
 /** Keeps the first of several equal edges. */
 function isFirst(edges: readonly FlowEdge[]): (edge: FlowEdge) => boolean {
-  const first = new Map(edges.toReversed().map((edge) => [placeOf(edge), edge]));
-  return (edge) => first.get(placeOf(edge)) === edge;
+  const first = new Map(edges.toReversed().map((edge) => [edgeKey(edge), edge]));
+  return (edge) => first.get(edgeKey(edge)) === edge;
 }
 
 function describeRemovedEdges({ nodes, edges }: FlowDraft, kept: readonly FlowEdge[]): string[] {

@@ -56,7 +56,7 @@ it("logs the number of flows in each app, and a warning for each problem", async
     "40 support-desk twin legacy flow Get Weather Data: toolName: the app already has a tool getWeather; this one is now getWeather_2.",
   );
   expect(lines).toContain(
-    "40 billing legacy legacy flow Legacy: not published: The flow cannot run yet: Legacy: there is no type of node called LegacyThing",
+    "40 billing legacy legacy flow Legacy: not published: The flow cannot run yet: Legacy: unknown node type LegacyThing",
   );
   expect(lines).toContain(
     "40 legacy flow hopeless: not migrated: name: is missing: it must be a string; it stays in migrated_flows",

@@ -1,4 +1,4 @@
-/** Calls of other flows: that those can be called. */
+/** Checks calls of other flows: that the flow and its trigger exist, and are published and active. */
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
@@ -6,13 +6,13 @@ import { isActive, type Subject } from "./subject.ts";
 
 export interface KnownFlow {
   name: string;
-  /** Of its published version; undefined where there is none. */
+  /** The triggers of its published version; undefined if it is not published. */
   triggers: readonly FlowNode[] | undefined;
-  /** Of these, by former slugs: those that callers still use. */
+  /** Triggers by the former slugs that callers still use. */
   renamed?: ReadonlyMap<string, FlowNode>;
 }
 
-/** What is known of where a flow stands: its own id, and the flows that it calls, by id. */
+/** The flow's own id, and the flows that it calls, by id. */
 export interface Surroundings {
   id: string;
   flows: ReadonlyMap<string, KnownFlow>;
@@ -23,7 +23,7 @@ type Graph = Pick<FlowDraft, "nodes">;
 export const triggersIn = ({ nodes }: Graph, registry: NodeRegistry): FlowNode[] =>
   nodes.filter(({ type }) => registry.get(type)?.kind === "trigger");
 
-/** The flows that a flow calls, by their ids, and from which of their triggers, as far as that is written out. */
+/** The flows and triggers that a flow calls, except those that a template names. */
 export const callsIn = (
   { nodes }: Graph,
   registry: NodeRegistry,
@@ -33,7 +33,7 @@ export const callsIn = (
     return flow === undefined ? [] : [{ flow, trigger: constantIn(node, "trigger") }];
   });
 
-/** By its id, or else its slug. */
+/** Finds a trigger by its id, or else by its slug. */
 export const triggerOf = (triggers: readonly FlowNode[], wanted: string): FlowNode | undefined =>
   triggers.find(({ id }) => id === wanted) ?? triggers.find(({ slug }) => slug === wanted);
 
@@ -54,7 +54,7 @@ function checkCall(
     flow === id
       ? warn(
           "calls_itself",
-          "is this flow itself: it calls itself until the chain is stopped",
+          "is this flow: it calls itself until the limit of a chain stops it",
           "flow",
         )
       : [];
@@ -71,20 +71,24 @@ function checkCall(
   if (!trigger)
     return [
       ...own,
-      ...warn("no_such_trigger", `${name} has no trigger ${wanted}, as it is published`, "trigger"),
+      ...warn(
+        "no_such_trigger",
+        `the published version of ${name} has no trigger ${wanted}`,
+        "trigger",
+      ),
     ];
   if (trigger === renamed)
     own.push(
       ...warn(
         "renamed_trigger",
-        `${name} now calls it ${trigger.slug}; ${wanted} works only until another trigger is called so`,
+        `is now ${trigger.slug} in ${name}; ${wanted} works until another trigger gets that slug`,
         "trigger",
       ),
     );
   if (isActive(trigger)) return own;
   return [
     ...own,
-    ...warn("inactive_trigger", `${trigger.name} of ${name} is switched off`, "trigger"),
+    ...warn("inactive_trigger", `${trigger.name} of ${name} is not active`, "trigger"),
   ];
 }
 

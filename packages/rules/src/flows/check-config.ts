@@ -13,13 +13,12 @@ export const checkConfigs = (subject: Subject): Finding<ErrorCode>[] =>
 
 function checkConfig(subject: Subject, node: FlowNode): Finding<ErrorCode>[] {
   const definition = subject.definition(node);
-  if (!definition)
-    return [onNode("unknown_node_type", node, `there is no type of node called ${node.type}`)];
+  if (!definition) return [onNode("unknown_node_type", node, `unknown node type ${node.type}`)];
   const { config, settings } = partsOf(node);
   const skip = skipOf(definition);
   const parsed = definition.config.safeParse(config);
   const issues = (parsed.success ? [] : issuesOf(parsed.error))
-    // What a template stands for is seen when it runs; the schema is asked again then.
+    // The value of a template is known only when the node runs; the schema is checked again then.
     .filter(({ keys, isUnknownField }) => {
       if (isUnknownField) return true;
       const value = valueAt(config, keys);
@@ -38,14 +37,14 @@ function checkConfig(subject: Subject, node: FlowNode): Finding<ErrorCode>[] {
   ].map(({ path, message }) => onNode("invalid_config", node, `${path}: ${message}`, path));
 }
 
-/** A loop is not tried again as a whole, and takes as long as its rounds. */
+/** A loop as a whole has no retries and no time limit. */
 function unusedSettings({ locals }: NodeDefinition, settings: Json) {
   if (!Object.hasOwn(locals, ITEM_PORT) || !isObject(settings)) return [];
   return ["timeoutMs", "retries"]
     .filter((name) => Object.hasOwn(settings, name))
     .map((name) => ({
       path: `settings.${name}`,
-      message: "means nothing on a loop: set it on the nodes inside",
+      message: "has no effect on a loop: set it on the nodes inside",
     }));
 }
 

@@ -1,4 +1,4 @@
-/** Nodes and edges: that they fit together. */
+/** Checks ids, names, edges and ports, and that the graph has no cycle. */
 import { type ErrorCode, type Finding, onNode } from "./finding.ts";
 import { findCycles } from "./graph.ts";
 import type { FlowEdge } from "./model.ts";
@@ -9,7 +9,7 @@ type Findings = Finding<ErrorCode>[];
 
 export const checkGraph = (subject: Subject): Findings => [
   ...checkNames(subject),
-  ...checkTwins(subject),
+  ...checkDuplicateEdges(subject),
   ...subject.flow.edges.flatMap((edge) => checkEdge(subject, edge)),
   ...checkCycles(subject),
 ];
@@ -22,18 +22,23 @@ function checkNames(subject: Subject): Findings {
   const toolNames = new Map<string, string>();
   for (const node of nodes) {
     if (ids.has(node.id))
-      findings.push(onNode("duplicate_id", node, `another node has the id ${node.id} too`));
+      findings.push(onNode("duplicate_id", node, `another node has the same id ${node.id}`));
     ids.add(node.id);
     const sameSlug = slugs.get(node.slug);
     if (sameSlug !== undefined)
-      findings.push(onNode("duplicate_slug", node, `${sameSlug} has the slug ${node.slug} too`));
+      findings.push(onNode("duplicate_slug", node, `${sameSlug} has the same slug ${node.slug}`));
     slugs.set(node.slug, node.name);
     const toolName = subject.definition(node)?.isTool ? toolNameOf(node) : undefined;
     if (toolName === undefined) continue;
     const sameTool = toolNames.get(toolName);
     if (sameTool !== undefined)
       findings.push(
-        onNode("duplicate_tool_name", node, `${sameTool} is the tool ${toolName} too`, "toolName"),
+        onNode(
+          "duplicate_tool_name",
+          node,
+          `${sameTool} has the same tool name ${toolName}`,
+          "toolName",
+        ),
       );
     toolNames.set(toolName, node.name);
   }
@@ -46,13 +51,13 @@ function checkNames(subject: Subject): Findings {
   return findings;
 }
 
-/** A second edge between the same ports would bring the same thing twice. */
-function checkTwins(subject: Subject): Findings {
+/** A second edge between the same ports would pass the same output twice. */
+function checkDuplicateEdges(subject: Subject): Findings {
   const seen = new Set<string>();
   return subject.flow.edges.flatMap((edge): Findings => {
-    const place = placeOf(edge);
-    if (!seen.has(place)) {
-      seen.add(place);
+    const key = edgeKey(edge);
+    if (!seen.has(key)) {
+      seen.add(key);
       return [];
     }
     const [from, to] = [edge.source, edge.target].map((id) => subject.node(id)?.name ?? id);
@@ -61,8 +66,8 @@ function checkTwins(subject: Subject): Findings {
   });
 }
 
-/** The same for edges that say the same. */
-export const placeOf = ({ source, sourceHandle, target, targetHandle }: FlowEdge): string =>
+/** Equal for edges between the same ports. */
+export const edgeKey = ({ source, sourceHandle, target, targetHandle }: FlowEdge): string =>
   JSON.stringify([source, sourceHandle, target, targetHandle]);
 
 function checkEdge(subject: Subject, edge: FlowEdge): Findings {
@@ -72,15 +77,15 @@ function checkEdge(subject: Subject, edge: FlowEdge): Findings {
   const source = subject.node(edge.source);
   const target = subject.node(edge.target);
   if (!source)
-    onEdge("missing_node", `An edge comes from the node ${edge.source}, which is not there.`);
+    onEdge("missing_node", `An edge starts at the node ${edge.source}, which does not exist.`);
   if (!target)
-    onEdge("missing_node", `An edge leads to the node ${edge.target}, which is not there.`);
+    onEdge("missing_node", `An edge ends at the node ${edge.target}, which does not exist.`);
 
   const out = source && subject.definition(source)?.outPorts(partsOf(source).config);
   if (source && out && !out.includes(edge.sourceHandle))
     onEdge(
       "missing_port",
-      `${source.name}: has no port ${edge.sourceHandle} to leave by; it has ${list(out)}.`,
+      `${source.name}: has no output port ${edge.sourceHandle}; it has ${list(out)}.`,
       source.id,
     );
   const definition = target && subject.definition(target);
@@ -88,13 +93,13 @@ function checkEdge(subject: Subject, edge: FlowEdge): Findings {
   if (definition.kind === "trigger")
     onEdge(
       "trigger_with_input",
-      `${target.name}: is a trigger, so nothing may lead to it.`,
+      `${target.name}: is a trigger, which cannot have incoming edges.`,
       target.id,
     );
   else if (!definition.inPorts.includes(edge.targetHandle))
     onEdge(
       "missing_port",
-      `${target.name}: has no port ${edge.targetHandle} to come in by; it has ${list(definition.inPorts)}.`,
+      `${target.name}: has no input port ${edge.targetHandle}; it has ${list(definition.inPorts)}.`,
       target.id,
     );
   return findings;

@@ -1,4 +1,4 @@
-/** Templates: that they can be read, and that what they speak of will be there. */
+/** Checks templates: their syntax, and that their references have a value when the node runs. */
 import { isObject, type JsonObject } from "../json.ts";
 import { isWithin } from "../match/path.ts";
 import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
@@ -38,51 +38,55 @@ export function checkReferences(subject: Subject): ReferenceFindings {
   return { errors, warnings };
 }
 
-interface Surroundings {
+interface ReferenceContext {
   bySlug: ReadonlyMap<string, FlowNode>;
   before: ReadonlySet<string>;
-  /** By the names that they give: the nodes in which those may be used. */
+  /** For each name that a loop defines, the nodes that may use it. */
   loops: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-type Doubt = Extract<WarningCode, "reference_not_always" | "no_such_parameter">;
+type ReferenceWarning = Extract<WarningCode, "reference_not_always" | "no_such_parameter">;
 
 interface Problem {
-  code: ErrorCode | Doubt;
+  code: ErrorCode | ReferenceWarning;
   message: string;
 }
 
-const isWarning = (code: Problem["code"]): code is Doubt =>
+const isWarning = (code: Problem["code"]): code is ReferenceWarning =>
   code === "reference_not_always" || code === "no_such_parameter";
 
 function problemOf(
   subject: Subject,
   node: FlowNode,
   { root, path, keys, optional }: FoundReference,
-  { bySlug, before, loops }: Surroundings,
+  { bySlug, before, loops }: ReferenceContext,
 ): Problem | undefined {
-  if (root === "trigger") return optional ? undefined : doubtOf(subject, node, path[0]);
+  if (root === "trigger") return optional ? undefined : missingField(subject, node, path[0]);
   if (root === "secrets") {
     if (path.length !== 1)
-      return { code: "secret_not_allowed", message: "must name one secret, as secrets.KEY" };
+      return { code: "secret_not_allowed", message: "must name one secret, such as secrets.KEY" };
     const allowed = subject.definition(node)?.secretFields.some((field) => isWithin(keys, field));
     return allowed
       ? undefined
-      : { code: "secret_not_allowed", message: "may not be used here: it could be read back" };
+      : {
+          code: "secret_not_allowed",
+          message: "is not allowed in this field: the value would be readable",
+        };
   }
   if (root === "item" || root === "index")
     return loops.get(root)?.has(node.id)
       ? undefined
-      : { code: "not_in_loop", message: "is only known inside of a loop" };
+      : { code: "not_in_loop", message: "is defined only inside a loop" };
 
   const other = bySlug.get(root);
-  if (!other) return { code: "dangling_reference", message: `names no node: there is no ${root}` };
+  if (!other)
+    return { code: "dangling_reference", message: `refers to no node: there is no ${root}` };
   if (other.id === node.id)
-    return { code: "reference_not_before", message: "speaks of the node itself" };
+    return { code: "reference_not_before", message: "refers to the node itself" };
   if (!before.has(other.id))
     return {
       code: "reference_not_before",
-      message: `cannot be there: ${other.name} does not run before ${node.name}`,
+      message: `is never available: ${other.name} does not run before ${node.name}`,
     };
   if (optional) return undefined;
   const without = subject.triggers.filter((trigger) => {
@@ -91,15 +95,15 @@ function problemOf(
   });
   if (without.length === 0) return undefined;
   const names = without.map(({ name }) => name).join(", ");
-  const instead = subject.definition(other)?.kind === "trigger" ? "write trigger for it, or " : "";
+  const instead = subject.definition(other)?.kind === "trigger" ? "write trigger instead, or " : "";
   return {
     code: "reference_not_always",
-    message: `is not there when ${names} starts the run; ${instead}mark it with ?`,
+    message: `is missing when ${names} starts the run; ${instead}mark it as optional with ?`,
   };
 }
 
-/** Of `trigger.field`, where none of the triggers that lead to the node gives that. */
-function doubtOf(
+/** For `trigger.field`, if no trigger that reaches the node provides the field. */
+function missingField(
   subject: Subject,
   node: FlowNode,
   field: string | number | undefined,
@@ -108,19 +112,19 @@ function doubtOf(
   const known = subject.triggers
     .filter((trigger) => subject.reach(trigger).has(node.id))
     .map((trigger) => fieldsOf(subject, trigger));
-  const isDoubtful = ({ fields }: { fields: readonly string[] | undefined }) =>
+  const lacksField = ({ fields }: { fields: readonly string[] | undefined }) =>
     fields !== undefined && !fields.includes(field);
-  if (known.length === 0 || !known.every(isDoubtful)) return undefined;
+  if (known.length === 0 || !known.every(lacksField)) return undefined;
   const has = known.map(
     ({ name, fields = [] }) => `${name} has ${fields.join(", ") || "no parameters"}`,
   );
   return {
     code: "no_such_parameter",
-    message: `is what no trigger gives: ${has.join("; ")}`,
+    message: `is not provided by a trigger: ${has.join("; ")}`,
   };
 }
 
-/** Undefined where it can be anything. */
+/** `fields` is undefined if the trigger's output can have any. */
 function fieldsOf(subject: Subject, trigger: FlowNode) {
   const { name } = trigger;
   const schema = subject.definition(trigger)?.outputSchema(partsOf(trigger).config);
@@ -128,7 +132,7 @@ function fieldsOf(subject: Subject, trigger: FlowNode) {
   return { name, fields: isClosed ? Object.keys(schema.properties as JsonObject) : undefined };
 }
 
-/** What a loop repeats: all that it reaches through a port, but for what it leads to afterwards too. */
+/** The nodes inside of a loop: reachable through the port, but not through another port of the loop. */
 function bodyOf({ graph }: Subject, id: string, port: string): Set<string> {
   const body = reachableThrough(graph, id, port);
   for (const { sourceHandle } of graph.outgoing(id))

@@ -1,10 +1,10 @@
 /**
- * The two words that the author of a node must know. Anything else that is thrown follows the
- * node's retry settings.
+ * The two errors that the author of a node type must know: `Permanent` and `RetryAt`. Any other
+ * error follows the node's retry settings.
  */
 import type { Json, JsonObject } from "../json.ts";
 
-/** What stands in place of a result where something has failed, and all goes on. */
+/** The output of a failed step or iteration if the run continues. */
 export const errorOutput = ({
   code,
   message,
@@ -18,14 +18,14 @@ export const errorOutput = ({
 });
 
 interface NodeErrorOptions {
-  /** Stable, to compare by. */
+  /** Stable: compare by it. */
   code?: string;
   /** Recorded with the step, and shown to people. */
   details?: Json;
   cause?: unknown;
 }
 
-/** As any other error, but with details. */
+/** An error with details; it follows the retry settings. */
 export class NodeError extends Error {
   readonly code: string;
   readonly details: Json;
@@ -37,7 +37,7 @@ export class NodeError extends Error {
   }
 }
 
-/** Trying again cannot help: the step fails at once. */
+/** A retry cannot help: the step fails without further attempts. */
 export class Permanent extends NodeError {
   override readonly name = "Permanent";
 
@@ -46,7 +46,7 @@ export class Permanent extends NodeError {
   }
 }
 
-/** Try again then, not earlier, however the backoff is set; it counts as an attempt. */
+/** Sets the time of the next attempt, instead of the backoff. It counts as an attempt. */
 export class RetryAt extends NodeError {
   override readonly name = "RetryAt";
   /** Milliseconds since 1970. */

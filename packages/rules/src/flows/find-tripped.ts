@@ -1,4 +1,4 @@
-/** Triggers that were stopped of late, as a flow's warnings tell it. */
+/** Warnings about triggers that the loop breaker stopped recently. */
 import { type Trip, tripInWords } from "../match/breaker.ts";
 import type { Finding } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";
@@ -8,7 +8,7 @@ export interface TrippedNode extends Trip {
   at: number;
 }
 
-/** A node that the draft no longer has is nothing to warn of. */
+/** Nodes that the draft no longer has are ignored. */
 export const findTripped = (
   { nodes }: Pick<FlowDraft, "nodes">,
   tripped: readonly TrippedNode[],

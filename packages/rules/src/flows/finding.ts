@@ -1,4 +1,4 @@
-/** Something that a check has to say about a flow. */
+/** An error or a warning about a flow. */
 import type { FlowNode } from "./model.ts";
 
 export type ErrorCode =
@@ -42,7 +42,7 @@ export interface Finding<Code extends ErrorCode | WarningCode = ErrorCode | Warn
   message: string;
   nodeId?: string;
   edgeId?: string;
-  /** Into the node's parameters. */
+  /** The path into the node's parameters. */
   path?: string;
 }
 

@@ -1,4 +1,4 @@
-/** What follows from nodes and edges alone. An edge to a node that is not there leads nowhere. */
+/** Algorithms on the graph of a flow. Edges to nodes that do not exist are ignored. */
 export interface GraphEdge {
   source: string;
   sourceHandle: string;
@@ -6,7 +6,7 @@ export interface GraphEdge {
 }
 
 export interface Graph<Edge extends GraphEdge = GraphEdge> {
-  /** Node ids, in the order in which they were given. */
+  /** Node ids, in the order of the flow. */
   readonly ids: readonly string[];
   outgoing(id: string): readonly Edge[];
   incoming(id: string): readonly Edge[];
@@ -27,18 +27,18 @@ export function graphOf<Edge extends GraphEdge>(flow: {
   };
 }
 
-/** The node itself and all that can run after it. */
+/** The node itself and all nodes that can run after it. */
 export const reachableFrom = (graph: Graph, id: string): Set<string> =>
   spread([id], (from) => graph.outgoing(from).map(({ target }) => target));
 
-/** All that can run after something left by one port of a node. */
+/** All nodes that can run after an output on one port of a node. */
 export const reachableThrough = (graph: Graph, id: string, port: string): Set<string> =>
   spread(
     graph.outgoing(id).flatMap((edge) => (edge.sourceHandle === port ? [edge.target] : [])),
     (from) => graph.outgoing(from).map(({ target }) => target),
   );
 
-/** All that may have run before a node; the node itself only where it is in a cycle. */
+/** All nodes that can run before a node; the node itself only if it is in a cycle. */
 export const ancestorsOf = (graph: Graph, id: string): Set<string> =>
   spread(
     graph.incoming(id).map(({ source }) => source),
@@ -46,20 +46,20 @@ export const ancestorsOf = (graph: Graph, id: string): Set<string> =>
   );
 
 function spread(from: readonly string[], next: (id: string) => readonly string[]): Set<string> {
-  // A set takes in what is added while it is walked.
+  // Iteration over a set includes entries that are added meanwhile.
   const reached = new Set(from);
   for (const id of reached) for (const other of next(id)) reached.add(other);
   return reached;
 }
 
-/** The edges that a node waits for on a run that reaches these nodes; what is not reached never comes. */
+/** The edges that a node waits for, in a run that can reach these nodes. */
 export const waitsFor = <Edge extends GraphEdge>(
   graph: Graph<Edge>,
   id: string,
   reachable: ReadonlySet<string>,
 ): Edge[] => graph.incoming(id).filter(({ source }) => reachable.has(source));
 
-/** Every node after all that lead to it. Nodes in a cycle, or after one, have no place. */
+/** Every node after its predecessors. Nodes in a cycle, or after one, are omitted. */
 export function topologicalOrder(graph: Graph): string[] {
   const missing = new Map(graph.ids.map((id) => [id, graph.incoming(id).length]));
   const order = graph.ids.filter((id) => missing.get(id) === 0);
@@ -72,7 +72,7 @@ export function topologicalOrder(graph: Graph): string[] {
   return order;
 }
 
-/** Cycles that share no node, each from its first node in the order of the flow. */
+/** Cycles without common nodes, each starting at its first node in the order of the flow. */
 export function findCycles(graph: Graph): string[][] {
   const cycles: string[][] = [];
   let ids = graph.ids;
@@ -86,19 +86,19 @@ export function findCycles(graph: Graph): string[][] {
     const ordered = new Set(topologicalOrder(rest));
     const stuck = ids.find((id) => !ordered.has(id));
     if (stuck === undefined) return cycles;
-    // Each node that is stuck comes after another one that is: going back must come round.
-    const way = [stuck];
+    // Each such node has a predecessor that is stuck too, so going back ends in a cycle.
+    const path = [stuck];
     for (;;) {
-      const before = rest.incoming(way[0] as string).find(({ source }) => !ordered.has(source))
+      const before = rest.incoming(path[0] as string).find(({ source }) => !ordered.has(source))
         ?.source as string;
-      const round = way.indexOf(before);
-      if (round !== -1) {
-        const cycle = way.slice(0, round + 1);
+      const repeated = path.indexOf(before);
+      if (repeated !== -1) {
+        const cycle = path.slice(0, repeated + 1);
         cycles.push(startAtFirst(cycle, graph.ids));
         ids = ids.filter((id) => !cycle.includes(id));
         break;
       }
-      way.unshift(before);
+      path.unshift(before);
     }
   }
 }

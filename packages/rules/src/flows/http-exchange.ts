@@ -1,5 +1,4 @@
-/** A request out of a node's config, and a step's outcome out of the response. Pure. */
-
+/** Builds a request from a node's config, and a step's output or error from the response. Pure. */
 import type { Json, JsonObject } from "../json.ts";
 import { NodeError, Permanent, RetryAt } from "./errors.ts";
 import { isDeeperThan } from "./model.ts";
@@ -17,7 +16,7 @@ export type HttpBody =
   | { type: "text"; value: string }
   | { type: "form"; value: Record<string, Scalar | Scalar[]> };
 
-/** Added to what the URL has already; null stands for nothing, as an optional reference does. */
+/** Appends to the query of the URL. Null values are omitted: an optional reference can be null. */
 export function withQuery(url: string, query: Record<string, Scalar | Scalar[]>): string {
   const pairs = pairsOf(query);
   if (pairs.length === 0) return url;
@@ -49,7 +48,7 @@ export function authHeader(auth: HttpAuth): [name: string, value: string] {
   return ["authorization", `Basic ${base64(bytes)}`];
 }
 
-/** In pieces: a call can only have so many arguments. */
+/** In chunks, since the number of arguments of a call is limited. */
 function base64(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += 10_000)
@@ -57,8 +56,8 @@ function base64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** `404`, or from–to: `400-499`. */
-export const isAmong = (status: number, ranges: readonly (number | string)[]): boolean =>
+/** A range is a status such as `404`, or `400-499`. */
+export const isStatusIn = (status: number, ranges: readonly (number | string)[]): boolean =>
   ranges.some((range) => {
     const [from = 0, to = from] = String(range).split("-").map(Number);
     return from <= status && status <= to;
@@ -84,27 +83,30 @@ function readBody(type: string, bytes: Uint8Array): { format: string; body: Json
   return { format: "json", body: readJson(text) };
 }
 
-const MOST_DEPTH = 200;
+const MAX_DEPTH = 200;
 
-// Not tried again: what the request was to do has been done.
+// Permanent: the request has had its effects.
 function readJson(text: string): Json {
   let value: Json;
   try {
     value = JSON.parse(text) as Json;
   } catch {
-    // Without the parser's words: they quote the answer, cut anywhere, and a secret in it with it.
-    throw new Permanent("The answer says that it is JSON, but is not valid JSON.", {
-      code: "invalid_json",
-    });
+    // Without the message of the parser: it quotes the body, which may contain a secret.
+    throw new Permanent(
+      "The content type of the response is JSON, but its body is not valid JSON.",
+      {
+        code: "invalid_json",
+      },
+    );
   }
-  if (isDeeperThan(MOST_DEPTH, value))
-    throw new Permanent(`The answer's JSON is nested deeper than ${MOST_DEPTH} levels.`, {
+  if (isDeeperThan(MAX_DEPTH, value))
+    throw new Permanent(`The JSON of the response is nested deeper than ${MAX_DEPTH} levels.`, {
       code: "invalid_json",
     });
   return value;
 }
 
-/** Undefined where it is no text. */
+/** Undefined if the body is no text. */
 function decode(type: string, bytes: Uint8Array): string | undefined {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(type)?.[1];
   if (charset === undefined && /^(image|audio|video|font)\//i.test(type)) return undefined;
@@ -115,29 +117,29 @@ function decode(type: string, bytes: Uint8Array): string | undefined {
   }
 }
 
-const LONGEST_WAIT_MS = 24 * 3600 * 1000;
-/** Of those below 500: it may well go better a little later. */
-const PASSING = new Set([408, 425, 429]);
+const MAX_WAIT_MS = 24 * 3600 * 1000;
+/** Statuses below 500 that a retry may resolve. */
+const TRANSIENT = new Set([408, 425, 429]);
 
-/** What a failure means for trying again. */
-export function failureOf(what: string, response: OutboundResponse, now: number): Error {
+/** The error for a failed response: whether and when to retry. */
+export function responseError(what: string, response: OutboundResponse, now: number): Error {
   const { status, headers, body } = response;
-  // All of it: whoever keeps it masks secrets first and then cuts, as half a secret is not found.
-  const said = decode(headers.get("content-type") ?? "", body)?.trim();
-  const message = `${what} answered ${status}${said ? `: ${said}` : ""}`;
+  // The whole body: secrets are masked before it is shortened, since a part of one is not recognized.
+  const text = decode(headers.get("content-type") ?? "", body)?.trim();
+  const message = `${what} returned ${status}${text ? `: ${text}` : ""}`;
   const code = `http_${status}`;
   const details = { status };
   const at =
     status === 429 || status === 503 ? retryAfter(headers.get("retry-after"), now) : undefined;
   if (at !== undefined) return new RetryAt(at, message, { code, details });
-  if (status >= 400 && status < 500 && !PASSING.has(status))
+  if (status >= 400 && status < 500 && !TRANSIENT.has(status))
     return new Permanent(message, { code, details });
   return new NodeError(message, { code, details });
 }
 
-/** Seconds, or a date. */
+/** A Retry-After header: seconds, or a date. */
 function retryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined;
   const at = /^\d+$/.test(value.trim()) ? now + Number(value) * 1000 : Date.parse(value);
-  return Number.isNaN(at) ? undefined : Math.min(Math.max(at, now), now + LONGEST_WAIT_MS);
+  return Number.isNaN(at) ? undefined : Math.min(Math.max(at, now), now + MAX_WAIT_MS);
 }

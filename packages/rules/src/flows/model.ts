@@ -1,4 +1,4 @@
-/** What an app, a flow, a node and an edge are, as the API takes them and the store keeps them. */
+/** The schemas of apps, flows, nodes and edges, for the API and the store. */
 import { z } from "zod";
 import type { JsonObject } from "../json.ts";
 import { isSlug, SLUG_RULE } from "./slug.ts";
@@ -6,7 +6,7 @@ import { isSlug, SLUG_RULE } from "./slug.ts";
 export const LIMITS = {
   nodes: 500,
   edges: 2000,
-  /** Of one node's parameters, as JSON. */
+  /** The size of one node's parameters as JSON. */
   parametersBytes: 256 * 1024,
   depth: 32,
 } as const;
@@ -21,7 +21,7 @@ const description = z.string().max(4000, "must have at most 4000 characters");
 const coordinate = z.number().min(-1e6).max(1e6);
 const handle = z.string().min(1).max(100);
 
-/** Found without recursion: depth is to be refused, not run into. */
+/** Without recursion, which would overflow the stack on what it is to reject. */
 export function isDeeperThan(depth: number, value: unknown): boolean {
   let level: unknown[] = [value];
   for (let reached = 0; level.length > 0; reached++) {
@@ -33,10 +33,10 @@ export function isDeeperThan(depth: number, value: unknown): boolean {
   return false;
 }
 
-/** Any JSON object that is neither too deep nor too large. */
+/** Any JSON object within the limits of depth and size. */
 const parametersSchema = z
   .unknown()
-  // What follows in the pipe is recursive, and not reached by what this refuses.
+  // The next schema in the pipe is recursive; it does not see what this one rejects.
   .refine(
     (value) => !isDeeperThan(LIMITS.depth, value),
     `must not be nested deeper than ${LIMITS.depth} levels`,
@@ -50,17 +50,17 @@ const parametersSchema = z
 
 export const nodeSchema = z.strictObject({
   id,
-  type: z.string().min(1).max(100).describe("One that GET /api/node-types lists."),
+  type: z.string().min(1).max(100).describe("A type that GET /api/node-types lists."),
   name,
   slug: z.string().refine(isSlug, SLUG_RULE),
   position: z.strictObject({ x: coordinate, y: coordinate }),
   parameters: parametersSchema.describe(
-    "Those of its type: for Code, components.schemas.CodeParameters.",
+    "The parameters of its type: for Code, components.schemas.CodeParameters.",
   ),
 });
 export type FlowNode = z.output<typeof nodeSchema>;
 
-/** Canvases leave the handle out where a node has only one. */
+/** Canvases omit the handle if a node has only one. */
 export const edgeSchema = z.strictObject({
   id,
   source: id,
@@ -73,7 +73,7 @@ export type FlowEdge = z.output<typeof edgeSchema>;
 const nodes = z.array(nodeSchema).max(LIMITS.nodes, `must have at most ${LIMITS.nodes} items`);
 const edges = z.array(edgeSchema).max(LIMITS.edges, `must have at most ${LIMITS.edges} items`);
 
-/** What somebody edits: all of a flow but where it is kept. */
+/** The editable part of a flow. */
 export const flowDraftSchema = z.strictObject({
   name,
   description: description.default(""),
@@ -83,7 +83,7 @@ export const flowDraftSchema = z.strictObject({
 export type FlowDraft = z.output<typeof flowDraftSchema>;
 
 const APP_SLUG_RULE =
-  "A slug has 1 to 63 characters out of a–z, 0–9 and -, and starts and ends with none of the -.";
+  "A slug has 1 to 63 characters from a–z, 0–9 and -, and does not start or end with -.";
 
 export const appSchema = z.strictObject({
   slug: z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, APP_SLUG_RULE),

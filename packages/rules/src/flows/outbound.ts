@@ -1,33 +1,33 @@
 /**
- * Calls to addresses that others chose. Whoever implements `GuardedFetch` promises: every address
- * that a name resolves to was checked, the connection goes to a checked one and to no other, and
- * time and size are bounded. Everything that goes wrong is an `OutboundError`.
+ * Requests to URLs that users chose. An implementation of `GuardedFetch` guarantees: every address
+ * that a name resolves to is checked, the connection uses a checked address, and time and size are
+ * limited. It rejects only with `OutboundError`.
  */
 export type GuardedFetch = (request: OutboundRequest) => Promise<OutboundResponse>;
 
 export interface OutboundRequest {
   method: string;
   url: string;
-  /** `host`, `content-length` and the like are the connection's own, and left out. */
+  /** The connection sets `host`, `content-length` and the like; these are ignored. */
   headers: Readonly<Record<string, string>>;
   body?: Uint8Array;
   /** Counted after decompression. */
   maxResponseBytes: number;
-  /** For everything together: DNS, connecting, redirects, the last byte of the body. */
+  /** For the whole exchange: DNS, connection, redirects and body. */
   timeoutMs: number;
   signal?: AbortSignal;
-  /** How many redirects to follow; with none, the redirect itself is the response. */
+  /** How many redirects to follow; with 0, a redirect is the response. */
   redirects?: number;
-  /** Without it only https is called, also after a redirect. */
+  /** Otherwise only https is allowed, also after a redirect. */
   allowHttp?: boolean;
 }
 
 export interface OutboundResponse {
   status: number;
-  /** They describe `body`: once decompressed, the encoding and the length on the wire are gone. */
+  /** Without the encoding and length of a body that was decompressed. */
   headers: Headers;
   body: Uint8Array;
-  /** Who answered in the end. */
+  /** The URL after redirects. */
   url: string;
 }
 

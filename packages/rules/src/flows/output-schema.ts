@@ -1,13 +1,14 @@
-/** What a tool gives back, as far as it is known before it runs. */
+/** The output schema of a tool, as far as the flow determines it. */
 import type { JsonSchema } from "../json.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
 import { resultsOf } from "./returns.ts";
 import { partsOf, subjectOf } from "./subject.ts";
+import { embedSchema } from "./subschemas.ts";
 
 /**
- * The schema of the results that a trigger's ways lead to. Undefined where a run may end otherwise,
- * or where a result is not known to be an object: MCP wants nothing else of a tool.
+ * The schema of the results that a run from the trigger can return. Undefined if a run can end
+ * without a result, or if a result may be no object: MCP requires an object.
  */
 export function outputSchemaOf(
   flow: Pick<FlowDraft, "nodes" | "edges">,
@@ -21,5 +22,9 @@ export function outputSchemaOf(
   if (!schemas?.every((schema) => schema !== undefined && schema.type === "object"))
     return undefined;
   const [first, ...others] = schemas as JsonSchema[];
-  return others.length === 0 ? first : { type: "object", anyOf: schemas as JsonSchema[] };
+  if (others.length === 0) return first;
+  const anyOf = (schemas as JsonSchema[]).map((schema, nth) =>
+    embedSchema(schema, `/anyOf/${nth}`),
+  );
+  return { type: "object", anyOf };
 }

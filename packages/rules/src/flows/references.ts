@@ -1,10 +1,10 @@
-/** References in the parameters of nodes: found, and rewritten when a node gets another name. */
+/** Finds the references in the parameters of nodes, and rewrites them when a node is renamed. */
 import type { Json } from "../json.ts";
 import { parseTemplate, type Reference, type TemplateError } from "./template.ts";
 import { eachText, type Keys, mapTexts } from "./walk.ts";
 
 export interface FoundReference extends Reference {
-  /** The text that it stands in. */
+  /** The path of the string that contains it. */
   keys: Keys;
 }
 
@@ -12,7 +12,7 @@ export interface FoundError extends TemplateError {
   keys: Keys;
 }
 
-/** `skip` says where no templates are: code in another language. */
+/** Returns true for fields without templates: code in another language. */
 export type Skip = (keys: Keys) => boolean;
 const nowhere: Skip = () => false;
 
@@ -35,7 +35,7 @@ export function templatesIn(
 export const referencesIn = (value: Json, skip?: Skip): FoundReference[] =>
   templatesIn(value, skip).references;
 
-/** Changes the first name of references, and nothing else: what stays is as it was, byte for byte. */
+/** Replaces the root of references; the rest of each string stays the same, byte for byte. */
 export const renameReferences = (
   value: Json,
   oldSlug: string,

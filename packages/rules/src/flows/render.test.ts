@@ -47,11 +47,11 @@ describe("a template", () => {
   });
 
   it.each([
-    ["{{ trigger.missing }}", "trigger.missing", "{{ trigger.missing }} leads to nothing."],
+    ["{{ trigger.missing }}", "trigger.missing", "{{ trigger.missing }} has no value."],
     ["x {{ fetch.items[2].name }}", "fetch.items[2].name", "there is no fetch.items[2]."],
     ["{{ other.x.y }}", "other.x.y", "there is no other."],
-    ["{{ trigger.city.length }}", "trigger.city.length", "leads to nothing"],
-    ["{{ fetch.note.x }}", "fetch.note.x", "leads to nothing"],
+    ["{{ trigger.city.length }}", "trigger.city.length", "has no value"],
+    ["{{ fetch.note.x }}", "fetch.note.x", "has no value"],
   ])("%s is an error with the path", (text, path, words) => {
     const error = failure(() => render(text));
     expect(error.code).toBe("unresolved_reference");
@@ -138,7 +138,7 @@ describe("a node's config", () => {
 
   it("names the field of a reference that leads nowhere", () => {
     const error = failure(() => renderConfig({ a: [{ b: "{{ x.y }}" }] }, request, scope, {}));
-    expect(error.message).toBe("a[0].b: {{ x.y }} leads to nothing: there is no x.");
+    expect(error.message).toBe("a[0].b: {{ x.y }} has no value: there is no x.");
     expect(error.code).toBe("unresolved_reference");
   });
 });

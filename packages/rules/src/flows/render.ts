@@ -1,4 +1,4 @@
-/** Fills templates in. */
+/** Renders templates. */
 import type { Json, JsonObject } from "../json.ts";
 import { isWithin } from "../match/path.ts";
 import { Permanent } from "./errors.ts";
@@ -13,18 +13,18 @@ import {
 } from "./template.ts";
 import { mapTexts } from "./walk.ts";
 
-/** What templates and code may speak of; never secrets. */
+/** The values that templates and code can use; secrets are not among them. */
 export interface Scope {
   trigger?: Json;
-  /** Outputs by slug, apart from the other names. */
+  /** Outputs by slug. A separate object, since a slug can be any word. */
   nodes: Readonly<Record<string, Json>>;
-  /** Only within a loop. */
+  /** Only inside a loop. */
   item?: Json;
   index?: Json;
 }
 type Secrets = Readonly<Record<string, string>>;
 
-/** A template as a value. Throws `Permanent` where a reference leads nowhere and is not optional. */
+/** Throws `Permanent` if a reference has no value and is not optional. */
 export function renderTemplate(template: Template, scope: Scope, secrets: Secrets = {}): Json {
   const [error] = template.errors;
   if (error) throw new Permanent(`Template: ${error.message}.`, { code: "template_syntax" });
@@ -36,8 +36,8 @@ export function renderTemplate(template: Template, scope: Scope, secrets: Secret
 }
 
 /**
- * A node's config for one step, out of its `parameters` without `settings`. Secrets are in reach
- * only in the fields that the type declares for them; code in other languages stays as it is.
+ * Renders a node's config (its `parameters` without `settings`) for one step. Secrets are available
+ * only in the fields that the type declares for them. Code in other languages is not rendered.
  */
 export function renderConfig(
   config: JsonObject,
@@ -50,7 +50,7 @@ export function renderConfig(
     const template = parseTemplate(text);
     const field = writePath(keys);
     if (template.parts.some(isSecret) && !secretFields.some((path) => isWithin(keys, path)))
-      throw new Permanent(`${field}: secrets may not be used here.`, {
+      throw new Permanent(`${field}: secrets are not allowed in this field.`, {
         code: "secret_not_allowed",
       });
     try {
@@ -72,7 +72,7 @@ const asText = (value: Json | undefined): string =>
 /** Undefined only for an optional reference. */
 function resolve(reference: Reference, scope: Scope, secrets: Secrets): Json | undefined {
   const { root, path, optional } = reference;
-  let value = named(root, scope, secrets);
+  let value = lookUp(root, scope, secrets);
   let reached = 0;
   while (value !== undefined && reached < path.length)
     value = member(value, path[reached++] as string | number);
@@ -81,19 +81,19 @@ function resolve(reference: Reference, scope: Scope, secrets: Secrets): Json | u
   const missing = writeReference({ root, path: path.slice(0, reached) });
   throw new Permanent(
     missing === whole
-      ? `{{ ${whole} }} leads to nothing.`
-      : `{{ ${whole} }} leads to nothing: there is no ${missing}.`,
+      ? `{{ ${whole} }} has no value.`
+      : `{{ ${whole} }} has no value: there is no ${missing}.`,
     { code: "unresolved_reference", details: { path: whole } },
   );
 }
 
-function named(root: string, scope: Scope, secrets: Secrets): Json | undefined {
+function lookUp(root: string, scope: Scope, secrets: Secrets): Json | undefined {
   if (root === "trigger" || root === "item" || root === "index") return scope[root];
   if (root === "secrets") return secrets;
   return Object.hasOwn(scope.nodes, root) ? scope.nodes[root] : undefined;
 }
 
-/** Never what a prototype holds. */
+/** Own properties only. */
 function member(value: Json, step: string | number): Json | undefined {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
   if (Array.isArray(value)) return /^\d+$/.test(String(step)) ? value[Number(step)] : undefined;

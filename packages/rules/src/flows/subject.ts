@@ -1,4 +1,4 @@
-/** A flow with everything that the checks ask of it, looked up once. */
+/** A flow with what the checks look up in it. */
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { isWithin } from "../match/path.ts";
 import type { FindAnalysis } from "./analyze-expression.ts";
@@ -13,7 +13,7 @@ export interface Subject {
   node(id: string): FlowNode | undefined;
   definition(node: FlowNode): NodeDefinition | undefined;
   triggers: readonly FlowNode[];
-  /** What a run from a trigger can reach, the trigger included. */
+  /** The ids of the nodes that a run from a trigger can reach, with the trigger. */
   reach(trigger: FlowNode): ReadonlySet<string>;
   /** Of the JSONata in the flow. */
   findAnalysis: FindAnalysis;
@@ -48,24 +48,24 @@ export function partsOf({ parameters }: Pick<FlowNode, "parameters">): {
   return { config, settings };
 }
 
-/** Where a node has code and not templates. */
+/** Skips the fields that contain code instead of templates. */
 export const skipOf =
   (definition: NodeDefinition | undefined): Skip =>
   (keys) =>
     keys[0] === "settings" || (definition?.rawFields.some((path) => isWithin(keys, path)) ?? false);
 
-/** Only what says `isActive: false` is off. */
+/** A trigger is active unless its parameters have `isActive: false`. */
 export const isActive = ({ parameters }: Pick<FlowNode, "parameters">): boolean =>
   !isObject(parameters) || parameters.isActive !== false;
 
-export interface Way {
+export interface Branch {
   edges: FlowEdge[];
-  /** Into the rounds of a loop: gone any number of times, and never the run's own way. */
+  /** Leads into a loop, whose iterations are not part of the run's own path. */
   repeated: boolean;
 }
 
-/** One for each port; a run takes one of them. A failure is one only where it leads on. */
-export function waysFrom(subject: Subject, id: string): Way[] {
+/** One for each port; a run takes one of them. The port `error` counts only if it has edges. */
+export function branchesFrom(subject: Subject, id: string): Branch[] {
   const node = subject.node(id);
   const definition = node && subject.definition(node);
   const edges = subject.graph.outgoing(id);
@@ -76,5 +76,5 @@ export function waysFrom(subject: Subject, id: string): Way[] {
       edges: edges.filter((edge) => edge.sourceHandle === port),
       repeated: Object.hasOwn(definition?.locals ?? {}, port),
     }))
-    .filter((way) => way.port !== ERROR_PORT || way.edges.length > 0);
+    .filter(({ port, edges }) => port !== ERROR_PORT || edges.length > 0);
 }

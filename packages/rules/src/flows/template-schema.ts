@@ -1,8 +1,8 @@
-/** What shows of a value's schema before its templates are filled in. */
+/** The schema of a value before its templates are rendered. */
 import type { Json, JsonSchema } from "../json.ts";
 import { parseTemplate, soleReference } from "./template.ts";
 
-/** A reference may stand for anything. */
+/** The schema of a reference is `{}`: its value can have any type. */
 export function schemaOfTemplate(value: Json): JsonSchema {
   if (value === null) return { type: "null" };
   if (typeof value === "string")

@@ -86,15 +86,15 @@ describe("text", () => {
 
 describe("a syntax error", () => {
   it.each([
-    ["{{ }}", 3, "expected a name such as trigger at character 3, but } stands there"],
+    ["{{ }}", 3, "expected a name such as trigger at character 3, but found }"],
     ["a {{ trigger.x", 14, "expected }} at character 14, but the text ends"],
-    ["{{ a + b }}", 5, "expected }} at character 5, but + stands there"],
-    ["{{ a..b }}", 4, "expected }} at character 4, but . stands there"],
-    ["{{ a[x] }}", 4, "expected }} at character 4, but [ stands there"],
-    ["{{ 1a }}", 3, "expected a name such as trigger at character 3, but 1 stands there"],
-    ["{{{ a }}}", 2, "expected a name such as trigger at character 2, but { stands there"],
-    ["{{ a.b?? }}", 7, "expected }} at character 7, but ? stands there"],
-    ["{{ 🚂 }}", 3, "expected a name such as trigger at character 3, but 🚂 stands there"],
+    ["{{ a + b }}", 5, "expected }} at character 5, but found +"],
+    ["{{ a..b }}", 4, "expected }} at character 4, but found ."],
+    ["{{ a[x] }}", 4, "expected }} at character 4, but found ["],
+    ["{{ 1a }}", 3, "expected a name such as trigger at character 3, but found 1"],
+    ["{{{ a }}}", 2, "expected a name such as trigger at character 2, but found {"],
+    ["{{ a.b?? }}", 7, "expected }} at character 7, but found ?"],
+    ["{{ 🚂 }}", 3, "expected a name such as trigger at character 3, but found 🚂"],
   ])("in %s is told with its position", (text, position, message) => {
     expect(parseTemplate(text).errors[0]).toEqual({ position, message });
   });

@@ -3,8 +3,8 @@
  *
  *     {{ trigger.city }}  {{ fetch.items[0].name }}  {{ fetch["key with spaces"] }}  {{ fetch.note? }}
  *
- * The first name is `trigger`, `secrets`, the slug of a node that ran before, or in a loop `item`
- * or `index`. `?` allows that there is nothing. `\{{` is a plain `{{`. Nothing is computed.
+ * The root is `trigger`, `secrets`, the slug of a node that ran before, or in a loop `item` or
+ * `index`. `?` makes a reference optional. `\{{` is a literal `{{`. There are no expressions.
  */
 import { writePath } from "./issues.ts";
 
@@ -18,7 +18,7 @@ interface TextPart {
 export interface Reference {
   kind: "reference";
   root: string;
-  /** Where the root's name stands in the template. */
+  /** The index of the root in the template. */
   rootStart: number;
   path: readonly (string | number)[];
   optional: boolean;
@@ -28,13 +28,13 @@ export interface Reference {
 
 export interface TemplateError {
   message: string;
-  /** Of the first character that does not fit, counted from 0. */
+  /** The index of the first unexpected character, from 0. */
   position: number;
 }
 
 export interface Template {
   parts: readonly (TextPart | Reference)[];
-  /** What is wrong stands in `parts` as text, so that the rest can still be worked with. */
+  /** Invalid references are text in `parts`, so that the rest can still be used. */
   errors: readonly TemplateError[];
 }
 
@@ -51,7 +51,7 @@ export function parseTemplate(source: string): Template {
   while (at < source.length) {
     const open = source.indexOf("{{", at);
     if (open === -1) break;
-    // Backslashes count only in front of `{{`: two of them are one, an odd one escapes.
+    // Only before `{{` a backslash escapes: two of them are one backslash, a single one is removed.
     let from = open;
     while (from > at && source[from - 1] === "\\") from--;
     const backslashes = open - from;
@@ -113,15 +113,15 @@ function readReference(source: string, start: number): Reference | TemplateError
 
 function unexpected(source: string, position: number, wanted: string): TemplateError {
   const found = String.fromCodePoint(source.codePointAt(position) ?? 0);
-  const there = position < source.length ? `${found} stands there` : "the text ends";
-  return { message: `expected ${wanted} at character ${position}, but ${there}`, position };
+  const actual = position < source.length ? `found ${found}` : "the text ends";
+  return { message: `expected ${wanted} at character ${position}, but ${actual}`, position };
 }
 
-/** As somebody would write it, without the braces: `fetch.items[0].name`. */
+/** The source of a reference without braces: `fetch.items[0].name`. */
 export const writeReference = ({ root, path }: Pick<Reference, "root" | "path">): string =>
   writePath([root, ...path]);
 
-/** A template that is exactly one reference stands for the value itself, whatever its type. */
+/** A template that is exactly one reference keeps the type of the value. */
 export const soleReference = ({ parts }: Template): Reference | undefined => {
   const [first] = parts;
   return parts.length === 1 && first?.kind === "reference" ? first : undefined;

@@ -1,10 +1,10 @@
-/** A context for running a node in a test; what a node must not reach throws. */
+/** A context for running a node in a test. Services that the test does not provide throw. */
 import type { JsonObject } from "../json.ts";
 import type { NodeContext } from "./node-type.ts";
 import { type ValidateSchemas, validateInPlace } from "./validate-schema.ts";
 
 const unexpected = (what: string) => async (): Promise<never> => {
-  throw new Error(`${what} was not to be called`);
+  throw new Error(`${what} is not expected to be called`);
 };
 
 export const testContext = (

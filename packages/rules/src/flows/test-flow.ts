@@ -1,4 +1,4 @@
-/** Flows for tests, as short as they can be said. */
+/** Short builders of flows for tests. */
 import type { JsonObject } from "../json.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "./model.ts";
 import { snakeCase } from "./tool-name.ts";

@@ -1,14 +1,11 @@
-/**
- * Names for machines, out of names for people. Server, migration and UI all ask here: a tool's
- * name, and a node's slug, are spelled one way.
- */
+/** Derives tool names and slugs from the names of nodes, for server, migration and UI alike. */
 export const NAME_LENGTH = 64;
 
 export const TOOL_NAME_RULE =
-  "A tool name starts with a letter a–z, goes on with a–z, 0–9 and _, does not end in _, and has at most 64 characters.";
+  "A tool name starts with a letter a–z, contains only a–z, 0–9 and _, does not end with _, and has at most 64 characters.";
 
-/** Letters that Unicode does not take apart into a plain one and a mark. */
-const SPELLINGS: Readonly<Record<string, string>> = {
+/** Letters that Unicode normalization does not decompose. */
+const TRANSLITERATIONS: Readonly<Record<string, string>> = {
   ß: "ss",
   æ: "ae",
   œ: "oe",
@@ -26,25 +23,25 @@ const SPELLINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * "Get Weather Data" → `get_weather_data`, "Ünïcode" → `unicode`. What cannot be spelled in a–z and
- * 0–9 is left out; where nothing remains, or a digit comes first, `word` takes the place in front.
+ * "Get Weather Data" → `get_weather_data`, "Ünïcode" → `unicode`. Other
+ * characters are dropped. If nothing remains, or a digit comes first, `prefix` is put in front.
  */
-export function snakeCase(name: string, word: string): string {
-  const spelled = name
-    // More than this cannot matter, and names come from strangers.
+export function snakeCase(name: string, prefix: string): string {
+  const ascii = name
+    // Names come from requests and can be long; only the first characters are used.
     .slice(0, 1000)
     .normalize("NFKD")
     .replace(/\p{M}+/gu, "")
     .toLowerCase()
-    .replace(/[^\0-\x7f]/gu, (letter) => SPELLINGS[letter] ?? letter)
+    .replace(/[^\0-\x7f]/gu, (letter) => TRANSLITERATIONS[letter] ?? letter)
     .replace(/[^a-z0-9]+/g, "_");
-  const plain = trim(spelled);
-  return cut(/^[a-z]/.test(plain) ? plain : trim(`${word}_${plain}`), NAME_LENGTH);
+  const plain = trim(ascii);
+  return cut(/^[a-z]/.test(plain) ? plain : trim(`${prefix}_${plain}`), NAME_LENGTH);
 }
 
 export const toolName = (name: string): string => snakeCase(name, "tool");
 
-/** The base, or else the lowest of `_2`, `_3`, … that is free. */
+/** The base, or else the first of `_2`, `_3`, … that is not taken. */
 export const uniqueToolName = (base: string, taken: { has(name: string): boolean }): string =>
   uniqueName(base, (name) => taken.has(name));
 
@@ -57,7 +54,7 @@ export function uniqueName(base: string, isTaken: (name: string) => boolean): st
   }
 }
 
-/** For a name that somebody wrote: undefined where it is good, else the rule. */
+/** The rule that a name of an author breaks, or undefined. */
 export function checkToolName(name: string): string | undefined {
   const fits = /^[a-z](?:[a-z0-9_]*[a-z0-9])?$/.test(name) && name.length <= NAME_LENGTH;
   return fits ? undefined : TOOL_NAME_RULE;

@@ -90,12 +90,12 @@ describe("warnings about triggers", () => {
       {
         code: "trigger_leads_nowhere",
         nodeId: "call",
-        message: "Call: leads nowhere: nothing runs",
+        message: "Call: has no outgoing edge, so its runs do nothing",
       },
       {
         code: "orphan_node",
         nodeId: "end",
-        message: "End: no trigger leads here, so it never runs",
+        message: "End: is not reachable from a trigger, so it never runs",
       },
     ]);
   });
@@ -130,19 +130,19 @@ describe("the graph", () => {
     expect(errors(testFlow([call, testNode("Teleport", "Go")], ["call → go"]))).toEqual([
       {
         code: "unknown_node_type",
-        message: "Go: there is no type of node called Teleport",
+        message: "Go: unknown node type Teleport",
         nodeId: "go",
       },
     ]);
   });
 
   it.each([
-    ["call → ghost", "missing_node", "leads to the node ghost"],
-    ["ghost → end", "missing_node", "comes from the node ghost"],
-    ["call:maybe → end", "missing_port", "Call: has no port maybe to leave by; it has out."],
+    ["call → ghost", "missing_node", "ends at the node ghost"],
+    ["ghost → end", "missing_node", "starts at the node ghost"],
+    ["call:maybe → end", "missing_port", "Call: has no output port maybe; it has out."],
     ["fetch:error → end", undefined, ""],
-    ["end → fetch", "missing_port", "End: has no port out to leave by; it has none."],
-    ["fetch → call", "trigger_with_input", "Call: is a trigger, so nothing may lead to it."],
+    ["end → fetch", "missing_port", "End: has no output port out; it has none."],
+    ["fetch → call", "trigger_with_input", "Call: is a trigger, which cannot have incoming edges."],
   ])("the edge %s: %s", (edge, code, words) => {
     const found = errors(testFlow([call, node("Fetch"), end()], [edge]));
     expect(codes(found)).toEqual(code ? [code] : []);
@@ -163,7 +163,7 @@ describe("the graph", () => {
     expect(errors(flow([{ name: "a", value: 1 }]))).toMatchObject([
       {
         code: "missing_port",
-        message: "Choose: has no port b to leave by; it has a, default, error.",
+        message: "Choose: has no output port b; it has a, default, error.",
       },
     ]);
     expect(codes(errors(flow([])))).toEqual(["invalid_config"]);
@@ -240,7 +240,7 @@ describe("a node's parameters", () => {
     const settings = { timeoutMs: 500, retries: { attempts: 3 }, continueOnError: true };
     const each = testNode("ForEach", "Each", { items: [], settings });
     const { errors: found } = validateFlow(testFlow([call, each], ["call → each"]), nodeTypes);
-    const message = "means nothing on a loop: set it on the nodes inside";
+    const message = "has no effect on a loop: set it on the nodes inside";
     expect(found).toMatchObject(
       ["timeoutMs", "retries"].map((name) => ({
         code: "invalid_config",
@@ -273,12 +273,12 @@ describe("references", () => {
     ["{{ trigger.x }}", undefined, ""],
     ["{{ fetch.x }}", undefined, ""],
     ["{{ call.x }}", undefined, ""],
-    ["{{ ghost.x }}", "dangling_reference", "names no node: there is no ghost"],
+    ["{{ ghost.x }}", "dangling_reference", "refers to no node: there is no ghost"],
     ["{{ ghost.x? }}", "dangling_reference", "there is no ghost"],
     ["{{ other.x }}", "reference_not_before", "Other does not run before Show"],
-    ["{{ show.x }}", "reference_not_before", "speaks of the node itself"],
-    ["{{ item }}", "not_in_loop", "is only known inside of a loop"],
-    ["{{ secrets.KEY }}", "secret_not_allowed", "may not be used here"],
+    ["{{ show.x }}", "reference_not_before", "refers to the node itself"],
+    ["{{ item }}", "not_in_loop", "is defined only inside a loop"],
+    ["{{ secrets.KEY }}", "secret_not_allowed", "is not allowed in this field"],
     ["{{ secrets }}", "secret_not_allowed", "must name one secret"],
     ["{{ fetch. }}", "template_syntax", "expected }} at character 8"],
   ])("%s: %s", (text, code, words) => {
@@ -340,7 +340,7 @@ describe("references", () => {
         nodeId: "show",
         path: "text",
         message:
-          "Show: text: {{ a.x }} is not there when B starts the run; write trigger for it, or mark it with ?",
+          "Show: text: {{ a.x }} is missing when B starts the run; write trigger instead, or mark it as optional with ?",
       },
     ]);
     expect(warnings(flow("{{ a.x? }} {{ trigger.x }}"))).toEqual([]);
@@ -362,7 +362,7 @@ describe("references", () => {
           code: "no_such_parameter",
           nodeId: "show",
           path: "text",
-          message: "Show: text: {{ trigger.y.z }} is what no trigger gives: Call has city, x",
+          message: "Show: text: {{ trigger.y.z }} is not provided by a trigger: Call has city, x",
         },
       ]);
       expect(found("{{ trigger.y }}", testTool("Bare"))).toMatchObject([
@@ -511,13 +511,15 @@ describe("a call of a flow", () => {
     [
       "weather",
       "ghost",
-      ["no_such_trigger: Ask: trigger: Weather has no trigger ghost, as it is published"],
+      ["no_such_trigger: Ask: trigger: the published version of Weather has no trigger ghost"],
     ],
-    ["weather", "off", ["inactive_trigger: Ask: trigger: Off of Weather is switched off"]],
+    ["weather", "off", ["inactive_trigger: Ask: trigger: Off of Weather is not active"]],
     [
       "self",
       "call",
-      ["calls_itself: Ask: flow: is this flow itself: it calls itself until the chain is stopped"],
+      [
+        "calls_itself: Ask: flow: is this flow: it calls itself until the limit of a chain stops it",
+      ],
     ],
   ])("%s, %s: %j", (flow, trigger, expected) => {
     expect(found(flow, trigger).map(({ code, message }) => `${code}: ${message}`)).toEqual(
@@ -547,7 +549,7 @@ describe("two results on one path", () => {
       {
         code: "two_returns",
         nodeId: "two",
-        message: "Two: one run can reach this and One; only one result counts",
+        message: "Two: one run can reach this node and One, but a run has only one result",
       },
     ]);
   });

@@ -1,4 +1,4 @@
-/** What is wrong with a flow, and what is odd about it: one answer for API, CLI and UI. */
+/** Validates a flow: its errors and warnings, the same for API, CLI and UI. */
 import type { FindAnalysis } from "./analyze-expression.ts";
 import { checkCalls, type Surroundings } from "./check-calls.ts";
 import { checkCode } from "./check-code.ts";
@@ -18,7 +18,7 @@ const NO_TRIGGERS = "This flow has no trigger nodes and cannot be executed via M
 const NO_ACTIVE_TRIGGERS = "No active triggers";
 
 export interface Validation {
-  /** None of these may be there when a flow is published; a cycle not even when it is saved. */
+  /** A flow with errors cannot be published; one with a cycle cannot even be saved. */
   errors: Finding<ErrorCode>[];
   warnings: Finding<WarningCode>[];
 }
@@ -46,7 +46,7 @@ function validate(subject: Subject, around: Surroundings | undefined): Validatio
       ...references.errors,
     ],
     warnings: [
-      ...findOddities(subject),
+      ...findGraphWarnings(subject),
       ...references.warnings,
       ...checkCode(subject),
       ...checkSecrets(subject),
@@ -62,12 +62,12 @@ interface ExposedTool {
 }
 
 export interface FlowDescription extends Validation {
-  /** What `tools/list` shows of this flow. */
+  /** The tools of this flow in `tools/list`. */
   exposedTools: ExposedTool[];
   hasTriggers: boolean;
 }
 
-/** All that lists and headers show of a flow. */
+/** What lists and headers show about a flow. */
 export function describeFlow(
   flow: Checked,
   registry: NodeRegistry,
@@ -88,7 +88,7 @@ const exposedTools = ({ flow, definition }: Subject): ExposedTool[] =>
     return name ? [{ nodeId: node.id, name, description: toolDescriptionOf(node) }] : [];
   });
 
-function findOddities(subject: Subject): Finding<WarningCode>[] {
+function findGraphWarnings(subject: Subject): Finding<WarningCode>[] {
   const { flow, triggers, graph } = subject;
   const findings: Finding<WarningCode>[] = [];
   if (triggers.length === 0) findings.push({ code: "no_triggers", message: NO_TRIGGERS });
@@ -96,17 +96,21 @@ function findOddities(subject: Subject): Finding<WarningCode>[] {
     findings.push({ code: "no_active_triggers", message: NO_ACTIVE_TRIGGERS });
   for (const trigger of triggers)
     if (graph.outgoing(trigger.id).length === 0)
-      findings.push(onNode("trigger_leads_nowhere", trigger, "leads nowhere: nothing runs"));
+      findings.push(
+        onNode("trigger_leads_nowhere", trigger, "has no outgoing edge, so its runs do nothing"),
+      );
   const reached = new Set(triggers.flatMap((trigger) => [...subject.reach(trigger)]));
   for (const node of flow.nodes)
     if (!reached.has(node.id))
-      findings.push(onNode("orphan_node", node, "no trigger leads here, so it never runs"));
+      findings.push(
+        onNode("orphan_node", node, "is not reachable from a trigger, so it never runs"),
+      );
   for (const [first, second] of returnsOnOnePath(subject))
     findings.push(
       onNode(
         "two_returns",
         second,
-        `one run can reach this and ${first.name}; only one result counts`,
+        `one run can reach this node and ${first.name}, but a run has only one result`,
       ),
     );
   return findings;

@@ -1,9 +1,9 @@
-/** Ways through JSON of any shape. Its depth is limited where it comes in; see model.ts. */
+/** Visits the strings of a JSON value, recursively: model.ts limits the depth of parameters. */
 import { isObject, type Json } from "../json.ts";
 
 export type Keys = readonly (string | number)[];
 
-/** Every text in a value, with the keys that lead to it. */
+/** Calls `visit` for every string in a value, with its path. */
 export function eachText(value: Json, visit: (text: string, keys: Keys) => void): void {
   mapTexts(value, (text, keys) => {
     visit(text, keys);
@@ -11,7 +11,7 @@ export function eachText(value: Json, visit: (text: string, keys: Keys) => void)
   });
 }
 
-/** A copy with every text replaced; parts in which nothing changes are the same objects. */
+/** A copy with every string replaced; parts without a change are the same objects. */
 export function mapTexts(
   value: Json,
   change: (text: string, keys: Keys) => Json,

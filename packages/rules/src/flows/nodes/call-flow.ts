@@ -1,4 +1,4 @@
-/** Runs another flow from one of its triggers, and waits for its result, for as long as that may run. */
+/** Runs another flow from one of its triggers and waits for its result. The called run has its own limits. */
 import { z } from "zod";
 import { defineNode } from "../node-type.ts";
 import { text } from "../text.ts";
@@ -12,13 +12,13 @@ const config = z.strictObject({
     .min(1, "must not be empty")
     .max(100)
     .describe("The id or the slug of one of that flow's triggers."),
-  input: z.record(z.string(), z.json()).default({}).describe("What the trigger is started with."),
+  input: z.record(z.string(), z.json()).default({}).describe("The input of the trigger."),
 });
 
 export const callFlow = defineNode({
   type: "CallFlow",
   title: "Call flow",
-  description: "Runs another flow, and gives out its result.",
+  description: "Runs another flow and returns its result.",
   icon: "Workflow",
   kind: "action",
   config,

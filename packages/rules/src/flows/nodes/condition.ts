@@ -1,4 +1,4 @@
-/** Goes one of two ways. */
+/** Continues on one of two branches. */
 import { z } from "zod";
 import { GLOB_LENGTH } from "../../match/glob.ts";
 import { holds, operators } from "../../match/operators.ts";
@@ -9,25 +9,28 @@ const config = z.strictObject({
     .array(
       z
         .strictObject({
-          left: z.json().describe("What is looked at."),
-          op: z.enum(operators).describe("How it is compared."),
-          right: z.json().default(null).describe("What it is compared with."),
+          left: z.json().describe("The value to compare."),
+          op: z.enum(operators).describe("The comparison operator."),
+          right: z.json().default(null).describe("The value to compare with."),
         })
         .refine(({ op, right }) => op !== "glob" || String(right).length <= GLOB_LENGTH, {
           path: ["right"],
           message: `must be at most ${GLOB_LENGTH} characters for glob`,
         }),
     )
-    .min(1, "must be at least one")
+    .min(1, "must have at least one")
     .max(50)
-    .describe("What must hold."),
-  combine: z.enum(["all", "any"]).default("all").describe("How many of them must hold."),
+    .describe("The conditions."),
+  combine: z
+    .enum(["all", "any"])
+    .default("all")
+    .describe("Whether all conditions or any condition must be true."),
 });
 
 export const condition = defineNode({
   type: "Condition",
   title: "Condition",
-  description: "Goes on one way where the conditions hold, and another where they do not.",
+  description: "Continues on one branch if the conditions are true, and on another if not.",
   icon: "GitBranch",
   kind: "logic",
   config,
@@ -40,7 +43,7 @@ export const condition = defineNode({
   },
   run({ config: { conditions, combine }, input }) {
     const results = conditions.map(({ left, op, right }) => holds(op, [left], right));
-    const fits = combine === "all" ? !results.includes(false) : results.includes(true);
-    return { port: String(fits), output: input };
+    const isTrue = combine === "all" ? !results.includes(false) : results.includes(true);
+    return { port: String(isTrue), output: input };
   },
 });

@@ -1,4 +1,4 @@
-/** Puts an event into the tenant's log: agents see it, and other flows can start from it. */
+/** Stores an event: agents see it, and other flows can start from it. */
 import { z } from "zod";
 import { defineNode } from "../node-type.ts";
 import { text } from "../text.ts";
@@ -7,7 +7,7 @@ const config = z.strictObject({
   type: text("must be the event's type")
     .min(1, "must not be empty")
     .max(200)
-    .regex(/^\P{Cc}*$/u, "must not hold control characters")
+    .regex(/^\P{Cc}*$/u, "must not contain control characters")
     .describe("The event's type."),
   data: z.record(z.string(), z.json()).default({}).describe("The event's payload."),
 });

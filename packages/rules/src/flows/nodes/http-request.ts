@@ -1,12 +1,12 @@
-/** Calls an HTTP API. It goes only where the hub may go; see deliver/. */
+/** Calls an HTTP API. The guarded fetch restricts where requests may go. */
 import { z } from "zod";
 import { Permanent } from "../errors.ts";
 import {
   authHeader,
   encodeBody,
-  failureOf,
-  isAmong,
+  isStatusIn,
   outputOf,
+  responseError,
   withQuery,
 } from "../http-exchange.ts";
 import { defineNode } from "../node-type.ts";
@@ -14,7 +14,7 @@ import type { OutboundErrorCode, OutboundRequest } from "../outbound.ts";
 import { text } from "../text.ts";
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
-/** Several values give the same name several times. */
+/** An array repeats the name for each value. */
 const fields = z.record(z.string(), z.union([scalar, z.array(scalar)]));
 const headerName = z
   .string()
@@ -24,10 +24,10 @@ const config = z.strictObject({
   method: z
     .enum(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
     .default("GET")
-    .describe("What to do there."),
-  url: text("must be a URL").min(1, "must not be empty").max(8192).describe("Where to."),
-  query: fields.default({}).describe("Added to the URL; a list gives a name several times."),
-  headers: z.record(headerName, scalar).default({}).describe("Names and values."),
+    .describe("The HTTP method."),
+  url: text("must be a URL").min(1, "must not be empty").max(8192).describe("The URL."),
+  query: fields.default({}).describe("Appended to the URL; an array repeats the name."),
+  headers: z.record(headerName, scalar).default({}).describe("Headers by name."),
   auth: z
     .discriminatedUnion("type", [
       z.strictObject({ type: z.literal("bearer"), token: z.string().min(1) }),
@@ -35,7 +35,7 @@ const config = z.strictObject({
       z.strictObject({ type: z.literal("header"), name: headerName, value: z.string().min(1) }),
     ])
     .optional()
-    .describe("A token, a name with its password, or a header of another name."),
+    .describe("A bearer token, basic authentication, or another header."),
   body: z
     .discriminatedUnion("type", [
       z.strictObject({ type: z.literal("json"), value: z.json() }),
@@ -43,31 +43,43 @@ const config = z.strictObject({
       z.strictObject({ type: z.literal("form"), value: fields }),
     ])
     .optional()
-    .describe("What to send, and as what."),
-  timeoutMs: z.int().min(1).max(300_000).default(30_000).describe("For the whole exchange."),
-  maxBytes: z.int().min(0).max(20_000_000).default(2_000_000).describe("Of the answer's body."),
+    .describe("The request body and its format."),
+  timeoutMs: z
+    .int()
+    .min(1)
+    .max(300_000)
+    .default(30_000)
+    .describe("Time limit for the whole exchange."),
+  maxBytes: z
+    .int()
+    .min(0)
+    .max(20_000_000)
+    .default(2_000_000)
+    .describe("Maximum size of the response body."),
   redirects: z
     .int()
     .min(0)
     .max(10)
     .default(5)
-    .describe("How many to follow. With none, the redirect itself is the answer."),
+    .describe("How many redirects to follow. With 0, a redirect is the response."),
   failures: z
     .array(
       z.union([
         z.int().min(100).max(599),
-        z.string().regex(/^[1-5]\d\d(-[1-5]\d\d)?$/, 'must be a status, or a range as "400-599"'),
+        z
+          .string()
+          .regex(/^[1-5]\d\d(-[1-5]\d\d)?$/, 'must be a status, or a range such as "400-599"'),
       ]),
     )
     .max(50)
     .default(["400-599"])
-    .describe("Statuses that are failures, such as 404 or 400-599."),
+    .describe("Statuses that fail the step, such as 404 or 400-599."),
 });
 
-const HAVE_EFFECTS = new Set(["POST", "PUT", "PATCH", "DELETE"]);
+const UNSAFE_METHODS = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
-/** What is wrong with the request stays wrong; all else may pass. */
-const FINAL = new Set<unknown>([
+/** Errors that a retry cannot resolve. */
+const PERMANENT = new Set<unknown>([
   "invalid_url",
   "invalid_request",
   "address_refused",
@@ -78,7 +90,7 @@ const FINAL = new Set<unknown>([
 export const httpRequest = defineNode({
   type: "HttpRequest",
   title: "HTTP request",
-  description: "Calls an HTTP API, and gives out its answer.",
+  description: "Calls an HTTP API and returns its response.",
   icon: "Globe",
   kind: "action",
   config,
@@ -112,7 +124,7 @@ export const httpRequest = defineNode({
     const url = withQuery(config.url, config.query);
     const body = config.body && encodeBody(config.body);
     const headers = new Map<string, string>();
-    if (HAVE_EFFECTS.has(method)) headers.set("idempotency-key", idempotencyKey);
+    if (UNSAFE_METHODS.has(method)) headers.set("idempotency-key", idempotencyKey);
     if (body) headers.set("content-type", body.contentType);
     if (config.auth) headers.set(...authHeader(config.auth));
     for (const [name, value] of Object.entries(config.headers))
@@ -126,17 +138,17 @@ export const httpRequest = defineNode({
       maxResponseBytes: config.maxBytes,
       timeoutMs,
       redirects: config.redirects,
-      // Whoever says https does not want to be led away from it.
+      // A redirect must not downgrade https to http.
       allowHttp: /^http:/i.test(url),
       signal,
     };
     const response = await fetch(request).catch((error: Error & { code?: unknown }) => {
-      if (typeof error.code !== "string" || !FINAL.has(error.code)) throw error;
+      if (typeof error.code !== "string" || !PERMANENT.has(error.code)) throw error;
       throw new Permanent(error.message, { code: error.code, cause: error });
     });
-    if (isAmong(response.status, config.failures)) {
+    if (isStatusIn(response.status, config.failures)) {
       const { host = "" } = URL.parse(response.url) ?? {};
-      throw failureOf(`${method} ${host}`, response, now());
+      throw responseError(`${method} ${host}`, response, now());
     }
     return { output: outputOf(response) };
   },

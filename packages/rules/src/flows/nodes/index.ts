@@ -13,7 +13,7 @@ import { transform } from "./transform.ts";
 import { userIntent } from "./user-intent.ts";
 import { wait } from "./wait.ts";
 
-/** Every type of node that the hub knows, in the order of the UI's picker. */
+/** All node types, in the order of the UI's picker. */
 export const nodeTypes: NodeRegistry = createRegistry([
   userIntent,
   event,

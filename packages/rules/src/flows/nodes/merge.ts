@@ -1,4 +1,4 @@
-/** Waits for every way that leads here on this run, and puts together what they bring. */
+/** Waits for all incoming branches of the run, and combines their outputs. */
 import { z } from "zod";
 import { type JsonObject, setOwn } from "../../json.ts";
 import { defineNode } from "../node-type.ts";
@@ -8,14 +8,14 @@ const config = z.strictObject({
     .enum(["object", "list", "first"])
     .default("object")
     .describe(
-      "`object`: by slug; `list`: in the order of the edges; `first`: of those that came, the first.",
+      "`object`: by slug; `list`: in the order of the edges; `first`: the first output that arrived.",
     ),
 });
 
 export const merge = defineNode({
   type: "Merge",
   title: "Merge",
-  description: "Waits for several ways, and puts their outputs together.",
+  description: "Waits for several branches, and combines their outputs.",
   icon: "Merge",
   kind: "logic",
   config,

@@ -1,4 +1,4 @@
-/** What holds of every type of node. */
+/** What every node type must satisfy. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { ERROR_PORT } from "../node-type.ts";
 import { testContext } from "../test-context.ts";
 import { nodeTypes } from "./index.ts";
 
-it("every file that defines a node is in the registry", () => {
+it("registers every file that defines a node", () => {
   const read = (name: string) => readFileSync(join(import.meta.dirname, name), "utf8");
   const definitions = readdirSync(import.meta.dirname).filter(
     (name) => !name.endsWith(".test.ts") && read(name).includes("defineNode({"),
@@ -21,7 +21,7 @@ it("every file that defines a node is in the registry", () => {
 // biome-ignore format: a list of values
 const WRONG = [undefined, null, true, 0, -1.5, 1e99, Number.NaN, "", "x", "y".repeat(300_000), [], [null], [{}], [[]], {}, { x: null }, { type: "x" }, { "not a name": [] }];
 
-/** A good config with something else in each of its fields, and in each place within those. */
+/** A valid config with other values in each of its fields, and in each value inside of them. */
 function* wrongIn(shape: object, good: JsonObject): Generator<object> {
   for (const field of new Set([...Object.keys(shape), ...Object.keys(good), "noSuchField"]))
     for (const wrong of WRONG) yield { ...good, [field]: wrong };
@@ -41,7 +41,7 @@ function* changedWithin(value: Json): Generator<unknown> {
 describe.each([...nodeTypes])("%s", (type, definition) => {
   const { config, kind, sample, inPorts } = definition;
 
-  it("has words for people", () => {
+  it("has a title, a description and an icon", () => {
     expect(definition.type).toBe(type);
     expect(type).toMatch(/^[A-Z][A-Za-z]+$/);
     expect(definition.title).not.toBe("");
@@ -49,11 +49,11 @@ describe.each([...nodeTypes])("%s", (type, definition) => {
     expect(definition.icon).toMatch(/^[A-Z][A-Za-z0-9]+$/);
   });
 
-  it("has a schema that a form can be drawn from", () => {
+  it("has a config schema that converts to JSON Schema", () => {
     expect(z.toJSONSchema(config, { io: "input" })).toMatchObject({ type: "object" });
   });
 
-  it("says how long a text may be that is too long", () => {
+  it("reports the limit for a string that is too long", () => {
     const { properties = {} } = z.toJSONSchema(config, { io: "input" });
     for (const [field, schema] of Object.entries(properties)) {
       const most = typeof schema === "object" ? schema.maxLength : undefined;
@@ -73,19 +73,19 @@ describe.each([...nodeTypes])("%s", (type, definition) => {
     for (const port of Object.keys(definition.locals)) expect(out).toContain(port);
   });
 
-  it("takes its sample", () => {
+  it("accepts its sample", () => {
     expect(config.safeParse(sample.config).error).toBeUndefined();
   });
 
   if (sample.result)
-    it("does what the sample says", async () => {
+    it("returns the result of the sample", async () => {
       const { input = null, inputs = [] } = sample;
       const result = await definition.run(testContext({ config: sample.config, input, inputs }));
       expect(result).toEqual(sample.result);
       if ("port" in result) expect(definition.outPorts(sample.config)).toContain(result.port);
     });
 
-  it("refuses a wrong config by path, before it runs", async () => {
+  it("rejects an invalid config by path, before it runs", async () => {
     const { error } = config.safeParse(sample.refuses.config);
     expect(error && issuesOf(error).map(({ path }) => path)).toContain(sample.refuses.path);
     await expect(
@@ -96,7 +96,7 @@ describe.each([...nodeTypes])("%s", (type, definition) => {
     });
   });
 
-  it("says in our words what is wrong with a field, whatever stands there", () => {
+  it("reports invalid values with our messages, never with those of Zod", () => {
     const said = new Set<string>();
     for (const wrong of wrongIn(config.shape, sample.config)) {
       const { error } = config.safeParse(wrong);
@@ -108,7 +108,7 @@ describe.each([...nodeTypes])("%s", (type, definition) => {
     expect(said.size).toBeGreaterThan(0);
   });
 
-  it("refuses what it does not know", () => {
+  it("rejects unknown fields", () => {
     expect(config.safeParse({ ...sample.config, noSuchField: 1 }).success).toBe(false);
   });
 });

@@ -1,4 +1,4 @@
-/** Ends a way through the flow: its value is the result of the run. */
+/** Returns the result of the run. */
 import { z } from "zod";
 import type { JsonSchema } from "../../json.ts";
 import { defineNode } from "../node-type.ts";
@@ -6,7 +6,7 @@ import { schemaProblem } from "../schema-problem.ts";
 import { schemaOfTemplate } from "../template-schema.ts";
 
 const config = z.strictObject({
-  value: z.json().optional().describe("The result; left out: what comes in."),
+  value: z.json().optional().describe("The result; if omitted, the input."),
   schema: z
     .record(z.string(), z.json())
     .superRefine((schema, context) => {
@@ -15,14 +15,14 @@ const config = z.strictObject({
     })
     .optional()
     .describe(
-      "JSON Schema of the value, for the tool's `outputSchema`. Left out: as far as it shows.",
+      "JSON Schema of the value, for the tool's `outputSchema`. If omitted, it is derived from the value.",
     ),
 });
 
 export const returnNode = defineNode({
   type: "Return",
   title: "Return",
-  description: "Gives back a result.",
+  description: "Returns a result.",
   icon: "CornerDownLeft",
   kind: "result",
   config,

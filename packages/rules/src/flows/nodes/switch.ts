@@ -1,4 +1,4 @@
-/** Goes the way of the first case that fits, else `default`. */
+/** Continues on the port of the first matching case, else on `default`. */
 import { z } from "zod";
 import { holds, operators } from "../../match/operators.ts";
 import { defineNode, ERROR_PORT } from "../node-type.ts";
@@ -6,25 +6,24 @@ import { defineNode, ERROR_PORT } from "../node-type.ts";
 const DEFAULT_PORT = "default";
 
 const config = z.strictObject({
-  value: z.json().describe("What is looked at."),
+  value: z.json().describe("The value to compare."),
   cases: z
     .array(
       z.strictObject({
-        /** Of the port. */
         name: z
           .string()
           .min(1)
           .max(100)
           .refine(
             (name) => name !== DEFAULT_PORT && name !== ERROR_PORT,
-            "must not be default or error: each switch has those",
+            "must not be default or error: every switch has these ports",
           )
-          .describe("Of the port."),
-        op: z.enum(operators).default("eq").describe("How the value is compared."),
-        value: z.json().describe("What it is compared with."),
+          .describe("The name of the port."),
+        op: z.enum(operators).default("eq").describe("The comparison operator."),
+        value: z.json().describe("The value to compare with."),
       }),
     )
-    .min(1, "must be at least one")
+    .min(1, "must have at least one")
     .max(50)
     .superRefine((cases, context) => {
       const names = cases.map(({ name }) => name);
@@ -33,16 +32,16 @@ const config = z.strictObject({
           context.addIssue({
             code: "custom",
             path: [at, "name"],
-            message: `${name} is there twice`,
+            message: `duplicate name ${name}`,
           });
     })
-    .describe("The first that fits is taken."),
+    .describe("The first matching case is taken."),
 });
 
 export const switchNode = defineNode({
   type: "Switch",
   title: "Switch",
-  description: "Goes one of several ways, by a value.",
+  description: "Continues on one of several branches, by a value.",
   icon: "Split",
   kind: "logic",
   config,

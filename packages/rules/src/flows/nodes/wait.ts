@@ -1,36 +1,36 @@
-/** Waits, and passes on what came in. The run takes up no place meanwhile, and survives a restart. */
+/** Waits, and returns its input. A suspended run occupies no slot, and survives a restart. */
 import { z } from "zod";
 import { Permanent } from "../errors.ts";
 import { defineNode } from "../node-type.ts";
 
-const LONGEST_S = 366 * 24 * 3600;
+const MAX_SECONDS = 366 * 24 * 3600;
 
 const config = z
   .strictObject({
     seconds: z
       .number()
       .min(0)
-      .max(LONGEST_S, "must be a year at the most")
+      .max(MAX_SECONDS, "must be at most a year")
       .optional()
-      .describe("How long."),
+      .describe("How long to wait."),
     until: z.iso
       .datetime({ offset: true, error: "must be a time such as 2026-01-31T09:00:00Z" })
       .optional()
-      .describe("In place of seconds. Once it has passed, there is nothing to wait for."),
+      .describe("Instead of seconds. A time in the past does not wait."),
   })
   .superRefine(({ seconds, until }, context) => {
     if ((seconds === undefined) === (until === undefined))
       context.addIssue({
         code: "custom",
         path: ["seconds"],
-        message: "give either seconds, or until",
+        message: "must be set, unless until is set; not both",
       });
   });
 
 export const wait = defineNode({
   type: "Wait",
   title: "Wait",
-  description: "Waits for some time, or until a point in time.",
+  description: "Waits for a duration, or until a point in time.",
   icon: "Hourglass",
   kind: "action",
   config,
@@ -45,7 +45,7 @@ export const wait = defineNode({
     if (resumed) return { output: input };
     const at = until === undefined ? now() + (seconds ?? 0) * 1000 : Date.parse(until);
     if (at <= now()) return { output: input };
-    if (at > now() + LONGEST_S * 1000)
+    if (at > now() + MAX_SECONDS * 1000)
       throw new Permanent(`until: ${until} is more than a year away.`, { code: "invalid_config" });
     return { wait: { until: at } };
   },

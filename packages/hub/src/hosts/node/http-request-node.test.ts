@@ -2,15 +2,12 @@ import * as http from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
-import {
-  createGuardedFetch,
-  type GuardedFetchOptions,
-} from "../../../../hub/src/hosts/node/guarded-fetch.ts";
-import type { Json, JsonObject } from "../../json.ts";
-import { Permanent, RetryAt } from "../errors.ts";
-import { renderConfig } from "../render.ts";
-import { testContext } from "../test-context.ts";
-import { httpRequest } from "./http-request.ts";
+import { Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
+import { httpRequest } from "@signalbox/rules/flows/nodes/http-request.ts";
+import { renderConfig } from "@signalbox/rules/flows/render.ts";
+import { testContext } from "@signalbox/rules/flows/test-context.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { createGuardedFetch, type GuardedFetchOptions } from "./guarded-fetch.ts";
 
 const servers: http.Server[] = [];
 
@@ -166,7 +163,7 @@ describe("the request", () => {
       { query: { a: secret } },
       { body: { type: "json", value: { a: secret } } },
     ])
-      expect(() => render(config)).toThrow("secrets may not be used here");
+      expect(() => render(config)).toThrow("secrets are not allowed in this field");
   });
 
   it.each<[JsonObject, RegExp]>([
@@ -242,7 +239,7 @@ describe("the answer", () => {
       response.writeHead(200, { "content-type": "application/json" }).end("s3cret of the story"),
     );
     const error = (await failure({ url })) as Error;
-    expect(error.message).toBe("The answer says that it is JSON, but is not valid JSON.");
+    expect(error.message).toBe("The content type of the response is JSON, but its body is not valid JSON.");
     expect(error.cause).toBeUndefined();
   });
 
@@ -291,7 +288,7 @@ describe("a failure", () => {
       name,
       code: `http_${status}`,
       details: { status },
-      message: expect.stringMatching(`^PUT api.test:\\d+ answered ${status}: words of the server$`),
+      message: expect.stringMatching(`^PUT api.test:\\d+ returned ${status}: words of the server$`),
     });
   });
 
