@@ -253,7 +253,10 @@ describe("secrets", () => {
   test("are rejected in other fields before the node runs", async () => {
     const run = vi.fn(() => ({ output: 1 }));
     expect(await attemptOnce(run, { text: "{{ secrets.KEY }}" })).toMatchObject({
-      error: { code: "secret_not_allowed", message: "text: secrets are not allowed in this field." },
+      error: {
+        code: "secret_not_allowed",
+        message: "text: secrets are not allowed in this field.",
+      },
       retryAt: "never",
     });
     expect(run).not.toHaveBeenCalled();

@@ -1,12 +1,12 @@
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterEach, describe, expect, it } from "vitest";
 import { Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
 import { httpRequest } from "@signalbox/rules/flows/nodes/http-request.ts";
 import { renderConfig } from "@signalbox/rules/flows/render.ts";
 import { testContext } from "@signalbox/rules/flows/test-context.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { afterEach, describe, expect, it } from "vitest";
 import { createGuardedFetch, type GuardedFetchOptions } from "./guarded-fetch.ts";
 
 const servers: http.Server[] = [];
@@ -239,7 +239,9 @@ describe("the answer", () => {
       response.writeHead(200, { "content-type": "application/json" }).end("s3cret of the story"),
     );
     const error = (await failure({ url })) as Error;
-    expect(error.message).toBe("The content type of the response is JSON, but its body is not valid JSON.");
+    expect(error.message).toBe(
+      "The content type of the response is JSON, but its body is not valid JSON.",
+    );
     expect(error.cause).toBeUndefined();
   });
 

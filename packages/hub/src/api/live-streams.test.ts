@@ -1,0 +1,92 @@
+/** The rules of live streams, without a transport. On real sockets: hosts/node/live.test.ts. */
+import { expect, it } from "vitest";
+import { createTestTimers } from "../lib/test-timers.ts";
+import { socketWire } from "../stream/wire.ts";
+import type { Access } from "../tenants/authorizer.ts";
+import { createLiveStreams, isAnswer, type LiveConnection } from "./live-streams.ts";
+
+const access: Access = { token: "t", name: "t", scopes: ["inbox:read"], tenants: ["acme"] };
+
+function setUp() {
+  const timers = createTestTimers();
+  let revoke = () => {};
+  const streams = createLiveStreams({
+    store: { getLogId: async () => "0a1b2c3d" },
+    feed: {
+      follow: async () => ({ cursor: new Map([["acme", 7]]), stop() {}, resume() {} }),
+      close() {},
+    },
+    authorizeRequest: async () => access,
+    authorizer: {
+      watch(_, onRevoked) {
+        revoke = onRevoked;
+        return () => {};
+      },
+    },
+    timers,
+    onError: (error) => {
+      throw error;
+    },
+    heartbeatMs: 100,
+    stallCheckMs: 1_000,
+  });
+  const open = async () => {
+    const sent: string[] = [];
+    const closed: number[] = [];
+    let disconnect = () => {};
+    const connection: LiveConnection = {
+      wire: socketWire,
+      send: (text) => sent.push(text),
+      isFull: () => false,
+      onDrain() {},
+      onClose(listener) {
+        disconnect = listener;
+      },
+      close: (code) => closed.push(code),
+    };
+    const subscription = await streams.authorize({
+      method: "GET",
+      url: "/events",
+      header: () => undefined,
+    });
+    if (isAnswer(subscription)) throw new Error(subscription.body);
+    await streams.follow(subscription, connection);
+    return { sent, closed, disconnect: () => disconnect() };
+  };
+  return { timers, streams, open, revoke: () => revoke() };
+}
+
+it("sends heartbeats with the cursor, and has timers only while clients are connected", async () => {
+  const { timers, open } = setUp();
+  expect(timers.pending()).toBe(0);
+  const [first, second] = [await open(), await open()];
+  timers.advance(200);
+  const beats = [100, 200].map((heartbeat) => JSON.stringify({ heartbeat, cursor: "7" }));
+  expect([first.sent, second.sent]).toEqual([beats, beats]);
+  first.disconnect();
+  expect(timers.pending()).toBe(2);
+  second.disconnect();
+  expect(timers.pending()).toBe(0);
+  await open();
+  expect(timers.pending()).toBe(2);
+});
+
+it("closes with 4401 when the token is revoked, and with 1001 when the hub stops", async () => {
+  const { timers, streams, open, revoke } = setUp();
+  const client = await open();
+  revoke();
+  expect(client.closed).toEqual([4401]);
+  streams.close();
+  expect(client.closed).toEqual([4401, 1001]);
+  expect(timers.pending()).toBe(0);
+});
+
+it("rejects other methods than GET with 405", async () => {
+  const { streams } = setUp();
+  const answer = await streams.authorize({
+    method: "POST",
+    url: "/events",
+    header: () => undefined,
+  });
+  expect(answer).toMatchObject({ status: 405, headers: { allow: "GET" } });
+});
