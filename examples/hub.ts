@@ -93,13 +93,13 @@ export function readFlow(folder: string, replace: Record<string, string> = {}): 
   return JSON.parse(text);
 }
 
-/** Polls until `read` returns a value; fails after 20 seconds. */
+/** Polls until `read` returns a value; fails after a minute. */
 export async function until<Value>(read: () => Promise<Value | undefined>): Promise<Value> {
-  const end = Date.now() + 20_000;
+  const end = Date.now() + 60_000;
   for (;;) {
     const found = await read();
     if (found !== undefined) return found;
-    if (Date.now() > end) throw new Error("The expected state was not reached within 20 seconds.");
+    if (Date.now() > end) throw new Error("The expected state was not reached within a minute.");
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

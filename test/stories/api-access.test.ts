@@ -362,5 +362,5 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("nonsense, on %s", (backend) =>
     );
     expect((await api.expect(200, "GET", flow)).json.revision).toBe(2);
     expect(api.hub.output()).not.toContain("a request failed");
-  }, 60_000);
+  }, 300_000);
 });

@@ -122,7 +122,7 @@ describe("two agents process an inbox of 10,000 events, and the claims of a cras
       connectAgent(url, tokens.crashing),
     ]);
     await drainTogether({ one, two, crashing }, events);
-  }, 60_000);
+  }, 300_000);
 
   it("on PostgreSQL, through two replicas", async () => {
     const env = { DATABASE_URL: await createDatabase(inject("postgresUrl")) };
@@ -134,5 +134,5 @@ describe("two agents process an inbox of 10,000 events, and the claims of a cras
       connectAgent(second, tokens.crashing),
     ]);
     await drainTogether({ one, two, crashing }, events);
-  }, 60_000);
+  }, 300_000);
 });

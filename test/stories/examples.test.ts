@@ -1,4 +1,4 @@
-/** Every example runs and asserts itself. */
+/** Every example runs and checks its own results. */
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -20,6 +20,6 @@ it.each(examples)(
   90_000,
 );
 
-it("are there", () => {
+it("exist", () => {
   expect(examples).toEqual(["label-issues", "push-digest", "two-intents"]);
 });

@@ -1,4 +1,4 @@
-/** A long run of an app's tool is a task, in both eras, and outlives the hub that began it. */
+/** A long tool call is a task in both protocol versions, and survives a restart of the hub. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -61,7 +61,7 @@ describe("a task", () => {
       ],
     );
 
-  it("is what a long call becomes for a client of 2026-07-28 that knows tasks, and no other", async () => {
+  it("is created for a long call of a 2026-07-28 client with task support only", async () => {
     const { app, url } = await newApp();
     const flow = await slow(app);
     expect(await callAsTask(url, TOKEN, "go", { seconds: 0 })).toMatchObject({
@@ -92,7 +92,7 @@ describe("a task", () => {
     });
     for (const method of ["tasks/list", "tasks/result"])
       await expect(rpc(url, TOKEN, method, { taskId })).rejects.toMatchObject({ code: -32601 });
-    // Nor is it one of another app; and a run that nobody called for as a tool is none at all.
+    // A task of one app is unknown in another, and a run without a tool call is not a task.
     const other = await newApp();
     await expect(rpc(other.url, TOKEN, "tasks/get", { taskId })).rejects.toThrow("no task");
     const { id } = await make.ask<{ id: string }>("POST", `/api/flows/${flow.id}/runs`, {
@@ -100,7 +100,7 @@ describe("a task", () => {
       input: { seconds: 0 },
     });
     await expect(rpc(url, TOKEN, "tasks/get", { taskId: id })).rejects.toThrow("no task");
-    // Whoever else may call the tool: the task is that of the token that did.
+    // The task belongs to the token that created it, not to others that may call the tool.
     const { token } = await make.ask<{ token: string }>("POST", "/api/tokens", {
       name: "another",
       scopes: ["admin"],
@@ -120,7 +120,7 @@ describe("a task", () => {
     });
   });
 
-  it("is what a client of 2025-11-25 gets that asks for one", async () => {
+  it("is created for a 2025-11-25 client that requests one", async () => {
     const { app, url } = await newApp();
     await slow(app);
     const client = await connectOld(url);
@@ -172,7 +172,7 @@ describe("a task", () => {
     ).rejects.toThrow("There is no task");
   });
 
-  it("outlives the hub: killed while it waits, and started again, the task is completed", async () => {
+  it("completes after the hub is killed while it waits, and restarted", async () => {
     const data = tempFolder();
     const env = { SIGNALBOX_TOKEN: TOKEN, SIGNALBOX_RUN_LEASE: "1" };
     const before = await startHubProcess({ data, env });
@@ -199,7 +199,7 @@ describe("a task", () => {
   });
 });
 
-/** An app that has but one tool, which waits. */
+/** An app with one tool, which waits. */
 async function slowApp(url: string, seconds: number) {
   const maker = createFlowMaker(url, TOKEN);
   await maker.app("slow");
@@ -217,7 +217,7 @@ async function slowApp(url: string, seconds: number) {
 }
 
 describe.each(clients)("a call by a client, %s,", (_, connect) => {
-  it("is not cancelled by the hub's own stop: the run goes on when it is back", async () => {
+  it("is not cancelled when the hub stops: the run continues after the restart", async () => {
     const data = tempFolder();
     const env = { SIGNALBOX_TOKEN: TOKEN };
     const before = await startHubProcess({ data, env });
@@ -235,7 +235,7 @@ describe.each(clients)("a call by a client, %s,", (_, connect) => {
   });
 });
 
-it("replicas share apps, tasks and what clients are told of", async () => {
+it("replicas share apps, tasks and notifications", async () => {
   const env = {
     SIGNALBOX_TOKEN: TOKEN,
     DATABASE_URL: await createDatabase(inject("postgresUrl")),
@@ -264,23 +264,23 @@ it("replicas share apps, tasks and what clients are told of", async () => {
   });
 });
 
-describe("the conformance suite's scenarios for tasks, with flows for the tools that it wants,", () => {
+describe("the task scenarios of the conformance suite, with flows as its tools,", () => {
   const SUITE = fileURLToPath(
     import.meta.resolve("@modelcontextprotocol/conformance/dist/index.js"),
   );
-  /** What does not pass, and is not expected to. */
+  /** The checks that are expected to fail. */
   const listed: Record<string, string[]> = {
-    // A run always ends with a result of the tool; there is no protocol_error_job.
+    // A run always ends with a tool result, so there is no protocol_error_job.
     "tasks-lifecycle": ["sep-2663-tasks-get-status-failed"],
     "tasks-capability-negotiation": [],
     "tasks-wire-fields": [],
     "tasks-request-state-removal": [],
     "tasks-request-headers": [],
-    // It asks for confirm_delete: a run never asks its client anything.
+    // It requires confirm_delete, but a run never sends requests to its client.
     "tasks-dispatch-and-envelope": ["tasks-result-type-complete-on-non-task-responses"],
   };
 
-  it("pass, but for what is listed", async () => {
+  it("pass, except for the listed checks", async () => {
     const { app, url } = await newApp();
     await make.flow(
       app,
@@ -325,7 +325,7 @@ describe("the conformance suite's scenarios for tasks, with flows for the tools 
       await promisify(execFile)(process.execPath, [SUITE, ...args, ...era], {
         cwd: out,
         maxBuffer: 100_000_000,
-      }).catch(() => {}); // its exit code says less than the checks that it wrote
+      }).catch(() => {}); // its exit code is less specific than its checks
       const [result = ""] = readdirSync(out);
       const checks: { id: string; status: string }[] = JSON.parse(
         readFileSync(join(out, result, "checks.json"), "utf8"),
@@ -336,5 +336,5 @@ describe("the conformance suite's scenarios for tasks, with flows for the tools 
     const found: Record<string, string[]> = {};
     for (const scenario of Object.keys(listed)) found[scenario] = await short(scenario);
     expect(found).toEqual(listed);
-  }, 120_000);
+  }, 300_000);
 });

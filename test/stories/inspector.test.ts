@@ -1,4 +1,4 @@
-/** The official inspector's command line, as somebody would try out a hub. */
+/** The official inspector's command line against a hub. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -12,7 +12,7 @@ const INSPECTOR = fileURLToPath(
 );
 const TOKEN = "sbx_of_the_story_of_the_inspector";
 
-it("lists the tools of a hub, and calls one", async () => {
+it("lists the tools of a hub and calls one", async () => {
   const hub = await startHubProcess({
     data: tempFolder(),
     env: { GITHUB_WEBHOOK_SECRET: SECRET, SIGNALBOX_TOKEN: TOKEN },
@@ -26,7 +26,7 @@ it("lists the tools of a hub, and calls one", async () => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
       [INSPECTOR, "--cli", ...target, "--method", ...args, ...header],
-      // It keeps a catalog in the home folder, and asks nobody anything.
+      // It writes a catalog to the home folder and does not prompt.
       { env: { PATH: process.env.PATH, HOME: home }, timeout: 100_000 },
     );
     return JSON.parse(stdout);

@@ -1,4 +1,4 @@
-/** The rows of the contract's "Reception", against the built hub on each database. */
+/** Reception of webhooks by the built hub, on each database. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -62,7 +62,7 @@ describe.each([
       env[`${id.toUpperCase().replaceAll("-", "_")}_WEBHOOK_SECRET`] = `old, ${secretOf(id)}`;
     hub = await startHubProcess({ data: join(folder, "hub"), env });
     store = await openStore({ databaseUrl, data: join(folder, "hub") });
-    // On PostgreSQL unsigned is never the default.
+    // On PostgreSQL unsigned webhooks are never allowed by default.
     unsecured = await startHubProcess({
       data: join(folder, "unsecured"),
       env: { DATABASE_URL: await createDatabase(inject("postgresUrl")) },
@@ -79,7 +79,7 @@ describe.each([
     fetch(`${to.url}/webhooks/${id}`, { method: "POST", headers, body: new Uint8Array(body) });
 
   it.each(sources.map((source) => [source.id, source] as const))(
-    "%s: stored with its proof, then duplicate, forged refused, without a secret refused",
+    "%s: stores a signed event once, rejects a forged one and one without a configured secret",
     async (id, source) => {
       const delivery = randomUUID();
       const sample = source.sample(delivery);
@@ -91,7 +91,7 @@ describe.each([
       });
 
       const first = await post(hub, id, signed.headers, signed.body);
-      // Some senders take any answer but an empty 200 for a failure, or show it to their users.
+      // Some senders treat any response but an empty 200 as a failure, or show it to their users.
       const answer = async (response: Response) =>
         source.bareAnswer
           ? [response.status, await response.text()]
@@ -110,7 +110,7 @@ describe.each([
         { header: (name) => payload.headers[name], body: payload.body, now: event.received_at },
         makeKey(scheme, secretOf(id), nodeHmacKey),
       );
-      // A bare token is the secret itself, and is never kept.
+      // A token is the secret itself and is never stored.
       expect(verdict).toBe(scheme.covers === "body" ? "valid" : "missing");
       expect(JSON.stringify(payload.headers)).not.toContain(secretOf(id));
 
@@ -136,7 +136,7 @@ describe.each([
     },
   );
 
-  it("answers Slack's URL verification, signed or not at all", async () => {
+  it("answers Slack's URL verification only if it is signed", async () => {
     const source = sources.find(({ id }) => id === "slack");
     if (!source) throw new Error("no slack");
     const body = { type: "url_verification", challenge: "3eZbrw1a", token: "x" };
@@ -152,7 +152,7 @@ describe.each([
     expect(unsigned.status).toBe(403);
   });
 
-  it("takes a batch of CloudEvents as a whole, or refuses it as a whole", async () => {
+  it("accepts or rejects a batch of CloudEvents as a whole", async () => {
     const event = (id: string) => ({
       specversion: "1.0",
       id,
@@ -190,7 +190,7 @@ describe.each([
     expect(before).toBeGreaterThan(0);
   });
 
-  it("agrees to the CloudEvents handshake", async () => {
+  it("answers the CloudEvents handshake", async () => {
     const answer = await fetch(`${hub.url}/webhooks/cloudevents`, {
       method: "OPTIONS",
       headers: {
@@ -212,7 +212,7 @@ describe("unsigned webhooks", () => {
       body: JSON.stringify({ id: randomUUID(), type: "invoice.paid" }),
     });
 
-  it("of every source are taken from this machine while there is no secret at all", async () => {
+  it("of every source are accepted from this machine if no secret is configured", async () => {
     const hub = await start({ GITHUB_WEBHOOK_SECRET: "" });
     expect(hub.output()).toContain("Unsigned");
     for (const { id } of sources) {
@@ -221,7 +221,7 @@ describe("unsigned webhooks", () => {
     }
   });
 
-  it("do not come by way of a browser or a tunnel", async () => {
+  it("are rejected from a browser or a tunnel", async () => {
     const hub = await start({ GITHUB_WEBHOOK_SECRET: "" });
     expect((await stripe(hub)).status).toBe(202);
     for (const headers of [
@@ -244,7 +244,7 @@ describe("unsigned webhooks", () => {
     [{ GITHUB_WEBHOOK_SECRET: "", GENERIC_WEBHOOK_SECRET: "s" }, []],
     [{ GITHUB_WEBHOOK_SECRET: "" }, ["source", "add", "github"]],
   ] as [Record<string, string>, string[]][])(
-    "are over with the first secret: %j %j",
+    "are rejected once a secret is configured: %j %j",
     async (env, command) => {
       const data = tempFolder();
       if (command.length > 0) await runCli([...command, "--data", data]);
@@ -256,7 +256,7 @@ describe("unsigned webhooks", () => {
     },
   );
 
-  it("are taken beside a secret where the operator says so, who is warned", async () => {
+  it("are accepted in addition to signed ones if the operator allows it, with a warning", async () => {
     const hub = await start({}, { args: ["--allow-unsigned"] });
     expect((await stripe(hub)).status).toBe(202);
     expect((await deliver(hub.url, { secret: "guess" })).status).toBe(403);
@@ -264,15 +264,15 @@ describe("unsigned webhooks", () => {
   });
 });
 
-describe("the gates", () => {
-  it("either of two secrets verifies", async () => {
+describe("checks", () => {
+  it("accept each of two secrets", async () => {
     const hub = await start({ GITHUB_WEBHOOK_SECRET: "new, old" });
     for (const secret of ["new", "old"])
       expect((await deliver(hub.url, { secret })).status).toBe(202);
     expect((await deliver(hub.url, { secret: "older" })).status).toBe(403);
   });
 
-  it("the quota is exact, answers 429, lets installations and duplicates by", async () => {
+  it("enforce the exact quota with 429, except for installations and duplicates", async () => {
     const hub = await start({ SIGNALBOX_QUOTA: "5" });
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) => deliver(hub.url, { id: `q-${at}` })),
@@ -293,11 +293,11 @@ describe("the gates", () => {
     expect((await deliver(hub.url, { type: "installation", body })).status).toBe(202);
     expect((await deliver(hub.url, { type: "installation_repositories", body })).status).toBe(202);
     expect((await deliver(hub.url)).status).toBe(429);
-    // The type is a header, which anybody can change.
+    // The type is an unsigned header, which anyone can change.
     expect((await deliver(hub.url, { type: "installation" })).status).toBe(429);
   });
 
-  it("the rate limit answers before the body is read, with Retry-After", async () => {
+  it("apply the rate limit before the body is read, with Retry-After", async () => {
     const hub = await start({ SIGNALBOX_RATE_LIMIT: "3" });
     const answers = await Promise.all(
       Array.from({ length: 30 }, () => deliver(hub.url, { secret: "wrong" })),
@@ -307,7 +307,7 @@ describe("the gates", () => {
     expect(limited[0]?.headers.get("retry-after")).toBe("1");
     expect(await code(limited[0] as Response)).toBe("rate_limited");
 
-    // Whoever waits for the body of this one waits in vain.
+    // This request announces a body that is never sent.
     const strict = await start({ SIGNALBOX_RATE_LIMIT: "1" });
     const announced =
       "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n";
@@ -320,7 +320,7 @@ describe("the gates", () => {
         { timeout: 60_000 },
       )
       .toMatch(/^HTTP\/1.1 429 /);
-    // Nor does a guessed key get past the limit to the database.
+    // A guessed key above the limit is not looked up in the database.
     const guessed = await Promise.all(
       Array.from({ length: 5 }, () =>
         deliver(strict.url, { path: `/webhooks/github/${"x".repeat(22)}` }),
@@ -329,7 +329,7 @@ describe("the gates", () => {
     expect(guessed.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(3);
   });
 
-  it("with the allowlist on, only GitHub's addresses may send, as the proxy names them", async () => {
+  it("accept only GitHub's addresses with the allowlist, taken from the proxy's header", async () => {
     const meta = createServer((request, response) => {
       response.setHeader("content-type", "application/json");
       response.end(
@@ -347,7 +347,7 @@ describe("the gates", () => {
       STANDARD_WEBHOOKS_WEBHOOK_SECRET: "x",
     });
     const from = (address: string) => deliver(hub.url, { headers: { "x-forwarded-for": address } });
-    // The snapshot holds until GitHub's own list has come in.
+    // The snapshot is used until GitHub's list has been fetched.
     await expect.poll(async () => (await from("192.0.2.7")).status).toBe(202);
     expect((await from("2001:db8::7")).status).toBe(202);
     expect((await from("::ffff:192.0.2.7")).status).toBe(202);
@@ -361,7 +361,7 @@ describe("the gates", () => {
     );
   });
 
-  it("with one tenant for each account, the installation decides, and the quota is each one's own", async () => {
+  it("resolve the tenant from the installation, with a quota per tenant", async () => {
     const hub = await start({ SIGNALBOX_TENANCY: "github", SIGNALBOX_QUOTA: "2" });
     const payload = (installation: number | undefined, account?: number) =>
       JSON.stringify({
@@ -394,14 +394,14 @@ describe("the gates", () => {
       detail: expect.stringContaining("signalbox source add stripe"),
     });
 
-    // When it has been removed, its events are nobody's, and an old delivery does not bring it back.
+    // After its removal its events have no tenant, and an old delivery does not restore it.
     expect((await about("deleted", 1_767_571_200)).status).toBe(202);
     expect((await about("created", 1_767_571_200)).status).toBe(422);
     expect((await deliver(hub.url, { body: payload(1, 100) })).status).toBe(422);
     expect((await deliver(hub.url, { body: payload(2) })).status).toBe(202);
   });
 
-  it("an endpoint with a key has its own secrets, which rotate without a gap", async () => {
+  it("use the secrets of an endpoint with a key, and rotate them without a gap", async () => {
     const data = tempFolder();
     const hub = await start({}, { data });
     const cli = async (...args: string[]) =>
@@ -435,7 +435,7 @@ describe("the gates", () => {
       .toBe(404);
   });
 
-  it("a form, as GitHub sends when told so, is as good as JSON", async () => {
+  it("accept a form with a payload like JSON", async () => {
     const hub = await start();
     const body = new URLSearchParams({ payload: JSON.stringify(issueOpened) }).toString();
     const answer = await deliver(hub.url, {

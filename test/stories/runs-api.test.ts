@@ -1,4 +1,4 @@
-/** Runs and secrets over the API, on a hub as users run it. */
+/** Runs and secrets through the API of the built hub. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -42,7 +42,7 @@ const failing = {
 };
 
 describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
-  it("is queued or waited for, is listed by what it is, and shows its steps", async () => {
+  it("is started with or without waiting, listed by filters, and returned with its steps", async () => {
     const api = await startWithApp(backend);
     const hello = await publish(api, greeting);
     const fail = await publish(api, failing);
@@ -86,7 +86,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
     await api.expect(404, "GET", "/api/runs/none");
   });
 
-  it("refuses wrong input by the name of the argument, and unknown triggers", async () => {
+  it("rejects invalid input with the name of the argument, and unknown triggers", async () => {
     const api = await startWithApp(backend);
     const hello = await publish(api, greeting);
     const at = `/api/flows/${hello}/runs`;
@@ -99,13 +99,13 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
     expect(unknown.json).toMatchObject({ errors: [{ path: "trigger" }] });
     await api.expect(404, "POST", "/api/flows/none/runs", { trigger });
     expect((await api.expect(200, "GET", "/api/runs")).json.items).toEqual([]);
-    // A draft that calls it something else changes nothing of what runs.
+    // A draft that renames it does not change the published flow.
     await api.expect(200, "PATCH", `/api/flows/${hello}/nodes/intent%20Say%20hello`, { name: "X" });
     await api.expect(200, "POST", `${at}?wait=1`, { trigger, input: { who: "you" } });
     await api.expect(400, "POST", at, { trigger: "x", input: { who: "you" } });
   });
 
-  it("is cancelled, and tried again", async () => {
+  it("is cancelled and retried", async () => {
     const api = await startWithApp(backend);
     const nap = await publish(api, napping);
     const { id } = (await api.expect(202, "POST", `/api/flows/${nap}/runs`, { trigger: "nap" }))
@@ -136,7 +136,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
       await api.expect(404, "POST", `/api/runs/none/${action}`);
   });
 
-  it("is followed live, to its end", async () => {
+  it("is streamed live until its end", async () => {
     const api = await startWithApp(backend);
     const nap = await publish(api, napping);
     const { id } = (await api.expect(202, "POST", `/api/flows/${nap}/runs`, { trigger: "nap" }))
@@ -167,7 +167,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
 });
 
 describe("a hub that stops", () => {
-  it("keeps nobody waiting who follows a run or waits for one", async () => {
+  it("ends streams and pending requests of clients", async () => {
     const api = await startWithApp();
     const nap = await publish(api, napping);
     const waiting = api.call("POST", `/api/flows/${nap}/runs?wait=1`, { trigger: "nap" });
@@ -187,7 +187,7 @@ describe("a hub that stops", () => {
   });
 });
 
-/** Answers with all that it was sent. */
+/** A server that echoes each request. */
 async function startEcho(): Promise<string> {
   const server = createServer((request, response) => {
     const authorization = request.headers.authorization ?? "";
@@ -216,7 +216,7 @@ describe("secrets", () => {
     edges: [edge("intent Call", "http"), edge("http", "end")],
   });
 
-  it("are written and used, and in no answer, step, error or log", async () => {
+  it("are stored and used, and occur in no response, step, error or log", async () => {
     const api = await startWithApp("SQLite", { SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1" });
     const echo = await startEcho();
     const seen: string[] = [];
@@ -256,7 +256,7 @@ describe("secrets", () => {
     }
   });
 
-  it("are refused where they would be shown", async () => {
+  it("are rejected in places that would reveal them", async () => {
     const api = await startWithApp();
     const flow = (
       await api.expect(201, "POST", "/api/apps/desk/flows", {

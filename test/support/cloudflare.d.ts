@@ -1,9 +1,9 @@
 /**
- * What we use of Cloudflare's runtime, and no more: the official types redeclare the globals that
- * @types/node declares already, so the two cannot be in one program. Add what you need.
+ * The part of Cloudflare's runtime that we use. The official types redeclare globals of @types/node, so
+ * one program cannot include both. Add further types as needed.
  */
 declare module "cloudflare:workers" {
-  /** The bindings. The worker that has one adds it here, by declaring this module again. */
+  /** The bindings. A worker adds its own by augmenting this module. */
   export interface Env {}
   export const env: Env;
 
@@ -14,7 +14,7 @@ declare module "cloudflare:workers" {
 
   export interface SqlCursor<Row> extends Iterable<Row> {
     toArray(): Row[];
-    /** Throws unless there is exactly one row. */
+    /** Throws unless the result is exactly one row. */
     one(): Row;
     readonly rowsRead: number;
     readonly rowsWritten: number;
@@ -22,7 +22,7 @@ declare module "cloudflare:workers" {
 
   export interface DurableObjectStorage {
     readonly sql: SqlStorage;
-    /** Not for async work: the transaction ends when `work` returns, promise or not. */
+    /** For synchronous work only: the transaction ends when `work` returns, even with a promise. */
     transactionSync<Result>(work: () => Result): Result;
     getAlarm(): Promise<number | null>;
     setAlarm(time: number | Date): Promise<void>;
@@ -41,7 +41,7 @@ declare module "cloudflare:workers" {
     readonly storage: DurableObjectStorage;
     blockConcurrencyWhile<Result>(work: () => Promise<Result>): Promise<Result>;
     waitUntil(work: Promise<unknown>): void;
-    /** Ends the object at once, as a crash would. */
+    /** Terminates the object like a crash. */
     abort(reason: string): void;
   }
 
@@ -51,7 +51,7 @@ declare module "cloudflare:workers" {
     protected readonly env: Bindings;
   }
 
-  /** Methods are called across the wire, so each answers with a promise. */
+  /** Methods are remote calls, so each returns a promise. */
   export type DurableObjectStub<T> = {
     [K in keyof T as T[K] extends (...args: never) => unknown ? K : never]: T[K] extends (
       ...args: infer Args
@@ -76,14 +76,14 @@ declare module "cloudflare:test" {
     DurableObjectStub,
   } from "cloudflare:workers";
 
-  /** Runs `work` inside the object, where its storage can be used directly. */
+  /** Runs `work` inside the object with direct access to its storage. */
   export function runInDurableObject<T, Result>(
     stub: DurableObjectStub<T>,
     work: (instance: T, state: DurableObjectState) => Result | Promise<Result>,
   ): Promise<Result>;
-  /** Runs the object's alarm now, if one is set, and says whether. */
+  /** Runs the object's alarm now; returns whether one was set. */
   export function runDurableObjectAlarm<T>(stub: DurableObjectStub<T>): Promise<boolean>;
-  /** Forgets the instance but keeps its storage, as Cloudflare does with an idle object. */
+  /** Evicts the instance but keeps its storage, as Cloudflare does with an idle object. */
   export function evictDurableObject<T>(stub: DurableObjectStub<T>): Promise<void>;
   export function listDurableObjectIds<T>(
     namespace: DurableObjectNamespace<T>,

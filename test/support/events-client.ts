@@ -1,4 +1,4 @@
-/** Clients of both eras that speak the draft of MCP Events, and a hub in a process of its own. */
+/** Clients of the MCP Events draft for both protocol versions, and a hub process. */
 import { randomUUID } from "node:crypto";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
@@ -10,14 +10,14 @@ import { type HubProcess, runCli, startHubProcess } from "./hub-process.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 export const ADMIN = "the-admin-of-this-story";
-/** Machines that run many tests at once are slow. */
+/** Generous, because the machine may be busy. */
 export const PATIENCE = { timeout: 60_000, interval: 20 };
 
 export interface Setup {
   data: string;
   hub: HubProcess;
   restart(): Promise<void>;
-  /** One more on the same data. */
+  /** Starts another hub on the same data. */
   replica(): Promise<HubProcess>;
   token(...more: string[]): Promise<{ id: string; token: string }>;
   revoke(id: string): Promise<void>;
@@ -69,7 +69,7 @@ export interface Connected {
   ): Promise<Record<string, unknown>>;
 }
 
-/** A schema of today's client that takes every result. */
+/** A schema that accepts every result. */
 const anything = {
   "~standard": {
     version: 1 as const,
@@ -137,7 +137,7 @@ export const namesOf = (result: Record<string, unknown>) =>
 export const idsOf = (result: Record<string, unknown>) =>
   (result.events as { eventId: string }[]).map(({ eventId }) => eventId);
 
-/** The code, the words and the data of a refusal. */
+/** The code, message and data of an error. */
 export const refusalOf = async (request: Promise<unknown>) => {
   const error = (await request.then(
     () => undefined,

@@ -1,4 +1,4 @@
-/** The hub as users run it: the built command, in a process of its own. */
+/** Runs the built hub as a child process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -9,9 +9,9 @@ const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.
 export interface HubProcess {
   url: string;
   pid: number;
-  /** Everything it has printed so far. */
+  /** The output so far. */
   output(): string;
-  /** Sends a signal and waits for the end; answers with the exit code, or null after a kill. */
+  /** Sends a signal and waits for the exit; returns the exit code, or null after SIGKILL. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -21,7 +21,7 @@ export interface HubProcessOptions {
   args?: string[];
 }
 
-/** Only what a hub needs: settings of whoever runs the tests must not leak into it. */
+/** Only PATH is inherited, so that the environment of the test run does not affect the hub. */
 const cleanEnv = (extra: Record<string, string>): Record<string, string> => ({
   PATH: process.env.PATH ?? "",
   ...extra,
@@ -56,10 +56,10 @@ export async function startHubProcess({
     child.stderr?.on("data", read);
     const late = setTimeout(() => {
       child.kill("SIGKILL");
-      reject(new Error(`the hub did not listen in time:\n${output}`));
+      reject(new Error(`the hub did not start listening in time:\n${output}`));
     }, PATIENCE_MS);
     void ended.then((code) =>
-      reject(new Error(`the hub ended (${code}) before it listened:\n${output}`)),
+      reject(new Error(`the hub ended (${code}) before it was listening:\n${output}`)),
     );
   });
   return {
@@ -73,7 +73,7 @@ export async function startHubProcess({
   };
 }
 
-/** Runs a command of the CLI to its end. */
+/** Runs a CLI command and waits for its exit. */
 export async function runCli(
   args: string[],
   options: { env?: Record<string, string>; cwd?: string } = {},

@@ -1,6 +1,6 @@
 /**
- * The tools, resources and prompts that the MCP conformance suite asks for by name, behind the same
- * handler and the same guards as the hub's own: what the suite then says, it says of those.
+ * The tools, resources and prompts that the MCP conformance suite requires, served by the hub's handler
+ * and its checks, so that the suite tests those.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

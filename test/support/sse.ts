@@ -11,7 +11,7 @@ export interface SseReader {
   /** The `seq` of each received event, in order. */
   seqs(): number[];
   lastId(): string | undefined;
-  /** Resolves when the server has ended the stream. */
+  /** Resolves when the server ends the stream. */
   ended: Promise<void>;
   close(): void;
 }
