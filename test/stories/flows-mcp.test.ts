@@ -348,7 +348,7 @@ it("what is not a call at all is refused in words", async () => {
   await refused("tools/call", {}).toMatchObject({ code: -32602 });
   await refused("tools/list", { cursor: "x".repeat(10_000) }).toMatchObject({
     code: -32602,
-    message: "cursor: is not one that this list gave out",
+    message: "cursor: is not a cursor of this list",
   });
   await refused("resources/list", {}).toMatchObject({ code: -32601 });
   const call = (args: unknown) =>

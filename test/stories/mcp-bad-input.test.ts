@@ -105,9 +105,9 @@ describe.each(eras)("a client of %s", (_, era) => {
   });
 
   it.each([
-    ["list_pending_events", { limit: 1.5 }, "limit: must be a whole number"],
+    ["list_pending_events", { limit: 1.5 }, "limit: must be an integer"],
     ["list_pending_events", { limit: 1e9 }, "limit: must be at most 100"],
-    ["list_pending_events", { limit: "20" }, "limit: must be a whole number"],
+    ["list_pending_events", { limit: "20" }, "limit: must be an integer"],
     ["list_pending_events", { cursor: "nonsense" }, /^cursor: /],
     ["get_event", {}, /^event_id: /],
     ["get_event", { event_id: 7 }, /^event_id: /],

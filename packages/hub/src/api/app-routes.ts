@@ -1,4 +1,4 @@
-/** Apps: each is an MCP server of its own. */
+/** Apps: each is served as one MCP server. */
 
 import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
@@ -25,7 +25,7 @@ export function appRoutes(store: Store, now: () => number): Route[] {
       tag,
       scope: "admin",
       query: z.strictObject({ limit: limitQuery, cursor: next.query }),
-      answer: { status: 200, schema: pageOf(appView) },
+      response: { status: 200, schema: pageOf(appView) },
       async handle({ tenant, query: { limit, cursor = "" } }) {
         const apps = await store.listApps(tenant, cursor, limit);
         return { json: page(apps, limit, ({ slug }) => next.of(slug), viewApp) };
@@ -34,11 +34,11 @@ export function appRoutes(store: Store, now: () => number): Route[] {
     defineRoute({
       method: "post",
       path: "/api/apps",
-      summary: "Make an app",
+      summary: "Create an app",
       tag,
       scope: "admin",
       body: appSchema,
-      answer: { status: 201, schema: appView },
+      response: { status: 201, schema: appView },
       async handle({ tenant, body }) {
         const at = now();
         const app = { tenant, ...body, created_at: at, updated_at: at };
@@ -53,7 +53,7 @@ export function appRoutes(store: Store, now: () => number): Route[] {
       summary: "Get an app",
       tag,
       scope: "admin",
-      answer: { status: 200, schema: appView },
+      response: { status: 200, schema: appView },
       async handle({ tenant, param }) {
         const app = await store.getApp(tenant, param("app"));
         if (!app) throw missing(param("app"));
@@ -67,7 +67,7 @@ export function appRoutes(store: Store, now: () => number): Route[] {
       tag,
       scope: "admin",
       body: appChange,
-      answer: { status: 200, schema: appView },
+      response: { status: 200, schema: appView },
       async handle({ tenant, param, body: { name, description } }) {
         const change = { ...(name && { name }), ...(description !== undefined && { description }) };
         const app = await store.updateApp(tenant, param("app"), change, now());
@@ -81,7 +81,7 @@ export function appRoutes(store: Store, now: () => number): Route[] {
       summary: "Delete an app with its flows",
       tag,
       scope: "admin",
-      answer: { status: 204 },
+      response: { status: 204 },
       async handle({ tenant, param }) {
         if (!(await store.deleteApp(tenant, param("app"), now()))) throw missing(param("app"));
         return { status: 204 };

@@ -1,10 +1,10 @@
-/** HTTP beside the webhooks: health for operators, and a page for people. */
+/** Routes for operators: health, readiness, metrics and the home page. */
 import { type Context, Hono } from "hono";
 import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
 import { type HomePage, homePage } from "./home.ts";
 
 export interface AppOptions {
-  /** Rejects where the database cannot be written to. */
+  /** Rejects if the database cannot be written. */
   checkReady: () => Promise<void>;
   metrics: { contentType: string; text(): Promise<string> };
   home: () => Promise<HomePage>;
@@ -29,7 +29,7 @@ export function createApp({
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {
     if (isStopping())
-      return failed(503, "stopping", "Shutting down", "This hub takes no more requests.");
+      return failed(503, "stopping", "Shutting down", "This hub accepts no more requests.");
     try {
       await checkReady();
       return c.json({ status: "ready" });
@@ -38,7 +38,7 @@ export function createApp({
         503,
         "storage_unavailable",
         "Storage unavailable",
-        `The database cannot be written to: ${error instanceof Error ? error.message : String(error)}`,
+        `The database cannot be written: ${error instanceof Error ? error.message : String(error)}`,
       );
     }
   });
@@ -52,21 +52,16 @@ export function createApp({
     }),
   );
   app.notFound((c) =>
-    failed(404, "not_found", "Not found", `There is nothing at ${c.req.method} ${c.req.path}.`),
+    failed(404, "not_found", "Not found", `There is no route ${c.req.method} ${c.req.path}.`),
   );
   app.onError((error, c) => {
-    // Who breaks off in the middle of a request is told of nothing, and nothing is wrong here.
-    if (brokenOff(c) !== error) onError(error);
-    return failed(
-      500,
-      "internal",
-      "Internal error",
-      "Something went wrong; the hub's log says what.",
-    );
+    // A client that disconnects during its request causes an error that is not worth logging.
+    if (requestError(c) !== error) onError(error);
+    return failed(500, "internal", "Internal error", "The request failed; see the hub's log.");
   });
   return app;
 }
 
-/** What became of a request that did not come to its end, on hosts that can tell. */
-const brokenOff = ({ env }: Context): unknown =>
+/** The error of an incomplete request. Only Node reports it. */
+const requestError = ({ env }: Context): unknown =>
   (env as { incoming?: { errored?: unknown } } | undefined)?.incoming?.errored;

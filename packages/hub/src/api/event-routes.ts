@@ -1,4 +1,4 @@
-/** The inbox for people: what arrived, what became of it, and why. */
+/** Events for the web UI: their payloads, outcomes and explanations. */
 import { z } from "zod";
 import { eventSchema, explainedSchema, summarySchema } from "../inbox/event-schema.ts";
 import type { Inbox } from "../inbox/inbox.ts";
@@ -30,7 +30,7 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
       tag,
       scope: "inbox:read",
       query: listQuery,
-      answer: { status: 200, schema: pageOf(summarySchema) },
+      response: { status: 200, schema: pageOf(summarySchema) },
       async handle({ tenant, query: { text, order, repo, source, pending, ...rest } }) {
         const isPending = pending === undefined ? undefined : pending === "1";
         const { events: items, next_cursor } =
@@ -44,7 +44,7 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
               })
             : await inbox.search([tenant], {
                 ...rest,
-                text: searchOnly(text, { order, repo, source }),
+                text: assertAlone(text, { order, repo, source }),
                 processed: isPending === undefined ? undefined : !isPending,
               });
         return { json: { items, next_cursor } };
@@ -56,7 +56,7 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
       summary: "Get an event with its payload",
       tag,
       scope: "inbox:read",
-      answer: { status: 200, schema: eventSchema },
+      response: { status: 200, schema: eventSchema },
       handle: async ({ tenant, param, reserveBytes }) => ({
         json: (await inbox.get([tenant], param("event"), {}, reserveBytes)).event,
       }),
@@ -68,7 +68,7 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
       tag,
       scope: "inbox:write",
       body: z.strictObject({ note: z.string().max(1_000).optional() }),
-      answer: { status: 200, schema: z.object({ id: z.string(), already: z.boolean() }) },
+      response: { status: 200, schema: z.object({ id: z.string(), already: z.boolean() }) },
       async handle({ tenant, param, body }) {
         const id = param("event");
         const { already } = await inbox.markProcessed([tenant], [id], body.note ?? null);
@@ -78,11 +78,11 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
     defineRoute({
       method: "post",
       path: "/api/events/:event/replay",
-      summary: "Run the triggers on an event again, or those of one flow",
+      summary: "Evaluate the triggers of all flows, or of one flow, again for an event",
       tag,
       scope: "flows:call",
       body: z.strictObject({ flow: z.string().min(1).max(100).optional() }),
-      answer: {
+      response: {
         status: 202,
         schema: z.object({
           runs: z.array(z.object({ run_id: z.string(), flow_id: z.string() })),
@@ -97,10 +97,10 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
     defineRoute({
       method: "get",
       path: "/api/events/:event/explain",
-      summary: "Why triggers fired on an event, or did not",
+      summary: "Explain which triggers matched an event, and why",
       tag,
       scope: "inbox:read",
-      answer: { status: 200, schema: z.object({ items: z.array(explainedSchema) }) },
+      response: { status: 200, schema: z.object({ items: z.array(explainedSchema) }) },
       async handle({ tenant, param }) {
         const { id } = await inbox.find([tenant], param("event"), "event_id");
         return { json: { items: await triggers.explain(tenant, id) } };
@@ -109,7 +109,8 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
   ];
 }
 
-function searchOnly(text: string, others: Record<string, unknown>): string {
+/** A search cannot be combined with other filters. */
+function assertAlone(text: string, others: Record<string, unknown>): string {
   for (const [name, value] of Object.entries(others))
     if (value !== undefined)
       throw new RequestError("invalid", name, "cannot be combined with text");

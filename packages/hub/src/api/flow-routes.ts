@@ -1,4 +1,4 @@
-/** Flows: whole, or node by node; drafts and versions. */
+/** Flows: their drafts, as a whole or by node and edge, and their versions. */
 
 import { edgeSchema, flowDraftSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
@@ -43,20 +43,20 @@ export interface FlowRoutes {
 }
 
 export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
-  const answer = { status: 200, schema: flowView, etag: true };
-  const created = { ...answer, status: 201 };
+  const response = { status: 200, schema: flowView, etag: true };
+  const created = { ...response, status: 201 };
   const saved = (flow: DescribedFlow, status: 200 | 201 = 200) => ({
     status,
     json: viewFlow(flow),
     etag: flow.revision,
   });
-  const placeOf = ({ tenant, param, ifMatch }: RouteRequest<unknown, unknown>) => ({
+  const flowRef = ({ tenant, param, ifMatch }: RouteRequest<unknown, unknown>) => ({
     tenant,
     id: param("flow"),
     ifRevision: ifMatch,
   });
-  /** The versions of one that was deleted stay for its runs, and are nobody else's. */
-  const mustBeThere = async (tenant: string, id: string): Promise<void> => {
+  /** The versions of a deleted flow are kept for its runs, but are not served. */
+  const assertFlowExists = async (tenant: string, id: string): Promise<void> => {
     if (!(await store.getFlow(tenant, id)))
       throw new RequestError("not_found", "flow", `There is no flow ${id}.`);
   };
@@ -69,7 +69,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       tag,
       scope,
       query: z.strictObject({ limit: limitQuery, cursor: next.query }),
-      answer: { status: 200, schema: pageOf(flowSummary) },
+      response: { status: 200, schema: pageOf(flowSummary) },
       async handle({ tenant, param, query: { limit, cursor } }) {
         const app = param("app");
         if (!(await store.getApp(tenant, app)))
@@ -81,22 +81,22 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
     defineRoute({
       method: "post",
       path: "/api/apps/:app/flows",
-      summary: "Make a flow",
+      summary: "Create a flow",
       tag,
       scope,
       body: newFlow,
-      answer: created,
+      response: created,
       handle: async ({ tenant, param, body }) =>
         saved(await flows.create(tenant, param("app"), body), 201),
     }),
     defineRoute({
       method: "post",
       path: "/api/apps/:app/flows/import",
-      summary: "Make a flow out of an exported file, in today's form or an older one",
+      summary: "Create a flow from an exported file, in the current or a legacy format",
       tag,
       scope,
       body: z.record(z.string(), z.json()),
-      answer: { ...created, schema: flowView.extend({ notes: z.array(z.string()) }) },
+      response: { ...created, schema: flowView.extend({ notes: z.array(z.string()) }) },
       async handle({ tenant, param, body }) {
         const { flow, notes } = await flows.import(tenant, param("app"), body);
         return { ...saved(flow, 201), json: { ...viewFlow(flow), notes } };
@@ -108,7 +108,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Get a flow",
       tag,
       scope,
-      answer,
+      response,
       handle: async ({ tenant, param }) => saved(await flows.get(tenant, param("flow"))),
     }),
     defineRoute({
@@ -119,38 +119,38 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       scope,
       ifMatch: true,
       body: newFlow,
-      answer,
-      handle: async (asked) =>
+      response,
+      handle: async (request) =>
         saved(
-          await flows.change(placeOf(asked), {
+          await flows.change(flowRef(request), {
             description: "",
             nodes: [],
             edges: [],
-            ...asked.body,
+            ...request.body,
           }),
         ),
     }),
     defineRoute({
       method: "patch",
       path: "/api/flows/:flow",
-      summary: "Change parts of a flow's draft",
+      summary: "Update parts of a flow's draft",
       tag,
       scope,
       ifMatch: true,
       body: newFlow.partial(),
-      answer,
-      handle: async (asked) => saved(await flows.change(placeOf(asked), asked.body)),
+      response,
+      handle: async (request) => saved(await flows.change(flowRef(request), request.body)),
     }),
     defineRoute({
       method: "delete",
       path: "/api/flows/:flow",
-      summary: "Delete a flow; runs that are under way come to their end",
+      summary: "Delete a flow; its active runs continue",
       tag,
       scope,
       ifMatch: true,
-      answer: { status: 204 },
-      async handle(asked) {
-        await flows.remove(placeOf(asked));
+      response: { status: 204 },
+      async handle(request) {
+        await flows.remove(flowRef(request));
         return { status: 204 };
       },
     }),
@@ -160,7 +160,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Export a flow as one JSON file",
       tag,
       scope,
-      answer: { status: 200, schema: flowDraftSchema },
+      response: { status: 200, schema: flowDraftSchema },
       async handle({ tenant, param }) {
         const { name, description, graph } = await flows.get(tenant, param("flow"));
         return {
@@ -172,15 +172,18 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
     defineRoute({
       method: "post",
       path: "/api/flows/:flow/publish",
-      summary: "Make a version of the draft, and let it run",
+      summary: "Publish the draft as a new version",
       tag,
       scope,
       ifMatch: true,
       body: z.strictObject({ note: z.string().max(1000).default("") }),
-      answer,
-      handle: async (asked) =>
+      response,
+      handle: async (request) =>
         saved(
-          await flows.publish(placeOf(asked), { note: asked.body.note, by: asked.access.name }),
+          await flows.publish(flowRef(request), {
+            note: request.body.note,
+            by: request.access.name,
+          }),
         ),
     }),
     defineRoute({
@@ -189,9 +192,9 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "List a flow's versions, newest first",
       tag,
       scope,
-      answer: { status: 200, schema: z.object({ items: z.array(versionView) }) },
+      response: { status: 200, schema: z.object({ items: z.array(versionView) }) },
       async handle({ tenant, param }) {
-        await mustBeThere(tenant, param("flow"));
+        await assertFlowExists(tenant, param("flow"));
         const versions = await store.listVersions(tenant, param("flow"));
         return {
           json: {
@@ -209,11 +212,11 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "Get the graph of a version",
       tag,
       scope,
-      answer: { status: 200, schema: flowDraftSchema.pick({ nodes: true, edges: true }) },
+      response: { status: 200, schema: flowDraftSchema.pick({ nodes: true, edges: true }) },
       async handle({ tenant, param }) {
-        await mustBeThere(tenant, param("flow"));
-        const wanted = version.safeParse(Number(param("version"))).data;
-        const graph = wanted && (await store.getVersion(tenant, param("flow"), wanted));
+        await assertFlowExists(tenant, param("flow"));
+        const number = version.safeParse(Number(param("version"))).data;
+        const graph = number && (await store.getVersion(tenant, param("flow"), number));
         if (!graph)
           throw new RequestError(
             "not_found",
@@ -226,14 +229,14 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
     defineRoute({
       method: "post",
       path: "/api/flows/:flow/rollback",
-      summary: "Publish an older version again",
+      summary: "Publish an earlier version again",
       tag,
       scope,
       ifMatch: true,
       body: z.strictObject({ version }),
-      answer,
-      handle: async (asked) =>
-        saved(await flows.rollBack(placeOf(asked), asked.body.version, asked.access.name)),
+      response,
+      handle: async (request) =>
+        saved(await flows.rollBack(flowRef(request), request.body.version, request.access.name)),
     }),
     defineRoute({
       method: "post",
@@ -243,30 +246,31 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       scope,
       ifMatch: true,
       body: newNode,
-      answer: created,
-      handle: async (asked) => saved(await flows.addNode(placeOf(asked), asked.body), 201),
+      response: created,
+      handle: async (request) => saved(await flows.addNode(flowRef(request), request.body), 201),
     }),
     defineRoute({
       method: "patch",
       path: "/api/flows/:flow/nodes/:node",
-      summary: "Change a node; another name rewrites every reference to it",
+      summary: "Update a node; a new name also updates every reference to it",
       tag,
       scope,
       ifMatch: true,
       body: nodeSchema.pick({ name: true, position: true, parameters: true }).partial(),
-      answer,
-      handle: async (asked) =>
-        saved(await flows.changeNode(placeOf(asked), asked.param("node"), asked.body)),
+      response,
+      handle: async (request) =>
+        saved(await flows.changeNode(flowRef(request), request.param("node"), request.body)),
     }),
     defineRoute({
       method: "delete",
       path: "/api/flows/:flow/nodes/:node",
-      summary: "Remove a node and its edges",
+      summary: "Delete a node and its edges",
       tag,
       scope,
       ifMatch: true,
-      answer,
-      handle: async (asked) => saved(await flows.removeNode(placeOf(asked), asked.param("node"))),
+      response,
+      handle: async (request) =>
+        saved(await flows.removeNode(flowRef(request), request.param("node"))),
     }),
     defineRoute({
       method: "post",
@@ -276,18 +280,19 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       scope,
       ifMatch: true,
       body: newEdge,
-      answer: created,
-      handle: async (asked) => saved(await flows.addEdge(placeOf(asked), asked.body), 201),
+      response: created,
+      handle: async (request) => saved(await flows.addEdge(flowRef(request), request.body), 201),
     }),
     defineRoute({
       method: "delete",
       path: "/api/flows/:flow/edges/:edge",
-      summary: "Remove an edge",
+      summary: "Delete an edge",
       tag,
       scope,
       ifMatch: true,
-      answer,
-      handle: async (asked) => saved(await flows.removeEdge(placeOf(asked), asked.param("edge"))),
+      response,
+      handle: async (request) =>
+        saved(await flows.removeEdge(flowRef(request), request.param("edge"))),
     }),
   ];
 }

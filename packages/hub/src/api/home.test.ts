@@ -10,7 +10,7 @@ const page: HomePage = {
   pending: 0,
 };
 
-it("shows what it is told, and no text becomes markup", () => {
+it("shows the given values with HTML escaped", () => {
   const html = homePage(page);
   for (const text of ["1.2.3", page.url, page.webhookUrl, "SQLite"]) expect(html).toContain(text);
   for (const name of ["version", "url", "webhookUrl", "storage"] as const) {
@@ -20,14 +20,14 @@ it("shows what it is told, and no text becomes markup", () => {
   }
 });
 
-it("counts one event, several, and none where there is no one count", () => {
+it("shows the number of pending events, or nothing if it is unknown", () => {
   expect(homePage({ ...page, pending: 0 })).toContain("0 events<");
   expect(homePage({ ...page, pending: 1 })).toContain("1 event<");
   expect(homePage({ ...page, pending: 1234 })).toContain("1,234 events<");
-  expect(homePage({ ...page, pending: null })).not.toContain("Waiting");
+  expect(homePage({ ...page, pending: null })).not.toContain("Pending");
 });
 
-it("warns where webhooks are not verified, and nowhere else", () => {
+it("warns only if webhooks are not verified", () => {
   expect(homePage(page)).not.toContain("Unsigned");
   expect(homePage({ ...page, unsigned: true })).toContain("Unsigned");
 });

@@ -1,4 +1,4 @@
-/** The page at `/` while there is no UI: what runs here, and what to do next. */
+/** The page at `/` until there is a UI: the hub's addresses and the first steps. */
 export interface HomePage {
   version: string;
   url: string;
@@ -14,11 +14,11 @@ const escapeHtml = (text: string) =>
 export function homePage(page: HomePage): string {
   const warning = !page.unsigned
     ? ""
-    : `<p class="warn"><strong>Unsigned.</strong> Any program on this machine can post events of sources without a secret. Set <code>GITHUB_WEBHOOK_SECRET</code> before you open this hub to others.</p>`;
-  const waiting =
+    : `<p class="warn"><strong>Unsigned.</strong> Any program on this machine can post events of sources without a secret. Set <code>GITHUB_WEBHOOK_SECRET</code> before others can reach this hub.</p>`;
+  const pending =
     page.pending === null
       ? ""
-      : `<dt>Waiting</dt><dd>${page.pending.toLocaleString("en")} ${page.pending === 1 ? "event" : "events"}</dd>`;
+      : `<dt>Pending</dt><dd>${page.pending.toLocaleString("en")} ${page.pending === 1 ? "event" : "events"}</dd>`;
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -48,18 +48,18 @@ export function homePage(page: HomePage): string {
   <h1>Signalbox is running</h1>
   <p class="lead">The trigger hub for AI agents, version ${escapeHtml(page.version)}.</p>
   ${warning}
-  <section><h2>Here</h2><dl>
+  <section><h2>This hub</h2><dl>
     <dt>Hub</dt><dd><code>${escapeHtml(page.url)}</code></dd>
     <dt>Webhooks</dt><dd><code>${escapeHtml(page.webhookUrl)}</code></dd>
     <dt>Storage</dt><dd>${escapeHtml(page.storage)}</dd>
-    ${waiting}
+    ${pending}
   </dl></section>
-  <section><h2>Next</h2><ol>
+  <section><h2>Next steps</h2><ol>
     <li>Send yourself a first event, from a terminal in the project's folder:
       <pre>npx signalbox send github issues --action opened</pre></li>
     <li>Point a GitHub webhook at the address above: content type <code>application/json</code>, and the secret that you set as <code>GITHUB_WEBHOOK_SECRET</code>.</li>
-    <li>Let an agent see it: <code>npx signalbox token create laptop</code>, then point an MCP client at <code>${escapeHtml(page.url)}/mcp</code>.</li>
-    <li>Watch it: <a href="/readyz">/readyz</a>, <a href="/healthz">/healthz</a>, <a href="/metrics">/metrics</a>.</li>
+    <li>Connect an agent: <code>npx signalbox token create laptop</code>, then point an MCP client at <code>${escapeHtml(page.url)}/mcp</code>.</li>
+    <li>Monitor the hub: <a href="/readyz">/readyz</a>, <a href="/healthz">/healthz</a>, <a href="/metrics">/metrics</a>.</li>
   </ol></section>
 </main>
 </html>

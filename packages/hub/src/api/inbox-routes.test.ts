@@ -1,4 +1,4 @@
-/** The inbox through its three doors: plain HTTP, today's MCP client, and yesterday's. */
+/** The inbox over HTTP, and over MCP with a 2026-07-28 client and a 2025-era client. */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -125,19 +125,19 @@ async function oldClient({ fetch }: Setup, bearer: string): Promise<OldClient> {
 }
 
 const clients = [
-  ["the client of 2026", newClient],
-  ["a client of the initialize era", oldClient],
+  ["a 2026-07-28 client", newClient],
+  ["a 2025-era client", oldClient],
 ] as const;
 
 const textOf = (result: unknown) =>
   JSON.parse((result as { content: { text: string }[] }).content[0]?.text ?? "null");
-const wordsOf = (result: unknown) => {
+const messageOf = (result: unknown) => {
   const { isError, content } = result as { isError?: boolean; content: { text: string }[] };
   return isError ? content[0]?.text : undefined;
 };
 
 describe.each(clients)("MCP, with %s", (_, connect) => {
-  it("walks the inbox as an agent does: status, list, get, mark", async () => {
+  it("gets the status, lists, gets and marks events", async () => {
     const hub = await setup();
     const events = [1, 2, 3].map((number) =>
       sampleEvent({
@@ -214,20 +214,20 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     expect(textOf(await call("explain_event", { event_id: id }))).toMatchObject({ triggers: [] });
   });
 
-  it("waits for an event that fits, and says when none came", async () => {
+  it("waits for a matching event, and reports a timeout", async () => {
     const hub = await setup();
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
     const wait = (args: Record<string, unknown>) =>
       client.callTool({ name: "wait_for_event", arguments: args });
     expect(textOf(await wait({ timeout_s: 1, type: "push" }))).toEqual({ timed_out: true });
-    expect(wordsOf(await wait({ timeout_s: 301 }))).toMatch(/^timeout_s: must be at most 300/);
-    expect(wordsOf(await wait({ filter: { "a..b": 1 } }))).toMatch(/^filter: /);
+    expect(messageOf(await wait({ timeout_s: 301 }))).toMatch(/^timeout_s: must be at most 300/);
+    expect(messageOf(await wait({ filter: { "a..b": 1 } }))).toMatch(/^filter: /);
 
     const waiting = wait({ filter: { "issue.labels[].name": "bug" }, timeout_s: 20 });
     const labelled = (name: string) =>
       sampleEvent({ body: utf8({ issue: { labels: [{ name }] } }) });
     const bug = labelled("bug");
-    // Until it has been found: the wait has to be under way before the event comes in.
+    // Repeated, because the wait has to be open before the event is stored.
     let answer: unknown;
     void waiting.then((found) => {
       answer = found;
@@ -249,10 +249,10 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     await expect.poll(hub.waiting).toBe(1);
     await hub.store.revokeToken("t1", 1);
     hub.advance(1_000);
-    expect(wordsOf(await waiting)).toBe("token: is no longer valid");
+    expect(messageOf(await waiting)).toBe("token: is no longer valid");
   });
 
-  it("offers the inbox and each event as resources, and a prompt to triage it", async () => {
+  it("lists the inbox and events as resources, and a triage prompt", async () => {
     const hub = await setup();
     const event = sampleEvent({ body: utf8({ hello: "there" }) });
     const other = sampleEvent();
@@ -289,7 +289,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     await expect(client.getPrompt({ name: "other" })).rejects.toThrow(/no prompt other/);
   });
 
-  it("ends a page of payloads early when it grows large, and goes on from its cursor", async () => {
+  it("ends a page of large payloads early, and continues from its cursor", async () => {
     const hub = await setup();
     const body = utf8({ text: "x".repeat(3_000_000) });
     const events = [1, 2, 3, 4, 5].map((number) => sampleEvent({ number, body }));
@@ -310,17 +310,17 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     expect(seen.flat()).toEqual(events.map(({ id }) => id).reverse());
   });
 
-  it("is not told what broke inside", async () => {
+  it("gets no details of internal errors", async () => {
     const hub = await setup();
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
     hub.store.pendingStatus = () => Promise.reject(new Error("disk of the operator is on fire"));
     const words = "failed to handle the request";
     await expect(client.readResource({ uri: "signalbox://inbox" })).rejects.toThrow(words);
     const result = await client.callTool({ name: "get_pending_status", arguments: {} });
-    expect(wordsOf(result)).toContain(words);
+    expect(messageOf(result)).toContain(words);
   });
 
-  it("two agents never claim the same event, and an expired lease comes back", async () => {
+  it("claims an event for one agent only, until the lease expires", async () => {
     const hub = await setup();
     await hub.keep([1, 2, 3].map((number) => sampleEvent({ number })));
     const ada = await connect(hub, await hub.token(["acme"], ["inbox:write", "inbox:read"]));
@@ -337,7 +337,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
       name: "release_event",
       arguments: { event_id: first[0]?.id },
     });
-    expect(wordsOf(stolen)).toBe("event_id: is not claimed by this token");
+    expect(messageOf(stolen)).toBe("event_id: is not claimed by this token");
     await ada.callTool({ name: "release_event", arguments: { event_id: first[0]?.id } });
     expect(await claim(bob, 5)).toMatchObject([{ id: first[0]?.id }]);
     hub.advance(61_000);
@@ -345,7 +345,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
   });
 
   it.each([
-    ["list_pending_events", { limit: 1.5 }, /^limit: must be a whole number/],
+    ["list_pending_events", { limit: 1.5 }, /^limit: must be an integer/],
     ["list_pending_events", { limit: 1e9 }, /^limit: must be at most 100/],
     ["list_pending_events", { limit: "many" }, /^limit: /],
     ["list_pending_events", { cursor: "nonsense" }, /^cursor: is not a cursor of this hub/],
@@ -371,7 +371,11 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     ["list_pending_events", { order: 1 }, /^order: must be one of "newest", "oldest"$/],
     ["search_events", { processed: "no" }, /^processed: must be a boolean, but is a string$/],
     ["wait_for_event", { filter: [1] }, /^filter: must be an object, but is an array$/],
-    ["wait_for_event", { filter: { a: [1] } }, /^filter.a: must be text, a number, true, false or/],
+    [
+      "wait_for_event",
+      { filter: { a: [1] } },
+      /^filter.a: must be a string, a number, true, false or/,
+    ],
     [
       "get_pending_status",
       { tpye: "x" },
@@ -385,10 +389,10 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
   ] as const)("%s %o is a tool error that names the field", async (name, args, words) => {
     const hub = await setup();
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read", "inbox:write"]));
-    expect(wordsOf(await client.callTool({ name, arguments: args }))).toMatch(words);
+    expect(messageOf(await client.callTool({ name, arguments: args }))).toMatch(words);
   });
 
-  it("shows the tools that the token may use, with schemas and hints, and knows no others", async () => {
+  it("lists only the tools that the token's scopes allow, with schemas and hints", async () => {
     const hub = await setup();
     const reader = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
     const { tools } = await reader.listTools();
@@ -406,13 +410,13 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
       expect(tool.annotations).toMatchObject({ readOnlyHint: true, destructiveHint: false });
     }
     const marked = await reader.callTool({ name: "mark_processed", arguments: { event_id: "x" } });
-    expect(wordsOf(marked)).toMatch(/lacks the scope inbox:write/);
+    expect(messageOf(marked)).toMatch(/lacks the scope inbox:write/);
     await expect(reader.callTool({ name: "rm_rf", arguments: {} })).rejects.toThrow(
       /no tool rm_rf/,
     );
   });
 
-  it("sees the tenants of its token as one inbox, and nobody else's", async () => {
+  it("merges the inboxes of the token's tenants, and excludes all others", async () => {
     const hub = await setup();
     const [mine, ours, theirs] = ["acme", "umbrella", "stranger"].map((tenant) => ({
       tenant,
@@ -433,7 +437,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     expect(ids).toEqual([mine?.event.id, ours?.event.id].sort());
     for (const name of ["get_event", "mark_processed", "explain_event", "release_event"])
       expect(
-        wordsOf(await client.callTool({ name, arguments: { event_id: theirs?.event.id } })),
+        messageOf(await client.callTool({ name, arguments: { event_id: theirs?.event.id } })),
       ).toMatch(/there is no event/);
     await client.callTool({
       name: "mark_processed",
@@ -445,7 +449,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
 });
 
 describe("tools", () => {
-  it("count types that are named like what every object has", async () => {
+  it("count types with names such as constructor", async () => {
     const hub = await setup();
     const types = ["constructor", "toString", "__proto__", "__proto__"];
     await hub.keep(types.map((type) => sampleEvent({ type })));
@@ -465,7 +469,7 @@ describe("tools", () => {
     expect(Object.entries(shown).sort()).toEqual(counted);
   });
 
-  it("mark each event once, and a hundred at the most", async () => {
+  it("mark each event once, and at most a hundred per call", async () => {
     const hub = await setup();
     const [one, other] = [sampleEvent(), sampleEvent()];
     await hub.keep([one, other]);
@@ -473,14 +477,14 @@ describe("tools", () => {
     const mark = (args: object) =>
       client.callTool({ name: "mark_processed", arguments: { ...args } });
     const ids = Array.from({ length: 100 }, () => crypto.randomUUID());
-    expect(wordsOf(await mark({ event_id: one.id, event_ids: ids }))).toBe(
-      "event_ids: must be at most 100, together with event_id",
+    expect(messageOf(await mark({ event_id: one.id, event_ids: ids }))).toBe(
+      "event_ids: must have at most 100 items, together with event_id",
     );
     const marked = await mark({ event_id: one.id, event_ids: [one.id, other.id, other.id] });
     expect(marked.structuredContent).toMatchObject({ event_ids: [one.id, other.id] });
   });
 
-  it("say which reach beyond the hub", async () => {
+  it("have the openWorld hint if they affect other systems", async () => {
     const hub = await setup();
     const client = await newClient(hub, await hub.token(["acme"], ["admin"]));
     const { tools } = await client.listTools();
@@ -489,8 +493,8 @@ describe("tools", () => {
   });
 });
 
-describe("the routes of today's clients", () => {
-  it("take a filter that says nothing for none", async () => {
+describe("the routes of existing clients", () => {
+  it("ignore empty filters", async () => {
     const { get, keep, token } = await setup();
     await keep([sampleEvent()]);
     const bearer = await token(["acme"], ["inbox:read"]);
@@ -502,15 +506,15 @@ describe("the routes of today's clients", () => {
     ["{", 400, /^body: is not valid JSON/],
     ["[]", 400, /^body: /],
     ["{}", 400, /^event_id: /],
-    [JSON.stringify({ event_id: "x", note: "x".repeat(70_000) }), 413, /at most 65536 bytes/],
-  ])("refuse to mark %.20s", async (body, status, detail) => {
+    [JSON.stringify({ event_id: "x", note: "x".repeat(70_000) }), 413, /limit of 65536 bytes/],
+  ])("reject the body %.20s of mark-processed", async (body, status, detail) => {
     const { get, token } = await setup();
     const bearer = await token(["acme"], ["inbox:write"]);
     const response = await get("/mark-processed", bearer, { method: "POST", body });
     expect(await response.json()).toMatchObject({ status, detail: expect.stringMatching(detail) });
   });
 
-  it("give the same as the tools", async () => {
+  it("return the same as the tools", async () => {
     const { get, keep, token } = await setup();
     const events = [1, 2].map((number) => sampleEvent({ number, body: utf8({ number }) }));
     await keep(events);
@@ -542,7 +546,7 @@ describe("the routes of today's clients", () => {
   });
 
   it.each([
-    ["/pending-events?limit=1.5", 400, "invalid", /limit: must be a whole number/],
+    ["/pending-events?limit=1.5", 400, "invalid", /limit: must be an integer/],
     ["/pending-events?limit=0", 400, "invalid", /limit: must be at least 1/],
     ["/pending-events?cursor=x", 400, "invalid", /cursor/],
     ["/event", 400, "invalid", /id: is missing/],
@@ -560,9 +564,9 @@ describe("the routes of today's clients", () => {
   });
 });
 
-describe("the door", () => {
+describe("authorization", () => {
   it.each(["", "/mcp"])(
-    "says at /.well-known/oauth-protected-resource%s what opens it, to everybody",
+    "serves /.well-known/oauth-protected-resource%s without a token",
     async (path) => {
       const { get } = await setup();
       const response = await get(`/.well-known/oauth-protected-resource${path}`);
@@ -579,7 +583,7 @@ describe("the door", () => {
     },
   );
 
-  it("says nothing of itself under a name that is not ours", async () => {
+  it("returns 421 for the metadata under another host name", async () => {
     const { get } = await setup();
     const headers = { host: "rebind.evil.example" };
     const path = "/.well-known/oauth-protected-resource/mcp";
@@ -587,7 +591,7 @@ describe("the door", () => {
   });
 
   it.each(["/pending-status", "/mcp"])(
-    "of %s is closed to missing, unknown, expired and revoked tokens",
+    "of %s rejects missing, unknown, expired and revoked tokens",
     async (path) => {
       const { get, token, store, advance } = await setup();
       const expiring = await token(["acme"], ["inbox:read"], Date.UTC(2026, 10, 15) + 1_000);
@@ -609,7 +613,7 @@ describe("the door", () => {
     },
   );
 
-  it("closes within a second after a token that was just used is revoked", async () => {
+  it("rejects a token within a second after it was revoked", async () => {
     const { get, token, store, advance } = await setup();
     const bearer = await token(["acme"], ["inbox:read"]);
     expect((await get("/pending-status", bearer)).status).toBe(200);
@@ -618,7 +622,7 @@ describe("the door", () => {
     expect((await get("/pending-status", bearer)).status).toBe(401);
   });
 
-  it("asks a token for everybody whom it means, and keeps a token for one to that one", async () => {
+  it("requires ?tenant= with a token for all tenants, and rejects other tenants", async () => {
     const { get, token } = await setup();
     const all = await token(["*"], ["admin"]);
     expect((await get("/pending-status", all)).status).toBe(403);
@@ -627,7 +631,7 @@ describe("the door", () => {
     expect((await get("/pending-status?tenant=umbrella", one)).status).toBe(403);
   });
 
-  it("is shut to pages of other sites and to names that are not ours", async () => {
+  it("rejects requests from other origins and under other host names", async () => {
     const { fetch, token } = await setup();
     const authorization = `Bearer ${await token(["acme"], ["inbox:read"])}`;
     const ask = (headers: Record<string, string>) =>

@@ -1,6 +1,6 @@
 /**
- * The inbox over plain HTTP, in the routes and forms that today's clients of such inboxes call, and
- * the door to `/mcp`. Both ask for a token; both refuse what a web page of another site sends.
+ * The inbox over HTTP, with the routes and formats of existing clients, and the routes of the MCP
+ * servers. All of them require a token and reject requests from web pages of other origins.
  */
 import type { Context, Hono } from "hono";
 import { z } from "zod";
@@ -16,7 +16,7 @@ import { type AuthorizeRequest, baseUrl } from "./authorize-request.ts";
 import { createByteReservations } from "./byte-reservations.ts";
 import type { HostCheck } from "./host-check.ts";
 import { deniedResponse, errorResponse, problemResponse } from "./problem-response.ts";
-import { readJson, TOO_LARGE, tooLargeWords } from "./read-json.ts";
+import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
 
 export interface InboxRoutes {
   authorizeRequest: AuthorizeRequest;
@@ -30,7 +30,7 @@ export interface InboxRoutes {
 const query = z.object({
   limit: z
     .string()
-    .regex(/^\d+$/, "must be a whole number")
+    .regex(/^\d+$/, "must be an integer")
     .transform(Number)
     .pipe(z.number().min(1, "must be at least 1").max(100, "must be at most 100"))
     .default(20),
@@ -39,17 +39,17 @@ const query = z.object({
   repo: z.string().optional(),
   order: z.enum(["newest", "oldest"], "must be newest or oldest").optional(),
 });
-const MOST_DISCARDED = 64 * 1024 * 1024;
-const MOST_MARKING_BYTES = 64 * 1024;
+const MAX_DISCARDED = 64 * 1024 * 1024;
+const MAX_MARKING_BYTES = 64 * 1024;
 
-/** `?type=` filters by nothing. */
+/** An empty parameter such as `?type=` is ignored. */
 const queryOf = (c: Context) =>
   query.parse(Object.fromEntries(Object.entries(c.req.query()).filter(([, text]) => text !== "")));
 
 const marking = z.object(
   {
     event_id: z.string("must be the id of an event"),
-    note: z.string("must be text").max(1_000, "must have at most 1000 characters").optional(),
+    note: z.string("must be a string").max(1_000, "must have at most 1000 characters").optional(),
   },
   'must be an object such as { "event_id": "…" }',
 );
@@ -57,12 +57,12 @@ const marking = z.object(
 export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, checkHost, publicUrl }: InboxRoutes): void {
   const reservationsOf = createByteReservations();
   const authorized =
-    (scope: Scope, answer: (c: Context, access: Access, reserveBytes: ReserveBytes) => Promise<Response>) =>
+    (scope: Scope, handle: (c: Context, access: Access, reserveBytes: ReserveBytes) => Promise<Response>) =>
     async (c: Context): Promise<Response> => {
       const access = await authorizeRequest(c.req.raw, { scope });
       if (access instanceof Denied) return deniedResponse(access);
       try {
-        return await answer(c, access, reservationsOf(c, access.token));
+        return await handle(c, access, reservationsOf(c, access.token));
       } catch (error) {
         return errorResponse(error);
       }
@@ -84,8 +84,8 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, 
     return c.body(json, 200, { "content-type": "application/json" });
   }));
   app.post("/mark-processed", authorized("inbox:write", async (c, { tenants }) => {
-    const body = await readJson(c.req.raw.body, MOST_MARKING_BYTES);
-    if (body === TOO_LARGE) return problemResponse(413, "too_large", "Too large", tooLargeWords(MOST_MARKING_BYTES));
+    const body = await readJson(c.req.raw.body, MAX_MARKING_BYTES);
+    if (body === TOO_LARGE) return problemResponse(413, "too_large", "Too large", tooLargeMessage(MAX_MARKING_BYTES));
     const { event_id, note } = marking.parse(body);
     await inbox.markProcessed(tenants, [event_id], note ?? null);
     return c.json({ success: true, event_id });
@@ -101,8 +101,8 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, 
       if (response.status === 413) await discard(c.req.raw.body);
       return response;
     }));
-  // RFC 9728: where clients look for a resource at /mcp, and the older place without the path. Tokens
-  // come from the operator, so it names no authorization server.
+  // RFC 9728: with the path of the resource, and without it for earlier clients. Operators create the
+  // tokens, so it names no authorization server.
   for (const path of ["", "/mcp", "/mcp/:app"])
     app.get(`/.well-known/oauth-protected-resource${path}`, (c) => {
       const denied = checkHost(c.req.header("host") ?? "");
@@ -124,12 +124,12 @@ function withNext(response: Response, next: string | null): Response {
   return response;
 }
 
-/** A sender that is still sending would not hear why it was refused, nor be able to go on after. */
+/** Reads the rest of a rejected body: otherwise the client would not read the response. */
 async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
   if (!body || body.locked) return;
   let discarded = 0;
   for await (const chunk of body) {
     discarded += chunk.byteLength;
-    if (discarded > MOST_DISCARDED) return;
+    if (discarded > MAX_DISCARDED) return;
   }
 }

@@ -25,7 +25,7 @@ const ask = async (route: Route | undefined): Promise<JsonObject> => {
 };
 const { items } = (await ask(nodeTypeRoutes(nodeTypes)[0])) as unknown as { items: TypeView[] };
 
-/** The fields of a schema, at any depth; of those in a choice between forms, only the names. */
+/** The fields of a schema at any depth; for those in a union, only the names. */
 function* fieldsOf(schema: Json | undefined, path = ""): Generator<[string, JsonObject, boolean]> {
   if (!isObject(schema)) return;
   for (const [name, field] of Object.entries(
@@ -42,7 +42,7 @@ function* fieldsOf(schema: Json | undefined, path = ""): Generator<[string, Json
 }
 
 const guide = readFileSync(new URL("../../../../docs/flows.md", import.meta.url), "utf8");
-/** From its heading to the next. */
+/** The text from a heading to the next one. */
 const sectionOf = (title: string): string => {
   const [, ...parts] = guide.split(/^(?=#{2,3} )/m);
   const found = parts.find((part) => part.replace(/^#+ /, "").startsWith(`${title}\n`));
@@ -54,16 +54,16 @@ const examplesIn = (text: string): JsonObject[] =>
 const said = (text: string, path: string) =>
   [path, path.split(".").at(-1)].some((name) => text.includes(`\`${name}\``));
 
-describe.each(items)("$type", ({ type, kind, ports, config, settings, ...words }) => {
-  it("is told with its ports, and a schema that describes every field", () => {
-    expect(Object.values(words)).not.toContain("");
+describe.each(items)("$type", ({ type, kind, ports, config, settings, ...texts }) => {
+  it("is listed with its ports and a schema that describes every field", () => {
+    expect(Object.values(texts)).not.toContain("");
     expect(ports.in).toEqual(kind === "trigger" ? [] : ["in"]);
     expect(ports.out.includes("error")).toBe(!["trigger", "result"].includes(kind));
     for (const [path, { description }, plain] of [...fieldsOf(config), ...fieldsOf(settings)])
       if (plain) expect(description, `${type}: ${path}`).toMatch(/^[A-Z`{].*\.$/s);
   });
 
-  it("is in the guide, with each port and field and an example that holds", () => {
+  it("is in the guide, with every port and field and a valid example", () => {
     const row = sectionOf("Node types")
       .split("\n")
       .find((line) => line.startsWith(`| \`${type}\` `));
@@ -82,7 +82,7 @@ describe.each(items)("$type", ({ type, kind, ports, config, settings, ...words }
   });
 });
 
-/** What is wrong with the parameters themselves; references lead nowhere in so small a flow. */
+/** The errors of the parameters themselves: references cannot resolve in a flow of one node. */
 const wrongIn = (type: string, parameters: JsonObject) => {
   const named = type === "UserIntent" ? { toolName: "x", ...parameters } : parameters;
   const position = { x: 0, y: 0 };
@@ -101,7 +101,7 @@ it("the settings of a node are in the guide", () => {
     expect(wrongIn("HttpRequest", parameters)).toEqual([]);
 });
 
-it("the guide tells of no type that there is not", () => {
+it("the guide describes no unknown type", () => {
   const told = [...guide.matchAll(/^### `(\w+)`$/gm)].map(([, type]) => type);
   expect(told.toSorted()).toEqual([...nodeTypes.keys()].toSorted());
 });

@@ -1,4 +1,4 @@
-/** The types of nodes, as whoever draws a canvas or writes a flow needs them. */
+/** The node types and their schemas, for a canvas or the author of a flow. */
 
 import {
   ITEM_PORT,
@@ -21,16 +21,16 @@ const nodeTypeView = z.object({
     in: z.array(z.string()),
     out: z
       .array(z.string())
-      .describe("The first is where a run goes on by default; `error` is taken by what failed."),
+      .describe("The first port is the default; a failed node continues at `error`."),
     from_parameters: z
       .boolean()
-      .describe("Whether `out` follows from the parameters; here it is that of `sample`."),
+      .describe("Whether `out` depends on the parameters; then it is the list for `sample`."),
   }),
   config: schemaView.describe(
-    "JSON Schema of a node's `parameters`. Where it is no trigger, a template such as `{{ trigger.x }}` may stand for any value.",
+    "JSON Schema of a node's `parameters`. Except in triggers, any value may be a template such as `{{ trigger.x }}`.",
   ),
   settings: schemaView.describe("JSON Schema of `parameters.settings`."),
-  sample: schemaView.describe("Parameters that hold."),
+  sample: schemaView.describe("Valid parameters."),
 });
 
 const toJsonSchema = (schema: z.ZodType) => {
@@ -39,12 +39,10 @@ const toJsonSchema = (schema: z.ZodType) => {
 };
 
 const runSettings = z.strictObject({
-  timeoutMs: nodeSettings.shape.timeoutMs.describe(
-    "For the whole run; a day where nothing is said.",
-  ),
+  timeoutMs: nodeSettings.shape.timeoutMs.describe("For the whole run; by default one day."),
 });
 
-/** A loop is not tried again as a whole, and takes as long as its rounds. */
+/** A loop is not retried as a whole, and has no timeout; its iterations do. */
 const loopSettings = nodeSettings.pick({ continueOnError: true });
 
 const settingsOf = ({ kind, locals }: NodeDefinition): z.ZodType =>
@@ -70,7 +68,7 @@ const viewType = (definition: NodeDefinition) => {
   };
 };
 
-/** What `parameters` of a node hold, by the name that the OpenAPI document has for it. */
+/** The schemas of `parameters`, by their names in the OpenAPI document. */
 export const parameterSchemas = (registry: NodeRegistry): Record<string, z.ZodType> =>
   Object.fromEntries(
     [...registry.values()].map((definition) => [
@@ -86,11 +84,11 @@ export function nodeTypeRoutes(registry: NodeRegistry): Route[] {
     defineRoute({
       method: "get",
       path: "/api/node-types",
-      summary: "List the types of nodes, with the schemas of their parameters and settings",
+      summary: "List the node types with the schemas of their parameters and settings",
       tag: "flows",
       scope: "flows:call",
       isShared: true,
-      answer: { status: 200, schema: z.object({ items: z.array(nodeTypeView) }) },
+      response: { status: 200, schema: z.object({ items: z.array(nodeTypeView) }) },
       handle: async () => ({ json: { items: [...registry.values()].map(viewType) } }),
     }),
   ];

@@ -14,7 +14,7 @@ interface Response {
 }
 
 const flow = { revision: 7, graph: { nodes: [], edges: [] }, created_at: 0, updated_at: 0 };
-/** Whatever is done, this is what comes of it. */
+/** Every operation returns this flow. */
 const outcomes = { list: [], import: { flow, notes: [] }, listVersions: [] };
 const anything = new Proxy(outcomes, {
   get: (known, name) => async () => Reflect.get(known, name) ?? flow,
@@ -27,7 +27,7 @@ const told = ({ method, path }: Route): Operation =>
   paths[path.replace(/:([a-z]+)/g, "{$1}")]?.[method] as Operation;
 
 it.each(ofFlows.map((route) => [`${route.method} ${route.path}`, route] as const))(
-  "tells whether %s heeds If-Match, and answers with an ETag",
+  "documents whether %s supports If-Match and returns an ETag",
   async (_, route) => {
     let heeds = false;
     const answer = await route.handle({
@@ -45,13 +45,13 @@ it.each(ofFlows.map((route) => [`${route.method} ${route.path}`, route] as const
     const headers = parameters.filter((one) => one.in === "header").map(({ name }) => name);
     expect(headers).toEqual(heeds ? ["If-Match"] : []);
     const isTagged = "etag" in answer && answer.etag === 7;
-    expect(Object.keys(responses[route.answer.status]?.headers ?? {})).toEqual(
+    expect(Object.keys(responses[route.response.status]?.headers ?? {})).toEqual(
       isTagged ? ["ETag"] : [],
     );
   },
 );
 
-it("tells both answers of starting a run", () => {
+it("documents both responses of starting a run", () => {
   const [start] = ofRuns;
   if (!start) throw new Error("no route");
   const fieldsOf = (response: Response | undefined) =>

@@ -1,25 +1,25 @@
-/** `GET /api/openapi.json`: made of the routes themselves. */
+/** `GET /api/openapi.json`: generated from the routes. */
 import { z } from "zod";
 import { defineRoute, type Route } from "./route.ts";
 
 type Schemas = Record<string, unknown>;
 
-/** Zod puts what is recursive into `$defs` of each schema; here it goes where the document has it. */
+/** Moves the recursive schemas from Zod's `$defs` to the document's `components`. */
 function toSchema(schema: z.ZodType, io: "input" | "output", shared: Schemas) {
-  const { $schema: _, ...made } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
-  const { $defs = {}, ...rest } = made;
+  const { $schema: _, ...generated } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  const { $defs = {}, ...rest } = generated;
   let text = JSON.stringify(rest);
   for (const [local, definition] of Object.entries($defs)) {
-    const own = `#/$defs/${local}`;
-    const name = nameFor(JSON.stringify(definition).replaceAll(own, "#"), shared);
-    const there = `#/components/schemas/${name}`;
-    shared[name] = JSON.parse(JSON.stringify(definition).replaceAll(own, there));
-    text = text.replaceAll(`"${own}"`, `"${there}"`);
+    const localRef = `#/$defs/${local}`;
+    const name = nameFor(JSON.stringify(definition).replaceAll(localRef, "#"), shared);
+    const sharedRef = `#/components/schemas/${name}`;
+    shared[name] = JSON.parse(JSON.stringify(definition).replaceAll(localRef, sharedRef));
+    text = text.replaceAll(`"${localRef}"`, `"${sharedRef}"`);
   }
   return JSON.parse(text) as typeof rest;
 }
 
-/** The same definition has the same name, whichever schema it came from. */
+/** Equal definitions of different schemas get the same name. */
 function nameFor(definition: string, shared: Schemas): string {
   for (let number = 1; ; number++) {
     const name = number === 1 ? "Json" : `Json${number}`;
@@ -34,11 +34,11 @@ const problemSchema = z.object({
   title: z.string(),
   status: z.int(),
   detail: z.string(),
-  code: z.string().describe("Stable: compare by this."),
+  code: z.string().describe("Stable; compare by this field."),
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
-/** Tells of itself too, and of `more` schemas that no route has by name. */
+/** The document includes this route, and the schemas in `more`. */
 export function openApiRoute(
   routes: readonly Route[],
   version: string,
@@ -52,7 +52,7 @@ export function openApiRoute(
     tag: "meta",
     scope: undefined,
     isShared: true,
-    answer: { status: 200, schema: z.record(z.string(), z.json()) },
+    response: { status: 200, schema: z.record(z.string(), z.json()) },
     async handle() {
       document ??= openApi([...routes, route], version, more);
       return { json: document };
@@ -92,24 +92,24 @@ const text = { type: "string" };
 const ETAG = { description: "The revision of the flow.", schema: text };
 const IF_MATCH = {
   description:
-    "The `ETag` of what was read: where somebody has changed it since, the answer is 409.",
+    "The `ETag` of the flow that was read. If the flow has changed since, the response is 409.",
   schema: text,
 };
 
 function operation(route: Route, schemas: Schemas) {
-  const { method, path, summary, tag, scope, isShared, ifMatch, query, body, answer } = route;
+  const { method, path, summary, tag, scope, isShared, ifMatch, query, body, response } = route;
   const names = [...path.matchAll(/:([a-z]+)/g)].map(([, name]) => name as string);
-  const asked = query ? toSchema(query, "input", schemas) : undefined;
-  const required = new Set(asked?.required ?? []);
+  const querySchema = query ? toSchema(query, "input", schemas) : undefined;
+  const required = new Set(querySchema?.required ?? []);
   return {
     operationId: `${method}${path.replace(/[^a-z]+([a-z])/g, (_, letter) => letter.toUpperCase())}`,
     summary,
     tags: [tag],
     description:
-      scope === undefined ? "Needs any token." : `Needs a token with the scope \`${scope}\`.`,
+      scope === undefined ? "Requires a token." : `Requires a token with the scope \`${scope}\`.`,
     parameters: [
       ...names.map((name) => ({ name, in: "path", required: true, schema: text })),
-      ...Object.entries(asked?.properties ?? {}).map(([name, schema]) => ({
+      ...Object.entries(querySchema?.properties ?? {}).map(([name, schema]) => ({
         name,
         in: "query",
         required: required.has(name),
@@ -125,27 +125,27 @@ function operation(route: Route, schemas: Schemas) {
       },
     }),
     responses: {
-      [answer.status]: {
+      [response.status]: {
         description: summary,
-        ...(answer.etag && { headers: { ETag: ETAG } }),
-        ...((answer.schema || answer.type) && {
+        ...(response.etag && { headers: { ETag: ETAG } }),
+        ...((response.schema || response.type) && {
           content: {
-            [answer.type ?? "application/json"]: {
-              schema: answer.schema ? toSchema(answer.schema, "output", schemas) : text,
+            [response.type ?? "application/json"]: {
+              schema: response.schema ? toSchema(response.schema, "output", schemas) : text,
             },
           },
         }),
       },
-      ...(answer.or && {
-        [answer.or.status]: {
-          description: answer.or.when,
+      ...(response.or && {
+        [response.or.status]: {
+          description: response.or.when,
           content: {
-            "application/json": { schema: toSchema(answer.or.schema, "output", schemas) },
+            "application/json": { schema: toSchema(response.or.schema, "output", schemas) },
           },
         },
       }),
       default: {
-        description: "What is wrong, and what to do about it",
+        description: "The error",
         content: {
           "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } },
         },

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RequestError } from "../lib/request-error.ts";
-import { parseJson, readJson, refuseNulIn, TOO_LARGE } from "./read-json.ts";
+import { assertNoNulIn, parseJson, readJson, TOO_LARGE } from "./read-json.ts";
 
 const stream = (...chunks: (string | Uint8Array)[]) =>
   new ReadableStream<Uint8Array>({
@@ -13,14 +13,14 @@ const stream = (...chunks: (string | Uint8Array)[]) =>
   });
 
 describe("a body", () => {
-  it("is JSON in any number of pieces; none is an empty object", async () => {
+  it("is parsed from any number of chunks; an empty body is an empty object", async () => {
     const bytes = new TextEncoder().encode('{"a":"ü"}');
     expect(await readJson(stream(bytes.slice(0, 7), bytes.slice(7)))).toEqual({ a: "ü" });
     expect(await readJson(null)).toEqual({});
     expect(await readJson(stream())).toEqual({});
   });
 
-  it("that is too large is read to its end, but not kept", async () => {
+  it("above the limit is read to its end but not buffered", async () => {
     const megabyte = "x".repeat(1024 * 1024);
     let pulled = 0;
     const endless = new ReadableStream<Uint8Array>({
@@ -36,7 +36,7 @@ describe("a body", () => {
     expect(await readJson(stream(fits, " "))).toBe(TOO_LARGE);
   });
 
-  it("never ends without a sender's end", async () => {
+  it("without an end is abandoned at a limit", async () => {
     let cancelled = false;
     const endless = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(new Uint8Array(1024 * 1024)),
@@ -48,18 +48,18 @@ describe("a body", () => {
     expect(cancelled).toBe(true);
   });
 
-  it("that databases could not keep is refused by its place", () => {
+  it("with U+0000 or too much nesting is rejected", () => {
     expect(() => parseJson('{"a":[{"b":"x\\u0000"}]}', "body")).toThrow("U+0000");
     expect(() => parseJson('{"a\\u0000":1}', "body")).toThrow("U+0000");
     expect(parseJson('{"a":"\\\\u0000"}', "body")).toEqual({ a: "\\u0000" });
-    expect(() => refuseNulIn({ a: "x", b: "\0" })).toThrow("U+0000");
+    expect(() => assertNoNulIn({ a: "x", b: "\0" })).toThrow("U+0000");
     const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
     expect(() => parseJson(deep(101), "body")).not.toThrow();
     expect(() => parseJson(deep(102), "body")).toThrow("nested deeper than 100");
     expect(() => parseJson(deep(1_000_000), "body")).toThrow("nested deeper than 100");
   });
 
-  it("of any bytes is a value or a fault", async () => {
+  it("of any bytes is parsed or rejected", async () => {
     const bytes = fc.oneof(
       fc.uint8Array(),
       fc.json().map((text) => new TextEncoder().encode(text)),

@@ -1,32 +1,32 @@
-/** Bodies of requests, and files, as JSON that everything behind can take: neither too large nor too deep. */
+/** Parses JSON of requests and files, with limits for its size and nesting. */
 import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import { eachText } from "@signalbox/rules/flows/walk.ts";
 import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { RequestError } from "../lib/request-error.ts";
 
-const MOST_BYTES = 8 * 1024 * 1024;
-/** Who is still sending does not hear why it was refused; more than this nobody listens to. */
-const MOST_DISCARDED = 64 * 1024 * 1024;
-/** Of JSON that is gone through by recursion. */
-const MOST_DEPTH = 100;
+const MAX_BYTES = 8 * 1024 * 1024;
+/** A client reads the response only after it has sent the body, so up to this much is discarded. */
+const MAX_DISCARDED = 64 * 1024 * 1024;
+/** The nesting limit, for code that recurses over JSON. */
+const MAX_DEPTH = 100;
 
 export const TOO_LARGE = Symbol("too large");
-export const tooLargeWords = (mostBytes = MOST_BYTES): string =>
-  `The body may have at most ${mostBytes} bytes.`;
+export const tooLargeMessage = (maxBytes = MAX_BYTES): string =>
+  `The body exceeds the limit of ${maxBytes} bytes.`;
 
 export async function readJson(
   body: ReadableStream<Uint8Array> | null,
-  mostBytes = MOST_BYTES,
+  maxBytes = MAX_BYTES,
 ): Promise<Json | typeof TOO_LARGE> {
   const decoder = new TextDecoder();
   let text = "";
   let size = 0;
   for await (const chunk of body ?? []) {
     size += chunk.byteLength;
-    if (size > MOST_DISCARDED) break;
-    if (size <= mostBytes) text += decoder.decode(chunk, { stream: true });
+    if (size > MAX_DISCARDED) break;
+    if (size <= maxBytes) text += decoder.decode(chunk, { stream: true });
   }
-  if (size > mostBytes) return TOO_LARGE;
+  if (size > maxBytes) return TOO_LARGE;
   text += decoder.decode();
   return text === "" ? {} : parseJson(text, "body");
 }
@@ -38,34 +38,35 @@ export function parseJson(text: string, field: string): Json {
   } catch (error) {
     throw new RequestError("invalid", field, `is not valid JSON: ${(error as Error).message}`);
   }
-  if (isDeeperThan(MOST_DEPTH, value))
-    throw new RequestError("invalid", field, `must not be nested deeper than ${MOST_DEPTH} levels`);
-  // Only an escape can bring it in, so nearly nobody pays for the search.
-  if (text.includes("\\u0000")) refuseNul(value, field);
+  if (isDeeperThan(MAX_DEPTH, value))
+    throw new RequestError("invalid", field, `must not be nested deeper than ${MAX_DEPTH} levels`);
+  // U+0000 must be escaped in JSON, so most bodies need no search.
+  if (text.includes("\\u0000")) assertNoNul(value, field);
   return value;
 }
 
-const NUL_WORDS = "must not hold the character U+0000: databases do not keep it";
+const NUL_MESSAGE = "must not contain the character U+0000, which databases cannot store";
 
-/** PostgreSQL has no place for it in a text. */
-function refuseNul(value: Json, field: string): void {
+/** PostgreSQL cannot store U+0000 in a text. */
+function assertNoNul(value: Json, field: string): void {
   eachText(value, (text, keys) => {
-    if (text.includes("\0")) throw new RequestError("invalid", keys.join(".") || field, NUL_WORDS);
+    if (text.includes("\0"))
+      throw new RequestError("invalid", keys.join(".") || field, NUL_MESSAGE);
   });
-  refuseNulInNames(value, field);
+  assertNoNulInNames(value, field);
 }
 
-function refuseNulInNames(value: Json, field: string): void {
-  if (Array.isArray(value)) for (const item of value) refuseNulInNames(item, field);
+function assertNoNulInNames(value: Json, field: string): void {
+  if (Array.isArray(value)) for (const item of value) assertNoNulInNames(item, field);
   if (!isObject(value)) return;
   for (const [name, item] of Object.entries(value)) {
-    if (name.includes("\0")) throw new RequestError("invalid", field, NUL_WORDS);
-    refuseNulInNames(item, field);
+    if (name.includes("\0")) throw new RequestError("invalid", field, NUL_MESSAGE);
+    assertNoNulInNames(item, field);
   }
 }
 
-/** The same for what stands in a URL. */
-export function refuseNulIn(texts: Record<string, string>): void {
+/** Checks parameters of a URL. */
+export function assertNoNulIn(texts: Record<string, string>): void {
   for (const [name, text] of Object.entries(texts))
-    if (text.includes("\0")) throw new RequestError("invalid", name, NUL_WORDS);
+    if (text.includes("\0")) throw new RequestError("invalid", name, NUL_MESSAGE);
 }

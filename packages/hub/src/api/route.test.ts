@@ -19,7 +19,7 @@ const recipe = {
   summary: "",
   tag: "",
   scope: "admin",
-  answer: { status: 200 },
+  response: { status: 200 },
 } as const;
 
 describe("a route", () => {
@@ -35,7 +35,7 @@ describe("a route", () => {
   const put = (body: string, headers: Record<string, string> = {}, query = "") =>
     appOf([echo]).request(`/api/things/a%20b${query}`, { method: "PUT", body, headers });
 
-  it("hears what was asked, and whose it is", async () => {
+  it("gets the parsed request and its tenant", async () => {
     const answer = await put('{"name":"x"}', { "if-match": 'W/"3"' }, "?deep=1&tenant=acme");
     expect(answer.headers.get("etag")).toBe('"7"');
     expect(await answer.json()).toEqual({
@@ -55,7 +55,7 @@ describe("a route", () => {
     ['{"name":5,"list":["a"],"more":1,"others":2}', ["name", "list.0", "more", "others"]],
     ["[]", ["body"]],
     ["{", ["body"]],
-  ])("names every field of %s that is wrong", async (body, paths) => {
+  ])("rejects %s with an error for each invalid field", async (body, paths) => {
     const answer = await put(body);
     expect(answer.status).toBe(400);
     expect(answer.headers.get("content-type")).toBe("application/problem+json");
@@ -69,24 +69,24 @@ describe("a route", () => {
     for (const path of paths) expect(detail).toContain(path);
   });
 
-  it("is about one tenant", async () => {
+  it("rejects a token for several tenants without ?tenant=", async () => {
     const app = appOf([echo], ["acme", "umbrella"]);
     const answer = await app.request("/api/things/x", { method: "PUT", body: "{}" });
     expect(await answer.json()).toMatchObject({ status: 400, errors: [{ path: "tenant" }] });
   });
 
-  it("that is the same for all does not ask whose data is meant", async () => {
+  it("shared by all tenants needs no ?tenant=", async () => {
     const routes = [
       defineRoute({
         ...recipe,
         isShared: true,
-        answer: { status: 204 },
+        response: { status: 204 },
         handle: async () => ({ status: 204 }),
       }),
     ];
     for (const [tenants, query, status] of [
       [["acme", "umbrella"], "", 204],
-      // It is for all tenants, and names none; or names one that it does not open.
+      // A token for all tenants without ?tenant=; a token for another tenant.
       [["*"], "", 204],
       [["acme"], "?tenant=strangers", 403],
     ] as const) {
@@ -115,7 +115,7 @@ describe("a route", () => {
     }
   });
 
-  it("answers faults by their code, and leaves the rest to whoever logs", async () => {
+  it("maps a RequestError to a status, and rethrows other errors", async () => {
     const thrown = async (error: Error) => {
       const app = appOf([defineRoute({ ...recipe, handle: () => Promise.reject(error) })]);
       app.onError((seen) => new Response(seen.message, { status: 500 }));
@@ -129,7 +129,7 @@ describe("a route", () => {
   });
 });
 
-it("an endpoint's URL is the public one, where there is one", async () => {
+it("uses the public URL for endpoints if it is set", async () => {
   const source = {
     id: "s",
     tenant: "acme",

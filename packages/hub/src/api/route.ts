@@ -1,7 +1,4 @@
-/**
- * A route of the API as data: the schemas that check what comes in are the ones that the OpenAPI
- * document is made of.
- */
+/** A route of the API as data. The OpenAPI document is generated from the schemas that validate requests. */
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
@@ -16,26 +13,26 @@ import {
   fromZodError,
   problemResponse,
 } from "./problem-response.ts";
-import { readJson, refuseNulIn, TOO_LARGE, tooLargeWords } from "./read-json.ts";
+import { assertNoNulIn, readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
 
 export interface RouteRequest<Query, Body> {
   access: Access;
-  /** Whose data it is about; empty where it is nobody's. */
+  /** Empty if the route is shared by all tenants. */
   tenant: string;
   param(name: string): string;
   query: Query;
   body: Body;
-  /** The revision in `If-Match`, where one was sent. */
+  /** The revision in `If-Match`. */
   ifMatch: number | undefined;
-  /** Where the caller reached the hub. */
+  /** The origin of the request's URL. */
   origin: string;
-  /** Waits until so much may be held for the caller. */
+  /** Must be called before payloads are read for the response. */
   reserveBytes: ReserveBytes;
-  /** Aborted when the caller has gone. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
 }
 
-type Answer =
+type RouteResult =
   | { status?: 200 | 201 | 202; json: unknown; etag?: number; headers?: Record<string, string> }
   | { status: 204 }
   | Response;
@@ -44,32 +41,32 @@ export interface Route {
   method: "get" | "post" | "put" | "patch" | "delete";
   path: string;
   summary: string;
-  /** Undefined where any token will do. */
+  /** Undefined if any token is sufficient. */
   scope: Scope | undefined;
-  /** The same for all tenants: nobody has to say whose data is meant. */
+  /** Whether the route is the same for all tenants: then the request need not name one. */
   isShared?: boolean;
-  /** Whether it heeds `If-Match`. */
+  /** Whether the route supports `If-Match`. */
   ifMatch?: boolean;
   tag: string;
   query: z.ZodType | undefined;
   body: z.ZodType | undefined;
-  answer: {
+  response: {
     status: number;
     schema?: z.ZodType | undefined;
     type?: string | undefined;
     /** Whether it has an `ETag`. */
     etag?: boolean;
-    /** What else it may be. */
+    /** An alternative response. */
     or?: { status: number; schema: z.ZodType; when: string };
   };
-  handle(asked: RouteRequest<never, never>): Promise<Answer>;
+  handle(request: RouteRequest<never, never>): Promise<RouteResult>;
 }
 
 interface RouteRecipe<Query extends z.ZodType, Body extends z.ZodType>
   extends Omit<Route, "query" | "body" | "handle"> {
   query?: Query;
   body?: Body;
-  handle(asked: RouteRequest<z.output<Query>, z.output<Body>>): Promise<Answer>;
+  handle(request: RouteRequest<z.output<Query>, z.output<Body>>): Promise<RouteResult>;
 }
 
 export const defineRoute = <
@@ -93,12 +90,12 @@ export function mountRoutes(
       });
       if (access instanceof Denied) return deniedResponse(access);
       try {
-        const tenant = route.isShared ? "" : theOne(access);
+        const tenant = route.isShared ? "" : onlyTenant(access);
         const query = withoutTenant(c.req.query());
-        refuseNulIn({ tenant, ...query, ...c.req.param() });
+        assertNoNulIn({ tenant, ...query, ...c.req.param() });
         const body = route.body && (await readJson(c.req.raw.body));
         if (body === TOO_LARGE)
-          return problemResponse(413, "too_large", "Too large", tooLargeWords());
+          return problemResponse(413, "too_large", "Too large", tooLargeMessage());
         return toResponse(
           await route.handle({
             access,
@@ -118,13 +115,13 @@ export function mountRoutes(
     });
 }
 
-function theOne({ tenants: [tenant, another] }: Access): string {
+function onlyTenant({ tenants: [tenant, another] }: Access): string {
   if (tenant === undefined || another !== undefined)
-    throw new RequestError("invalid", "tenant", "say whose data you mean with ?tenant=…");
+    throw new RequestError("invalid", "tenant", "is missing: name one with ?tenant=…");
   return tenant;
 }
 
-/** What a route does not know is a mistake that its answer would hide. */
+/** A route without query parameters rejects all, so that a misspelled one is not ignored. */
 const noQuery = z.strictObject({});
 
 function parse(schema: z.ZodType | undefined, value: unknown, where: string): unknown {
@@ -143,10 +140,10 @@ function revisionIn(header: string | undefined): number | undefined {
   return Number(revision);
 }
 
-function toResponse(answer: Answer): Response {
-  if (answer instanceof Response) return answer;
-  if (!("json" in answer)) return new Response(null, { status: 204 });
-  const { status = 200, json, etag, headers = {} } = answer;
+function toResponse(result: RouteResult): Response {
+  if (result instanceof Response) return result;
+  if (!("json" in result)) return new Response(null, { status: 204 });
+  const { status = 200, json, etag, headers = {} } = result;
   return Response.json(json, {
     status,
     headers: { ...headers, ...(etag !== undefined && { etag: `"${etag}"` }) },

@@ -62,7 +62,7 @@ export function runRoutes(options: RunRoutes): Route[] {
         trigger: z.string("must be the id or slug of a trigger").min(1, "must not be empty"),
         input: z.record(z.string(), z.json(), "must be an object").default({}),
       }),
-      answer: {
+      response: {
         status: 202,
         schema: runView,
         or: { status: 200, schema: result, when: "With ?wait=1: the run that has ended" },
@@ -100,7 +100,7 @@ export function runRoutes(options: RunRoutes): Route[] {
         event: z.string().optional(),
         status: runView.shape.status.optional(),
       }),
-      answer: { status: 200, schema: pageOf(runView) },
+      response: { status: 200, schema: pageOf(runView) },
       async handle({ tenant, query: { limit, cursor, ...rest } }) {
         const runs = await store.listRuns({ tenant, limit, before: cursor, ...rest });
         return { json: page(runs, limit, ({ id }) => next.of(id), viewRun) };
@@ -112,7 +112,7 @@ export function runRoutes(options: RunRoutes): Route[] {
       summary: "Get a run with its steps",
       tag,
       scope: "admin",
-      answer: { status: 200, schema: runWithSteps },
+      response: { status: 200, schema: runWithSteps },
       async handle({ tenant, param }) {
         const id = param("run");
         return { json: await withSteps(found(await store.getRun(tenant, id), id)) };
@@ -124,7 +124,7 @@ export function runRoutes(options: RunRoutes): Route[] {
       summary: "Cancel a run; 409 if it has ended",
       tag,
       scope: "admin",
-      answer: { status: 202, schema: runView },
+      response: { status: 202, schema: runView },
       async handle({ tenant, param }) {
         const id = param("run");
         const run = await store.cancelRun(tenant, id, now());
@@ -139,7 +139,7 @@ export function runRoutes(options: RunRoutes): Route[] {
       summary: "Continue a failed or cancelled run at its failed steps",
       tag,
       scope: "admin",
-      answer: { status: 202, schema: runView },
+      response: { status: 202, schema: runView },
       async handle({ tenant, param }) {
         const id = param("run");
         const before = found(await store.getRun(tenant, id), id);
@@ -160,7 +160,7 @@ export function runRoutes(options: RunRoutes): Route[] {
         "Follow a run until it ends: Server-Sent Events `run`, first with the run and all steps, then with the steps that changed",
       tag,
       scope: "admin",
-      answer: { status: 200, type: "text/event-stream" },
+      response: { status: 200, type: "text/event-stream" },
       async handle({ tenant, param, signal }) {
         const id = param("run");
         found(await store.getRun(tenant, id), id);

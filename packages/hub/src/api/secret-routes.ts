@@ -1,4 +1,4 @@
-/** Secrets are written and used, never read. */
+/** Secrets of flows. They can be written and used but not read. */
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Seal } from "../lib/seal.ts";
@@ -11,9 +11,9 @@ const NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
 const NAME_RULE =
   "A secret's name has 1 to 64 characters A–Z, 0–9 and _, and starts with a letter.";
 
-/** Shorter ones cannot be told from other text when they are to be masked. */
+/** Shorter secrets would match unrelated text when logs are masked. */
 const secretValue = z
-  .string("must be the secret's text")
+  .string("must be a string")
   .min(8, "must have at least 8 characters")
   .max(65_536)
   .refine((value) => value === value.trim(), "must have no whitespace at its start or end");
@@ -36,7 +36,7 @@ export function secretRoutes(
       summary: "List the names of secrets",
       tag,
       scope,
-      answer: { status: 200, schema: z.object({ items: z.array(secretView) }) },
+      response: { status: 200, schema: z.object({ items: z.array(secretView) }) },
       async handle({ tenant }) {
         const names = await store.listSecretNames(tenant);
         const items = names.map(({ name, created_at, updated_at }) => ({
@@ -50,11 +50,11 @@ export function secretRoutes(
     defineRoute({
       method: "put",
       path: "/api/secrets/:name",
-      summary: "Keep a secret, or replace it; flows use it as {{ secrets.NAME }}",
+      summary: "Create or replace a secret; flows use it as {{ secrets.NAME }}",
       tag,
       scope,
       body: z.strictObject({ value: secretValue }),
-      answer: { status: 204 },
+      response: { status: 204 },
       async handle({ tenant, param, body }) {
         if (!NAME.test(param("name"))) throw new RequestError("invalid", "name", NAME_RULE);
         await store.putSecret(tenant, param("name"), await seal(body.value), now());
@@ -64,10 +64,10 @@ export function secretRoutes(
     defineRoute({
       method: "delete",
       path: "/api/secrets/:name",
-      summary: "Forget a secret",
+      summary: "Delete a secret",
       tag,
       scope,
-      answer: { status: 204 },
+      response: { status: 204 },
       async handle({ tenant, param }) {
         if (!(await store.deleteSecret(tenant, param("name"))))
           throw new RequestError(

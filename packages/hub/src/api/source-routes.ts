@@ -1,4 +1,4 @@
-/** Webhook endpoints: where senders post, and the secrets they sign with. Secrets are never read back. */
+/** Webhook endpoints and their signing secrets. Secrets can be written but not read. */
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Source, Store } from "../store/store.ts";
@@ -19,24 +19,27 @@ const sourceView = z.object({
   id: z.string(),
   kind: z.string(),
   name: z.string(),
-  url: z.string().describe("To paste where the sender is set up."),
+  url: z.string().describe("The webhook URL to configure at the sender."),
   config: z.record(z.string(), z.json()),
   secrets: z.array(z.object({ id: z.string(), created_at: at, expires_at: at.nullable() })),
   created_at: at,
 });
 const withSecret = sourceView.extend({
-  secret: z.string().optional().describe("Where the hub made it: shown in this answer only."),
+  secret: z
+    .string()
+    .optional()
+    .describe("The secret, if the hub generated it; only this response contains it."),
 });
 
 const name = z.string().trim().min(1, "must not be empty").max(200);
 const config = z.record(z.string(), z.json(), "must be an object");
-const secret = z.string("must be the secret's text").min(1, "must not be empty").max(4096);
+const secret = z.string("must be a string").min(1, "must not be empty").max(4096);
 const iso = (ms: number) => new Date(ms).toISOString();
 
 export interface SourceRoutes {
   store: Pick<Store, "listSources" | "putSource" | "deleteSource">;
   sources: ReturnType<typeof createSources>;
-  /** Where others reach this hub, where that is set. */
+  /** The hub's public URL, if it is set. */
   publicUrl: string | undefined;
 }
 
@@ -55,11 +58,11 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
     created_at: iso(source.created_at),
   });
   const find = async (tenant: string, id: string): Promise<Source> => {
-    const found = (await store.listSources(tenant)).find((one) => one.id === id);
+    const found = (await store.listSources(tenant)).find((source) => source.id === id);
     if (!found) throw new RequestError("not_found", "source", `There is no source ${id}.`);
     return found;
   };
-  const once = { "cache-control": "no-store" };
+  const noStore = { "cache-control": "no-store" };
 
   return [
     defineRoute({
@@ -68,7 +71,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
       summary: "List webhook endpoints",
       tag,
       scope,
-      answer: { status: 200, schema: z.object({ items: z.array(sourceView) }) },
+      response: { status: 200, schema: z.object({ items: z.array(sourceView) }) },
       async handle({ tenant, origin }) {
         const found = await store.listSources(tenant);
         return { json: { items: found.map((source) => view(source, origin)) } };
@@ -77,22 +80,22 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
     defineRoute({
       method: "post",
       path: "/api/sources",
-      summary: "Make a webhook endpoint; a secret is made where none is given",
+      summary: "Create a webhook endpoint; without a secret, the hub generates one",
       tag,
       scope,
       body: z.strictObject({
-        kind: z.string("must be a kind of sender, such as github"),
+        kind: z.string("must be a kind of source, such as github"),
         name: name.optional(),
         config: config.optional(),
         secret: secret.optional(),
       }),
-      answer: { status: 201, schema: withSecret },
+      response: { status: 201, schema: withSecret },
       async handle({ tenant, body, origin }) {
         const { source, generated } = await sources.add({ tenant, ...body });
         return {
           status: 201,
           json: { ...view(source, origin), ...(generated && { secret: generated }) },
-          headers: once,
+          headers: noStore,
         };
       },
     }),
@@ -113,11 +116,11 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
               .min(0, "must be at least 0")
               .max(MAX_GRACE_HOURS, `must be at most ${MAX_GRACE_HOURS}`)
               .default(GRACE_HOURS)
-              .describe("How long the older secrets go on working."),
+              .describe("How long the previous secrets stay valid."),
           })
           .optional(),
       }),
-      answer: { status: 200, schema: withSecret },
+      response: { status: 200, schema: withSecret },
       async handle({ tenant, param, body, origin }) {
         const { secrets: _, ...source } = await find(tenant, param("source"));
         const changed = {
@@ -135,17 +138,17 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
         const now = await find(tenant, source.id);
         return {
           json: { ...view(now, origin), ...(rotated?.generated && { secret: rotated.generated }) },
-          headers: once,
+          headers: noStore,
         };
       },
     }),
     defineRoute({
       method: "delete",
       path: "/api/sources/:source",
-      summary: "Remove an endpoint; its events stay",
+      summary: "Delete an endpoint; its events are kept",
       tag,
       scope,
-      answer: { status: 204 },
+      response: { status: 204 },
       async handle({ tenant, param }) {
         await store.deleteSource((await find(tenant, param("source"))).id);
         return { status: 204 };

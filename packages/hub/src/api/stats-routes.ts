@@ -1,4 +1,4 @@
-/** What a dashboard shows at a glance. Its cost does not grow with what is stored. */
+/** Counts for a dashboard. Their cost does not grow with the number of stored events and runs. */
 import { z } from "zod";
 import { idFloor } from "../lib/ids.ts";
 import { RUN_STATUSES } from "../store/run-store.ts";
@@ -6,22 +6,22 @@ import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** That many or more. */
-const MOST_COUNTED = 10_000;
+/** Counting stops here. */
+const MAX_COUNTED = 10_000;
 
 const count = z.int().min(0);
 const statsView = z.object({
   events: z.object({
-    total: count.describe("All that ever arrived."),
+    total: count.describe("The number of events ever received."),
     pending: count,
     pending_by_type: z.record(z.string(), count),
     latest_pending_at: z.iso.datetime().nullable(),
-    bytes: count.describe("Of payloads that are kept."),
+    bytes: count.describe("The size of the stored payloads."),
     quota: count.nullable(),
   }),
   runs: z
     .record(z.enum(RUN_STATUSES), count)
-    .describe(`Of the last day, by status; ${MOST_COUNTED} stands for that many or more.`),
+    .describe(`The runs of the last day by status; ${MAX_COUNTED} means that many or more.`),
 });
 
 export function statsRoutes(
@@ -35,12 +35,12 @@ export function statsRoutes(
       summary: "Counts of events, and of the last day's runs",
       tag: "stats",
       scope: "inbox:read",
-      answer: { status: 200, schema: statsView },
+      response: { status: 200, schema: statsView },
       async handle({ tenant }) {
         const [counters, status, runs] = await Promise.all([
           store.getTenant(tenant),
           store.pendingStatus(tenant),
-          store.countRuns(tenant, idFloor(now() - DAY_MS), MOST_COUNTED),
+          store.countRuns(tenant, idFloor(now() - DAY_MS), MAX_COUNTED),
         ]);
         const latest = status.latest_received_at;
         return {

@@ -1,4 +1,4 @@
-/** Access tokens. Who may see a token is who may see all that it opens. */
+/** Access tokens. A caller may see and revoke the tokens whose tenants its own token includes. */
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store, Token } from "../store/store.ts";
@@ -30,14 +30,14 @@ const viewToken = ({ hash: _, ...token }: Token) => ({
 
 const newToken = z.strictObject({
   name: z.string().trim().min(1, "must not be empty").max(200),
-  scopes: z.array(scopeSchema).min(1, "must name a scope").default(["inbox:read", "inbox:write"]),
+  scopes: z.array(scopeSchema).min(1, "must not be empty").default(["inbox:read", "inbox:write"]),
   tenants: z.array(z.string().min(1).max(200)).min(1).max(MAX_TENANTS).optional(),
   days: z
     .number()
     .positive("must be above 0")
     .max(MAX_DAYS, `must be at most ${MAX_DAYS}`)
     .optional()
-    .describe("Until it expires; without it, never."),
+    .describe("The lifetime in days; without it, the token does not expire."),
 });
 
 export interface TokenRoutes {
@@ -47,8 +47,8 @@ export interface TokenRoutes {
 }
 
 export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
-  /** Whose data the asker's own token opens, on any request. */
-  const reachOf = async ({ access }: Pick<RouteRequest<unknown, unknown>, "access">) => {
+  /** Whether the caller's token includes the given tenants. */
+  const includesTenants = async ({ access }: Pick<RouteRequest<unknown, unknown>, "access">) => {
     const granted = (await store.getToken(access.token))?.tenants ?? [];
     return (tenants: readonly string[]) =>
       granted.includes(EVERY_TENANT) || tenants.every((tenant) => granted.includes(tenant));
@@ -58,15 +58,15 @@ export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
     defineRoute({
       method: "get",
       path: "/api/tokens",
-      summary: "List the tokens that open this tenant's data",
+      summary: "List the tokens with access to this tenant",
       tag,
       scope,
-      answer: { status: 200, schema: z.object({ items: z.array(tokenView) }) },
+      response: { status: 200, schema: z.object({ items: z.array(tokenView) }) },
       async handle({ access, tenant }) {
-        const reaches = await reachOf({ access });
+        const includes = await includesTenants({ access });
         const items = (await store.listTokens()).filter(
           ({ tenants }) =>
-            reaches(tenants) && (tenants.includes(tenant) || tenants.includes(EVERY_TENANT)),
+            includes(tenants) && (tenants.includes(tenant) || tenants.includes(EVERY_TENANT)),
         );
         return { json: { items: items.map(viewToken) } };
       },
@@ -74,30 +74,30 @@ export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
     defineRoute({
       method: "post",
       path: "/api/tokens",
-      summary: "Make a token; it is shown in this answer, and never again",
+      summary: "Create a token; only this response contains its secret",
       tag,
       scope,
       body: newToken,
-      answer: { status: 201, schema: tokenView.extend({ token: z.string() }) },
+      response: { status: 201, schema: tokenView.extend({ token: z.string() }) },
       async handle({ access, tenant, body }) {
         const tenants = body.tenants ?? [tenant];
-        if (!(await reachOf({ access }))(tenants))
+        if (!(await includesTenants({ access }))(tenants))
           throw new RequestError(
             "forbidden",
             "tenants",
-            "must be among those that your own token opens",
+            "must be among the tenants of your own token",
           );
         const at = now();
-        const made = {
+        const created = {
           id: newId(),
           name: body.name,
           scopes: body.scopes,
           tenants,
           expiresAt: body.days === undefined ? null : at + Math.ceil(body.days * DAY_MS),
         };
-        const token = await createToken(store, { ...made, now: at });
-        const stored = await store.getToken(made.id);
-        if (!stored) throw new Error("A token that was just made is not there.");
+        const token = await createToken(store, { ...created, now: at });
+        const stored = await store.getToken(created.id);
+        if (!stored) throw new Error("The created token is missing.");
         return {
           status: 201,
           json: { ...viewToken(stored), token },
@@ -111,10 +111,10 @@ export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
       summary: "Revoke a token",
       tag,
       scope,
-      answer: { status: 204 },
+      response: { status: 204 },
       async handle({ access, param }) {
         const token = await store.getToken(param("token"));
-        const isTheirs = token && (await reachOf({ access }))(token.tenants);
+        const isTheirs = token && (await includesTenants({ access }))(token.tenants);
         if (!isTheirs || !(await store.revokeToken(token.id, now())))
           throw new RequestError(
             "not_found",

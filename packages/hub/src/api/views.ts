@@ -1,4 +1,4 @@
-/** What the API answers with, as schemas: for the OpenAPI document, and for those who read it. */
+/** The response schemas of the API, and the functions that map rows to them. */
 
 import { LOG_LEVELS } from "@signalbox/rules/flows/evaluation.ts";
 import { edgeSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
@@ -14,7 +14,7 @@ export const appView = z.object({
   slug: z.string(),
   name: z.string(),
   description: z.string(),
-  mcp_path: z.string().describe("Where the app is served as an MCP server."),
+  mcp_path: z.string().describe("The path of the app's MCP server."),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
 });
@@ -42,18 +42,20 @@ export const flowView = z.object({
   description: z.string(),
   nodes: z.array(nodeSchema),
   edges: z.array(edgeSchema),
-  revision: z.int().describe("Send it as If-Match, so that nobody's change is lost."),
-  version: z.int().nullable().describe("The published version; null while there is none."),
+  revision: z
+    .int()
+    .describe("Send it as If-Match, so that concurrent changes are not overwritten."),
+  version: z.int().nullable().describe("The published version; null if none is published."),
   exposedTools: z.array(
     z.object({ nodeId: z.string(), name: z.string(), description: z.string() }),
   ),
   hasTriggers: z.boolean(),
   warnings: z.array(finding),
-  errors: z.array(finding).describe("What has to be put right before it can be published."),
+  errors: z.array(finding).describe("The errors that prevent publishing."),
   created_at: z.iso.datetime(),
   updated_at: z.iso.datetime(),
 });
-/** As lists show it: everything but the graph, which can be large. */
+/** The flow in lists: without its graph, which can be large. */
 export const flowSummary = flowView.omit({ nodes: true, edges: true });
 export const summarizeFlow = (flow: DescribedFlow): z.input<typeof flowSummary> => {
   const { nodes: _, edges: __, ...summary } = viewFlow(flow);
@@ -120,7 +122,7 @@ export const viewRun = (run: Run): z.input<typeof runView> => ({
 });
 
 export const stepView = z.object({
-  nth: z.int().describe("Its place among the steps."),
+  nth: z.int().describe("The position among the run's steps."),
   node_id: z.string(),
   item: z.string(),
   attempt: z.int(),
@@ -131,7 +133,7 @@ export const stepView = z.object({
   error: runError.nullable(),
   log: z
     .array(z.object({ level: z.enum(LOG_LEVELS), text: z.string() }))
-    .describe("What its code wrote to the console."),
+    .describe("The console output of the step's code."),
   started_at: z.iso.datetime(),
   finished_at: z.iso.datetime().nullable(),
 });
@@ -141,7 +143,7 @@ export const viewStep = (step: Step): z.input<typeof stepView> => ({
   finished_at: isoOrNull(step.finished_at),
 });
 
-/** Lists page by cursor. */
+/** One page of a list. */
 export const pageOf = (item: z.ZodType) =>
   z.object({ items: z.array(item), next_cursor: z.string().nullable() });
 
@@ -158,7 +160,7 @@ export function page<Item, View>(
   };
 }
 
-/** Where a list goes on: to readers a word without a meaning, and good for that list only. */
+/** Opaque cursors of a list, which are valid for that list only. */
 export const cursorFor = (list: "app" | "flow" | "run") => ({
   of: (key: string): string => `${list}:${key}`,
   query: z
@@ -166,17 +168,17 @@ export const cursorFor = (list: "app" | "flow" | "run") => ({
     .transform((text, context) => {
       const [, name, key] = /^([a-z]+):([\w-]{1,100})$/.exec(text) ?? [];
       if (name === list && key !== undefined) return key;
-      context.addIssue({ code: "custom", message: "is not one that this list gave out" });
+      context.addIssue({ code: "custom", message: "is not a cursor of this list" });
       return z.NEVER;
     })
     .optional()
-    .describe("`next_cursor` of the page before."),
+    .describe("`next_cursor` of the previous page."),
 });
 
-/** As text in a URL. */
+/** A query parameter, so the number is a string. */
 export const limitQuery = z
   .string()
-  .regex(/^\d+$/, "must be a whole number")
+  .regex(/^\d+$/, "must be an integer")
   .transform(Number)
   .pipe(z.number().min(1, "must be at least 1").max(100, "must be at most 100"))
   .default(20);

@@ -85,26 +85,29 @@ const soon = () => new Promise((resolve) => setImmediate(resolve));
 it.each([
   ["in a session", inSession],
   ["without one", stateless],
-])("a call %s is cancelled by its client, but not by the hub's own end", async (_, call) => {
-  const left = setup();
-  const answer = call(left).then((response) => response.text());
-  answer.catch(() => {});
-  await left.started;
-  left.client.abort();
-  await expect.poll(() => left.cancelled).toEqual(["run1"]);
+])(
+  "a call %s is cancelled when its client disconnects, but not when the hub stops",
+  async (_, call) => {
+    const left = setup();
+    const answer = call(left).then((response) => response.text());
+    answer.catch(() => {});
+    await left.started;
+    left.client.abort();
+    await expect.poll(() => left.cancelled).toEqual(["run1"]);
 
-  const stopped = setup();
-  call(stopped)
-    .then((response) => response.text())
-    .catch(() => {});
-  await stopped.started;
-  await stopped.servers.close();
-  stopped.client.abort(); // as the connection is closed with the hub
-  for (let turn = 0; turn < 5; turn += 1) await soon();
-  expect(stopped.cancelled).toEqual([]);
-});
+    const stopped = setup();
+    call(stopped)
+      .then((response) => response.text())
+      .catch(() => {});
+    await stopped.started;
+    await stopped.servers.close();
+    stopped.client.abort(); // as the connection is closed with the hub
+    for (let round = 0; round < 5; round += 1) await soon();
+    expect(stopped.cancelled).toEqual([]);
+  },
+);
 
-it("a call in a session that is cancelled gets no more, and its run is cancelled", async () => {
+it("a cancelled call in a session gets no response, and its run is cancelled", async () => {
   const one = setup();
   const session = await openSession(one);
   const answer = await one.send(session, go);
@@ -128,7 +131,7 @@ it("a call whose run the hub leaves to others says so", async () => {
   });
 });
 
-it("lists go on at cursors that they gave out, and at no others", async () => {
+it("lists accept only their own cursors", async () => {
   const one = setup();
   const session = await openSession(one);
   const list = async (method: string, cursor?: string) => {
@@ -156,7 +159,7 @@ it("lists go on at cursors that they gave out, and at no others", async () => {
     ])
       expect((await list(method, wrong)).error).toEqual({
         code: -32602,
-        message: "cursor: is not one that this list gave out",
+        message: "cursor: is not a cursor of this list",
       });
   }
 });

@@ -153,8 +153,7 @@ export function createAppServers({
     const results = await Promise.all(tenants.map((tenant) => store.getApp(tenant, slug)));
     const [app, another] = results.filter((found) => found !== undefined);
     if (!app) throw new RequestError("not_found", "app", `There is no app ${slug.slice(0, 100)}.`);
-    if (another)
-      throw new RequestError("invalid", "tenant", "is ambiguous: name the tenant with ?tenant=…");
+    if (another) throw new RequestError("invalid", "tenant", "is missing: name one with ?tenant=…");
     return app;
   }
 

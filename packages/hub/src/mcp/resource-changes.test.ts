@@ -43,7 +43,7 @@ function setup() {
 }
 
 describe("changes of resources", () => {
-  it("are told at once, in a burst once a second, and after it once more", () => {
+  it("are sent immediately, in a burst once a second, and once after it", () => {
     const { stored, watch } = setup();
     const { heard } = watch([INBOX_URI]);
     for (let at = 0; at < 100; at += 1) stored();
@@ -58,7 +58,7 @@ describe("changes of resources", () => {
     expect(heard).toHaveLength(3);
   });
 
-  it("reach those who watch the tenant and the resource, and nobody else", () => {
+  it("reach only watchers of the tenant and the resource", () => {
     const { stored, worked, watch } = setup();
     const event = `${EVENT_URIS}one`;
     const [inbox, one, others, both] = [
@@ -85,7 +85,7 @@ describe("changes of resources", () => {
     ]);
   });
 
-  it("wait for a reader that has stopped, as one of each", () => {
+  it("are kept while a client does not read, one for each resource", () => {
     const { stored, worked, watch } = setup();
     const event = `${EVENT_URIS}one`;
     const { heard, reader, resume } = watch([INBOX_URI, event]);
@@ -101,7 +101,7 @@ describe("changes of resources", () => {
     expect(heard).toEqual([INBOX_URI, event]);
   });
 
-  it("may have been missed in a gap: then all is told", () => {
+  it("are sent for all resources after a gap", () => {
     const { gap, watch } = setup();
     const uris = [INBOX_URI, `${EVENT_URIS}one`];
     const { heard } = watch(uris);
@@ -109,7 +109,7 @@ describe("changes of resources", () => {
     expect(heard).toEqual(uris);
   });
 
-  it("are no longer told to who has left, nor of what is no longer watched", () => {
+  it("are not sent to stopped watchers, nor for resources that are no longer watched", () => {
     const { stored, watch, changes, listeners } = setup();
     const [left, changed] = [watch([INBOX_URI]), watch([INBOX_URI])];
     stored();
@@ -124,7 +124,7 @@ describe("changes of resources", () => {
     expect(listeners.size).toBe(0);
   });
 
-  it("never end with one that was not told, whatever happens", () => {
+  it("always include the last change, in any order of changes, gaps and pauses", () => {
     const step = fc.oneof(
       fc.constantFrom("stored", "gap", "full", "room"),
       fc.integer({ min: 1, max: 2_500 }),

@@ -6,8 +6,8 @@ import { createSessions } from "./sessions.ts";
 
 const access = { token: "ada", name: "ada", scopes: ["inbox:read" as const], tenants: ["acme"] };
 
-/** What a request does once it is cancelled. */
-const tempers = {
+/** The reactions of a request handler to a cancellation. */
+const reactions = {
   async stop({ mcpReq: { signal } }: ServerContext) {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
     return {};
@@ -20,8 +20,8 @@ const tempers = {
 };
 
 function setup() {
-  /** By the ids of their requests. */
-  const underWay = new Map<unknown, PromiseWithResolvers<{ done: string }>>();
+  /** By request id. */
+  const inProgress = new Map<unknown, PromiseWithResolvers<{ done: string }>>();
   const servers: Server[] = [];
   const createServer = () => {
     const server = new Server({ name: "test", version: "1" }, { capabilities: {} });
@@ -29,9 +29,9 @@ function setup() {
     server.fallbackRequestHandler = async ({ method }, context) => {
       const { id } = context.mcpReq;
       const held = Promise.withResolvers<{ done: string }>();
-      underWay.set(id, held);
-      return Object.hasOwn(tempers, method)
-        ? tempers[method as keyof typeof tempers](context)
+      inProgress.set(id, held);
+      return Object.hasOwn(reactions, method)
+        ? reactions[method as keyof typeof reactions](context)
         : held.promise;
     };
     return server;
@@ -81,29 +81,29 @@ function setup() {
   };
   const end = (session: string) => serve(session, "DELETE");
   const post = (session: string, messages: object[]) => serve(session, "POST", messages);
-  /** An idle session makes room for another. */
+  /** An idle session is evicted when others are opened. */
   const isIdle = async (session: string) => {
     await open();
     await open();
     return (await call(session, "idle", "ping")).status === 404;
   };
-  /** What the SDK has in mind for the first session. */
+  /** The keys of the maps that the SDK holds for the first session. */
   const kept = () =>
     Object.values(servers[0]?.transport ?? {}).flatMap((value: unknown) =>
       value instanceof Map ? [...value.keys()] : [],
     );
-  const finish = (id: unknown) => underWay.get(id)?.resolve({ done: `${id}` });
+  const finish = (id: unknown) => inProgress.get(id)?.resolve({ done: `${id}` });
   return { call, cancel, cancelled, message, post, open, end, close, isIdle, finish, kept };
 }
 
-/** The ids that were answered, once the answer has ended. */
+/** The ids of the responses in a stream that has ended. */
 const answeredIn = async (response: Response) =>
   [...(await response.text()).matchAll(/^data: (.*)$/gm)].map(
     ([, data = ""]) => (JSON.parse(data) as { id: unknown }).id,
   );
 
-it.each(Object.keys(tempers))(
-  "the answer to a cancelled request ends, whether it would stop, fail or ignore it: %s",
+it.each(Object.keys(reactions))(
+  "ends the stream of a cancelled request, whether its handler stops, fails or ignores it: %s",
   async (method) => {
     const { call, cancel, open, isIdle, kept } = setup();
     const session = await open();
@@ -118,7 +118,7 @@ it.each(Object.keys(tempers))(
   },
 );
 
-it("an id may be used again once its request was cancelled", async () => {
+it("accepts the id of a cancelled request again", async () => {
   const { call, cancel, open, finish } = setup();
   const session = await open();
   const first = await call(session, 1);
@@ -129,7 +129,7 @@ it("an id may be used again once its request was cancelled", async () => {
   expect(await answeredIn(second)).toEqual([1]);
 });
 
-it("what cancels nothing changes nothing", async () => {
+it("ignores cancellations of unknown or finished requests", async () => {
   const { call, cancel, open, finish, isIdle } = setup();
   const [session, other] = [await open(), await open()];
   const [mine, theirs] = [await call(session, 1), await call(other, 2)];
@@ -140,7 +140,7 @@ it("what cancels nothing changes nothing", async () => {
   for (const params of [
     { requestId: 3 },
     { requestId: 3 },
-    { requestId: 4 }, // has its answer
+    { requestId: 4 }, // finished
     { requestId: 2 }, // of another session
     { requestId: "1" },
     { requestId: 5 },
@@ -157,7 +157,7 @@ it("what cancels nothing changes nothing", async () => {
 });
 
 it.each(["before", "after"])(
-  "of a batch, one that is cancelled %s the other is answered",
+  "ends the stream of a batch with one request cancelled %s the other is answered",
   async (when) => {
     const { post, message, cancel, open, finish, isIdle, kept } = setup();
     const session = await open();
@@ -172,14 +172,14 @@ it.each(["before", "after"])(
   },
 );
 
-it("a request may be cancelled in the same batch", async () => {
+it("accepts a cancellation in the same batch as its request", async () => {
   const { post, message, cancelled, open } = setup();
   const session = await open();
   const batch = [message("stop", 1), cancelled({ requestId: 1 })];
   expect(await (await post(session, batch)).text()).toBe("");
 });
 
-it("of two requests with the same id only the later is answered; the other gets no more", async () => {
+it("answers only the later of two requests with the same id, and ends the other stream", async () => {
   const { call, open, finish, isIdle } = setup();
   const session = await open();
   const first = await call(session, 1);
@@ -193,7 +193,7 @@ it("of two requests with the same id only the later is answered; the other gets 
 it.each([
   ["its session", ({ end }: ReturnType<typeof setup>, session: string) => end(session)],
   ["the hub", ({ close }: ReturnType<typeof setup>) => close()],
-])("a request that is under way ends with %s", async (_, end) => {
+])("ends requests in progress with %s", async (_, end) => {
   const one = setup();
   const session = await one.open();
   const answers = [await one.call(session, 1), await one.call(session, 2, "ignore")];

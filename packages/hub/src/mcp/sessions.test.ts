@@ -91,7 +91,7 @@ describe("sessions", () => {
     expect(await ask(held)).toBe(404);
   });
 
-  it("make room for others when idle; when all are in use, clients go without", async () => {
+  it("are evicted when idle; when all are in use, no session is opened", async () => {
     const { ask, open, stream } = setup({ maxPerToken: 2, maxTotal: 3 });
     const [first = "", second = "", third = ""] = [await open(), await open(), await open()];
     expect([await ask(first), await ask(second), await ask(third)]).toEqual([404, 200, 200]);
@@ -105,7 +105,7 @@ describe("sessions", () => {
     expect(await ask(second)).toBe(404);
   });
 
-  it("are not more than there may be, however many open one at once", async () => {
+  it("stay within the limit when many are opened concurrently", async () => {
     const { ask, open } = setup({ maxPerToken: 5 });
     const opened = await Promise.all(Array.from({ length: 50 }, () => open()));
     const alive = await Promise.all(opened.map((session) => session && ask(session)));
@@ -113,7 +113,7 @@ describe("sessions", () => {
     expect(await open()).toBeDefined();
   });
 
-  it("write nothing to a reader that has stopped, and the last change when it goes on", async () => {
+  it("send nothing to a client that does not read, and the last change when it reads again", async () => {
     const { ask, open, stream, stored, advance, serve, request } = setup();
     const session = (await open()) ?? "";
     await ask(session, "resources/subscribe", { uri: INBOX_URI });
@@ -129,7 +129,7 @@ describe("sessions", () => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  it("are idle again when a client has left before it got its stream", async () => {
+  it("are idle again when the client disconnects before it gets its stream", async () => {
     const { serve, request, open, ask } = setup({ maxPerToken: 1 });
     const session = (await open()) ?? "";
     for (const leave of ["before", "after"] as const) {
@@ -144,12 +144,12 @@ describe("sessions", () => {
     expect(await open()).toBeDefined();
   });
 
-  it("leave alone what is not theirs", async () => {
+  it("do not serve requests without a session or with the 2026-07-28 protocol", async () => {
     const { serve, request, open } = setup();
     const session = await open();
     expect(await serve(request("POST", undefined, { method: "ping" }))).toBeUndefined();
     expect(await serve(request("GET"))).toBeUndefined();
-    // A later era: the header means nothing there.
+    // The header has no meaning in the 2026-07-28 protocol.
     const later = request("POST", session, {
       method: "ping",
       params: { _meta: { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } },
@@ -157,7 +157,7 @@ describe("sessions", () => {
     expect(await serve(later)).toBeUndefined();
   });
 
-  it("watch so many resources, and no more", async () => {
+  it("limit the number of subscribed resources", async () => {
     const { request, serve, open, ask } = setup();
     const session = (await open()) ?? "";
     for (let at = 0; at < 1_000; at += 1)

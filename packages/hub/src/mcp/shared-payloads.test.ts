@@ -4,7 +4,7 @@ import { createSharedPayloads } from "./shared-payloads.ts";
 
 const event = (id: string, size: number, tenant = "acme") => ({ id, size, tenant }) as EventRow;
 
-it("keeps the latest payloads, up to so many bytes, and one at least", async () => {
+it("caches the latest payloads up to the limit, and at least one", async () => {
   const reads: string[] = [];
   const { read } = createSharedPayloads(async ({ id }) => {
     reads.push(id);
@@ -14,7 +14,7 @@ it("keeps the latest payloads, up to so many bytes, and one at least", async () 
     ["a", 60],
     ["b", 40],
     ["a", 60],
-    ["c", 10], // no more room for a
+    ["c", 10], // evicts a
     ["b", 40],
     ["a", 60],
     ["d", 500],
@@ -24,7 +24,7 @@ it("keeps the latest payloads, up to so many bytes, and one at least", async () 
   expect(reads).toEqual(["a", "b", "c", "a", "d"]);
 });
 
-it("reads one at a time of a tenant, and goes on after one that cannot be read", async () => {
+it("reads one payload per tenant at a time, and continues after a failed read", async () => {
   const reads: { id: string; done: PromiseWithResolvers<string> }[] = [];
   const { read } = createSharedPayloads(({ id }) => {
     const done = Promise.withResolvers<string>();
@@ -44,7 +44,7 @@ it("reads one at a time of a tenant, and goes on after one that cannot be read",
   await begun().toEqual(["a", "b", "a"]);
 });
 
-it("does not make one tenant wait for another's", async () => {
+it("does not make a tenant wait for another", async () => {
   const slow = Promise.withResolvers<void>();
   const { read } = createSharedPayloads(async ({ id, tenant }) => {
     if (tenant === "acme") await slow.promise;

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { createInboxServer } from "./inbox-server.ts";
 import { createWaits, type Wait } from "./wait-for-event.ts";
 
-/** A hub where nothing ends a wait within the time of a test: no event comes, and the token stays good. */
+/** A hub in which only the client can end a wait: there are no events, and the token stays valid. */
 function setup() {
   const access = { token: "t", name: "t", scopes: ["inbox:read" as const], tenants: ["acme"] };
   const begun = Promise.withResolvers<{ wait: Wait; over: Promise<unknown> }>();
@@ -19,7 +19,7 @@ function setup() {
       ...waits,
       wait(wait) {
         const over = waits.wait(wait);
-        wait.progress(0, 300, "still waiting"); // so that the answer begins
+        wait.progress(0, 300, "still waiting"); // starts the response
         begun.resolve({ wait, over });
         return over;
       },
@@ -99,7 +99,7 @@ async function in2026({ send }: Setup) {
 it.each([
   ["in a session", inSession],
   ["in 2026-07-28", in2026],
-])("a wait %s ends when its client has gone", async (_, call) => {
+])("a wait %s ends when its client disconnects", async (_, call) => {
   const one = setup();
   const { answer } = await call(one);
   expect(answer.status).toBe(200);
@@ -118,8 +118,8 @@ it("a wait in a session ends when it is cancelled", async () => {
   expect(await answer.text()).not.toMatch(/"(result|error)":/);
 });
 
-/** Which is how that era cancels over HTTP. */
-it("a wait in 2026-07-28 ends when its answer is given up", async () => {
+/** The 2026-07-28 protocol cancels a request by closing its response. */
+it("a wait in 2026-07-28 ends when its response is closed", async () => {
   const one = setup();
   const { answer } = await in2026(one);
   await one.begun;

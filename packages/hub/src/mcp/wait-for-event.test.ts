@@ -27,7 +27,7 @@ async function setup(options: Partial<WaitsOptions> = {}) {
     reading -= 1;
     return inbox.readPayload(event);
   };
-  /** Resolves when so many follow. */
+  /** The number of followers. */
   let following = 0;
   const waits = createWaits({
     inbox: { readPayload },
@@ -61,7 +61,7 @@ async function setup(options: Partial<WaitsOptions> = {}) {
   };
 }
 
-it("finds the first that fits, and reads each payload once for all who wait", async () => {
+it("finds the first matching event, and reads each payload once for all waits", async () => {
   const { wait, follow, keep, reads, mostReading } = await setup();
   const waiting = Array.from({ length: 50 }, () => wait({ filter: { number: 7 } }));
   await follow(50);
@@ -72,7 +72,7 @@ it("finds the first that fits, and reads each payload once for all who wait", as
   expect(mostReading()).toBe(1);
 });
 
-it("looks at no more once it has ended", async () => {
+it("reads no payloads after it has ended", async () => {
   const { wait, follow, keep, reads } = await setup();
   const client = new AbortController();
   const gone = wait({ filter: { number: 100 }, signal: client.signal });
@@ -89,7 +89,7 @@ it("looks at no more once it has ended", async () => {
   expect(reads.length).toBeLessThanOrEqual(before + 1);
 });
 
-it("does not let a busy tenant hold up another", async () => {
+it("does not let a busy tenant delay another", async () => {
   const { wait, follow, keep } = await setup();
   const waiting = wait({ filter: { number: 7 } }, "ada", ["acme", "umbrella"]);
   await follow(2);
@@ -98,18 +98,18 @@ it("does not let a busy tenant hold up another", async () => {
   expect(await waiting).toMatchObject({ tenant: "umbrella" });
 });
 
-it("ends at once for a client that had gone before it began", async () => {
+it("ends immediately for a client that has disconnected before", async () => {
   const { wait } = await setup();
   expect(await wait({ signal: AbortSignal.abort() })).toBeUndefined();
 });
 
-it("lets a token have so many under way, and another one as well", async () => {
+it("limits the concurrent waits of each token", async () => {
   const { wait, follow, keep } = await setup({ maxPerToken: 2 });
   const waiting = [wait(), wait(), wait({}, "bob")];
   await expect(wait()).rejects.toMatchObject({
     code: "busy",
     field: "wait_for_event",
-    message: expect.stringContaining("has 2 waits under way"),
+    message: expect.stringContaining("has 2 concurrent waits"),
   });
   await follow(3);
   await keep([1]);
@@ -150,17 +150,17 @@ it("ends when its token is revoked", async () => {
   await expect(waiting).rejects.toMatchObject({ code: "forbidden", field: "token" });
 });
 
-it("says that the hub is stopping, to whoever waits or comes then", async () => {
+it("rejects open and new waits when the hub stops", async () => {
   const { wait, waits } = await setup();
   const waiting = [wait(), wait({ filter: { number: 1 } }, "bob")].map((one) =>
-    expect(one).rejects.toMatchObject({ message: "the hub is stopping; wait again soon" }),
+    expect(one).rejects.toMatchObject({ message: "the hub is stopping; try again later" }),
   );
   await waits.close();
   await Promise.all(waiting);
   await expect(wait()).rejects.toMatchObject({ code: "busy" });
 });
 
-it("fails where a payload cannot be read", async () => {
+it("fails if a payload cannot be read", async () => {
   let broken = true;
   const { wait, follow, keep } = await setup({
     inbox: {

@@ -1,4 +1,4 @@
-/** One stream with a real log behind it; the way to the client is the test's own. */
+/** One stream with a real log and a fake client. */
 import { expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { streamParams } from "../../deliver/events-draft.ts";
@@ -53,7 +53,7 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
     const client = {
       heard,
       full: false,
-      /** After so many messages it reads no more. */
+      /** The client stops reading after this many messages. */
       fullAfter: Number.POSITIVE_INFINITY,
       hungUp: false,
       leave: () => abort.abort(),
@@ -103,12 +103,12 @@ const events = (heard: Said[]) =>
 const of = (heard: Said[], kind: string) =>
   heard.filter(({ method }) => method === `notifications/events/${kind}`);
 
-/** Until everything that needs no time has been done: SQLite answers at once. */
+/** Waits until work without timers has settled; SQLite is synchronous. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let round = 0; round < 50; round += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-it("beats with a cursor past everything that was sent or is not wanted", async () => {
+it("sends heartbeats with a cursor past all sent and excluded events", async () => {
   const { store, open } = await setup({ heartbeatMs: 10 });
   await keep(store, [sampleEvent(), sampleEvent({ type: "push" })]);
   const { heard } = open();
@@ -130,7 +130,7 @@ it("beats with a cursor past everything that was sent or is not wanted", async (
   ).toBe(true);
 });
 
-it("holds a few events for a reader that is slow, and loses none", async () => {
+it("queues a few events for a slow client, and loses none", async () => {
   const { store, open } = await setup();
   let payloads = 0;
   const { getPayload } = store;
@@ -158,7 +158,7 @@ it("holds a few events for a reader that is slow, and loses none", async () => {
   expect(events(client.heard)).toEqual(Array.from({ length: 2_510 }, (_, at) => at + 1));
 });
 
-it("sends a reader away that has stopped reading", async () => {
+it("disconnects a client that has stopped reading", async () => {
   const { store, open, pass } = await setup({ stallMs: 30_000 });
   await keep(store, [sampleEvent()]);
   const client = open();
@@ -172,7 +172,7 @@ it("sends a reader away that has stopped reading", async () => {
   expect(await client.ended).toEqual({});
 });
 
-it("tells of an event that cannot be read, and tries it again", async () => {
+it("reports an event that cannot be read, and retries it", async () => {
   let broken = true;
   const { store, open } = await setup({ retryMs: 5 }, (real) => ({
     ...real,
@@ -187,7 +187,7 @@ it("tells of an event that cannot be read, and tries it again", async () => {
   await vi.waitFor(() => expect(events(heard)).toEqual([1, 2]), 60_000);
 });
 
-it("lets a token have so many open, and counts those that ended no more", async () => {
+it("limits the open streams of a token", async () => {
   const { open, streams } = await setup({ maxPerToken: 2 });
   const [one, two] = [open(), open()];
   for (const { heard } of [one, two]) await vi.waitFor(() => expect(heard).toHaveLength(1), 60_000);
@@ -201,7 +201,7 @@ it("lets a token have so many open, and counts those that ended no more", async 
   expect(streams.open.size).toBe(0);
 });
 
-it("says that there is another type, once, and not of what was there or is done", async () => {
+it("notifies once of new event types, and not of known or processed ones", async () => {
   const { store, open } = await setup();
   const other = (type: string) => sampleEvent({ source: "custom", type });
   const done = other("done");
@@ -221,7 +221,7 @@ it("says that there is another type, once, and not of what was there or is done"
   await vi.waitFor(() => expect(of(client.heard, "list_changed")).toHaveLength(2), 60_000);
 });
 
-it("is over at once for a client that leaves before it has begun", async () => {
+it("ends immediately for a client that disconnects before it starts", async () => {
   const { streams, open } = await setup();
   const client = open();
   client.leave();

@@ -1,4 +1,4 @@
-/** Who may subscribe, with a real store; the endpoints are the test's own. */
+/** Subscriptions with a real store and fake endpoints. */
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { subscribeParams } from "../../deliver/events-draft.ts";
@@ -44,7 +44,7 @@ function setup(given: Partial<SubscriberOptions> = {}) {
   return { store, called, subscribe, post };
 }
 
-it("calls nobody for a token that has as many subscriptions as it may", async () => {
+it("calls no endpoint if the token has reached its limit of subscriptions", async () => {
   const { called, subscribe } = setup({ maxPerPrincipal: 1 });
   await subscribe("https://a.example/");
   await expect(subscribe("https://b.example/")).rejects.toMatchObject({
@@ -52,11 +52,11 @@ it("calls nobody for a token that has as many subscriptions as it may", async ()
     data: { limit: 1 },
   });
   expect(called).toEqual(["https://a.example/"]);
-  // What it has, it may refresh.
+  // Existing subscriptions can be refreshed.
   expect(await subscribe("https://a.example/")).toMatchObject({ truncated: false });
 });
 
-it("verifies few endpoints of a token at once; the others wait for their turn", async () => {
+it("limits the concurrent verifications of each token", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   let calls = 0;
   let underWay = 0;
@@ -74,7 +74,7 @@ it("verifies few endpoints of a token at once; the others wait for their turn", 
   });
   const all = ["a", "b", "c", "d", "e"].map((name) => subscribe(`https://${name}.example/`));
   await expect.poll(() => calls).toBe(2);
-  // Another token has turns of its own.
+  // Another token has its own limit.
   const bob = subscribe("https://a.example/", { ...access, token: "bob" });
   await expect.poll(() => calls).toBe(3);
   release();
