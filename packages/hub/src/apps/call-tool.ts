@@ -1,12 +1,12 @@
 /** Calls tools of apps, and starts flows from their triggers: each call is a run. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { writePath } from "@signalbox/rules/flows/issues.ts";
+import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
 import type { JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { limitOf } from "../runs/lanes.ts";
 import { checkInput, findTrigger } from "../runs/published-trigger.ts";
 import type { Runner, Started, StartOptions } from "../runs/runner.ts";
-import { createTenantValidator } from "../sandbox/tenant-validator.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { Cause, ImmediateRun, LaneLimit, Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -40,7 +40,7 @@ export type ToolCalls = ReturnType<typeof createToolCalls>;
 export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCallsOptions) {
   const never = new AbortController().signal;
   const validatorFor = (tenant: string) =>
-    createTenantValidator(evaluate, { tenant, signal: never });
+    createSchemaValidator((evaluation) => evaluate(evaluation, { tenant, signal: never }));
 
   const runFrom = (trigger: StoredTrigger, input: JsonObject, cause: Cause): ImmediateRun => {
     const at = now();

@@ -1,8 +1,10 @@
 /** Calls another flow from a run and waits for its result. A repeated attempt joins the same run. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
-import type { ValidateSchemas } from "@signalbox/rules/flows/validate-schema.ts";
+import {
+  createSchemaValidator,
+  type ValidateSchemas,
+} from "@signalbox/rules/flows/validate-schema.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
-import { createTenantValidator } from "../sandbox/tenant-validator.ts";
 import { type ImmediateRun, type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { chainFrom } from "./event-input.ts";
@@ -63,7 +65,7 @@ async function newCalledRun(
       { code: "too_deep" },
     );
   const { tenant } = run;
-  const validate = createTenantValidator(evaluate, { tenant, signal });
+  const validate = createSchemaValidator((evaluation) => evaluate(evaluation, { tenant, signal }));
   const { trigger, input } = await findCallable(store, tenant, flow, name, given, validate);
   return {
     id: newId(),

@@ -7,6 +7,7 @@ import type {
   SerializedResult,
 } from "@signalbox/rules/flows/evaluation.ts";
 import { runJsonata } from "@signalbox/rules/flows/run-jsonata.ts";
+import { type SchemaCheck, validateInPlace } from "@signalbox/rules/flows/validate-schema.ts";
 import { runFilters } from "@signalbox/rules/match/filter.ts";
 import { type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
 
@@ -22,6 +23,8 @@ const evaluators: { [Name in Language]: Evaluator<Name> } = {
   "jsonata-filters": async ({ expressions, data }) =>
     succeeded(await runFilters(expressions, JSON.parse(data))),
   "jsonata-analysis": async ({ expressions }) => succeeded(expressions.map(analyzeExpression)),
+  "json-schema": async ({ data }) =>
+    succeeded((JSON.parse(data) as SchemaCheck[]).map((check) => validateInPlace(check) ?? null)),
 };
 
 const succeeded = (output: unknown): SerializedResult => ({

@@ -11,7 +11,9 @@ export type Program =
   | { language: "javascript"; code: string; memoryMb: number }
   | { language: "jsonata"; expression: string }
   | { language: "jsonata-filters"; expressions: readonly string[] }
-  | { language: "jsonata-analysis"; expressions: readonly string[] };
+  | { language: "jsonata-analysis"; expressions: readonly string[] }
+  /** The data are the checks; see validate-schema.ts. */
+  | { language: "json-schema" };
 
 interface Limits {
   /** For the evaluation itself; time in the queue does not count. */

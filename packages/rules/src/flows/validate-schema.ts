@@ -6,6 +6,7 @@
  */
 import { format, type Schema, Validator } from "@cfworker/json-schema";
 import type { Json, JsonSchema } from "../json.ts";
+import type { Evaluation, EvaluationResult } from "./evaluation.ts";
 import { isDeeperThan } from "./model.ts";
 import { describeErrors, type SchemaError } from "./schema-errors.ts";
 
@@ -24,15 +25,11 @@ const MAX_DEPTH = 200;
 // The library would find a format such as `constructor` on the prototype.
 Object.setPrototypeOf(format, null);
 
-/** The part of the evaluator that validation needs. */
-type EvaluateChecks = (evaluation: {
-  language: "json-schema";
-  timeoutMs: number;
-  data: Json;
-}) => Promise<{ output: Json } | { message: string }>;
-
 export const createSchemaValidator =
-  (evaluate: EvaluateChecks, timeoutMs = 1000): ValidateSchemas =>
+  (
+    evaluate: (evaluation: Evaluation) => Promise<EvaluationResult>,
+    timeoutMs = 1000,
+  ): ValidateSchemas =>
   async (checks) => {
     const errors = checks.map(depthError);
     const shallow = checks.filter((_, nth) => errors[nth] === undefined);
@@ -103,7 +100,7 @@ function depthError({ schema, value }: SchemaCheck): SchemaError | undefined {
  * share of the time, to find the one to blame.
  */
 async function validateInSandbox(
-  evaluate: EvaluateChecks,
+  evaluate: (evaluation: Evaluation) => Promise<EvaluationResult>,
   checks: readonly SchemaCheck[],
   timeoutMs: number,
 ): Promise<(SchemaError | undefined)[]> {
