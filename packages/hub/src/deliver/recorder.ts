@@ -1,6 +1,6 @@
 /**
- * Saves the progress of all deliveries in few transactions: between two of them is a pause, and what
- * is recorded meanwhile is saved together. Deliveries so leave the disk to the webhooks that come in.
+ * Saves the progress of all deliveries in few transactions. There is a pause between two of them, so
+ * that the disk stays free for incoming webhooks; progress that is recorded meanwhile is saved together.
  */
 import { createBatcher } from "../lib/batcher.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -16,7 +16,7 @@ const PAUSE_MS = 20;
 
 export function createRecorder({ store, by, after }: RecorderOptions) {
   let withoutPauses = false;
-  /** Ends the pause; undefined outside of one. */
+  /** Undefined while there is no pause. */
   let endPause: (() => void) | undefined;
   let deferred: (() => void) | undefined;
 
@@ -26,8 +26,9 @@ export function createRecorder({ store, by, after }: RecorderOptions) {
     endPause = () => {
       cancel();
       endPause = undefined;
-      deferred?.();
+      const flushNow = deferred;
       deferred = undefined;
+      flushNow?.();
     };
   };
 
@@ -51,7 +52,7 @@ export function createRecorder({ store, by, after }: RecorderOptions) {
   return {
     /** Resolves when the progress is durable; with false if `by` no longer holds the subscription. */
     record: (progress: DeliveryProgress): Promise<boolean> => add({ ...progress }),
-    /** Ends the current pause, and makes no more of them: for a shutdown. */
+    /** Ends the current pause, and pauses no more: for a shutdown. */
     skipPauses(): void {
       withoutPauses = true;
       endPause?.();

@@ -215,6 +215,6 @@ export interface FlowStore {
   ): Promise<{ revision: number; triggers: StoredTrigger[] }>;
   /** All event triggers of a tenant, to explain why an event started no run. */
   listEventTriggers(tenant: string, limit: number): Promise<StoredTrigger[]>;
-  /** The triggers of these flows that a circuit breaker stopped since then, by minute. */
+  /** The triggers of these flows that a circuit breaker has stopped since `since`. */
   listTrips(tenant: string, flows: readonly string[], since: number): Promise<StoredTrip[]>;
 }

@@ -102,7 +102,7 @@ export interface Run extends Omit<NewRun, "at" | "limit" | "gather" | "key" | "d
   error: RunError | null;
   cancel_asked: boolean;
   worker: string | null;
-  /** How often it was claimed. Progress is saved only with the number of the current claim. */
+  /** How often it was claimed. `saveProgress` accepts only the number of the latest claim. */
   claims: number;
   /** The inputs that were added to it, oldest first, up to a size limit. */
   gathered: Gathered[];
@@ -134,7 +134,7 @@ export interface Step {
   finished_at: number | null;
 }
 
-/** Which steps a reader has: those up to `after`. Those that were `open` then may have changed. */
+/** The steps that a reader has: all up to `after`. The `open` ones had not ended, and may have changed. */
 export interface StepsSince {
   after: number;
   open: readonly number[];
@@ -240,7 +240,7 @@ export interface RunStore {
   listRuns(query: RunQuery): Promise<Run[]>;
   /** Counts the runs of each status from the id `since` on. Each count stops at `max`. */
   countRuns(tenant: string, since: string, max: number): Promise<Record<RunStatus, number>>;
-  /** Ordered by `nth`. With `since`, only steps that the reader does not have or that may have changed. */
+  /** Ordered by `nth`. With `since`, returns only steps that are new or may have changed. */
   listSteps(tenant: string, run: string, since?: StepsSince): Promise<Step[]>;
   /** Cancels the run, or asks its worker to do so. Undefined if the run has ended. */
   cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;

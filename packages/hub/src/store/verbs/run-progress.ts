@@ -83,7 +83,7 @@ export function* saveProgress(
 /** PostgreSQL limits a notice to 8000 bytes. */
 const RUNS_PER_NOTICE = 100;
 
-/** One notice per commit, not one per step. Runs that end have a notice of their own. */
+/** One notice per commit, not per step. A run that ends has the notice `run_ended` instead. */
 function* notifySteps(saved: readonly RunProgress[]): Verb<void> {
   const changed = saved.filter(({ next }) => next === undefined || isSuspended(next));
   const runs = [...new Set(changed.map(({ run }) => run))];
