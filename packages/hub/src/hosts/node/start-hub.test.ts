@@ -43,7 +43,7 @@ it("answers clients that wait for an event before it stops", async () => {
   const texts = answers.map((answer) => answer.text());
   await hub.stop();
   for (const text of await Promise.all(texts))
-    expect(text).toContain("wait_for_event: the hub is stopping; wait again soon");
+    expect(text).toContain("wait_for_event: the hub is stopping; try again later");
 });
 
 it("serves concurrent requests of one token up to a limit, and rejects the rest", async () => {
