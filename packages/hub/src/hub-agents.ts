@@ -89,6 +89,7 @@ export function createAgents(options: AgentsOptions) {
   };
 
   return {
+    authorizer,
     authorizeRequest,
     checkHost,
     inbox,

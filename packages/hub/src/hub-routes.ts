@@ -76,7 +76,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       flows: createFlows({ store, registry, evaluate: ports.evaluate, newId, now }),
       store,
     }),
-    ...runRoutes({ calls, store, now, closing: options.closing }),
+    ...runRoutes({ calls, store, now, authorizer: agents.authorizer, closing: options.closing }),
     ...secretRoutes(store, seal, now),
     ...nodeTypeRoutes(registry),
     ...eventRoutes(agents.inbox, triggers),

@@ -5,6 +5,8 @@ import type { Run, Step } from "../store/run-store.ts";
 import { mountRoutes } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
 
+const authorizer = { watch: () => () => {} };
+
 it("returns the steps of a result only with the scope admin", async () => {
   const run = {
     id: "r",
@@ -19,6 +21,7 @@ it("returns the steps of a result only with the scope admin", async () => {
     calls: { start: async () => ({ id: "r", ended: Promise.resolve(run) }) } as never,
     store: { listSteps: async () => [step] } as never,
     now: () => 0,
+    authorizer,
     closing: new AbortController().signal,
   });
   const ask = async (scope: "admin" | "flows:call") => {
@@ -49,6 +52,7 @@ it("returns 202 with the state of the run when the wait times out", async () => 
     } as unknown as ToolCalls,
     store: { getRun: async () => run } as never,
     now: () => 0,
+    authorizer,
     closing: new AbortController().signal,
     maxWaitMs: 1,
   });
@@ -87,6 +91,7 @@ it("streams the whole run first, then its changes, and reads on only when the cl
     calls: { follow } as unknown as ToolCalls,
     store: { getRun: async () => run } as never,
     now: () => 0,
+    authorizer,
     closing: new AbortController().signal,
   });
   const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
@@ -103,4 +108,43 @@ it("streams the whole run first, then its changes, and reads on only when the cl
   expect(await next()).toMatch(/"status":"done"/);
   await reader?.cancel();
   await left.promise;
+});
+
+it("ends a stream when its token is revoked, and stops watching the token", async () => {
+  const run = { id: "r", status: "running", created_at: 0, started_at: 0, finished_at: null };
+  async function* follow(_tenant: string, _run: string, signal: AbortSignal) {
+    yield { run: run as unknown as Run, steps: [] };
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  }
+  let revoke = () => {};
+  let watching = 0;
+  const routes = runRoutes({
+    calls: { follow } as unknown as ToolCalls,
+    store: { getRun: async () => run } as never,
+    now: () => 0,
+    authorizer: {
+      watch(_, onRevoked) {
+        watching += 1;
+        revoke = onRevoked;
+        return () => {
+          watching -= 1;
+        };
+      },
+    },
+    closing: new AbortController().signal,
+  });
+  const app = new Hono();
+  const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
+  mountRoutes(app, routes, async () => access);
+  const open = async () => {
+    const reader = (await app.request("/api/runs/r/stream")).body?.getReader();
+    expect((await reader?.read())?.done).toBe(false);
+    return reader;
+  };
+  const revoked = await open();
+  revoke();
+  expect((await revoked?.read())?.done).toBe(true);
+  const cancelled = await open();
+  await cancelled?.cancel();
+  expect(watching).toBe(0);
 });

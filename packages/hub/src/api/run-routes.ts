@@ -4,7 +4,7 @@ import type { ToolCalls } from "../apps/call-tool.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
-import { allows } from "../tenants/authorizer.ts";
+import { type Authorizer, allows } from "../tenants/authorizer.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { streamRun } from "./run-stream.ts";
 import {
@@ -29,6 +29,7 @@ export interface RunRoutes {
   calls: ToolCalls;
   store: Store;
   now: () => number;
+  authorizer: Pick<Authorizer, "watch">;
   /** Aborted when the hub stops: ends `?wait=1` and streams. */
   closing: AbortSignal;
   /** How long `?wait=1` waits. */
@@ -39,7 +40,7 @@ export interface RunRoutes {
 const MAX_WAIT_MS = 50_000;
 
 export function runRoutes(options: RunRoutes): Route[] {
-  const { calls, store, now, closing, maxWaitMs = MAX_WAIT_MS } = options;
+  const { calls, store, now, authorizer, closing, maxWaitMs = MAX_WAIT_MS } = options;
   const found = (run: Run | undefined, id: string): Run => {
     if (!run) throw new RequestError("not_found", "run", `There is no run ${id}.`);
     return run;
@@ -161,12 +162,19 @@ export function runRoutes(options: RunRoutes): Route[] {
       tag,
       scope: "admin",
       response: { status: 200, type: "text/event-stream" },
-      async handle({ tenant, param, signal }) {
+      async handle({ access, tenant, param, signal }) {
         const id = param("run");
         found(await store.getRun(tenant, id), id);
-        return streamRun((leaving) =>
-          calls.follow(tenant, id, AbortSignal.any([signal, closing, leaving])),
-        );
+        return streamRun(async function* (leaving) {
+          const revoked = new AbortController();
+          const stopWatching = authorizer.watch(access, () => revoked.abort());
+          const ending = AbortSignal.any([signal, closing, leaving, revoked.signal]);
+          try {
+            yield* calls.follow(tenant, id, ending);
+          } finally {
+            stopWatching();
+          }
+        });
       },
     }),
   ];

@@ -23,7 +23,10 @@ export function streamRun(follow: (signal: AbortSignal) => AsyncGenerator<RunCha
         return controller.enqueue(encoder.encode(`event: run\ndata: ${data}\n\n`));
       }
     },
-    cancel: () => leaving.abort(),
+    async cancel() {
+      leaving.abort();
+      await changes.return(undefined); // runs its `finally` blocks if no `next` is pending
+    },
   });
   return new Response(body, {
     headers: { "content-type": "text/event-stream", "cache-control": "no-store" },
