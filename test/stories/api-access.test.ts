@@ -1,4 +1,4 @@
-/** Who may ask the API for what, and what it says to nonsense; its own description. */
+/** Authorization of the API, its responses to invalid requests, and its OpenAPI document. */
 import { describe, expect, it } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import { deliver } from "../support/deliver.ts";
@@ -6,7 +6,7 @@ import { greeting, intent } from "../support/flow-samples.ts";
 
 const HUGE = 9 * 1024 * 1024;
 
-/** Every operation of the API as its own document has it, with ids that are there. */
+/** Every operation of the OpenAPI document, with existing ids. */
 async function operations(api: Api, ids: Record<string, string>, tenant = "") {
   const { paths } = (await api.expect(200, "GET", `/api/openapi.json${tenant}`)).json;
   return Object.entries<Record<string, { description: string }>>(paths).flatMap(([path, methods]) =>
@@ -19,7 +19,7 @@ async function operations(api: Api, ids: Record<string, string>, tenant = "") {
   );
 }
 
-/** One of everything, and the names by which routes know it. */
+/** Creates one object of every kind, and returns the path parameters. */
 async function furnish(api: Api, tenant = ""): Promise<Record<string, string>> {
   await api.expect(201, "POST", `/api/apps${tenant}`, { slug: "desk", name: "Desk" });
   const flow = (await api.expect(201, "POST", `/api/apps/desk/flows${tenant}`, greeting)).json;
@@ -58,8 +58,8 @@ const bodies: Record<string, unknown> = {
   "POST /api/tokens": { name: "New" },
 };
 
-describe("the document of the API", () => {
-  it("is valid OpenAPI 3.1, and lists what is mounted", async () => {
+describe("the OpenAPI document", () => {
+  it("is valid OpenAPI 3.1 and lists the mounted routes", async () => {
     const api = await startApi();
     const document = (await api.expect(200, "GET", "/api/openapi.json")).json;
     expect(document.openapi).toBe("3.1.0");
@@ -84,7 +84,7 @@ describe("the document of the API", () => {
       }
     }
     expect(new Set(seen).size).toBe(seen.length);
-    // Every reference leads somewhere, and none is relative to a schema that is not a document.
+    // Every reference can be resolved within the document.
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref);
     expect(refs.length).toBeGreaterThan(10);
     for (const ref of new Set(refs)) {
@@ -97,12 +97,12 @@ describe("the document of the API", () => {
     expect(JSON.stringify(document)).not.toContain("$schema");
   });
 
-  it("has every route that answers, and no other", async () => {
+  it("contains every route that responds, and no other", async () => {
     const api = await startApi();
     for (const { method, path, route } of await operations(api, {})) {
       const body = method === "GET" ? undefined : (bodies[`${method} ${route}`] ?? {});
       const answer = await api.call(method, path, body);
-      // What is not mounted says so in other words.
+      // A route that is not mounted has another error message.
       expect(answer.json?.detail ?? "", `${method} ${path}`).not.toMatch(/^There is no route/);
     }
     const nothing = await api.expect(404, "GET", "/api/nonsense");
@@ -118,7 +118,7 @@ interface Operation {
 }
 
 describe("a token", () => {
-  it("opens what its scopes say, and nothing without one", async () => {
+  it("grants the routes of its scopes, and none without a token", async () => {
     const api = await startApi();
     const ids = await furnish(api);
     const all = await operations(api, ids);
@@ -142,12 +142,12 @@ describe("a token", () => {
         expect(refused.json.detail).toContain(scope);
       }
     }
-    // Nothing of all that was tried has changed anything.
+    // The rejected requests changed nothing.
     expect((await api.expect(200, "GET", `/api/flows/${ids.flow}`)).json.revision).toBe(2);
     const caller = { token: tokens["flows:call"] };
     const run = { trigger: "say_hello", input: { who: "me" } };
     await api.expect(202, "POST", `/api/flows/${ids.flow}/runs`, run, caller);
-    // Whoever may not read runs gets the result, and nothing of how it came to be.
+    // A token that may not read runs gets the result without the steps.
     const wait = `/api/flows/${ids.flow}/runs?wait=1`;
     const waited = (await api.expect(200, "POST", wait, run, caller)).json;
     expect(waited).toMatchObject({ status: "succeeded", output: { text: "Hello me!" } });
@@ -159,7 +159,7 @@ describe("a token", () => {
     expect(allowed).toEqual(["/api/flows/{flow}/runs"]);
   });
 
-  it("starts no trigger that is switched off, unless it is an admin's, to try it out", async () => {
+  it("starts a disabled trigger only for an admin", async () => {
     const api = await startApi();
     await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
     const [trigger, ...rest] = greeting.nodes;
@@ -176,7 +176,7 @@ describe("a token", () => {
 });
 
 describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend) => {
-  it("never see each other's, by any route", async () => {
+  it("never see data of each other, by any route", async () => {
     const api = await startApi(backend, { SIGNALBOX_TENANCY: "github" });
     const token = await api.token("--scope", "admin", "--tenant", "2");
     const ids = await furnish(api, "?tenant=1");
@@ -196,7 +196,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend)
         method === "GET" || method === "DELETE" ? undefined : (bodies[`${method} ${route}`] ?? {});
       const answer = await api.call(method, path, body, { token });
       const what = `${method} ${path}: ${answer.status} ${answer.text}`;
-      // Where a thing is named, it is not there; a list does not have it; what is made is their own.
+      // An id of the other tenant returns 404, a list omits it, and a created object belongs to the caller.
       if (route.includes("{") && !/secrets/.test(route)) expect(answer.status, what).toBe(404);
       else expect(answer.status, what).toBeLessThan(500);
       for (const id of Object.values(ids))
@@ -218,13 +218,13 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend)
     }
     const listed = (await api.expect(200, "GET", "/api/tokens", undefined, { token })).json.items;
     expect(listed.every(({ tenants }: { tenants: string[] }) => tenants.join() === "2")).toBe(true);
-    const unsaid = await api.expect(403, "GET", "/api/apps");
-    expect(unsaid.json.detail).toMatch(/name one with \?tenant=/);
+    const missing = await api.expect(403, "GET", "/api/apps");
+    expect(missing.json.detail).toMatch(/valid for all tenants: name one with/);
     const both = await api.token("--scope", "admin", "--tenant", "1,2");
     const unclear = await api.expect(400, "GET", "/api/apps", undefined, { token: both });
     expect(unclear.json.errors[0].path).toBe("tenant");
     await api.expect(200, "GET", "/api/apps?tenant=1", undefined, { token: both });
-    // What is the same for all is nobody's.
+    // These routes return no tenant data.
     for (const path of ["/api/node-types", "/api/openapi.json"]) {
       await api.expect(200, "GET", path, undefined, { token: both });
       await api.expect(200, "GET", path);
@@ -232,7 +232,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend)
   });
 });
 
-/** All that the first tenant can look at. */
+/** Everything that the first tenant can read. */
 async function everything(api: Api, ids: Record<string, string>): Promise<unknown> {
   const paths = [
     "/api/apps",
@@ -250,8 +250,8 @@ async function everything(api: Api, ids: Record<string, string>): Promise<unknow
   );
 }
 
-describe.each<Backend>(["SQLite", "PostgreSQL"])("nonsense, on %s", (backend) => {
-  it("is refused in words that name the field, and never breaks anything", async () => {
+describe.each<Backend>(["SQLite", "PostgreSQL"])("invalid requests, on %s", (backend) => {
+  it("get an error that names the field, and cause no server error", async () => {
     const api = await startApi(backend);
     const ids = await furnish(api);
     const flow = `/api/flows/${ids.flow}`;
@@ -355,7 +355,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("nonsense, on %s", (backend) =>
     await api.expect(400, "GET", "/api/events/nonsense");
     for (const id of ["%zz", "%F0%9F%98%80", "'; DROP TABLE flows; --", "x".repeat(5_000)])
       await api.expect(404, "GET", `/api/flows/${id}`);
-    // Another site's page, and another name for this machine.
+    // Another origin, and another host name.
     const foreign = { headers: { origin: "https://evil.example" } };
     expect((await api.expect(403, "GET", "/api/apps", undefined, foreign)).json.code).toBe(
       "foreign_origin",

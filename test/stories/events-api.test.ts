@@ -1,4 +1,4 @@
-/** The inbox, endpoints, tokens and counts over the API, on a hub as users run it. */
+/** The inbox, endpoints, tokens and statistics over the API of the built hub. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
@@ -15,7 +15,7 @@ const arrive = async ({ hub }: Api, change: object = {}, type = "issues"): Promi
 };
 const idsOf = (page: { items: { id: string }[] }) => page.items.map(({ id }) => id);
 
-/** Runs on issues that are opened. */
+/** Starts on opened issues. */
 async function publishTrigger(api: Api): Promise<string> {
   await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
   const flow = await api.expect(201, "POST", "/api/apps/desk/flows", {
@@ -31,7 +31,7 @@ async function publishTrigger(api: Api): Promise<string> {
 }
 
 describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
-  it("are listed, searched, read and marked", async () => {
+  it("are listed, searched, read and marked as processed", async () => {
     const api = await startApi(backend);
     const first = await arrive(api, { issue: { ...issueOpened.issue, title: "It snows" } });
     const second = await arrive(api);
@@ -73,7 +73,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
     }
   });
 
-  it("say why a trigger fired or did not, and run it once more", async () => {
+  it("are explained and replayed", async () => {
     const api = await startApi(backend, { SIGNALBOX_MAX_LOOPS: "2" });
     const before = await arrive(api);
     const flow = await publishTrigger(api);
@@ -106,7 +106,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
     const runs = (await api.expect(200, "GET", `/api/runs?event=${before}`)).json;
     expect(runs.items).toMatchObject([{ cause: "replay" }, { cause: "replay" }]);
 
-    // One that sets itself off is stopped, and that is seen wherever somebody looks.
+    // The breaker stops a flow that starts itself; explain, warnings, log and metrics report it.
     const circle = (
       await api.expect(201, "POST", "/api/apps/desk/flows", {
         name: "Circle",
@@ -142,7 +142,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
     }, PATIENCE);
   });
 
-  it("and runs are counted for a dashboard", async () => {
+  it("and runs are counted in the statistics", async () => {
     const api = await startApi(backend);
     await publishTrigger(api);
     await arrive(api);
@@ -174,7 +174,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
 });
 
 describe("sources", () => {
-  it("are made with a secret that is shown once, take what it signs, and rotate it", async () => {
+  it("are created with a secret that is shown once, accept its signatures, and rotate it", async () => {
     const api = await startApi();
     const made = await api.expect(201, "POST", "/api/sources", { kind: "github", name: "Repo" });
     expect(made.headers.get("cache-control")).toBe("no-store");
@@ -209,7 +209,7 @@ describe("sources", () => {
       { expires_at: expect.any(String) },
       { expires_at: null },
     ]);
-    // A hub reads an endpoint anew within five seconds.
+    // The hub caches an endpoint for five seconds.
     await vi.waitFor(async () => expect(await send(rotated.secret)).toBe(202), PATIENCE);
     expect(await send(secret)).toBe(202);
     const given = { rotate: { secret: "given by hand", grace_hours: 0 } };
@@ -222,7 +222,7 @@ describe("sources", () => {
     for (const method of ["PATCH", "DELETE"]) await api.expect(404, method, at, {});
   });
 
-  it("take the configuration that their kind has", async () => {
+  it("accept the configuration of their kind", async () => {
     const api = await startApi();
     const config = { header: "x-signature" };
     const made = (await api.expect(201, "POST", "/api/sources", { kind: "generic", config })).json;
@@ -239,7 +239,7 @@ describe("sources", () => {
 });
 
 describe("tokens", () => {
-  it("are made, shown once, listed without what opens, and revoked", async () => {
+  it("are created, shown once, listed without the secret, and revoked", async () => {
     const api = await startApi();
     const made = await api.expect(201, "POST", "/api/tokens", {
       name: "laptop",
@@ -259,7 +259,7 @@ describe("tokens", () => {
     expect(listed.text).not.toContain("hash");
     await api.expect(204, "DELETE", `/api/tokens/${id}`);
     await api.expect(404, "DELETE", `/api/tokens/${id}`);
-    // A token is remembered for a second at the most.
+    // A token is cached for at most a second.
     await vi.waitFor(
       async () => api.expect(401, "GET", "/api/events", undefined, { token }),
       PATIENCE,

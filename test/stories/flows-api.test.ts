@@ -1,4 +1,4 @@
-/** Apps, flows and runs over the API, on a hub as users run it. */
+/** Apps and flows over the API of the built hub. */
 import { describe, expect, it } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import { edge, greeting, intent, node } from "../support/flow-samples.ts";
@@ -17,7 +17,7 @@ const toolsOf = ({ exposedTools }: { exposedTools: { name: string }[] }) =>
 const codesOf = (findings: { code: string }[]) => findings.map(({ code }) => code);
 
 describe("apps", () => {
-  it("are made, listed in pages, changed and deleted with their flows", async () => {
+  it("are created, listed in pages, changed, and deleted with their flows", async () => {
     const api = await startApi();
     for (const slug of ["b", "a", "c"])
       await api.expect(201, "POST", "/api/apps", { slug, name: slug.toUpperCase() });
@@ -50,7 +50,7 @@ describe("apps", () => {
 });
 
 describe("a flow", () => {
-  it("is made node by node, published, and answers", async () => {
+  it("is created node by node, published and run", async () => {
     const api = await startWithApp();
     const made = await api.expect(201, "POST", "/api/apps/desk/flows", { name: "Weather" });
     expect(made.json).toMatchObject({ hasTriggers: false, exposedTools: [], version: null });
@@ -94,7 +94,7 @@ describe("a flow", () => {
     expect(run.json).toMatchObject({ status: "succeeded", output: "Bern is fine", cause: "api" });
     expect(run.json.steps).toHaveLength(2);
 
-    // Without its trigger it is a draft that leads nowhere; what runs is not touched.
+    // Removing the trigger changes the draft only; the published version still runs.
     const bare = await api.expect(200, "DELETE", `${at}/nodes/intent%20Get%20Weather%20Data`);
     expect(bare.json).toMatchObject({ edges: [], hasTriggers: false, version: 1 });
     await api.expect(200, "POST", `${at}/runs?wait=1`, {
@@ -105,7 +105,7 @@ describe("a flow", () => {
     await api.expect(404, "GET", at);
   });
 
-  it("is listed with its app's others, in pages and without its graph", async () => {
+  it("is listed in pages, without its graph", async () => {
     const api = await startWithApp();
     const made: string[] = [];
     for (let nth = 0; nth < 3; nth++) made.push((await make(api, greeting)).id);
@@ -122,7 +122,7 @@ describe("a flow", () => {
     });
   });
 
-  it("warns where all triggers are off, and shows none of them", async () => {
+  it("has a warning and no tools if all triggers are disabled", async () => {
     const api = await startWithApp();
     const flow = await make(api, {
       name: "Off",
@@ -135,7 +135,7 @@ describe("a flow", () => {
     });
   });
 
-  it("is published only when it is finished, and every error is named", async () => {
+  it("is not published with errors, and the response contains each error", async () => {
     const api = await startWithApp();
     const flow = await make(api, {
       name: "Unfinished",
@@ -147,12 +147,12 @@ describe("a flow", () => {
       ],
       edges: [edge("intent Ask", "call"), edge("call", "end", "nowhere")],
     });
-    const refused = await api.expect(400, "POST", `/api/flows/${flow.id}/publish`);
+    const rejected = await api.expect(400, "POST", `/api/flows/${flow.id}/publish`);
     expect(flow.errors.length).toBeGreaterThanOrEqual(4);
-    expect(refused.json.errors).toHaveLength(flow.errors.length);
+    expect(rejected.json.errors).toHaveLength(flow.errors.length);
     for (const { message } of flow.errors) {
-      expect(refused.json.detail).toContain(message);
-      expect(refused.json.errors).toContainEqual({ path: expect.any(String), message });
+      expect(rejected.json.detail).toContain(message);
+      expect(rejected.json.errors).toContainEqual({ path: expect.any(String), message });
     }
     expect(codesOf(flow.errors)).toEqual(
       expect.arrayContaining([
@@ -166,17 +166,17 @@ describe("a flow", () => {
     expect(after).toMatchObject({ version: null, revision: flow.revision });
   });
 
-  it("never has a cycle, not even as a draft; the nodes are named", async () => {
+  it("rejects a cycle, also in a draft, and names its nodes", async () => {
     const api = await startWithApp();
     const nodes = [intent("Start"), node("A", "Merge"), node("B", "Merge")];
     const edges = [edge("intent Start", "A"), edge("A", "B"), edge("B", "A")];
-    const refused = await api.expect(400, "POST", "/api/apps/desk/flows", {
+    const rejected = await api.expect(400, "POST", "/api/apps/desk/flows", {
       name: "Round",
       nodes,
       edges,
     });
-    expect(refused.json).toMatchObject({ code: "invalid", errors: [{ path: "edges" }] });
-    expect(refused.json.detail).toBe("edges: Cycle: A → B → A");
+    expect(rejected.json).toMatchObject({ code: "invalid", errors: [{ path: "edges" }] });
+    expect(rejected.json.detail).toBe("edges: Cycle: A → B → A");
     const flow = await make(api, { name: "Line", nodes, edges: edges.slice(0, 2) });
     const closing = await api.expect(400, "POST", `/api/flows/${flow.id}/edges`, edge("B", "A"));
     expect(closing.json.detail).toContain("A → B → A");
@@ -184,7 +184,7 @@ describe("a flow", () => {
     expect(after.edges).toHaveLength(2);
   });
 
-  it("is changed in parts by PATCH, and whole by PUT", async () => {
+  it("is changed partly by PATCH, and completely by PUT", async () => {
     const api = await startWithApp();
     const flow = await make(api, { ...greeting, description: "Says hello" });
     const at = `/api/flows/${flow.id}`;
@@ -198,7 +198,7 @@ describe("a flow", () => {
     expect(emptied).toMatchObject({ nodes: [], edges: [], hasTriggers: false });
   });
 
-  it("keeps versions, and goes back to one", async () => {
+  it("keeps versions, and rolls back to one", async () => {
     const api = await startWithApp();
     const flow = await make(api, greeting);
     const at = `/api/flows/${flow.id}`;
@@ -234,7 +234,7 @@ describe("a flow", () => {
     await api.expect(404, "POST", `${at}/rollback`, { version: 1 });
   });
 
-  it("loses no change: If-Match against an older revision is refused with the current one", async () => {
+  it("returns 409 with the current revision if If-Match has an older one", async () => {
     const api = await startWithApp();
     const flow = await make(api, greeting);
     const at = `/api/flows/${flow.id}`;
@@ -255,9 +255,9 @@ describe("a flow", () => {
       ["DELETE", at],
     ];
     for (const [method, path, body] of writes) {
-      const refused = await api.expect(409, method, path, body, { headers });
-      expect(refused.json).toMatchObject({ code: "changed", errors: [{ path: "If-Match" }] });
-      expect(refused.json.detail).toContain("revision 2");
+      const rejected = await api.expect(409, method, path, body, { headers });
+      expect(rejected.json).toMatchObject({ code: "changed", errors: [{ path: "If-Match" }] });
+      expect(rejected.json.detail).toContain("revision 2");
     }
     const odd = await api.expect(400, "PATCH", at, {}, { headers: { "if-match": '"two"' } });
     expect(odd.json.errors[0].path).toBe("If-Match");
@@ -270,7 +270,7 @@ describe("a flow", () => {
     expect(all.map(({ status }) => status).toSorted()).toEqual([200, ...Array(7).fill(409)]);
   });
 
-  it("goes out as one file and comes in again, in today's spelling or the older one", async () => {
+  it("is exported to a file and imported again, also from legacy formats", async () => {
     const api = await startWithApp();
     await api.expect(201, "POST", "/api/apps", { slug: "other", name: "Other" });
     const flow = await make(api, greeting);
@@ -279,7 +279,7 @@ describe("a flow", () => {
     const copy = (await api.expect(201, "POST", "/api/apps/other/flows/import", file.json)).json;
     expect(copy.id).not.toBe(flow.id);
     expect(copy).toMatchObject({ app: "other", notes: [], nodes: flow.nodes, edges: flow.edges });
-    // Its name is taken here: the copy gets another one, and says so.
+    // The tool name is taken in this app, so the copy gets another one, with a note.
     const twin = (await api.expect(201, "POST", "/api/apps/desk/flows/import", file.json)).json;
     expect(toolsOf(twin)).toEqual(["say_hello_2"]);
     expect(twin.notes).toEqual([expect.stringContaining("say_hello_2")]);
@@ -298,8 +298,8 @@ describe("a flow", () => {
     const migrated = (await api.expect(201, "POST", "/api/apps/other/flows/import", old)).json;
     const [first, ...others] = file.json.nodes;
     const odd = { ...file.json, team: "ops", nodes: [{ ...first, colour: "red" }, ...others] };
-    const told = (await api.expect(201, "POST", "/api/apps/other/flows/import", odd)).json;
-    expect(told.notes).toEqual(
+    const noted = (await api.expect(201, "POST", "/api/apps/other/flows/import", odd)).json;
+    expect(noted.notes).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^team: "ops" /),
         expect.stringMatching(/^nodes\[0\]\.colour: "red" /),
@@ -307,9 +307,9 @@ describe("a flow", () => {
     );
     expect(toolsOf(migrated)).toEqual(["OldName"]);
     expect(migrated.edges).toMatchObject([{ target: "1", sourceHandle: "out" }]);
-    const spelled = (
+    const camelCase = (
       await api.expect(201, "POST", "/api/apps/other/flows/import", {
-        name: "Spelled",
+        name: "Camel case",
         nodes: [intent("Go"), node("end", "Return", {})],
         connections: [
           {
@@ -321,8 +321,8 @@ describe("a flow", () => {
         ],
       })
     ).json;
-    expect(spelled.edges).toMatchObject([{ source: "intent Go", target: "end" }]);
-    // What was published under a name of the older kind can be gone back to.
+    expect(camelCase.edges).toMatchObject([{ source: "intent Go", target: "end" }]);
+    // A rollback restores a tool name of the legacy format.
     const at = `/api/flows/${migrated.id}`;
     await api.expect(200, "POST", `${at}/publish`);
     const trigger = migrated.exposedTools[0].nodeId;
@@ -343,7 +343,7 @@ describe("a flow", () => {
 });
 
 describe("tool names", () => {
-  it("are derived from the node's name, unique in the app, lowest free number first", async () => {
+  it("are derived from the node's name, and get the lowest free number if taken", async () => {
     const api = await startWithApp();
     await api.expect(201, "POST", "/api/apps", { slug: "other", name: "Other" });
     const one = await make(api, { name: "1", nodes: [intent("Get Weather Data")] });
@@ -367,7 +367,7 @@ describe("tool names", () => {
       }),
     );
     expect(names).toEqual(["tool", "tool_2", "tool_123_go", "unicode", "x".repeat(64)]);
-    // Saving what was read changes no name.
+    // Saving an unchanged flow changes no name.
     const put = await api.expect(200, "PUT", `/api/flows/${three.id}`, {
       name: "3",
       nodes: [intent("get_weather_data")],
@@ -375,7 +375,7 @@ describe("tool names", () => {
     expect(toolsOf(put.json)).toEqual(["get_weather_data_3"]);
   });
 
-  it("by hand: a taken one is 409, an invalid one 400 with the rule, no description 400", async () => {
+  it("return 409 if taken, 400 with the rule if invalid, and 400 without a description", async () => {
     const api = await startWithApp();
     await make(api, greeting);
     const other = await make(api, { name: "Other", nodes: [intent("Other")] });
@@ -390,25 +390,25 @@ describe("tool names", () => {
       ["POST", `${at}/nodes`, { ...intent("More"), parameters: named("say_hello").parameters }],
     ];
     for (const [method, path, body] of tries) {
-      const refused = await api.expect(409, method, path, body);
-      expect(refused.json).toMatchObject({ detail: taken, errors: [{ path: "toolName" }] });
+      const rejected = await api.expect(409, method, path, body);
+      expect(rejected.json).toMatchObject({ detail: taken, errors: [{ path: "toolName" }] });
     }
     const twice = await api.expect(409, "PATCH", at, {
       nodes: [named("same"), { ...intent("Twin", { toolName: "same" }) }],
     });
     expect(twice.json.detail).toBe("Tool name 'same' already exists in this app");
     for (const name of ["123_go", "Get", "get-weather", "_x", "x_", "x".repeat(65), 5, " "]) {
-      const refused = await api.expect(400, "PATCH", `${at}/nodes/intent%20Other`, {
+      const rejected = await api.expect(400, "PATCH", `${at}/nodes/intent%20Other`, {
         parameters: named(name).parameters,
       });
-      expect(refused.json.detail).toMatch(/^toolName: A tool name starts with a letter/);
+      expect(rejected.json.detail).toMatch(/^toolName: A tool name starts with a letter/);
     }
     for (const toolDescription of ["", "  ", undefined, 5]) {
-      const refused = await api.expect(400, "PATCH", `${at}/nodes/intent%20Other`, {
+      const rejected = await api.expect(400, "PATCH", `${at}/nodes/intent%20Other`, {
         parameters: { toolDescription },
       });
-      expect(refused.json).toMatchObject({ errors: [{ path: "toolDescription" }] });
-      expect(refused.json.detail).toContain("must not be empty");
+      expect(rejected.json).toMatchObject({ errors: [{ path: "toolDescription" }] });
+      expect(rejected.json.detail).toContain("must not be empty");
     }
     expect((await api.expect(200, "GET", at)).json).toMatchObject({ revision: 1 });
     const mine = await api.expect(200, "PATCH", `${at}/nodes/intent%20Other`, {
@@ -422,7 +422,7 @@ describe("tool names", () => {
     expect(toolsOf(both.json)).toEqual(["chosen"]);
   });
 
-  it("follow a rename, and so does every reference", async () => {
+  it("change with the name of the node, and so do all references", async () => {
     const api = await startWithApp();
     await make(api, { name: "Taken", nodes: [intent("Question")] });
     const flow = await make(api, {
@@ -453,12 +453,12 @@ describe("tool names", () => {
       body: { deep: [{ text: "a {{ question.x }} b {{ trigger.x }} ask.x {{ asker.x? }}" }] },
     });
     expect(end.parameters.value).toBe("{{ fetch.body }} {{ question.x }}");
-    // Another trigger of the same flow has the name that is derived.
+    // Another trigger of the same flow has the derived name.
     const twin = await api.expect(200, "PATCH", `${at}/nodes/intent%20Twin`, { name: "Question" });
     expect(toolsOf(twin.json)).toEqual(["question_2", "question_3"]);
   });
 
-  it.each(backends)("50 racing creations get 50 names, on %s", async (backend) => {
+  it.each(backends)("are unique for 50 concurrent creations, on %s", async (backend) => {
     const api = await startWithApp(backend);
     const made = await Promise.all(
       Array.from({ length: 50 }, () =>

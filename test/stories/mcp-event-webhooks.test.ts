@@ -1,4 +1,4 @@
-/** Webhook subscriptions of the draft of MCP Events, with receivers as others would write them. */
+/** Webhook subscriptions of the draft of MCP Events, with independent receivers. */
 import { describe, expect, inject, it, vi } from "vitest";
 import { issueOpened } from "../support/deliver.ts";
 import {
@@ -13,7 +13,7 @@ import {
 import { createDatabase } from "../support/postgres.ts";
 import { newSecret, type Receiver, startReceiver } from "../support/webhook-receiver.ts";
 
-const wish = (receiver: Pick<Receiver, "url" | "secret">, more: object = {}) => ({
+const subscription = (receiver: Pick<Receiver, "url" | "secret">, more: object = {}) => ({
   name: "github.issues",
   arguments: {},
   delivery: { mode: "webhook", url: receiver.url, secret: receiver.secret },
@@ -21,15 +21,15 @@ const wish = (receiver: Pick<Receiver, "url" | "secret">, more: object = {}) => 
   ...more,
 });
 const subscribe = (client: Connected, receiver: Receiver, more: object = {}) =>
-  client.request("events/subscribe", wish(receiver, more));
-const hasGot = (receiver: Receiver, ids: unknown[]) =>
+  client.request("events/subscribe", subscription(receiver, more));
+const expectReceived = (receiver: Receiver, ids: unknown[]) =>
   vi.waitFor(() => expect(receiver.events()).toEqual(ids), PATIENCE);
-/** A hub that was killed may not have kept what it was just told: then that comes again. */
-const hasGotAll = (receiver: Receiver, ids: unknown[]) =>
+/** A killed hub may not have stored its last cursor; then an event is delivered twice. */
+const expectAllReceived = (receiver: Receiver, ids: unknown[]) =>
   vi.waitFor(() => expect([...new Set(receiver.events())]).toEqual(ids), PATIENCE);
 
 it.each(eras)(
-  "%s subscribes: verified, then delivered in order, until it unsubscribes",
+  "%s subscribes: the endpoint is verified and gets events in order until it unsubscribes",
   async (_, connect) => {
     const one = await setup();
     const client = await connect(one.hub);
@@ -50,7 +50,7 @@ it.each(eras)(
     const first = await send(one);
     await send(one, { action: "closed" });
     const second = await send(one);
-    await hasGot(receiver, [first, second]);
+    await expectReceived(receiver, [first, second]);
     expect(receiver.received[1]).toMatchObject({
       id: second,
       subscription: given.id,
@@ -63,7 +63,7 @@ it.each(eras)(
       },
     });
 
-    // Asking again is the same subscription, which goes on from where it is, without a challenge.
+    // A repeated request refreshes the subscription: it keeps its cursor, and there is no challenge.
     const again = await subscribe(client, receiver, {
       arguments: { action: "opened" },
       cursor: "0",
@@ -71,13 +71,13 @@ it.each(eras)(
     expect(again).toMatchObject({ id: given.id, cursor: expect.stringMatching(/^4@/) });
     await subscribe(client, witness);
     const third = await send(one);
-    await hasGot(receiver, [first, second, third]);
+    await expectReceived(receiver, [first, second, third]);
 
-    const { delivery, name } = wish(receiver);
+    const { delivery, name } = subscription(receiver);
     const end = { name, arguments: { action: "opened" }, delivery: { url: delivery.url } };
     expect(await client.request("events/unsubscribe", end)).toBeDefined();
     const fourth = await send(one);
-    await hasGot(witness, [third, fourth]);
+    await expectReceived(witness, [third, fourth]);
     expect(receiver.events()).toEqual([first, second, third]);
     expect(receiver.seen.filter(({ body }) => body.type === "verification")).toHaveLength(1);
     expect(await refusalOf(client.request("events/unsubscribe", end))).toMatchObject({
@@ -87,34 +87,34 @@ it.each(eras)(
   },
 );
 
-it("loses nothing when the hub is killed, and goes on by itself", async () => {
+it("loses no event when the hub is killed, and continues after the restart", async () => {
   const one = await setup();
   const receiver = await startReceiver();
   await subscribe(await later(one.hub), receiver);
   const ids = [await send(one)];
-  await hasGot(receiver, ids);
+  await expectReceived(receiver, ids);
   receiver.answer = (_, response) => void response.writeHead(503).end();
   for (let count = 0; count < 5; count += 1) ids.push(await send(one));
   await vi.waitFor(() => expect(receiver.seen.length).toBeGreaterThan(2), PATIENCE);
   await one.restart();
   ids.push(await send(one));
   receiver.answer = (_, response) => void response.writeHead(200).end();
-  await hasGotAll(receiver, ids);
+  await expectAllReceived(receiver, ids);
 });
 
-it("is taken over by another replica when the one that delivers dies", async () => {
+it("continues on another replica when the delivering one is killed", async () => {
   const one = await setup({ DATABASE_URL: await createDatabase(inject("postgresUrl")) });
   const other = await one.replica();
   const receiver = await startReceiver();
   await subscribe(await later(one.hub), receiver);
   const ids = [await send(one), await send({ hub: other }), await send(one)];
-  await hasGot(receiver, ids);
+  await expectReceived(receiver, ids);
   await one.hub.stop("SIGKILL");
   ids.push(await send({ hub: other }));
-  await hasGotAll(receiver, ids);
+  await expectAllReceived(receiver, ids);
 });
 
-it("loses nothing while the receiver is down; each event keeps its id", async () => {
+it("loses no event while the receiver is down, and repeats events with the same id", async () => {
   const one = await setup();
   const receiver = await startReceiver();
   const client = await later(one.hub);
@@ -130,7 +130,7 @@ it("loses nothing while the receiver is down; each event keeps its id", async ()
     void response
       .writeHead(back.seen.filter((one) => one.id === body.eventId).length > 1 ? 200 : 500)
       .end();
-  await hasGot(back, [first, second]);
+  await expectReceived(back, [first, second]);
   expect(back.seen.map(({ id }) => id)).toEqual([first, first, second, second]);
   await vi.waitFor(async () => {
     const { deliveryStatus } = await subscribe(client, back);
@@ -138,22 +138,22 @@ it("loses nothing while the receiver is down; each event keeps its id", async ()
   }, PATIENCE);
 });
 
-it("signs with both secrets after one was replaced", async () => {
+it("signs with both secrets after a rotation", async () => {
   const one = await setup();
   const receiver = await startReceiver();
   const client = await later(one.hub);
   const { id } = await subscribe(client, receiver);
   const fresh = { ...receiver, secret: newSecret() };
-  expect(await client.request("events/subscribe", wish(fresh))).toMatchObject({ id });
+  expect(await client.request("events/subscribe", subscription(fresh))).toMatchObject({ id });
   const first = await send(one);
-  await hasGot(receiver, [first]);
+  await expectReceived(receiver, [first]);
   receiver.secret = fresh.secret;
   const second = await send(one);
-  await hasGot(receiver, [first, second]);
+  await expectReceived(receiver, [first, second]);
   expect(receiver.received.map(({ signatures }) => signatures)).toEqual([2, 2]);
 });
 
-it("ends with a word when the token is revoked, and is not delivered to again", async () => {
+it("sends `terminated` when the token is revoked, and nothing after it", async () => {
   const one = await setup();
   const { id, token } = await one.token();
   const [receiver, witness] = [await startReceiver(), await startReceiver()];
@@ -161,17 +161,17 @@ it("ends with a word when the token is revoked, and is not delivered to again", 
   await subscribe(await later(one.hub), witness);
   await one.revoke(id);
   const first = await send(one);
-  await hasGot(witness, [first]);
-  await hasGot(receiver, ["terminated"]);
+  await expectReceived(witness, [first]);
+  await expectReceived(receiver, ["terminated"]);
   expect(receiver.received[0]).toMatchObject({
     id: expect.stringMatching(/^msg_terminated_/),
     body: { type: "terminated", reason: "forbidden" },
   });
-  await hasGot(witness, [first, await send(one)]);
+  await expectReceived(witness, [first, await send(one)]);
   expect(receiver.events()).toEqual(["terminated"]);
 });
 
-it("passes over what is too large for the receiver, and says so; one that is gone is left alone", async () => {
+it("skips an event after 413 with a gap message, and ends after 410", async () => {
   const one = await setup();
   const [receiver, witness] = [await startReceiver(), await startReceiver()];
   const client = await later(one.hub);
@@ -182,7 +182,7 @@ it("passes over what is too large for the receiver, and says so; one that is gon
   await vi.waitFor(() => expect(receiver.seen).toHaveLength(2), PATIENCE);
   receiver.answer = (_, response) => void response.writeHead(200).end();
   const second = await send(one);
-  await hasGot(receiver, ["gap", second]);
+  await expectReceived(receiver, ["gap", second]);
   expect(receiver.received[0]).toMatchObject({
     body: { type: "gap", cursor: expect.stringMatching(/^1@/) },
   });
@@ -197,12 +197,14 @@ it("passes over what is too large for the receiver, and says so; one that is gon
   expect(receiver.seen.filter(({ body }) => body.eventId)).toHaveLength(3);
 });
 
-describe("an endpoint that cannot be subscribed", () => {
-  it("is refused in words where it must not be called", async () => {
+describe("a subscription is rejected", () => {
+  it("for an invalid or forbidden URL, secret, mode, name or ttl", async () => {
     const one = await setup();
     const client = await later(one.hub);
     const attempt = (url: string, more: object = {}) =>
-      refusalOf(client.request("events/subscribe", wish({ url, secret: newSecret() }, more)));
+      refusalOf(
+        client.request("events/subscribe", subscription({ url, secret: newSecret() }, more)),
+      );
     for (const url of [
       "https://169.254.169.254/latest/meta-data",
       "http://10.0.0.1/",
@@ -238,41 +240,43 @@ describe("an endpoint that cannot be subscribed", () => {
     });
   });
 
-  it("is refused with the reason where it does not answer as it should", async () => {
+  it("with the reason if the endpoint fails the verification", async () => {
     const one = await setup();
     const client = await later(one.hub);
     const [receiver, other] = [await startReceiver(), await startReceiver()];
     const attempt = async (url = receiver.url) => {
       const { code, message, data } = await refusalOf(
-        client.request("events/subscribe", wish({ url, secret: receiver.secret })),
+        client.request("events/subscribe", subscription({ url, secret: receiver.secret })),
       );
-      return { code, data, inWords: message.includes("delivery.url: ") };
+      return { code, data, namesField: message.includes("delivery.url: ") };
     };
-    const failed = (reason: string) => ({ code: -32015, data: { reason }, inWords: true });
+    const failed = (reason: string) => ({ code: -32015, data: { reason }, namesField: true });
     receiver.echo = () => JSON.stringify({ challenge: "something else" });
     expect(await attempt()).toEqual(failed("challenge_failed"));
-    receiver.secret = newSecret(); // it answers 401 to what it cannot verify
+    receiver.secret = newSecret(); // the receiver returns 401 for an unknown signature
     const { secret } = receiver;
     receiver.secret = newSecret();
     expect(
-      await refusalOf(client.request("events/subscribe", wish({ url: receiver.url, secret }))),
+      await refusalOf(
+        client.request("events/subscribe", subscription({ url: receiver.url, secret })),
+      ),
     ).toMatchObject({ code: -32015, data: { reason: "http_4xx" } });
     await other.stop();
     expect(await attempt(other.url)).toEqual(failed("connection_refused"));
     expect(await attempt(receiver.url.replace("http:", "https:"))).toEqual(failed("tls_error"));
   });
 
-  it("needs https, and a public address, unless the operator says otherwise", async () => {
+  it("without https or a public address, unless the operator allows it", async () => {
     const one = await setup({ SIGNALBOX_ALLOW_PRIVATE: "" });
     const client = await later(one.hub);
     const receiver = await startReceiver();
-    for (const [url, words] of [
+    for (const [url, message] of [
       [receiver.url, /https/],
       [receiver.url.replace("http:", "https:"), /SIGNALBOX_ALLOW_PRIVATE/],
     ] as const)
       expect(
-        await refusalOf(client.request("events/subscribe", wish({ ...receiver, url }))),
-      ).toMatchObject({ code: -32602, message: expect.stringMatching(words) });
+        await refusalOf(client.request("events/subscribe", subscription({ ...receiver, url }))),
+      ).toMatchObject({ code: -32602, message: expect.stringMatching(message) });
     expect(receiver.seen).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/** The draft of MCP Events, from clients of both eras, against a hub in a process of its own. */
+/** The draft of MCP Events, with clients of both protocol generations, against the built hub. */
 import { describe, expect, it, vi } from "vitest";
 import { issueOpened } from "../support/deliver.ts";
 import {
@@ -15,7 +15,7 @@ import {
 const SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId";
 
 describe.each(eras)("%s", (_, connect) => {
-  it("lists the types of event, declared and seen, and pages through them", async () => {
+  it("lists declared and stored event types in pages", async () => {
     const one = await setup();
     const client = await connect(one.hub);
     await send(one, {}, { type: "brand_new_type" });
@@ -31,7 +31,7 @@ describe.each(eras)("%s", (_, connect) => {
     expect(rest.nextCursor).toBeUndefined();
   });
 
-  it("polls: from now on, then whatever came, once, by arguments", async () => {
+  it("polls new events once, filtered by arguments", async () => {
     const one = await setup();
     const client = await connect(one.hub);
     await send(one);
@@ -65,19 +65,22 @@ describe.each(eras)("%s", (_, connect) => {
     expect(idsOf(await poll(page.cursor))).toEqual([third]);
     const closed = await poll(now.cursor, { arguments: { action: "closed", number: 7 } });
     expect(idsOf(closed)).toEqual([third]);
-    // Beyond this log, or in another one.
+    // Cursors after the end of the log, and of another log.
     for (const lost of ["999", "1@0a1b2c3d"])
       expect(await poll(lost)).toMatchObject({ events: [], truncated: true, cursor: found.cursor });
     expect(idsOf(await poll("1"))).toEqual([second, third]);
     expect(await poll("0", { maxAgeMs: 0 })).toMatchObject({ events: [], truncated: true });
   });
 
-  it("says what is wrong, and where", async () => {
+  it("returns errors that name the invalid field", async () => {
     const one = await setup();
     const client = await connect(one.hub);
     const poll = (params: object) => refusalOf(client.request("events/poll", params));
     const name = "github.issues";
-    const invalid = (words: RegExp) => ({ code: -32602, message: expect.stringMatching(words) });
+    const invalid = (message: RegExp) => ({
+      code: -32602,
+      message: expect.stringMatching(message),
+    });
     expect(await poll({})).toMatchObject(invalid(/name: /));
     expect(await poll({ name, arguments: { colour: 1 } })).toMatchObject(
       invalid(/arguments: .*colour/),
@@ -99,7 +102,7 @@ describe.each(eras)("%s", (_, connect) => {
     );
   });
 
-  it("streams what was missed and what comes, and goes on after its cursor", async () => {
+  it("streams missed and new events, and resumes after its cursor", async () => {
     const one = await setup();
     const client = await connect(one.hub);
     const before = await send(one);
@@ -131,7 +134,7 @@ describe.each(eras)("%s", (_, connect) => {
     expect(idsOf(again)).toEqual([missed]);
   });
 
-  it("is told when a stream ends: its token was revoked, or the hub stops", async () => {
+  it("gets `terminated` when the token is revoked or the hub stops", async () => {
     const one = await setup();
     const { id, token } = await one.token();
     const [revoked, stopped] = [await connect(one.hub, token), await connect(one.hub)];
@@ -156,7 +159,7 @@ describe.each(eras)("%s", (_, connect) => {
   });
 });
 
-/** What the wire says, which a client of the SDK would not pass on. */
+/** Read from the raw response, because the SDK's client drops unknown capabilities. */
 async function capabilities(url: string, method: string, params: object): Promise<unknown> {
   const response = await fetch(`${url}/mcp`, {
     method: "POST",
@@ -192,7 +195,7 @@ const openings = [
   ],
 ] as const;
 
-it("says in both eras that it has events, unless the operator does not want the draft", async () => {
+it("declares the events capability in both generations, unless the draft is disabled", async () => {
   const [on, off] = [await setup(), await setup({ SIGNALBOX_EVENTS_DRAFT: "off" })];
   for (const [method, params] of openings) {
     expect(await capabilities(on.hub.url, method, params)).toMatchObject({
@@ -206,7 +209,7 @@ it("says in both eras that it has events, unless the operator does not want the 
   }
 });
 
-it.each(eras)("%s sees nothing of another tenant", async (_, connect) => {
+it.each(eras)("%s gets no events of another tenant", async (_, connect) => {
   const one = await setup({ SIGNALBOX_TENANCY: "github" });
   const tenancy = ["--tenancy", "github"];
   const [mine, theirs] = [await one.token("--tenant", "1", ...tenancy), "2"];
