@@ -51,9 +51,9 @@ export function legacyFlowsContract(it: It): void {
     expect(await store.listFlows("acme", { limit: 99 })).toEqual([]);
     const before = await sql("SELECT * FROM older_flows ORDER BY id");
     let found: unknown[] = [];
-    const taken = await store.migrateLegacyFlows((flows, older) => {
-      found = [ids(flows as { id: string }[]), older.map(({ slug }) => slug)];
-      return convert(flows, older);
+    const taken = await store.migrateLegacyFlows((flows, apps) => {
+      found = [ids(flows as { id: string }[]), apps.map(({ slug }) => slug)];
+      return convert(flows, apps);
     });
     // Oldest first, so that the oldest flow keeps a name that several have.
     expect(found).toEqual([BY_AGE, ["support-desk"]]);

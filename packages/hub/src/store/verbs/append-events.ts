@@ -9,7 +9,7 @@ import { type Dialect, insert, keyRows, notify, query, type Value, type Verb } f
 import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../store.ts";
 import type { PlannedEvent } from "./breakers.ts";
 import { storePlans } from "./event-plans.ts";
-import { type Head, lockOrCreateTenants } from "./lock-tenants.ts";
+import { lockOrCreateTenants, type TenantHead } from "./lock-tenants.ts";
 
 interface EventPosition {
   id: string;
@@ -53,7 +53,7 @@ export function* appendEvents(
       if (fresh.size === 0)
         return { outcome: "duplicate", events: keys.map((key) => resultOf(known, key, true)) };
 
-      const head = heads.get(tenant) as Head;
+      const head = heads.get(tenant) as TenantHead;
       if (plan && plan.revision !== head.triggers_rev) return { outcome: "stale" };
       const quota = skipQuota ? null : (head.quota ?? defaultQuota);
       if (quota !== null && head.pending + fresh.size > quota)
@@ -86,7 +86,7 @@ export function* appendEvents(
   const tripped = yield* storePlans(dialect, planned);
   yield* incrementCounters(growths, heads);
   for (const tenant of growths.keys())
-    yield* notify({ topic: "events", tenant, seq: (heads.get(tenant) as Head).seq });
+    yield* notify({ topic: "events", tenant, seq: (heads.get(tenant) as TenantHead).seq });
   return tripped.length === 0 ? outcomes : outcomes.map((one) => addTripped(one, tripped));
 }
 
@@ -147,11 +147,14 @@ const eventValues = (tenant: string, seq: number, event: NewEvent, packed: Packe
   packed.pack, packed.pack_at, packed.meta_size,
 ];
 
-function* incrementCounters(growths: Map<string, Growth>, heads: Map<string, Head>): Verb<void> {
+function* incrementCounters(
+  growths: Map<string, Growth>,
+  heads: Map<string, TenantHead>,
+): Verb<void> {
   const tenants: Value[][] = [];
   const types: Value[][] = [];
   for (const [tenant, growth] of growths) {
-    const { seq } = heads.get(tenant) as Head;
+    const { seq } = heads.get(tenant) as TenantHead;
     tenants.push([tenant, 0, seq, growth.pending, growth.bytes]);
     for (const [type, count] of growth.types) types.push([tenant, type, count]);
   }

@@ -5,13 +5,13 @@ import { triggersChanged } from "./triggers.ts";
 
 type AppRow = Omit<StoredApp, "tenant"> & { tenant_id: string };
 
-const APP = "tenant_id, slug, name, description, created_at, updated_at";
+const APP_FIELDS = "tenant_id, slug, name, description, created_at, updated_at";
 
 const toApp = ({ tenant_id, ...rest }: AppRow): StoredApp => ({ tenant: tenant_id, ...rest });
 
 export function* createApp(app: StoredApp): Verb<boolean> {
   const created = yield* first(
-    `INSERT INTO apps (${APP}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING slug`,
+    `INSERT INTO apps (${APP_FIELDS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING slug`,
     [app.tenant, app.slug, app.name, app.description, app.created_at, app.updated_at],
   );
   if (!created) return false;
@@ -24,16 +24,16 @@ export function* createApp(app: StoredApp): Verb<boolean> {
 }
 
 export function* getApp(tenant: string, slug: string): Verb<StoredApp | undefined> {
-  const row = yield* first<AppRow>(`SELECT ${APP} FROM apps WHERE tenant_id = ? AND slug = ?`, [
-    tenant,
-    slug,
-  ]);
+  const row = yield* first<AppRow>(
+    `SELECT ${APP_FIELDS} FROM apps WHERE tenant_id = ? AND slug = ?`,
+    [tenant, slug],
+  );
   return row && toApp(row);
 }
 
 export function* listApps(tenant: string, after: string, limit: number): Verb<StoredApp[]> {
   const rows = yield* query<AppRow>(
-    `SELECT ${APP} FROM apps WHERE tenant_id = ? AND slug > ? ORDER BY slug LIMIT ?`,
+    `SELECT ${APP_FIELDS} FROM apps WHERE tenant_id = ? AND slug > ? ORDER BY slug LIMIT ?`,
     [tenant, after, limit],
   );
   return rows.map(toApp);
@@ -47,7 +47,7 @@ export function* updateApp(
 ): Verb<StoredApp | undefined> {
   const row = yield* first<AppRow>(
     "UPDATE apps SET name = coalesce(?, name), description = coalesce(?, description), updated_at = ? " +
-      `WHERE tenant_id = ? AND slug = ? RETURNING ${APP}`,
+      `WHERE tenant_id = ? AND slug = ? RETURNING ${APP_FIELDS}`,
     [change.name ?? null, change.description ?? null, at, tenant, slug],
   );
   return row && toApp(row);

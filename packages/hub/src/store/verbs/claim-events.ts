@@ -8,7 +8,7 @@ import { lockTenants } from "./lock-tenants.ts";
  * Selects the tenant's rows among some ids. `coalesce` prevents the use of an index on `tenant_id`:
  * SQLite would prefer it, and read the whole backlog for a few ids.
  */
-const OWN = "coalesce(tenant_id, '') = ?";
+const OF_TENANT = "coalesce(tenant_id, '') = ?";
 
 const IDS_PER_NOTICE = 100;
 
@@ -25,7 +25,7 @@ export function* markProcessed(
   for (const { list, params } of inLists(wanted, dialect, 3))
     for (const row of yield* query<{ id: string; type: string }>(
       "UPDATE events SET processed = 1, processed_at = ?, note = ?, claimed_until = 0 " +
-        `WHERE ${OWN} AND processed = 0 AND id IN ${list} RETURNING id, type`,
+        `WHERE ${OF_TENANT} AND processed = 0 AND id IN ${list} RETURNING id, type`,
       [at, note, tenant, ...params],
     ))
       marked.set(row.id, row);
@@ -36,7 +36,7 @@ export function* markProcessed(
   const already = new Set<string>();
   for (const { list, params } of inLists(rest, dialect, 1))
     for (const { id } of yield* query<{ id: string }>(
-      `SELECT id FROM events WHERE ${OWN} AND id IN ${list}`,
+      `SELECT id FROM events WHERE ${OF_TENANT} AND id IN ${list}`,
       [tenant, ...params],
     ))
       already.add(id);
@@ -74,7 +74,7 @@ export function* claimEvents(dialect: Dialect, claim: Claim): Verb<EventRow[]> {
   const expired = yield* claimFrom(dialect, claim, claim.limit, {
     condition: "claimed_until > 0 AND claimed_until <= ?",
     params: [claim.now],
-    // As in OWN: leases are few, and the index on types would read the whole backlog.
+    // As in OF_TENANT: leases are few, and the index on types would read the whole backlog.
     ofType: "coalesce(type, '') = ?",
     order: "claimed_until, seq",
   });
@@ -115,7 +115,7 @@ export function* releaseEvents(
   for (const { list, params } of inLists(ids, dialect, 2))
     for (const { id } of yield* query<{ id: string }>(
       "UPDATE events SET claimed_by = NULL, claimed_until = 0 " +
-        `WHERE ${OWN} AND claimed_by = ? AND processed = 0 AND claimed_until > 0 AND id IN ${list} RETURNING id`,
+        `WHERE ${OF_TENANT} AND claimed_by = ? AND processed = 0 AND claimed_until > 0 AND id IN ${list} RETURNING id`,
       [tenant, by, ...params],
     ))
       released.add(id);

@@ -15,7 +15,7 @@ import {
   saveSchedule,
   scheduleTenant,
 } from "./run-queues.ts";
-import { RUN, type RunRow, STEP, toRun, toStep } from "./run-rows.ts";
+import { RUN_FIELDS, type RunRow, STEP_FIELDS, toRun, toStep } from "./run-rows.ts";
 
 /** How often one claim queries a tenant's queue again after it had to hold runs of full lanes. */
 const MAX_PASSES = 5;
@@ -153,7 +153,7 @@ function* claimOfTenant(
       claimed.push(
         ...(yield* query<RunRow>(
           "UPDATE runs SET status = 'running', worker = ?, lease_until = ?, claims = claims + 1, " +
-            `idle_claims = idle_claims + 1, started_at = coalesce(started_at, ?) WHERE id IN ${list} RETURNING ${RUN}`,
+            `idle_claims = idle_claims + 1, started_at = coalesce(started_at, ?) WHERE id IN ${list} RETURNING ${RUN_FIELDS}`,
           [worker, until, now, ...params],
         )),
       );
@@ -219,7 +219,7 @@ function* readGraph(
 export function* readSteps(
   dialect: Dialect,
   runs: readonly string[],
-  columns = STEP,
+  columns = STEP_FIELDS,
 ): Verb<Map<string, Step[]>> {
   const steps = new Map<string, Step[]>();
   for (const { list, params } of inLists(runs, dialect, 0))
@@ -257,7 +257,7 @@ export function* releaseRuns(dialect: Dialect, worker: string, now: number): Ver
       // A worker that releases a run has not crashed on it.
       "UPDATE runs SET status = 'queued', worker = NULL, " +
       "idle_claims = CASE WHEN idle_claims > 0 THEN idle_claims - 1 ELSE 0 END " +
-      `WHERE id IN (SELECT id FROM held) RETURNING ${RUN}`,
+      `WHERE id IN (SELECT id FROM held) RETURNING ${RUN_FIELDS}`,
     [worker],
   );
   const schedule: Schedule = new Map();

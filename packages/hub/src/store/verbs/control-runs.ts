@@ -6,7 +6,7 @@ import { closeSteps } from "./close-steps.ts";
 import { getRun } from "./read-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
 import { admitNext, lockQueues, type Schedule, saveSchedule } from "./run-queues.ts";
-import { RUN, type RunRow } from "./run-rows.ts";
+import { RUN_FIELDS, type RunRow } from "./run-rows.ts";
 
 export function* cancelRun(
   dialect: Dialect,
@@ -75,7 +75,7 @@ export function* wakeRun(dialect: Dialect, tenant: string, id: string, at: numbe
 
 function* lockRun(dialect: Dialect, tenant: string, id: string): Verb<RunRow | undefined> {
   return yield* first<RunRow>(
-    `SELECT ${RUN} FROM runs WHERE id = ? AND tenant_id = ?${dialect.forUpdate}`,
+    `SELECT ${RUN_FIELDS} FROM runs WHERE id = ? AND tenant_id = ?${dialect.forUpdate}`,
     [id, tenant],
   );
 }

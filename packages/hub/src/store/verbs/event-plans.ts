@@ -6,7 +6,7 @@ import { loadLoopGuard, type PlannedEvent } from "./breakers.ts";
 import { addRuns } from "./queue-runs.ts";
 import { markEventsPending } from "./run-events.ts";
 
-const VERDICT = [
+const VERDICT_COLUMNS = [
   "tenant_id",
   "event_id",
   "flow_id",
@@ -42,7 +42,7 @@ export function* storePlans(
       verdicts.push([one.tenant, one.event_id, flow_id, node_id, version, ...row]);
     }
   }
-  yield* insert("verdicts", VERDICT, verdicts);
+  yield* insert("verdicts", VERDICT_COLUMNS, verdicts);
   return yield* guard.save();
 }
 

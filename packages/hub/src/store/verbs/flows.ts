@@ -20,7 +20,7 @@ import { insertTriggers, triggersChanged } from "./triggers.ts";
 
 type FlowRow = Omit<StoredFlow, "tenant" | "graph"> & { tenant_id: string; graph: string };
 
-const FLOW =
+const FLOW_FIELDS =
   "id, tenant_id, app, name, description, graph, revision, version, created_at, updated_at";
 
 const toFlow = ({ tenant_id, graph, ...rest }: FlowRow): StoredFlow => ({
@@ -40,7 +40,7 @@ export function* createFlow(
   const { name, description, graph, toolNames } = edit({ flow: undefined, taken, kept: new Map() });
   const row = yield* first<FlowRow>(
     "INSERT INTO flows (id, tenant_id, app, name, description, graph, revision, created_at, updated_at) " +
-      `VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING ${FLOW}`,
+      `VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING ${FLOW_FIELDS}`,
     [id, tenant, app, name, description, JSON.stringify(graph), at, at],
   );
   yield* saveDraftNames(
@@ -64,7 +64,7 @@ export function* editFlow(
   const { name, description, graph, toolNames } = edit({ flow: found, taken, kept });
   const row = yield* first<FlowRow>(
     "UPDATE flows SET name = ?, description = ?, graph = ?, revision = revision + 1, updated_at = ? " +
-      `WHERE id = ? RETURNING ${FLOW}`,
+      `WHERE id = ? RETURNING ${FLOW_FIELDS}`,
     [name, description, JSON.stringify(graph), at, found.id],
   );
   yield* saveDraftNames(
@@ -80,7 +80,7 @@ export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): V
   yield* createApp(app);
   yield* lockApp(dialect, tenant, slug);
   const rows = yield* query<FlowRow>(
-    `SELECT ${FLOW} FROM flows WHERE tenant_id = ? AND app = ? AND deleted = 0 ORDER BY id`,
+    `SELECT ${FLOW_FIELDS} FROM flows WHERE tenant_id = ? AND app = ? AND deleted = 0 ORDER BY id`,
     [tenant, slug],
   );
   const saved: StoredFlow[] = [];
@@ -120,7 +120,7 @@ function* findOrRestore(id: string, tenant: string, app: string): Verb<boolean |
 
 export function* getFlow(tenant: string, id: string): Verb<StoredFlow | undefined> {
   const row = yield* first<FlowRow>(
-    `SELECT ${FLOW} FROM flows WHERE id = ? AND tenant_id = ? AND deleted = 0`,
+    `SELECT ${FLOW_FIELDS} FROM flows WHERE id = ? AND tenant_id = ? AND deleted = 0`,
     [id, tenant],
   );
   return row && toFlow(row);
@@ -135,7 +135,7 @@ export function* listFlows(
   }: { app?: string | undefined; after?: string | undefined; limit: number },
 ): Verb<StoredFlow[]> {
   const rows = yield* query<FlowRow>(
-    `SELECT ${FLOW} FROM flows WHERE tenant_id = ? AND deleted = 0 AND id > ? ` +
+    `SELECT ${FLOW_FIELDS} FROM flows WHERE tenant_id = ? AND deleted = 0 AND id > ? ` +
       `${app === undefined ? "" : "AND app = ? "}ORDER BY id LIMIT ?`,
     [tenant, after, ...(app === undefined ? [] : [app]), limit],
   );
@@ -196,7 +196,7 @@ export function* publishFlow(
   yield* insertTriggers(found, version, triggers);
   yield* savePublishedNames(found, former, triggers, at, aliasUntil);
   const row = yield* first<FlowRow>(
-    `UPDATE flows SET version = ?, revision = revision + 1, updated_at = ? WHERE id = ? RETURNING ${FLOW}`,
+    `UPDATE flows SET version = ?, revision = revision + 1, updated_at = ? WHERE id = ? RETURNING ${FLOW_FIELDS}`,
     [version, at, found.id],
   );
   yield* triggersChanged(found.tenant, found.app);

@@ -4,7 +4,7 @@
  */
 import { type Dialect, inLists, insert, query, type Verb } from "../sql.ts";
 
-export interface Head {
+export interface TenantHead {
   id: string;
   seq: number;
   pending: number;
@@ -13,15 +13,18 @@ export interface Head {
   triggers_rev: number;
 }
 
-const HEAD = "id, seq, pending, quota, triggers_rev";
+const HEAD_FIELDS = "id, seq, pending, quota, triggers_rev";
 const inOrder = (ids: Iterable<string>) => [...new Set(ids)].sort();
 
 /** Locks those that exist. */
-export function* lockTenants(dialect: Dialect, ids: Iterable<string>): Verb<Map<string, Head>> {
-  const heads = new Map<string, Head>();
+export function* lockTenants(
+  dialect: Dialect,
+  ids: Iterable<string>,
+): Verb<Map<string, TenantHead>> {
+  const heads = new Map<string, TenantHead>();
   for (const { list, params } of inLists(inOrder(ids), dialect, 0)) {
-    const select = `SELECT ${HEAD} FROM tenants WHERE id IN ${list} ORDER BY id${dialect.forUpdate}`;
-    for (const head of yield* query<Head>(select, params)) heads.set(head.id, head);
+    const select = `SELECT ${HEAD_FIELDS} FROM tenants WHERE id IN ${list} ORDER BY id${dialect.forUpdate}`;
+    for (const head of yield* query<TenantHead>(select, params)) heads.set(head.id, head);
   }
   return heads;
 }
@@ -31,15 +34,15 @@ export function* lockOrCreateTenants(
   dialect: Dialect,
   ids: Iterable<string>,
   at: number,
-): Verb<Map<string, Head>> {
+): Verb<Map<string, TenantHead>> {
   const wanted = inOrder(ids);
   const rows = wanted.map((id) => [id, at]);
   if (dialect.forUpdate) {
     // With concurrent writers this must be one statement: a tenant that another transaction creates
     // between two statements would be locked out of order.
-    const heads = yield* query<Head>(
+    const heads = yield* query<TenantHead>(
       `INSERT INTO tenants (id, created_at) VALUES ${rows.map(() => "(?, ?)").join(", ")} ` +
-        `ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING ${HEAD}`,
+        `ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING ${HEAD_FIELDS}`,
       rows.flat(),
     );
     return new Map(heads.map((head) => [head.id, head]));

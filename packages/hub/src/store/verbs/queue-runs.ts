@@ -17,7 +17,7 @@ import { admitsRun, canStartNow, type LaneOccupancy, replaceWaiting } from "./la
 import { lockOrCreateTenants } from "./lock-tenants.ts";
 import { linkEvents, updateEventStatus } from "./run-events.ts";
 import { lockQueues, type Schedule, saveSchedule, scheduleTenant } from "./run-queues.ts";
-import { RUN, type RunRow } from "./run-rows.ts";
+import { RUN_FIELDS, type RunRow } from "./run-rows.ts";
 
 /** A run that has not started, with the inputs that it has gathered. */
 interface PendingRun {
@@ -166,7 +166,7 @@ function* hydrateRun(
   cache: StoreCache,
   { id }: NewRun,
 ): Verb<ClaimedRun | undefined> {
-  const rows = yield* query<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ?`, [id]);
+  const rows = yield* query<RunRow>(`SELECT ${RUN_FIELDS} FROM runs WHERE id = ?`, [id]);
   return (yield* hydrate(dialect, cache, rows))[0];
 }
 

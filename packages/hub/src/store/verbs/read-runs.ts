@@ -10,21 +10,28 @@ import {
 } from "../run-store.ts";
 import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
 import { readSteps } from "./claim-runs.ts";
-import { RUN, type RunRow, STEP_WITH_LOG, type StepRow, toRun, toStep } from "./run-rows.ts";
+import {
+  RUN_FIELDS,
+  type RunRow,
+  STEP_FIELDS_WITH_LOG,
+  type StepRow,
+  toRun,
+  toStep,
+} from "./run-rows.ts";
 
 export function* getRun(tenant: string, id: string): Verb<Run | undefined> {
-  const row = yield* first<RunRow>(`SELECT ${RUN} FROM runs WHERE id = ? AND tenant_id = ?`, [
-    id,
-    tenant,
-  ]);
+  const row = yield* first<RunRow>(
+    `SELECT ${RUN_FIELDS} FROM runs WHERE id = ? AND tenant_id = ?`,
+    [id, tenant],
+  );
   return row && toRun(row);
 }
 
 export function* findRun(tenant: string, key: string): Verb<Run | undefined> {
-  const row = yield* first<RunRow>(`SELECT ${RUN} FROM runs WHERE tenant_id = ? AND run_key = ?`, [
-    tenant,
-    key,
-  ]);
+  const row = yield* first<RunRow>(
+    `SELECT ${RUN_FIELDS} FROM runs WHERE tenant_id = ? AND run_key = ?`,
+    [tenant, key],
+  );
   return row && toRun(row);
 }
 
@@ -44,7 +51,7 @@ export function* listRuns(wanted: RunQuery): Verb<Run[]> {
       params.push(value);
     }
   const rows = yield* query<RunRow>(
-    `SELECT ${RUN} FROM runs WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ?`,
+    `SELECT ${RUN_FIELDS} FROM runs WHERE ${conditions.join(" AND ")} ORDER BY id DESC LIMIT ?`,
     [...params, wanted.limit],
   );
   return rows.map(toRun);
@@ -73,8 +80,8 @@ export function* listSteps(
   since?: StepsSince,
 ): Verb<Step[]> {
   if (!(yield* getRun(tenant, run))) return [];
-  if (!since) return (yield* readSteps(dialect, [run], STEP_WITH_LOG)).get(run) ?? [];
-  const select = `SELECT ${STEP_WITH_LOG} FROM steps WHERE run_id = ? AND nth`;
+  if (!since) return (yield* readSteps(dialect, [run], STEP_FIELDS_WITH_LOG)).get(run) ?? [];
+  const select = `SELECT ${STEP_FIELDS_WITH_LOG} FROM steps WHERE run_id = ? AND nth`;
   const rows = yield* query<StepRow>(`${select} > ?`, [run, since.after]);
   for (const { list, params } of inLists(since.open, dialect, 1))
     rows.push(...(yield* query<StepRow>(`${select} IN ${list}`, [run, ...params])));

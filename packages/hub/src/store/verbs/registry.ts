@@ -3,7 +3,7 @@
 import { first, query, type Verb } from "../sql.ts";
 import type { Installation, InstallationUpdate, Tenant } from "../store.ts";
 
-const TENANT = "id, name, created_at, seq, pruned_seq, pending, bytes, quota";
+const TENANT_FIELDS = "id, name, created_at, seq, pruned_seq, pending, bytes, quota";
 
 export function* putTenant(tenant: {
   id: string;
@@ -23,14 +23,14 @@ export function* putTenant(tenant: {
 }
 
 export function* getTenant(id: string): Verb<Tenant | undefined> {
-  return yield* first<Tenant>(`SELECT ${TENANT} FROM tenants WHERE id = ?`, [id]);
+  return yield* first<Tenant>(`SELECT ${TENANT_FIELDS} FROM tenants WHERE id = ?`, [id]);
 }
 
 export function* listTenants(after: string, limit: number): Verb<Tenant[]> {
-  return yield* query<Tenant>(`SELECT ${TENANT} FROM tenants WHERE id > ? ORDER BY id LIMIT ?`, [
-    after,
-    limit,
-  ]);
+  return yield* query<Tenant>(
+    `SELECT ${TENANT_FIELDS} FROM tenants WHERE id > ? ORDER BY id LIMIT ?`,
+    [after, limit],
+  );
 }
 
 /**

@@ -16,7 +16,7 @@ import { type RunRow, STEP_COLUMNS, stepValues } from "./run-rows.ts";
 
 type Next = NonNullable<RunProgress["next"]>;
 /** Without the columns with data: a run can be large, and this is read for every step. */
-const LEASED = [
+const LEASED_FIELDS = [
   "id",
   "tenant_id",
   "event_id",
@@ -30,7 +30,7 @@ const LEASED = [
   "cancel_asked",
   "woken",
 ] as const;
-type LeasedRun = Pick<RunRow, (typeof LEASED)[number]>;
+type LeasedRun = Pick<RunRow, (typeof LEASED_FIELDS)[number]>;
 
 interface ReleasedRun {
   row: LeasedRun;
@@ -102,7 +102,7 @@ function* lockLeased(
   const ids = [...new Set(batch.map(({ run }) => run))].sort();
   for (const { list, params } of inLists(ids, dialect, 0))
     for (const row of yield* query<LeasedRun>(
-      `SELECT ${LEASED.join(", ")} FROM runs WHERE id IN ${list} AND status = 'running' ORDER BY id${dialect.forUpdate}`,
+      `SELECT ${LEASED_FIELDS.join(", ")} FROM runs WHERE id IN ${list} AND status = 'running' ORDER BY id${dialect.forUpdate}`,
       params,
     ))
       leased.set(row.id, row);

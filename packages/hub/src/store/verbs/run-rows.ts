@@ -30,11 +30,11 @@ export interface RunRow
 export type StepRow = Omit<Step, JsonColumn | "log"> &
   Record<"input" | "output" | "error", string> & { log?: string | null };
 
-export const RUN =
+export const RUN_FIELDS =
   "id, tenant_id, app, flow_id, version, trigger_node, cause, run_key AS key, event_id, parent_run, token_id, depth, chain, input, " +
   "gathered, gathered_count, lane, lane_limit, status, due_at, worker, claims, idle_claims, cancel_asked, woken, output, error, " +
   "created_at, started_at, finished_at";
-export const STEP =
+export const STEP_FIELDS =
   "nth, node_id, item, attempt, status, port, input, output, error, started_at, finished_at";
 
 export const toRun = ({
@@ -69,8 +69,8 @@ export const toStep = (row: StepRow): Step => ({
   log: row.log ? JSON.parse(row.log) : [],
 });
 
-export const STEP_WITH_LOG = `${STEP}, log`;
-export const STEP_COLUMNS = ["run_id", ...STEP_WITH_LOG.split(", ")];
+export const STEP_FIELDS_WITH_LOG = `${STEP_FIELDS}, log`;
+export const STEP_COLUMNS = ["run_id", ...STEP_FIELDS_WITH_LOG.split(", ")];
 
 export const stepValues = (run: string, step: Step): Value[] => [
   run,

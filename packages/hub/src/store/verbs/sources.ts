@@ -11,11 +11,11 @@ interface SourceRow extends Omit<Source, "config" | "secrets"> {
 }
 
 // One statement: a concurrent delete must not show a source without its secrets.
-const SOURCE =
+const SELECT_SOURCE =
   "SELECT s.id, s.tenant_id AS tenant, s.kind, s.name, s.key, s.config, s.created_at, " +
   "k.id AS secret_id, k.sealed, k.created_at AS secret_created_at, k.expires_at " +
   "FROM sources s LEFT JOIN source_secrets k ON k.source_id = s.id";
-const BY_AGE = "ORDER BY s.created_at, s.id, k.created_at, k.id";
+const ORDER_BY_AGE = "ORDER BY s.created_at, s.id, k.created_at, k.id";
 
 export function* putSource(source: Omit<Source, "secrets">, secret?: SourceSecret): Verb<void> {
   yield* query(
@@ -50,14 +50,16 @@ function toSources(rows: readonly SourceRow[]): Source[] {
 }
 
 export function* findSource(key: string): Verb<Source | undefined> {
-  return toSources(yield* query<SourceRow>(`${SOURCE} WHERE s.key = ? ${BY_AGE}`, [key]))[0];
+  return toSources(
+    yield* query<SourceRow>(`${SELECT_SOURCE} WHERE s.key = ? ${ORDER_BY_AGE}`, [key]),
+  )[0];
 }
 
 export function* listSources(tenant?: string): Verb<Source[]> {
   return toSources(
     tenant === undefined
-      ? yield* query<SourceRow>(`${SOURCE} ${BY_AGE}`)
-      : yield* query<SourceRow>(`${SOURCE} WHERE s.tenant_id = ? ${BY_AGE}`, [tenant]),
+      ? yield* query<SourceRow>(`${SELECT_SOURCE} ${ORDER_BY_AGE}`)
+      : yield* query<SourceRow>(`${SELECT_SOURCE} WHERE s.tenant_id = ? ${ORDER_BY_AGE}`, [tenant]),
   );
 }
 

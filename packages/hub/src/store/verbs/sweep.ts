@@ -14,19 +14,19 @@ interface EventKey {
   seq: number;
 }
 
-const UNNEEDED =
+const HAS_NO_OPEN_RUN =
   "NOT EXISTS (SELECT 1 FROM run_events l JOIN runs r ON r.id = l.run_id " +
   "WHERE l.event_id = events.id AND l.tenant_id = events.tenant_id AND r.finished_at IS NULL)";
 
 export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult> {
   const { now, processedFor, pendingFor, maxBytes, limit } = retention;
   const done = yield* query<EventKey>(
-    `SELECT tenant_id, seq FROM events WHERE processed = 1 AND processed_at <= ? AND ${UNNEEDED} ORDER BY processed_at LIMIT ?`,
+    `SELECT tenant_id, seq FROM events WHERE processed = 1 AND processed_at <= ? AND ${HAS_NO_OPEN_RUN} ORDER BY processed_at LIMIT ?`,
     [now - processedFor, limit],
   );
   // Ids begin with the time: the index on ids finds the oldest events.
   const expired = yield* query<EventKey>(
-    `SELECT tenant_id, seq FROM events WHERE id < ? AND processed = 0 AND ${UNNEEDED} ORDER BY id LIMIT ?`,
+    `SELECT tenant_id, seq FROM events WHERE id < ? AND processed = 0 AND ${HAS_NO_OPEN_RUN} ORDER BY id LIMIT ?`,
     [idFloor(now - pendingFor), limit - done.length],
   );
   // Only when no event is due by age: removing those may be enough.
@@ -66,7 +66,7 @@ interface LargeTenant {
 function* findExcess(tenant: LargeTenant, maxBytes: number, limit: number): Verb<EventKey[]> {
   const oldest = (processed: 0 | 1, max: number) =>
     query<EventKey & { size: number }>(
-      `SELECT tenant_id, seq, size FROM events WHERE tenant_id = ? AND processed = ${processed} AND ${UNNEEDED} ORDER BY seq LIMIT ?`,
+      `SELECT tenant_id, seq, size FROM events WHERE tenant_id = ? AND processed = ${processed} AND ${HAS_NO_OPEN_RUN} ORDER BY seq LIMIT ?`,
       [tenant.id, max],
     );
   const rows = yield* oldest(1, limit);
@@ -120,7 +120,7 @@ function* remove(dialect: Dialect, events: readonly EventKey[]): Verb<number> {
     const seqs = own.map((event) => event.seq);
     for (const { list, params } of inLists(seqs, dialect, 1)) {
       // Checked again: a run may have been retried in the meantime.
-      const these = `tenant_id = ? AND seq IN ${list} AND ${UNNEEDED}`;
+      const these = `tenant_id = ? AND seq IN ${list} AND ${HAS_NO_OPEN_RUN}`;
       removed.push(
         ...(yield* query<Removed>(
           `DELETE FROM events WHERE ${these} RETURNING id, seq, type, size, processed, pack`,

@@ -8,7 +8,7 @@ interface TokenRow extends Omit<Token, "scopes" | "tenants"> {
   tenants: string;
 }
 
-const TOKEN =
+const SELECT_TOKEN =
   "SELECT id, name, hash, scopes, tenants, created_at, expires_at, revoked_at FROM tokens";
 
 const toToken = (row: TokenRow): Token => ({
@@ -55,17 +55,17 @@ export function* replaceTokens(
 }
 
 export function* findToken(hash: string): Verb<Token | undefined> {
-  const row = yield* first<TokenRow>(`${TOKEN} WHERE hash = ?`, [hash]);
+  const row = yield* first<TokenRow>(`${SELECT_TOKEN} WHERE hash = ?`, [hash]);
   return row && toToken(row);
 }
 
 export function* getToken(id: string): Verb<Token | undefined> {
-  const row = yield* first<TokenRow>(`${TOKEN} WHERE id = ?`, [id]);
+  const row = yield* first<TokenRow>(`${SELECT_TOKEN} WHERE id = ?`, [id]);
   return row && toToken(row);
 }
 
 export function* listTokens(): Verb<Token[]> {
-  return (yield* query<TokenRow>(`${TOKEN} ORDER BY created_at, id`)).map(toToken);
+  return (yield* query<TokenRow>(`${SELECT_TOKEN} ORDER BY created_at, id`)).map(toToken);
 }
 
 export function* revokeToken(id: string, at: number): Verb<boolean> {

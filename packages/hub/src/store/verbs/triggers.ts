@@ -9,7 +9,7 @@ type TriggerRow = Omit<StoredTrigger, "tenant" | "active" | "config"> & {
   config: string;
 };
 
-const TRIGGER =
+const TRIGGER_FIELDS =
   "tenant_id, app, flow_id, node_id, version, kind, tool_name, source, type, active, config";
 
 const toTrigger = ({ tenant_id, active, config, ...rest }: TriggerRow): StoredTrigger => ({
@@ -37,7 +37,7 @@ export function* insertTriggers(
     trigger.active ? 1 : 0,
     JSON.stringify(trigger.config),
   ]);
-  yield* insert("triggers", TRIGGER.split(", "), rows);
+  yield* insert("triggers", TRIGGER_FIELDS.split(", "), rows);
 }
 
 /** Increments the revision, by which caches of triggers detect a change, and notifies listeners. */
@@ -54,7 +54,7 @@ export function* listTools(
   limit: number,
 ): Verb<StoredTrigger[]> {
   const rows = yield* query<TriggerRow>(
-    `SELECT ${TRIGGER} FROM triggers WHERE tenant_id = ? AND app = ? AND active = 1 ` +
+    `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE tenant_id = ? AND app = ? AND active = 1 ` +
       "AND tool_name > ? ORDER BY tool_name LIMIT ?",
     [tenant, app, after, limit],
   );
@@ -68,7 +68,7 @@ export function* findTool(
   now: number,
 ): Verb<{ trigger: StoredTrigger; alias: boolean } | undefined> {
   const row = yield* first<TriggerRow>(
-    `SELECT ${TRIGGER} FROM triggers WHERE tenant_id = ? AND app = ? AND tool_name = ?`,
+    `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE tenant_id = ? AND app = ? AND tool_name = ?`,
     [tenant, app, name],
   );
   if (row) return { trigger: toTrigger(row), alias: false };
@@ -86,7 +86,7 @@ export function* getTrigger(
   node: string,
 ): Verb<StoredTrigger | undefined> {
   const row = yield* first<TriggerRow>(
-    `SELECT ${TRIGGER} FROM triggers WHERE flow_id = ? AND node_id = ? AND tenant_id = ?`,
+    `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE flow_id = ? AND node_id = ? AND tenant_id = ?`,
     [flow, node, tenant],
   );
   return row && toTrigger(row);
@@ -104,7 +104,7 @@ export function* findTriggers(
   );
   const revision = head?.triggers_rev ?? 0;
   if (revision === 0) return { revision, triggers: [] };
-  const select = `SELECT ${TRIGGER} FROM triggers WHERE tenant_id = ? AND source = ? AND active = 1`;
+  const select = `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE tenant_id = ? AND source = ? AND active = 1`;
   const selects = [...new Set(sources)].flatMap((source) => [
     { sql: `${select} AND type = ?`, params: [tenant, source, type] },
     { sql: `${select} AND type IS NULL`, params: [tenant, source] },
@@ -119,7 +119,7 @@ export function* findTriggers(
 
 export function* listEventTriggers(tenant: string, limit: number): Verb<StoredTrigger[]> {
   const rows = yield* query<TriggerRow>(
-    `SELECT ${TRIGGER} FROM triggers WHERE tenant_id = ? AND source IS NOT NULL ORDER BY source, type LIMIT ?`,
+    `SELECT ${TRIGGER_FIELDS} FROM triggers WHERE tenant_id = ? AND source IS NOT NULL ORDER BY source, type LIMIT ?`,
     [tenant, limit],
   );
   return rows.map(toTrigger);
