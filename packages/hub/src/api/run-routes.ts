@@ -40,53 +40,61 @@ export interface RunRoutes {
 const MAX_WAIT_MS = 50_000;
 
 export function runRoutes(options: RunRoutes): Route[] {
-  const { calls, store, now, authorizer, closing, maxWaitMs = MAX_WAIT_MS } = options;
-  const found = (run: Run | undefined, id: string): Run => {
-    if (!run) throw new RequestError("not_found", "run", `There is no run ${id}.`);
-    return run;
-  };
-  const withSteps = async (run: Run) => ({
-    ...viewRun(run),
-    steps: (await store.listSteps(run.tenant, run.id)).map(viewStep),
-  });
+  return [startRoute(options), ...readRoutes(options), ...controlRoutes(options)];
+}
 
-  return [
-    defineRoute({
-      method: "post",
-      path: "/api/flows/:flow/runs",
-      summary:
-        "Start a run from a trigger; with ?wait=1 the response has its result, or is 202 if the run takes long",
-      tag,
-      scope: "flows:call",
-      query: z.strictObject({ wait: z.enum(["0", "1"], "must be 0 or 1").default("0") }),
-      body: z.strictObject({
-        trigger: z.string("must be the id or slug of a trigger").min(1, "must not be empty"),
-        input: z.record(z.string(), z.json(), "must be an object").default({}),
-      }),
-      response: {
-        status: 202,
-        schema: runView,
-        or: { status: 200, schema: result, when: "With ?wait=1: the run that has ended" },
-      },
-      async handle({ access, tenant, param, query, body, signal }) {
-        const wanted = {
-          tenant,
-          flow: param("flow"),
-          onlyActive: !allows(access, "admin"),
-          ...body,
-        };
-        if (query.wait === "1") {
-          const { id, ended } = await calls.start(wanted);
-          const timeout = AbortSignal.any([signal, closing, AbortSignal.timeout(maxWaitMs)]);
-          const run = await Promise.race([ended, aborted(timeout)]);
-          // Callers without the scope `admin` do not see the steps of a flow.
-          if (run) return { json: allows(access, "admin") ? await withSteps(run) : viewRun(run) };
-          return { status: 202, json: viewRun(found(await store.getRun(tenant, id), id)) };
-        }
-        const id = await calls.queue(wanted);
-        return { status: 202, json: viewRun(found(await store.getRun(tenant, id), id)) };
-      },
+const assertFound = (run: Run | undefined, id: string): Run => {
+  if (!run) throw new RequestError("not_found", "run", `There is no run ${id}.`);
+  return run;
+};
+
+const withSteps = async (store: RunRoutes["store"], run: Run) => ({
+  ...viewRun(run),
+  steps: (await store.listSteps(run.tenant, run.id)).map(viewStep),
+});
+
+function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoutes): Route {
+  return defineRoute({
+    method: "post",
+    path: "/api/flows/:flow/runs",
+    summary:
+      "Start a run from a trigger; with ?wait=1 the response has its result, or is 202 if the run takes long",
+    tag,
+    scope: "flows:call",
+    query: z.strictObject({ wait: z.enum(["0", "1"], "must be 0 or 1").default("0") }),
+    body: z.strictObject({
+      trigger: z.string("must be the id or slug of a trigger").min(1, "must not be empty"),
+      input: z.record(z.string(), z.json(), "must be an object").default({}),
     }),
+    response: {
+      status: 202,
+      schema: runView,
+      or: { status: 200, schema: result, when: "With ?wait=1: the run that has ended" },
+    },
+    async handle({ access, tenant, param, query, body, signal }) {
+      const wanted = {
+        tenant,
+        flow: param("flow"),
+        onlyActive: !allows(access, "admin"),
+        ...body,
+      };
+      if (query.wait === "1") {
+        const { id, ended } = await calls.start(wanted);
+        const timeout = AbortSignal.any([signal, closing, AbortSignal.timeout(maxWaitMs)]);
+        const run = await Promise.race([ended, aborted(timeout)]);
+        // Callers without the scope `admin` do not see the steps of a flow.
+        if (run)
+          return { json: allows(access, "admin") ? await withSteps(store, run) : viewRun(run) };
+        return { status: 202, json: viewRun(assertFound(await store.getRun(tenant, id), id)) };
+      }
+      const id = await calls.queue(wanted);
+      return { status: 202, json: viewRun(assertFound(await store.getRun(tenant, id), id)) };
+    },
+  });
+}
+
+function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
+  return [
     defineRoute({
       method: "get",
       path: "/api/runs",
@@ -116,42 +124,7 @@ export function runRoutes(options: RunRoutes): Route[] {
       response: { status: 200, schema: runWithSteps },
       async handle({ tenant, param }) {
         const id = param("run");
-        return { json: await withSteps(found(await store.getRun(tenant, id), id)) };
-      },
-    }),
-    defineRoute({
-      method: "post",
-      path: "/api/runs/:run/cancel",
-      summary: "Cancel a run; 409 if it has ended",
-      tag,
-      scope: "admin",
-      response: { status: 202, schema: runView },
-      async handle({ tenant, param }) {
-        const id = param("run");
-        const run = await store.cancelRun(tenant, id, now());
-        if (run) return { status: 202, json: viewRun(run) };
-        const ended = found(await store.getRun(tenant, id), id);
-        throw new RequestError("conflict", "run", `${describeEnd(ended)}; it cannot be cancelled.`);
-      },
-    }),
-    defineRoute({
-      method: "post",
-      path: "/api/runs/:run/retry",
-      summary: "Continue a failed or cancelled run at its failed steps",
-      tag,
-      scope: "admin",
-      response: { status: 202, schema: runView },
-      async handle({ tenant, param }) {
-        const id = param("run");
-        const before = found(await store.getRun(tenant, id), id);
-        const run = await store.retryRun(tenant, id, now());
-        if (!run)
-          throw new RequestError(
-            "conflict",
-            "run",
-            `The run is ${before.status}: only a failed or cancelled run can be retried.`,
-          );
-        return { status: 202, json: viewRun(run) };
+        return { json: await withSteps(store, assertFound(await store.getRun(tenant, id), id)) };
       },
     }),
     defineRoute({
@@ -164,7 +137,7 @@ export function runRoutes(options: RunRoutes): Route[] {
       response: { status: 200, type: "text/event-stream" },
       async handle({ access, tenant, param, signal }) {
         const id = param("run");
-        found(await store.getRun(tenant, id), id);
+        assertFound(await store.getRun(tenant, id), id);
         return streamRun(async function* (leaving) {
           const revoked = new AbortController();
           const stopWatching = authorizer.watch(access, () => revoked.abort());
@@ -175,6 +148,46 @@ export function runRoutes(options: RunRoutes): Route[] {
             stopWatching();
           }
         });
+      },
+    }),
+  ];
+}
+
+function controlRoutes({ store, now }: RunRoutes): Route[] {
+  return [
+    defineRoute({
+      method: "post",
+      path: "/api/runs/:run/cancel",
+      summary: "Cancel a run; 409 if it has ended",
+      tag,
+      scope: "admin",
+      response: { status: 202, schema: runView },
+      async handle({ tenant, param }) {
+        const id = param("run");
+        const run = await store.cancelRun(tenant, id, now());
+        if (run) return { status: 202, json: viewRun(run) };
+        const ended = assertFound(await store.getRun(tenant, id), id);
+        throw new RequestError("conflict", "run", `${describeEnd(ended)}; it cannot be cancelled.`);
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/runs/:run/retry",
+      summary: "Continue a failed or cancelled run at its failed steps",
+      tag,
+      scope: "admin",
+      response: { status: 202, schema: runView },
+      async handle({ tenant, param }) {
+        const id = param("run");
+        const before = assertFound(await store.getRun(tenant, id), id);
+        const run = await store.retryRun(tenant, id, now());
+        if (!run)
+          throw new RequestError(
+            "conflict",
+            "run",
+            `The run is ${before.status}: only a failed or cancelled run can be retried.`,
+          );
+        return { status: 202, json: viewRun(run) };
       },
     }),
   ];

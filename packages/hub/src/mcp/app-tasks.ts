@@ -87,69 +87,48 @@ export function createAppTasks({
       era === "modern"
         ? { resultType: "task", ...viewTask(era, run, statusMessage) }
         : { task: viewTask(era, run, statusMessage) },
-    addTo,
+    addTo(server, era) {
+      if (era === "modern") addModern(createHandlers(server, onError, true));
+      else addLegacy(createHandlers(server, onError, false));
+    },
   };
 
-  function addTo(server: Server, era: Era): void {
-    const on = <Params extends z.ZodType>(
-      method: string,
-      schema: Params,
-      answer: (
-        params: z.infer<Params>,
-        owner: TaskOwner,
-        context: ServerContext,
-      ) => Promise<Result>,
-    ) =>
-      // Parsed here, because the message of the SDK does not name the field.
-      server.setRequestHandler(method, { params: z.looseObject({}) }, async (given, context) => {
-        if (era === "modern" && !supportsTasks(server))
-          throw new MissingRequiredClientCapabilityError({
-            requiredCapabilities: { extensions: { [TASKS]: {} } },
-          });
-        try {
-          const { app, access } = requestContextOf(context);
-          const owner = { app: app as StoredApp, token: access.token };
-          return await answer(schema.parse(given), owner, context);
-        } catch (error) {
-          throw toProtocolError(error, onError);
-        }
-      });
-    const one = z.looseObject({ taskId: z.string("must be the id of a task") });
+  function addModern(on: AddHandler): void {
+    on("tasks/get", taskParams, async ({ taskId }, owner) => {
+      const run = await find(owner, taskId);
+      const task = viewTask("modern", run);
+      if (task.status !== "completed") return task;
+      return {
+        ...task,
+        result: { resultType: "complete", ...(await runToolResult(store, calls, run)) },
+      };
+    });
+    on("tasks/cancel", taskParams, async ({ taskId }, owner) => {
+      await find(owner, taskId);
+      await store.cancelRun(owner.app.tenant, taskId, now());
+      return {};
+    });
+    // A run never asks its client for input, so an update has no effect.
+    on("tasks/update", taskParams, async ({ taskId }, owner) => {
+      await find(owner, taskId);
+      return {};
+    });
+  }
 
-    if (era === "modern") {
-      on("tasks/get", one, async ({ taskId }, owner) => {
-        const run = await find(owner, taskId);
-        const task = viewTask(era, run);
-        if (task.status !== "completed") return task;
-        return {
-          ...task,
-          result: { resultType: "complete", ...(await runToolResult(store, calls, run)) },
-        };
-      });
-      on("tasks/cancel", one, async ({ taskId }, owner) => {
-        await find(owner, taskId);
-        await store.cancelRun(owner.app.tenant, taskId, now());
-        return {};
-      });
-      // A run never asks its client for input, so an update has no effect.
-      on("tasks/update", one, async ({ taskId }, owner) => {
-        await find(owner, taskId);
-        return {};
-      });
-      return;
-    }
-
-    on("tasks/get", one, async ({ taskId }, owner) => viewTask(era, await find(owner, taskId)));
-    on("tasks/cancel", one, async ({ taskId }, owner) => {
-      const { status } = viewTask(era, await find(owner, taskId));
+  function addLegacy(on: AddHandler): void {
+    on("tasks/get", taskParams, async ({ taskId }, owner) =>
+      viewTask("legacy", await find(owner, taskId)),
+    );
+    on("tasks/cancel", taskParams, async ({ taskId }, owner) => {
+      const { status } = viewTask("legacy", await find(owner, taskId));
       if (status !== "working") throw invalidParams(`The task is already ${status}.`);
       await store.cancelRun(owner.app.tenant, taskId, now());
-      return viewTask(era, await find(owner, taskId));
+      return viewTask("legacy", await find(owner, taskId));
     });
-    on("tasks/result", one, async ({ taskId }, owner, { mcpReq, http }) => {
+    on("tasks/result", taskParams, async ({ taskId }, owner, { mcpReq, http }) => {
       const signals = [mcpReq.signal, ...(http?.req ? [http.req.signal] : [])];
       const run = await untilEnded(owner, taskId, AbortSignal.any(signals));
-      const isCancelled = statusOf(era, run) === "cancelled";
+      const isCancelled = statusOf("legacy", run) === "cancelled";
       const ended: Run = isCancelled ? { ...run, status: "cancelled" } : run;
       const result = await runToolResult(store, calls, ended);
       return { ...result, _meta: { ...result._meta, [RELATED_TASK_META_KEY]: { taskId } } };
@@ -159,7 +138,7 @@ export function createAppTasks({
       const runs = await store.listRuns({ tenant, app: slug, token, limit: PAGE, before });
       const last = runs.length === PAGE ? runs.at(-1) : undefined;
       return {
-        tasks: runs.map((run) => viewTask(era, run)),
+        tasks: runs.map((run) => viewTask("legacy", run)),
         ...(last && { nextCursor: cursors.of(last.id) }),
       };
     });
@@ -184,6 +163,32 @@ export function createAppTasks({
     });
   }
 }
+
+const taskParams = z.looseObject({ taskId: z.string("must be the id of a task") });
+
+type AddHandler = <Params extends z.ZodType>(
+  method: string,
+  schema: Params,
+  handle: (params: z.infer<Params>, owner: TaskOwner, context: ServerContext) => Promise<Result>,
+) => void;
+
+/** Parses params here, because the message of the SDK does not name the field. */
+const createHandlers =
+  (server: Server, onError: (error: unknown) => void, needsExtension: boolean): AddHandler =>
+  (method, schema, handle) =>
+    server.setRequestHandler(method, { params: z.looseObject({}) }, async (given, context) => {
+      if (needsExtension && !supportsTasks(server))
+        throw new MissingRequiredClientCapabilityError({
+          requiredCapabilities: { extensions: { [TASKS]: {} } },
+        });
+      try {
+        const { app, access } = requestContextOf(context);
+        const owner = { app: app as StoredApp, token: access.token };
+        return await handle(schema.parse(given), owner, context);
+      } catch (error) {
+        throw toProtocolError(error, onError);
+      }
+    });
 
 /** A task is visible only to the token that created it, not to others of the same tenant. */
 interface TaskOwner {

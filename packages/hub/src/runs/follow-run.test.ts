@@ -13,7 +13,10 @@ function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
   const state: { status: RunStatus | "deleted"; steps: Step[] } = { status: "running", steps };
   const reads: (StepsSince | undefined)[] = [];
   const listeners = new Set<(notice: Notice) => void>();
+  const announced: number[] = [];
   const store = {
+    announceSteps: async (_tenant: string, _run: string, until: number) =>
+      void announced.push(until),
     getRun: async () =>
       state.status === "deleted" ? undefined : ({ id: "r", status: state.status } as Run),
     async listSteps(_tenant: string, _run: string, since?: StepsSince) {
@@ -38,7 +41,18 @@ function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
     for (const listener of listeners) listener(notice);
   };
   const settle = () => new Promise((resolve) => setImmediate(resolve));
-  return { timers, state, reads, listeners, received, finished, leaving, notify, settle };
+  return {
+    timers,
+    announced,
+    state,
+    reads,
+    listeners,
+    received,
+    finished,
+    leaving,
+    notify,
+    settle,
+  };
 }
 const recorded: Notice = { topic: "run_steps", runs: ["another", "r"] };
 
@@ -85,6 +99,17 @@ test("joins changes that are recorded within a short time", async () => {
   timers.advance(50);
   await settle();
   expect(received.slice(1)).toEqual(["running, 3 done, 4 done, 5 done"]);
+});
+
+test("asks the store to announce steps, and again before that expires", async () => {
+  const { timers, announced, settle } = open();
+  await settle();
+  expect(announced).toEqual([60_000]);
+  timers.advance(50);
+  await settle();
+  timers.advance(30_000);
+  await settle();
+  expect(announced).toEqual([60_000, 90_050]);
 });
 
 test("reads from its position after a gap in the notices, and when no notice arrives", async () => {

@@ -15,14 +15,17 @@ export interface RunChange {
 }
 
 export interface FollowRunOptions {
-  store: Pick<Store, "getRun" | "listSteps" | "subscribe">;
-  timers: Pick<Timers, "after">;
+  store: Pick<Store, "announceSteps" | "getRun" | "listSteps" | "subscribe">;
+  timers: Pick<Timers, "now" | "after">;
 }
 
 /** Steps that are recorded within this time arrive as one change. */
 const MIN_INTERVAL_MS = 50;
 /** Bounds the delay after a lost notice. */
 const MAX_INTERVAL_MS = 30_000;
+
+/** How long the store announces steps after the last request; requested anew at half of the time. */
+const ANNOUNCE_MS = 2 * MAX_INTERVAL_MS;
 
 /** Ends when the run has ended, when it does not exist, and when `signal` is aborted. */
 export async function* followRun(
@@ -35,6 +38,7 @@ export async function* followRun(
   const position = createStepPosition();
   let hasChanged = false;
   let hasEnded = false;
+  let announcedUntil = 0;
   const unsubscribe = store.subscribe((notice) => {
     if (!concerns(notice, id)) return;
     hasChanged = true;
@@ -50,6 +54,11 @@ export async function* followRun(
   try {
     while (!signal.aborted) {
       hasChanged = false;
+      const now = timers.now();
+      if (announcedUntil - now <= ANNOUNCE_MS / 2) {
+        announcedUntil = now + ANNOUNCE_MS;
+        await store.announceSteps(tenant, id, announcedUntil);
+      }
       // A run that is retried right after its end would otherwise be followed with stale steps.
       const isLast = hasEnded;
       const run = await store.getRun(tenant, id);

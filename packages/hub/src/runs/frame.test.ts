@@ -11,10 +11,10 @@ import {
 } from "./frame.ts";
 
 /** Parses edges such as `a > b`; nodes whose name begins with `each` are loops. */
-const lay = (...lines: string[]) => {
-  const drawn = edges(...lines);
-  const ids = [...new Set(drawn.flatMap(({ source, target }) => [source, target]))];
-  const graph = graphOf({ nodes: ids.map((id) => ({ id })), edges: drawn });
+const layoutOf = (...lines: string[]) => {
+  const parsed = edges(...lines);
+  const ids = [...new Set(parsed.flatMap(({ source, target }) => [source, target]))];
+  const graph = graphOf({ nodes: ids.map((id) => ({ id })), edges: parsed });
   return createLayout(graph, "start", (id) => id.startsWith("each"));
 };
 
@@ -32,54 +32,54 @@ const done = (port = "out", output: string | null = null): NodeState => ({
 });
 
 /** Advances, then completes each ready node with the port that is given for it. */
-function walk(layout: ReturnType<typeof lay>, ports: Record<string, string> = {}) {
+function walk(layout: ReturnType<typeof layoutOf>, ports: Record<string, string> = {}) {
   const frame = frameOf(layout.main, { start: done(ports.start) });
-  const turns: string[] = [];
+  const rounds: string[] = [];
   for (;;) {
     const { ready, skipped } = advance(layout, frame);
-    if (ready.length + skipped.length === 0) return { turns, frame };
-    turns.push([...ready, ...skipped.map((id) => `-${id}`)].join(" "));
+    if (ready.length + skipped.length === 0) return { rounds, frame };
+    rounds.push([...ready, ...skipped.map((id) => `-${id}`)].join(" "));
     for (const id of ready) frame.states.set(id, done(ports[id], id));
   }
 }
 
 describe("advance", () => {
   test("runs both branches of a diamond, then their join once", () => {
-    const layout = lay("start > a > meet", "start > b > meet > end");
-    expect(walk(layout).turns).toEqual(["a b", "meet", "end"]);
+    const layout = layoutOf("start > a > meet", "start > b > meet > end");
+    expect(walk(layout).rounds).toEqual(["a b", "meet", "end"]);
   });
 
   test("waits for every branch that can still reach a node", () => {
-    const layout = lay("start > a > b > c > meet", "start > meet");
-    expect(walk(layout).turns).toEqual(["a", "b", "c", "meet"]);
+    const layout = layoutOf("start > a > b > c > meet", "start > meet");
+    expect(walk(layout).rounds).toEqual(["a", "b", "c", "meet"]);
   });
 
   test("skips all nodes of a branch that is not followed", () => {
-    const layout = lay("start > if.true > a > b", "if.false > c > d > e");
-    expect(walk(layout, { if: "true" }).turns).toEqual(["if", "a -c -d -e", "b"]);
+    const layout = layoutOf("start > if.true > a > b", "if.false > c > d > e");
+    expect(walk(layout, { if: "true" }).rounds).toEqual(["if", "a -c -d -e", "b"]);
   });
 
   test("runs a join when only one branch reaches it", () => {
-    const layout = lay("start > if.true > a > meet", "if.false > c > meet > end");
-    expect(walk(layout, { if: "true" }).turns).toEqual(["if", "a -c", "meet", "end"]);
+    const layout = layoutOf("start > if.true > a > meet", "if.false > c > meet > end");
+    expect(walk(layout, { if: "true" }).rounds).toEqual(["if", "a -c", "meet", "end"]);
   });
 
   test("follows only the error edge of a node that failed", () => {
-    const layout = lay("start > a > fine", "a.error > rescue");
-    expect(walk(layout, { a: "error" }).turns).toEqual(["a", "rescue -fine"]);
-    expect(walk(layout).turns).toEqual(["a", "fine -rescue"]);
+    const layout = layoutOf("start > a > fine", "a.error > rescue");
+    expect(walk(layout, { a: "error" }).rounds).toEqual(["a", "rescue -fine"]);
+    expect(walk(layout).rounds).toEqual(["a", "fine -rescue"]);
   });
 
   test("ends at a port without edges", () => {
-    expect(walk(lay("start > a > b"), { a: "" }).turns).toEqual(["a", "-b"]);
+    expect(walk(layoutOf("start > a > b"), { a: "" }).rounds).toEqual(["a", "-b"]);
   });
 
   test("does not wait for nodes that only another trigger reaches", () => {
-    expect(walk(lay("start > a", "other > b > a")).turns).toEqual(["a"]);
+    expect(walk(layoutOf("start > a", "other > b > a")).rounds).toEqual(["a"]);
   });
 
   test("returns the same from any restored state", () => {
-    const layout = lay("start > a > b", "start > c > b");
+    const layout = layoutOf("start > a > b", "start > c > b");
     const frame = frameOf(layout.main, { start: done(), a: done() });
     expect(advance(layout, frame)).toEqual({ ready: ["c"], skipped: [] });
     // A node that has started does not start again.
@@ -88,20 +88,20 @@ describe("advance", () => {
 });
 
 describe("loops", () => {
-  const sets = (layout: ReturnType<typeof lay>) => ({
+  const sets = (layout: ReturnType<typeof layoutOf>) => ({
     main: [...layout.main],
     ...Object.fromEntries([...layout.bodies].map(([loop, body]) => [loop, [...body]])),
   });
 
   test("have the nodes that `item` reaches as their body", () => {
-    expect(sets(lay("start > each.item > a > b", "each.done > c"))).toEqual({
+    expect(sets(layoutOf("start > each.item > a > b", "each.done > c"))).toEqual({
       main: ["start", "each", "c"],
       each: ["a", "b"],
     });
   });
 
   test("inside loops have separate bodies", () => {
-    expect(sets(lay("start > each1.item > a > each2.item > b", "each2.done > c"))).toEqual({
+    expect(sets(layoutOf("start > each1.item > a > each2.item > b", "each2.done > c"))).toEqual({
       main: ["start", "each1"],
       each1: ["a", "each2", "c"],
       each2: ["b"],
@@ -109,16 +109,16 @@ describe("loops", () => {
   });
 
   test("exclude nodes that are also reached after the loop: these run once", () => {
-    expect(sets(lay("start > each.item > a > both", "each.done > both"))).toEqual({
+    expect(sets(layoutOf("start > each.item > a > both", "each.done > both"))).toEqual({
       main: ["start", "each", "both"],
       each: ["a"],
     });
-    const layout = lay("start > each.item > a > both", "each.done > both");
-    expect(walk(layout, { each: "done" }).turns).toEqual(["each", "both"]);
+    const layout = layoutOf("start > each.item > a > both", "each.done > both");
+    expect(walk(layout, { each: "done" }).rounds).toEqual(["each", "both"]);
   });
 
   test("give an iteration the outputs of the nodes around it", () => {
-    const layout = lay("start > x > each.item > a", "x > a");
+    const layout = layoutOf("start > x > each.item > a", "x > a");
     const body = layout.bodies.get("each") as Set<string>;
     const around = new Map([
       ["x", done("out", "from x")],
@@ -133,7 +133,7 @@ describe("loops", () => {
   });
 
   test("run on a branch that starts at an error edge", () => {
-    expect(sets(lay("start > a", "a.error > each.item > b", "each.error > c"))).toEqual({
+    expect(sets(layoutOf("start > a", "a.error > each.item > b", "each.error > c"))).toEqual({
       main: ["start", "a", "each", "c"],
       each: ["b"],
     });
@@ -141,7 +141,7 @@ describe("loops", () => {
 });
 
 describe("frameResult", () => {
-  const result = (layout: ReturnType<typeof lay>, ports: Record<string, string> = {}) => {
+  const result = (layout: ReturnType<typeof layoutOf>, ports: Record<string, string> = {}) => {
     const { frame } = walk(layout, ports);
     return frameResult(
       layout,
@@ -152,16 +152,16 @@ describe("frameResult", () => {
   };
 
   test("is the output of the Return node that was reached", () => {
-    const layout = lay("start > if.true > return1", "if.false > return2");
+    const layout = layoutOf("start > if.true > return1", "if.false > return2");
     expect(result(layout, { if: "false" })).toBe("return2");
   });
 
   test("is the output of the last node; of several, an object by slug", () => {
-    expect(result(lay("start > a > b"))).toBe("b");
-    expect(result(lay("start > a", "start > b > c"))).toEqual({ the_a: "a", the_c: "c" });
+    expect(result(layoutOf("start > a > b"))).toBe("b");
+    expect(result(layoutOf("start > a", "start > b > c"))).toEqual({ the_a: "a", the_c: "c" });
   });
 
   test("is the output of the trigger if it has no successors", () => {
-    expect(result(lay("start > a"), { start: "other" })).toBeNull();
+    expect(result(layoutOf("start > a"), { start: "other" })).toBeNull();
   });
 });

@@ -1,6 +1,6 @@
 /**
  * The states of nodes while a graph is walked, and which nodes may run next. A frame is one such
- * walk: the main one starts at the trigger, and each iteration of a loop has its own. Pure.
+ * walk: the main one starts at the trigger, and each iteration of a loop has another. Pure.
  */
 import { type Graph, reachableFrom, reachableThrough } from "@signalbox/rules/flows/graph.ts";
 import type { FlowEdge } from "@signalbox/rules/flows/model.ts";
@@ -32,10 +32,10 @@ export function createLayout(
           for (const after of reachableThrough(graph, id, sourceHandle)) body.delete(after);
       loops.set(id, body);
     }
-  const withoutInner = (nodes: ReadonlySet<string>, own?: string) => {
+  const withoutInner = (nodes: ReadonlySet<string>, except?: string) => {
     const outside = new Set(nodes);
     for (const [loop, body] of loops)
-      if (loop !== own && nodes.has(loop)) for (const id of body) outside.delete(id);
+      if (loop !== except && nodes.has(loop)) for (const id of body) outside.delete(id);
     return outside;
   };
   return {

@@ -284,22 +284,22 @@ describe("callFlow", () => {
 
   test("cancels the called run when the step is abandoned, and retries it on the next attempt", async () => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
-    const left = new AbortController();
+    const leaving = new AbortController();
     const called = services().callFlow(callingRun(), call(make), {
       ...caller(),
-      abandoned: left.signal,
+      abandoned: leaving.signal,
     });
     called.catch(() => {});
     await expect.poll(() => f.calls).toEqual(["a begins"]);
-    left.abort();
-    // Before it has ended.
-    const gone = new AbortController();
+    leaving.abort();
+    // The called run has not ended yet.
+    const abandoning = new AbortController();
     const second = services().callFlow(callingRun(), call(make), {
       ...caller(2),
-      abandoned: gone.signal,
+      abandoned: abandoning.signal,
     });
     const again = services().callFlow(callingRun(), call(make), caller(3));
-    gone.abort();
+    abandoning.abort();
     await expect(second).rejects.toMatchObject({ name: "AbortError" });
     await expect(called).rejects.toMatchObject({ code: "cancelled", name: "Permanent" });
     f.open("a");
@@ -330,7 +330,7 @@ describe("callFlow", () => {
       edges("start > call > end", "start > x"),
     );
     const run = parent();
-    // What it says of the parent comes too late from some time on.
+    // From then on the store treats the progress of the calling run as lost.
     let isLate = false;
     const slow: Store = {
       ...store,
@@ -354,14 +354,14 @@ describe("callFlow", () => {
 
   test("rejects a chain that exceeds the limit, an unknown flow and an unknown trigger", async () => {
     const make = await f.publish([start], []);
-    const refused = (run: Run, what: ReturnType<typeof call>) =>
+    const rejected = (run: Run, what: ReturnType<typeof call>) =>
       expect(services().callFlow(run, what, caller())).rejects;
-    await refused(callingRun({ depth: 5 }), call(make)).toMatchObject({ code: "too_deep" });
-    await refused(callingRun(), call(make, "nothing")).toMatchObject({
+    await rejected(callingRun({ depth: 5 }), call(make)).toMatchObject({ code: "too_deep" });
+    await rejected(callingRun(), call(make, "nothing")).toMatchObject({
       code: "no_such_trigger",
       message: "The published version of the flow Flow has no trigger nothing.",
     });
-    await refused(callingRun({ tenant: "other" }), call(make)).toMatchObject({
+    await rejected(callingRun({ tenant: "other" }), call(make)).toMatchObject({
       code: "no_such_flow",
     });
   });

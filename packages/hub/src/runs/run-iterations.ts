@@ -1,5 +1,5 @@
 /**
- * Runs the iterations of a loop. Each one walks the loop's body in a frame of its own. When an
+ * Runs the iterations of a loop. Each one walks the loop's body in a new frame. When an
  * iteration fails, the loop fails and the others are aborted; with `continueOnError` the error
  * becomes the result of that iteration.
  */

@@ -1,4 +1,4 @@
-/** Steps as they are recorded, and what the records of a step tell the next attempt at it. */
+/** Creates the records of steps, and derives the next attempt at a step from its records. */
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Resumed, Wait } from "@signalbox/rules/flows/node-type.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";

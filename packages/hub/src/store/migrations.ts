@@ -367,6 +367,11 @@ const migrations: readonly Migration[] = [
     name: "the id of the log",
     statements: ["CREATE TABLE log_id (one SMALLINT PRIMARY KEY, id TEXT NOT NULL)"],
   },
+  {
+    // Notices serialize commits on PostgreSQL, so only the steps of these runs are announced.
+    name: "followed runs",
+    statements: ["ALTER TABLE runs ADD COLUMN followed_until BIGINT NOT NULL DEFAULT 0"],
+  },
 ];
 
 class DatabaseTooNew extends Error {

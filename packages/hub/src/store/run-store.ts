@@ -242,6 +242,8 @@ export interface RunStore {
   countRuns(tenant: string, since: string, max: number): Promise<Record<RunStatus, number>>;
   /** Ordered by `nth`. With `since`, returns only steps that are new or may have changed. */
   listSteps(tenant: string, run: string, since?: StepsSince): Promise<Step[]>;
+  /** Until `until`, a `run_steps` notice announces that steps of the run were saved. */
+  announceSteps(tenant: string, run: string, until: number): Promise<void>;
   /** Cancels the run, or asks its worker to do so. Undefined if the run has ended. */
   cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   /** Continues a failed or cancelled run at its failed steps. Completed steps are not repeated. */

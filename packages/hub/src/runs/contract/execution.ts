@@ -164,8 +164,8 @@ export function executionContract(it: It): void {
     expect(await ended).toMatchObject({ status: "succeeded", output: "no luck" });
     expect(f.calls.toSorted()).toEqual(["bad bad:each:1 1", "slow aborted", "slow begins"]);
     // Aborted steps are recorded as failed, not as running.
-    const left = (await f.store.listSteps(TENANT, id)).find(({ node_id }) => node_id === "slow");
-    expect(left).toMatchObject({ status: "failed", error: { code: "stopped" } });
+    const aborted = (await f.store.listSteps(TENANT, id)).find(({ node_id }) => node_id === "slow");
+    expect(aborted).toMatchObject({ status: "failed", error: { code: "stopped" } });
   });
 
   it("uses the error as the result of a failed iteration with continueOnError", async (f) => {
@@ -361,7 +361,7 @@ export function executionContract(it: It): void {
       [start, node("call", "CallFlow", { ...call, settings: { timeoutMs: 20 } }), gate("on")],
       edges("start > call.error > on"),
     );
-    const round = await f.publish(
+    const iteration = await f.publish(
       [
         start,
         node("each", "ForEach", { items: [1], settings: { continueOnError: true } }),
@@ -379,13 +379,13 @@ export function executionContract(it: It): void {
       );
     const tooLate = await runner.start(late());
     await expect.poll(cancelled).toEqual([tooLate.id]);
-    const left = await runner.start(round());
+    const failing = await runner.start(iteration());
     await expect.poll(() => f.calls.filter((one) => one === "long begins").length).toBe(2);
     f.open("first");
-    await expect.poll(cancelled).toEqual([left.id, tooLate.id]);
+    await expect.poll(cancelled).toEqual([failing.id, tooLate.id]);
     await expect.poll(() => f.calls.filter((one) => one === "on begins").length).toBe(2);
     f.open("on");
-    expect(await Promise.all([tooLate.ended, left.ended])).toMatchObject([
+    expect(await Promise.all([tooLate.ended, failing.ended])).toMatchObject([
       { status: "succeeded" },
       { status: "succeeded" },
     ]);

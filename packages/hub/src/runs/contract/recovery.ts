@@ -207,12 +207,12 @@ export function recoveryContract(it: It): void {
     expect(await f.steps(under.id)).toEqual(["start done", "a failed"]);
 
     // The caller can cancel it also while it is suspended.
-    const left = new AbortController();
-    const parked = await runner.start(waits(), { signal: left.signal });
-    await expect.poll(() => f.status(parked.id)).toBe("waiting");
-    left.abort();
-    expect((await parked.ended).status).toBe("cancelled");
-    expect(await f.steps(parked.id)).toEqual(["start done", "rest failed"]);
+    const aborting = new AbortController();
+    const suspended = await runner.start(waits(), { signal: aborting.signal });
+    await expect.poll(() => f.status(suspended.id)).toBe("waiting");
+    aborting.abort();
+    expect((await suspended.ended).status).toBe("cancelled");
+    expect(await f.steps(suspended.id)).toEqual(["start done", "rest failed"]);
   });
 
   it("fails after ten workers have crashed while executing it", async (f) => {

@@ -71,12 +71,16 @@ export function noticesContract(it: It): void {
     );
   });
 
-  it("report the runs whose steps were saved, once per commit, and the runs that ended", async (subject) => {
+  it("report followed runs whose steps were saved, once per commit, and runs that ended", async (subject) => {
     const { store } = subject;
     await store.queueRuns([sampleRun(), sampleRun()]);
     const claimed = await claim(store);
     const [one = "", two = ""] = claimed.map(({ run }) => run.id);
     const steps = [sampleStep({ status: "running" }), sampleStep({ nth: 2, node_id: "b" })];
+    await store.saveProgress([{ run: one, claim: 1, steps, now: START }]);
+    for (const id of [one, two]) await store.announceSteps("acme", id, START + 1);
+    await store.announceSteps("umbrella", one, START + 99);
+    await store.saveProgress([{ run: one, claim: 1, steps, now: START + 1 }]);
     await store.saveProgress(
       claimed.flatMap(({ run: { id, claims } }) => {
         const progress = { run: id, claim: claims, steps, now: START };

@@ -61,6 +61,13 @@ export function* retryRun(
   return yield* getRun(tenant, id);
 }
 
+export function* announceSteps(tenant: string, id: string, until: number): Verb<void> {
+  yield* query(
+    "UPDATE runs SET followed_until = ? WHERE id = ? AND tenant_id = ? AND followed_until < ?",
+    [until, id, tenant, until],
+  );
+}
+
 export function* wakeRun(dialect: Dialect, tenant: string, id: string, at: number): Verb<boolean> {
   const row = yield* lockRun(dialect, tenant, id);
   if (row?.status === "running") {

@@ -30,7 +30,7 @@ const LEASED_FIELDS = [
   "cancel_asked",
   "woken",
 ] as const;
-type LeasedRun = Pick<RunRow, (typeof LEASED_FIELDS)[number]>;
+type LeasedRun = Pick<RunRow, (typeof LEASED_FIELDS)[number]> & { followed_until: number };
 
 interface ReleasedRun {
   row: LeasedRun;
@@ -47,6 +47,7 @@ export function* saveProgress(
   const released: ReleasedRun[] = [];
   const progressed = new Set<string>();
   const callers = new Set<string>();
+  const followed = new Set<string>();
   const outcomes = batch.map(({ run, claim, steps: done, next, now }) => {
     const row = leased.get(run);
     if (row?.claims !== claim) return "lost";
@@ -58,6 +59,8 @@ export function* saveProgress(
     const hasProgress = next !== undefined || done.some(isProgress);
     if (row.idle_claims > 1 && !next && hasProgress) progressed.add(run);
     if (row.parent_run !== null && hasProgress) callers.add(row.parent_run);
+    // The end of a run has its own notice.
+    if (row.followed_until > now && (!next || isSuspended(next))) followed.add(run);
     if (next) {
       leased.delete(run);
       released.push({ row, next: endIfCancelled(row, next), now });
@@ -76,17 +79,14 @@ export function* saveProgress(
     yield* query(`UPDATE runs SET idle_claims = 0 WHERE id IN ${list}`, params);
   if (callers.size > 0) yield* propagateProgress(dialect, callers);
   yield* release(dialect, released);
-  yield* notifySteps(batch.filter((_, at) => outcomes[at] === "saved"));
+  yield* notifySteps([...followed]);
   return outcomes;
 }
 
 /** PostgreSQL limits a notice to 8000 bytes. */
 const RUNS_PER_NOTICE = 100;
 
-/** One notice per commit, not per step. A run that ends has the notice `run_ended` instead. */
-function* notifySteps(saved: readonly RunProgress[]): Verb<void> {
-  const changed = saved.filter(({ next }) => next === undefined || isSuspended(next));
-  const runs = [...new Set(changed.map(({ run }) => run))];
+function* notifySteps(runs: readonly string[]): Verb<void> {
   for (let at = 0; at < runs.length; at += RUNS_PER_NOTICE)
     yield* notify({ topic: "run_steps", runs: runs.slice(at, at + RUNS_PER_NOTICE) });
 }
@@ -102,7 +102,7 @@ function* lockLeased(
   const ids = [...new Set(batch.map(({ run }) => run))].sort();
   for (const { list, params } of inLists(ids, dialect, 0))
     for (const row of yield* query<LeasedRun>(
-      `SELECT ${LEASED_FIELDS.join(", ")} FROM runs WHERE id IN ${list} AND status = 'running' ORDER BY id${dialect.forUpdate}`,
+      `SELECT ${LEASED_FIELDS.join(", ")}, followed_until FROM runs WHERE id IN ${list} AND status = 'running' ORDER BY id${dialect.forUpdate}`,
       params,
     ))
       leased.set(row.id, row);
