@@ -1,3 +1,4 @@
+import type { Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
@@ -85,20 +86,43 @@ describe("matching", () => {
     );
   });
 
-  test("filters that together take too long are not asked any more, and it is said", async () => {
-    const heavy = "$count([1..1500].($ + 1)) = 1500";
-    for (let nth = 0; nth < 40; nth++)
-      await publishTrigger({ config: { filter: `${heavy} and ${nth} >= 0` } });
-    const verdicts = (await planOf(event()))?.verdicts ?? [];
-    const late = verdicts.filter(({ matched }) => !matched);
-    expect(late.length).toBeGreaterThan(0);
-    expect(late.length).toBeLessThan(40);
-    for (const { reasons } of late)
-      expect(reasons.at(-1)?.message).toBe(
-        "the filter failed: the filters of this event took too long together",
-      );
-    // The next event has its own time.
-    expect((await planOf(event()))?.verdicts[0]).toMatchObject({ matched: true });
+  test("evaluates the filters of an event as one message, and none without filters", async () => {
+    const evaluations: Evaluation[] = [];
+    const counting = createMatcher({
+      store,
+      ...options,
+      evaluate: (evaluation, caller) => {
+        evaluations.push(evaluation);
+        return testEvaluate(evaluation, caller);
+      },
+    });
+    onTestFinished(counting.close);
+    await publishTrigger({ config: { params: { action: "opened" } } });
+    expect((await counting.plan(appendRequest([event({ action: "opened" })]))).events).toHaveLength(
+      1,
+    );
+    expect(evaluations).toEqual([]);
+    const filters = ["data.n > 1", "data.n > 2", "data.("];
+    for (const filter of filters) await publishTrigger({ config: { filter } });
+    // Its params do not hold, so its filter is not evaluated.
+    await publishTrigger({ config: { params: { action: "closed" }, filter: "true" } });
+    const { events } = await counting.plan(appendRequest([event({ action: "opened", n: 2 })]));
+    expect(evaluations).toMatchObject([{ language: "jsonata-filters", expressions: filters }]);
+    expect(events[0]?.verdicts.map(({ matched }) => matched)).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+    expect(events[0]?.verdicts[3]?.reasons.at(-1)?.message).toMatch(/^the filter failed: /);
+  });
+
+  test("uses the payload that ingest parsed", async () => {
+    await publishTrigger({ config: { params: { action: "opened" } } });
+    const request = appendRequest([event({ action: "closed" })]);
+    const { events } = await matcher.plan({ ...request, data: [{ action: "opened" }] });
+    expect(events[0]?.runs).toHaveLength(1);
   });
 
   test("knows a sender by its kind and by its own id, and a type that is any", async () => {

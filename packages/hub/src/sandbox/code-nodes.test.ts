@@ -14,7 +14,7 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { afterAll, describe, expect, it } from "vitest";
 import { createSandbox } from "../hosts/node/sandbox.ts";
 
-const sandbox = createSandbox({ maxThreads: 2 });
+const sandbox = createSandbox({ maxWorkers: 2 });
 afterAll(sandbox.close);
 
 const caller = { tenant: "acme", signal: new AbortController().signal };

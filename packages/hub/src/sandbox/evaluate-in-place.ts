@@ -4,7 +4,7 @@ import type { JavaScriptHost } from "./run-javascript.ts";
 import { throughJson } from "./serialize.ts";
 
 /**
- * For a host without threads, such as a Durable Object: evaluates in the calling isolate, which a
+ * For a host without processes, such as a Durable Object: evaluates in the calling isolate, which a
  * slow expression blocks. `Code` keeps its CPU limit; JSONata has none here.
  */
 export const createEvaluateInPlace =

@@ -1,4 +1,4 @@
-/** What evaluates each language of the sandbox. They have no deadline: the caller's thread has. */
+/** What evaluates each language of the sandbox. They have no deadline: the pool ends their process. */
 
 import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts";
 import type {

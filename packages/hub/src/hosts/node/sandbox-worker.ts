@@ -1,19 +1,28 @@
-/** A thread of the sandbox. It evaluates one program at a time; the pool terminates it on overrun. */
+/** A process of the sandbox. It evaluates one program at a time; the pool kills it on overrun. */
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { parentPort } from "node:worker_threads";
+import { Worker } from "node:worker_threads";
 import type { SerializedEvaluation } from "@signalbox/rules/flows/evaluation.ts";
 import { evaluateSerialized } from "../../sandbox/evaluators.ts";
 import type { JavaScriptHost } from "../../sandbox/run-javascript.ts";
-import { READY } from "../../sandbox/thread-pool.ts";
+import { READY } from "../../sandbox/worker-pool.ts";
 
 /** TypeScript declares WebAssembly only for the DOM. */
 declare const WebAssembly: { compile(bytes: Uint8Array): Promise<WebAssembly.Module> };
 
+process.once("disconnect", () => process.exit());
+// A program that does not end blocks this thread, so another one notices that the hub has ended.
+new Worker(
+  `setInterval(() => {
+    if (process.ppid !== ${process.ppid}) process.kill(process.pid, "SIGKILL");
+  }, 1000);`,
+  { eval: true, resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 } },
+).unref();
+
 const path = createRequire(import.meta.url).resolve("@jitl/quickjs-wasmfile-release-sync/wasm");
 const host: JavaScriptHost = { engine: await WebAssembly.compile(await readFile(path)) };
 
-parentPort?.on("message", async (evaluation: SerializedEvaluation) =>
-  parentPort?.postMessage(await evaluateSerialized(evaluation, host)),
+process.on("message", async (evaluation: SerializedEvaluation) =>
+  process.send?.(await evaluateSerialized(evaluation, host)),
 );
-parentPort?.postMessage(READY);
+process.send?.(READY);

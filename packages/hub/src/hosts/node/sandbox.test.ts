@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { afterAll, describe, expect, it } from "vitest";
 import { createSandbox } from "./sandbox.ts";
 
-const sandbox = createSandbox({ maxThreads: 2, graceMs: 2000 });
+const sandbox = createSandbox({ maxWorkers: 2, graceMs: 2000 });
 afterAll(() => sandbox.close());
 
 const acme: EvaluationCaller = { tenant: "acme", signal: new AbortController().signal };
@@ -20,7 +20,7 @@ const evaluate = (
 const data = (input: Json): { data: JsonObject } => ({ data: { input, trigger: null, nodes: {} } });
 
 describe("JavaScript", () => {
-  it("gets its data, and gives back what it returns", async () => {
+  it("reads its data, and returns a value", async () => {
     const names = {
       input: [1, 2],
       trigger: { a: 1 },
@@ -45,7 +45,7 @@ describe("JavaScript", () => {
     ["return 1 // the last line", 1],
     ["if (input > 1) { return 'large' }\nreturn 'small'", "large"],
     ["return '\\u0000ü\\ud83d\\ude00'", "\u0000ü😀"],
-  ])("%j gives %j", async (code, output) => {
+  ])("%j returns %j", async (code, output) => {
     expect(await evaluate(code, data(2))).toEqual({ log: [], output });
   });
 
@@ -57,7 +57,7 @@ describe("JavaScript", () => {
       });
   });
 
-  it("writes to a log, though not without end", async () => {
+  it("writes to a log of limited size", async () => {
     const code =
       "console.log('a', { b: 1 }, undefined); console.error(input); console.debug(); return 1";
     expect(await evaluate(code, data([1]))).toEqual({
@@ -78,7 +78,7 @@ describe("JavaScript", () => {
     expect((await evaluate(tricky)).log[0]).toEqual(cut);
   });
 
-  it("logs whatever it is given, and never fails by it", async () => {
+  it("logs any value without failing", async () => {
     const code = `
       const circle = {}; circle.self = circle;
       console.log(new TypeError("no"), 1n, Symbol("s"), () => 1);
@@ -123,20 +123,20 @@ describe("JavaScript", () => {
     ["throw 'x'.repeat(1e6)", "throws xxx"],
     ["return 1n", "TypeError: "],
     ["const a = {}; a.a = a; return a", "TypeError: circular"],
-    ["return Promise.resolve(1)", "gives a promise"],
-    ["return (async () => 1)()", "gives a promise"],
+    ["return Promise.resolve(1)", "returns a promise"],
+    ["return (async () => 1)()", "returns a promise"],
     ["import x from 'y'", "SyntaxError: "],
     ["}), 5, ({", "TypeError: "],
-  ])("%j fails in words", async (code, words) => {
+  ])("%j fails with a message", async (code, message) => {
     const evaluated = await evaluate(code);
     expect(evaluated).toMatchObject({
       error: "code_failed",
-      message: expect.stringContaining(words),
+      message: expect.stringContaining(message),
     });
     expect("message" in evaluated && evaluated.message.length).toBeLessThan(1200);
   });
 
-  it("finds nothing of the host", async () => {
+  it("has no access to the host", async () => {
     const code = `
       const found = [];
       const names = ["process", "require", "module", "global", "Buffer", "fetch", "WebAssembly",
@@ -164,11 +164,11 @@ describe("JavaScript", () => {
     "return Error.prepareStackTrace = (e, s) => s, new Error().stack[0].getThis()",
     "return import('node:fs').then((fs) => fs.readFileSync('/etc/passwd'))",
     "return import.meta.url",
-  ])("%j fails", async (code) => {
+  ])("%j cannot reach the host", async (code) => {
     expect(await evaluate(code, data({}))).toMatchObject({ error: "code_failed" });
   });
 
-  it("leaves nothing behind for the next one", async () => {
+  it("leaves no state for the next evaluation", async () => {
     const code = `
       Object.prototype.polluted = 1; Array.prototype.map = () => "mine"; globalThis.left = 1;
       JSON.stringify = () => '"mine"'; JSON.parse = () => "mine"; String.prototype.slice = () => "mine";
@@ -185,7 +185,7 @@ describe("JavaScript", () => {
     expect([1].map((n) => n)).toEqual([1]);
   });
 
-  it("gives `__proto__` as a name like others, and changes no prototype by it", async () => {
+  it("returns `__proto__` as an ordinary key, and changes no prototype", async () => {
     const code = `return JSON.parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}')`;
     const evaluated = await evaluate(code);
     if (!("output" in evaluated)) throw new Error(evaluated.message);
@@ -213,10 +213,10 @@ describe("JavaScript", () => {
     ["a generator", "function* g() { for (;;) yield 1 } for (const _ of g());"],
     ["a sort", "[1, 2].sort(() => { for (;;); })"],
     ["code outside of the function", "}); for (;;); (function () {"],
-  ])("that takes too long, by %s, is ended", async (_, code) => {
+  ])("ends at the CPU limit: %s", async (_, code) => {
     expect(await evaluate(code)).toMatchObject({
       error: "code_timeout",
-      message: "took more than 50 ms to compute",
+      message: "exceeds the time limit of 50 ms",
     });
   });
 
@@ -232,8 +232,8 @@ describe("JavaScript", () => {
     ["a map", "const m = new Map(); for (let i = 0; ; i++) m.set(i, [i])"],
     ["the log", "for (;;) console.log('x'.repeat(1e6))"],
     ["an error", "throw new Error('x'.repeat(1e9))"],
-  ])("that takes too much, by %s, is ended", async (_, code) => {
-    // Which limit it meets first is the machine's affair.
+  ])("ends at the memory limit: %s", async (_, code) => {
+    // Which limit it reaches first depends on the engine.
     expect(await evaluate(code, { timeoutMs: 500 })).toMatchObject({
       error: expect.stringMatching(/^code_(out_of_memory|timeout|failed)$/),
     });
@@ -247,37 +247,37 @@ describe("JavaScript", () => {
     "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a",
     "return '('.repeat(1e5) && eval('('.repeat(1e5))",
     "new RegExp('('.repeat(1e5) + ')'.repeat(1e5))",
-  ])("that goes too deep fails: %s", async (code) => {
+  ])("fails when it nests too deeply: %s", async (code) => {
     expect(await evaluate(code, { timeoutMs: 500, memoryMb: 128 })).toMatchObject({
       error: expect.stringMatching(/^code_(failed|out_of_memory|timeout)$/),
     });
   });
 
-  it("cannot give more, or deeper, than the hub can keep", async () => {
+  it("limits the size and the depth of the output", async () => {
     expect(await evaluate("return 'x'.repeat(5e6)", { memoryMb: 128 })).toMatchObject({
       error: "output_too_large",
-      message: "gives more than 4000000 characters as JSON",
+      message: "returns more than 4000000 characters as JSON",
     });
     expect(
       await evaluate("let a = 1; for (let i = 0; i < 300; i++) a = [a]; return a"),
     ).toMatchObject({
       error: "output_too_large",
-      message: "gives JSON nested deeper than 200 levels",
+      message: "returns JSON nested deeper than 200 levels",
     });
   });
 
-  it("does not get more data than can be read in a moment", async () => {
-    expect(await evaluate("return 1", data("x".repeat(16_000_000)))).toMatchObject({
+  it("limits the size of its data", async () => {
+    expect(await evaluate("return 1", data("x".repeat(32_000_000)))).toMatchObject({
       error: "code_out_of_memory",
-      message: "would have to read more than 16000000 characters of data as JSON",
+      message: "would read more than 32000000 characters of data as JSON",
     });
   });
 
-  it("does not get data that has no place in its memory", async () => {
+  it("fails if its data exceeds its memory limit", async () => {
     const input = Array.from({ length: 300_000 }, (_, at) => ({ at }));
     expect(await evaluate("return 1", { ...data(input), memoryMb: 16 })).toMatchObject({
       error: "code_out_of_memory",
-      message: "needs more than 16 MB of memory",
+      message: "exceeds the memory limit of 16 MB",
     });
   });
 });
@@ -298,20 +298,19 @@ describe("JSONata", () => {
     ["$map(input.list, function($n) { $n * 2 })", [2, 4]],
     ["[input.list.{ 'n': $ }]", [{ n: 1 }, { n: 2 }]],
     ["nodes", {}],
-  ])("%s gives %j", async (code, output) => {
+  ])("%s returns %j", async (code, output) => {
     expect(await jsonata(code, { a: 1, list: [1, 2] })).toEqual({ log: [], output });
   });
 
   it.each([
     ["input.(", "at character"],
-    ["function($x) { $x }", "gives a function"],
-    ['{ "f": $sum }', "gives a function"],
-    ["($f := function($n) { $n = 100 ? 1 : 1 + $f($n + 1) }; $map([1..5000], $f))", ""],
+    ["function($x) { $x }", "returns a function"],
+    ['{ "f": $sum }', "returns a function"],
     ["$error('no such city')", "no such city"],
-  ])("%s fails in words", async (code, words) => {
+  ])("%s fails with a message", async (code, message) => {
     expect(await jsonata(code)).toMatchObject({
       error: "code_failed",
-      message: expect.stringContaining(words),
+      message: expect.stringContaining(message),
     });
   });
 
@@ -324,25 +323,25 @@ describe("JSONata", () => {
   });
 });
 
-describe("the threads", () => {
-  it("leave the hub's own thread alone while code hangs", async () => {
-    let turns = 0;
+describe("the processes", () => {
+  it("do not block the event loop while code hangs", async () => {
+    let ticks = 0;
     const ticking = setInterval(() => {
-      turns += 1;
+      ticks += 1;
     }, 1);
     await evaluate("for (;;);", { timeoutMs: 500 });
     clearInterval(ticking);
-    expect(turns).toBeGreaterThan(5);
+    expect(ticks).toBeGreaterThan(5);
   });
 
-  it("are replaced where nothing else helps", async () => {
-    const strict = createSandbox({ maxThreads: 2, graceMs: 1000 });
+  it("are replaced when the engine cannot be interrupted", async () => {
+    const strict = createSandbox({ maxWorkers: 2, graceMs: 1000 });
     const run = (code: string) =>
       strict.evaluate(
         { language: "javascript", code, data: {}, timeoutMs: 1000, memoryMb: 128 },
         acme,
       );
-    // The engine searches without looking at the time.
+    // A native search, which has no interrupts.
     const uninterruptible = "return 'a'.repeat(4e6).indexOf('a'.repeat(2e6) + 'b')";
     const [hung, next] = await Promise.all([run(uninterruptible), run("return 1")]);
     expect(hung).toMatchObject({ error: "code_timeout" });
@@ -350,8 +349,8 @@ describe("the threads", () => {
     await strict.close();
   });
 
-  it("take turns, and each gets its own answer", async () => {
-    const two = createSandbox({ maxThreads: 3 });
+  it("return each result to its caller", async () => {
+    const two = createSandbox({ maxWorkers: 3 });
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) =>
         two.evaluate(
@@ -370,7 +369,7 @@ describe("the threads", () => {
     await two.close();
   });
 
-  it("let go of what is cancelled, at work or still waiting, and go on with the next", async () => {
+  it("reject an aborted evaluation, running or queued, and continue with the next", async () => {
     const controller = new AbortController();
     const { signal } = controller;
     const reason = new Error("cancelled");
@@ -380,7 +379,7 @@ describe("the threads", () => {
       if (name === "last") queued.resolve();
       return () => void begun.push(name);
     };
-    await evaluate("return 0"); // so that the thread is there
+    await evaluate("return 0"); // starts the process
     const working = evaluate(
       "for (;;);",
       { timeoutMs: 300 },
@@ -398,23 +397,8 @@ describe("the threads", () => {
     expect(begun).toEqual(["working", "last"]);
   });
 
-  it("are shared between tenants, whoever asks for more", async () => {
-    const begun: string[] = [];
-    const ask = (tenant: string, at: number) =>
-      evaluate(
-        "return input",
-        { ...data(at), timeoutMs: 1000 },
-        { tenant, onQueued: () => () => void begun.push(`${tenant} ${at}`) },
-      );
-    const many = Array.from({ length: 20 }, (_, at) => ask("acme", at));
-    await Promise.all([...many, ask("umbrella", 0)]);
-    // The first had the thread before anybody else asked.
-    expect(begun.slice(1, 4)).toEqual(["acme 1", "umbrella 0", "acme 2"]);
-    expect(begun).toHaveLength(21);
-  });
-
-  it("take nothing more once closed", async () => {
-    const closing = createSandbox({ maxThreads: 2 });
+  it("reject every evaluation once closed", async () => {
+    const closing = createSandbox({ maxWorkers: 2 });
     const work = { language: "javascript", data: {}, timeoutMs: 2000, memoryMb: 16 } as const;
     const under = closing.evaluate({ ...work, code: "for (;;);" }, acme);
     const waiting = closing.evaluate({ ...work, code: "return 1" }, acme);

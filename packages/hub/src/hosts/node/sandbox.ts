@@ -1,55 +1,84 @@
-/** The sandbox's threads on Node: worker threads with a heap limit and without environment. */
+/**
+ * The sandbox's workers on Node. They are processes, not threads: a program that exhausts the heap
+ * of a worker thread with one large allocation aborts the whole process. See
+ * docs/decisions/0009-code-in-processes.md.
+ */
+import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
-import { Worker } from "node:worker_threads";
+import { fileURLToPath } from "node:url";
 import { memoryLimitExceeded, type SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
 import {
-  createThreadPool,
+  createWorkerPool,
   READY,
-  type Thread,
-  type ThreadEvents,
-  type ThreadPool,
-} from "../../sandbox/thread-pool.ts";
+  type SandboxWorker,
+  type SandboxWorkerEvents,
+  type WorkerPool,
+} from "../../sandbox/worker-pool.ts";
 
-/** For JSONata and schemas; QuickJS has a limit of its own. */
+/** For JSONata and schemas; the memory of `Code` has its own limit. */
 const HEAP_MB = 256;
 
+const isSource = import.meta.url.endsWith(".ts");
+const FILE = fileURLToPath(
+  new URL(isSource ? "sandbox-worker.ts" : "sandbox-worker.js", import.meta.url),
+);
+
 export interface SandboxOptions {
-  maxThreads?: number;
+  maxWorkers?: number;
   graceMs?: number;
 }
 
 export const createSandbox = ({
-  maxThreads = Math.min(5, Math.max(2, availableParallelism())),
+  maxWorkers = Math.min(5, Math.max(2, availableParallelism())),
   graceMs = 5000,
-}: SandboxOptions = {}): ThreadPool =>
-  createThreadPool({ startThread, after, maxThreads, graceMs });
+}: SandboxOptions = {}): WorkerPool =>
+  createWorkerPool({ startWorker, after, maxWorkers, graceMs });
 
 const after = (ms: number, work: () => void) => {
   const timer = setTimeout(work, ms);
   return () => clearTimeout(timer);
 };
 
-function startThread({ onReady, onResult, onExit }: ThreadEvents): Thread {
-  const file = import.meta.url.endsWith(".ts") ? "sandbox-worker.ts" : "sandbox-worker.js";
-  const worker = new Worker(new URL(file, import.meta.url), {
+function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): SandboxWorker {
+  const child = fork(FILE, {
     env: {},
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, stackSizeMb: 4 },
+    execArgv: [
+      `--max-old-space-size=${HEAP_MB}`,
+      ...(isSource ? ["--experimental-strip-types"] : []),
+    ],
+    // Faster than JSON, since data and output are one string each.
+    serialization: "advanced",
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
-  worker.on("message", (message: SerializedResult | typeof READY) =>
+  child.on("message", (message: SerializedResult | typeof READY) =>
     message === READY ? onReady() : onResult(message),
   );
-  worker.on("error", (error: NodeJS.ErrnoException) =>
-    onExit(
-      error.code === "ERR_WORKER_OUT_OF_MEMORY"
-        ? { log: [], ...memoryLimitExceeded(HEAP_MB) }
-        : error,
-    ),
+  child.on("error", onExit);
+  const exited = new Promise<void>((resolve) =>
+    child.once("exit", (code, signal) => {
+      // V8 aborts the process when an allocation exceeds the heap.
+      onExit(
+        signal === null
+          ? new Error(`The sandbox's process has ended with code ${code}.`)
+          : { log: [], ...memoryLimitExceeded(HEAP_MB) },
+      );
+      resolve();
+    }),
   );
-  worker.on("exit", () => onExit(new Error("The thread of the sandbox has ended.")));
   return {
-    post: (evaluation) => worker.postMessage(evaluation),
-    setIdle: (isIdle) => (isIdle ? worker.unref() : worker.ref()),
-    terminate: () => worker.terminate(),
+    post: (evaluation) => child.send(evaluation),
+    setIdle(isIdle) {
+      if (isIdle) {
+        child.unref();
+        child.channel?.unref();
+      } else {
+        child.ref();
+        child.channel?.ref();
+      }
+    },
+    terminate() {
+      child.kill("SIGKILL");
+      return exited;
+    },
   };
 }

@@ -1,8 +1,8 @@
 /**
- * Evaluates in threads, so that a program that does not end blocks one thread and never the event
- * loop. A thread evaluates one program at a time; one that exceeds its deadline is terminated and
- * replaced. Waiting evaluations are queued per tenant and language, and no queue occupies every
- * thread: filters of arriving events do not wait behind the code of flows.
+ * Evaluates in workers (on Node: processes), so that a program that does not end blocks one worker
+ * and never the event loop. A worker evaluates one program at a time; one that exceeds its deadline
+ * is terminated and replaced. Waiting evaluations are queued per tenant and language, and no queue
+ * occupies every worker: filters of arriving events do not wait behind the code of flows.
  *
  * The queues have no size limit: a caller awaits each evaluation, so they are bounded by the runs
  * and requests in progress.
@@ -17,35 +17,35 @@ import {
 import { createFairQueue } from "./fair-queue.ts";
 import { throughJson } from "./serialize.ts";
 
-/** The first message that a thread posts. */
+/** The first message that a worker posts. */
 export const READY = "ready";
 
-export interface Thread {
+export interface SandboxWorker {
   post(evaluation: SerializedEvaluation): void;
-  /** An idle thread does not keep the process alive. */
+  /** An idle worker does not keep the hub's process alive. */
   setIdle(isIdle: boolean): void;
   terminate(): Promise<unknown>;
 }
 
-export interface ThreadEvents {
-  /** The thread has started and can evaluate. */
+export interface SandboxWorkerEvents {
+  /** The worker has started and can evaluate. */
   onReady(): void;
   onResult(result: SerializedResult): void;
-  /** The thread has ended; what it was evaluating has this result, or fails with this error. */
+  /** The worker has ended; what it was evaluating has this result, or fails with this error. */
   onExit(reason: SerializedResult | Error): void;
 }
 
-export interface ThreadPoolOptions {
-  startThread(events: ThreadEvents): Thread;
+export interface WorkerPoolOptions {
+  startWorker(events: SandboxWorkerEvents): SandboxWorker;
   /** Calls `work` after a delay, unless the returned function is called before. */
   after(ms: number, work: () => void): () => void;
-  /** At least 2. Threads start when they are first needed. */
-  maxThreads: number;
-  /** `Code` enforces its own CPU limit; its thread is terminated this much later. */
+  /** At least 2. Workers start when they are first needed. */
+  maxWorkers: number;
+  /** `Code` enforces its own CPU limit; its worker is terminated this much later. */
   graceMs: number;
 }
 
-export interface ThreadPool {
+export interface WorkerPool {
   evaluate: Evaluate;
   close(): Promise<void>;
 }
@@ -58,21 +58,21 @@ interface Job {
   reject(error: unknown): void;
 }
 
-interface Worker {
+interface Slot {
   run(job: Job): void;
   close(): Promise<unknown>;
 }
 
-export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
-  const { startThread, after, maxThreads, graceMs } = options;
-  const workers = new Set<Worker>();
-  const idle: Worker[] = [];
+export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
+  const { startWorker, after, maxWorkers, graceMs } = options;
+  const slots = new Set<Slot>();
+  const idle: Slot[] = [];
   const queue = createFairQueue<Job>();
-  /** The number of threads that evaluate for a key. */
+  /** The number of workers that evaluate for a key. */
   const running = new Map<string, number>();
   let isClosed = false;
 
-  const isAtLimit = (key: string) => (running.get(key) ?? 0) >= maxThreads - 1;
+  const isAtLimit = (key: string) => (running.get(key) ?? 0) >= maxWorkers - 1;
   const release = (key: string) => {
     const count = (running.get(key) ?? 0) - 1;
     if (count > 0) running.set(key, count);
@@ -80,15 +80,15 @@ export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
   };
 
   const dispatch = () => {
-    while (!isClosed && (idle.length > 0 || workers.size < maxThreads)) {
+    while (!isClosed && (idle.length > 0 || slots.size < maxWorkers)) {
       const job = queue.next(isAtLimit);
       if (!job) return;
       running.set(job.key, (running.get(job.key) ?? 0) + 1);
-      (idle.pop() ?? startWorker()).run(job);
+      (idle.pop() ?? openSlot()).run(job);
     }
   };
 
-  const startWorker = (): Worker => {
+  const openSlot = (): Slot => {
     let job: Job | undefined;
     let isReady = false;
     let isDiscarded = false;
@@ -105,14 +105,14 @@ export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
     const discard = (settle: (job: Job) => void) => {
       if (isDiscarded) return undefined;
       isDiscarded = true;
-      workers.delete(worker);
-      if (idle.includes(worker)) idle.splice(idle.indexOf(worker), 1);
-      const terminated = thread.terminate();
+      slots.delete(slot);
+      if (idle.includes(slot)) idle.splice(idle.indexOf(slot), 1);
+      const terminated = worker.terminate();
       finish(settle);
       dispatch();
       return terminated;
     };
-    // Not before the thread is ready: its start does not count against the time limit.
+    // Not before the worker is ready: its start does not count against the time limit.
     const startDeadline = ({ evaluation: { language, timeoutMs }, onStart }: Job) => {
       onStart();
       const expire = () =>
@@ -122,15 +122,15 @@ export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
         cancelDeadline = after(0, expire);
       });
     };
-    const thread = startThread({
+    const worker = startWorker({
       onReady() {
         isReady = true;
         if (job) startDeadline(job);
       },
       onResult(result) {
         if (isDiscarded) return;
-        thread.setIdle(true);
-        idle.push(worker);
+        worker.setIdle(true);
+        idle.push(slot);
         finish(({ resolve }) => resolve(result));
         dispatch();
       },
@@ -140,17 +140,17 @@ export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
         );
       },
     });
-    const worker: Worker = {
+    const slot: Slot = {
       run(given) {
         job = given;
         if (isReady) startDeadline(given);
-        thread.setIdle(false);
-        thread.post(given.evaluation);
+        worker.setIdle(false);
+        worker.post(given.evaluation);
       },
       close: async () => discard(({ reject }) => reject(stopping())),
     };
-    workers.add(worker);
-    return worker;
+    slots.add(slot);
+    return slot;
   };
 
   const enqueue = (evaluation: SerializedEvaluation, caller: EvaluationCaller) =>
@@ -188,7 +188,7 @@ export function createThreadPool(options: ThreadPoolOptions): ThreadPool {
     async close() {
       isClosed = true;
       for (let job = queue.next(); job; job = queue.next()) job.reject(stopping());
-      await Promise.all([...workers].map((worker) => worker.close()));
+      await Promise.all([...slots].map((slot) => slot.close()));
     },
   };
 }

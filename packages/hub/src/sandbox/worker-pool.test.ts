@@ -1,0 +1,156 @@
+import type { SerializedEvaluation, SerializedResult } from "@signalbox/rules/flows/evaluation.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { createWorkerPool, type SandboxWorkerEvents } from "./worker-pool.ts";
+
+/** Workers whose results the test decides, and timers that it fires. */
+function setUp(maxWorkers = 2) {
+  const workers: {
+    events: SandboxWorkerEvents;
+    posted: SerializedEvaluation[];
+    isTerminated: boolean;
+  }[] = [];
+  const timers = new Set<{ ms: number; work: () => void }>();
+  const pool = createWorkerPool({
+    startWorker(events) {
+      const worker = { events, posted: [] as SerializedEvaluation[], isTerminated: false };
+      workers.push(worker);
+      return {
+        post: (evaluation) => worker.posted.push(evaluation),
+        setIdle: () => {},
+        async terminate() {
+          worker.isTerminated = true;
+        },
+      };
+    },
+    after(ms, work) {
+      const timer = { ms, work };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    maxWorkers,
+    graceMs: 500,
+  });
+  onTestFinished(pool.close);
+  const { signal } = new AbortController();
+  const started: string[] = [];
+  const evaluate = (tenant: string, name: string, language: "jsonata" | "javascript" = "jsonata") =>
+    pool.evaluate(
+      {
+        ...(language === "jsonata"
+          ? { language, expression: name }
+          : { language, code: name, memoryMb: 16 }),
+        data: null,
+        timeoutMs: 1000,
+      },
+      { tenant, signal, onQueued: () => () => started.push(name) },
+    );
+  const worker = (nth: number) => {
+    const found = workers[nth];
+    if (!found) throw new Error(`there is no worker ${nth}`);
+    return found;
+  };
+  return {
+    pool,
+    evaluate,
+    started,
+    worker,
+    count: () => workers.length,
+    timers: () => [...timers].map(({ ms }) => ms),
+    fire() {
+      for (const timer of [...timers]) {
+        timers.delete(timer);
+        timer.work();
+      }
+    },
+    async finish(nth: number, output: unknown = null) {
+      const result: SerializedResult = { log: [], output: JSON.stringify(output) };
+      worker(nth).events.onResult(result);
+      await Promise.resolve();
+    },
+  };
+}
+
+test("serves tenants round robin, and leaves a worker to others", async () => {
+  const { evaluate, worker, started, count, finish } = setUp(2);
+  const results = ["a1", "a2", "a3"].map((name) => evaluate("acme", name));
+  expect(count()).toBe(1); // one queue does not occupy every worker
+  results.push(evaluate("umbrella", "u1"), evaluate("umbrella", "u2"), evaluate("wayne", "w1"));
+  expect(count()).toBe(2);
+  worker(0).events.onReady();
+  worker(1).events.onReady();
+  expect(started).toEqual(["a1", "u1"]);
+  await finish(0);
+  await finish(0);
+  await finish(0);
+  expect(started).toEqual(["a1", "u1", "a2", "w1", "a3"]);
+  await finish(1);
+  await finish(1);
+  await Promise.all(results.slice(0, 5));
+});
+
+test("filters do not wait behind the code of their tenant", () => {
+  const { evaluate, worker, started, count, pool } = setUp(2);
+  for (const name of ["c1", "c2", "c3"]) evaluate("acme", name, "javascript").catch(() => {});
+  evaluate("acme", "expression").catch(() => {});
+  expect(count()).toBe(2);
+  worker(1).events.onReady();
+  expect(started).toEqual(["expression"]);
+  return pool.close();
+});
+
+test("starts the deadline when the worker is ready, and with a grace period for code", async () => {
+  const { evaluate, worker, timers, finish } = setUp();
+  const first = evaluate("acme", "one");
+  expect(timers()).toEqual([]);
+  worker(0).events.onReady();
+  expect(timers()).toEqual([1000]);
+  await finish(0, 1);
+  expect(timers()).toEqual([]);
+  expect(await first).toEqual({ log: [], output: 1 });
+  const second = evaluate("acme", "two", "javascript");
+  expect(timers()).toEqual([1500]);
+  await finish(0, 2);
+  expect(await second).toEqual({ log: [], output: 2 });
+});
+
+test("terminates and replaces a worker that exceeds its deadline", async () => {
+  const { evaluate, worker, fire, finish } = setUp();
+  const slow = evaluate("acme", "slow");
+  const next = evaluate("acme", "next");
+  worker(0).events.onReady();
+  fire();
+  fire();
+  expect(await slow).toEqual({
+    log: [],
+    error: "code_timeout",
+    message: "exceeds the time limit of 1 s",
+  });
+  expect(worker(0).isTerminated).toBe(true);
+  worker(0).events.onResult({ log: [], output: '"too late"' });
+  worker(1).events.onReady();
+  await finish(1, "ok");
+  expect(await next).toEqual({ log: [], output: "ok" });
+});
+
+test("accepts a result that arrives in the same turn of the event loop as its deadline", async () => {
+  const { evaluate, worker, fire, timers, finish } = setUp();
+  const result = evaluate("acme", "on the edge");
+  worker(0).events.onReady();
+  fire();
+  await finish(0, "in time");
+  expect(timers()).toEqual([]);
+  expect(await result).toEqual({ log: [], output: "in time" });
+  expect(worker(0).isTerminated).toBe(false);
+});
+
+test("reports the end of a worker to its evaluation, and continues with another", async () => {
+  const { evaluate, worker, finish } = setUp();
+  const [crashed, exhausted, fine] = ["a", "b", "c"].map((name) => evaluate("acme", name));
+  worker(0).events.onExit(new Error("crashed"));
+  await expect(crashed).rejects.toThrow("crashed");
+  worker(1).events.onExit({ log: [], error: "code_out_of_memory", message: "too much" });
+  expect(await exhausted).toMatchObject({ error: "code_out_of_memory" });
+  worker(2).events.onReady();
+  await finish(2, 3);
+  expect(await fine).toEqual({ log: [], output: 3 });
+});
