@@ -38,7 +38,11 @@ export async function startAgentHub(options: AgentHubOptions): Promise<AgentHub>
 }
 
 /** Created with the CLI, so that an older build under test knows its format. */
-export function createToken(cli: string, data: string, scope: "inbox:read" | "flows:call"): string {
+export function createToken(
+  cli: string,
+  data: string,
+  scope: "inbox:read" | "flows:call" | "admin",
+): string {
   const output = execFileSync(
     process.execPath,
     [cli, "token", "create", "bench", "--scope", scope, "--data", data, "--json"],

@@ -6,6 +6,7 @@ import { agents } from "./agents.ts";
 import type { Backend, Benchmark, Result } from "./benchmark.ts";
 import { cleanUpOnExit } from "./cleanup.ts";
 import { flows } from "./flows.ts";
+import { hostile } from "./hostile.ts";
 import { ingest } from "./ingest.ts";
 import { describeMachine, type Machine } from "./machine.ts";
 import { memory } from "./memory.ts";
@@ -22,6 +23,7 @@ const benchmarks: Record<string, Benchmark> = {
   flows,
   memory,
   start,
+  hostile,
   parts,
   profile,
 };
@@ -35,6 +37,7 @@ const usage = `Usage: npm run bench -- NAME [--quick] [--json] [--backend NAME] 
   flows     a chain of steps, a burst that starts runs, matching, flows as tools
   memory    memory of the hub during 200,000 deliveries
   start     time to the first response, memory of an idle hub
+  hostile   /healthz while expressions, schemas and code of flow authors misbehave
   parts     CPU of a webhook, split into HMAC, parsing and storage
   profile   CPU profile of the hub at concurrency 64
   all       ${inAll.join(", ")}
