@@ -88,7 +88,7 @@ it("warns of code that uses a node's former name", async () => {
   expect(made.warnings).toEqual([]);
   const renamed = await flows.changeNode({ tenant, id: made.id }, "start", { name: "Forecast" });
   expect(renamed.warnings).toMatchObject([{ code: "unknown_node_in_code", nodeId: "end" }]);
-  expect(renamed.warnings[0]?.message).toContain("End: code: nodes.weather names no node");
+  expect(renamed.warnings[0]?.message).toContain("End: code: nodes.weather refers to no node");
 });
 
 it("reserves a former tool name for a week, also within the flow", async () => {

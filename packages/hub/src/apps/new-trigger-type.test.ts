@@ -18,7 +18,7 @@ const base = {
   icon: "X",
   kind: "trigger" as const,
   ports: { in: [], out: ["out"] },
-  sample: { config: {}, refuses: { config: {}, path: "x" } },
+  sample: { config: {}, rejects: { config: {}, path: "x" } },
 };
 const slashCommand = defineNode({
   ...base,

@@ -35,7 +35,7 @@ function attemptOnce(
     }),
     secretFields: ["header"],
     ports: { in: ["in"], out: ["out"] },
-    sample: { config: {}, refuses: { config: { x: 1 }, path: "x" } },
+    sample: { config: {}, rejects: { config: { x: 1 }, path: "x" } },
     run: (context) => run(context as NodeContext<JsonObject>),
   });
   const { config: _config, signal: _signal, scope: _scope, ...context } = testContext();

@@ -1,4 +1,4 @@
-/** What code says of other nodes: that they are there. Templates are checked for more, being ours. */
+/** Warns of code that refers to nodes that do not exist. */
 import { codeReferences } from "./code-references.ts";
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { Subject } from "./subject.ts";
@@ -13,7 +13,7 @@ export function checkCode({ flow, definition, findAnalysis }: Subject): Finding<
         onNode(
           "unknown_node_in_code",
           node,
-          `${field}: nodes.${slug} names no node: there is no ${slug}. A node may have got another name: change it here too`,
+          `${field}: nodes.${slug} refers to no node: there is no ${slug}. If a node was renamed, change it here too`,
           field,
         ),
       );

@@ -1,4 +1,4 @@
-/** Secrets: that it is settled who gets them, and that they are asked for where they are given. */
+/** Warns of code that reads secrets, and of secrets that are sent to a host that a template sets. */
 import { codeReferences } from "./code-references.ts";
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import { referencesIn } from "./references.ts";
@@ -7,19 +7,19 @@ import { parseTemplate } from "./template.ts";
 
 export const checkSecrets = (subject: Subject): Finding<WarningCode>[] => [
   ...findInCode(subject),
-  ...findSentAnywhere(subject),
+  ...findSentToAnyHost(subject),
 ];
 
 const findInCode = ({ flow, definition, findAnalysis }: Subject): Finding<WarningCode>[] =>
   flow.nodes.flatMap((node) => {
     const { field = "", readsSecrets = false } =
       codeReferences(node, definition(node), findAnalysis) ?? {};
-    const words =
-      "code gets no secrets; write {{ secrets.KEY }} where one is sent: headers or auth of an HttpRequest";
-    return readsSecrets ? [onNode("secret_in_code", node, `${field}: ${words}`, field)] : [];
+    const message =
+      "code has no access to secrets; write {{ secrets.KEY }} in headers or auth of an HttpRequest";
+    return readsSecrets ? [onNode("secret_in_code", node, `${field}: ${message}`, field)] : [];
   });
 
-const findSentAnywhere = (subject: Subject): Finding<WarningCode>[] =>
+const findSentToAnyHost = (subject: Subject): Finding<WarningCode>[] =>
   subject.flow.nodes.flatMap((node) => {
     const definition = subject.definition(node);
     const field = definition?.sendsTo;
@@ -34,13 +34,13 @@ const findSentAnywhere = (subject: Subject): Finding<WarningCode>[] =>
       onNode(
         "secret_to_any_host",
         node,
-        `${field}: whoever fills in the host is sent ${secret}; write the host out`,
+        `${field}: a template sets the host that receives ${secret}; write a fixed host`,
         field,
       ),
     ];
   });
 
-/** The host is written out up to its end before anything is filled in. */
+/** Whether the text before the first reference contains the whole host. */
 function hasFixedHost(url: string): boolean {
   const { parts } = parseTemplate(url);
   if (!parts.some(({ kind }) => kind === "reference")) return true;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { findTripped } from "./find-tripped.ts";
 
-test("tells of each trigger that was stopped, when and why; of none that is no longer there", () => {
+test("reports each stopped trigger of the draft with time and reason", () => {
   const node = {
     id: "n1",
     type: "Event",

@@ -18,13 +18,13 @@ const graph = (ids: string, ...edges: string[]) =>
 const two = graph("abcdef", "a → c", "b → d", "c → e", "d → e", "c → f");
 
 describe("reach", () => {
-  it("is only what the invoked trigger leads to", () => {
+  it("contains only nodes after the trigger", () => {
     expect([...reachableFrom(two, "a")]).toEqual(["a", "c", "e", "f"]);
     expect([...reachableFrom(two, "b")]).toEqual(["b", "d", "e"]);
     expect([...reachableFrom(two, "e")]).toEqual(["e"]);
   });
 
-  it("through one port leaves the other out", () => {
+  it("through one port excludes the other port", () => {
     const loop = graph("labc", "l:each → a", "a → b", "l:done → c");
     expect([...reachableThrough(loop, "l", "each")]).toEqual(["a", "b"]);
     expect([...reachableThrough(loop, "l", "done")]).toEqual(["c"]);
@@ -35,13 +35,13 @@ describe("reach", () => {
     expect([...ancestorsOf(two, "a")]).toEqual([]);
   });
 
-  it("ends in cycles, and at edges to nowhere", () => {
+  it("terminates in cycles, and ignores edges to missing nodes", () => {
     expect([...reachableFrom(graph("ab", "a → b", "b → a", "a → ghost"), "a")]).toEqual(["a", "b"]);
     expect([...ancestorsOf(graph("ab", "a → b", "b → a"), "a")].sort()).toEqual(["a", "b"]);
   });
 });
 
-it("a node waits only for inputs that this run can reach", () => {
+it("waits only for inputs that the run can reach", () => {
   const sources = (trigger: string) =>
     waitsFor(two, "e", reachableFrom(two, trigger)).map(({ source }) => source);
   expect(sources("a")).toEqual(["c"]);
@@ -73,7 +73,7 @@ describe("order and cycles", () => {
     }));
   });
 
-  it("order is whole exactly where there is no cycle, and every edge goes forward in it", () => {
+  it("orders all nodes if there is no cycle, and every edge goes forward", () => {
     fc.assert(
       fc.property(any, ({ graph: one, edges }) => {
         const order = topologicalOrder(one);
@@ -87,7 +87,7 @@ describe("order and cycles", () => {
     );
   });
 
-  it("each cycle that is found is one, and no node is in two", () => {
+  it("finds only cycles, without common nodes", () => {
     fc.assert(
       fc.property(any, ({ graph: one }) => {
         const cycles = findCycles(one);
@@ -101,7 +101,7 @@ describe("order and cycles", () => {
     );
   });
 
-  it("a long chain does not run out of stack", () => {
+  it("handles a long chain without a stack overflow", () => {
     const ids = Array.from({ length: 20_000 }, (_, at) => `n${at}`);
     const edges = ids.slice(1).map((id, at) => testEdge(`n${at} → ${id}`));
     const chain = graphOf({ nodes: ids.map((id) => ({ id })), edges });

@@ -11,7 +11,7 @@ const problems = (input: unknown) => {
 };
 
 describe("a flow", () => {
-  it("needs no more than a name", () => {
+  it("requires only a name", () => {
     expect(flowDraftSchema.parse({ name: " Weather " })).toEqual({
       name: "Weather",
       description: "",
@@ -20,7 +20,7 @@ describe("a flow", () => {
     });
   });
 
-  it("keeps nodes and edges as they are", () => {
+  it("keeps nodes and edges unchanged", () => {
     const edge = { id: "e", source: "a", sourceHandle: "true", target: "b", targetHandle: "in" };
     const flow = { name: "x", description: "", nodes: [node], edges: [edge] };
     expect(flowDraftSchema.parse(flow)).toEqual(flow);
@@ -54,11 +54,11 @@ describe("a flow", () => {
       { name: "x", nodes: [{ ...node, parameters: { a: "x".repeat(LIMITS.parametersBytes) } }] },
       "nodes[0].parameters: must have at most 262144 bytes",
     ],
-  ])("is refused for %s", (_, input, problem) => {
+  ])("is rejected for %s", (_, input, problem) => {
     expect(problems(input)).toEqual([expect.stringContaining(problem)]);
   });
 
-  it("is refused for depth, and does not run out of stack", () => {
+  it("is rejected if it is nested too deeply, without a stack overflow", () => {
     const deep = (depth: number) => JSON.parse(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`);
     const flow = (depth: number) => ({ name: "x", nodes: [{ ...node, parameters: deep(depth) }] });
     expect(problems(flow(LIMITS.depth))).toEqual([]);
@@ -67,7 +67,7 @@ describe("a flow", () => {
     ]);
   });
 
-  it("is parsed or refused, whatever comes", () => {
+  it("is parsed or rejected, for any input", () => {
     fc.assert(
       fc.property(fc.object({ key: fc.constantFrom("name", "nodes", "edges", "id") }), (input) => {
         flowDraftSchema.safeParse(input);
@@ -76,7 +76,7 @@ describe("a flow", () => {
   });
 });
 
-it("handles may be left out", () => {
+it("accepts edges without handles", () => {
   expect(edgeSchema.parse({ id: "e", source: "a", sourceHandle: null, target: "b" })).toEqual({
     id: "e",
     source: "a",
@@ -86,15 +86,15 @@ it("handles may be left out", () => {
   });
 });
 
-it("parameters keep every kind of JSON", () => {
+it("keeps JSON of every type in parameters", () => {
   const parameters = { a: [1, "x", null, { b: true }], "odd key": {} };
   expect(nodeSchema.parse({ ...node, parameters }).parameters).toEqual(parameters);
 });
 
-it.each(["a", "my-app", "7", "a".repeat(63)])("%s is the slug of an app", (slug) => {
+it.each(["a", "my-app", "7", "a".repeat(63)])("accepts the app slug %s", (slug) => {
   expect(appSchema.parse({ slug, name: "App" }).slug).toBe(slug);
 });
 
-it.each(["", "-a", "a-", "A", "a b", "a/b", "a".repeat(64)])("%j is none", (slug) => {
+it.each(["", "-a", "a-", "A", "a b", "a/b", "a".repeat(64)])("rejects the app slug %j", (slug) => {
   expect(appSchema.safeParse({ slug, name: "App" }).success).toBe(false);
 });

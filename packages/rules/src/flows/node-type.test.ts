@@ -12,17 +12,17 @@ const recipe = {
   kind: "data" as const,
   config: z.strictObject({ number: z.number(), ways: z.array(z.string()).default(["out"]) }),
   ports: { in: ["in"], out: ({ ways }: { ways: string[] }) => ways },
-  sample: { config: {}, result: { output: 0 }, refuses: { config: {}, path: "number" } },
+  sample: { config: {}, result: { output: 0 }, rejects: { config: {}, path: "number" } },
   run: ({ config }: { config: { number: number } }) => ({ output: config.number * 2 }),
 };
 const double = defineNode(recipe);
 
-describe("a type of node", () => {
+describe("a node type", () => {
   it("runs with its config, defaults included", async () => {
     expect(await double.run(testContext({ config: { number: 4 } }))).toEqual({ output: 8 });
   });
 
-  it("fails for good where the config does not hold, with the path", async () => {
+  it("fails permanently for an invalid config, with the path", async () => {
     const failed = double.run(testContext({ config: { number: "4", more: 1 } }));
     await expect(failed).rejects.toBeInstanceOf(Permanent);
     await expect(failed).rejects.toMatchObject({
@@ -32,12 +32,12 @@ describe("a type of node", () => {
     });
   });
 
-  it("has ports by its config, and `error` after them", () => {
+  it("derives its ports from the config, and adds `error`", () => {
     expect(double.outPorts({ number: 1, ways: ["a", "b"] })).toEqual(["a", "b", "error"]);
     expect(double.outPorts({ number: "no" })).toBeUndefined();
   });
 
-  it("that is a trigger passes on what started it, has no port `error`, and no templates", async () => {
+  it("returns its input, has no port `error` and no templates, if it is a trigger", async () => {
     const { run: _, ...rest } = recipe;
     const trigger = defineNode({ ...rest, kind: "trigger", ports: { in: [], out: ["out"] } });
     const context = testContext({ config: { number: 1 }, input: { a: 1 } });
@@ -46,22 +46,22 @@ describe("a type of node", () => {
     expect(trigger.rawFields).toEqual([[]]);
   });
 
-  it("cannot take the settings of all nodes for itself, nor name paths that are none", () => {
+  it("rejects a config field `settings`, and invalid paths", () => {
     expect(() =>
       defineNode({ ...recipe, config: z.object({ settings: z.any() }) as never }),
     ).toThrow("settings");
     expect(() => defineNode({ ...recipe, secretFields: ["a..b"] })).toThrow("a..b is not a path");
   });
 
-  it("is found by its name", () => {
+  it("is registered by its type", () => {
     expect(createRegistry([double]).get("Double")).toBe(double);
   });
 });
 
 describe("the settings of every node", () => {
-  it("may all be left out", () => expect(nodeSettings.parse({})).toEqual({}));
+  it("are optional", () => expect(nodeSettings.parse({})).toEqual({}));
 
-  it("have a wait between attempts", () => {
+  it("have a default backoff", () => {
     expect(nodeSettings.parse({ retries: { attempts: 3 } })).toEqual({
       retries: { attempts: 3, backoffMs: 1000 },
     });
@@ -73,5 +73,5 @@ describe("the settings of every node", () => {
     { timeoutMs: 0 },
     { continueOnError: "yes" },
     { timeout: 5 },
-  ])("refuse %j", (settings) => expect(nodeSettings.safeParse(settings).success).toBe(false));
+  ])("reject %j", (settings) => expect(nodeSettings.safeParse(settings).success).toBe(false));
 });

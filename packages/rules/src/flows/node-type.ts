@@ -1,6 +1,7 @@
 /**
- * What a type of node is, as data. To add one: a file in nodes/ and a line in nodes/index.ts; the
- * suite in nodes/nodes.test.ts then checks its schema and ports, and runs its sample.
+ * Node types as data. To add one: a file in nodes/ and a line in nodes/index.ts. Other code asks the
+ * definition for what a type offers, and never compares type names. The suite nodes/nodes.test.ts
+ * checks the schema and ports of every type, and runs its sample.
  */
 import { z } from "zod";
 import type { Json, JsonObject, JsonSchema } from "../json.ts";
@@ -15,77 +16,79 @@ import type { Scope } from "./render.ts";
 
 type NodeKind = "trigger" | "action" | "logic" | "data" | "result";
 
-/** Every node that something can follow has it, but no trigger: what failed goes on along its edges. */
+/** The port on which a run continues after a failed step. Triggers and results have none. */
 export const ERROR_PORT = "error";
 
-/** Kept in `parameters.settings` of every node, beside the config of its type. */
+/** `parameters.settings` of every node, beside the config of its type. */
 export const nodeSettings = z.strictObject({
   retries: z
     .strictObject({
-      attempts: z.int().min(1).max(20).describe("How often to try, the first time included."),
+      attempts: z.int().min(1).max(20).describe("How often to try, including the first attempt."),
       backoffMs: z
         .int()
         .min(0)
         .max(3_600_000)
         .default(1000)
-        .describe("The wait before the second attempt; it doubles each time, up to an hour."),
+        .describe(
+          "The delay before the second attempt; it doubles with each attempt, up to an hour.",
+        ),
     })
     .optional()
-    .describe("What fails is tried again, unless that cannot help."),
+    .describe("Retries a failed step, unless its error is permanent."),
   timeoutMs: z
     .int()
     .min(1)
     .max(86_400_000)
     .optional()
     .describe(
-      "For one attempt; where nothing is said, a minute, and for a CallFlow none. Code that waits for its turn does not use it up.",
+      "The time limit of one attempt. The default is one minute, and none for a CallFlow. The time that code waits in the queue does not count.",
     ),
   continueOnError: z
     .boolean()
     .optional()
     .describe(
-      "A failure is no end: the run goes on at the first port, with `{ error: { code, message } }`. Of a loop, each round does so: that stands in place of its result.",
+      "After a failure the run continues on the first port, with `{ error: { code, message } }`. On a loop, this is the result of a failed iteration.",
     ),
 });
 export type NodeSettings = z.output<typeof nodeSettings>;
 
-/** One of the edges that brought something on this run. */
+/** An output that arrived on an edge. */
 export interface NodeInput {
-  /** Of the node that it comes from. */
+  /** The slug of the node that returned it. */
   slug: string;
-  /** The port of this node. */
+  /** The input port of this node. */
   port: string;
   output: Json;
 }
 
-/** Everything that a node can reach; what is not in here, it cannot do. */
+/** Everything that a node has access to. */
 export interface NodeContext<Config> {
-  /** Templates are filled in, and the schema holds. */
+  /** With templates rendered, and valid by the schema. */
   config: Config;
-  /** The output of the node before; of several, an object by slug. A trigger gets what started it. */
+  /** The output of the preceding node; of several nodes, an object by slug. For a trigger, its input. */
   input: Json;
-  /** Only what arrived: branches that were not taken are not among them. */
+  /** Without branches that the run did not take. */
   inputs: readonly NodeInput[];
   scope: Scope;
   run: { id: string; flowId: string; nodeId: string; slug: string; attempt: number };
-  /** Aborted when the run is cancelled, or the node's time is up. */
+  /** Aborted when the run is cancelled, or the attempt exceeds its time limit. */
   signal: AbortSignal;
-  /** The same on every attempt at this step: send it along with whatever has effects outside. */
+  /** The same for every attempt of this step: send it with every request that has effects. */
   idempotencyKey: string;
-  /** Set where the node asked to wait, and is called again. */
+  /** Set when the node is called again after a wait. */
   resumed?: Resumed;
   now(): number;
-  /** Kept with the step, also where it fails. */
+  /** Stored with the step, also if it fails. */
   log(line: LogLine): void;
-  /** Refuses addresses inside the network. */
+  /** Rejects private addresses. */
   fetch: GuardedFetch;
-  /** Runs code of the flow's author, where it reaches nothing and nobody has to wait for it. */
+  /** Runs a program of the flow's author in the sandbox. */
   evaluate(evaluation: Evaluation): Promise<EvaluationResult>;
-  /** Stores an event, once for each `id` of this step, with the run as its cause. */
+  /** Stores an event, once for each `id` in this step, with the run as its cause. */
   emit(event: { type: string; data: JsonObject; id?: string }): Promise<{ id: string }>;
-  /** Runs a flow from one of its triggers; when a step is repeated, joins the run that it began. */
+  /** Runs a flow from one of its triggers. A repeated step joins the run that it started before. */
   callFlow(call: { flow: string; trigger: string; input: JsonObject }): Promise<Json>;
-  /** Calls a tool of a connection. A result that the server marks as an error is thrown. */
+  /** Calls a tool of a connection. Throws a result that the server marks as an error. */
   callTool(call: { connection: string; tool: string; arguments: JsonObject }): Promise<Json>;
   listTools(connection: string): Promise<ConnectionTool[]>;
 }
@@ -96,30 +99,30 @@ interface ConnectionTool {
   inputSchema: JsonSchema;
 }
 
-/** Nothing runs while a node waits, and a restart does not disturb it. */
+/** Suspends the run. A suspended run occupies no slot, and survives a restart. */
 export interface Wait {
-  /** When to be called again at the latest; null where only an answer ends it. */
+  /** The time at which the node is called again; null if only an answer or event ends the wait. */
   until: number | null;
-  /** What else ends it: somebody's answer, or an event. */
+  /** An answer or an event that ends the wait earlier. */
   for?:
     | { kind: "answer"; prompt: string; data?: Json }
     | { kind: "event"; source: string; type?: string; params?: JsonObject; filter?: string };
-  /** Handed back in `resumed`. */
+  /** Returned in `resumed`. */
   state?: Json;
 }
 
 export interface Resumed {
   state: Json;
-  /** The answer, or the event; undefined where the time was up. */
+  /** The answer or the event; undefined if the time has passed. */
   answer?: Json;
 }
 
-/** Of a loop: where its rounds begin. What comes through its first port goes on after the last one. */
+/** The port of a loop that leads to its iterations. The first port continues after the last one. */
 export const ITEM_PORT = "item";
 
 /**
- * `port` may be left out where the node has only one. `each` runs what is reached through the port
- * `item` once for each of them; the list of their results is then the node's output.
+ * `port` may be omitted for the first one. `each` runs the nodes behind the port `item` once for each
+ * item; the array of their results is the node's output.
  */
 export type NodeResult =
   | { port?: string; output: Json }
@@ -150,10 +153,10 @@ interface NodeSample {
   config: JsonObject;
   input?: Json;
   inputs?: NodeInput[];
-  /** Left out where the node needs more than its input: then it has tests of its own. */
+  /** Omitted if the node needs services: then it has its own tests. */
   result?: NodeResult;
-  /** A config that must be refused, and the path that the error names. */
-  refuses: { config: JsonObject; path: string };
+  /** An invalid config, and the path that the error names. */
+  rejects: { config: JsonObject; path: string };
 }
 
 interface CodeField {
@@ -168,22 +171,22 @@ interface NodeRecipe<Config extends z.ZodObject> {
   /** The name of a lucide icon. */
   icon: string;
   kind: NodeKind;
-  /** Of `parameters`, without `settings`. Strings may be templates; see `rawFields`. */
+  /** The schema of `parameters` without `settings`. Strings may be templates; see `rawFields`. */
   config: Config;
   ports: {
     in: readonly string[];
-    /** The first is where things go on by default. `error` is added to those of an action or the like. */
+    /** The first is the default. `error` is added, except for triggers and results. */
     out: readonly string[] | ((config: z.output<Config>) => readonly string[]);
   };
   /** Paths such as `headers[].value`; `{{ secrets.KEY }}` is allowed there and below. */
   secretFields?: readonly string[];
   /** The field with the URL that secrets are sent to. */
   sendsTo?: string;
-  /** Paths to code in another language: no templates in there, whatever it looks like. */
+  /** Paths to code in another language, which has no templates. */
   rawFields?: readonly string[];
   /** The field with a program of the author. */
   code?: CodeField;
-  /** What it waits for has limits of its own: without a `timeoutMs` in its settings, it has none. */
+  /** Has no default time limit, because what it waits for has its own. */
   hasOwnDeadline?: boolean;
   /** For a trigger that agents call as a tool; its config has `toolFields`. */
   tool?(config: z.output<Config>): ToolOffer;
@@ -193,10 +196,10 @@ interface NodeRecipe<Config extends z.ZodObject> {
   callsFlow?: boolean;
   /** Names that templates may use in nodes that are reached through a port, such as `item`. */
   locals?: Readonly<Record<string, readonly string[]>>;
-  /** Of what it gives out, where that is known beforehand. */
+  /** The schema of its output, if the config determines it. */
   outputSchema?(config: z.output<Config>): JsonSchema | undefined;
   sample: NodeSample;
-  /** A trigger's default is to pass on what started it. */
+  /** By default, returns the input; used by triggers. */
   run(context: NodeContext<z.output<Config>>): NodeResult | Promise<NodeResult>;
 }
 
@@ -204,7 +207,7 @@ export interface NodeDefinition
   extends Pick<NodeRecipe<z.ZodObject>, "type" | "title" | "description" | "icon" | "kind"> {
   config: z.ZodObject;
   inPorts: readonly string[];
-  /** With `error`. Undefined where they depend on a config that does not hold. */
+  /** With `error`. Undefined if they depend on a config that is invalid. */
   outPorts(config: JsonObject): readonly string[] | undefined;
   secretFields: readonly Path[];
   sendsTo: string | undefined;
@@ -221,7 +224,7 @@ export interface NodeDefinition
   locals: Readonly<Record<string, readonly string[]>>;
   outputSchema(config: JsonObject): JsonSchema | undefined;
   sample: NodeSample;
-  /** Checks the config, with its templates filled in, before anything runs. */
+  /** Validates the rendered config before it runs. */
   run(context: NodeContext<JsonObject>): Promise<NodeResult>;
 }
 
@@ -230,12 +233,12 @@ export type NodeRegistry = ReadonlyMap<string, NodeDefinition>;
 export const createRegistry = (definitions: readonly NodeDefinition[]): NodeRegistry =>
   new Map(definitions.map((definition) => [definition.type, definition]));
 
-/** Inert: names, schema and functions, nothing that holds a resource. */
+/** Returns inert data: it holds no resources. */
 export function defineNode<Config extends z.ZodObject>(
   recipe: Omit<NodeRecipe<Config>, "run"> & Partial<Pick<NodeRecipe<Config>, "run">>,
 ): NodeDefinition {
   const { type, title, description, icon, kind, config, ports, sample } = recipe;
-  if ("settings" in config.shape) throw new Error(`${type}: \`settings\` is every node's own.`);
+  if ("settings" in config.shape) throw new Error(`${type}: \`settings\` is a reserved field.`);
   const { run = (context) => ({ output: context.input }) } = recipe;
   const read = (parameters: JsonObject) => config.safeParse(parameters).data;
   const withError = (out: readonly string[]) =>
@@ -256,7 +259,7 @@ export function defineNode<Config extends z.ZodObject>(
       return known && withError(ports.out(known));
     },
     secretFields: (recipe.secretFields ?? []).map((path) => pathOf(type, path)),
-    // Before a trigger there is nothing that a template could speak of.
+    // No node runs before a trigger, so a template has nothing to refer to.
     rawFields:
       kind === "trigger" ? [[]] : (recipe.rawFields ?? []).map((path) => pathOf(type, path)),
     code: recipe.code,

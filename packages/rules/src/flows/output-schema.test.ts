@@ -22,17 +22,17 @@ const loop = defineNode({
   config: z.strictObject({}),
   ports: { in: ["in"], out: ["done", "item"] },
   locals: { item: ["item"] },
-  sample: { config: {}, refuses: { config: {}, path: "" } },
+  sample: { config: {}, rejects: { config: {}, path: "" } },
 });
 const registry = createRegistry([...nodeTypes.values(), loop]);
 const nodes = [testNode("Loop", "Each"), call, testTool("Second"), merge, decide, end, other, text];
 const schemaFrom = (...edges: string[]) => outputSchemaOf(testFlow(nodes, edges), call, registry);
 
-it("is that of the result on the path", () => {
+it("is the schema of the result on the path", () => {
   expect(schemaFrom("call → work", "work → end", "second → other")).toEqual(city);
 });
 
-it("is either, where a decision leads to one or the other", () => {
+it("is anyOf, if a condition leads to one of two results", () => {
   expect(schemaFrom("call → decide", "decide:true → end", "decide:false → other")).toEqual({
     type: "object",
     anyOf: [city, town],
@@ -45,15 +45,15 @@ it.each([
   ["a failure may end without one", ["call → work", "work → end", "work:error → decide"]],
   ["a result is no object", ["call → text"]],
   ["one of two is no object", ["call → decide", "decide:true → end", "decide:false → text"]],
-])("is not known where %s", (_, edges) => {
+])("is unknown if %s", (_, edges) => {
   expect(schemaFrom(...edges)).toBeUndefined();
 });
 
-it("is not that of a loop's rounds, which may be none", () => {
+it("ignores results inside of a loop", () => {
   expect(schemaFrom("call → each", "each:item → other", "each:done → end")).toEqual(city);
   expect(schemaFrom("call → each", "each:item → other")).toBeUndefined();
 });
 
-it("does not mind what goes on beside", () => {
+it("ignores parallel branches", () => {
   expect(schemaFrom("call → end", "call → work")).toEqual(city);
 });

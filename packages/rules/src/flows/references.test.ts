@@ -12,7 +12,7 @@ describe("references in parameters", () => {
     "{{ key.x }}": "keys are no templates",
   };
 
-  it("are found wherever they stand", () => {
+  it("are found in all strings", () => {
     const found = templatesIn(value, (keys) => keys[0] === "code");
     expect(found.references.map((one) => [one.keys.join("/"), writeReference(one)])).toEqual([
       ["url", "fetch.id"],
@@ -40,7 +40,7 @@ describe("a rename", () => {
     expect(renameReferences(before, "old", "new")).toBe(after);
   });
 
-  it("keeps a member that is really called __proto__", () => {
+  it("keeps an own property __proto__", () => {
     const value = JSON.parse('{"__proto__":"{{ old.x }}","a":1}') as Json;
     expect(JSON.stringify(renameReferences(value, "old", "new"))).toBe(
       '{"__proto__":"{{ new.x }}","a":1}',
@@ -83,7 +83,7 @@ describe("a rename", () => {
     ),
   }));
 
-  it("changes the first names and nothing else, byte for byte", () => {
+  it("changes only the root of references", () => {
     fc.assert(
       fc.property(value, (before) => {
         // A name that no text has: then going back must give what was.
@@ -101,7 +101,7 @@ describe("a rename", () => {
     );
   });
 
-  it("to its own name changes not one byte", () => {
+  it("to the same name changes nothing", () => {
     fc.assert(
       fc.property(value, (before) => {
         expect(renameReferences(before, "old", "old")).toBe(before);

@@ -19,7 +19,7 @@ const flow = testFlow(
 const rename = (id: string, name: string, taken: string[] = []) =>
   renameNode(flow, id, name, nodeTypes, new Set(taken), analyzeExpression);
 
-it("gives a trigger a new slug and tool name, and rewrites what speaks of it", () => {
+it("changes the slug and tool name of a trigger, and rewrites references", () => {
   const renamed = rename("get_weather", "Weather now");
   expect(renamed).toMatchObject({
     slug: { from: "get_weather", to: "weather_now" },
@@ -40,14 +40,14 @@ it("gives a trigger a new slug and tool name, and rewrites what speaks of it", (
   expect(flow.nodes[0]?.name).toBe("Get Weather");
 });
 
-it("takes the lowest free names", () => {
+it("uses the lowest unused numbers", () => {
   expect(rename("get_weather", "Fetch", ["fetch", "fetch_2"])).toMatchObject({
     slug: { to: "fetch_2" },
     tool: { to: "fetch_3" },
   });
 });
 
-it("of a node that is no tool changes no tool", () => {
+it("changes no tool name for a node that is no tool", () => {
   const renamed = rename("fetch", "Load");
   expect(renamed).toEqual({ flow: expect.anything(), slug: { from: "fetch", to: "load" } });
   expect(renamed?.flow.nodes[2]?.parameters.value).toMatchObject({
@@ -55,17 +55,17 @@ it("of a node that is no tool changes no tool", () => {
   });
 });
 
-it("to a name that spells the same changes nothing but the name", () => {
+it("changes only the name if the slug stays the same", () => {
   const renamed = rename("get_weather", "get weather!");
   expect(renamed?.tool).toBeUndefined();
   expect(renamed?.flow.nodes[2]).toBe(flow.nodes[2]);
 });
 
-it("of a node that is not there is none", () => {
+it("returns undefined for an unknown node", () => {
   expect(rename("ghost", "X")).toBeUndefined();
 });
 
-it("rewrites JSONata from what it parses to, and leaves JavaScript with a warning", () => {
+it("rewrites JSONata by its syntax tree, and warns of JavaScript", () => {
   const code = "return nodes.get_weather.city;";
   const expression = "nodes.get_weather.city & $$.nodes.`get_weather`.x & 'nodes.get_weather'";
   const withCode = testFlow(

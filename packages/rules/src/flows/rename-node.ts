@@ -1,4 +1,4 @@
-/** Another name for a node, and all that follows from it. */
+/** Renames a node, with its slug, its tool name and the references to it. */
 import type { JsonObject } from "../json.ts";
 import type { FindAnalysis } from "./analyze-expression.ts";
 import { renameInCode } from "./code-references.ts";
@@ -13,14 +13,14 @@ import { toolName, uniqueToolName } from "./tool-name.ts";
 export interface Renamed<Flow> {
   flow: Flow;
   slug: { from: string; to: string };
-  /** Of a tool, where its name changes; the old one stays an alias for a while. */
+  /** Set if its tool name changes; the old name stays an alias for a while. */
   tool?: { from: string; to: string };
 }
 
 /**
- * What speaks of the node is rewritten, but for JavaScript: of code that still uses the old slug,
- * `validateFlow` warns. `takenTools` are the names of the app's other tools. Undefined where there
- * is no such node.
+ * Rewrites references in templates and JSONata. JavaScript is not rewritten: `validateFlow` warns of
+ * code with the old slug. `takenTools` are the names of the app's other tools. Returns undefined if
+ * the node does not exist.
  */
 export function renameNode<Flow extends Pick<FlowDraft, "nodes">>(
   flow: Flow,

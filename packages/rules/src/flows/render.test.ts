@@ -52,31 +52,31 @@ describe("a template", () => {
     ["{{ other.x.y }}", "other.x.y", "there is no other."],
     ["{{ trigger.city.length }}", "trigger.city.length", "has no value"],
     ["{{ fetch.note.x }}", "fetch.note.x", "has no value"],
-  ])("%s is an error with the path", (text, path, words) => {
+  ])("%s is an error with the path", (text, path, message) => {
     const error = failure(() => render(text));
     expect(error.code).toBe("unresolved_reference");
     expect(error.details).toEqual({ path });
-    expect(error.message).toContain(words);
+    expect(error.message).toContain(message);
   });
 
-  it.each(["trigger", "fetch.items", "fetch"])("%s shows nothing of prototypes", (root) => {
+  it.each(["trigger", "fetch.items", "fetch"])("%s does not expose prototypes", (root) => {
     for (const name of ["__proto__", "constructor", "toString", "length", "hasOwnProperty"])
       expect(render(`{{ ${root}.${name}? }}`)).toBeNull();
     for (const name of ["__proto__", "constructor", "toString"])
       expect(render(`{{ ${name}? }}`)).toBeNull();
   });
 
-  it("a member that is really called __proto__ is one", () => {
+  it("reads an own property __proto__", () => {
     expect(
       render("{{ trigger.__proto__ }}", { trigger: JSON.parse('{"__proto__": 1}'), nodes: {} }),
     ).toBe(1);
   });
 
-  it("with a syntax error does not render", () => {
+  it("throws for a syntax error", () => {
     expect(failure(() => render("{{ }}"))).toMatchObject({ code: "template_syntax" });
   });
 
-  it("gives every value back as it is", () => {
+  it("keeps the type of every value", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(render("{{ x }}", { nodes: { x: value as Json } })).toBe(value);
@@ -99,7 +99,7 @@ describe("a node's config", () => {
     ports: { in: ["in"], out: ["out"] },
     secretFields: ["headers[].value", "auth"],
     rawFields: ["code"],
-    sample: { config: {}, result: { output: null }, refuses: { config: {}, path: "" } },
+    sample: { config: {}, result: { output: null }, rejects: { config: {}, path: "" } },
   });
   const secrets = { KEY: "hush" };
 
@@ -131,12 +131,12 @@ describe("a node's config", () => {
     },
   );
 
-  it("has no secrets but those of its own", () => {
+  it("has access only to the secrets that it declares", () => {
     const config = { url: "{{ trigger.secrets.KEY? }}", auth: "{{ secrets.constructor? }}" };
     expect(renderConfig(config, request, scope, secrets)).toEqual({ url: null, auth: null });
   });
 
-  it("names the field of a reference that leads nowhere", () => {
+  it("names the field of a reference without a value", () => {
     const error = failure(() => renderConfig({ a: [{ b: "{{ x.y }}" }] }, request, scope, {}));
     expect(error.message).toBe("a[0].b: {{ x.y }} has no value: there is no x.");
     expect(error.code).toBe("unresolved_reference");

@@ -36,7 +36,7 @@ describe("a reference", () => {
     ]);
   });
 
-  it("has its place in the text", () => {
+  it("has its position in the text", () => {
     const text = "Hello {{ trigger.name }}, {{ fetch.x? }}!";
     const { parts } = parseTemplate(text);
     expect(parts.map(({ start, end }) => text.slice(start, end))).toEqual([
@@ -50,7 +50,7 @@ describe("a reference", () => {
       expect(text.slice(rootStart, rootStart + root.length)).toBe(root);
   });
 
-  it("may stand in JSON", () => {
+  it("is found in JSON text", () => {
     const { parts, errors } = parseTemplate('{"a":{"b":{{ trigger.x }}}}');
     expect(errors).toEqual([]);
     expect(parts.map((part) => (part.kind === "text" ? part.text : part.root))).toEqual([
@@ -95,18 +95,18 @@ describe("a syntax error", () => {
     ["{{{ a }}}", 2, "expected a name such as trigger at character 2, but found {"],
     ["{{ a.b?? }}", 7, "expected }} at character 7, but found ?"],
     ["{{ 🚂 }}", 3, "expected a name such as trigger at character 3, but found 🚂"],
-  ])("in %s is told with its position", (text, position, message) => {
+  ])("in %s is reported with its position", (text, position, message) => {
     expect(parseTemplate(text).errors[0]).toEqual({ position, message });
   });
 
-  it("leaves the references around it readable", () => {
+  it("keeps the other references", () => {
     const { errors } = parseTemplate("{{ a.x }} {{ }} {{ b.y }}");
     expect(errors).toHaveLength(1);
     expect(references("{{ a.x }} {{ }} {{ b.y }}").map(({ root }) => root)).toEqual(["a", "b"]);
   });
 });
 
-describe("whatever is parsed", () => {
+describe("any text", () => {
   const piece = fc.constantFrom(
     "{{",
     "}}",
@@ -126,7 +126,7 @@ describe("whatever is parsed", () => {
     fc.array(piece).map((all) => all.join("")),
   );
 
-  it("has parts that lie side by side and cover all of the text", () => {
+  it("has adjacent parts that cover the whole text", () => {
     fc.assert(
       fc.property(hostile, (text) => {
         let at = 0;
@@ -140,7 +140,7 @@ describe("whatever is parsed", () => {
     );
   });
 
-  it("a reference that is written can be read", () => {
+  it("parses every written reference", () => {
     const reference: fc.Arbitrary<Pick<Reference, "root" | "path">> = fc.record({
       root: fc.constantFrom("trigger", "fetch_2"),
       path: fc.array(fc.oneof(fc.string(), fc.nat(1000))),

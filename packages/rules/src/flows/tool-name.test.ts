@@ -39,12 +39,12 @@ describe("a tool name from a node's name", () => {
     expect(toolName(name)).toBe(expected);
   });
 
-  it("is cut where it is too long, and does not end in _", () => {
+  it("is shortened to the maximum length, and does not end with _", () => {
     expect(toolName("x".repeat(150))).toBe("x".repeat(64));
     expect(toolName(`${"x".repeat(63)} yz`)).toBe("x".repeat(63));
   });
 
-  it("follows the rule for names given by hand, whatever people write, and stays what it is", () => {
+  it("is valid for any input, and stable", () => {
     fc.assert(
       fc.property(anyText, (name) => {
         const made = toolName(name);
@@ -66,14 +66,14 @@ describe("on conflict", () => {
     expect(uniqueToolName("weather", new Set(taken))).toBe(expected);
   });
 
-  it("the suffix fits into the length", () => {
+  it("keeps the maximum length with a suffix", () => {
     const base = "x".repeat(64);
     expect(uniqueToolName(base, new Set([base]))).toBe(`${"x".repeat(62)}_2`);
     const gap = `${"x".repeat(61)}_yy`;
     expect(uniqueToolName(gap, new Set([gap]))).toBe(`${"x".repeat(61)}_2`);
   });
 
-  it("many of one name are all different, and all good", () => {
+  it("makes many equal names unique and valid", () => {
     const taken = new Set<string>();
     for (let n = 0; n < 120; n++) taken.add(uniqueToolName(toolName("y".repeat(99)), taken));
     expect(taken.size).toBe(120);
@@ -82,8 +82,8 @@ describe("on conflict", () => {
   });
 });
 
-describe("a name given by hand", () => {
-  it.each(["a", "get_weather", "get__weather", "a1"])("%s is good", (name) => {
+describe("a name that the author wrote", () => {
+  it.each(["a", "get_weather", "get__weather", "a1"])("%s is valid", (name) => {
     expect(checkToolName(name)).toBeUndefined();
   });
 
@@ -98,7 +98,7 @@ describe("a name given by hand", () => {
     "a b",
     "a\n",
     "x".repeat(65),
-  ])("%j is answered with the rule", (name) => {
+  ])("%j returns the rule", (name) => {
     expect(checkToolName(name)).toBe(TOOL_NAME_RULE);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { JsonObject } from "../json.ts";
+import { analyzeExpression } from "./analyze-expression.ts";
 import type { FlowDraft } from "./model.ts";
 import { createRegistry, defineNode } from "./node-type.ts";
 import { EVENT_FIELDS } from "./nodes/event.ts";
@@ -12,7 +13,7 @@ const parts = {
   title: "",
   description: "",
   icon: "X",
-  sample: { config: {}, result: { output: null }, refuses: { config: {}, path: "" } },
+  sample: { config: {}, result: { output: null }, rejects: { config: {}, path: "" } },
   run: () => ({ output: null }),
 };
 const step = defineNode({
@@ -43,11 +44,12 @@ const taking = (...names: string[]) => ({ parameters: names.map((name) => ({ nam
 const call = testTool("Call", taking("city", "x"));
 const node = (name: string, parameters: JsonObject = {}) => testNode("Step", name, parameters);
 const end = (name = "End") => testNode("Return", name);
-const errors = (flow: FlowDraft) => validateFlow(flow, registry).errors;
-const warnings = (flow: FlowDraft) => validateFlow(flow, registry).warnings;
+const validate = (flow: FlowDraft) => validateFlow(flow, registry, undefined, analyzeExpression);
+const errors = (flow: FlowDraft) => validate(flow).errors;
+const warnings = (flow: FlowDraft) => validate(flow).warnings;
 const codes = (findings: { code: string }[]) => findings.map(({ code }) => code);
 
-it("a good flow has nothing against it", () => {
+it("reports nothing for a valid flow", () => {
   const flow = testFlow(
     [
       call,
@@ -60,7 +62,7 @@ it("a good flow has nothing against it", () => {
 });
 
 describe("warnings about triggers", () => {
-  it("a flow without trigger nodes may exist, with the warning", () => {
+  it("no triggers", () => {
     for (const flow of [testFlow([]), testFlow([end()])]) {
       const described = describeFlow(flow, registry);
       expect(described.hasTriggers).toBe(false);
@@ -85,7 +87,7 @@ describe("warnings about triggers", () => {
     expect(warnings(testFlow([off, other, end()], ["off → end", "push → end"]))).toEqual([]);
   });
 
-  it("a trigger leading nowhere, and an orphan node", () => {
+  it("a trigger without an edge, and an unreachable node", () => {
     expect(warnings(testFlow([call, end()]))).toEqual([
       {
         code: "trigger_leads_nowhere",
@@ -101,7 +103,7 @@ describe("warnings about triggers", () => {
   });
 });
 
-it("every active trigger is a tool, and no other", () => {
+it("exposes every active tool", () => {
   const flow = testFlow([
     call,
     testTool("Get Weather Data", { toolDescription: "Weather." }),
@@ -116,7 +118,7 @@ it("every active trigger is a tool, and no other", () => {
 });
 
 describe("the graph", () => {
-  it("a cycle is told by the names of its nodes", () => {
+  it("a cycle, with the names of its nodes", () => {
     const flow = testFlow(
       [call, node("Fetch"), node("Clean")],
       ["call → fetch", "fetch → clean", "clean → fetch"],
@@ -126,7 +128,7 @@ describe("the graph", () => {
     ]);
   });
 
-  it("an unknown type of node", () => {
+  it("an unknown node type", () => {
     expect(errors(testFlow([call, testNode("Teleport", "Go")], ["call → go"]))).toEqual([
       {
         code: "unknown_node_type",
@@ -143,20 +145,20 @@ describe("the graph", () => {
     ["fetch:error → end", undefined, ""],
     ["end → fetch", "missing_port", "End: has no output port out; it has none."],
     ["fetch → call", "trigger_with_input", "Call: is a trigger, which cannot have incoming edges."],
-  ])("the edge %s: %s", (edge, code, words) => {
+  ])("the edge %s: %s", (edge, code, message) => {
     const found = errors(testFlow([call, node("Fetch"), end()], [edge]));
     expect(codes(found)).toEqual(code ? [code] : []);
     if (code)
-      expect(found[0]).toMatchObject({ edgeId: edge, message: expect.stringContaining(words) });
+      expect(found[0]).toMatchObject({ edgeId: edge, message: expect.stringContaining(message) });
   });
 
-  it("a port to come in by that is not there", () => {
+  it("an unknown input port", () => {
     const flow = testFlow([call, end()]);
     flow.edges.push({ ...testEdge("call → end"), targetHandle: "left" });
     expect(errors(flow)).toMatchObject([{ code: "missing_port", nodeId: "end" }]);
   });
 
-  it("ports that a config makes; none are missed while it is wrong", () => {
+  it("ports that depend on the config, unless it is invalid", () => {
     const choose = (cases: JsonObject[]) => testNode("Switch", "Choose", { value: 1, cases });
     const flow = (cases: JsonObject[]) =>
       testFlow([call, choose(cases), end()], ["call → choose", "choose:a → end", "choose:b → end"]);
@@ -169,7 +171,7 @@ describe("the graph", () => {
     expect(codes(errors(flow([])))).toEqual(["invalid_config"]);
   });
 
-  it("ids, slugs and tool names that are there twice", () => {
+  it("duplicate ids, slugs and tool names", () => {
     const flow = testFlow([call, { ...call, name: "Other" }, end()], ["call → end", "call → end"]);
     expect(codes(errors(flow))).toEqual([
       "duplicate_id",
@@ -180,7 +182,7 @@ describe("the graph", () => {
     ]);
   });
 
-  it("two edges that say the same, by the names of the nodes", () => {
+  it("duplicate edges, with the names of the nodes", () => {
     const flow = testFlow([call, node("Fetch")], ["call → fetch"]);
     flow.edges.push({ ...testEdge("call → fetch"), id: "again" });
     expect(errors(flow)).toEqual([
@@ -199,7 +201,7 @@ describe("a node's parameters", () => {
   const check = (parameters: JsonObject) =>
     errors(testFlow([call, node("Fetch", parameters)], ["call → fetch"]));
 
-  it("that do not hold are told with the path", () => {
+  it("that are invalid are reported with the path", () => {
     expect(check({ count: "many", headers: [{ value: 1 }] })).toMatchObject([
       { code: "invalid_config", nodeId: "fetch", path: "count" },
       { code: "invalid_config", nodeId: "fetch", path: "headers[0].value" },
@@ -207,18 +209,18 @@ describe("a node's parameters", () => {
     expect(check({ colour: "red" })).toMatchObject([{ code: "invalid_config" }]);
   });
 
-  it("may be templates where something else than text is wanted", () => {
+  it("may be templates for values of any type", () => {
     expect(check({ count: "{{ trigger.count }}" })).toEqual([]);
     expect(check({ headers: "{{ trigger.headers }}" })).toEqual([]);
   });
 
-  it("are not excused by what only looks like a template", () => {
+  it("are validated if the text is no template", () => {
     expect(codes(check({ count: "\\{{ trigger.count }}" }))).toEqual(["invalid_config"]);
     expect(codes(check({ code: ["{{ trigger.x }}"] }))).toEqual(["invalid_config"]);
     expect(codes(check({ code: 1, text: "{{ trigger.x }}" }))).toEqual(["invalid_config"]);
   });
 
-  it("that are not known are not excused by templates either", () => {
+  it("that are unknown are reported even if they are templates", () => {
     expect(check({ text: "{{ trigger.x }}", more: "{{ trigger.x }}" })).toMatchObject([
       {
         code: "invalid_config",
@@ -236,7 +238,7 @@ describe("a node's parameters", () => {
     expect(check({ settings: 5 })).toMatchObject([{ path: "settings" }]);
   });
 
-  it("of a loop have no time-out and no retries, which would mean nothing", () => {
+  it("of a loop have no time limit and no retries", () => {
     const settings = { timeoutMs: 500, retries: { attempts: 3 }, continueOnError: true };
     const each = testNode("ForEach", "Each", { items: [], settings });
     const { errors: found } = validateFlow(testFlow([call, each], ["call → each"]), nodeTypes);
@@ -281,7 +283,7 @@ describe("references", () => {
     ["{{ secrets.KEY }}", "secret_not_allowed", "is not allowed in this field"],
     ["{{ secrets }}", "secret_not_allowed", "must name one secret"],
     ["{{ fetch. }}", "template_syntax", "expected }} at character 8"],
-  ])("%s: %s", (text, code, words) => {
+  ])("%s: %s", (text, code, message) => {
     const found = check(text);
     expect(found.warnings).toEqual([]);
     expect(codes(found.errors)).toEqual(code ? [code] : []);
@@ -291,10 +293,10 @@ describe("references", () => {
         path: "text",
         message: expect.stringMatching(/^Show: text: /),
       });
-    expect(found.errors[0]?.message ?? "").toContain(words);
+    expect(found.errors[0]?.message ?? "").toContain(message);
   });
 
-  it("to secrets are allowed in the fields for them only", () => {
+  it("to secrets are allowed only in fields for secrets", () => {
     const header = (value: string) => check("", { headers: [{ value }] }).errors;
     expect(header("Bearer {{ secrets.KEY }}")).toEqual([]);
     expect(codes(header("{{ secrets }}"))).toEqual(["secret_not_allowed"]);
@@ -309,7 +311,7 @@ describe("references", () => {
     expect(check("", { code: "{{ ghost.x }} {{ }}" })).toEqual({ errors: [], warnings: [] });
   });
 
-  it("to item and index are allowed in what a loop repeats", () => {
+  it("to item and index are allowed inside of a loop", () => {
     const uses = (name: string) => node(name, { text: "{{ item.id }} {{ index }}" });
     const flow = testFlow(
       [call, testNode("Loop", "Each"), uses("Inside"), uses("Deeper"), uses("After")],
@@ -327,7 +329,7 @@ describe("references", () => {
     ]);
   });
 
-  it("to one of two triggers warn: the other one may have been called", () => {
+  it("to one of two triggers warn", () => {
     const flow = (text: string) =>
       testFlow(
         [testTool("A", taking("x")), testTool("B"), node("Show", { text })],
@@ -346,7 +348,7 @@ describe("references", () => {
     expect(warnings(flow("{{ a.x? }} {{ trigger.x }}"))).toEqual([]);
   });
 
-  describe("to what no trigger gives warn", () => {
+  describe("to a field that no trigger provides warn", () => {
     const push = testNode("Event", "Push", { source: "github" });
     const found = (text: string, ...triggers: FlowDraft["nodes"]) =>
       warnings(
@@ -375,12 +377,12 @@ describe("references", () => {
       expect(codes(found("{{ trigger.action }}", push))).toEqual(["no_such_parameter"]);
     });
 
-    it("but not where one of them does, where it is optional, or where it is all of it", () => {
+    it("but not if one trigger provides it, if it is optional, or without a field", () => {
       expect(found("{{ trigger.x }} {{ trigger.data }}", call, push)).toEqual([]);
       expect(found("{{ trigger.y? }} {{ trigger }}", call)).toEqual([]);
     });
 
-    it("but not where it is not known what one gives", () => {
+    it("but not if the output of a trigger is unknown", () => {
       const odd = testTool("Odd", { parameters: "none" });
       expect(found("{{ trigger.y }}", call, odd)).toEqual([]);
       expect(found("{{ trigger.y }}")).toMatchObject([{ code: "orphan_node" }]);
@@ -392,14 +394,14 @@ describe("code", () => {
   const found = (type: string, parameters: JsonObject) =>
     warnings(testFlow([call, testNode(type, "Count", parameters)], ["call → count"]));
 
-  it("that speaks of nodes that are not there is warned of", () => {
+  it("with a reference to a missing node warns", () => {
     expect(found("Code", { code: "return nodes.ghost.x + nodes.call.x + nodes.ghost.y" })).toEqual([
       {
         code: "unknown_node_in_code",
         nodeId: "count",
         path: "code",
         message:
-          "Count: code: nodes.ghost names no node: there is no ghost. A node may have got another name: change it here too",
+          "Count: code: nodes.ghost refers to no node: there is no ghost. If a node was renamed, change it here too",
       },
     ]);
     expect(found("Transform", { expression: "nodes.ghost.x & nodes.call.x" })).toMatchObject([
@@ -411,14 +413,14 @@ describe("code", () => {
     );
   });
 
-  it("that asks for secrets is warned of: it has none", () => {
+  it("that reads secrets warns", () => {
     expect(found("Code", { code: "return 'Bearer {{ secrets.KEY }}'" })).toEqual([
       {
         code: "secret_in_code",
         nodeId: "count",
         path: "code",
         message:
-          "Count: code: code gets no secrets; write {{ secrets.KEY }} where one is sent: headers or auth of an HttpRequest",
+          "Count: code: code has no access to secrets; write {{ secrets.KEY }} in headers or auth of an HttpRequest",
       },
     ]);
     for (const expression of [
@@ -458,13 +460,14 @@ describe("secrets", () => {
     "https://example.com{{ trigger.x }}",
     "https://example.com:{{ trigger.x }}/",
     "https://{{ trigger.x }}@example.com/",
-  ])("are not sent to whoever %s names without a warning", (url) => {
+  ])("warn if %s sets the host", (url) => {
     expect(found(url)).toEqual([
       {
         code: "secret_to_any_host",
         nodeId: "send",
         path: "url",
-        message: "Send: url: whoever fills in the host is sent secrets.KEY; write the host out",
+        message:
+          "Send: url: a template sets the host that receives secrets.KEY; write a fixed host",
       },
     ]);
   });
@@ -478,7 +481,7 @@ describe("secrets", () => {
     expect(found(url)).toEqual([]);
   });
 
-  it("that are not sent need no fixed host", () => {
+  it("need no fixed host if none is sent", () => {
     expect(found("{{ trigger.x }}", { headers: {} })).toEqual([]);
     const auth = { type: "bearer", token: "{{ secrets.KEY }}" };
     expect(codes(found("{{ trigger.x }}", { headers: {}, auth }))).toEqual(["secret_to_any_host"]);
@@ -527,11 +530,11 @@ describe("a call of a flow", () => {
     );
   });
 
-  it("of itself from a trigger that is not there is told both", () => {
+  it("of itself with an unknown trigger has both warnings", () => {
     expect(codes(found("self", "ghost"))).toEqual(["calls_itself", "no_such_trigger"]);
   });
 
-  it("is not judged where nothing is known of others", () => {
+  it("is not checked without information about other flows", () => {
     const ask = testNode("CallFlow", "Ask", { flow: "ghost", trigger: "x" });
     expect(warnings(testFlow([call, ask], ["call → ask"]))).toEqual([]);
   });
@@ -544,7 +547,7 @@ describe("two results on one path", () => {
       ({ code }) => code === "two_returns",
     );
 
-  it("side by side", () => {
+  it("on parallel branches", () => {
     expect(both(["call → decide", "decide:true → one", "decide:true → two"])).toEqual([
       {
         code: "two_returns",
@@ -554,33 +557,33 @@ describe("two results on one path", () => {
     ]);
   });
 
-  it("not on the two ways of a decision", () => {
+  it("not on the two branches of a condition", () => {
     expect(both(["call → decide", "decide:true → one", "decide:false → two"])).toEqual([]);
   });
 
-  it("nor where ways meet before the decision", () => {
+  it("not if branches join before the condition", () => {
     const edges = ["call → a", "call → b", "a → decide", "b → decide"];
     expect(
       both([...edges, "decide:true → one", "decide:false → two"], node("A"), node("B")),
     ).toEqual([]);
   });
 
-  it("where a way goes round the decision", () => {
+  it("if a branch bypasses the condition", () => {
     const edges = ["call → a", "call → decide", "a → two", "decide:true → one"];
     expect(both(edges, node("A"))).toHaveLength(1);
   });
 
-  it("not where one is for a failure", () => {
+  it("not if one handles a failure", () => {
     expect(both(["call → a", "a → one", "a:error → two"], node("A"))).toEqual([]);
   });
 
-  it("in one round of a loop, but not in a round and after it", () => {
+  it("in one iteration of a loop, but not in an iteration and after it", () => {
     const loop = testNode("Loop", "Each");
     expect(both(["call → each", "each:item → one", "each:item → two"], loop)).toHaveLength(1);
     expect(both(["call → each", "each:item → one", "each:done → two"], loop)).toEqual([]);
   });
 
-  it("not by two triggers, each with its own", () => {
+  it("not for two triggers with a result each", () => {
     const flow = testFlow(
       [testTool("A"), testTool("B"), end("One"), end("Two")],
       ["a → one", "b → two"],

@@ -62,7 +62,7 @@ async function failure(...given: Parameters<typeof run>): Promise<Permanent | Re
 }
 
 describe("the request", () => {
-  it("is what the sample says", async () => {
+  it("has the method, URL and body of the config", async () => {
     const { url, requests } = await serve((response) =>
       response.writeHead(201, { "content-type": "application/json" }).end('{"id":7}'),
     );
@@ -82,7 +82,7 @@ describe("the request", () => {
     ]);
   });
 
-  it("has the query added to the URL's own", async () => {
+  it("appends the query to the URL", async () => {
     const { url, requests } = await serve((response) => response.end());
     const query = { q: "a&b c", tag: ["x", 2], none: null, é: true };
     await output({ url: `${url}/s?have=1#part`, query });
@@ -117,7 +117,7 @@ describe("the request", () => {
     expect(requests[0]?.headers[name]).toBe(value);
   });
 
-  it("carries its own headers, which go before those of the node", async () => {
+  it("sends the configured headers, which override default ones", async () => {
     const { url, requests } = await serve((response) => response.end());
     await output({
       url,
@@ -139,7 +139,7 @@ describe("the request", () => {
     expect(headers).not.toHaveProperty("none");
   });
 
-  it("has a key against doing it twice where it does something", async () => {
+  it("sends an idempotency key with unsafe methods", async () => {
     const { url, requests } = await serve((response) => response.end());
     for (const method of ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"])
       await output({ url, method });
@@ -149,7 +149,7 @@ describe("the request", () => {
     ]);
   });
 
-  it("may hold secrets in headers and auth, and nowhere else", () => {
+  it("accepts secrets only in headers and auth", () => {
     const secret = "{{ secrets.KEY }}";
     const render = (config: JsonObject) =>
       renderConfig(config, httpRequest, { nodes: {} }, { KEY: "hush" });
@@ -174,7 +174,7 @@ describe("the request", () => {
     [{ url: "x", body: { type: "form", value: { a: {} } } }, /^body/],
     [{ url: "x", failures: ["5xx"] }, /^failures\[0\]/],
     [{ url: "x", redirects: 11 }, /^redirects/],
-  ])("cannot be %j", async (config, words) => {
+  ])("rejects %j", async (config, words) => {
     expect(await failure(config)).toMatchObject({
       code: "invalid_config",
       message: expect.stringMatching(words),
@@ -191,7 +191,7 @@ describe("the request", () => {
   );
 });
 
-describe("the answer", () => {
+describe("the response", () => {
   it.each<[string | undefined, string | Uint8Array, Json, string]>([
     ["application/json; charset=utf-8", '{"a":[1]}', { a: [1] }, "json"],
     ["application/problem+json", '{"a":1}', { a: 1 }, "json"],
@@ -211,7 +211,7 @@ describe("the answer", () => {
     expect(answer.headers).toMatchObject({ "x-one": "1" });
   });
 
-  it("keeps odd names in headers and JSON to itself", async () => {
+  it("keeps __proto__ in headers and JSON as a property", async () => {
     const { url } = await serve((response) =>
       response
         .writeHead(200, { "content-type": "application/json", __proto__x: "1" })
@@ -234,7 +234,7 @@ describe("the answer", () => {
     },
   );
 
-  it("that is no JSON is not quoted: a secret may be in it", async () => {
+  it("is not quoted in the error for invalid JSON", async () => {
     const { url } = await serve((response) =>
       response.writeHead(200, { "content-type": "application/json" }).end("s3cret of the story"),
     );
@@ -245,7 +245,7 @@ describe("the answer", () => {
     expect(error.cause).toBeUndefined();
   });
 
-  it("may be so large and no larger", async () => {
+  it("is rejected above the size limit", async () => {
     const { url } = await serve((response) => response.end("x".repeat(100)));
     expect(await output({ url, maxBytes: 100 })).toMatchObject({ body: "x".repeat(100) });
     const error = await failure({ url, maxBytes: 99 });
@@ -253,7 +253,7 @@ describe("the answer", () => {
     expect(error).toMatchObject({ code: "too_large" });
   });
 
-  it("comes from where redirects lead, as many as are allowed", async () => {
+  it("follows redirects up to the limit", async () => {
     const { url, requests } = await serve((response, { url: path }) =>
       path === "/a" ? response.writeHead(302, { location: "/b" }).end() : response.end("b"),
     );
@@ -284,7 +284,7 @@ describe("a failure", () => {
     [429, { "retry-after": "soon" }, "Error"],
     [429, { "retry-after": "5" }, "RetryAt"],
     [503, { "retry-after": "5" }, "RetryAt"],
-  ])("of %i with %j is a %s, with the server's words", async (status, headers, name) => {
+  ])("of %i with %j is a %s with the response text", async (status, headers, name) => {
     const error = await failure({ url: await answering(status, headers), method: "PUT" });
     expect(error).toMatchObject({
       name,
@@ -300,7 +300,7 @@ describe("a failure", () => {
     ["Sat, 31 Jan 2026 09:00:30 GMT", 30_000],
     ["Fri, 30 Jan 2026 09:00:30 GMT", 0],
     ["99999999999", 24 * 3600_000],
-  ])("is tried again when the server says: %s", async (after, ms) => {
+  ])("is retried after Retry-After: %s", async (after, ms) => {
     const error = await failure({ url: await answering(429, { "retry-after": after }) });
     expect(error).toBeInstanceOf(RetryAt);
     expect((error as RetryAt).at).toBe(NOW + ms);
@@ -313,19 +313,19 @@ describe("a failure", () => {
     [["500-599"], 404, false],
     [["200-299"], 204, true],
     [["404", 500], 404, true],
-  ])("by %j: %i is one: %s", async (failures, status, fails) => {
+  ])("for %j and %i: %s", async (failures, status, fails) => {
     const url = await answering(status);
     if (fails) expect(await failure({ url, failures })).toMatchObject({ code: `http_${status}` });
     else expect(await output({ url, failures })).toMatchObject({ status });
   });
 
-  it("has all of the server's words: they are cut where secrets are masked", async () => {
+  it("has the whole response text, since secrets are masked before it is shortened", async () => {
     const words = "words ".repeat(1_000).trim();
     const { url } = await serve((response) => response.writeHead(400).end(words));
     expect(await failure({ url })).toMatchObject({ message: expect.stringContaining(words) });
   });
 
-  it("of the network may pass", async () => {
+  it("of the network can be retried", async () => {
     const { url } = await serve(() => {});
     for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
     const refused = await failure({ url });
@@ -335,7 +335,7 @@ describe("a failure", () => {
     expect(await failure({ url }, {}, { lookup })).toMatchObject({ code: "dns_failed" });
   });
 
-  it("by time may pass", async () => {
+  it("by timeout can be retried", async () => {
     const { url } = await serve(() => {});
     const error = await failure({ url, timeoutMs: 50 });
     expect(error).not.toBeInstanceOf(Permanent);
@@ -343,13 +343,13 @@ describe("a failure", () => {
   });
 });
 
-it("is given up when the run is cancelled", async () => {
+it("is aborted when the run is cancelled", async () => {
   const controller = new AbortController();
   const { url } = await serve(() => controller.abort());
   expect(await failure({ url }, { signal: controller.signal })).toMatchObject({ code: "aborted" });
 });
 
-describe("with the rules that hold by default, nobody is led inside:", () => {
+describe("by default, rejects private addresses:", () => {
   const strict = { allowPrivate: false } as const;
   const refuses = async (config: JsonObject, options: Partial<GuardedFetchOptions>) => {
     const error = await failure(config, {}, options);
@@ -392,7 +392,7 @@ describe("with the rules that hold by default, nobody is led inside:", () => {
     expect(requests).toEqual([]);
   });
 
-  it("a name that is public when asked first, and private when asked again", async () => {
+  it("a name that resolves to a public and then to a private address", async () => {
     const { port, requests } = await serve((response) => response.end("inside"));
     const asked: string[] = [];
     // TEST-NET-1 stands for a public address that nobody answers at; it is opened by name.

@@ -51,7 +51,7 @@ export const edges = (...lines: string[]): FlowEdge[] =>
     });
   });
 
-const sample = { config: {}, result: { output: null }, refuses: { config: { x: 1 }, path: "x" } };
+const sample = { config: {}, result: { output: null }, rejects: { config: { x: 1 }, path: "x" } };
 
 export interface FixtureRunnerOptions extends Partial<RunnerOptions> {
   now?: () => number;

@@ -3,7 +3,7 @@ import { Permanent } from "../errors.ts";
 import { testContext } from "../test-context.ts";
 import { callFlow } from "./call-flow.ts";
 
-it("calls with what it is given, and gives out the result", async () => {
+it("calls the flow with the input, and returns its result", async () => {
   const calls: unknown[] = [];
   const context = testContext({
     config: callFlow.sample.config,
@@ -16,7 +16,7 @@ it("calls with what it is given, and gives out the result", async () => {
   expect(calls).toEqual([{ flow: "weather", trigger: "get_weather", input: { city: "Bern" } }]);
 });
 
-it("fails as the call does", async () => {
+it("fails if the called run fails", async () => {
   const error = new Permanent("There is no such flow.", { code: "no_flow" });
   const context = testContext({
     config: { flow: "x", trigger: "y" },

@@ -27,7 +27,7 @@ export const callFlow = defineNode({
   callsFlow: true,
   sample: {
     config: { flow: "weather", trigger: "get_weather", input: { city: "Bern" } },
-    refuses: { config: { flow: "weather", trigger: "" }, path: "trigger" },
+    rejects: { config: { flow: "weather", trigger: "" }, path: "trigger" },
   },
   run: async (context) => ({ output: await context.callFlow(context.config) }),
 });

@@ -34,7 +34,7 @@ export const code = defineNode({
     config: {
       code: "const total = input.lines.reduce((sum, { price }) => sum + price, 0);\nreturn { total };",
     },
-    refuses: { config: { code: "return 1", timeoutMs: 60_000 }, path: "timeoutMs" },
+    rejects: { config: { code: "return 1", timeoutMs: 60_000 }, path: "timeoutMs" },
   },
   run: (context) => runCode(context, { language: "javascript", ...context.config }),
 });

@@ -18,7 +18,7 @@ it.each<[Json[], string | undefined, string]>([
   expect(await condition.run(testContext({ config, input: "x" }))).toEqual({ port, output: "x" });
 });
 
-it("a pattern that is too long is refused by name", () => {
+it("rejects a glob that is too long", () => {
   const conditions = [yes, { left: "a", op: "glob", right: "*".repeat(1001) }];
   expect(condition.config.safeParse({ conditions }).error?.issues[0]).toMatchObject({
     path: ["conditions", 1, "right"],

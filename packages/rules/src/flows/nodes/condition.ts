@@ -39,7 +39,7 @@ export const condition = defineNode({
     config: { conditions: [{ left: "12", op: "gt", right: 10 }] },
     input: { degrees: 12 },
     result: { port: "true", output: { degrees: 12 } },
-    refuses: { config: { conditions: [{ left: 1, op: "like" }] }, path: "conditions[0].op" },
+    rejects: { config: { conditions: [{ left: 1, op: "like" }] }, path: "conditions[0].op" },
   },
   run({ config: { conditions, combine }, input }) {
     const results = conditions.map(({ left, op, right }) => holds(op, [left], right));

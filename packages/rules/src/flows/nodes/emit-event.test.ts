@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { testContext } from "../test-context.ts";
 import { emitEvent } from "./emit-event.ts";
 
-it("stores the event, and gives out its id", async () => {
+it("stores the event, and returns its id", async () => {
   const events: unknown[] = [];
   const emit = async (event: unknown) => {
     events.push(event);
@@ -14,12 +14,12 @@ it("stores the event, and gives out its id", async () => {
   expect(events).toEqual([config, { type: "tick", data: {} }]);
 });
 
-it("fails where it is not stored", async () => {
+it("fails if the event is not stored", async () => {
   const error = new Error("over quota");
   const context = testContext({ config: { type: "tick" }, emit: () => Promise.reject(error) });
   await expect(emitEvent.run(context)).rejects.toBe(error);
 });
 
-it.each(["", "a\nb", "x".repeat(201), 5])("the type cannot be %j", (type) => {
+it.each(["", "a\nb", "x".repeat(201), 5])("rejects the type %j", (type) => {
   expect(emitEvent.config.safeParse({ type }).success).toBe(false);
 });

@@ -27,7 +27,7 @@ export const emitEvent = defineNode({
   }),
   sample: {
     config: { type: "invoice.overdue", data: { invoice: 17 } },
-    refuses: { config: { type: "" }, path: "type" },
+    rejects: { config: { type: "" }, path: "type" },
   },
   run: async ({ config, emit }) => ({ output: await emit(config) }),
 });

@@ -79,7 +79,7 @@ export const event = defineNode({
     },
     input: { type: "issues", data: { action: "opened", issue: { number: 7 } } },
     result: { output: { type: "issues", data: { action: "opened", issue: { number: 7 } } } },
-    refuses: {
+    rejects: {
       config: { source: "github", params: { action: { op: "like", value: "x" } } },
       path: "params.action",
     },

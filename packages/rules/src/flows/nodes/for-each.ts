@@ -23,7 +23,7 @@ export const forEach = defineNode({
   sample: {
     config: { items: ["a", "b"], atOnce: 2 },
     result: { each: { items: ["a", "b"], atOnce: 2 } },
-    refuses: { config: { items: "a, b" }, path: "items" },
+    rejects: { config: { items: "a, b" }, path: "items" },
   },
   run: ({ config: { items, atOnce } }) => ({ each: { items, atOnce } }),
 });

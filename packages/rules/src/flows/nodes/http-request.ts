@@ -114,7 +114,7 @@ export const httpRequest = defineNode({
       url: "https://api.example.com/issues",
       body: { type: "json", value: { title: "It rains in" } },
     },
-    refuses: {
+    rejects: {
       config: { url: "https://example.com", body: { type: "json" } },
       path: "body.value",
     },

@@ -17,7 +17,7 @@ it.each([
   expect(await run(combine)).toEqual({ output });
 });
 
-it("of one way that was taken", async () => {
+it("returns the output of a single branch", async () => {
   expect(await run("object", inputs.slice(1))).toEqual({ output: { a: { x: 1 } } });
   expect(await run("first", [])).toEqual({ output: null });
 });

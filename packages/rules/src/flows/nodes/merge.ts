@@ -27,7 +27,7 @@ export const merge = defineNode({
       { slug: "clean", port: "in", output: "ok" },
     ],
     result: { output: { fetch: { status: 200 }, clean: "ok" } },
-    refuses: { config: { combine: "zip" }, path: "combine" },
+    rejects: { config: { combine: "zip" }, path: "combine" },
   },
   run({ config: { combine }, inputs }) {
     const outputs = inputs.map(({ output }) => output);

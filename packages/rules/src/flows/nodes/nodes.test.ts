@@ -86,13 +86,13 @@ describe.each([...nodeTypes])("%s", (type, definition) => {
     });
 
   it("rejects an invalid config by path, before it runs", async () => {
-    const { error } = config.safeParse(sample.refuses.config);
-    expect(error && issuesOf(error).map(({ path }) => path)).toContain(sample.refuses.path);
+    const { error } = config.safeParse(sample.rejects.config);
+    expect(error && issuesOf(error).map(({ path }) => path)).toContain(sample.rejects.path);
     await expect(
-      definition.run(testContext({ config: sample.refuses.config })),
+      definition.run(testContext({ config: sample.rejects.config })),
     ).rejects.toMatchObject({
       code: "invalid_config",
-      message: expect.stringContaining(sample.refuses.path),
+      message: expect.stringContaining(sample.rejects.path),
     });
   });
 

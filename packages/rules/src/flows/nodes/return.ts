@@ -34,7 +34,7 @@ export const returnNode = defineNode({
     config: { value: { city: "Bern", degrees: 12 } },
     input: null,
     result: { output: { city: "Bern", degrees: 12 } },
-    refuses: { config: { schema: { type: "thing" } }, path: "schema" },
+    rejects: { config: { schema: { type: "thing" } }, path: "schema" },
   },
   run: ({ config: { value }, input }) => ({ output: value === undefined ? input : value }),
 });

@@ -13,7 +13,7 @@ it.each([
   [500, "large"],
   [50, "default"],
   [null, "default"],
-])("%j goes by %s: the first that fits", async (value, port) => {
+])("%j continues on %s, the first match", async (value, port) => {
   const config = { value, cases };
   expect(await switchNode.run(testContext({ config, input: 1 }))).toEqual({ port, output: 1 });
 });
@@ -28,7 +28,7 @@ it("has a port for each case", () => {
   ]);
 });
 
-it.each(["default", "error", ""])("a case cannot be called %j", (name) => {
+it.each(["default", "error", ""])("rejects a case named %j", (name) => {
   const config = { value: 1, cases: [{ name, value: 1 }] };
   expect(switchNode.config.safeParse(config).success).toBe(false);
 });

@@ -59,7 +59,7 @@ export const switchNode = defineNode({
     },
     input: { label: "bug" },
     result: { port: "work", output: { label: "bug" } },
-    refuses: {
+    rejects: {
       config: {
         value: 1,
         cases: [

@@ -28,7 +28,7 @@ export const transform = defineNode({
     config: {
       expression: 'input.issues[state = "open"].{ "title": title, "labels": [labels.name] }',
     },
-    refuses: { config: { expression: " " }, path: "expression" },
+    rejects: { config: { expression: " " }, path: "expression" },
   },
   run: (context) =>
     runCode(context, {

@@ -8,11 +8,11 @@ const problems = (config: object) => {
   return error ? issuesOf(error).map(({ path }) => path) : [];
 };
 
-it("is active, and without parameters, where nothing is said", () => {
+it("is active and without parameters by default", () => {
   expect(userIntentConfig.parse(good)).toMatchObject({ isActive: true, parameters: [] });
 });
 
-it("keeps names that clients know, though new ones are spelled otherwise", () => {
+it("accepts existing names that break the rule for new ones", () => {
   expect(problems({ ...good, toolName: "Get-Weather.v2" })).toEqual([]);
 });
 
@@ -24,11 +24,11 @@ it.each([
   [{ ...good, parameters: [{ name: "a" }, { name: "a" }] }, "parameters[1].name"],
   [{ ...good, isActive: "yes" }, "isActive"],
   [{ ...good, concurrency: { most: 1, whenFull: "later" } }, "concurrency.whenFull"],
-])("refuses %j for its %s", (config, path) => {
+])("rejects %j for its %s", (config, path) => {
   expect(problems(config)).toEqual([path]);
 });
 
-it("gives out what its parameters say", () => {
+it("has an output schema from its parameters", () => {
   expect(userIntent.outputSchema({ ...good, parameters: [{ name: "a" }] })).toMatchObject({
     properties: { a: { type: "string" } },
   });

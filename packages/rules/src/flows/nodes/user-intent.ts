@@ -44,7 +44,7 @@ export const userIntent = defineNode({
     },
     input: { city: "Bern" },
     result: { output: { city: "Bern" } },
-    refuses: {
+    rejects: {
       config: { toolName: "get_weather_data", toolDescription: " " },
       path: "toolDescription",
     },

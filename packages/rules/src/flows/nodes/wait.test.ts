@@ -9,7 +9,7 @@ const run = (config: JsonObject, more = {}) =>
   wait.run(testContext({ config, input: { order: 1 }, now, ...more }));
 
 describe("a wait", () => {
-  it("lasts for so many seconds, or until a time", async () => {
+  it("lasts a number of seconds, or until a time", async () => {
     expect(await run({ seconds: 1.5 })).toEqual({ wait: { until: now() + 1500 } });
     const until = "2026-01-31T12:00:00+01:00";
     expect(await run({ until })).toEqual({ wait: { until: now() + 2 * 3600_000 } });
@@ -20,7 +20,7 @@ describe("a wait", () => {
     async (config) => expect(await run(config)).toEqual({ output: { order: 1 } }),
   );
 
-  it("passes on what came in when it is over, and does not begin anew", async () => {
+  it("returns its input when it is resumed", async () => {
     const resumed = { state: null };
     expect(await run({ seconds: 90 }, { resumed })).toEqual({ output: { order: 1 } });
   });
@@ -32,12 +32,12 @@ describe("a wait", () => {
     [{ seconds: 40_000_000 }, "seconds"],
     [{ seconds: "soon" }, "seconds"],
     [{ until: "2026-01-31" }, "until"],
-  ])("cannot be %j", (config, path) => {
+  ])("rejects %j", (config, path) => {
     const { error } = wait.config.safeParse(config);
     expect(error && issuesOf(error).map((issue) => issue.path)).toEqual([path]);
   });
 
-  it("of more than a year is refused", async () => {
+  it("of more than a year is rejected", async () => {
     await expect(run({ until: "2036-01-31T09:00:00Z" })).rejects.toMatchObject({
       code: "invalid_config",
       message: expect.stringContaining("until"),

@@ -39,7 +39,7 @@ export const wait = defineNode({
     config: { seconds: 90 },
     input: { order: 1 },
     result: { wait: { until: 90_000 } },
-    refuses: { config: { until: "tomorrow" }, path: "until" },
+    rejects: { config: { until: "tomorrow" }, path: "until" },
   },
   run({ config: { seconds, until }, input, resumed, now }) {
     if (resumed) return { output: input };
