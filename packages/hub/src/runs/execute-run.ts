@@ -64,14 +64,14 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   const { claimed, timers, signal } = options;
   const interrupted = Promise.withResolvers<Ending | "stopped">();
   const interrupt = (next: Next) => interrupted.resolve({ steps: [], next });
-  const over = new AbortController();
+  const aborting = new AbortController();
   const execution = createExecution(options, (due_at) => interrupt({ status: "waiting", due_at }));
   const { stepLog, suspension } = execution;
   const onAbort = () => {
     if (signal.reason === "cancelled") return interrupt({ status: "cancelled" });
     interrupted.resolve("stopped");
     // Before anything else: a node that fails because the hub stops must not be recorded as failed.
-    over.abort(LEASE_RELEASED);
+    aborting.abort(LEASE_RELEASED);
   };
   signal.addEventListener("abort", onAbort, { once: true });
   const { limit, left } = remainingTime(options, execution);
@@ -84,20 +84,20 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
       const saved = await stepLog.close([], { status: "cancelled" });
       return saved === "lost" ? "lost" : "ended";
     }
-    const walked = suspension.work(() => walk(execution, options.loadInput, over.signal));
+    const walked = suspension.work(() => walk(execution, options.loadInput, aborting.signal));
     walked.catch(() => {}); // the interruption may come first
     const ending = await Promise.race([interrupted.promise, walked]);
     if (ending === "stopped") return "stopped";
     const { status } = ending.next;
     if ((await stepLog.close(ending.steps, ending.next)) === "lost") return "lost";
     if (status === "waiting" || status === "queued") return "suspended";
-    over.abort(RUN_ENDED);
+    aborting.abort(RUN_ENDED);
     return "ended";
   } catch (error) {
     if (error instanceof ExecutionAborted) return "lost";
     throw error;
   } finally {
-    over.abort(LEASE_RELEASED);
+    aborting.abort(LEASE_RELEASED);
     suspension.close();
     cancelDeadline();
     signal.removeEventListener("abort", onAbort);
