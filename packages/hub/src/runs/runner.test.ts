@@ -42,7 +42,7 @@ const inFixture = (title: string, body: (fixture: Fixture) => Promise<void>) =>
         const fixture = createFixture(store);
         await body(fixture).finally(fixture.close);
       }),
-    60_000,
+    240_000,
   );
 
 describe("a runner", () => {
