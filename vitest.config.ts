@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { cloudflareTest } from "@cloudflare/vitest-plugin";
 import { configDefaults, defineConfig } from "vitest/config";
+import { SlowFirstSequencer } from "./test/support/slow-first-sequencer.ts";
 import { timeouts } from "./test/support/timeouts.ts";
 
 // Tests run offline: no usage statistics, no download of a sample `request.cf`.
@@ -11,8 +12,9 @@ const workerdTests = "packages/*/src/**/*.workerd.test.ts";
 
 export default defineConfig({
   test: {
-    // Stories mostly wait for child processes, so two workers fit a machine with two cores.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Stories mostly wait for child processes, so one more worker than cores keeps the cores busy.
+    maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: SlowFirstSequencer },
     reporters: ["default", "./test/support/closing-line-reporter.ts"],
     projects: [
       {
