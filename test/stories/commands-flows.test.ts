@@ -85,9 +85,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
       notes.join("\n"),
     );
     expect(weather).toContain('"getWeather" is kept');
-    expect(weather).toContain('createdAt: "2025-01-01T00:00:00.000Z" has no place in a flow');
+    expect(weather).toContain('createdAt: "2025-01-01T00:00:00.000Z" is not a field of a flow');
     expect(bare).toContain("toolDescription: was");
-    expect(bare).toContain("isActive: was 0, taken for false");
+    expect(bare).toContain("isActive: was 0; it is now false");
     expect(twin).toContain("getWeather_2");
     expect(apps[1].flows[0].not_published).toMatch(/LegacyThing/);
 
@@ -303,9 +303,9 @@ describe("import-flows", () => {
     const bad: [string[], RegExp][] = [
       [[], /Missing argument FILE/],
       [["no-such-file.json"], /no-such-file\.json cannot be read/],
-      [[fileOf("{ nonsense")], /it is not valid JSON/],
-      [[fileOf("5")], /must hold a flow, a list of flows/],
-      [[fileOf('[{"name":"x","app":"a"},5]')], /must hold a flow/],
+      [[fileOf("{ nonsense")], /flows\.json: is not valid JSON/],
+      [[fileOf("5")], /must contain a flow, an array of flows/],
+      [[fileOf('[{"name":"x","app":"a"},5]')], /must contain a flow/],
       [[fileOf(greeting)], /--app SLUG/],
       [[fileOf(greeting), "--app", "天気"], /A slug has/],
       [[fileOf('{"name":"\\u0000","app":"a"}')], /U\+0000/],

@@ -68,7 +68,7 @@ export function readJsonFile(file: string): Json {
   } catch (error) {
     throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
   }
-  return asUsage(file, () => parseJson(content, "it"));
+  return asUsage(file, () => parseJson(content, "file"));
 }
 
 export const readApps = (content: Json, file: string, app: string | undefined): AppFile[] =>
@@ -79,7 +79,7 @@ function asUsage<Result>(file: string, work: () => Result): Result {
     return work();
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    throw new UsageError(`${file}: ${error.field === "it" ? "it " : ""}${error.message}`);
+    throw new UsageError(`${file}: ${error.message}`);
   }
 }
 
