@@ -78,7 +78,7 @@ function nodeContext(execution: Execution, { frame }: FrameContext, id: string, 
   };
 }
 
-/** The services of a node that other runs can outlive: called flows and emitted events. */
+/** `emit` and `callFlow` of one attempt. */
 function createCalls(
   { run, services, acquireSlot }: Execution,
   { frame, signal }: FrameContext,

@@ -11,7 +11,7 @@ export interface TimeLimit {
   close(): void;
 }
 
-export class TimedOut extends Error {
+class TimedOut extends Error {
   readonly code = "timeout";
   constructor(timeoutMs: number) {
     super(`took longer than ${timeoutMs} ms`);
