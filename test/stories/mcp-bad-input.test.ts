@@ -1,4 +1,4 @@
-/** Whatever a client sends to /mcp: a clear refusal, and the next good call is answered as ever. */
+/** Invalid requests to /mcp: each gets a clear error, and the next valid call succeeds. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
@@ -65,7 +65,7 @@ const message = (params: object, id = 1, method = "tools/call") => ({
   params,
 });
 
-/** What the hub says, as JSON or as the only message of a stream. */
+/** The hub's response, as JSON or as the only message of a stream. */
 async function ask(headers: Headers, body: RequestInit["body"], method = "POST") {
   const init = { method, headers, duplex: "half", ...(body == null ? {} : { body }) };
   const response = await fetch(`${hub.url}/mcp`, init as RequestInit);
@@ -80,7 +80,7 @@ const call = ({ headers, meta }: Era, name: string, args: unknown, more: Headers
     JSON.stringify(message({ name, arguments: args, ...meta })),
   );
 
-/** The head of a request, for tests that need the socket to themselves. */
+/** The head of a request, for tests that write to a raw socket. */
 const rawHead = (headers: Headers, length: number) => {
   const all = { ...headers, host: new URL(hub.url).host, "content-length": String(length) };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -95,7 +95,7 @@ afterEach(async () => {
   }
 });
 
-describe.each(eras)("a client of %s", (_, era) => {
+describe.each(eras)("returns an error to a client of %s", (_, era) => {
   const good = { ...era.headers("tools/call", "get_pending_status") };
   const body = JSON.stringify(message({ name: "get_pending_status", arguments: {}, ...era.meta }));
 
@@ -121,7 +121,7 @@ describe.each(eras)("a client of %s", (_, era) => {
     });
   });
 
-  it("that gives no object as arguments", async () => {
+  it("that sends arguments other than an object", async () => {
     const { said } = await call(era, "get_event", "x");
     expect(said.error).toMatchObject({ code: -32602, message: expect.stringContaining("params") });
   });
@@ -171,7 +171,7 @@ describe.each(eras)("a client of %s", (_, era) => {
     }
   });
 
-  it("that takes its time over 10 MB, and goes on over the same connection", async () => {
+  it("that sends 10 MB slowly, and reuses the connection", async () => {
     const { hostname, port } = new URL(hub.url);
     const socket = connect(Number(port), hostname);
     onTestFinished(() => void socket.destroy());
@@ -182,7 +182,7 @@ describe.each(eras)("a client of %s", (_, era) => {
     socket.on("error", () => {});
     socket.write(rawHead(good, 10_000_000));
     socket.write(Buffer.alloc(5_000_000, 0x20));
-    // Longer than the HTTP adapter would wait for the rest.
+    // Longer than the HTTP adapter waits for the rest.
     await new Promise((resolve) => setTimeout(resolve, 900));
     socket.write(Buffer.alloc(5_000_000, 0x20));
     socket.write(rawHead(good, body.length) + body);
@@ -191,13 +191,13 @@ describe.each(eras)("a client of %s", (_, era) => {
       .toEqual(["HTTP/1.1 413", "HTTP/1.1 200"]);
   });
 
-  it("that names another content type", async () => {
+  it("that sends another content type", async () => {
     const { status, said } = await ask({ ...good, "content-type": "text/plain" }, body);
     expect(status).toBe(415);
     expect(said.error.message).toMatch(/must be application\/json/);
   });
 
-  it("whose page is of another site, or whose Host is not ours", async () => {
+  it("with a foreign Origin or an unknown Host", async () => {
     for (const origin of ["https://evil.example", "null", "not an origin"]) {
       const { status, said } = await ask({ ...good, origin }, body);
       expect({ status, code: said.code }).toEqual({ status: 403, code: "foreign_origin" });
@@ -215,7 +215,7 @@ describe.each(eras)("a client of %s", (_, era) => {
     expect(status).toBe(421);
   });
 
-  it("that has no token, or one that nobody knows", async () => {
+  it("without a token or with an unknown one", async () => {
     for (const [authorization, code] of [
       ["", "token_missing"],
       ["Basic eDp5", "token_missing"],
@@ -227,7 +227,7 @@ describe.each(eras)("a client of %s", (_, era) => {
     }
   });
 
-  it("whose token was revoked, or has expired", async () => {
+  it("with a revoked or expired token", async () => {
     const create = async (...more: string[]) =>
       JSON.parse(
         (await runCli(["token", "create", "x", "--json", "--data", data, ...more])).stdout,
@@ -245,7 +245,7 @@ describe.each(eras)("a client of %s", (_, era) => {
   });
 });
 
-it("a client of the initialize eras that does not say what it accepts, or names an unknown version", async () => {
+it("handles a 2025-era client without an Accept header or with an unknown version", async () => {
   const body = JSON.stringify(message({}, 1, "tools/list"));
   const silent = await ask({ ...common, accept: "*/*" }, body);
   expect(silent.status).toBe(406);
@@ -255,16 +255,13 @@ it("a client of the initialize eras that does not say what it accepts, or names 
   expect(lost.said.error.message).toMatch(/Unsupported protocol version: 1999-01-01/);
 });
 
-it.each(["GET", "DELETE", "PUT"])(
-  "%s /mcp: without a session there is nothing to listen to or to end",
-  async (method) => {
-    const { status, said } = await ask(common, undefined, method);
-    expect(status).toBe(405);
-    expect(said.error.message).toBe("Method not allowed.");
-  },
-);
+it.each(["GET", "DELETE", "PUT"])("returns 405 for %s /mcp without a session", async (method) => {
+  const { status, said } = await ask(common, undefined, method);
+  expect(status).toBe(405);
+  expect(said.error.message).toBe("Method not allowed.");
+});
 
-it("twenty clients that ask for much and never read", async () => {
+it("bounds its memory for twenty clients that request large payloads and never read", async () => {
   const text = "x".repeat(1_000_000);
   for (let sent = 0; sent < 10; sent += 1) {
     const large = JSON.stringify({ ...issueOpened, text });
@@ -286,7 +283,7 @@ it("twenty clients that ask for much and never read", async () => {
   expect(Date.now() - started).toBeLessThan(15_000);
 });
 
-it("none of it is an error of the hub's: the operator's log stays free of them", () => {
+it("logs none of these client errors as errors of the hub", () => {
   const errors = hub
     .output()
     .split("\n")

@@ -1,4 +1,4 @@
-/** Clients of every era are told when the inbox, or an event in it, has changed; and only their own. */
+/** Notifications of changed resources, for 2025-era and 2026-07-28 clients, limited to their tenants. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ async function start(data: string, more: Record<string, string> = {}): Promise<H
   };
 }
 
-/** For one test alone. */
+/** A separate hub for one test. */
 async function startOwn(data = tempFolder(), more: Record<string, string> = {}): Promise<Home> {
   const home = await start(data, more);
   onTestFinished(async () => void (await home.hub.stop()));
@@ -58,7 +58,7 @@ afterAll(async () => {
 let accounts = 100;
 const newAccount = () => ++accounts;
 
-/** An event of the account that has this id. */
+/** An event of the account with this id. */
 async function send(hub: HubProcess, account: number): Promise<string> {
   const repository = { ...issueOpened.repository, owner: { id: account, login: `a${account}` } };
   const body = JSON.stringify({ ...issueOpened, repository, installation: { id: account } });
@@ -68,7 +68,7 @@ async function send(hub: HubProcess, account: number): Promise<string> {
 }
 
 interface Subscriber {
-  /** What it was told of, in the order in which it was. */
+  /** The URIs of its notifications, in order. */
   heard: string[];
   onHeard: (uri: string) => void;
   resources: unknown;
@@ -172,7 +172,7 @@ const counted = (uris: readonly string[], wanted: string) =>
   uris.filter((uri) => uri === wanted).length;
 
 describe.each(clients)("a client, %s,", (_, connect) => {
-  it("hears of what is stored and of what becomes of it, until it has heard enough", async () => {
+  it("is notified of new and changed events until it unsubscribes", async () => {
     const { hub, token } = home;
     const account = newAccount();
     const client = await connect(hub, (await token(account)).token);
@@ -195,7 +195,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect(counted(heard, INBOX)).toBe(3);
   });
 
-  it("hears nothing of others", async () => {
+  it("is not notified of other tenants' events", async () => {
     const { hub, token } = home;
     const [account, other] = [newAccount(), newAccount()];
     const [theirs, own] = [await send(hub, account), await send(hub, other)];
@@ -203,7 +203,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     const bob = await connect(hub, (await token(other)).token);
     for (const client of [ada, bob]) await client.subscribe(INBOX);
     await bob.subscribe(uriOf(own));
-    // Where the client can be told, it is told that there is no such event; else it hears nothing.
+    // A session can reject the subscription; `subscriptions/listen` cannot, and sends nothing.
     await bob.subscribe(uriOf(theirs)).catch((error: Error) => {
       expect(error.message).toMatch(/There is no resource/);
     });
@@ -214,7 +214,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect(ada.heard).toEqual([INBOX]);
   });
 
-  it("is told of a burst a few times, and the last time when all of it is there", async () => {
+  it("is notified of a burst a few times, and once after its end", async () => {
     const { hub, token } = home;
     const account = newAccount();
     const client = await connect(hub, (await token(account)).token);
@@ -232,7 +232,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
   });
 });
 
-it("a client that finds out the era takes the later one", async () => {
+it("a client that negotiates the protocol chooses 2026-07-28", async () => {
   const { hub, token } = home;
   const account = newAccount();
   const client = new Client(
@@ -245,7 +245,7 @@ it("a client that finds out the era takes the later one", async () => {
   expect(client.getProtocolEra()).toBe("modern");
 });
 
-/** A request as no client's library sends it: what is asked of a hub, and what it says. */
+/** A raw request and its response. */
 function speaker(hub: HubProcess, token: string, more: Record<string, string> = {}) {
   const headers = {
     authorization: `Bearer ${token}`,
@@ -287,7 +287,7 @@ function speaker(hub: HubProcess, token: string, more: Record<string, string> = 
 }
 
 describe("a session", () => {
-  it("belongs to the token that opened it: for another there is none", async () => {
+  it("belongs to the token that opened it: another token gets 404", async () => {
     const { hub, token } = home;
     const account = newAccount();
     const mine = await token(account);
@@ -310,7 +310,7 @@ describe("a session", () => {
     expect((await ada.ask("no-such-session", "tools/list")).status).toBe(404);
   });
 
-  it("shows one tenant's inbox, not another's that the same token opens", async () => {
+  it("serves one tenant's inbox, also if the token has several", async () => {
     const { hub, token } = home;
     const [account, other] = [newAccount(), newAccount()];
     await send(hub, other);
@@ -324,7 +324,7 @@ describe("a session", () => {
   it.each([
     ["tools/call", { name: "wait_for_event", arguments: { timeout_s: 300 } }],
     ["events/stream", { name: "github.issues", cursor: null }],
-  ])("ends the answer to %s when it is cancelled", async (method, params) => {
+  ])("ends the response to %s when it is cancelled", async (method, params) => {
     const { hub, token } = home;
     const { post, initialize, ask } = speaker(hub, (await token(newAccount())).token);
     const session = await initialize();
@@ -350,7 +350,7 @@ describe("a session", () => {
     expect((await stream(session)).response.status).toBe(404);
   });
 
-  it("keeps what it could not say until its stream is open; a second stream takes over", async () => {
+  it("keeps notifications until its stream is open; a second stream replaces the first", async () => {
     const { hub, token } = home;
     const account = newAccount();
     const { ask, initialize, stream } = speaker(hub, (await token(account)).token);
@@ -366,7 +366,7 @@ describe("a session", () => {
     second.close();
   });
 
-  it("makes room for others of its token when it is the one that was idle for longest", async () => {
+  it("is evicted at the limit of its token if it was idle for longest", async () => {
     const { hub, token } = home;
     const account = newAccount();
     const { ask, initialize, stream } = speaker(hub, (await token(account)).token);
@@ -384,7 +384,7 @@ describe("a session", () => {
     opened.close();
   });
 
-  it("is not needed: calls without one are answered, only subscriptions want it", async () => {
+  it("is required for subscriptions only", async () => {
     const { hub, token } = home;
     const account = newAccount();
     const { ask, initialize } = speaker(hub, (await token(account)).token);
@@ -399,7 +399,7 @@ describe("a session", () => {
     );
   });
 
-  it("refuses to watch what is not there", async () => {
+  it("rejects subscriptions to unknown resources", async () => {
     const { hub, token } = home;
     const account = newAccount();
     const { ask, initialize } = speaker(hub, (await token(account)).token);
@@ -410,7 +410,7 @@ describe("a session", () => {
       });
   });
 
-  it("is gone after a restart: clients are told so, and open another", async () => {
+  it("ends with a restart: clients get 404 and open another", async () => {
     const data = tempFolder();
     const { hub, token } = await startOwn(data);
     const { token: bearer } = await token(newAccount());
@@ -423,7 +423,7 @@ describe("a session", () => {
   });
 });
 
-it("streams end within seconds when their token is revoked, of both eras", async () => {
+it("streams of both protocols end within seconds after their token is revoked", async () => {
   const { hub, token, revoke } = home;
   const account = newAccount();
   const { id, token: bearer } = await token(account);
@@ -442,7 +442,7 @@ it("streams end within seconds when their token is revoked, of both eras", async
   expect((await stream("any")).response.status).toBe(401);
 });
 
-it("streams end when the hub stops, and do not hold it up", async () => {
+it("streams end when the hub stops, and do not delay it", async () => {
   const { hub, token } = await startOwn();
   const account = newAccount();
   const { initialize, stream } = speaker(hub, (await token(account)).token);
@@ -460,7 +460,7 @@ it("streams end when the hub stops, and do not hold it up", async () => {
   expect(await subscription.closed).toBe("graceful");
 });
 
-it("too many listeners of one token are refused in words, too long a list too", async () => {
+it("rejects too many listeners of one token, and too long a list of resources", async () => {
   const { hub, token } = home;
   const account = newAccount();
   const { token: bearer } = await token(account);
@@ -507,7 +507,7 @@ it("too many listeners of one token are refused in words, too long a list too", 
     .toBe("text/event-stream");
 });
 
-it("with several replicas on PostgreSQL, it does not matter which one was told", async () => {
+it("notifies clients of all replicas on PostgreSQL", async () => {
   const env = { DATABASE_URL: await createDatabase(inject("postgresUrl")) };
   const { hub, token } = await startOwn(tempFolder(), env);
   const account = newAccount();

@@ -34,11 +34,11 @@ const PNG =
 const WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
 
 type Block = CallToolResult["content"][number];
-const text = (words: string): Block => ({ type: "text", text: words });
+const text = (content: string): Block => ({ type: "text", text: content });
 const image: Block = { type: "image", data: PNG, mimeType: "image/png" };
-const resource = (uri: string, mimeType: string, words: string): Block => ({
+const resource = (uri: string, mimeType: string, content: string): Block => ({
   type: "resource",
-  resource: { uri, mimeType, text: words },
+  resource: { uri, mimeType, text: content },
 });
 
 const tools: Record<string, CallToolResult> = {
@@ -112,8 +112,8 @@ const prompts: Record<
 
 function read(uri: string): ReadResourceResult {
   if (uri === "test://static-text") {
-    const words = "This is the content of the static text resource.";
-    return { contents: [{ uri, mimeType: "text/plain", text: words }] };
+    const content = "This is the content of the static text resource.";
+    return { contents: [{ uri, mimeType: "text/plain", text: content }] };
   }
   if (uri === "test://static-binary")
     return { contents: [{ uri, mimeType: "image/png", blob: PNG }] };
