@@ -123,3 +123,41 @@ it("rejects a second edge between the same ports", async () => {
     message: "Weather is connected to End twice, from out to in: remove one of the two edges.",
   });
 });
+
+it("reports a JSONata syntax error in a draft, and does not publish it", async () => {
+  const transform = {
+    id: "t",
+    type: "Transform",
+    name: "T",
+    parameters: { expression: "input.(" },
+  };
+  const { id, errors } = await make("Broken", transform);
+  expect(errors).toMatchObject([
+    {
+      code: "invalid_config",
+      path: "expression",
+      message: expect.stringContaining("at character"),
+    },
+  ]);
+  await expect(flows.publish({ tenant, id }, by)).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("expression: "),
+  });
+  await flows.changeNode({ tenant, id }, "t", {
+    parameters: { expression: "$match(input.x, /a+/).match" },
+  });
+  expect(await flows.publish({ tenant, id }, by)).toMatchObject({ version: 1, errors: [] });
+});
+
+it("renames a node in the JSONata of other nodes", async () => {
+  const { id } = await make("Weather", {
+    id: "t",
+    type: "Transform",
+    name: "T",
+    parameters: { expression: "nodes.weather.city" },
+  });
+  const { graph } = await flows.changeNode({ tenant, id }, "start", { name: "Forecast" });
+  expect(graph.nodes.find((node) => node.id === "t")?.parameters.expression).toBe(
+    "nodes.forecast.city",
+  );
+});

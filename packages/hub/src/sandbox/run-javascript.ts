@@ -50,7 +50,7 @@ const STACK_BYTES = 256 * 1024;
 /**
  * QuickJS calls its interrupt handler after a fixed number of branches and calls. The CPU limit
  * counts these calls: the result is the same on every machine, and on hosts whose clock stands still
- * during a computation. This many take about one millisecond in a tight loop.
+ * during a computation. This many take about one millisecond in a loop of function calls.
  */
 const INTERRUPTS_PER_MS = 4;
 

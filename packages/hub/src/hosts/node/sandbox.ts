@@ -30,7 +30,7 @@ export interface SandboxOptions {
 
 export const createSandbox = ({
   maxWorkers = Math.min(5, Math.max(2, availableParallelism())),
-  graceMs = 5000,
+  graceMs = 2000,
 }: SandboxOptions = {}): WorkerPool =>
   createWorkerPool({ startWorker, after, maxWorkers, graceMs });
 

@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import { evaluateBatch } from "./evaluate-batch.ts";
+import { type Evaluation, timeLimitExceeded } from "./evaluation.ts";
+
+const batch = (expressions: string[]) =>
+  ({ language: "jsonata-filters", expressions, data: null, timeoutMs: 1000 }) as const;
+
+/** Expressions named `slow` exceed the limit; the others evaluate to their name. */
+function setUp() {
+  const sizes: number[] = [];
+  const evaluate = async (evaluation: Evaluation) => {
+    if (!("expressions" in evaluation)) throw new Error("unexpected language");
+    const { expressions } = evaluation;
+    sizes.push(expressions.length);
+    return expressions.some((name) => name.startsWith("slow"))
+      ? { log: [], ...timeLimitExceeded(1000) }
+      : { log: [], output: [...expressions] };
+  };
+  return { sizes, evaluate };
+}
+
+const exceeded = { problem: "expression exceeds the time limit of 1 s" };
+
+it("evaluates all expressions in one message", async () => {
+  const { sizes, evaluate } = setUp();
+  expect(await evaluateBatch(evaluate, batch(["a", "b", "c"]))).toEqual(["a", "b", "c"]);
+  expect(sizes).toEqual([3]);
+});
+
+it("evaluates each alone if the batch exceeds its limit", async () => {
+  const { sizes, evaluate } = setUp();
+  expect(await evaluateBatch(evaluate, batch(["a", "slow", "c"]))).toEqual(["a", exceeded, "c"]);
+  expect(sizes).toEqual([3, 1, 1, 1]);
+});
+
+it("does not repeat a single expression", async () => {
+  const { sizes, evaluate } = setUp();
+  expect(await evaluateBatch(evaluate, batch(["slow"]))).toEqual([exceeded]);
+  expect(sizes).toEqual([1]);
+});
+
+it("skips the rest after four that exceed their limits", async () => {
+  const { sizes, evaluate } = setUp();
+  const names = ["a", "slow 1", "slow 2", "slow 3", "b", "slow 4", "c"];
+  expect(await evaluateBatch(evaluate, batch(names))).toEqual([
+    "a",
+    exceeded,
+    exceeded,
+    exceeded,
+    "b",
+    exceeded,
+    {
+      problem: "expression is not evaluated: 4 others exceed their limits",
+      isSkipped: true,
+    },
+  ]);
+  expect(sizes).toEqual([7, 1, 1, 1, 1, 1, 1]);
+});
