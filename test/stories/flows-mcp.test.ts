@@ -1,4 +1,4 @@
-/** An app is an MCP server: its flows' intents are tools, for clients of every era, and only its own. */
+/** An app is an MCP server whose tools are the intents of its flows, for clients of every protocol version. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 let apps = 0;
-/** An app of the running test, and where it is served. */
+/** An app of the running test, and its URL. */
 async function newApp(more: object = {}): Promise<{ app: string; url: string }> {
   const app = `app-${++apps}`;
   const { mcp_path } = await make.app(app, more);
@@ -40,14 +40,14 @@ const names = (tools: { name: string }[]) => tools.map(({ name }) => name);
 const city = { name: "city", type: "string", description: "Such as Bern" };
 const days = { name: "days", type: "integer", optional: true };
 
-/** Two intents, each with a way of its own, and one node that both ways lead to. */
+/** Two intents with separate branches and one shared node. */
 const weather = (app: string) =>
   make.flow(
     app,
     "Weather",
     [
       intent("now", "Get Weather Data", [city], {
-        whenToUse: "Somebody asks for the weather.",
+        whenToUse: "The user asks for the weather.",
         whenNotToUse: "They ask for the climate.",
       }),
       intent("later", "Get Forecast", [city, days]),
@@ -80,7 +80,7 @@ const weather = (app: string) =>
   );
 
 describe.each(clients)("a client, %s,", (_, connect) => {
-  it("finds two intents of one flow as two tools, and each runs only its own nodes", async () => {
+  it("lists two intents of one flow as two tools, and each runs only its nodes", async () => {
     const { app, url } = await newApp({ name: "The weather", description: "Of any city." });
     await weather(app);
     const client = await connect(url, TOKEN);
@@ -91,7 +91,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect(now).toMatchObject({
       title: "Get Weather Data",
       description:
-        "What Get Weather Data does.\n\nWhen to use: Somebody asks for the weather.\n\nWhen not to use: They ask for the climate.",
+        "What Get Weather Data does.\n\nWhen to use: The user asks for the weather.\n\nWhen not to use: They ask for the climate.",
       inputSchema: { properties: { city: { type: "string" } }, required: ["city"] },
       annotations: { readOnlyHint: true },
     });
@@ -107,7 +107,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect(other.structuredContent).toMatchObject({ of: "Basel", later: "forecast" });
   });
 
-  it("hears what is wrong with an argument by its name", async () => {
+  it("gets an error with the name of an invalid argument", async () => {
     const { app, url } = await newApp();
     await weather(app);
     const client = await connect(url, TOKEN);
@@ -123,7 +123,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect((await make.runs(app)).items).toEqual([]);
   });
 
-  it("is told when tools come, go, and are renamed; a former name works and says so", async () => {
+  it("is notified of added, removed and renamed tools; a former name still works with a notice", async () => {
     const { app, url } = await newApp();
     const client = await connect(url, TOKEN);
     expect(await client.tools()).toEqual([]);
@@ -133,7 +133,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect(await client.tools()).toHaveLength(2);
 
     await make.change(flow.id, "now", { name: "Current Weather" });
-    expect(names(await client.tools())).toContain("get_weather_data"); // a draft changes nothing
+    expect(names(await client.tools())).toContain("get_weather_data"); // a draft does not change the tools
     await make.publish(flow.id);
     await expect.poll(heard).toBe(2);
     expect(names(await client.tools())).toEqual(["current_weather", "get_forecast"]);
@@ -157,7 +157,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect(await client.tools()).toEqual([]);
   });
 
-  it("follows a run step by step, by the names of its nodes", async () => {
+  it("gets progress with the names of the nodes", async () => {
     const { app, url } = await newApp();
     await make.flow(
       app,
@@ -186,7 +186,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect(seen.slice(0, 3)).toEqual(["1/4 Go", "2/4 Wait first", "3/4 Wait second"]);
   });
 
-  it("cancels the run by cancelling the call, and by leaving", async () => {
+  it("cancels the run by cancelling the call or disconnecting", async () => {
     const { app, url } = await newApp();
     await make.flow(
       app,
@@ -213,7 +213,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     await expect.poll(statuses).toEqual(["cancelled", "cancelled"]);
   });
 
-  it("reads what went wrong in a run in its own words, with node and run", async () => {
+  it("gets the error of a run with its node and run id", async () => {
     const { app, url } = await newApp();
     await make.flow(
       app,
@@ -242,7 +242,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
   });
 });
 
-it("a tool that may run once at a time lets the next call wait, refuses it, or replaces it", async () => {
+it("a tool with a concurrency limit of one queues, rejects or replaces calls", async () => {
   const { app, url } = await newApp();
   const policies = ["queue", "skip", "replace"];
   const which = { name: "which", type: "string" };
@@ -284,7 +284,7 @@ it("a tool that may run once at a time lets the next call wait, refuses it, or r
   expect(runs).toHaveLength(10);
 });
 
-it("tools of one name get _2 and _3, across the flows of an app", async () => {
+it("tools with the same name get the suffixes _2 and _3 within an app", async () => {
   const { app, url } = await newApp();
   for (const value of ["one", "two", "three"])
     await make.flow(
@@ -298,7 +298,7 @@ it("tools of one name get _2 and _3, across the flows of an app", async () => {
   expect((await client.call("get_weather_3")).structuredContent).toEqual({ value: "three" });
 });
 
-it("a flow without triggers offers nothing, and says why", async () => {
+it("a flow without triggers has no tools and reports the reason", async () => {
   const { app, url } = await newApp();
   const flow = await make.flow(app, "Nothing", [returns("end", 1)]);
   expect(flow.hasTriggers).toBe(false);
@@ -308,7 +308,7 @@ it("a flow without triggers offers nothing, and says why", async () => {
   expect(await (await newest(url, TOKEN)).tools()).toEqual([]);
 });
 
-it("lists thousands of tools, page by page", async () => {
+it("lists thousands of tools in pages", async () => {
   const { app, url } = await newApp();
   const some = (flow: number) =>
     Array.from({ length: 100 }, (_, at) => intent(`n${at}`, `Tool ${flow * 100 + at + 10_000}`));
@@ -319,7 +319,7 @@ it("lists thousands of tools, page by page", async () => {
   }
 });
 
-it("the inspector lists the tools of an app, and calls one", async () => {
+it("the inspector lists the tools of an app and calls one", async () => {
   const { app, url } = await newApp();
   await weather(app);
   const home = tempFolder();
@@ -328,7 +328,7 @@ it("the inspector lists the tools of an app, and calls one", async () => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
       [INSPECTOR, "--cli", url, "--transport", "http", "--method", ...args, ...header],
-      // It keeps a catalog in the home folder, and asks nobody anything.
+      // It writes a catalog to the home folder and does not prompt.
       { env: { PATH: process.env.PATH, HOME: home }, timeout: 100_000 },
     );
     return JSON.parse(stdout);
@@ -339,7 +339,7 @@ it("the inspector lists the tools of an app, and calls one", async () => {
   expect(await inspect(...call)).toMatchObject({ structuredContent: { of: "Bern" } });
 });
 
-it("what is not a call at all is refused in words", async () => {
+it("rejects invalid messages with a clear error", async () => {
   const { app, url } = await newApp();
   await weather(app);
   const refused = (method: string, params: Record<string, unknown>) =>
@@ -365,8 +365,8 @@ it("what is not a call at all is refused in words", async () => {
   expect(await call({ city: "Bern" })).toMatchObject({ structuredContent: { of: "Bern" } });
 });
 
-describe("whose an app is", () => {
-  it("is asked before anything else: 404 without it, 401 without a token, 403 without the scope", async () => {
+describe("access to an app", () => {
+  it("is checked first: 404 for an unknown app, 401 without a token, 403 without the scope", async () => {
     const ask = async (path: string, token?: string) => {
       const response = await fetch(`${hub.url}${path}`, {
         method: "POST",
@@ -395,7 +395,7 @@ describe("whose an app is", () => {
     });
   });
 
-  it("two tenants with an app of the same name never see each other", async () => {
+  it("is separate for two tenants with an app of the same name", async () => {
     const data = tempFolder();
     const env = { SIGNALBOX_TENANCY: "github", SIGNALBOX_DATA: data };
     const many = await startHubProcess({
@@ -446,7 +446,7 @@ describe("whose an app is", () => {
       await client.close();
     }
 
-    // A task is as much its tenant's as the app.
+    // A task belongs to its tenant, like the app.
     await adas.flow();
     const task = await callAsTask(url, ada, "of_ada");
     expect(task).toMatchObject({ resultType: "task", status: "working" });
@@ -461,7 +461,7 @@ describe("whose an app is", () => {
     expect(names(await (await newest(`${url}?tenant=1`, both)).tools())).toEqual(["of_ada"]);
   });
 
-  it("is asked again and again: a stream of changes ends with its token", async () => {
+  it("is checked repeatedly: a stream of changes ends when its token is revoked", async () => {
     const { url } = await newApp();
     const env = { SIGNALBOX_DATA: folder };
     const create = ["token", "create", "x", "--json", "--scope", "flows:call"];
@@ -474,7 +474,7 @@ describe("whose an app is", () => {
     expect(await stream.text()).toContain("notifications/subscriptions/acknowledged");
   });
 
-  it("a session opens one app only", async () => {
+  it("is limited to one app per session", async () => {
     const [one, other] = [await newApp(), await newApp()];
     const headers = {
       authorization: `Bearer ${TOKEN}`,
@@ -512,6 +512,6 @@ describe("whose an app is", () => {
   });
 });
 
-it("none of it was trouble for the hub", () => {
+it("the hub logs no errors", () => {
   expect(hub.output()).not.toMatch(/"level":[56]0/);
 });
