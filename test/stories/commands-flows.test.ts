@@ -303,7 +303,7 @@ describe("import-flows", () => {
     const bad: [string[], RegExp][] = [
       [[], /Missing argument FILE/],
       [["no-such-file.json"], /no-such-file\.json cannot be read/],
-      [[fileOf("{ nonsense")], /it is not valid JSON/],
+      [[fileOf("{ nonsense")], /flows\.json: is not valid JSON/],
       [[fileOf("5")], /must contain a flow, an array of flows/],
       [[fileOf('[{"name":"x","app":"a"},5]')], /must contain a flow/],
       [[fileOf(greeting)], /--app SLUG/],
