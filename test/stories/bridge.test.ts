@@ -470,27 +470,30 @@ describe("the bridge", () => {
   it("announces a pending event once more", async () => {
     const hub = await startHub();
     const state = tempFolder();
-    const bridge = await startBridge(hub.url, state, {
-      SIGNALBOX_BRIDGE_REMIND_MINUTES: "0.05",
-    });
-    await listening(hub, bridge);
-    const waiting = await bridge.call("list_pending_events", { limit: 100 });
-    const { events } = waiting.structuredContent as { events: { id: string }[] };
-    await bridge.call("mark_processed", { event_ids: events.map(({ id }) => id) });
+    const first = await startBridge(hub.url, state, { SIGNALBOX_BRIDGE_REMIND_MINUTES: "60" });
+    await listening(hub, first);
+    const listed = await first.call("list_pending_events", { limit: 100 });
+    const { events } = listed.structuredContent as { events: { id: string }[] };
+    await first.call("mark_processed", { event_ids: events.map(({ id }) => id) });
     await post(hub, "done");
     await post(hub, "not done");
-    await expect.poll(() => bridge.messages.length).toBe(2);
-    await bridge.call("mark_processed", { event_id: bridge.messages[0]?.meta.message_id });
-    await expect.poll(() => bridge.messages.length).toBe(3);
-    expect(bridge.messages[2]).toMatchObject({
+    await expect.poll(() => first.messages.length).toBe(2);
+    const [done, pending] = first.messages.map(({ meta }) => meta.message_id);
+    await first.call("mark_processed", { event_id: done });
+    await expect.poll(() => JSON.stringify(savedState(state))).toContain(pending);
+    await first.kill();
+    // With so short an interval all reminders are due.
+    const second = await startBridge(hub.url, state, { SIGNALBOX_BRIDGE_REMIND_MINUTES: "0.001" });
+    await expect.poll(() => second.messages.length).toBe(1);
+    expect(second.messages[0]).toMatchObject({
       content: expect.stringMatching(
         /^1 event was announced .* not marked processed: 1 issues in octo\/town\./,
       ),
-      meta: { message_id: bridge.messages[1]?.meta.message_id },
+      meta: { message_id: pending },
     });
     // No event is announced a third time.
     await expect.poll(() => savedState(state)).toMatchObject({ announced: [] });
-    expect(bridge.messages).toHaveLength(3);
+    expect(second.messages).toHaveLength(1);
   });
 
   it("reports a missing URL, a bad token, and a page instead of a hub", async () => {
