@@ -1,4 +1,4 @@
-/** Probes `/healthz` every few milliseconds over one connection, and reports the slowest answer. */
+/** Probes `/healthz` every few milliseconds over one connection, and reports the slowest response. */
 import { Agent, get } from "node:http";
 
 const PAUSE_MS = 2;

@@ -1,7 +1,7 @@
 /**
- * Programs of flow authors that misbehave: expressions, schemas, globs and code without end. While
- * each of them runs, another process probes `/healthz`: its slowest answer shows whether the program
- * blocks the hub for everybody else.
+ * `npm run bench -- hostile`: runs hostile programs of flow authors (expressions, schemas, globs,
+ * code). Meanwhile another process probes `/healthz`; its slowest response shows whether a program
+ * blocks other requests.
  */
 import { fork } from "node:child_process";
 import { createHmac, randomUUID } from "node:crypto";
