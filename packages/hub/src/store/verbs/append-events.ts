@@ -1,6 +1,6 @@
 /**
  * Stores a batch of requests in one transaction. It locks the row of each tenant first. Therefore
- * `seq` follows the order of the commits (a reader of event N has seen all events before it), the
+ * `seq` follows the order of the commits (once event N is visible, no event before N can appear), the
  * quota is exact, and two replicas cannot store the same delivery twice.
  */
 import { createPacker, PACK_COLUMNS, type Packed } from "../packs.ts";

@@ -65,7 +65,7 @@ export function* decrementPending(tenant: string, events: readonly { type: strin
       tenant,
       type,
     ]);
-  // Senders can invent types: the table must not keep all that ever occurred.
+  // Senders can invent types: the table must not keep every type that ever occurred.
   yield* query("DELETE FROM pending_types WHERE tenant_id = ? AND count = 0", [tenant]);
 }
 

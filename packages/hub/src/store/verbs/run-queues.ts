@@ -18,7 +18,7 @@ export function scheduleTenant(schedule: Schedule, tenant: string, at: number): 
 
 const inOrder = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-/** Moves the due times of the tenants' queues forward, and notifies the workers. */
+/** Sets the due times of the tenants' queues, unless they are due earlier, and notifies the workers. */
 export function* saveSchedule(schedule: Schedule): Verb<void> {
   if (schedule.size === 0) return;
   yield* insert(
