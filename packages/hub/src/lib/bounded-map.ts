@@ -1,15 +1,15 @@
 /**
- * A map that forgets its least recently written entries: a cache that strangers cannot grow. By what
- * they weigh together, where they are not alike.
+ * A cache of bounded size: it evicts the least recently written entries. With `weigh`, the limit
+ * applies to the total weight of the values instead of their number.
  */
 export class BoundedMap<Key, Value> {
   readonly #entries = new Map<Key, Value>();
-  readonly #most: number;
+  readonly #limit: number;
   readonly #weigh: (value: Value) => number;
   #weight = 0;
 
-  constructor(most: number, weigh: (value: Value) => number = () => 1) {
-    this.#most = most;
+  constructor(limit: number, weigh: (value: Value) => number = () => 1) {
+    this.#limit = limit;
     this.#weigh = weigh;
   }
 
@@ -25,7 +25,7 @@ export class BoundedMap<Key, Value> {
     this.delete(key);
     this.#entries.set(key, value);
     this.#weight += this.#weigh(value);
-    while (this.#weight > this.#most) this.delete(this.#entries.keys().next().value as Key);
+    while (this.#weight > this.#limit) this.delete(this.#entries.keys().next().value as Key);
   }
 
   delete(key: Key): void {

@@ -1,10 +1,10 @@
-/** Runs of one trigger, and where a path is given, of one value at it, share a lane. */
+/** The lane of a run: runs of one trigger share it, or with a key path, those with the same value. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { LaneLimit, WhenFull } from "../store/run-store.ts";
 
-/** As the nodes of triggers have it. */
+/** The config of a trigger node. */
 interface Concurrency {
   most: number;
   key?: string;
@@ -21,7 +21,7 @@ export function laneOf(
   return `${flow_id}:${node_id}:${value}`;
 }
 
-/** How many runs may be under way where one with this data goes; undefined: any number. */
+/** The concurrency limit for a run with this data; undefined if the trigger has none. */
 export function limitOf(
   trigger: Pick<StoredTrigger, "flow_id" | "node_id" | "config">,
   data: Json,

@@ -1,4 +1,4 @@
-/** What `{{ trigger }}` stands for in a run. Of an event it is read from the log: it lies there once. */
+/** Loads the value of `{{ trigger }}`. A run does not copy its event, so it is read from the log. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { summaryView } from "../inbox/event-view.ts";
@@ -17,7 +17,7 @@ export async function loadInput(
       code: "no_input",
     });
   if (gathered.length === 0) return loaded.input;
-  // The others are told in short: their payloads may be any size together.
+  // Only summaries of the others: their payloads have no total size limit.
   const others: JsonObject[] = [];
   for (const { event_id: id } of gathered) {
     const event = id !== undefined && (await store.getEvent(tenant, id));

@@ -30,16 +30,15 @@ const options = {
 
 let store: Store;
 let matcher: Matcher;
-/** How often triggers were looked up in the store. */
-let looks: number;
+let lookups: number;
 
 beforeEach(() => {
   store = openSqlite(`${tempFolder()}/hub.db`);
-  looks = 0;
+  lookups = 0;
   const counting: Store = {
     ...store,
     findTriggers(...asked) {
-      looks += 1;
+      lookups += 1;
       return store.findTriggers(...asked);
     },
   };
@@ -62,7 +61,7 @@ const planOf = async (one: NewEvent): Promise<EventPlan | undefined> =>
 const starts = async (one: NewEvent) => (await planOf(one))?.runs.length ?? 0;
 
 describe("matching", () => {
-  test("starts a run for each trigger that fits, and says why others do not", async () => {
+  test("starts a run for each trigger that matches, with the reasons of the others", async () => {
     const flow = await publishTrigger({ config: { params: { action: "opened" } } });
     const plan = await planOf(event({ action: "opened" }));
     expect(plan?.runs).toMatchObject([
@@ -125,7 +124,7 @@ describe("matching", () => {
     expect(events[0]?.runs).toHaveLength(1);
   });
 
-  test("knows a sender by its kind and by its own id, and a type that is any", async () => {
+  test("matches a source by kind or id, and any type if the trigger has none", async () => {
     await publishTrigger({ source: "github", type: null });
     await publishTrigger({ source: "endpoint-7", type: "issues" });
     await publishTrigger({ source: "stripe", type: null });
@@ -136,19 +135,19 @@ describe("matching", () => {
     expect(await starts(event({}, { source: "slack", source_id: "slack" }))).toBe(0);
   });
 
-  test("asks the store once for each sender and type, and not at all where there is nothing", async () => {
+  test("queries the store once per source and type, and not at all without triggers", async () => {
     for (let round = 0; round < 3; round += 1) await starts(event());
     for (const type of ["push", "release"]) await starts(event({}, { type }));
-    expect(looks).toBe(1); // there is no trigger of any kind
+    expect(lookups).toBe(1); // there is no trigger of any kind
     await publishTrigger();
     for (let round = 0; round < 3; round += 1) await starts(event());
     for (let round = 0; round < 3; round += 1) await starts(event({}, { type: "push" }));
-    expect(looks).toBe(3);
-    // What is known needs no turn of the event loop.
+    expect(lookups).toBe(3);
+    // A cached plan is returned without a promise.
     expect(matcher.plan(appendRequest([event({}, { type: "push" })]))).not.toBeInstanceOf(Promise);
   });
 
-  test("forgets what it knows when triggers change", async () => {
+  test("invalidates its cache when triggers change", async () => {
     expect(await starts(event())).toBe(0);
     await publishTrigger();
     expect(await starts(event())).toBe(1);
@@ -156,7 +155,7 @@ describe("matching", () => {
     expect(await starts(event())).toBe(2);
   });
 
-  test("plans all events of an arrival by triggers of one revision", async () => {
+  test("plans all events of a request with triggers of one revision", async () => {
     await publishTrigger();
     const flow = await makeFlow(store);
     let asked = 0;
@@ -165,7 +164,7 @@ describe("matching", () => {
       async findTriggers(...given) {
         const found = await store.findTriggers(...given);
         asked += 1;
-        // Between the first and the second look, somebody publishes.
+        // A flow is published between the two lookups.
         if (asked === 1) await publish(store, flow, { triggers: [eventTrigger()] });
         return found;
       },
@@ -177,7 +176,7 @@ describe("matching", () => {
     expect(events.map(({ runs }) => runs.length)).toEqual([2, 0]);
   });
 
-  test("ends a chain of runs and events that cause each other, visibly", async () => {
+  test("stops a chain of runs and events at the limit, with a reason", async () => {
     await publishTrigger({ source: OWN_SOURCE, type: null });
     const emitted = (depth: number) =>
       event(
@@ -196,7 +195,7 @@ describe("matching", () => {
       message:
         "stopped by the breaker: more than 5 runs set each other off. Break the circle, or raise SIGNALBOX_MAX_CHAIN.",
     });
-    // Strangers cannot say what led to them.
+    // Events from outside cannot set their chain.
     const flow = await publishTrigger();
     const headers = { [DEPTH_HEADER]: "99", [CHAIN_HEADER]: JSON.stringify([flow.id]) };
     const plan = await planOf(event({}, { headers }));
@@ -204,7 +203,7 @@ describe("matching", () => {
     expect(plan?.verdicts[0]?.breaker).toBeUndefined();
   });
 
-  test("counts a trigger that its own flow has led to, and nobody who would not fire", async () => {
+  test("counts only matching triggers whose own flow caused the event", async () => {
     const own = { source: OWN_SOURCE, type: null };
     const flow = await publishTrigger(own);
     const other = await publishTrigger(own);
@@ -253,7 +252,7 @@ describe("matching", () => {
   });
 });
 
-describe("events with what they cause", () => {
+describe("events with their runs", () => {
   const appendTo = (target: Store) =>
     createAppend({
       matcher,
@@ -267,7 +266,7 @@ describe("events with what they cause", () => {
     });
   const runs = () => store.listRuns({ tenant: TENANT, limit: 100 });
 
-  test("are stored together; a delivery that comes again causes nothing again", async () => {
+  test("are stored together; a duplicate delivery starts nothing", async () => {
     await publishTrigger();
     const append = appendTo(store);
     const one = event();
@@ -276,14 +275,14 @@ describe("events with what they cause", () => {
     expect(await runs()).toMatchObject([{ event_id: one.id, status: "queued" }]);
   });
 
-  test("are matched again where triggers changed after they were", async () => {
+  test("are matched again if the triggers have changed", async () => {
     const flow = await makeFlow(store);
     await starts(event());
     let isFirst = true;
     const append = appendTo({
       ...store,
       async appendEvents(...given) {
-        // Published after the plan was made, before it is stored; the notice is not heard yet.
+        // Published after planning and before storing; the notice has not arrived yet.
         if (isFirst) {
           isFirst = false;
           await publish(store, flow, { triggers: [eventTrigger()] });
@@ -295,7 +294,7 @@ describe("events with what they cause", () => {
     expect((await runs()).length).toBe(1);
   });
 
-  test("that come in a burst are told in one run, and none is forgotten", async () => {
+  test("of a burst share one run, which refers to each of them", async () => {
     const flow = await publishTrigger({ config: { gather: { forMs: 60_000 } } });
     const append = appendTo(store);
     const burst = Array.from({ length: 20 }, (_, n) => event({ n }));
@@ -308,7 +307,7 @@ describe("events with what they cause", () => {
   });
 });
 
-describe("explaining, and once more", () => {
+describe("explain and replay", () => {
   const setUp = async (...triggers: Partial<NewTrigger>[]) => {
     const flows = [];
     for (const given of triggers) flows.push(await publishTrigger(given));
@@ -324,7 +323,7 @@ describe("explaining, and once more", () => {
     };
   };
 
-  test("names every trigger, what it decided on arrival, and what it would now", async () => {
+  test("lists every trigger with its verdict on arrival or now", async () => {
     const { one, flows, triggers } = await setUp(
       {},
       { config: { params: { action: "closed" } } },
@@ -352,7 +351,7 @@ describe("explaining, and once more", () => {
     expect(of(later)).toMatchObject({ matched: true, decided: "now", run_id: null });
   });
 
-  test("runs an event again, for all its triggers or those of one flow, without gathering", async () => {
+  test("replays an event for all triggers or one flow, without gathering", async () => {
     const { one, flows, triggers } = await setUp({}, { config: { gather: { forMs: 60_000 } } });
     const all = await triggers.replay(TENANT, one.id);
     expect(all.considered).toBe(2);
@@ -369,7 +368,7 @@ describe("explaining, and once more", () => {
     });
   });
 
-  test("says that a trigger had as many runs as it may; who replays an event is not skipped", async () => {
+  test("reports a reached concurrency limit; a replay is not skipped", async () => {
     const concurrency = { most: 1, whenFull: "skip" };
     const { triggers } = await setUp({ config: { concurrency } });
     const late = appendRequest([event({ action: "opened" })]);
@@ -387,7 +386,7 @@ describe("explaining, and once more", () => {
     expect(await store.getRun(TENANT, runs[0]?.run_id ?? "")).toMatchObject({ status: "queued" });
   });
 
-  test("runs an event again that was stopped: whoever asks for it begins a chain", async () => {
+  test("replays a stopped event: a replay starts a new chain", async () => {
     const flow = await publishTrigger({ source: OWN_SOURCE, type: null });
     const triggers = createTriggers({ store, ...options, maxLoops: 0 });
     for (const depth of [1, 5]) {

@@ -1,4 +1,4 @@
-/** Which trigger of a published flow somebody means, and what they want to start it with. */
+/** Finds a trigger of a published flow by id or slug, and validates the input for it. */
 import { triggerOf } from "@signalbox/rules/flows/check-calls.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import {
@@ -17,7 +17,7 @@ export type FoundTrigger =
   | { outcome: "not_published"; flow: string }
   | { outcome: "no_trigger"; flow: string };
 
-/** By the node's id, or else its slug, or one that it had before. */
+/** By the node's id, its slug, or a former slug. */
 export async function findTrigger(
   store: Pick<Store, "getFlow" | "getVersion" | "listVersions" | "getTrigger">,
   tenant: string,
@@ -27,17 +27,16 @@ export async function findTrigger(
   const flow = await store.getFlow(tenant, id);
   if (!flow) return { outcome: "no_flow" };
   if (flow.version === null) return { outcome: "not_published", flow: flow.name };
-  // As it was published: the draft may call its nodes something else by now.
+  // From the published version: a node of the draft may have another slug.
   const nodes = (await store.getVersion(tenant, id, flow.version))?.nodes ?? [];
   const node = triggerOf(nodes, wanted) ?? (await findRenamed(store, tenant, id, nodes, wanted));
   const trigger = node && (await store.getTrigger(tenant, id, node.id));
   return trigger ? { outcome: "found", trigger, node } : { outcome: "no_trigger", flow: flow.name };
 }
 
-/** As many versions are looked through for a former slug. */
-const MOST_VERSIONS = 50;
+const MAX_VERSIONS = 50;
 
-/** The one of `nodes` that was the last to be called so in an earlier version of the flow. */
+/** The node that had this slug most recently in an earlier version of the flow. */
 export async function findRenamed(
   store: Pick<Store, "getVersion" | "listVersions">,
   tenant: string,
@@ -46,7 +45,7 @@ export async function findRenamed(
   slug: string,
 ): Promise<FlowNode | undefined> {
   const versions = await store.listVersions(tenant, flow);
-  for (const { version } of versions.slice(0, MOST_VERSIONS)) {
+  for (const { version } of versions.slice(0, MAX_VERSIONS)) {
     const graph = await store.getVersion(tenant, flow, version);
     const former = graph?.nodes.find((one) => one.slug === slug);
     if (former) return nodes.find(({ id }) => id === former.id);

@@ -1,11 +1,11 @@
 /**
- * JavaScript with nothing left but its code. This is no parser: whether a slash divides, or begins a
- * regular expression, is guessed from what stands before it.
+ * Removes comments, regular expressions and texts from JavaScript. Not a parser: the token before a
+ * slash decides whether it divides or starts a regular expression.
  */
 const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/y;
 const STRING = /"(?:[^"\\\n]|\\[\s\S])*"?|'(?:[^'\\\n]|\\[\s\S])*'?/y;
 const REGEX = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\]?)+\/?/y;
-/** Of a template string: a stretch of text, and what ends it. */
+/** The text of a template string up to its end or its next expression. */
 const TEMPLATE = /(?:[^`\\$]|\\[\s\S]|\$(?!\{))*(?:`|\$\{)?/y;
 const WORD = /[\w$\u0080-\uffff]+/y;
 
@@ -13,14 +13,14 @@ const BEFORE_REGEX =
   /^(?:[^\w$\u0080-\uffff)\]}]?|return|typeof|instanceof|in|of|new|delete|void|throw|case|do|else)$/;
 
 /**
- * Comments, regular expressions and the text of template strings give way, and so do strings that
- * look like code to `isCode`. Other strings stay: they can be names, as in `nodes["slug"]`.
+ * Also replaces strings for which `isCode` is true. Other strings stay: they can be names, as in
+ * `nodes["slug"]`.
  */
 export function bareJavaScript(code: string, isCode: (text: string) => boolean): string {
   let bare = "";
   let before = "";
   let at = 0;
-  /** For each template string that is open: how many braces are, in its code. */
+  /** For each open template string: the number of open braces in its expression. */
   const open: number[] = [];
   const take = (pattern: RegExp): string => {
     pattern.lastIndex = at;
@@ -32,7 +32,7 @@ export function bareJavaScript(code: string, isCode: (text: string) => boolean):
     bare += text;
     if (asBefore.trim()) before = asBefore;
   };
-  const goThroughText = () => {
+  const skipTemplateText = () => {
     if (take(TEMPLATE).endsWith("${")) {
       open.push(0);
       put("`", "(");
@@ -57,7 +57,7 @@ export function bareJavaScript(code: string, isCode: (text: string) => boolean):
     const depth = open.at(-1);
     if (part === "`" || (part === "}" && depth === 0)) {
       if (part === "}") open.pop();
-      goThroughText();
+      skipTemplateText();
       continue;
     }
     if (depth !== undefined && part === "{") open[open.length - 1] = depth + 1;

@@ -1,12 +1,12 @@
 /**
- * Why a trigger that fits is stopped all the same: flows that set each other off, or themselves,
- * would go round for ever. In words, for the verdict on the event and for the warning on the flow.
+ * The circuit breaker for flows that trigger each other or themselves: the messages for the verdict
+ * on the event and for the warning on the flow.
  */
 import type { Reason } from "./match-trigger.ts";
 
-/** A limit that a trigger has run into. */
+/** A limit that a trigger has reached. */
 export interface Trip {
-  /** How long a chain of runs may be; or how often a minute a trigger fires on what its own flow caused. */
+  /** `chain`: runs that cause each other. `loops`: events per minute that the flow itself caused. */
   limit: "chain" | "loops";
   most: number;
 }
@@ -17,7 +17,7 @@ export const breakerReason = (trip: Trip): Reason => ({
   message: `stopped by the breaker: ${tripInWords(trip)}`,
 });
 
-/** What happened, and what to do about it. */
+/** The cause and the fix. */
 export const tripInWords = ({ limit, most }: Trip): string =>
   limit === "chain"
     ? `more than ${most} runs set each other off. Break the circle, or raise SIGNALBOX_MAX_CHAIN.`

@@ -1,8 +1,8 @@
-/** How a datum is compared: the same words in triggers, conditions and forms. */
+/** The comparison operators of triggers, conditions and forms. */
 import type { Json } from "../json.ts";
 import { includesText } from "./find-text.ts";
 import { matchesGlob } from "./glob.ts";
-import { amongst, numberOf, same } from "./same.ts";
+import { isOneOf, numberOf, same } from "./same.ts";
 
 export const operators = [
   "eq",
@@ -18,8 +18,8 @@ export const operators = [
 export type Operator = (typeof operators)[number];
 
 /**
- * Whether it holds of what a path led to: nothing, one value, or several. Of several, one that fits
- * is enough, as is one element of an array; for `ne`, none may be equal.
+ * Applies an operator to the values at a path: none, one or several. It holds if one value, or one
+ * element of an array, satisfies it; `ne` holds if no value is equal.
  */
 export function holds(op: Operator, data: readonly Json[], wanted: Json): boolean {
   switch (op) {
@@ -28,7 +28,7 @@ export function holds(op: Operator, data: readonly Json[], wanted: Json): boolea
     case "ne":
       return !data.some((datum) => equals(datum, wanted));
     case "in":
-      return Array.isArray(wanted) && data.some(orItsItems(amongst(wanted)));
+      return Array.isArray(wanted) && data.some(valueOrItems(isOneOf(wanted)));
     case "contains":
       return data.some((datum) =>
         typeof datum === "string"
@@ -44,18 +44,18 @@ export function holds(op: Operator, data: readonly Json[], wanted: Json): boolea
     case "lt":
       return each(data).some((datum) => (order(datum, wanted) ?? 0) < 0);
     case "exists":
-      // Senders write null where there is nothing: no assignee, no milestone.
+      // Senders use null for an absent value: no assignee, no milestone.
       return data.some((datum) => datum !== null) === (wanted !== false && wanted !== "false");
   }
 }
 
-const orItsItems =
-  (fits: (value: Json) => boolean) =>
+const valueOrItems =
+  (test: (value: Json) => boolean) =>
   (datum: Json): boolean =>
-    fits(datum) || (Array.isArray(datum) && datum.some(fits));
+    test(datum) || (Array.isArray(datum) && datum.some(test));
 
 const equals = (datum: Json, wanted: Json): boolean =>
-  orItsItems((value) => same(value, wanted))(datum);
+  valueOrItems((value) => same(value, wanted))(datum);
 
 const each = (data: readonly Json[]): Json[] =>
   data.flatMap((datum) => (Array.isArray(datum) ? datum : [datum]));
@@ -68,7 +68,7 @@ const anyText = (data: readonly Json[], test: (text: string) => boolean): boolea
 
 const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?$/i;
 
-/** Numbers by size, times by when; undefined where the two cannot be compared. */
+/** The difference of two numbers or times; undefined if they are not comparable. */
 function order(a: Json, b: Json): number | undefined {
   const [left, right] = [numberOf(a) ?? timeOf(a), numberOf(b) ?? timeOf(b)];
   return left === undefined || right === undefined ? undefined : left - right;

@@ -1,4 +1,4 @@
-/** One param of a trigger: a plain value, or `{ op, value }`; blank means any. */
+/** A param of a trigger: a plain value, or `{ op, value }`; a blank one matches anything. */
 import { z } from "zod";
 import { isObject, type Json } from "../json.ts";
 import { GLOB_LENGTH } from "./glob.ts";
@@ -10,8 +10,8 @@ export interface Test {
   value: Json;
 }
 
-const LISTED = 1000;
-const PARAMS = 50;
+const MAX_LIST_ITEMS = 1000;
+const MAX_PARAMS = 50;
 
 const isOperator = (word: Json | undefined): word is Operator =>
   operators.some((operator) => operator === word);
@@ -19,7 +19,7 @@ const isOperator = (word: Json | undefined): word is Operator =>
 const isBlank = (value: Json | undefined): boolean =>
   value === undefined || value === null || (typeof value === "string" && value.trim() === "");
 
-/** What a param asks for: a test, nothing (`any`), or something that is not understood. */
+/** Parses a param: a test, `any`, or the problem with it. */
 export function readParam(param: Json): Test | "any" | { problem: string } {
   if (isBlank(param)) return "any";
   if (!isObject(param) || !Object.hasOwn(param, "op")) return { op: "eq", value: param };
@@ -33,17 +33,18 @@ export function readParam(param: Json): Test | "any" | { problem: string } {
   if (op === "glob" && String(value).length > GLOB_LENGTH)
     return { problem: `value must be at most ${GLOB_LENGTH} characters for glob` };
   if (op !== "in") return { op, value: value as Json };
-  // A form brings lists as text: "red, green".
+  // Forms submit a list as text: "red, green".
   const list = typeof value === "string" ? value.split(",").map((one) => one.trim()) : value;
   if (!Array.isArray(list)) return { problem: "value must be a list for in" };
-  if (list.length > LISTED) return { problem: `value must list at most ${LISTED} for in` };
+  if (list.length > MAX_LIST_ITEMS)
+    return { problem: `value must list at most ${MAX_LIST_ITEMS} for in` };
   return list.length === 0 ? "any" : { op, value: list };
 }
 
-/** As it is stored: paths into the event's data, and what is wanted of each. */
+/** As stored: the params by path into the event's data. */
 export const paramsSchema = z
   .record(z.string().max(200), z.json())
-  .refine((params) => Object.keys(params).length <= PARAMS, `must be at most ${PARAMS}`)
+  .refine((params) => Object.keys(params).length <= MAX_PARAMS, `must be at most ${MAX_PARAMS}`)
   .superRefine((params, context) => {
     for (const [path, param] of Object.entries(params)) {
       const read = readParam(param);

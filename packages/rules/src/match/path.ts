@@ -9,7 +9,7 @@ const EACH = Symbol("each");
 
 const STEP = /(?:^|\.)([^.[\]"]+)|\[(\d{1,9})\]|(\[\])|\["((?:[^"\\]|\\.)*)"\]/y;
 
-/** Undefined where the text is not a path. */
+/** Undefined if the text is not a path. */
 export function parsePath(text: string): Path | undefined {
   const path: (string | number | typeof EACH)[] = [];
   STEP.lastIndex = 0;
@@ -25,7 +25,7 @@ export function parsePath(text: string): Path | undefined {
   return path.length > 0 ? path : undefined;
 }
 
-/** Everything that a path leads to; one value at the most where it has no `[]`. */
+/** All values at a path; at most one if it has no `[]`. */
 export function valuesAt(data: Json, path: Path): Json[] {
   let values = [data];
   for (const step of path)
@@ -39,7 +39,7 @@ export function valuesAt(data: Json, path: Path): Json[] {
   return values;
 }
 
-/** Whether a place, as the keys that lead to it, is what a path means, or lies below that. */
+/** Whether a location, given by its keys, is at a path or below it. */
 export const isWithin = (keys: readonly PropertyKey[], path: Path): boolean =>
   path.length <= keys.length &&
   path.every((step, at) => {

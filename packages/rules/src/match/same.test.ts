@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../json.ts";
-import { amongst, numberOf, same } from "./same.ts";
+import { isOneOf, numberOf, same } from "./same.ts";
 
 describe("same", () => {
   it.each<[Json, Json, boolean]>([
@@ -44,14 +44,14 @@ describe("same", () => {
   });
 });
 
-it("amongst many is what is the same as one of them", () => {
+it("isOneOf many is what is the same as one of them", () => {
   const json = fc.oneof(
     fc.constantFrom<Json>("1", 1, "1.0", "true", true, false, "false", null, "null", 0, "0", "-0"),
     fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<Json>,
   );
   fc.assert(
     fc.property(json, fc.array(json, { maxLength: 3 }), (value, many) => {
-      expect(amongst(many)(value)).toBe(many.some((one) => same(value, one)));
+      expect(isOneOf(many)(value)).toBe(many.some((one) => same(value, one)));
     }),
     { numRuns: 1000 },
   );

@@ -1,15 +1,15 @@
-/** Values as people mean them: what a form or a query brings is text, though a number is meant. */
+/** Loose equality of JSON values: forms and queries submit numbers and booleans as text. */
 import { isObject, type Json } from "../json.ts";
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** The number that a value is or spells, without guessing: `" 12 "`, `0x1f` and `""` are none. */
+/** The value as a number. Only plain notation counts: `" 12 "`, `0x1f` and `""` are not numbers. */
 export function numberOf(value: Json | undefined): number | undefined {
   if (typeof value === "number") return value;
   return typeof value === "string" && NUMBER.test(value) ? Number(value) : undefined;
 }
 
-/** Equal, where `"123"` is 123 and `"true"` is true. Objects are equal by their members. */
+/** Deep equality, where `"123"` equals 123 and `"true"` equals true. */
 export function same(a: Json, b: Json): boolean {
   const pairs: [Json, Json][] = [[a, b]];
   for (let pair = pairs.pop(); pair; pair = pairs.pop()) {
@@ -31,16 +31,18 @@ export function same(a: Json, b: Json): boolean {
   return true;
 }
 
-/** Whether a value is the same as one of many, without comparing it with each. */
-export function amongst(many: readonly Json[]): (value: Json) => boolean {
+/** Like `some(same)`, but scalars are found by hash. */
+export function isOneOf(many: readonly Json[]): (value: Json) => boolean {
   const plain = new Set(many);
   const numbers = new Set(many.filter((one) => typeof one === "number"));
-  const spelled = new Set(many.map((one) => (typeof one === "string" ? numberOf(one) : undefined)));
+  const numbersAsText = new Set(
+    many.map((one) => (typeof one === "string" ? numberOf(one) : undefined)),
+  );
   const compound = many.filter((one) => typeof one === "object" && one !== null);
   return (value) => {
     if (plain.has(value)) return true;
     if (typeof value === "boolean") return plain.has(String(value));
-    if (typeof value === "number") return spelled.has(value);
+    if (typeof value === "number") return numbersAsText.has(value);
     if (typeof value !== "string") return compound.some((one) => same(value, one));
     if (value === "true" || value === "false") return plain.has(value === "true");
     const number = numberOf(value);
@@ -52,7 +54,7 @@ function sameScalar(a: Json, b: Json): boolean {
   if (a === b) return true;
   if (typeof a === "boolean") return b === String(a);
   if (typeof b === "boolean") return a === String(b);
-  // Two texts that differ are different, even where both spell the same number.
+  // Two different texts are not equal, even if both are the same number.
   if (typeof a === "string" && typeof b === "string") return false;
   const number = numberOf(a);
   return number !== undefined && number === numberOf(b);
