@@ -314,10 +314,10 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     const hub = await setup();
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
     hub.store.pendingStatus = () => Promise.reject(new Error("disk of the operator is on fire"));
-    const words = "failed to handle the request";
-    await expect(client.readResource({ uri: "signalbox://inbox" })).rejects.toThrow(words);
+    const message = "failed to handle the request";
+    await expect(client.readResource({ uri: "signalbox://inbox" })).rejects.toThrow(message);
     const result = await client.callTool({ name: "get_pending_status", arguments: {} });
-    expect(messageOf(result)).toContain(words);
+    expect(messageOf(result)).toContain(message);
   });
 
   it("claims an event for one agent only, until the lease expires", async () => {
@@ -386,10 +386,10 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
       { state: 1, limt: 2 },
       /^state: unexpected argument; list_pending_events has limit, .*order; limt: /,
     ],
-  ] as const)("%s %o is a tool error that names the field", async (name, args, words) => {
+  ] as const)("%s %o is a tool error that names the field", async (name, args, message) => {
     const hub = await setup();
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read", "inbox:write"]));
-    expect(messageOf(await client.callTool({ name, arguments: args }))).toMatch(words);
+    expect(messageOf(await client.callTool({ name, arguments: args }))).toMatch(message);
   });
 
   it("lists only the tools that the token's scopes allow, with schemas and hints", async () => {

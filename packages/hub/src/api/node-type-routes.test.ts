@@ -102,8 +102,8 @@ it("the settings of a node are in the guide", () => {
 });
 
 it("the guide describes no unknown type", () => {
-  const told = [...guide.matchAll(/^### `(\w+)`$/gm)].map(([, type]) => type);
-  expect(told.toSorted()).toEqual([...nodeTypes.keys()].toSorted());
+  const documented = [...guide.matchAll(/^### `(\w+)`$/gm)].map(([, type]) => type);
+  expect(documented.toSorted()).toEqual([...nodeTypes.keys()].toSorted());
 });
 
 it("the OpenAPI document has the parameters of every type, with its settings", async () => {

@@ -23,7 +23,7 @@ const ofFlows = flowRoutes({ flows: anything, store: anything });
 const ofRuns = runRoutes({} as never);
 const answer = await openApiRoute([...ofFlows, ...ofRuns], "1").handle({} as never);
 const { paths } = (answer as { json: { paths: Record<string, Record<string, Operation>> } }).json;
-const told = ({ method, path }: Route): Operation =>
+const documented = ({ method, path }: Route): Operation =>
   paths[path.replace(/:([a-z]+)/g, "{$1}")]?.[method] as Operation;
 
 it.each(ofFlows.map((route) => [`${route.method} ${route.path}`, route] as const))(
@@ -41,7 +41,7 @@ it.each(ofFlows.map((route) => [`${route.method} ${route.path}`, route] as const
         return 7;
       },
     } as never);
-    const { parameters, responses } = told(route);
+    const { parameters, responses } = documented(route);
     const headers = parameters.filter((one) => one.in === "header").map(({ name }) => name);
     expect(headers).toEqual(heeds ? ["If-Match"] : []);
     const isTagged = "etag" in answer && answer.etag === 7;
@@ -56,7 +56,7 @@ it("documents both responses of starting a run", () => {
   if (!start) throw new Error("no route");
   const fieldsOf = (response: Response | undefined) =>
     Object.keys(response?.content?.["application/json"]?.schema.properties ?? {});
-  const { responses } = told(start);
+  const { responses } = documented(start);
   expect(Object.keys(responses)).toEqual(["200", "202", "default"]);
   expect(fieldsOf(responses["200"])).toEqual([...fieldsOf(responses["202"]), "steps"]);
 });

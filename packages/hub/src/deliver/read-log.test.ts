@@ -127,8 +127,8 @@ describe("the start position", () => {
       from: from(2),
       truncated: false,
     });
-    expect(await findStart(store, ["nobody"], null, undefined)).toMatchObject({
-      from: from(0, "nobody"),
+    expect(await findStart(store, ["unknown"], null, undefined)).toMatchObject({
+      from: from(0, "unknown"),
       truncated: false,
     });
     await expect(findStart(store, ["acme"], "what?", undefined)).rejects.toMatchObject({

@@ -80,7 +80,7 @@ const stateless = ({ send }: Setup) =>
       },
     },
   );
-const soon = () => new Promise((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 it.each([
   ["in a session", inSession],
@@ -102,7 +102,7 @@ it.each([
     await stopped.started;
     await stopped.servers.close();
     stopped.client.abort(); // as the connection is closed with the hub
-    for (let round = 0; round < 5; round += 1) await soon();
+    for (let round = 0; round < 5; round += 1) await nextTick();
     expect(stopped.cancelled).toEqual([]);
   },
 );
@@ -118,15 +118,15 @@ it("a cancelled call in a session gets no response, and its run is cancelled", a
   await expect.poll(() => one.cancelled).toEqual(["run1"]);
 });
 
-it("a call whose run the hub leaves to others says so", async () => {
+it("returns an error with the run id if the hub stops during a call", async () => {
   const one = setup();
   const answer = stateless(one);
   await one.started;
-  one.run.reject(new Error("The hub is stopping; the run goes on when it is back."));
+  one.run.reject(new Error("The hub is stopping; the run continues after the restart."));
   expect(await (await answer).json()).toMatchObject({
     result: {
       isError: true,
-      content: [{ text: "The hub is stopping; the run goes on when it is back. (run run1)" }],
+      content: [{ text: "The hub is stopping; the run continues after the restart. (run run1)" }],
     },
   });
 });

@@ -28,16 +28,16 @@ function setup() {
     gap: () => notice({ topic: "gap" }),
     listeners,
     watch(uris: string[], tenants = ["acme"]) {
-      const heard: string[] = [];
+      const notified: string[] = [];
       const reader = { full: false };
       const watched = new Set(uris);
       const watcher = changes.watch({
         tenants,
         uris: watched,
-        notify: (uri) => void heard.push(uri),
+        notify: (uri) => void notified.push(uri),
         isFull: () => reader.full,
       });
-      return { ...watcher, heard, reader, watched };
+      return { ...watcher, notified, reader, watched };
     },
   };
 }
@@ -45,17 +45,17 @@ function setup() {
 describe("changes of resources", () => {
   it("are sent immediately, in a burst once a second, and once after it", () => {
     const { stored, watch } = setup();
-    const { heard } = watch([INBOX_URI]);
+    const { notified } = watch([INBOX_URI]);
     for (let at = 0; at < 100; at += 1) stored();
-    expect(heard).toHaveLength(1);
+    expect(notified).toHaveLength(1);
     vi.advanceTimersByTime(999);
-    expect(heard).toHaveLength(1);
+    expect(notified).toHaveLength(1);
     vi.advanceTimersByTime(1);
-    expect(heard).toHaveLength(2);
+    expect(notified).toHaveLength(2);
     vi.advanceTimersByTime(10_000);
-    expect(heard).toHaveLength(2);
+    expect(notified).toHaveLength(2);
     stored();
-    expect(heard).toHaveLength(3);
+    expect(notified).toHaveLength(3);
   });
 
   it("reach only watchers of the tenant and the resource", () => {
@@ -69,7 +69,7 @@ describe("changes of resources", () => {
     ];
     stored();
     vi.advanceTimersByTime(1_000);
-    expect([inbox, one, others, both].map(({ heard }) => heard)).toEqual([
+    expect([inbox, one, others, both].map(({ notified }) => notified)).toEqual([
       [INBOX_URI],
       [],
       [],
@@ -77,7 +77,7 @@ describe("changes of resources", () => {
     ]);
     worked(["one", "three"]);
     vi.advanceTimersByTime(1_000);
-    expect([inbox, one, others, both].map(({ heard }) => heard)).toEqual([
+    expect([inbox, one, others, both].map(({ notified }) => notified)).toEqual([
       [INBOX_URI, INBOX_URI],
       [event],
       [],
@@ -88,25 +88,25 @@ describe("changes of resources", () => {
   it("are kept while a client does not read, one for each resource", () => {
     const { stored, worked, watch } = setup();
     const event = `${EVENT_URIS}one`;
-    const { heard, reader, resume } = watch([INBOX_URI, event]);
+    const { notified, reader, resume } = watch([INBOX_URI, event]);
     reader.full = true;
     for (let at = 0; at < 10; at += 1) {
       stored();
       worked(["one"]);
       vi.advanceTimersByTime(1_000);
     }
-    expect(heard).toEqual([]);
+    expect(notified).toEqual([]);
     reader.full = false;
     resume();
-    expect(heard).toEqual([INBOX_URI, event]);
+    expect(notified).toEqual([INBOX_URI, event]);
   });
 
   it("are sent for all resources after a gap", () => {
     const { gap, watch } = setup();
     const uris = [INBOX_URI, `${EVENT_URIS}one`];
-    const { heard } = watch(uris);
+    const { notified } = watch(uris);
     gap();
-    expect(heard).toEqual(uris);
+    expect(notified).toEqual(uris);
   });
 
   it("are not sent to stopped watchers, nor for resources that are no longer watched", () => {
@@ -118,7 +118,7 @@ describe("changes of resources", () => {
     changed.watched.delete(INBOX_URI);
     vi.advanceTimersByTime(1_000);
     stored();
-    expect([left.heard, changed.heard]).toEqual([[INBOX_URI], [INBOX_URI]]);
+    expect([left.notified, changed.notified]).toEqual([[INBOX_URI], [INBOX_URI]]);
     expect(vi.getTimerCount()).toBe(0);
     changes.close();
     expect(listeners.size).toBe(0);
@@ -126,21 +126,22 @@ describe("changes of resources", () => {
 
   it("always include the last change, in any order of changes, gaps and pauses", () => {
     const step = fc.oneof(
-      fc.constantFrom("stored", "gap", "full", "room"),
+      fc.constantFrom("stored", "gap", "full", "drain"),
       fc.integer({ min: 1, max: 2_500 }),
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const { stored, gap, watch, changes } = setup();
-        const { heard, reader, resume, stop } = watch([INBOX_URI]);
-        const told: number[] = [];
-        let untold = false;
+        const { notified, reader, resume, stop } = watch([INBOX_URI]);
+        const notifiedAt: number[] = [];
+        let isPending = false;
         const look = () => {
-          for (; told.length < heard.length; told.push(Date.now())) untold = false;
+          for (; notifiedAt.length < notified.length; notifiedAt.push(Date.now()))
+            isPending = false;
         };
-        for (const one of [...steps, "room" as const, 1_000]) {
+        for (const one of [...steps, "drain" as const, 1_000]) {
           if (one === "full") reader.full = true;
-          else if (one === "room") {
+          else if (one === "drain") {
             reader.full = false;
             resume();
           } else if (typeof one === "number")
@@ -149,15 +150,17 @@ describe("changes of resources", () => {
               look();
             }
           else {
-            untold = true;
+            isPending = true;
             if (one === "gap") gap();
             else stored();
           }
           look();
         }
-        expect(untold).toBe(false);
-        for (const [at, time] of told.entries())
-          expect(time - (told[at - 1] ?? Number.NEGATIVE_INFINITY)).toBeGreaterThanOrEqual(1_000);
+        expect(isPending).toBe(false);
+        for (const [at, time] of notifiedAt.entries())
+          expect(time - (notifiedAt[at - 1] ?? Number.NEGATIVE_INFINITY)).toBeGreaterThanOrEqual(
+            1_000,
+          );
         stop();
         changes.close();
       }),

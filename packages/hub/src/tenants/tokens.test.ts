@@ -18,12 +18,12 @@ function open() {
 
 it("creates an admin token on the first start only", async () => {
   const { store, isValid } = open();
-  const made = await ensureAdminToken(store, undefined, NOW);
-  expect(made).toMatch(/^sbx_[\w-]{43}$/);
-  expect(await isValid(made)).toBe(true);
+  const created = await ensureAdminToken(store, undefined, NOW);
+  expect(created).toMatch(/^sbx_[\w-]{43}$/);
+  expect(await isValid(created)).toBe(true);
   expect(await store.listTokens()).toMatchObject([{ scopes: ["admin"], tenants: [EVERY_TENANT] }]);
   expect(await ensureAdminToken(store, undefined, NOW + 1)).toBeUndefined();
-  expect(await isValid(made)).toBe(true);
+  expect(await isValid(created)).toBe(true);
 });
 
 it("revokes the token from the settings when it changes, and restores it when it changes back", async () => {
@@ -40,15 +40,15 @@ it("revokes the token from the settings when it changes, and restores it when it
 it("revokes the token from the settings when it is removed, and creates one instead", async () => {
   const { store, isValid } = open();
   await ensureAdminToken(store, "given for a while", NOW);
-  const made = await ensureAdminToken(store, undefined, NOW + 1);
-  expect([await isValid("given for a while"), await isValid(made)]).toEqual([false, true]);
+  const created = await ensureAdminToken(store, undefined, NOW + 1);
+  expect([await isValid("given for a while"), await isValid(created)]).toEqual([false, true]);
 });
 
 it("keeps all other tokens", async () => {
   const { store, isValid } = open();
-  const made = await ensureAdminToken(store, undefined, NOW);
+  const created = await ensureAdminToken(store, undefined, NOW);
   await ensureAdminToken(store, "given later on", NOW + 1);
-  expect(await isValid(made)).toBe(true);
+  expect(await isValid(created)).toBe(true);
 });
 
 it("rejects a token for more tenants than a cursor can hold", async () => {

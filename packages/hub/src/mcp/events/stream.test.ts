@@ -47,27 +47,27 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
     onError: () => {},
   };
   const open = (given: object = {}) => {
-    const heard: Said[] = [];
-    const rooms: (() => void)[] = [];
+    const received: Said[] = [];
+    const onDrain: (() => void)[] = [];
     const abort = new AbortController();
     const client = {
-      heard,
+      received,
       full: false,
       /** The client stops reading after this many messages. */
       fullAfter: Number.POSITIVE_INFINITY,
-      hungUp: false,
+      aborted: false,
       leave: () => abort.abort(),
-      room: () => {
-        for (const room of rooms) room();
+      drain: () => {
+        for (const drained of onDrain) drained();
       },
     };
     const backPressure = {
       isFull: () => client.full,
-      onDrain: (room: () => void) => void rooms.push(room),
+      onDrain: (drained: () => void) => void onDrain.push(drained),
       onClose: () => {},
       sent: () => {},
       abort: () => {
-        client.hungUp = true;
+        client.aborted = true;
       },
       track: (response: Response) => response,
     };
@@ -85,8 +85,8 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
         id: 7,
         signal: abort.signal,
         async notify(said) {
-          heard.push(said);
-          if (heard.length >= client.fullAfter) client.full = true;
+          received.push(said);
+          if (received.length >= client.fullAfter) client.full = true;
         },
       },
     );
@@ -96,12 +96,12 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
   return { store, streams, open, pass: (ms: number) => (at += ms) };
 }
 
-const events = (heard: Said[]) =>
-  heard.flatMap(({ method, params }) =>
+const events = (received: Said[]) =>
+  received.flatMap(({ method, params }) =>
     method === "notifications/events/event" ? [(params.data as { seq: number }).seq] : [],
   );
-const of = (heard: Said[], kind: string) =>
-  heard.filter(({ method }) => method === `notifications/events/${kind}`);
+const of = (received: Said[], kind: string) =>
+  received.filter(({ method }) => method === `notifications/events/${kind}`);
 
 /** Waits until work without timers has settled; SQLite is synchronous. */
 async function settle(): Promise<void> {
@@ -111,19 +111,19 @@ async function settle(): Promise<void> {
 it("sends heartbeats with a cursor past all sent and excluded events", async () => {
   const { store, open } = await setup({ heartbeatMs: 10 });
   await keep(store, [sampleEvent(), sampleEvent({ type: "push" })]);
-  const { heard } = open();
+  const { received } = open();
   await vi.waitFor(
-    () => expect(of(heard, "heartbeat").at(-1)?.params.cursor).toMatch(/^2@/),
+    () => expect(of(received, "heartbeat").at(-1)?.params.cursor).toMatch(/^2@/),
     60_000,
   );
   await keep(store, [sampleEvent({ type: "push" })]);
   await vi.waitFor(
-    () => expect(of(heard, "heartbeat").at(-1)?.params.cursor).toMatch(/^3@/),
+    () => expect(of(received, "heartbeat").at(-1)?.params.cursor).toMatch(/^3@/),
     60_000,
   );
-  expect(events(heard)).toEqual([1]);
+  expect(events(received)).toEqual([1]);
   expect(
-    heard.every(
+    received.every(
       ({ params }) =>
         JSON.stringify(params._meta) === '{"io.modelcontextprotocol/subscriptionId":7}',
     ),
@@ -141,21 +141,21 @@ it("queues a few events for a slow client, and loses none", async () => {
   await keepMany(store, sampleEvents(2_500));
   const client = open();
   client.full = true;
-  await vi.waitFor(() => expect(of(client.heard, "active")).toHaveLength(1), 60_000);
+  await vi.waitFor(() => expect(of(client.received, "active")).toHaveLength(1), 60_000);
   await keep(store, sampleEvents(10));
   await settle();
-  expect(events(client.heard)).toEqual([]);
+  expect(events(client.received)).toEqual([]);
   expect(payloads).toBe(0);
   client.full = false;
   client.fullAfter = 4;
-  client.room();
+  client.drain();
   await settle();
-  expect(events(client.heard)).toEqual([1, 2, 3]);
+  expect(events(client.received)).toEqual([1, 2, 3]);
   client.full = false;
   client.fullAfter = Number.POSITIVE_INFINITY;
-  client.room();
-  await vi.waitFor(() => expect(events(client.heard)).toHaveLength(2_510), 60_000);
-  expect(events(client.heard)).toEqual(Array.from({ length: 2_510 }, (_, at) => at + 1));
+  client.drain();
+  await vi.waitFor(() => expect(events(client.received)).toHaveLength(2_510), 60_000);
+  expect(events(client.received)).toEqual(Array.from({ length: 2_510 }, (_, at) => at + 1));
 });
 
 it("disconnects a client that has stopped reading", async () => {
@@ -163,11 +163,11 @@ it("disconnects a client that has stopped reading", async () => {
   await keep(store, [sampleEvent()]);
   const client = open();
   client.full = true;
-  await vi.waitFor(() => expect(of(client.heard, "active")).toHaveLength(1), 60_000);
+  await vi.waitFor(() => expect(of(client.received, "active")).toHaveLength(1), 60_000);
   await keep(store, [sampleEvent()]);
   await vi.waitFor(() => {
     pass(10_000);
-    expect(client.hungUp).toBe(true);
+    expect(client.aborted).toBe(true);
   }, 60_000);
   expect(await client.ended).toEqual({});
 });
@@ -180,24 +180,25 @@ it("reports an event that cannot be read, and retries it", async () => {
       broken ? Promise.reject(new Error("the disk is on fire")) : real.getPayload(...place),
   }));
   await keep(store, sampleEvents(2));
-  const { heard } = open();
-  await vi.waitFor(() => expect(of(heard, "error").length).toBeGreaterThan(0), 60_000);
-  expect(JSON.stringify(heard)).not.toContain("fire");
+  const { received } = open();
+  await vi.waitFor(() => expect(of(received, "error").length).toBeGreaterThan(0), 60_000);
+  expect(JSON.stringify(received)).not.toContain("fire");
   broken = false;
-  await vi.waitFor(() => expect(events(heard)).toEqual([1, 2]), 60_000);
+  await vi.waitFor(() => expect(events(received)).toEqual([1, 2]), 60_000);
 });
 
 it("limits the open streams of a token", async () => {
   const { open, streams } = await setup({ maxPerToken: 2 });
   const [one, two] = [open(), open()];
-  for (const { heard } of [one, two]) await vi.waitFor(() => expect(heard).toHaveLength(1), 60_000);
+  for (const { received } of [one, two])
+    await vi.waitFor(() => expect(received).toHaveLength(1), 60_000);
   await expect(open().ended).rejects.toMatchObject({ code: -32013, data: { limit: 2 } });
   one.leave();
   await one.ended;
   const three = open();
-  await vi.waitFor(() => expect(three.heard).toHaveLength(1), 60_000);
+  await vi.waitFor(() => expect(three.received).toHaveLength(1), 60_000);
   await streams.close();
-  expect(of(three.heard, "terminated")).toHaveLength(1);
+  expect(of(three.received, "terminated")).toHaveLength(1);
   expect(streams.open.size).toBe(0);
 });
 
@@ -209,16 +210,16 @@ it("notifies once of new event types, and not of known or processed ones", async
   await store.markProcessed("acme", [done.id], START, null);
   const client = open();
   await keep(store, [sampleEvent(), other("known"), sampleEvent({ type: "push" })]);
-  await vi.waitFor(() => expect(events(client.heard)).toHaveLength(1), 60_000);
+  await vi.waitFor(() => expect(events(client.received)).toHaveLength(1), 60_000);
   client.full = true;
   await keep(store, [other("new"), other("newer"), other("new")]);
   await settle();
-  expect(of(client.heard, "list_changed")).toEqual([]);
+  expect(of(client.received, "list_changed")).toEqual([]);
   client.full = false;
-  client.room();
-  await vi.waitFor(() => expect(of(client.heard, "list_changed")).toHaveLength(1), 60_000);
+  client.drain();
+  await vi.waitFor(() => expect(of(client.received, "list_changed")).toHaveLength(1), 60_000);
   await keep(store, [other("new"), other("newest")]);
-  await vi.waitFor(() => expect(of(client.heard, "list_changed")).toHaveLength(2), 60_000);
+  await vi.waitFor(() => expect(of(client.received, "list_changed")).toHaveLength(2), 60_000);
 });
 
 it("ends immediately for a client that disconnects before it starts", async () => {
