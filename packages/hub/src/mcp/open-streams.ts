@@ -18,7 +18,7 @@ interface StreamObserver {
   onEnd(): void;
 }
 
-export interface StreamOptions extends StreamObserver {
+interface StreamOptions extends StreamObserver {
   request: Request;
   access: Access;
   /** Ends the stream; called when the token is no longer valid, or the hub stops. */
