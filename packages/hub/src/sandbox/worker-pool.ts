@@ -129,10 +129,10 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       },
       onResult(result) {
         if (isDiscarded) return;
-        worker.setIdle(true);
         idle.push(slot);
         finish(({ resolve }) => resolve(result));
         dispatch();
+        if (!job) worker.setIdle(true);
       },
       onExit(reason) {
         discard(({ resolve, reject }) =>

@@ -65,18 +65,21 @@ function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): Sandbo
       resolve();
     }),
   );
+  const setIdle = (isIdle: boolean) => {
+    if (isIdle) {
+      child.unref();
+      child.channel?.unref();
+    } else {
+      child.ref();
+      child.channel?.ref();
+    }
+  };
   return {
     post: (evaluation) => child.send(evaluation),
-    setIdle(isIdle) {
-      if (isIdle) {
-        child.unref();
-        child.channel?.unref();
-      } else {
-        child.ref();
-        child.channel?.ref();
-      }
-    },
+    setIdle,
     terminate() {
+      // The hub's process stays alive until the exit, which the caller awaits.
+      setIdle(false);
       child.kill("SIGKILL");
       return exited;
     },
