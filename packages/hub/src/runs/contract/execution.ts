@@ -358,7 +358,8 @@ export function executionContract(it: It): void {
     const child = await f.publish([start, gate("long"), probe("never")], edges("start > long"));
     const call = { flow: child().flow_id, trigger: "start" };
     const late = await f.publish(
-      [start, node("call", "CallFlow", { ...call, settings: { timeoutMs: 20 } }), gate("on")],
+      // Long enough for the called run to start on a busy machine.
+      [start, node("call", "CallFlow", { ...call, settings: { timeoutMs: 1_000 } }), gate("on")],
       edges("start > call.error > on"),
     );
     const iteration = await f.publish(
