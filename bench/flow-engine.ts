@@ -57,7 +57,7 @@ export function openEngine(): Engine {
       evaluate: sandbox.evaluate,
       newId,
       now: Date.now,
-      maxDepth: 5,
+      maxChain: 5,
     }),
     onError: (error) => {
       throw error;

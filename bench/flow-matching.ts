@@ -37,7 +37,7 @@ export async function measureMatching({ quick, reportProgress }: Options): Promi
         newId,
         now: Date.now,
         defer: setImmediate,
-        maxDepth: 5,
+        maxChain: 5,
         maxLoops: 30,
       });
       prepared.push({ triggers, matcher, cached: [] as number[], uncached: [] as number[] });

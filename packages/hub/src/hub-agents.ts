@@ -21,7 +21,7 @@ import { createFeed, type Feed } from "./stream/feed.ts";
 import { type Authorizer, createAuthorizer } from "./tenants/authorizer.ts";
 import { LOCAL_TENANT } from "./tenants/tenancy.ts";
 
-export interface AgentsOptions {
+export interface HubAgentsOptions {
   store: Store;
   ports: HostPorts;
   settings: HubSettings;
@@ -31,7 +31,7 @@ export interface AgentsOptions {
   onError: (error: unknown) => void;
 }
 
-export function createAgents(options: AgentsOptions) {
+export function createHubAgents(options: HubAgentsOptions) {
   const { store, ports, settings, triggers, calls, onError } = options;
   const { timers } = ports;
   const { version, keepRunsMs, publicUrl } = settings;
@@ -111,7 +111,7 @@ export function createAgents(options: AgentsOptions) {
 
 /** The MCP Events draft: the context of its methods, and the deliverer of its webhooks. */
 function createEventsDraft(
-  { store, ports, settings, seal, onError }: AgentsOptions,
+  { store, ports, settings, seal, onError }: HubAgentsOptions,
   feed: Feed,
   authorizer: Authorizer,
 ) {
@@ -144,13 +144,13 @@ function createEventsDraft(
       seal: seal.seal,
       now,
       allowHttp,
-      onChange: deliverer.poke,
+      onChange: deliverer.wake,
     }),
     onError,
   };
   return {
     context,
-    start: deliverer.poke,
+    start: deliverer.wake,
     async close() {
       await Promise.all([streams.close(), deliverer.close()]);
     },

@@ -1,5 +1,5 @@
 /** The pipeline with everything it needs: group commit, matcher, endpoints, limits, log and metrics. */
-import { tripInWords } from "@signalbox/rules/match/breaker.ts";
+import { tripMessage } from "@signalbox/rules/match/breaker.ts";
 import { createReadiness } from "./api/readiness.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createEndpoints } from "./ingest/endpoints.ts";
@@ -41,14 +41,14 @@ export function createHubPipeline(options: HubPipelineOptions) {
     onBatch: metrics.batch,
   });
   const counted = countAppends(commit);
-  const { maxChain: maxDepth, maxLoops } = settings;
+  const { maxChain, maxLoops } = settings;
   const matcher = createMatcher({
     store,
     evaluate: ports.evaluate,
     newId,
     now,
     defer,
-    maxDepth,
+    maxChain,
     maxLoops,
   });
 
@@ -59,7 +59,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
   };
   const onTripped: PipelineOptions["onTripped"] = (tenant, { isFirst, ...trip }) => {
     metrics.trip(trip.limit);
-    if (isFirst) log.warn({ tenant, ...trip }, `a trigger was stopped: ${tripInWords(trip)}`);
+    if (isFirst) log.warn({ tenant, ...trip }, `a trigger was stopped: ${tripMessage(trip)}`);
   };
   const pipeline = createPipeline({
     matcher,

@@ -18,7 +18,7 @@ import { tokenRoutes } from "./api/token-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
 import { createFlows } from "./apps/flows.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
-import type { createAgents } from "./hub-agents.ts";
+import type { createHubAgents } from "./hub-agents.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Triggers } from "./runs/explain.ts";
 import type { Store } from "./store/store.ts";
@@ -31,7 +31,7 @@ export interface HubRoutesOptions {
   registry: NodeRegistry;
   seal: Seal;
   newId: () => string;
-  agents: ReturnType<typeof createAgents>;
+  agents: ReturnType<typeof createHubAgents>;
   calls: ToolCalls;
   triggers: Triggers;
   /** Aborted when the hub stops. */

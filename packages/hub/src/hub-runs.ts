@@ -33,7 +33,7 @@ export function createHubRuns(options: HubRunsOptions) {
   const { store, ports, settings, seal, newId, pipeline, onError } = options;
   const { timers, evaluate } = ports;
   const { now, defer } = timers;
-  const limits = { maxDepth: settings.maxChain, maxLoops: settings.maxLoops };
+  const limits = { maxChain: settings.maxChain, maxLoops: settings.maxLoops };
   const runner = createRunner({
     store,
     registry: nodeTypes,
@@ -48,7 +48,7 @@ export function createHubRuns(options: HubRunsOptions) {
       evaluate,
       newId,
       now,
-      maxDepth: limits.maxDepth,
+      maxChain: limits.maxChain,
     }),
     concurrency: settings.runConcurrency,
     leaseMs: settings.runLeaseMs,

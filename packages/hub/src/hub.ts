@@ -10,7 +10,7 @@ import type { LiveStreams } from "./api/live-streams.ts";
 import { logLegacyMigration } from "./apps/log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./apps/migrate-legacy-flows.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
-import { createAgents } from "./hub-agents.ts";
+import { createHubAgents } from "./hub-agents.ts";
 import { createHubPipeline } from "./hub-pipeline.ts";
 import { createHubRoutes } from "./hub-routes.ts";
 import { createHubRuns } from "./hub-runs.ts";
@@ -81,7 +81,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const runs = createHubRuns({ store, ports, settings, seal, newId, pipeline, onError });
   const { calls, triggers } = runs;
   const shared = { store, ports, settings, seal, calls, triggers, onError };
-  const agents = createAgents(shared);
+  const agents = createHubAgents(shared);
 
   const closing = new AbortController();
   const isStopping = () => closing.signal.aborted;

@@ -58,8 +58,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       try {
         const admitted = await admit(request);
         if (admitted.outcome !== "accepted") return end(admitted);
-        const { appendRequest, bare } = admitted;
-        return end(toOutcome(await fromStore(append(appendRequest)), bare), appendRequest);
+        const { appendRequest, emptyResponse } = admitted;
+        return end(toOutcome(await fromStore(append(appendRequest)), emptyResponse), appendRequest);
       } catch (error) {
         return error instanceof StoreFailed
           ? end(STORAGE_UNAVAILABLE, undefined, error.cause)
@@ -88,7 +88,7 @@ export const createAppend =
     }
   };
 
-function toOutcome(appended: AppendResult, bare: boolean): IngestOutcome {
+function toOutcome(appended: AppendResult, emptyResponse: boolean): IngestOutcome {
   if (appended.outcome === "over_quota")
     return rejection(
       "quota_exceeded",
@@ -99,7 +99,7 @@ function toOutcome(appended: AppendResult, bare: boolean): IngestOutcome {
     id,
     outcome: duplicate ? ("duplicate" as const) : ("stored" as const),
   }));
-  return { outcome: appended.outcome, id: events[0]?.id ?? "", events, bare };
+  return { outcome: appended.outcome, id: events[0]?.id ?? "", events, emptyResponse };
 }
 
 const STORAGE_UNAVAILABLE = rejection(

@@ -27,7 +27,7 @@ function receiver(store: Store) {
       newId,
       now: Date.now,
       defer: (work) => setTimeout(work, 0),
-      maxDepth: 5,
+      maxChain: 5,
       maxLoops: 30,
     }),
     commit: createGroupCommit({ store, quota: null }),
@@ -78,7 +78,7 @@ it.each(sources.map(({ id }) => id))("%s: stored, duplicate, forged, too large",
     const receive = receiver(store);
     const pending = async () => (await store.pendingStatus("local")).pending_count;
 
-    expect((await receive(request(body))).status).toBe(source.bareAnswer ? 200 : 202);
+    expect((await receive(request(body))).status).toBe(source.emptyResponse ? 200 : 202);
     expect((await receive(request(body))).status).toBe(200);
     expect(await pending()).toBe(1);
 

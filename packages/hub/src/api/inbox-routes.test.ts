@@ -41,7 +41,7 @@ async function setup() {
       now: Date.now,
       defer: setImmediate,
       evaluate: () => Promise.reject(new Error("unexpected evaluation")),
-      maxDepth: 5,
+      maxChain: 5,
       maxLoops: 30,
     }),
     inbox,

@@ -99,7 +99,7 @@ function setup() {
       onError: (error) => errors.push(error),
       ...given,
     });
-    deliverer.poke();
+    deliverer.wake();
     return deliverer;
   };
   /** Closed when the test ends. */

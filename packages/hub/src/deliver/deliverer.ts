@@ -33,7 +33,7 @@ export interface DelivererOptions
 
 export interface Deliverer {
   /** Leases free subscriptions. Nothing is delivered before the first call. */
-  poke(): void;
+  wake(): void;
   /** Aborts requests in progress; the next process sends those events again. */
   close(): Promise<void>;
 }
@@ -125,7 +125,7 @@ export function createDeliverer({
   };
 
   return {
-    poke: loop,
+    wake: loop,
     async close() {
       closed = true;
       cancelTimer();

@@ -66,7 +66,7 @@ interface StoredEvent {
 }
 
 export type IngestOutcome =
-  | { outcome: "stored" | "duplicate"; id: string; events: StoredEvent[]; bare: boolean }
+  | { outcome: "stored" | "duplicate"; id: string; events: StoredEvent[]; emptyResponse: boolean }
   | { outcome: "pong" }
   | { outcome: "challenge"; challenge: string }
   | { outcome: "handshake"; headers: Record<string, string> }
@@ -89,8 +89,8 @@ export function toAnswer(result: IngestOutcome): Answer {
   switch (result.outcome) {
     case "stored":
     case "duplicate": {
-      const { outcome, id, events, bare } = result;
-      if (bare) return { status: 200, headers: {}, body: "" };
+      const { outcome, id, events, emptyResponse } = result;
+      if (emptyResponse) return { status: 200, headers: {}, body: "" };
       return json(
         outcome === "stored" ? 202 : 200,
         events.length === 1 ? { outcome, id } : { outcome, id, events },

@@ -31,7 +31,7 @@ export interface AcceptedRequest {
   outcome: "accepted";
   appendRequest: AppendRequest;
   /** The sender expects an empty 200. */
-  bare: boolean;
+  emptyResponse: boolean;
 }
 
 export function createIngest(options: IngestOptions) {
@@ -121,7 +121,7 @@ export function createIngest(options: IngestOptions) {
     );
     return {
       outcome: "accepted",
-      bare: source.bareAnswer,
+      emptyResponse: source.emptyResponse,
       appendRequest: {
         tenant,
         events,

@@ -71,7 +71,7 @@ export interface SourceDefinition {
    * Answers a stored event with an empty 200, for senders that treat any other status as a failure
    * or show the response body to their users.
    */
-  bareAnswer: boolean;
+  emptyResponse: boolean;
   /** Returns a new sample with this id, or undefined if the source lacks the variant. */
   sample(id: string, variant?: SampleVariant): Sample | undefined;
 }
@@ -102,7 +102,7 @@ interface SourceRecipe
         | "handshake"
         | "installation"
         | "skipsQuota"
-        | "bareAnswer"
+        | "emptyResponse"
       >
     > {
   signature: SignatureScheme | SourceDefinition["signature"];
@@ -132,7 +132,7 @@ export function defineSource(recipe: SourceRecipe): SourceDefinition {
     namesInstallation: recipe.installation !== undefined,
     installation: () => undefined,
     skipsQuota: () => false,
-    bareAnswer: false,
+    emptyResponse: false,
     decode: (request) => decodeOneEvent(recipe, request),
     ...recipe,
     signature: typeof signature === "function" ? signature : () => signature,

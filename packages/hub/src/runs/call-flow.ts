@@ -23,7 +23,7 @@ export interface CallFlowOptions {
   evaluate: NodeServices["evaluate"];
   newId: () => string;
   now: () => number;
-  maxDepth: number;
+  maxChain: number;
 }
 
 type Call = Parameters<NodeServices["callFlow"]>[1];
@@ -53,13 +53,13 @@ export function createCallFlow(options: CallFlowOptions): NodeServices["callFlow
 }
 
 async function newCalledRun(
-  { store, evaluate, newId, now, maxDepth }: CallFlowOptions,
+  { store, evaluate, newId, now, maxChain }: CallFlowOptions,
   run: Run,
   { flow, trigger: name, input: given }: Call,
   key: string,
   signal: AbortSignal,
 ): Promise<ImmediateRun> {
-  if (run.depth >= maxDepth)
+  if (run.depth >= maxChain)
     throw new Permanent(
       `${run.depth} runs and events led to this call, which is the limit. Break the cycle, or raise SIGNALBOX_MAX_CHAIN.`,
       { code: "too_deep" },

@@ -24,7 +24,7 @@ const options = {
   newId,
   now,
   defer: setImmediate,
-  maxDepth: 5,
+  maxChain: 5,
   maxLoops: 30,
 };
 

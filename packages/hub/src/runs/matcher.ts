@@ -23,7 +23,7 @@ export interface MatcherOptions extends Pick<Timers, "now" | "defer"> {
   evaluate: Evaluate;
   newId: () => string;
   /** The maximum length of a chain of runs and events that cause each other. */
-  maxDepth: number;
+  maxChain: number;
   /** How many times a minute a trigger fires on events that its own flow caused. */
   maxLoops: number;
 }
@@ -224,12 +224,12 @@ type Causes = ReturnType<typeof causesOf>;
 function applyBreaker(
   verdict: PlannedVerdict,
   { depth, chain }: Causes,
-  { maxDepth, maxLoops }: PlanOptions,
+  { maxChain, maxLoops }: PlanOptions,
 ): PlannedVerdict {
   if (!verdict.matched) return verdict;
   const withReason = (trip: Trip) => ({ ...trip, reason: breakerReason(trip) });
-  if (depth >= maxDepth) {
-    const breaker = withReason({ limit: "chain", most: maxDepth });
+  if (depth >= maxChain) {
+    const breaker = withReason({ limit: "chain", most: maxChain });
     return { ...verdict, matched: false, reasons: [...verdict.reasons, breaker.reason], breaker };
   }
   if (!chain.includes(verdict.flow_id)) return verdict;

@@ -51,7 +51,7 @@ const services = (quota: number | null = null) =>
     evaluate: unexpected,
     newId,
     now: Date.now,
-    maxDepth: 5,
+    maxChain: 5,
   });
 
 /** Some run that asks. */

@@ -1,5 +1,5 @@
 /** Warnings about triggers that the loop breaker stopped recently. */
-import { type Trip, tripInWords } from "../match/breaker.ts";
+import { type Trip, tripMessage } from "../match/breaker.ts";
 import type { Finding } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";
 
@@ -17,6 +17,6 @@ export const findTripped = (
     const node = nodes.find(({ id }) => id === node_id);
     if (!node) return [];
     const time = new Date(at).toISOString().slice(11, 16);
-    const message = `Trigger '${node.name}' was stopped at ${time} UTC: ${tripInWords(trip)}`;
+    const message = `Trigger '${node.name}' was stopped at ${time} UTC: ${tripMessage(trip)}`;
     return [{ code: "breaker_tripped", message, nodeId: node_id }];
   });

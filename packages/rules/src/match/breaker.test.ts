@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { tripInWords } from "./breaker.ts";
+import { tripMessage } from "./breaker.ts";
 
 test.each([
   ["chain", 5, /more than 5 runs .* raise SIGNALBOX_MAX_CHAIN/],
   ["loops", 30, /more than 30 times a minute.* raise SIGNALBOX_MAX_LOOPS/],
   ["loops", 0, /may not fire on its own flow's events.* raise SIGNALBOX_MAX_LOOPS/],
 ] as const)("a trip by %s of %i says what happened and what to do", (limit, most, words) => {
-  expect(tripInWords({ limit, most })).toMatch(words);
+  expect(tripMessage({ limit, most })).toMatch(words);
 });

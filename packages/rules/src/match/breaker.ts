@@ -14,11 +14,11 @@ export interface Trip {
 export const breakerReason = (trip: Trip): Reason => ({
   on: "breaker",
   holds: false,
-  message: `stopped by the breaker: ${tripInWords(trip)}`,
+  message: `stopped by the breaker: ${tripMessage(trip)}`,
 });
 
 /** The cause and the fix. */
-export const tripInWords = ({ limit, most }: Trip): string =>
+export const tripMessage = ({ limit, most }: Trip): string =>
   limit === "chain"
     ? `more than ${most} runs set each other off. Break the circle, or raise SIGNALBOX_MAX_CHAIN.`
     : `it ${most === 0 ? "may not fire on its own flow's events" : `fired on its own flow's events more than ${most} times a minute`}. ` +

@@ -20,7 +20,7 @@ export const linear = defineSource({
   // Linear documents this tolerance. Each attempt has a new time.
   sentAt: { field: "webhookTimestamp", toleranceMs: 60_000 },
   headers: ["linear-delivery", "linear-event"],
-  bareAnswer: true,
+  emptyResponse: true,
   externalId: header("Linear-Delivery"),
   eventType: either(field("type"), header("Linear-Event")),
   summarize: (_, body) => ({

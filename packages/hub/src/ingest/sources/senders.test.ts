@@ -222,7 +222,7 @@ describe("Linear", () => {
   });
 
   it("and Slack expect an empty 200", () => {
-    expect([linear, slack, stripe].map(({ bareAnswer }) => bareAnswer)).toEqual([
+    expect([linear, slack, stripe].map(({ emptyResponse }) => emptyResponse)).toEqual([
       true,
       true,
       false,

@@ -20,7 +20,7 @@ export const slack = defineSource({
   title: "Slack",
   signature: slackSignature,
   accepts: ["application/json", "application/x-www-form-urlencoded"],
-  bareAnswer: true,
+  emptyResponse: true,
   externalId: either(field("event_id"), field("trigger_id")),
   idOptional: true, // `view_closed` and `app_rate_limited` have no id and are sent once
   eventType: either(field("event.type"), slashCommand, field("type")),

@@ -141,7 +141,7 @@ export function createFixture(store: Store) {
   const openRunner = (
     { now = Date.now, ...given }: FixtureRunnerOptions = {},
     evaluate: Evaluate = unexpected,
-    { maxDepth = 5 } = {},
+    { maxChain = 5 } = {},
   ): Runner => {
     const runner: Runner = createRunner({
       store,
@@ -157,7 +157,7 @@ export function createFixture(store: Store) {
         evaluate,
         newId,
         now,
-        maxDepth,
+        maxChain,
       }),
       timers: systemTimers({ now }),
       onError: (error) => errors.push(error),

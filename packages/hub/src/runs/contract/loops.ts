@@ -20,11 +20,11 @@ const unexpected = () => {
 };
 
 /** A runner whose flows start from events, with a clock that the test moves forward. */
-function openCycle(f: Fixture, maxLoops: number, maxDepth = 20) {
+function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
   const { store } = f;
   let ahead = 0;
   const now = () => Date.now() + ahead;
-  const limits = { newId, now, defer: setImmediate, maxDepth, maxLoops };
+  const limits = { newId, now, defer: setImmediate, maxChain, maxLoops };
   const matcher = createMatcher({ store, evaluate: unexpected, ...limits });
   const tripped: TrippedTrigger[] = [];
   const append = createAppend({
@@ -48,7 +48,7 @@ function openCycle(f: Fixture, maxLoops: number, maxDepth = 20) {
       evaluate: unexpected,
       newId,
       now,
-      maxDepth,
+      maxChain,
     }),
   });
   const runs = () => store.listRuns({ tenant: TENANT, limit: 1000 });

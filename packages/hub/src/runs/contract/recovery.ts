@@ -112,7 +112,7 @@ export function recoveryContract(it: It): void {
     await f.store.deleteFlow({ tenant: TENANT, id: flow }, Date.now());
     f.open("a");
     // A lower limit on the chain does not affect a run that was called already.
-    f.openRunner({}, undefined, { maxDepth: 0 });
+    f.openRunner({}, undefined, { maxChain: 0 });
     await expect.poll(() => f.status(id)).toBe("succeeded");
     expect((await f.run(id)).output).toBe(1);
   });
