@@ -105,7 +105,7 @@ it("starts in the lane of the value at the concurrency key", async () => {
   const wanted = { tenant: "acme", flow: "f", trigger: "ask", input: { x: 1 }, onlyActive: true };
   await calls.start(wanted);
   await calls.queue(wanted);
-  const limit = (x: number) => ({ limit: { lane: `f:n:[${x}]`, most: 2, whenFull: "skip" } });
+  const limit = (x: number) => ({ limit: { lane: `f:n:[${x}]`, max: 2, whenFull: "skip" } });
   expect(entered).toMatchObject([
     { at: 5, cause: "tool", token_id: "ada", ...limit(1) },
     { cause: "tool", ...limit(2) },
@@ -128,7 +128,7 @@ it("reads the concurrency key of an event from its data", async () => {
   const { calls, entered } = setup({ kind: "event", config });
   const wanted = { tenant: "acme", flow: "f", trigger: "ask", onlyActive: true };
   await calls.queue({ ...wanted, input: { data: { issue: { number: 7 } } } });
-  expect(entered).toMatchObject([{ limit: { lane: "f:n:[7]", most: 1 } }]);
+  expect(entered).toMatchObject([{ limit: { lane: "f:n:[7]", max: 1 } }]);
 });
 
 it("reports an output that does not match the schema of the tool's version", async () => {

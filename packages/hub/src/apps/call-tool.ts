@@ -161,12 +161,12 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
 const laneFor = (trigger: StoredTrigger, { input }: ImmediateRun): LaneLimit | undefined =>
   limitOf(trigger, trigger.kind === "event" ? (input.data ?? null) : input);
 
-function busy({ kind }: StoredTrigger, { most }: LaneLimit): RequestError {
-  const runs = most === 1 ? "1 run" : `${most} runs`;
+function busy({ kind }: StoredTrigger, { max }: LaneLimit): RequestError {
+  const runs = max === 1 ? "1 run" : `${max} runs`;
   const what = kind === "intent" ? "tool" : "trigger";
   return new RequestError(
     "busy",
     "trigger",
-    `busy: ${runs} of this ${what} ${most === 1 ? "is" : "are"} active; try again later.`,
+    `busy: ${runs} of this ${what} ${max === 1 ? "is" : "are"} active; try again later.`,
   );
 }

@@ -121,7 +121,7 @@ async function subscribe(store: Store, given: Partial<NewSubscription> = {}, now
     url: "https://a.example/",
     secret: "whsec_now",
     secret_hash: "hash",
-    places: { acme: 0 },
+    positions: { acme: 0 },
     expires_at: START + 365 * DAY,
     ...given,
   };
@@ -149,7 +149,7 @@ describe("a subscription", () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
     await keep(store, [event("old"), event("a"), event("push", { type: "push" })]);
-    await subscribe(store, { places: { acme: 1 } });
+    await subscribe(store, { positions: { acme: 1 } });
     const first = deliver("me", clock);
     await keep(store, [event("b")]);
     await clock.advance(0);
@@ -159,7 +159,7 @@ describe("a subscription", () => {
       expect.stringMatching(/^4@/),
     ]);
     await clock.advance(RECORDED);
-    expect(await progressOf(store)).toMatchObject({ places: { acme: 4 }, delivered_at: START });
+    expect(await progressOf(store)).toMatchObject({ positions: { acme: 4 }, delivered_at: START });
 
     await first.close();
     await keep(store, [event("c")]);
@@ -189,7 +189,7 @@ describe("a subscription", () => {
     deliver("me", clock, { unseal: () => Promise.reject(new Error("another key")) });
     await keep(store, [event("a")]);
     await clock.advance(30 * SECOND);
-    expect(await progressOf(store)).toMatchObject({ attempt: 5, places: { acme: 0 } });
+    expect(await progressOf(store)).toMatchObject({ attempt: 5, positions: { acme: 0 } });
     expect(errors).toHaveLength(5);
     await clock.advance(60 * SECOND);
     expect(calls).toEqual([]);
@@ -223,7 +223,7 @@ describe("a subscription", () => {
       attempt: 5,
       failing_since: START,
       last_error: "connection refused",
-      places: { acme: 0 },
+      positions: { acme: 0 },
     });
     down = false;
     await clock.advance(16 * SECOND);
@@ -233,7 +233,7 @@ describe("a subscription", () => {
       attempt: 0,
       failing_since: null,
       last_error: null,
-      places: { acme: 2 },
+      positions: { acme: 2 },
     });
   });
 
@@ -277,10 +277,10 @@ describe("a subscription", () => {
     await keep(store, [event("a")]);
     await clock.advance(25 * SECOND);
     await keep(store, [event("b", { received_at: clock.now() })]);
-    expect(await progressOf(store)).toMatchObject({ places: { acme: 0 }, gap: false });
+    expect(await progressOf(store)).toMatchObject({ positions: { acme: 0 }, gap: false });
     await clock.advance(10 * SECOND);
     // The newer event has its own retry period.
-    expect(await progressOf(store)).toMatchObject({ places: { acme: 1 }, gap: true });
+    expect(await progressOf(store)).toMatchObject({ positions: { acme: 1 }, gap: true });
     const tries = calls.length;
     status = 200;
     await clock.advance(60 * SECOND);
@@ -290,7 +290,7 @@ describe("a subscription", () => {
       type: "gap",
       cursor: expect.stringMatching(/^1@/),
     });
-    expect(await progressOf(store)).toMatchObject({ places: { acme: 2 }, gap: false });
+    expect(await progressOf(store)).toMatchObject({ positions: { acme: 2 }, gap: false });
   });
 
   it("skips an event that the endpoint rejects as too large", async () => {
@@ -303,7 +303,7 @@ describe("a subscription", () => {
     deliver("me", clock);
     await keep(store, [event("large")]);
     await clock.advance(RECORDED);
-    expect(await progressOf(store)).toMatchObject({ places: { acme: 1 }, delivered_at: null });
+    expect(await progressOf(store)).toMatchObject({ positions: { acme: 1 }, delivered_at: null });
     await keep(store, [event("b")]);
     await clock.advance(RECORDED);
     expect(sent(calls)).toEqual(["large", "gap", "b"]);
@@ -385,12 +385,12 @@ describe("a subscription", () => {
 
     // Subscribed again while `terminated` is sent: a new subscription, which stays.
     expect(await progressOf(store, "bye")).toBeUndefined();
-    await subscribe(store, { id: "bye", places: { acme: 0 } });
+    await subscribe(store, { id: "bye", positions: { acme: 0 } });
     await keep(store, [event("b")]);
     await clock.advance(20 * SECOND);
     const of = (id: string) => sent(calls.filter(({ subscription }) => subscription === id));
     expect(of("bye")).toEqual(["terminated"]);
-    expect(await progressOf(store, "bye")).toMatchObject({ places: { acme: 0 } });
+    expect(await progressOf(store, "bye")).toMatchObject({ positions: { acme: 0 } });
     goodbyes[0]?.();
     await clock.advance(5 * SECOND);
     expect(of("bye")).toEqual(["terminated", "b"]);
@@ -402,7 +402,7 @@ describe("a subscription", () => {
     status = 200;
     await clock.advance(60 * 60 * SECOND);
     expect(of("gone").at(-1)).toBe("b");
-    expect(await progressOf(store, "gone")).toMatchObject({ attempt: 0, places: { acme: 2 } });
+    expect(await progressOf(store, "gone")).toMatchObject({ attempt: 0, positions: { acme: 2 } });
   });
 
   it("gets nothing after it was removed or its endpoint returned 410", async () => {
@@ -447,7 +447,7 @@ describe("a subscription", () => {
     await keep(store, [event("a"), event("b", { type: "push" })]);
     await clock.advance(20 * SECOND);
     expect(calls).toEqual([]);
-    expect(await progressOf(store)).toMatchObject({ places: { acme: 2 } });
+    expect(await progressOf(store)).toMatchObject({ positions: { acme: 2 } });
   });
 
   it("recovers from failures of the database", async () => {
@@ -544,7 +544,7 @@ describe("several processes", () => {
     // It wakes up and still believes that it holds the lease: it changes and sends nothing.
     hanging[0]?.(200);
     await mine.advance(0);
-    expect(await progressOf(store)).toMatchObject({ places: { acme: 2 }, leased_by: "you" });
+    expect(await progressOf(store)).toMatchObject({ positions: { acme: 2 }, leased_by: "you" });
     await keep(store, [event("c")]);
     await mine.advance(0);
     await yours.advance(0);
@@ -612,7 +612,7 @@ it("delivers every event in order through failures, crashes and restarts", {
         url,
         tenants: [tenant],
         principal: `p ${run}`,
-        places: { [tenant]: 0 },
+        positions: { [tenant]: 0 },
       });
       await store.putToken({
         id: `p ${run}`,

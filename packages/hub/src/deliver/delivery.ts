@@ -58,7 +58,7 @@ const MAX_STORE_RETRY_MS = 30_000;
 interface QueuedEvent {
   event: EventRow;
   /** The subscription's position after the event. */
-  places: Record<string, number>;
+  positions: Record<string, number>;
 }
 
 export async function openDelivery(
@@ -72,7 +72,7 @@ export async function openDelivery(
   const logId = await store.getLogId();
   const progress: DeliveryProgress = {
     id,
-    places: opened.places,
+    positions: opened.positions,
     gap: opened.gap,
     attempt: opened.attempt,
     failing_since: opened.failing_since,
@@ -91,8 +91,8 @@ export async function openDelivery(
   let hasUnsaved = false;
   let ended = false;
 
-  const cursorAt = (places: Record<string, number>) =>
-    encodeCursor(new Map(Object.entries(places)), tenants, logId);
+  const cursorAt = (positions: Record<string, number>) =>
+    encodeCursor(new Map(Object.entries(positions)), tenants, logId);
   const retryMs = (failures: number, maxMs: number) =>
     backoffMs(failures, { firstMs: FIRST_RETRY_MS, maxMs, random: context.random });
 
@@ -167,10 +167,10 @@ export async function openDelivery(
     progress.last_error = reason.slice(0, 500);
     progress.next_at = now() + Math.max(retryMs(progress.attempt, MAX_RETRY_MS), retryAfterMs);
   };
-  const skip = (places: Record<string, number>) => {
+  const skip = (positions: Record<string, number>) => {
     context.onOutcome("skipped", id);
     queue.shift();
-    progress.places = places;
+    progress.positions = positions;
     progress.gap = true;
   };
   const resetFailures = () => {
@@ -182,18 +182,18 @@ export async function openDelivery(
 
   const sendNext = async (
     subscription: Subscription,
-    { event, places }: QueuedEvent,
+    { event, positions }: QueuedEvent,
   ): Promise<SendResult> => {
     try {
       const endpoint = await endpointOf(subscription);
       if (progress.gap) {
         const message = "Events were skipped or removed before they could be delivered.";
-        const gap = { type: "gap" as const, cursor: cursorAt(progress.places), message };
+        const gap = { type: "gap" as const, cursor: cursorAt(progress.positions), message };
         const sent = await send(endpoint, gap);
         if (sent.result === "failed" || sent.result === "gone") return sent;
         progress.gap = false;
       }
-      return await send(endpoint, await toOccurrence(store, event, cursorAt(places)));
+      return await send(endpoint, await toOccurrence(store, event, cursorAt(positions)));
     } catch (error) {
       // A secret that cannot be unsealed, or a payload that cannot be read, is retried with backoff.
       onError(error);
@@ -211,7 +211,7 @@ export async function openDelivery(
     switch (sent.result) {
       case "accepted":
         queue.shift();
-        progress.places = next.places;
+        progress.positions = next.positions;
         resetFailures();
         progress.delivered_at = now();
         context.onOutcome("delivered", id);
@@ -222,12 +222,12 @@ export async function openDelivery(
         break;
       case "too_large":
         resetFailures();
-        skip(next.places);
+        skip(next.positions);
         break;
       case "failed": {
         scheduleRetry(sent.reason, sent.retryAfterMs);
         const since = Math.max(progress.failing_since ?? now(), next.event.received_at);
-        if (now() - since >= context.giveUpMs) skip(next.places);
+        if (now() - since >= context.giveUpMs) skip(next.positions);
       }
     }
     saveProgress();
@@ -267,12 +267,12 @@ export async function openDelivery(
   if (filter)
     follower = await feed.follow({
       tenants,
-      after: new Map(Object.entries(opened.places)),
+      after: new Map(Object.entries(opened.positions)),
       filter: { source: filter.source, type: filter.type },
       sink: {
         event(event, cursor) {
           if (!matchesFilter(event, filter)) return;
-          queue.push({ event, places: Object.fromEntries(cursor) });
+          queue.push({ event, positions: Object.fromEntries(cursor) });
           work();
         },
         truncated: () => {
@@ -289,9 +289,9 @@ export async function openDelivery(
     },
     async savePosition() {
       if (!follower || working || ended || queue.length > 0) return;
-      const places = Object.fromEntries(follower.cursor);
-      if (!hasUnsaved && JSON.stringify(places) === JSON.stringify(progress.places)) return;
-      progress.places = places;
+      const positions = Object.fromEntries(follower.cursor);
+      if (!hasUnsaved && JSON.stringify(positions) === JSON.stringify(progress.positions)) return;
+      progress.positions = positions;
       saveProgress();
       await saving;
     },

@@ -5,7 +5,7 @@ import { createRecorder } from "./recorder.ts";
 
 const progress = (id: string, attempt = 0): DeliveryProgress => ({
   id,
-  places: {},
+  positions: {},
   gap: false,
   attempt,
   failing_since: null,

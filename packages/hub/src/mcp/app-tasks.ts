@@ -149,7 +149,7 @@ export function createAppTasks({
     const { promise, resolve, reject } = Promise.withResolvers<Run>();
     const check = () =>
       find(owner, id).then((run) => {
-        if (signal.aborted || run.cancel_asked || TERMINAL_STATUSES.includes(run.status))
+        if (signal.aborted || run.cancel_requested || TERMINAL_STATUSES.includes(run.status))
           resolve(run);
       }, reject);
     const unsubscribe = store.subscribe((notice) => {
@@ -198,9 +198,9 @@ interface TaskOwner {
 
 type TaskStatus = "working" | "completed" | "failed" | "cancelled";
 
-function statusOf(era: Era, { status, cancel_asked }: Run): TaskStatus {
+function statusOf(era: Era, { status, cancel_requested }: Run): TaskStatus {
   // A cancelled task must never be reported as working again, even while the run is stopping.
-  if (cancel_asked || status === "cancelled") return "cancelled";
+  if (cancel_requested || status === "cancelled") return "cancelled";
   if (status === "succeeded") return "completed";
   // In 2026-07-28 `failed` means a protocol error. An error of the tool is a completed result.
   if (status === "failed") return era === "modern" ? "completed" : "failed";

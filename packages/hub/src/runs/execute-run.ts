@@ -80,7 +80,7 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
 
   try {
     if (signal.aborted) return "stopped";
-    if (claimed.run.cancel_asked) {
+    if (claimed.run.cancel_requested) {
       const saved = await stepLog.close([], { status: "cancelled" });
       return saved === "lost" ? "lost" : "ended";
     }

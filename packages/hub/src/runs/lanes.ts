@@ -29,5 +29,5 @@ export function limitOf(
   const concurrency = trigger.config.concurrency as Concurrency | undefined;
   if (!concurrency) return undefined;
   const { most, key, whenFull } = concurrency;
-  return { lane: laneOf(trigger, key, data), most, whenFull };
+  return { lane: laneOf(trigger, key, data), max: most, whenFull };
 }

@@ -244,7 +244,7 @@ describe("matching", () => {
     });
     const lanes = async (number: number) => {
       const [run] = (await planOf(event({ issue: { number } })))?.runs ?? [];
-      expect(run).toMatchObject({ due_at: NOW + 500, limit: { most: 2 } });
+      expect(run).toMatchObject({ due_at: NOW + 500, limit: { max: 2 } });
       return [run?.limit?.lane, run?.gather?.lane];
     };
     expect(await lanes(1)).toEqual(await lanes(1));

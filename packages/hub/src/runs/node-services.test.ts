@@ -346,7 +346,10 @@ describe("callFlow", () => {
     await expect.poll(() => f.calls).not.toContain("a aborted");
     f.openRunner({ now: () => Date.now() + 60_000 });
     await expect.poll(() => f.calls.filter((one) => one === "x begins").length).toBe(2);
-    expect((await children()).map(({ cancel_asked }) => cancel_asked)).toEqual([false, false]);
+    expect((await children()).map(({ cancel_requested }) => cancel_requested)).toEqual([
+      false,
+      false,
+    ]);
     f.open("a");
     await expect.poll(() => f.status(run.id)).toBe("succeeded");
     expect((await f.run(run.id)).output).toBe(1);

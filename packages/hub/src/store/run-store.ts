@@ -45,7 +45,7 @@ export type WhenFull = "queue" | "skip" | "replace";
 export interface LaneLimit {
   lane: string;
   /** The maximum number of concurrent runs. */
-  most: number;
+  max: number;
   /** `queue` by default. */
   whenFull?: WhenFull | undefined;
 }
@@ -100,7 +100,7 @@ export interface Run extends Omit<NewRun, "at" | "limit" | "gather" | "key" | "d
   due_at: number | null;
   output: Json;
   error: RunError | null;
-  cancel_asked: boolean;
+  cancel_requested: boolean;
   worker: string | null;
   /** How often it was claimed. `saveProgress` accepts only the number of the latest claim. */
   claims: number;

@@ -316,7 +316,7 @@ export interface Subscription extends DeliveryProgress {
 export interface DeliveryProgress {
   id: string;
   /** For each tenant, the `seq` of the last event that was delivered or skipped. */
-  places: Record<string, number>;
+  positions: Record<string, number>;
   /** Events were skipped after too many failures, and the subscriber is not notified yet. */
   gap: boolean;
   /** The number of failed attempts at the next delivery. */
@@ -337,7 +337,7 @@ export type NewSubscription = Pick<
   | "url"
   | "secret"
   | "secret_hash"
-  | "places"
+  | "positions"
   | "expires_at"
 >;
 

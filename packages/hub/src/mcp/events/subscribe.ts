@@ -134,7 +134,7 @@ export function createSubscriber({
           arguments: canonical(params.arguments),
           secret: await seal(secret),
           secret_hash: await sha256Hex(`${id} ${secret}`),
-          places: Object.fromEntries(from),
+          positions: Object.fromEntries(from),
           expires_at: now() + ttl,
         },
         { now: now(), limit: maxPerPrincipal, formerUntil: now() + FORMER_SECRET_MS },
@@ -145,7 +145,7 @@ export function createSubscriber({
       return {
         id,
         refreshBefore: new Date(subscription.expires_at).toISOString(),
-        cursor: encodeCursor(new Map(Object.entries(subscription.places)), tenants, logId),
+        cursor: encodeCursor(new Map(Object.entries(subscription.positions)), tenants, logId),
         truncated: isNew ? truncated : subscription.gap,
         deliveryStatus: statusOf(subscription),
       };

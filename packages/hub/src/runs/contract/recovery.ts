@@ -297,7 +297,7 @@ export function recoveryContract(it: It): void {
   it("respects the concurrency limit of its lane", async (f) => {
     const make = await f.publish([start, gate("a"), probe("b")], edges("start > a > b"));
     const runner = f.openRunner();
-    const limit = { lane: "one lane", most: 2 };
+    const limit = { lane: "one lane", max: 2 };
     const runs = Array.from({ length: 5 }, () => make({ limit }));
     await runner.queue(runs);
     await expect.poll(() => f.calls.length).toBe(2);
@@ -312,7 +312,7 @@ export function recoveryContract(it: It): void {
 
   it("starts immediately if its lane is free, else in any runner when it is admitted", async (f) => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
-    const limit = { lane: "one lane", most: 1 };
+    const limit = { lane: "one lane", max: 1 };
     const full = f.openRunner({ concurrency: 0 });
     const first = await full.startInLane(make({ limit }));
     await expect.poll(() => f.calls).toEqual(["a begins"]);
@@ -333,8 +333,8 @@ export function recoveryContract(it: It): void {
   it("is rejected or replaced by a newer run when its lane is full", async (f) => {
     const make = await f.publish([start, gate("a")], edges("start > a"));
     const runner = f.openRunner();
-    const skip = { lane: "skips", most: 1, whenFull: "skip" } as const;
-    const replace = { lane: "replaces", most: 1, whenFull: "replace" } as const;
+    const skip = { lane: "skips", max: 1, whenFull: "skip" } as const;
+    const replace = { lane: "replaces", max: 1, whenFull: "replace" } as const;
     expect(await runner.startInLane(make({ limit: skip }))).not.toBe("full");
     expect(await runner.startInLane(make({ limit: skip }))).toBe("full");
     await runner.startInLane(make({ limit: replace }));

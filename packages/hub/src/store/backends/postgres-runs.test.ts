@@ -108,7 +108,7 @@ describe("replicas", () => {
 
   test("never exceed the limit of a lane, and hold only the newest run with replace", async () => {
     for (let round = 0; round < 5; round += 1) {
-      const skip = { lane: `skip ${round}`, most: 3, whenFull: "skip" } as const;
+      const skip = { lane: `skip ${round}`, max: 3, whenFull: "skip" } as const;
       const taken = await Promise.all(
         times(8, (at) => either(at).queueRuns([sampleRun({ limit: skip })])),
       );
@@ -120,7 +120,7 @@ describe("replicas", () => {
 
     for (let round = 0; round < 8; round += 1) {
       const flow = `replace ${round}`;
-      const limit = { lane: flow, most: 1, whenFull: "replace" } as const;
+      const limit = { lane: flow, max: 1, whenFull: "replace" } as const;
       const runs = () => one.listRuns({ tenant: "acme", limit: 99, flow });
       const open = async () =>
         (await runs()).filter(({ status }) => status === "queued" || status === "held").length;
@@ -149,7 +149,7 @@ describe("replicas", () => {
   });
 
   test("replace a run that a claim is reading", async () => {
-    const limit = { lane: "one", most: 1, whenFull: "replace" } as const;
+    const limit = { lane: "one", max: 1, whenFull: "replace" } as const;
     const [running, waits, newer] = sampleRuns(3, () => ({ limit }));
     await one.queueRuns([running, waits]);
     await claim(one);
@@ -179,7 +179,7 @@ describe("replicas", () => {
       for (const { id } of runs)
         expect(await one.getRun("acme", id)).toMatchObject({
           status: held.includes(id) ? "running" : "cancelled",
-          cancel_asked: true,
+          cancel_requested: true,
         });
       await one.saveProgress(taken.map((run) => progress(run, END)));
     }
@@ -264,14 +264,14 @@ describe("all operations concurrently", () => {
       const lane = [undefined, "narrow", "wide"][at % 4];
       return sampleRun({
         tenant,
-        ...(lane && { limit: { lane, most: LANES[lane] as number } }),
+        ...(lane && { limit: { lane, max: LANES[lane] as number } }),
         event_id: nth(events.get(tenant) ?? [], at % 7),
       });
     };
     /** Runs whose callers wait are additional. */
     const asked = times(30, (at) => ({
       ...newRun(at),
-      limit: { lane: "asked", most: LANES.asked as number },
+      limit: { lane: "asked", max: LANES.asked as number },
     }));
     const runs = [...times(RUNS, newRun), ...asked];
     const left = new Set(ids(runs));
@@ -280,13 +280,13 @@ describe("all operations concurrently", () => {
       const { limit } = runs.find(({ id }) => id === run.id) as NewRun;
       return limit ? `${run.tenant} ${limit.lane}` : "";
     };
-    let most = 0;
+    let max = 0;
 
     const begin = (run: ClaimedRun): void => {
       const lane = laneOf(run);
       under.set(lane, (under.get(lane) ?? 0) + 1);
       if (!lane) return;
-      most = Math.max(most, under.get(lane) ?? 0);
+      max = Math.max(max, under.get(lane) ?? 0);
       expect(under.get(lane)).toBeLessThanOrEqual(LANES[lane.split(" ")[1] as string] as number);
     };
     const ask = async (store: Store, run: NewRun): Promise<void> => {
@@ -366,7 +366,7 @@ describe("all operations concurrently", () => {
       ...times(WORKERS, (at) => work(at, random(at + 1))),
       ...times(3, around),
     ]);
-    expect(most).toBe(3);
+    expect(max).toBe(3);
     for (const tenant of TENANTS) {
       const stored = await one.listRuns({ tenant, limit: 999 });
       expect(new Set(stored.map(({ status }) => status))).toEqual(new Set(["succeeded"]));

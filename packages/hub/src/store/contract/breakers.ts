@@ -153,7 +153,7 @@ export function breakersContract(it: It): void {
     expect(next.tripped).toMatchObject([{ most: 1, isFirst: true }, { isFirst: false }]);
 
     const skip = (lane: string) => ({
-      run: { limit: { lane, most: 1, whenFull: "skip" as const } },
+      run: { limit: { lane, max: 1, whenFull: "skip" as const } },
     });
     const second = looping(2, { node_id: "second" });
     const skipped = await append(store, [second], { count: 5, ...skip("a") });

@@ -124,7 +124,7 @@ export function runClaimsContract(it: It): void {
   it("fails a run that was claimed repeatedly without progress", async ({ store, notices }) => {
     const event = sampleEvent();
     await keep(store, [event]);
-    const limit = { lane: "one", most: 1 };
+    const limit = { lane: "one", max: 1 };
     const [poison, next] = sampleRuns(2, () => ({ limit, event_id: event.id }));
     await store.queueRuns([poison, next]);
     const interrupted = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
@@ -231,7 +231,7 @@ export function runClaimsContract(it: It): void {
       expect(runIds(await claim(store, { now }))).toEqual([top.id]);
     expect(await claim(store, { now })).toEqual([]);
     expect(await store.getRun("acme", top.id)).toMatchObject({ status: "failed" });
-    const end = { status: "cancelled", cancel_asked: true, finished_at: now };
+    const end = { status: "cancelled", cancel_requested: true, finished_at: now };
     expect(await store.getRun("acme", waits.id)).toMatchObject(end);
     expect(await store.getRun("acme", below.id)).toMatchObject(end);
     expect(await store.listSteps("acme", waits.id)).toMatchObject([
@@ -240,7 +240,7 @@ export function runClaimsContract(it: It): void {
     // The worker of a running one is asked to cancel it.
     expect(await store.getRun("acme", under.id)).toMatchObject({
       status: "running",
-      cancel_asked: true,
+      cancel_requested: true,
     });
     await vi.waitFor(async () => {
       expect(await notices()).toContainEqual({ topic: "run_cancel", run: under.id });
@@ -294,7 +294,7 @@ export function runClaimsContract(it: It): void {
     });
     // The same worker can claim it again.
     expect(await claim(store, { now: START + LEASE, limit: 250 })).toMatchObject([
-      { run: { id: unnamed?.id, worker: "ada", claims: 2, cancel_asked: true } },
+      { run: { id: unnamed?.id, worker: "ada", claims: 2, cancel_requested: true } },
     ]);
   });
 

@@ -5,8 +5,8 @@ import { claim, failed, LEASE, lease, runIds, sampleRun, sampleRuns, save } from
 import { ids, keep, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const inLane = (most: number, lane = "one", whenFull?: WhenFull): Partial<NewRun> => ({
-  limit: { lane, most, whenFull },
+const inLane = (max: number, lane = "one", whenFull?: WhenFull): Partial<NewRun> => ({
+  limit: { lane, max, whenFull },
 });
 const gathering = (lane = "one", due_at = START + 100): Partial<NewRun> => ({
   gather: { lane },
@@ -353,7 +353,7 @@ export function runLanesContract(it: It): void {
     expect(await store.queueRuns([three])).toEqual([three.id]);
     expect(await store.getRun("acme", two.id)).toMatchObject({
       status: "cancelled",
-      cancel_asked: false,
+      cancel_requested: false,
       finished_at: three.at,
       error: {
         code: "superseded",

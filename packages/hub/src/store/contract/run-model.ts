@@ -10,14 +10,14 @@ import type { It } from "./subject.ts";
 const worker = fc.constantFrom("ada", "bob");
 const pick = fc.nat({ max: 200 });
 const small = fc.nat({ max: 5 });
-const LANES: Record<string, { most: number; whenFull?: WhenFull }> = {
-  narrow: { most: 1 },
-  wide: { most: 2 },
-  skips: { most: 2, whenFull: "skip" },
-  replaces: { most: 1, whenFull: "replace" },
-  "replaces some": { most: 2, whenFull: "replace" },
+const LANES: Record<string, { max: number; whenFull?: WhenFull }> = {
+  narrow: { max: 1 },
+  wide: { max: 2 },
+  skips: { max: 2, whenFull: "skip" },
+  replaces: { max: 1, whenFull: "replace" },
+  "replaces some": { max: 2, whenFull: "replace" },
 };
-const limitOf = (lane: string | null) => LANES[lane ?? ""]?.most ?? Infinity;
+const limitOf = (lane: string | null) => LANES[lane ?? ""]?.max ?? Infinity;
 /** A run fails after this many claims without progress. */
 const MAX_IDLE_CLAIMS = 10;
 const HOUR = 3_600_000;
@@ -158,7 +158,7 @@ class StoreAndModel {
       at: this.#now,
       due_at: this.#now + delay,
       key: key ?? undefined,
-      limit: lane === null ? undefined : { lane, most: limitOf(lane), ...LANES[lane] },
+      limit: lane === null ? undefined : { lane, max: limitOf(lane), ...LANES[lane] },
     });
 
   /** A new run; or the id of the run with the same key; or null if it is skipped. */
@@ -171,7 +171,7 @@ class StoreAndModel {
     const fresh = { worker: null, until: 0, claims: 0, idle: 0, cancel: false, woken: false };
     const one: ModelRun = { id, tenant, lane, key, state: "open", due: due_at, ...fresh };
     if (limit?.whenFull === "skip")
-      if (this.#inLane(one, "open", "running").length >= limit.most) return null;
+      if (this.#inLane(one, "open", "running").length >= limit.max) return null;
     return one;
   }
 
@@ -232,7 +232,7 @@ class StoreAndModel {
         status: "running",
         worker,
         claims: known.claims,
-        cancel_asked: known.cancel,
+        cancel_requested: known.cancel,
       });
     }
     this.#claims.push(...taken);
@@ -335,7 +335,7 @@ class StoreAndModel {
     const byId = new Map(stored.map((run) => [run.id, run]));
     expect(stored).toHaveLength(this.#runs.length);
     for (const known of this.#runs) {
-      const { status, due_at, worker, claims, cancel_asked } = byId.get(known.id) as Run;
+      const { status, due_at, worker, claims, cancel_requested } = byId.get(known.id) as Run;
       const isOpen = status === "queued" || status === "held";
       // A run that became due while its lane was at its limit is held.
       if (known.state === "waiting" && isOpen) known.state = "open";
@@ -344,13 +344,15 @@ class StoreAndModel {
       if (known.lane !== null && known.claims <= 1 && ahead > 0 && ahead % HOUR === 0)
         known.due = due_at;
       const { state, due, lane, worker: holder, cancel } = known;
-      expect({ state: isOpen ? "open" : status, due_at, worker, claims, cancel_asked }).toEqual({
-        state,
-        due_at: due,
-        worker: holder,
-        claims: known.claims,
-        cancel_asked: cancel,
-      });
+      expect({ state: isOpen ? "open" : status, due_at, worker, claims, cancel_requested }).toEqual(
+        {
+          state,
+          due_at: due,
+          worker: holder,
+          claims: known.claims,
+          cancel_requested: cancel,
+        },
+      );
       expect(this.#inLane(known, "running").length).toBeLessThanOrEqual(
         lane === null ? Infinity : limitOf(lane),
       );

@@ -42,7 +42,7 @@ const queued = [
   ...sampleRuns(20),
 ];
 const limited = (["skip", "replace"] as const).map((whenFull) =>
-  sampleRun({ event_id: "id-5", limit: { lane: "lane-14", most: 1, whenFull } }),
+  sampleRun({ event_id: "id-5", limit: { lane: "lane-14", max: 1, whenFull } }),
 );
 const reason = { on: "breaker", holds: false, message: "" } as const;
 const breaker = { limit: "loops", most: 30, reason } as const;
@@ -73,8 +73,8 @@ export const runPlanned: RunPlanned[] = [
   { what: "queueing runs", verb: (d) => verbTable(d).queueRuns.run(queued), indexes: ["runs_key", "runs_gather", ...EVENT_STATUS] },
   { what: "queueing runs in limited lanes", verb: (d) => verbTable(d).queueRuns.run(limited), indexes: ["runs_lane", ...EVENT_STATUS] },
   { what: "starting a run", verb: (d) => verbTable(d).startRun.run(sampleRun({ key: "key" }), lease), indexes: ["runs_key", "runs", "flow_versions"] },
-  { what: "starting a run in a limited lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ key: "key", limit: { lane: "lane-14", most: 1, whenFull: "replace" } }), lease), indexes: ["runs_key", "runs_lane", ...EVENT_STATUS] },
-  { what: "starting a run in an empty lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ limit: { lane: "empty", most: 1 } }), lease), indexes: ["runs_lane", "runs", "flow_versions"] },
+  { what: "starting a run in a limited lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ key: "key", limit: { lane: "lane-14", max: 1, whenFull: "replace" } }), lease), indexes: ["runs_key", "runs_lane", ...EVENT_STATUS] },
+  { what: "starting a run in an empty lane", verb: (d) => verbTable(d).startInLane.run(sampleRun({ limit: { lane: "empty", max: 1 } }), lease), indexes: ["runs_lane", "runs", "flow_versions"] },
   { what: "cancelling a run", verb: (d) => verbTable(d).cancelRun.run(tenant, "run-00002", START), indexes: ["runs_called", "steps", "runs_lane", ...EVENT_STATUS] },
   { what: "retrying a run", verb: (d) => verbTable(d).retryRun.run(tenant, "run-00003", START), indexes: ["steps", ...EVENT_STATUS] },
   { what: "waking a run", verb: (d) => verbTable(d).wakeRun.run(tenant, "run-00001", START), indexes: ["runs"] },

@@ -259,7 +259,7 @@ export function runProgressContract(it: It): void {
     if (!waits) throw new Error("not claimed");
     await save(store, [waits], waiting(null));
     const at = START + 7;
-    const end = { status: "cancelled", cancel_asked: true, finished_at: at };
+    const end = { status: "cancelled", cancel_requested: true, finished_at: at };
     expect(await store.cancelRun("umbrella", later.id, at)).toBeUndefined();
     expect(await store.cancelRun("acme", "unknown", at)).toBeUndefined();
     expect(await store.cancelRun("acme", later.id, at)).toMatchObject(end);
@@ -278,7 +278,7 @@ export function runProgressContract(it: It): void {
     for (const { run } of [stops, ends, parks, dies])
       expect(await store.cancelRun("acme", run.id, START)).toMatchObject({
         status: "running",
-        cancel_asked: true,
+        cancel_requested: true,
         finished_at: null,
       });
     await save(store, [stops], { next: { status: "cancelled" } });
@@ -290,7 +290,7 @@ export function runProgressContract(it: It): void {
     await save(store, [parks], waiting(null));
     expect(await statusOf(store, parks)).toBe("cancelled");
     const [again] = await claim(store, { by: "bob", now: START + LEASE });
-    expect(again).toMatchObject({ run: { id: dies.run.id, cancel_asked: true } });
+    expect(again).toMatchObject({ run: { id: dies.run.id, cancel_requested: true } });
     expect(await store.cancelRun("acme", ends.run.id, START)).toBeUndefined();
     expect(await statusOf(store, ends)).toBe("succeeded");
   });
@@ -367,7 +367,7 @@ export function runProgressContract(it: It): void {
     await store.cancelRun("acme", run.id, START);
     expect(await store.retryRun("acme", run.id, START)).toMatchObject({
       status: "queued",
-      cancel_asked: false,
+      cancel_requested: false,
     });
     expect(runIds(await claim(store))).toEqual([run.id]);
   });

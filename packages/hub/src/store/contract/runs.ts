@@ -39,7 +39,7 @@ export function runsContract(it: It): void {
       status: "queued",
       output: null,
       error: null,
-      cancel_asked: false,
+      cancel_requested: false,
       worker: null,
       claims: 0,
       gathered: [],

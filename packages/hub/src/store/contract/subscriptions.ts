@@ -22,7 +22,7 @@ const wanted = (id: string, given: Partial<NewSubscription> = {}): NewSubscripti
   url: "https://example.com/hook",
   secret: "sealed",
   secret_hash: "hash of the secret",
-  places: { acme: 3, umbrella: 0 },
+  positions: { acme: 3, umbrella: 0 },
   expires_at: START + 1_000,
   ...given,
 });
@@ -33,7 +33,7 @@ const find = async (store: Store, id: string) => (await store.findSubscription(i
 
 const progress = (id: string, given: Partial<DeliveryProgress> = {}): DeliveryProgress => ({
   id,
-  places: { acme: 9, umbrella: 2 },
+  positions: { acme: 9, umbrella: 2 },
   gap: true,
   attempt: 4,
   failing_since: START + 1,
@@ -81,11 +81,11 @@ export function subscriptionsContract(it: It): void {
     const later = { ...terms, now: START + 5, formerUntil: START + 900 };
     const same = wanted("a", {
       secret: "sealed again",
-      places: { acme: 0 },
+      positions: { acme: 0 },
       expires_at: START + 7,
     });
     expect(await store.putSubscription(same, later)).toMatchObject({
-      places: { acme: 3, umbrella: 0 },
+      positions: { acme: 3, umbrella: 0 },
       secret: "sealed",
       former_secret: null,
       former_until: null,

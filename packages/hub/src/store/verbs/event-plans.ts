@@ -46,8 +46,8 @@ export function* storePlans(
   return yield* guard.save();
 }
 
-const skipReason = ({ most }: LaneLimit): Reason => ({
+const skipReason = ({ max }: LaneLimit): Reason => ({
   on: "concurrency",
   holds: false,
-  message: `skipped: its concurrency limit of ${most} ${most === 1 ? "run" : "runs"} was reached`,
+  message: `skipped: its concurrency limit of ${max} ${max === 1 ? "run" : "runs"} was reached`,
 });

@@ -22,9 +22,9 @@ export function* admitsRun(occupancy: LaneOccupancy, run: NewRun): Verb<boolean>
   const key = keyOf(run);
   const occupied =
     occupancy.get(key) ??
-    (yield* count("IN ('queued', 'held', 'running')", tenant, limit.lane, limit.most));
-  if (occupied < limit.most) occupancy.set(key, occupied + 1);
-  return occupied < limit.most;
+    (yield* count("IN ('queued', 'held', 'running')", tenant, limit.lane, limit.max));
+  if (occupied < limit.max) occupancy.set(key, occupied + 1);
+  return occupied < limit.max;
 }
 
 /** Counts up to `max`. */
@@ -40,9 +40,9 @@ export function* canStartNow({ tenant, limit }: NewRun, now: number): Verb<boole
   if (!limit) return true;
   const ahead = yield* query(
     `SELECT id ${IN_LANE} IN ('queued', 'held', 'running') AND (status <> 'queued' OR due_at <= ?) LIMIT ?`,
-    [tenant, limit.lane, now, limit.most],
+    [tenant, limit.lane, now, limit.max],
   );
-  return ahead.length < limit.most;
+  return ahead.length < limit.max;
 }
 
 type Waiting = Pick<RunRow, "id" | "status" | "due_at" | "claims" | "event_id" | "gathered_count">;
@@ -61,7 +61,7 @@ export function* replaceWaiting(
   const replaced: Waiting[] = [];
   for (const { id, tenant, limit, at } of newest.values()) {
     if (!limit) continue;
-    const { lane, most } = limit;
+    const { lane, max } = limit;
     // Locked before the count: a worker that is claiming one of them has then committed.
     const waiting = yield* query<Waiting>(
       `SELECT id, status, due_at, claims, event_id, gathered_count ${IN_LANE} IN ('queued', 'held') ` +
@@ -69,7 +69,7 @@ export function* replaceWaiting(
       [tenant, lane, id],
     );
     waiting.sort((a, b) => (a.due_at ?? 0) - (b.due_at ?? 0) || (a.id < b.id ? -1 : 1));
-    const capacity = most - (yield* count("= 'running'", tenant, lane, most));
+    const capacity = max - (yield* count("= 'running'", tenant, lane, max));
     const superseded = waiting.slice(capacity).filter(({ claims }) => claims === 0);
     for (const { list, params } of inLists(superseded.map(idOf), dialect, 2))
       yield* query(

@@ -257,7 +257,7 @@ const runValues = (
   JSON.stringify(gathered),
   count,
   run.limit?.lane ?? null,
-  run.limit?.most ?? null,
+  run.limit?.max ?? null,
   run.gather?.lane ?? null,
   status,
   run.due_at,

@@ -7,7 +7,7 @@ type JsonColumn = "chain" | "input" | "output" | "error" | "gathered";
 export interface RunRow
   extends Omit<
     Run,
-    JsonColumn | "tenant" | "cancel_asked" | "event_id" | "parent_run" | "token_id"
+    JsonColumn | "tenant" | "cancel_requested" | "event_id" | "parent_run" | "token_id"
   > {
   tenant_id: string;
   event_id: string | null;
@@ -42,6 +42,7 @@ export const toRun = ({
   event_id,
   parent_run,
   token_id,
+  cancel_asked,
   lane: _lane,
   lane_limit: _limit,
   idle_claims: _idle,
@@ -56,7 +57,7 @@ export const toRun = ({
   chain: JSON.parse(row.chain),
   input: JSON.parse(row.input),
   gathered: JSON.parse(row.gathered),
-  cancel_asked: row.cancel_asked === 1,
+  cancel_requested: cancel_asked === 1,
   output: JSON.parse(row.output),
   error: JSON.parse(row.error),
 });

@@ -10,18 +10,19 @@ import type {
 } from "../store.ts";
 import { getToken } from "./tokens.ts";
 
-interface SubscriptionRow extends Omit<Subscription, "tenants" | "arguments" | "places" | "gap"> {
+interface SubscriptionRow
+  extends Omit<Subscription, "tenants" | "arguments" | "positions" | "gap"> {
   tenants: string;
   arguments: string;
   places: string;
   gap: number;
 }
 
-const toSubscription = (row: SubscriptionRow): Subscription => ({
+const toSubscription = ({ places, ...row }: SubscriptionRow): Subscription => ({
   ...row,
   tenants: JSON.parse(row.tenants) as string[],
   arguments: JSON.parse(row.arguments) as Subscription["arguments"],
-  places: JSON.parse(row.places) as Subscription["places"],
+  positions: JSON.parse(places) as Subscription["positions"],
   gap: row.gap === 1,
 });
 
@@ -57,7 +58,7 @@ export function* putSubscription(
       given.url,
       given.secret,
       given.secret_hash,
-      JSON.stringify(given.places),
+      JSON.stringify(given.positions),
       given.expires_at,
       now,
       now,
@@ -128,7 +129,7 @@ export function* recordProgress(by: string, progress: readonly DeliveryProgress[
   // Sorted by id, so that two transactions cannot deadlock.
   for (const one of progress.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
     const values: Value[] = [
-      JSON.stringify(one.places),
+      JSON.stringify(one.positions),
       one.gap ? 1 : 0,
       one.attempt,
       one.failing_since,
