@@ -193,7 +193,7 @@ describe("matching", () => {
       on: "breaker",
       holds: false,
       message:
-        "stopped by the breaker: more than 5 runs set each other off. Break the circle, or raise SIGNALBOX_MAX_CHAIN.",
+        "stopped by the breaker: more than 5 runs triggered each other. Break the cycle, or raise SIGNALBOX_MAX_CHAIN.",
     });
     // Events from outside cannot set their chain.
     const flow = await publishTrigger();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { findTripped } from "./find-tripped.ts";
 
-test("reports each stopped trigger of the draft with time and reason", () => {
+test("warns of each trigger of the draft that was stopped, with the time and the cause", () => {
   const node = {
     id: "n1",
     type: "Event",
@@ -13,7 +13,7 @@ test("reports each stopped trigger of the draft with time and reason", () => {
   const trip = { at: Date.UTC(2026, 0, 1, 12, 3, 59), limit: "loops", most: 30 } as const;
   const tripped = [
     { ...trip, node_id: "n1" },
-    { ...trip, node_id: "gone" },
+    { ...trip, node_id: "deleted" },
   ];
   expect(findTripped({ nodes: [node] }, tripped)).toEqual([
     {

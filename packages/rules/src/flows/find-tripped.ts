@@ -1,4 +1,4 @@
-/** Warnings about triggers that the loop breaker stopped recently. */
+/** Warnings about triggers that the breaker stopped recently. */
 import { type Trip, tripMessage } from "../match/breaker.ts";
 import type { Finding } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";
@@ -8,7 +8,7 @@ export interface TrippedNode extends Trip {
   at: number;
 }
 
-/** Nodes that the draft no longer has are ignored. */
+/** Ignores nodes that were deleted from the draft. */
 export const findTripped = (
   { nodes }: Pick<FlowDraft, "nodes">,
   tripped: readonly TrippedNode[],

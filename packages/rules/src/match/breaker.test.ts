@@ -5,6 +5,9 @@ test.each([
   ["chain", 5, /more than 5 runs .* raise SIGNALBOX_MAX_CHAIN/],
   ["loops", 30, /more than 30 times a minute.* raise SIGNALBOX_MAX_LOOPS/],
   ["loops", 0, /may not fire on its own flow's events.* raise SIGNALBOX_MAX_LOOPS/],
-] as const)("a trip by %s of %i says what happened and what to do", (limit, most, words) => {
-  expect(tripMessage({ limit, most })).toMatch(words);
-});
+] as const)(
+  "the message for %s with the limit %i states the cause and the fix",
+  (limit, most, message) => {
+    expect(tripMessage({ limit, most })).toMatch(message);
+  },
+);
