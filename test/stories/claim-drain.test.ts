@@ -5,7 +5,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { openPostgres } from "../../packages/hub/src/store/backends/postgres.ts";
 import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
-import { ids, keepMany, sampleEvents } from "../../packages/hub/src/store/contract/sample.ts";
+import { appendInChunks, ids, sampleEvents } from "../../packages/hub/src/store/contract/sample.ts";
 import type { Store } from "../../packages/hub/src/store/store.ts";
 import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
 import { createToken } from "../../packages/hub/src/tenants/tokens.ts";
@@ -23,7 +23,7 @@ type Names = "one" | "two" | "crashing";
 /** Stores the events and the agents' tokens before a hub starts. */
 async function fill(store: Store): Promise<{ events: string[]; tokens: Record<Names, string> }> {
   const events = sampleEvents(EVENTS, () => ({ received_at: Date.now() }));
-  await keepMany(store, events, LOCAL_TENANT);
+  await appendInChunks(store, events, LOCAL_TENANT);
   const token = (id: string) =>
     createToken(store, {
       id,

@@ -5,7 +5,14 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { DAY, keep, keepMany, SECOND, START, sampleEvent } from "../store/contract/sample.ts";
+import {
+  appendEvents,
+  appendInChunks,
+  DAY,
+  SECOND,
+  START,
+  sampleEvent,
+} from "../store/contract/sample.ts";
 import type { NewEvent, NewSubscription, Store } from "../store/store.ts";
 import { createFeed } from "../stream/feed.ts";
 import { createDeliverer, type DelivererOptions } from "./deliverer.ts";
@@ -148,10 +155,10 @@ describe("a subscription", () => {
   it("gets the events after its position in order, and stores its progress", async () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
-    await keep(store, [event("old"), event("a"), event("push", { type: "push" })]);
+    await appendEvents(store, [event("old"), event("a"), event("push", { type: "push" })]);
     await subscribe(store, { positions: { acme: 1 } });
     const first = deliver("me", clock);
-    await keep(store, [event("b")]);
+    await appendEvents(store, [event("b")]);
     await clock.advance(0);
     expect(sent(calls)).toEqual(["a", "b"]);
     expect(calls.map(({ message }) => ("eventId" in message ? message.cursor : ""))).toEqual([
@@ -162,7 +169,7 @@ describe("a subscription", () => {
     expect(await progressOf(store)).toMatchObject({ positions: { acme: 4 }, delivered_at: START });
 
     await first.close();
-    await keep(store, [event("c")]);
+    await appendEvents(store, [event("c")]);
     deliver("you", clock);
     await clock.advance(0);
     expect(sent(calls)).toEqual(["a", "b", "c"]);
@@ -173,7 +180,7 @@ describe("a subscription", () => {
     const clock = createClock();
     await subscribe(store);
     const names = Array.from({ length: 1_500 }, (_, at) => `e${at}`);
-    await keepMany(
+    await appendInChunks(
       store,
       names.map((name) => event(name)),
     );
@@ -187,7 +194,7 @@ describe("a subscription", () => {
     const clock = createClock();
     await subscribe(store, { expires_at: START + 60 * SECOND });
     deliver("me", clock, { unseal: () => Promise.reject(new Error("another key")) });
-    await keep(store, [event("a")]);
+    await appendEvents(store, [event("a")]);
     await clock.advance(30 * SECOND);
     expect(await progressOf(store)).toMatchObject({ attempt: 5, positions: { acme: 0 } });
     expect(errors).toHaveLength(5);
@@ -206,7 +213,7 @@ describe("a subscription", () => {
     });
     await subscribe(store);
     deliver("me", clock);
-    await keep(store, [event("a"), event("b")]);
+    await appendEvents(store, [event("a"), event("b")]);
     await clock.advance(0);
     for (const [wait, tries] of [
       [1, 2],
@@ -243,7 +250,7 @@ describe("a subscription", () => {
     answer("https://a.example/", () => -429);
     await subscribe(store);
     deliver("me", clock);
-    await keep(store, [event("a")]);
+    await appendEvents(store, [event("a")]);
     await clock.advance(60 * SECOND - 1);
     expect(calls).toHaveLength(1);
     await clock.advance(1);
@@ -256,7 +263,7 @@ describe("a subscription", () => {
     answer("https://a.example/", () => 500);
     await subscribe(store);
     const first = deliver("me", clock);
-    await keep(store, [event("a")]);
+    await appendEvents(store, [event("a")]);
     await clock.advance(3 * SECOND);
     expect(calls).toHaveLength(3);
     await first.close();
@@ -274,9 +281,9 @@ describe("a subscription", () => {
     answer("https://a.example/", () => status);
     await subscribe(store);
     deliver("me", clock, { giveUpMs: 30 * SECOND });
-    await keep(store, [event("a")]);
+    await appendEvents(store, [event("a")]);
     await clock.advance(25 * SECOND);
-    await keep(store, [event("b", { received_at: clock.now() })]);
+    await appendEvents(store, [event("b", { received_at: clock.now() })]);
     expect(await progressOf(store)).toMatchObject({ positions: { acme: 0 }, gap: false });
     await clock.advance(10 * SECOND);
     // The newer event has its own retry period.
@@ -301,10 +308,10 @@ describe("a subscription", () => {
     );
     await subscribe(store);
     deliver("me", clock);
-    await keep(store, [event("large")]);
+    await appendEvents(store, [event("large")]);
     await clock.advance(RECORDED);
     expect(await progressOf(store)).toMatchObject({ positions: { acme: 1 }, delivered_at: null });
-    await keep(store, [event("b")]);
+    await appendEvents(store, [event("b")]);
     await clock.advance(RECORDED);
     expect(sent(calls)).toEqual(["large", "gap", "b"]);
     expect(await progressOf(store)).toMatchObject({
@@ -317,7 +324,7 @@ describe("a subscription", () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
     const [lost, left] = [event("lost"), event("left")];
-    await keep(store, [lost, left]);
+    await appendEvents(store, [lost, left]);
     await subscribe(store);
     await store.markProcessed("acme", [lost.id], START, null);
     await store.sweep({
@@ -345,7 +352,7 @@ describe("a subscription", () => {
         { type: "terminated", reason: end },
       ]);
       expect(await progressOf(store)).toBeUndefined();
-      await keep(store, [event("late")]);
+      await appendEvents(store, [event("late")]);
       await clock.advance(20 * SECOND);
       expect(calls).toHaveLength(1);
     }
@@ -378,7 +385,7 @@ describe("a subscription", () => {
       return removeSubscription(id, ...since);
     };
     deliver("me", clock);
-    await keep(store, [event("a", { type: "push" })]);
+    await appendEvents(store, [event("a", { type: "push" })]);
     await clock.advance(20 * SECOND);
     expect(calls.map(({ subscription }) => subscription)).toEqual(["bye"]);
     expect(await progressOf(store, "saved")).toMatchObject({ leased_by: "me" });
@@ -386,7 +393,7 @@ describe("a subscription", () => {
     // Subscribed again while `terminated` is sent: a new subscription, which stays.
     expect(await progressOf(store, "bye")).toBeUndefined();
     await subscribe(store, { id: "bye", positions: { acme: 0 } });
-    await keep(store, [event("b")]);
+    await appendEvents(store, [event("b")]);
     await clock.advance(20 * SECOND);
     const of = (id: string) => sent(calls.filter(({ subscription }) => subscription === id));
     expect(of("bye")).toEqual(["terminated"]);
@@ -413,12 +420,12 @@ describe("a subscription", () => {
     answer("https://a.example/", () => 500);
     answer("https://b.example/", () => 410);
     deliver("me", clock);
-    await keep(store, [event("a")]);
+    await appendEvents(store, [event("a")]);
     await clock.advance(0);
     expect(sent(calls)).toEqual(["a", "a"]);
     expect(await progressOf(store, "gone")).toBeUndefined();
     await store.removeSubscription("removed");
-    await keep(store, [event("b")]);
+    await appendEvents(store, [event("b")]);
     await clock.advance(60 * SECOND);
     expect(calls).toHaveLength(2);
   });
@@ -429,9 +436,9 @@ describe("a subscription", () => {
     await subscribe(store);
     await subscribe(store, { secret: "whsec_new", secret_hash: "other" });
     deliver("me", clock);
-    await keep(store, [event("a")]);
+    await appendEvents(store, [event("a")]);
     await clock.advance(60 * SECOND);
-    await keep(store, [event("b")]);
+    await appendEvents(store, [event("b")]);
     await clock.advance(0);
     expect(calls.map(({ secrets }) => secrets)).toEqual([
       ["whsec_new", "whsec_now"],
@@ -444,7 +451,7 @@ describe("a subscription", () => {
     const clock = createClock();
     await subscribe(store, { arguments: { repo: "acme/other" } });
     deliver("me", clock);
-    await keep(store, [event("a"), event("b", { type: "push" })]);
+    await appendEvents(store, [event("a"), event("b", { type: "push" })]);
     await clock.advance(20 * SECOND);
     expect(calls).toEqual([]);
     expect(await progressOf(store)).toMatchObject({ positions: { acme: 2 } });
@@ -466,7 +473,7 @@ describe("a subscription", () => {
     deliver("me", clock, { store: flaky });
     await clock.advance(0);
     broken = true;
-    await keep(store, [event("a")]);
+    await appendEvents(store, [event("a")]);
     await clock.advance(5 * SECOND);
     expect(calls).toEqual([]);
     broken = false;
@@ -487,7 +494,7 @@ describe("several subscriptions", () => {
       (_, signal) => new Promise((_, reject) => signal?.addEventListener("abort", reject)),
     );
     deliver("me", clock);
-    for (const name of ["a", "b", "c"]) await keep(store, [event(name)]);
+    for (const name of ["a", "b", "c"]) await appendEvents(store, [event(name)]);
     await clock.advance(0);
     const of = (id: string) => sent(calls.filter(({ subscription }) => subscription === id));
     expect([of("slow"), of("quick")]).toEqual([["a"], ["a", "b", "c"]]);
@@ -505,7 +512,7 @@ describe("several subscriptions", () => {
       );
     }
     deliver("me", clock, { concurrency: 2 });
-    await keep(store, [event("a")]);
+    await appendEvents(store, [event("a")]);
     await clock.advance(0);
     expect(calls).toHaveLength(2);
     release.shift()?.();
@@ -529,7 +536,7 @@ describe("several processes", () => {
     deliver("me", mine);
     await mine.advance(0);
     deliver("you", yours);
-    await keep(store, [event("a")]);
+    await appendEvents(store, [event("a")]);
     await mine.advance(0);
     await yours.advance(9 * SECOND);
     expect(calls).toHaveLength(1);
@@ -538,14 +545,14 @@ describe("several processes", () => {
     answer("https://a.example/", () => 200);
     await yours.advance(6 * SECOND);
     expect(sent(calls)).toEqual(["a", "a"]);
-    await keep(store, [event("b")]);
+    await appendEvents(store, [event("b")]);
     await vi.waitFor(() => expect(sent(calls)).toEqual(["a", "a", "b"]), 60_000);
     await yours.advance(0);
     // It wakes up and still believes that it holds the lease: it changes and sends nothing.
     hanging[0]?.(200);
     await mine.advance(0);
     expect(await progressOf(store)).toMatchObject({ positions: { acme: 2 }, leased_by: "you" });
-    await keep(store, [event("c")]);
+    await appendEvents(store, [event("c")]);
     await mine.advance(0);
     await yours.advance(0);
     expect(sent(calls)).toEqual(["a", "a", "b", "c"]);
@@ -561,7 +568,7 @@ describe("several processes", () => {
     await yours.advance(15 * SECOND);
     expect(await progressOf(store)).toMatchObject({ leased_by: "you" });
     // Both follow the log.
-    await keep(store, [event("a")]);
+    await appendEvents(store, [event("a")]);
     await mine.advance(0);
     await yours.advance(0);
     expect(sent(calls)).toEqual(["a"]);
@@ -576,7 +583,7 @@ describe("several processes", () => {
       (_, signal) => new Promise((_, reject) => signal?.addEventListener("abort", reject)),
     );
     const first = deliver("me", clock);
-    await keep(store, [event("a")]);
+    await appendEvents(store, [event("a")]);
     await clock.advance(0);
     await first.close();
     expect(await progressOf(store)).toMatchObject({ attempt: 0, leased_by: "" });
@@ -653,8 +660,9 @@ it("delivers every event in order through failures, crashes and restarts", {
       for (const one of acts)
         if (one.do === "event") {
           wanted.push(`${run}-${wanted.length}`);
-          await keep(store, [event(wanted.at(-1) ?? "")], tenant);
-        } else if (one.do === "other") await keep(store, [sampleEvent({ type: "push" })], tenant);
+          await appendEvents(store, [event(wanted.at(-1) ?? "")], tenant);
+        } else if (one.do === "other")
+          await appendEvents(store, [sampleEvent({ type: "push" })], tenant);
         else if (one.do === "fail") failures += 2;
         else if (one.do === "wait") await clock.advance(one.seconds * SECOND);
         else {

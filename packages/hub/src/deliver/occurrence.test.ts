@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { everything, keep, nth, START, sampleEvent } from "../store/contract/sample.ts";
+import { allEvents, appendEvents, nth, START, sampleEvent } from "../store/contract/sample.ts";
 import type { NewEvent } from "../store/store.ts";
 import { MAX_BODY_BYTES } from "./events-draft.ts";
 import { toOccurrence } from "./occurrence.ts";
@@ -9,8 +9,8 @@ import { toOccurrence } from "./occurrence.ts";
 async function occurrenceOf(given: Partial<NewEvent>) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   onTestFinished(() => store.close());
-  await keep(store, [sampleEvent({ received_at: START, ...given })]);
-  const event = nth(await everything(store), 0);
+  await appendEvents(store, [sampleEvent({ received_at: START, ...given })]);
+  const event = nth(await allEvents(store), 0);
   return { event, occurrence: await toOccurrence(store, event, "7") };
 }
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));

@@ -4,9 +4,9 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { type Cursor, encodeCursor } from "../inbox/cursor.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import {
+  appendEvents,
+  appendInChunks,
   DAY,
-  keep,
-  keepMany,
   SECOND,
   START,
   sampleEvent,
@@ -48,7 +48,7 @@ describe("reading the log", () => {
           );
           for (const { tenant, type, repo: its, at } of events) {
             const event = sampleEvent({ type, repo: its, received_at: START + at });
-            await keep(store, [event], `${tenant} ${run}`);
+            await appendEvents(store, [event], `${tenant} ${run}`);
             if (type === "issues" && (repo === undefined || its === repo))
               stored[`${tenant} ${run}`]?.push(event.id);
           }
@@ -85,7 +85,7 @@ describe("reading the log", () => {
 
   it("stops at the limit of scanned rows, and reports that there is more", async () => {
     const store = open();
-    await keepMany(store, [...sampleEvents(6_000, () => ({ type: "push" })), sampleEvent()]);
+    await appendInChunks(store, [...sampleEvents(6_000, () => ({ type: "push" })), sampleEvent()]);
     const first = await readLog(store, {
       tenants: ["acme"],
       after: from(0),
@@ -104,7 +104,7 @@ describe("reading the log", () => {
 
   it("ends a page early when the payloads are large, but not before the first event", async () => {
     const store = open();
-    await keep(
+    await appendEvents(
       store,
       sampleEvents(3, () => ({ body: new Uint8Array(100) })),
     );
@@ -118,7 +118,7 @@ describe("reading the log", () => {
 describe("the start position", () => {
   it("is the end of the log without a cursor, else the cursor", async () => {
     const store = open();
-    await keep(store, sampleEvents(3));
+    await appendEvents(store, sampleEvents(3));
     expect(await findStart(store, ["acme"], null, undefined)).toMatchObject({
       from: from(3),
       truncated: false,
@@ -139,7 +139,7 @@ describe("the start position", () => {
   it("is truncated if events were removed, or the cursor is ahead of the log or of another log", async () => {
     const store = open();
     const events = sampleEvents(3);
-    await keep(store, events);
+    await appendEvents(store, events);
     await store.markProcessed("acme", [events[1].id], START, null);
     await store.sweep({ now: START, processedFor: 0, pendingFor: DAY, maxBytes: 1e9, limit: 9 });
     expect(await findStart(store, ["acme"], "1", undefined)).toMatchObject({
@@ -167,7 +167,7 @@ describe("the start position", () => {
 
   it("skips the events that are older than the maximum age", async () => {
     const store = open();
-    await keep(
+    await appendEvents(
       store,
       sampleEvents(50, (at) => ({ received_at: START + at * SECOND })),
     );

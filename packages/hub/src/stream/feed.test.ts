@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { DAY, keep, nth, START, sampleEvent } from "../store/contract/sample.ts";
+import { appendEvents, DAY, nth, START, sampleEvent } from "../store/contract/sample.ts";
 import type { Notice } from "../store/sql.ts";
 import type { EventRow, Store } from "../store/store.ts";
 import { createFeed, type Filter, type Follower } from "./feed.ts";
@@ -69,7 +69,7 @@ function setup(
     return { seen, rows, notices, drain, stop: follower.stop, cursor: follower.cursor };
   };
   const append = (count: number, tenant = "acme", given = {}) =>
-    keep(
+    appendEvents(
       store,
       Array.from({ length: count }, () => sampleEvent(given)),
       tenant,
@@ -254,7 +254,7 @@ describe("a follower", () => {
         await store.markProcessed("acme", [event.id], START, null);
         notifyAll(notice(event.id));
       };
-      const seq = nth(await keep(store, [event]), 0);
+      const seq = nth(await appendEvents(store, [event]), 0);
       await expect.poll(() => first.seen.at(-1)).toBe(seq);
       await expect.poll(await from(seq - 1)).toEqual([-seq]);
     }

@@ -9,7 +9,7 @@ import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createAuthorizeRequest } from "../../api/authorize-request.ts";
 import { createLiveStreams, type LiveStreamsOptions } from "../../api/live-streams.ts";
 import { openSqlite } from "../../store/backends/sqlite.ts";
-import { keep, sampleEvent, sampleEvents } from "../../store/contract/sample.ts";
+import { appendEvents, sampleEvent, sampleEvents } from "../../store/contract/sample.ts";
 import type { NewEvent, Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
 import { createAuthorizer } from "../../tenants/authorizer.ts";
@@ -113,7 +113,7 @@ const asSocket = (url: string) =>
 describe("the first frame and every heartbeat", () => {
   it("contain the cursor, on SSE also as the id, past filtered events", async () => {
     const url = await serve({ heartbeatMs: 20 });
-    await keep(store, sampleEvents(3));
+    await appendEvents(store, sampleEvents(3));
     const sse = await openSse(`${url}${ONE}&type=push`, bearer);
     await expect
       .poll(() => sse.messages[0])
@@ -124,7 +124,7 @@ describe("the first frame and every heartbeat", () => {
       });
     const ws = openSocket(url, `${ONE}&type=push`);
     await expect.poll(() => ws.messages[0]).toEqual(sse.messages[0]?.data);
-    await keep(store, sampleEvents(2));
+    await appendEvents(store, sampleEvents(2));
     const beat = { heartbeat: expect.any(Number), cursor: "5" };
     await expect.poll(() => sse.messages.at(-1)).toEqual({ id: "5", event: undefined, data: beat });
     await expect.poll(() => ws.messages.at(-1)).toEqual(beat);
@@ -134,12 +134,12 @@ describe("the first frame and every heartbeat", () => {
 
   it("contain a cursor for each tenant; 0 is the start of all logs", async () => {
     const url = await serve();
-    await keep(store, sampleEvents(2));
-    await keep(store, [sampleEvent()], "umbrella");
+    await appendEvents(store, sampleEvents(2));
+    await appendEvents(store, [sampleEvent()], "umbrella");
     const fresh = await openSse(`${url}/events`, bearer);
     await expect.poll(() => fresh.lastId()).toBe("acme:2,umbrella:1");
     fresh.close();
-    await keep(store, [sampleEvent()], "umbrella");
+    await appendEvents(store, [sampleEvent()], "umbrella");
     const resumed = await openSse(`${url}/events`, {
       ...bearer,
       "last-event-id": fresh.lastId() ?? "",
@@ -188,7 +188,7 @@ it("counts bytes in chunk sizes, and sends no chunks to an HTTP/1.0 client", asy
   );
   const sse = await openSse(`${url}${ONE}&after=0`, bearer);
   const title = "Zürich → 東京 🚂";
-  await keep(store, [sampleEvent({ title }), sampleEvent({ title: "next" })]);
+  await appendEvents(store, [sampleEvent({ title }), sampleEvent({ title: "next" })]);
   const titles = () =>
     sse.messages.flatMap(
       ({ data }) => (data as { summary?: { title: string } }).summary?.title ?? [],
@@ -204,8 +204,8 @@ it("counts bytes in chunk sizes, and sends no chunks to an HTTP/1.0 client", asy
 
 it("reads the tenant from the query, then from the header", async () => {
   const url = await serve();
-  await keep(store, sampleEvents(2));
-  await keep(store, [sampleEvent()], "umbrella");
+  await appendEvents(store, sampleEvents(2));
+  await appendEvents(store, [sampleEvent()], "umbrella");
   const named = { ...bearer, "x-signalbox-tenant": "umbrella" };
   for (const [path, cursor] of [
     ["/events", "1"],
@@ -221,7 +221,7 @@ it("reads the tenant from the query, then from the header", async () => {
 
 it("ignores an empty filter", async () => {
   const url = await serve();
-  await keep(store, sampleEvents(2));
+  await appendEvents(store, sampleEvents(2));
   const sse = await openSse(`${url}${ONE}&after=0&type=&repo=&source=`, bearer);
   await expect.poll(sse.seqs).toEqual([1, 2]);
   sse.close();
@@ -275,7 +275,7 @@ it("resumes after the longest cursor, from a header and from the query", async (
 
 it("reports a cursor ahead of the log or of another log, and continues with new events", async () => {
   const url = await serve();
-  await keep(store, sampleEvents(2));
+  await appendEvents(store, sampleEvents(2));
   const sse = await openSse(`${url}${ONE}&after=77`, bearer);
   const ws = openSocket(url, `${ONE}&after=1@0a1b2c3d`);
   const frames = [
@@ -290,7 +290,7 @@ it("reports a cursor ahead of the log or of another log, and continues with new 
   await expect.poll(() => sse.messages.map(({ data }) => data)).toEqual(frames);
   expect(sse.messages[1]?.event).toBe("truncated");
   await expect.poll(() => ws.messages).toEqual(frames);
-  await keep(store, [sampleEvent()]);
+  await appendEvents(store, [sampleEvent()]);
   await expect.poll(sse.seqs).toEqual([3]);
   await expect.poll(() => ws.messages.at(-1)).toMatchObject({ seq: 3, cursor: "3" });
   sse.close();
@@ -301,7 +301,7 @@ it("sends the current state of an event", async () => {
   const there = await openSse(`${url}${ONE}`, bearer);
   await expect.poll(() => there.lastId()).toBe("0");
   const [first, second, third] = sampleEvents(3);
-  await keep(store, [first, second, third] as NewEvent[]);
+  await appendEvents(store, [first, second, third] as NewEvent[]);
   await expect.poll(there.seqs).toEqual([1, 2, 3]);
   await store.markProcessed("acme", [second?.id ?? ""], Date.now(), null);
   const late = await openSse(`${url}${ONE}&after=0`, bearer);
@@ -347,14 +347,14 @@ describe("clients that never read", () => {
     const quick = await openSse(`${url}${ONE}`, bearer);
     let most = 0;
     for (let batch = 0; batch < 20; batch += 1) {
-      await keep(store, large(10));
+      await appendEvents(store, large(10));
       await expect.poll(() => quick.seqs().length).toBe((batch + 1) * 10);
       most = Math.max(most, ...buffered());
     }
     // Of 20 MB, a client that does not read holds one buffer and the message that filled it.
     expect(most).toBeLessThan(400_000);
     await expect.poll(() => sockets.size).toBe(1);
-    await keep(store, [sampleEvent()]);
+    await appendEvents(store, [sampleEvent()]);
     await expect.poll(() => quick.seqs().at(-1)).toBe(201);
     quick.close();
     await expect.poll(() => sockets.size).toBe(0);
@@ -363,7 +363,7 @@ describe("clients that never read", () => {
   it("continue where they stopped when they read again", async () => {
     const url = await serve();
     for (const client of [asSse(url), asSocket(url)]) {
-      await keep(store, large(100));
+      await appendEvents(store, large(100));
       await expect.poll(() => Math.max(...buffered())).toBeGreaterThan(0);
       let received = "";
       client.setEncoding("latin1").on("data", (text: string) => {
@@ -459,7 +459,10 @@ it("starts a pipelined stream only after the earlier responses", async () => {
     `GET /events${query} HTTP/1.1\r\nhost: hub\r\nauthorization: ${bearer.authorization}\r\n\r\n`;
   socket.write(ask("?type=a") + ask("?type=b") + ask("?type=c"));
   await expect.poll(() => received).toContain("connected");
-  await keep(store, [sampleEvent({ type: "b" }), sampleEvent({ type: "a", title: "the last" })]);
+  await appendEvents(store, [
+    sampleEvent({ type: "b" }),
+    sampleEvent({ type: "a", title: "the last" }),
+  ]);
   await expect.poll(() => received).toContain("the last");
   expect(followed).toBe(1);
 });

@@ -3,7 +3,13 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { streamParams } from "../../deliver/events-draft.ts";
 import { openSqlite } from "../../store/backends/sqlite.ts";
-import { keep, keepMany, START, sampleEvent, sampleEvents } from "../../store/contract/sample.ts";
+import {
+  appendEvents,
+  appendInChunks,
+  START,
+  sampleEvent,
+  sampleEvents,
+} from "../../store/contract/sample.ts";
 import type { Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
 import { createAuthorizer } from "../../tenants/authorizer.ts";
@@ -110,13 +116,13 @@ async function settle(): Promise<void> {
 
 it("sends heartbeats with a cursor past all sent and excluded events", async () => {
   const { store, open } = await setup({ heartbeatMs: 10 });
-  await keep(store, [sampleEvent(), sampleEvent({ type: "push" })]);
+  await appendEvents(store, [sampleEvent(), sampleEvent({ type: "push" })]);
   const { received } = open();
   await vi.waitFor(
     () => expect(of(received, "heartbeat").at(-1)?.params.cursor).toMatch(/^2@/),
     60_000,
   );
-  await keep(store, [sampleEvent({ type: "push" })]);
+  await appendEvents(store, [sampleEvent({ type: "push" })]);
   await vi.waitFor(
     () => expect(of(received, "heartbeat").at(-1)?.params.cursor).toMatch(/^3@/),
     60_000,
@@ -138,11 +144,11 @@ it("queues a few events for a slow client, and loses none", async () => {
     payloads += 1;
     return getPayload(...place);
   };
-  await keepMany(store, sampleEvents(2_500));
+  await appendInChunks(store, sampleEvents(2_500));
   const client = open();
   client.full = true;
   await vi.waitFor(() => expect(of(client.received, "active")).toHaveLength(1), 60_000);
-  await keep(store, sampleEvents(10));
+  await appendEvents(store, sampleEvents(10));
   await settle();
   expect(events(client.received)).toEqual([]);
   expect(payloads).toBe(0);
@@ -160,11 +166,11 @@ it("queues a few events for a slow client, and loses none", async () => {
 
 it("disconnects a client that has stopped reading", async () => {
   const { store, open, pass } = await setup({ stallMs: 30_000 });
-  await keep(store, [sampleEvent()]);
+  await appendEvents(store, [sampleEvent()]);
   const client = open();
   client.full = true;
   await vi.waitFor(() => expect(of(client.received, "active")).toHaveLength(1), 60_000);
-  await keep(store, [sampleEvent()]);
+  await appendEvents(store, [sampleEvent()]);
   await vi.waitFor(() => {
     pass(10_000);
     expect(client.aborted).toBe(true);
@@ -179,7 +185,7 @@ it("reports an event that cannot be read, and retries it", async () => {
     getPayload: (...place) =>
       broken ? Promise.reject(new Error("the disk is on fire")) : real.getPayload(...place),
   }));
-  await keep(store, sampleEvents(2));
+  await appendEvents(store, sampleEvents(2));
   const { received } = open();
   await vi.waitFor(() => expect(of(received, "error").length).toBeGreaterThan(0), 60_000);
   expect(JSON.stringify(received)).not.toContain("fire");
@@ -206,19 +212,19 @@ it("notifies once of new event types, and not of known or processed ones", async
   const { store, open } = await setup();
   const other = (type: string) => sampleEvent({ source: "custom", type });
   const done = other("done");
-  await keep(store, [other("known"), done]);
+  await appendEvents(store, [other("known"), done]);
   await store.markProcessed("acme", [done.id], START, null);
   const client = open();
-  await keep(store, [sampleEvent(), other("known"), sampleEvent({ type: "push" })]);
+  await appendEvents(store, [sampleEvent(), other("known"), sampleEvent({ type: "push" })]);
   await vi.waitFor(() => expect(events(client.received)).toHaveLength(1), 60_000);
   client.full = true;
-  await keep(store, [other("new"), other("newer"), other("new")]);
+  await appendEvents(store, [other("new"), other("newer"), other("new")]);
   await settle();
   expect(of(client.received, "list_changed")).toEqual([]);
   client.full = false;
   client.drain();
   await vi.waitFor(() => expect(of(client.received, "list_changed")).toHaveLength(1), 60_000);
-  await keep(store, [other("new"), other("newest")]);
+  await appendEvents(store, [other("new"), other("newest")]);
   await vi.waitFor(() => expect(of(client.received, "list_changed")).toHaveLength(2), 60_000);
 });
 

@@ -7,16 +7,16 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
 import {
+  allEvents,
+  appendEvents,
   appendRequest,
-  everything,
-  type Few,
   ids,
-  keep,
   nth,
   START,
   sampleEvent,
   sampleEvents,
   seqsOf,
+  type Tuple,
 } from "../contract/sample.ts";
 import type { Notice } from "../sql.ts";
 import type { Store } from "../store.ts";
@@ -47,12 +47,12 @@ afterEach(async () => {
 async function openReplicas<Count extends number>(
   count: Count,
   onError?: (error: Error) => void,
-): Promise<Few<Count, Store>> {
+): Promise<Tuple<Count, Store>> {
   const opened = await Promise.all(
     Array.from({ length: count }, () => openPostgres(url, onError ? { onError } : {})),
   );
   stores.push(...opened);
-  return opened as Few<Count, Store>;
+  return opened as Tuple<Count, Store>;
 }
 
 const TERMINATE =
@@ -63,8 +63,8 @@ describe("replicas", () => {
     const replicas = await openReplicas(8);
     const { rows } = await admin.query("SELECT * FROM schema_version");
     expect(rows).toHaveLength(1);
-    await Promise.all(replicas.map((store) => keep(store, [sampleEvent()])));
-    expect(await everything(nth(replicas, 0))).toHaveLength(8);
+    await Promise.all(replicas.map((store) => appendEvents(store, [sampleEvent()])));
+    expect(await allEvents(nth(replicas, 0))).toHaveLength(8);
   });
 
   test("assign seq in the order of the commits, so that a reader never misses an event", async () => {
@@ -119,7 +119,7 @@ describe("replicas", () => {
         return nth(replicas, at % 2).appendEvents(batch, null);
       }),
     );
-    const rows = await Promise.all(tenants.map((tenant) => everything(nth(replicas, 0), tenant)));
+    const rows = await Promise.all(tenants.map((tenant) => allEvents(nth(replicas, 0), tenant)));
     expect(rows.flat()).toHaveLength(40 * 8);
   });
 
@@ -135,7 +135,7 @@ describe("replicas", () => {
       expect(seqsOf(first)).toEqual([round + 1]);
       expect(seqsOf(second)).toEqual([round + 1]);
     }
-    expect(await everything(one)).toHaveLength(40);
+    expect(await allEvents(one)).toHaveLength(40);
   });
 
   test("keep the quota exact in concurrent appends", async () => {
@@ -151,7 +151,7 @@ describe("replicas", () => {
   test("claim every event once", async () => {
     const replicas = await openReplicas(2);
     const events = sampleEvents(300);
-    await keep(nth(replicas, 0), events);
+    await appendEvents(nth(replicas, 0), events);
     const claimed = await Promise.all(
       Array.from({ length: 10 }, async (_, at) => {
         const mine: string[] = [];
@@ -178,7 +178,7 @@ describe("replicas", () => {
     const notices: Notice[] = [];
     two.subscribe((notice) => notices.push(notice));
 
-    await keep(one, sampleEvents(2));
+    await appendEvents(one, sampleEvents(2));
     await vi.waitFor(
       () => expect(notices).toEqual([{ topic: "events", tenant: "acme", seq: 2 }]),
       60_000,
@@ -186,10 +186,10 @@ describe("replicas", () => {
 
     await admin.query(`${TERMINATE} application_name = 'signalbox listen'`);
     await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), 60_000);
-    await keep(one, [sampleEvent()]);
+    await appendEvents(one, [sampleEvent()]);
     // Notices in between are lost, so that the listener receives a gap.
     await vi.waitFor(() => expect(notices.at(-1)).toEqual({ topic: "gap" }), 60_000);
-    await keep(one, [sampleEvent()]);
+    await appendEvents(one, [sampleEvent()]);
     await vi.waitFor(
       () => expect(notices.at(-1)).toEqual({ topic: "events", tenant: "acme", seq: 4 }),
       60_000,
@@ -200,9 +200,9 @@ describe("replicas", () => {
 describe("a broken connection", () => {
   test("fails only the call that uses it", async () => {
     const [store] = await openReplicas(1);
-    await keep(store, [sampleEvent()]);
+    await appendEvents(store, [sampleEvent()]);
     await admin.query("BEGIN; SELECT * FROM tenants FOR UPDATE");
-    const stuck = keep(store, [sampleEvent()]).then(
+    const stuck = appendEvents(store, [sampleEvent()]).then(
       () => undefined,
       (error: unknown) => error,
     );
@@ -215,23 +215,23 @@ describe("a broken connection", () => {
     expect(error).toBeInstanceOf(Error);
     expect(store.isDataError(error)).toBe(false);
     await admin.query("ROLLBACK");
-    expect(await keep(store, [sampleEvent()])).toEqual([2]);
+    expect(await appendEvents(store, [sampleEvent()])).toEqual([2]);
   });
 
   test("is replaced if it breaks while it is idle", async () => {
     const errors: Error[] = [];
     const [store] = await openReplicas(1, (error) => errors.push(error));
-    await Promise.all([keep(store, [sampleEvent()]), keep(store, [sampleEvent()])]);
+    await Promise.all([appendEvents(store, [sampleEvent()]), appendEvents(store, [sampleEvent()])]);
     const { rowCount } = await admin.query(`${TERMINATE} application_name = 'signalbox'`);
     await vi.waitFor(() => expect(errors).toHaveLength(rowCount ?? 0), 60_000);
-    expect(await keep(store, [sampleEvent()])).toEqual([3]);
+    expect(await appendEvents(store, [sampleEvent()])).toEqual([3]);
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 3 });
   });
 
   test("does not end the process if it breaks between two statements", async () => {
     const [store] = await openReplicas(1);
-    await keep(store, [sampleEvent()]);
-    const doomed = Promise.allSettled([keep(store, [sampleEvent()])]);
+    await appendEvents(store, [sampleEvent()]);
+    const doomed = Promise.allSettled([appendEvents(store, [sampleEvent()])]);
     await new Promise((resolve) => setImmediate(resolve));
     // While this process is blocked, the response to BEGIN and the end of the connection arrive
     // together: the driver sees the end while no statement is running.
@@ -249,7 +249,7 @@ describe("a broken connection", () => {
     expect(kill.stderr).toBe("");
     const [outcome] = await doomed;
     expect(outcome?.status).toBe("rejected");
-    expect(await keep(store, [sampleEvent()])).toEqual([2]);
+    expect(await appendEvents(store, [sampleEvent()])).toEqual([2]);
   });
 });
 
@@ -287,13 +287,13 @@ describe("a database that stops responding", () => {
     const proxy = await startProxy();
     const store = await openPostgres(proxy.url, { queryTimeoutMs: 300 });
     stores.push(store);
-    await keep(store, [sampleEvent()]);
+    await appendEvents(store, [sampleEvent()]);
     proxy.freeze();
-    const error = await keep(store, [sampleEvent()]).catch((error: unknown) => error);
+    const error = await appendEvents(store, [sampleEvent()]).catch((error: unknown) => error);
     expect(error).toMatchObject({ message: "Query read timeout" });
     expect(store.isDataError(error)).toBe(false);
     await vi.waitFor(
-      async () => expect(await keep(store, [sampleEvent()])).toHaveLength(1),
+      async () => expect(await appendEvents(store, [sampleEvent()])).toHaveLength(1),
       60_000,
     );
   });
@@ -301,9 +301,9 @@ describe("a database that stops responding", () => {
   test("does not prevent the store from closing", async () => {
     const proxy = await startProxy();
     const store = await openPostgres(proxy.url);
-    await keep(store, [sampleEvent()]);
+    await appendEvents(store, [sampleEvent()]);
     proxy.freeze();
-    const stuck = keep(store, [sampleEvent()]).catch((error: unknown) => error);
+    const stuck = appendEvents(store, [sampleEvent()]).catch((error: unknown) => error);
     await new Promise((resolve) => setImmediate(resolve)); // so that it has a connection
     await store.close();
     expect(await stuck).toBeInstanceOf(Error);

@@ -3,19 +3,19 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
 import {
-  drafting,
   eventTrigger,
   intents,
   makeFlow,
-  publishing,
+  publication,
   sampleApp,
+  setDraft,
 } from "../contract/flow-sample.ts";
 import { claimAll } from "../contract/run-claims.ts";
 import { claim, lease, progress, runIds, sampleRun, sampleRuns } from "../contract/run-sample.ts";
 import {
+  appendEvents,
   appendRequest,
   ids,
-  keep,
   nth,
   START,
   sampleEvent,
@@ -57,8 +57,8 @@ describe("replicas", () => {
       const flows = await Promise.all(times(4, (at) => makeFlow(one, intents(`Tool ${at}`))));
       await Promise.all([
         ...flows.flatMap(({ id }, at) => [
-          either(at).editFlow({ tenant: "acme", id }, START, drafting("x", intents("Other"))),
-          either(at + 1).publishFlow({ tenant: "acme", id }, publishing()),
+          either(at).editFlow({ tenant: "acme", id }, START, setDraft("x", intents("Other"))),
+          either(at + 1).publishFlow({ tenant: "acme", id }, publication()),
           either(at).deleteFlow({ tenant: "acme", id }, START),
         ]),
         ...(round % 2 ? [one.deleteApp("acme", "desk", START)] : []),
@@ -70,7 +70,7 @@ describe("replicas", () => {
   });
 
   test("restore or recreate a deleted flow while another one removes it", async () => {
-    const back = () => [{ id: "back", edit: drafting("Back", intents("Go")) }];
+    const back = () => [{ id: "back", edit: setDraft("Back", intents("Go")) }];
     for (let round = 0; round < 20; round += 1) {
       const [[saved]] = await Promise.all([
         two.saveFlows(sampleApp(), back),
@@ -207,7 +207,7 @@ describe("replicas", () => {
   test("update an event whose runs end concurrently", async () => {
     for (let round = 0; round < 30; round += 1) {
       const event = sampleEvent();
-      await keep(one, [event]);
+      await appendEvents(one, [event]);
       await one.queueRuns(sampleRuns(2, () => ({ event_id: event.id })));
       const taken = await claim(one);
       await Promise.all(taken.map((run, at) => either(at).saveProgress([progress(run, END)])));
@@ -217,7 +217,7 @@ describe("replicas", () => {
 
   test("remove the verdicts of a removed event", async () => {
     const [gone, kept] = sampleEvents(2);
-    await keep(one, [gone, kept]);
+    await appendEvents(one, [gone, kept]);
     for (const { id } of [gone, kept])
       await admin.query(
         `INSERT INTO verdicts (tenant_id, event_id, flow_id, node_id, version, matched, reasons, run_id)
@@ -253,7 +253,7 @@ describe("all operations concurrently", () => {
     const events = new Map<string, string[]>();
     for (const tenant of TENANTS) {
       const some = sampleEvents(10);
-      await keep(one, some, tenant);
+      await appendEvents(one, some, tenant);
       events.set(tenant, ids(some));
     }
     const flows = await Promise.all(
@@ -343,7 +343,7 @@ describe("all operations concurrently", () => {
           null,
         );
         const { id } = nth(flows, (at + round) % flows.length);
-        await store.publishFlow({ tenant, id }, publishing({ triggers: [eventTrigger()] }));
+        await store.publishFlow({ tenant, id }, publication({ triggers: [eventTrigger()] }));
         await store.markProcessed(tenant, (events.get(tenant) ?? []).slice(0, 3), START, null);
         await store.cancelRun(tenant, "unknown", START);
         const run = asked.pop();

@@ -2,8 +2,8 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
 import {
+  allEvents,
   appendRequest,
-  everything,
   ids,
   nth,
   sampleEvent,
@@ -78,7 +78,7 @@ describe("values that PostgreSQL rejects", () => {
       expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
       const [, bad] = results;
       expect(bad?.status === "rejected" && store.isDataError(bad.reason)).toBe(true);
-      expect(ids(await everything(store))).toEqual(ids([one, two]));
+      expect(ids(await allEvents(store))).toEqual(ids([one, two]));
       await store.close();
     });
 });

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { FILL, planned } from "../contract/plans.ts";
-import { RUN_FILL, runPlanned, toldAs } from "../contract/run-plans.ts";
+import { FILL_EVENTS, planCases } from "../contract/query-plans.ts";
+import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../contract/run-query-plans.ts";
 import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
 import type { Row, Value } from "../sql.ts";
 import { connect, dialect, openSqlite } from "./sqlite.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
   await openSqlite(file).close();
   // Without statistics, since SQLite has none before ANALYZE.
   db = connect(file);
-  for (const statement of [...FILL, ...RUN_FILL]) db.exec(statement);
+  for (const statement of [...FILL_EVENTS, ...FILL_RUNS]) db.exec(statement);
 });
 
 afterAll(() => {
@@ -43,7 +43,7 @@ const explaining = (plan: string[]): SyncSql => ({
 });
 
 describe("on SQLite", () => {
-  for (const { what, verb, indexes, sorts } of planned)
+  for (const { what, verb, indexes, sorts } of planCases)
     test(`${what}: uses ${[...new Set(indexes)].join(", ")}`, () => {
       const plan: string[] = [];
       db.exec("BEGIN");
@@ -69,12 +69,12 @@ const SMALL = /^SCAN (k|held|lost|old)\b|CONSTANT ROW/;
 const NAMED: Record<string, string> = { l: "run_events" };
 
 describe("flows and runs on SQLite", () => {
-  for (const planned of runPlanned)
-    test(`${planned.what}: uses ${planned.indexes.join(", ")}`, () => {
+  for (const planCase of runPlanCases)
+    test(`${planCase.what}: uses ${planCase.indexes.join(", ")}`, () => {
       const plan: string[] = [];
       db.exec("BEGIN");
       try {
-        runSync(explaining(plan), planned.verb(dialect), []);
+        runSync(explaining(plan), planCase.verb(dialect), []);
       } finally {
         db.exec("ROLLBACK");
       }
@@ -85,6 +85,6 @@ describe("flows and runs on SQLite", () => {
         if (!table) return line;
         return index?.replace(/^sqlite_autoindex_(\w+)_1$/, "$1") ?? NAMED[table] ?? table;
       });
-      expect(toldAs(planned, used).sort()).toEqual(planned.indexes.toSorted());
+      expect(normalizeIndexes(planCase, used).sort()).toEqual(planCase.indexes.toSorted());
     });
 });

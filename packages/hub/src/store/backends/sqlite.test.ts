@@ -8,7 +8,14 @@ import { pathToFileURL } from "node:url";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { LEGACY_FLOWS } from "../contract/legacy-sample.ts";
-import { appendRequest, everything, keep, nth, sampleEvent, seqsOf } from "../contract/sample.ts";
+import {
+  allEvents,
+  appendEvents,
+  appendRequest,
+  nth,
+  sampleEvent,
+  seqsOf,
+} from "../contract/sample.ts";
 import { storeContract } from "../contract.ts";
 import type { Notice, Row } from "../sql.ts";
 import type { Answer, Order } from "./sqlite.test-worker.ts";
@@ -83,7 +90,7 @@ describe("a SQLite file", () => {
         ["", "-wal", "-shm"].map(async (end) => (await stat(`${file}${end}`)).mode & 0o777),
       );
     const first = openSqlite(file);
-    await keep(first, [sampleEvent()]);
+    await appendEvents(first, [sampleEvent()]);
     expect(await modes()).toEqual([0o600, 0o600, 0o600]);
     // As an earlier version created them.
     for (const end of ["", "-wal", "-shm"]) await chmod(`${file}${end}`, 0o644);
@@ -119,10 +126,10 @@ describe("a SQLite file", () => {
   test("that exists is opened without migrating it again", async () => {
     const file = newFile();
     const first = openSqlite(file);
-    await keep(first, [sampleEvent()]);
+    await appendEvents(first, [sampleEvent()]);
     await first.close();
     const second = openSqlite(file);
-    expect(await everything(second)).toHaveLength(1);
+    expect(await allEvents(second)).toHaveLength(1);
     await second.close();
   });
 
@@ -157,7 +164,7 @@ describe("a SQLite file that another process has locked", () => {
   async function hold() {
     const file = newFile();
     const store = openSqlite(file);
-    await keep(store, [sampleEvent()]);
+    await appendEvents(store, [sampleEvent()]);
     const other = new Database(file);
     onTestFinished(async () => {
       other.close();
@@ -181,7 +188,7 @@ describe("a SQLite file that another process has locked", () => {
         }),
     );
     // Readers do not wait for a writer.
-    expect(await everything(store)).toHaveLength(1);
+    expect(await allEvents(store)).toHaveLength(1);
     await expect.poll(() => eventLoop.count).toBeGreaterThan(200);
     eventLoop.disable();
     expect(ended).toEqual([]);
@@ -214,9 +221,9 @@ test("a process killed during the migration of legacy flows leaves them unchange
     [
       "--input-type=module",
       "-e",
-      `import { drafting, intents, sampleApp } from ${JSON.stringify(sample)};
+      `import { setDraft, intents, sampleApp } from ${JSON.stringify(sample)};
        import { openSqlite } from ${JSON.stringify(sqlite)};
-       const draft = drafting("Go", intents("Go"));
+       const draft = setDraft("Go", intents("Go"));
        const die = () => process.kill(process.pid, "SIGKILL");
        openSqlite(process.argv[1]).migrateLegacyFlows((rows) => [{
          app: sampleApp(),
@@ -269,7 +276,7 @@ describe("processes that share a SQLite file", () => {
       expect(answers.flatMap(({ error }) => error ?? [])).toEqual([]);
 
       const store = openSqlite(file);
-      const rows = await everything(store);
+      const rows = await allEvents(store);
       const fresh = answers.flatMap(({ stored }) => stored);
       expect(fresh).toHaveLength(PROCESSES * 5 * 3);
       expect(rows.map(({ seq }) => seq)).toEqual(rows.map((_, at) => at + 1));

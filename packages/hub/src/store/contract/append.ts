@@ -1,13 +1,13 @@
 import { expect } from "vitest";
 import {
+  allEvents,
+  appendEvents,
   appendRequest,
-  everything,
-  keep,
+  newRow,
   nth,
   sampleEvent,
   sampleEvents,
   seqsOf,
-  untouched,
 } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -36,22 +36,22 @@ export function appendContract(it: It): void {
       outcome: "stored",
       events: [{ id: bare.id, seq: 2, duplicate: false }],
     });
-    expect(await store.getEvent("acme", full.id)).toEqual(untouched(full, 1));
-    expect(await store.getEvent("acme", bare.id)).toEqual(untouched(bare, 2));
+    expect(await store.getEvent("acme", full.id)).toEqual(newRow(full, 1));
+    expect(await store.getEvent("acme", bare.id)).toEqual(newRow(bare, 2));
   });
 
   it("counts the seq of each tenant separately", async ({ store }) => {
-    expect(await keep(store, sampleEvents(2), "acme")).toEqual([1, 2]);
-    expect(await keep(store, sampleEvents(1), "umbrella")).toEqual([1]);
-    expect(await keep(store, sampleEvents(1), "acme")).toEqual([3]);
+    expect(await appendEvents(store, sampleEvents(2), "acme")).toEqual([1, 2]);
+    expect(await appendEvents(store, sampleEvents(1), "umbrella")).toEqual([1]);
+    expect(await appendEvents(store, sampleEvents(1), "acme")).toEqual([3]);
   });
 
   it("returns the stored events after a restart", async ({ store, reopen }) => {
     const event = sampleEvent();
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     const again = await reopen();
-    expect(await again.getEvent("acme", event.id)).toEqual(untouched(event, 1));
-    expect(await keep(again, [sampleEvent()])).toEqual([2]);
+    expect(await again.getEvent("acme", event.id)).toEqual(newRow(event, 1));
+    expect(await appendEvents(again, [sampleEvent()])).toEqual([2]);
   });
 
   it("stores a delivery once, in any combination of requests", async ({ store }) => {
@@ -71,7 +71,7 @@ export function appendContract(it: It): void {
     expect(await store.appendEvents([appendRequest([again(), again()])], null)).toEqual([
       { outcome: "duplicate", events: [known, known] },
     ]);
-    expect(await everything(store)).toEqual([untouched(original, 1)]);
+    expect(await allEvents(store)).toEqual([newRow(original, 1)]);
     expect(await store.getTenant("acme")).toMatchObject({
       seq: 1,
       pending: 1,
@@ -81,7 +81,7 @@ export function appendContract(it: It): void {
 
   it("distinguishes new events from duplicates within one request", async ({ store }) => {
     const known = sampleEvent();
-    await keep(store, [known]);
+    await appendEvents(store, [known]);
     const fresh = sampleEvents(2);
     const again = { ...sampleEvent(), external_id: known.external_id };
     expect(
@@ -109,9 +109,9 @@ export function appendContract(it: It): void {
       ],
       null,
     );
-    await keep(store, [{ ...event(), source_id: "third endpoint" }]);
-    expect(await everything(store, "acme")).toHaveLength(3);
-    expect(await everything(store, "umbrella")).toHaveLength(1);
+    await appendEvents(store, [{ ...event(), source_id: "third endpoint" }]);
+    expect(await allEvents(store, "acme")).toHaveLength(3);
+    expect(await allEvents(store, "umbrella")).toHaveLength(1);
   });
 
   it("distinguishes endpoints and ids whose concatenations are equal", async ({ store }) => {
@@ -124,19 +124,19 @@ export function appendContract(it: It): void {
     const events = tricky.map(([source_id, external_id]) =>
       sampleEvent({ source_id, external_id }),
     );
-    expect(await keep(store, events)).toEqual([1, 2, 3, 4]);
+    expect(await appendEvents(store, events)).toEqual([1, 2, 3, 4]);
   });
 
   it("never treats events without a delivery id as duplicates", async ({ store }) => {
     const twins = () => sampleEvents(2, () => ({ external_id: null, title: "the same" }));
     await store.appendEvents([appendRequest(twins()), appendRequest(twins())], null);
-    await keep(store, twins());
-    expect(await everything(store)).toHaveLength(6);
+    await appendEvents(store, twins());
+    expect(await allEvents(store)).toHaveLength(6);
   });
 
   it("changes nothing when a processed event is delivered again", async ({ store, notices }) => {
     const event = sampleEvent({ external_id: "one" });
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     await store.claimEvents({ tenant: "acme", by: "agent", limit: 1, now: 1, until: 2 });
     await store.markProcessed("acme", [event.id], 77, "fixed");
     const before = {
@@ -173,11 +173,11 @@ export function appendContract(it: It): void {
       ),
     );
     const seqs = answers.flatMap(([appended]) => seqsOf(appended));
-    const rows = await everything(store);
+    const rows = await allEvents(store);
     expect(seqs.toSorted((a, b) => a - b)).toEqual(rows.map(({ seq }) => seq));
     expect(rows.map(({ seq }) => seq)).toEqual(seqs.map((_, at) => at + 1));
     for (const tenant of ["tenant-0", "tenant-1", "tenant-2", "tenant-3"])
-      expect((await everything(store, tenant)).map(({ seq }) => seq)).toEqual(
+      expect((await allEvents(store, tenant)).map(({ seq }) => seq)).toEqual(
         Array.from({ length: 10 }, (_, at) => at + 1),
       );
   });

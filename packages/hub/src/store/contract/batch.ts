@@ -1,10 +1,10 @@
 import { expect } from "vitest";
 import { createGroupCommit } from "../group-commit.ts";
 import {
+  allEvents,
+  appendEvents,
   appendRequest,
-  everything,
   ids,
-  keep,
   nth,
   sampleEvent,
   sampleEvents,
@@ -15,7 +15,7 @@ import type { It } from "./subject.ts";
 export function batchContract(it: It): void {
   it("is stored completely or not at all", async ({ store }) => {
     const taken = sampleEvent();
-    await keep(store, [taken]);
+    await appendEvents(store, [taken]);
     const before = await store.getTenant("acme");
     const batch = [
       appendRequest(sampleEvents(3)),
@@ -25,11 +25,11 @@ export function batchContract(it: It): void {
     const error = await store.appendEvents(batch, null).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(Error);
     expect(store.isDataError(error)).toBe(true);
-    expect(ids(await everything(store))).toEqual([taken.id]);
+    expect(ids(await allEvents(store))).toEqual([taken.id]);
     expect(await store.getTenant("acme")).toEqual(before);
     expect(await store.getTenant("umbrella")).toBeUndefined();
     expect(await store.pendingStatus("acme")).toMatchObject({ types: { issues: 1 } });
-    expect(await keep(store, [sampleEvent()])).toEqual([2]);
+    expect(await appendEvents(store, [sampleEvent()])).toEqual([2]);
   });
 
   it("can be empty, and can have empty requests", async ({ store }) => {
@@ -46,7 +46,7 @@ export function batchContract(it: It): void {
 
   it("can have thousands of events in one request", async ({ store }) => {
     const events = sampleEvents(5_000, (at) => ({ external_id: `of-${at % 4_800}` }));
-    const seqs = await keep(store, events);
+    const seqs = await appendEvents(store, events);
     expect(seqs.slice(0, 4_800)).toEqual(Array.from({ length: 4_800 }, (_, at) => at + 1));
     expect(seqs.slice(4_800)).toEqual(seqs.slice(0, 200));
     expect(await store.pendingStatus("acme")).toMatchObject({ types: { issues: 4_800 } });
@@ -74,7 +74,7 @@ export function batchContract(it: It): void {
 
   it("in a group commit, rejects only the row that the engine rejects", async ({ store }) => {
     const taken = sampleEvent();
-    await keep(store, [taken]);
+    await appendEvents(store, [taken]);
     const commit = createGroupCommit({ store, quota: null });
     const good = sampleEvents(6);
     const bad = { ...sampleEvent(), id: taken.id };
@@ -86,7 +86,7 @@ export function batchContract(it: It): void {
     expect(answers.map(({ status }) => status)).toEqual(
       answers.map((_, at) => (at === 3 ? "rejected" : "fulfilled")),
     );
-    expect(ids(await everything(store))).toEqual(ids([taken, ...good]));
+    expect(ids(await allEvents(store))).toEqual(ids([taken, ...good]));
   });
 
   it("in a group commit, stores the neighbours of a text with NUL", async ({ store }) => {

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { Claim, Store } from "../store.ts";
-import { ids, keep, nth, START, sampleEvent, sampleEvents, untouched } from "./sample.ts";
+import { appendEvents, ids, newRow, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const LEASE = 60;
@@ -19,9 +19,9 @@ const claim = (store: Store, given: Partial<Claim> = {}) => {
 export function claimContract(it: It): void {
   it("leases the oldest events to one agent", async ({ store }) => {
     const events = sampleEvents(3);
-    await keep(store, events);
+    await appendEvents(store, events);
     const leased = events.map((event, at) => ({
-      ...untouched(event, at + 1),
+      ...newRow(event, at + 1),
       claimed_by: "ada",
       claimed_until: START + LEASE,
     }));
@@ -35,7 +35,7 @@ export function claimContract(it: It): void {
 
   it("leases no event to two agents at the same time", async ({ store }) => {
     const events = sampleEvents(60);
-    await keep(store, events);
+    await appendEvents(store, events);
     const taken = await Promise.all(
       Array.from({ length: 25 }, async (_, at) => claim(store, { by: `agent-${at}`, limit: 3 })),
     );
@@ -48,7 +48,7 @@ export function claimContract(it: It): void {
 
   it("leases an event to another agent only after its lease has expired", async ({ store }) => {
     const [old, fresh] = sampleEvents(2);
-    await keep(store, [old, fresh]);
+    await appendEvents(store, [old, fresh]);
     await claim(store, { by: "ada", limit: 1 });
     expect(ids(await claim(store, { by: "bob", now: START + LEASE - 1, limit: 1 }))).toEqual([
       fresh.id,
@@ -62,7 +62,7 @@ export function claimContract(it: It): void {
 
   it("prefers the events whose leases expired first, then the oldest", async ({ store }) => {
     const events = sampleEvents(6);
-    await keep(store, events);
+    await appendEvents(store, events);
     await claim(store, { limit: 1, until: START + 50 });
     await claim(store, { limit: 1, until: START + 20 });
     await claim(store, { limit: 1, until: START + 90 });
@@ -76,7 +76,7 @@ export function claimContract(it: It): void {
 
   it("never leases a processed event, leased or not", async ({ store }) => {
     const [leased, free, left] = sampleEvents(3);
-    await keep(store, [leased, free, left]);
+    await appendEvents(store, [leased, free, left]);
     await claim(store, { limit: 1 });
     await store.markProcessed("acme", [leased.id, free.id], START, null);
     expect(ids(await claim(store, { now: START + 10 * LEASE }))).toEqual([left.id]);
@@ -86,7 +86,7 @@ export function claimContract(it: It): void {
     store,
   }) => {
     const events = sampleEvents(6, (at) => ({ type: at % 2 ? "push" : "issues" }));
-    await keep(store, events);
+    await appendEvents(store, events);
     expect(ids(await claim(store, { type: "push", limit: 2 }))).toEqual(
       ids([nth(events, 1), nth(events, 3)]),
     );
@@ -99,14 +99,14 @@ export function claimContract(it: It): void {
   });
 
   it("leases no events of another tenant", async ({ store }) => {
-    await keep(store, sampleEvents(2), "umbrella");
+    await appendEvents(store, sampleEvents(2), "umbrella");
     expect(await claim(store)).toEqual([]);
     expect(await claim(store, { tenant: "umbrella" })).toHaveLength(2);
   });
 
   it("releases only events that the caller holds", async ({ store }) => {
     const [one, two, done, free] = sampleEvents(4);
-    await keep(store, [one, two, done, free]);
+    await appendEvents(store, [one, two, done, free]);
     await claim(store, { limit: 3 });
     await store.markProcessed("acme", [done.id], START, null);
     const all = [one.id, done.id, free.id, "nonsense"];
@@ -124,7 +124,7 @@ export function claimContract(it: It): void {
 
   it("releases any number of events, in the given order", async ({ store }) => {
     const events = sampleEvents(250);
-    await keep(store, events);
+    await appendEvents(store, events);
     await claim(store, { limit: 250 });
     const all = ids(events.toReversed());
     expect(await store.releaseEvents("acme", all, "ada")).toEqual(all);
@@ -132,7 +132,7 @@ export function claimContract(it: It): void {
   });
 
   it("survives a restart", async ({ store, reopen }) => {
-    await keep(store, [sampleEvent()]);
+    await appendEvents(store, [sampleEvent()]);
     await claim(store);
     const again = await reopen();
     expect(await claim(again, { by: "bob" })).toEqual([]);

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { createIds } from "../../lib/ids.ts";
 import type { EventRow, Retention, Store } from "../store.ts";
 import { LogModel } from "./model.ts";
-import { everything, START, sampleEvent } from "./sample.ts";
+import { allEvents, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const tenant = fc.constantFrom("acme", "umbrella");
@@ -157,8 +157,8 @@ class Pair {
 
   async #rows(): Promise<EventRow[]> {
     return [
-      ...(await everything(this.#store, this.#name("acme"))),
-      ...(await everything(this.#store, this.#name("umbrella"))),
+      ...(await allEvents(this.#store, this.#name("acme"))),
+      ...(await allEvents(this.#store, this.#name("umbrella"))),
     ];
   }
 

@@ -38,7 +38,7 @@ export const intents = (...names: string[]): FlowGraph => ({
 });
 
 /** Gives each intent its name, or the next free one. */
-export const drafting =
+export const setDraft =
   (name: string, graph: FlowGraph): EditFlow =>
   ({ taken }) => {
     const used = new Set(taken);
@@ -59,7 +59,7 @@ export const drafting =
 export const toolNamesOf = ({ nodes }: FlowGraph): string[] =>
   nodes.map(({ parameters }) => String(parameters.toolName));
 
-export function saved(edited: EditResult): StoredFlow {
+export function savedFlow(edited: EditResult): StoredFlow {
   if (edited.outcome !== "saved") throw new Error(`not saved: ${edited.outcome}`);
   return edited.flow;
 }
@@ -71,7 +71,9 @@ export async function makeFlow(
   { tenant = "acme", app = "desk", id = newId() } = {},
 ): Promise<StoredFlow> {
   await store.createApp(sampleApp({ tenant, slug: app }));
-  return saved(await store.createFlow({ id, tenant, app, at: START }, drafting("A flow", graph)));
+  return savedFlow(
+    await store.createFlow({ id, tenant, app, at: START }, setDraft("A flow", graph)),
+  );
 }
 
 export const triggersOf = ({ nodes }: FlowGraph): NewTrigger[] =>
@@ -85,7 +87,7 @@ export const triggersOf = ({ nodes }: FlowGraph): NewTrigger[] =>
     config: {},
   }));
 
-export const publishing =
+export const publication =
   (given: Partial<Publication> = {}) =>
   ({ graph }: StoredFlow): Publication => ({
     graph,
@@ -113,7 +115,7 @@ export const publish = async (
   store: Store,
   { tenant, id }: Pick<StoredFlow, "tenant" | "id">,
   given: Partial<Publication> = {},
-): Promise<StoredFlow> => saved(await store.publishFlow({ tenant, id }, publishing(given)));
+): Promise<StoredFlow> => savedFlow(await store.publishFlow({ tenant, id }, publication(given)));
 
 export const edit = async (
   store: Store,
@@ -121,4 +123,4 @@ export const edit = async (
   graph: FlowGraph,
   at = START,
 ): Promise<StoredFlow> =>
-  saved(await store.editFlow({ tenant, id }, at, drafting("A flow", graph)));
+  savedFlow(await store.editFlow({ tenant, id }, at, setDraft("A flow", graph)));

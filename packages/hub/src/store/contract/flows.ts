@@ -1,13 +1,13 @@
 import { expect } from "vitest";
 import type { FlowKey } from "../flow-store.ts";
 import {
-  drafting,
   edit,
   intents,
   makeFlow,
+  publication,
   publish,
-  publishing,
   sampleApp,
+  setDraft,
   toolNamesOf,
 } from "./flow-sample.ts";
 import { claim, sampleRun, save } from "./run-sample.ts";
@@ -52,7 +52,7 @@ export function flowsContract(it: It): void {
     const edited = await store.editFlow({ tenant: "acme", id: flow.id }, LATER, (found) => {
       expect(found.flow).toEqual(flow);
       expect(found.taken).toEqual(new Set());
-      return drafting("Weather", graph)(found);
+      return setDraft("Weather", graph)(found);
     });
     const after = { ...flow, name: "Weather", graph, revision: 2, updated_at: LATER };
     expect(edited).toEqual({ outcome: "saved", flow: after });
@@ -80,7 +80,7 @@ export function flowsContract(it: It): void {
     const first = await store.editFlow(
       { ...key, ifRevision: 1 },
       START,
-      drafting("First", intents("Go")),
+      setDraft("First", intents("Go")),
     );
     expect(first).toMatchObject({ outcome: "saved", flow: { revision: 2 } });
     const stale = { ...key, ifRevision: 1 };
@@ -103,8 +103,8 @@ export function flowsContract(it: It): void {
     ).rejects.toThrow("Empty description");
     // An error that occurs only after a write.
     const twins = {
-      ...publishing()(flow),
-      triggers: [...publishing()(flow).triggers, ...publishing()(flow).triggers],
+      ...publication()(flow),
+      triggers: [...publication()(flow).triggers, ...publication()(flow).triggers],
     };
     await expect(store.publishFlow(key, () => twins)).rejects.toThrow();
     expect(await store.getFlow("acme", flow.id)).toEqual(flow);
@@ -121,7 +121,7 @@ export function flowsContract(it: It): void {
       Array.from({ length: 20 }, (_, at) =>
         store.editFlow(key, START, (found) => {
           const nodes = [...(found.flow?.graph.nodes ?? []), ...intents(`Node ${at}`).nodes];
-          return drafting("A flow", { nodes, edges: [] })(found);
+          return setDraft("A flow", { nodes, edges: [] })(found);
         }),
       ),
     );
@@ -130,7 +130,7 @@ export function flowsContract(it: It): void {
     expect(new Set(after?.graph.nodes.map(({ id }) => id)).size).toBe(20);
     const stale = await Promise.all(
       Array.from({ length: 10 }, () =>
-        store.editFlow({ ...key, ifRevision: 21 }, START, drafting("Mine", intents())),
+        store.editFlow({ ...key, ifRevision: 21 }, START, setDraft("Mine", intents())),
       ),
     );
     expect(stale.filter(({ outcome }) => outcome === "saved")).toHaveLength(1);
@@ -185,8 +185,8 @@ export function flowsContract(it: It): void {
     await publish(store, flow);
     await edit(store, flow, two);
     const before = await publish(store, flow);
-    const back = (given: FlowKey, version = 1, prepare = publishing()) =>
-      store.rollBackFlow(given, version, LATER, (graph) => drafting("Back", graph), prepare);
+    const back = (given: FlowKey, version = 1, prepare = publication()) =>
+      store.rollBackFlow(given, version, LATER, (graph) => setDraft("Back", graph), prepare);
 
     expect(await back({ ...key, ifRevision: before.revision - 1 })).toEqual({
       outcome: "changed",
@@ -216,8 +216,8 @@ export function flowsContract(it: It): void {
       const flow = await publish(store, await makeFlow(store, intents("Go")));
       const key = { tenant: "acme", id: flow.id, ifRevision: flow.revision };
       const all = await Promise.all([
-        store.editFlow(key, START, drafting("EditResult", intents("Went"))),
-        store.rollBackFlow(key, 1, START, (graph) => drafting("Back", graph), publishing()),
+        store.editFlow(key, START, setDraft("EditResult", intents("Went"))),
+        store.rollBackFlow(key, 1, START, (graph) => setDraft("Back", graph), publication()),
         store.deleteFlow(key, START),
       ]);
       const [won, ...more] = all.filter(({ outcome }) => /saved|deleted/.test(outcome));
@@ -311,7 +311,7 @@ export function flowsContract(it: It): void {
     expect(await store.getFlow("umbrella", theirs.id)).toEqual(theirs);
     expect(await store.listTools("umbrella", "desk", "", 9)).toHaveLength(1);
     for (const { id } of [flow, draft])
-      expect(await store.editFlow({ tenant: "acme", id }, START, drafting("x", intents()))).toEqual(
+      expect(await store.editFlow({ tenant: "acme", id }, START, setDraft("x", intents()))).toEqual(
         { outcome: "no_flow" },
       );
     expect(nth(await claim(store), 0).graph).toEqual(graph);

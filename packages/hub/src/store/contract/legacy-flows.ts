@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { ConvertFlows, EditFlow } from "../flow-store.ts";
 import type { Store } from "../store.ts";
-import { drafting, intents, publishing, sampleApp, toolNamesOf } from "./flow-sample.ts";
+import { intents, publication, sampleApp, setDraft, toolNamesOf } from "./flow-sample.ts";
 import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "./legacy-sample.ts";
 import { ids } from "./sample.ts";
 import type { It } from "./subject.ts";
@@ -26,16 +26,16 @@ const converting =
           id: `${app.slug} ${id}`,
           edit: edit(String(tool_name)),
         })),
-      publish: (flow) => (flow.id.endsWith("odd") ? undefined : publishing()(flow)),
+      publish: (flow) => (flow.id.endsWith("odd") ? undefined : publication()(flow)),
     }));
-const convert = converting((name) => drafting(name, intents(name)));
+const convert = converting((name) => setDraft(name, intents(name)));
 const never: ConvertFlows = () => {
   throw new Error("There should be nothing to convert.");
 };
 
 export function legacyFlowsContract(it: It): void {
   it("finds none in a new database, and does not change its flows", async ({ store, reopen }) => {
-    await store.saveFlows(sampleApp(), () => [{ id: "a", edit: drafting("A", intents("Go")) }]);
+    await store.saveFlows(sampleApp(), () => [{ id: "a", edit: setDraft("A", intents("Go")) }]);
     expect(await store.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
     const again = await reopen();
     expect(await again.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
@@ -101,7 +101,7 @@ export function legacyFlowsContract(it: It): void {
     const before = await sql("SELECT * FROM older_flows ORDER BY id");
     const late = (fails: () => never): ConvertFlows => {
       let left = 9;
-      return converting((name) => (left-- > 0 ? drafting(name, intents(name)) : fails));
+      return converting((name) => (left-- > 0 ? setDraft(name, intents(name)) : fails));
     };
     const failing: ConvertFlows[] = [
       late(() => {

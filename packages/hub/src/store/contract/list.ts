@@ -1,21 +1,21 @@
 import { expect } from "vitest";
 import type { EventQuery, NewEvent, Store } from "../store.ts";
 import {
-  everything,
+  allEvents,
+  appendEvents,
+  appendInChunks,
   ids,
-  keep,
-  keepMany,
+  newRow,
   nth,
+  readPages,
   START,
   sampleEvent,
   sampleEvents,
-  untouched,
-  walk,
 } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const walkList = (store: Store, query: Omit<EventQuery, "cursor">) =>
-  walk((cursor) => store.listEvents({ ...query, cursor }));
+  readPages((cursor) => store.listEvents({ ...query, cursor }));
 
 const asksForId = (store: Store) => store.getLogId();
 
@@ -30,8 +30,8 @@ export function listContract(it: It): void {
       type: nth(["push", "issues", "push", "push", "issues", "release"], at),
       received_at: START + at,
     }));
-    await keep(store, events);
-    await keep(
+    await appendEvents(store, events);
+    await appendEvents(
       store,
       sampleEvents(2, () => ({ type: "star" })),
       "umbrella",
@@ -66,7 +66,7 @@ export function listContract(it: It): void {
 
   it("lists the most frequent type first", async ({ store }) => {
     const types = ["rare", "common", "common", "usual", "usual", "usual"];
-    await keep(
+    await appendEvents(
       store,
       sampleEvents(6, (at) => ({ type: nth(types, at) })),
     );
@@ -75,7 +75,10 @@ export function listContract(it: It): void {
   });
 
   it("counts types with names of Object.prototype", async ({ store }) => {
-    await keep(store, [sampleEvent({ type: "__proto__" }), sampleEvent({ type: "constructor" })]);
+    await appendEvents(store, [
+      sampleEvent({ type: "__proto__" }),
+      sampleEvent({ type: "constructor" }),
+    ]);
     const { types, pending_count } = await store.pendingStatus("acme");
     expect(Object.entries(types).sort()).toEqual([
       ["__proto__", 1],
@@ -86,9 +89,9 @@ export function listContract(it: It): void {
 
   it("lists the tenant's events, by default newest first", async ({ store }) => {
     const events = sampleEvents(3);
-    await keep(store, events);
-    await keep(store, sampleEvents(2), "umbrella");
-    const rows = events.map((event, at) => untouched(event, at + 1));
+    await appendEvents(store, events);
+    await appendEvents(store, sampleEvents(2), "umbrella");
+    const rows = events.map((event, at) => newRow(event, at + 1));
     expect(await store.listEvents({ tenant: "acme", limit: 10 })).toEqual({
       items: rows.toReversed(),
       next: null,
@@ -104,7 +107,7 @@ export function listContract(it: It): void {
   });
 
   it("returns a next cursor only if there is a next page", async ({ store }) => {
-    await keep(store, sampleEvents(4));
+    await appendEvents(store, sampleEvents(4));
     const page = (limit: number, cursor?: number) =>
       store.listEvents({ tenant: "acme", limit, order: "oldest", cursor });
     expect((await page(3)).next).toBe(3);
@@ -123,10 +126,10 @@ export function listContract(it: It): void {
       source: pick(["github", "stripe"], at),
       received_at: START, // All have the same time: only seq determines the order.
     }));
-    await keep(store, events);
+    await appendEvents(store, events);
     await store.markProcessed("acme", ids(events.filter((_, at) => at % 5 < 2)), START, null);
-    await keep(store, sampleEvents(5), "umbrella");
-    const rows = await everything(store);
+    await appendEvents(store, sampleEvents(5), "umbrella");
+    const rows = await allEvents(store);
     expect(rows).toHaveLength(23);
 
     const filters: Partial<EventQuery>[] = [
@@ -159,10 +162,10 @@ export function listContract(it: It): void {
 
   it("continues from a cursor after appends and removals", async ({ store }) => {
     const events = sampleEvents(6, (at) => ({ received_at: START + at }));
-    await keep(store, events);
+    await appendEvents(store, events);
     const query = { tenant: "acme", limit: 2, pending: true } as const;
     const first = await store.listEvents(query);
-    await keep(store, sampleEvents(2));
+    await appendEvents(store, sampleEvents(2));
     await store.markProcessed("acme", [nth(events, 3).id, nth(events, 4).id], START, null);
     const second = await store.listEvents({ ...query, cursor: first.next ?? 0 });
     expect(ids([...first.items, ...second.items])).toEqual(
@@ -172,7 +175,7 @@ export function listContract(it: It): void {
 
   it("finds an event by its id only for its tenant", async ({ store }) => {
     const event = sampleEvent();
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     expect(await store.getEvent("umbrella", event.id)).toBeUndefined();
     expect(await store.getEvent("acme", sampleEvent().id)).toBeUndefined();
     expect(await store.getEvent("acme", "no id at all")).toBeUndefined();
@@ -185,7 +188,7 @@ export function listContract(it: It): void {
       repo: at === 0 || at === 5_099 ? "acme/rare" : "acme/web",
       body: new Uint8Array(0),
     }));
-    await keepMany(store, events);
+    await appendInChunks(store, events);
     const rare = [nth(events, 5_099), nth(events, 0)];
     for (const order of ["newest", "oldest"] as const) {
       const query = { tenant: "acme", repo: "acme/rare", pending: true, limit: 5, order };
@@ -198,7 +201,7 @@ export function listContract(it: It): void {
 
   it("reaches the end of a long log", async ({ store }) => {
     const events: NewEvent[] = sampleEvents(1_200);
-    await keepMany(store, events);
+    await appendInChunks(store, events);
     const { items } = await walkList(store, { tenant: "acme", limit: 100, pending: true });
     expect(ids(items)).toEqual(ids(events.toReversed()));
   });

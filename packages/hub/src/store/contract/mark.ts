@@ -1,11 +1,11 @@
 import { expect } from "vitest";
-import { everything, ids, keep, START, sampleEvent, sampleEvents } from "./sample.ts";
+import { allEvents, appendEvents, ids, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 export function markContract(it: It): void {
   it("distinguishes newly marked, already marked and unknown events", async ({ store }) => {
     const [one, two, three] = sampleEvents(3);
-    await keep(store, [one, two, three]);
+    await appendEvents(store, [one, two, three]);
     const unknown = sampleEvent().id;
     expect(await store.markProcessed("acme", [two.id, unknown, one.id], START + 5, "done")).toEqual(
       {
@@ -31,7 +31,7 @@ export function markContract(it: It): void {
 
   it("returns an id once that is given twice", async ({ store }) => {
     const event = sampleEvent();
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     expect(await store.markProcessed("acme", [event.id, "x", event.id, "x"], START, null)).toEqual({
       marked: [event.id],
       already: [],
@@ -47,8 +47,8 @@ export function markContract(it: It): void {
 
   it("does not know events of another tenant", async ({ store }) => {
     const theirs = sampleEvent();
-    await keep(store, [theirs], "umbrella");
-    await keep(store, [sampleEvent()]);
+    await appendEvents(store, [theirs], "umbrella");
+    await appendEvents(store, [sampleEvent()]);
     for (const tenant of ["acme", "nobody"])
       expect(await store.markProcessed(tenant, [theirs.id], START, null)).toEqual({
         marked: [],
@@ -64,7 +64,7 @@ export function markContract(it: It): void {
     const none = { marked: [], already: [], unknown: [] };
     expect(await store.markProcessed("acme", [], START, null)).toEqual(none);
     const events = sampleEvents(450);
-    await keep(store, events);
+    await appendEvents(store, events);
     const all = ids(events);
     expect(await store.markProcessed("acme", all.slice(0, 100), START, null)).toEqual({
       ...none,
@@ -76,12 +76,12 @@ export function markContract(it: It): void {
       unknown: [],
     });
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0, types: {} });
-    expect((await everything(store)).every(({ processed }) => processed)).toBe(true);
+    expect((await allEvents(store)).every(({ processed }) => processed)).toBe(true);
   });
 
   it("marks each event once in concurrent calls", async ({ store }) => {
     const events = sampleEvents(20);
-    await keep(store, events);
+    await appendEvents(store, events);
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, at) =>
         store.markProcessed(
@@ -99,7 +99,7 @@ export function markContract(it: It): void {
 
   it("ends the lease of the event", async ({ store }) => {
     const event = sampleEvent();
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     await store.claimEvents({ tenant: "acme", by: "ada", limit: 1, now: START, until: START + 60 });
     await store.markProcessed("acme", [event.id], START + 1, null);
     expect(await store.getEvent("acme", event.id)).toMatchObject({

@@ -8,7 +8,7 @@ import type {
   PendingStatus,
   Retention,
 } from "../store.ts";
-import { untouched } from "./sample.ts";
+import { newRow } from "./sample.ts";
 
 export class LogModel {
   readonly rows: EventRow[] = [];
@@ -33,7 +33,7 @@ export class LogModel {
         if (twin) return { id: twin.id, seq: twin.seq, duplicate: true };
         const seq = (this.#seqs.get(tenant) ?? 0) + 1;
         this.#seqs.set(tenant, seq);
-        this.rows.push(untouched(event, seq, tenant));
+        this.rows.push(newRow(event, seq, tenant));
         return { id: event.id, seq, duplicate: false };
       });
       const fresh = this.rows.length - before;

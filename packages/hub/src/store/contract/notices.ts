@@ -1,11 +1,11 @@
 import { expect, vi } from "vitest";
 import { claim, sampleRun, sampleStep, save } from "./run-sample.ts";
-import { appendRequest, ids, keep, START, sampleEvent, sampleEvents } from "./sample.ts";
+import { appendEvents, appendRequest, ids, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It, Subject } from "./subject.ts";
 
 /** Notices arrive in the order of the commits: after the last one, all others have arrived. */
 async function allNotices({ store, notices }: Subject) {
-  await keep(store, [sampleEvent()], "the end");
+  await appendEvents(store, [sampleEvent()], "the end");
   return await vi.waitFor(async () => {
     const received = await notices();
     const end = received.findIndex((one) => one.topic === "events" && one.tenant === "the end");
@@ -25,7 +25,7 @@ export function noticesContract(it: It): void {
       ],
       null,
     );
-    await keep(store, [sampleEvent()]);
+    await appendEvents(store, [sampleEvent()]);
     const notices = await allNotices(subject);
     const of = (tenant: string) =>
       notices.filter((one) => one.topic === "events" && one.tenant === tenant);
@@ -43,7 +43,7 @@ export function noticesContract(it: It): void {
     const events = sampleEvents(250);
     const all = ids(events);
     const [one = "", two = ""] = all;
-    await keep(store, events);
+    await appendEvents(store, events);
     const claim = { tenant: "acme", by: "ada", limit: 2, now: START, until: START + 60 };
     await store.claimEvents(claim);
     await store.releaseEvents("acme", [two, one], "ada");
@@ -61,7 +61,7 @@ export function noticesContract(it: It): void {
   it("report events whose runs start and end", async (subject) => {
     const { store } = subject;
     const [event, other] = sampleEvents(2);
-    await keep(store, [event, other]);
+    await appendEvents(store, [event, other]);
     await store.queueRuns([sampleRun({ event_id: event.id })]);
     const [claimed] = await claim(store);
     if (claimed) await save(store, [claimed]);

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { utf8 } from "../../lib/hmac.ts";
-import { appendRequest, DAY, keep, nth, START, sampleEvent, seqsOf } from "./sample.ts";
+import { appendEvents, appendRequest, DAY, nth, START, sampleEvent, seqsOf } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
@@ -27,7 +27,7 @@ export function payloadContract(it: It): void {
   for (const [what, body] of Object.entries(bodies))
     it(`returns a body ${what}, byte for byte`, async ({ store }) => {
       const event = sampleEvent({ body });
-      const [seq = 0] = await keep(store, [event]);
+      const [seq = 0] = await appendEvents(store, [event]);
       const payload = await store.getPayload("acme", seq);
       if (!payload) throw new Error("it is gone");
       expect(payload.body).toBeInstanceOf(Uint8Array);
@@ -68,7 +68,7 @@ export function payloadContract(it: It): void {
     const events = Array.from({ length: 3 }, (_, at) =>
       sampleEvent({ body: utf8(`{"nth":${at},"text":"${"lamp ".repeat(1_000)}"}`) }),
     );
-    const seqs = await keep(store, events);
+    const seqs = await appendEvents(store, events);
     const sweep = () =>
       store.sweep({ now: START, processedFor: 0, pendingFor: 90 * DAY, maxBytes: 1e12, limit: 10 });
     for (const at of [1, 0]) {
@@ -87,7 +87,7 @@ export function payloadContract(it: It): void {
       content_type: 'application/json; charset="utf-8"',
       headers: { "x-quote": `'"\\`, "x-unicode": "🚂\u2028ü", ["__proto__"]: "odd" },
     });
-    const [seq = 0] = await keep(store, [event]);
+    const [seq = 0] = await appendEvents(store, [event]);
     const payload = await store.getPayload("acme", seq);
     expect(payload).toEqual({
       content_type: event.content_type,
@@ -97,7 +97,7 @@ export function payloadContract(it: It): void {
   });
 
   it("is returned only for its tenant and seq", async ({ store }) => {
-    const [seq = 0] = await keep(store, [sampleEvent()]);
+    const [seq = 0] = await appendEvents(store, [sampleEvent()]);
     expect(await store.getPayload("acme", seq + 1)).toBeUndefined();
     expect(await store.getPayload("umbrella", seq)).toBeUndefined();
   });
@@ -124,7 +124,7 @@ export function payloadContract(it: It): void {
         title: text,
         url: text,
       });
-      await keep(store, [event], text);
+      await appendEvents(store, [event], text);
       expect(await store.getEvent(text, event.id)).toMatchObject({
         tenant: text,
         external_id: text,
@@ -132,7 +132,7 @@ export function payloadContract(it: It): void {
         title: text,
       });
       expect(
-        await keep(store, [{ ...sampleEvent(), external_id: text, source_id: text }], text),
+        await appendEvents(store, [{ ...sampleEvent(), external_id: text, source_id: text }], text),
       ).toEqual([1]);
       expect((await store.pendingStatus(text)).types).toEqual({ [text.slice(0, 200)]: 1 });
       const by = {
@@ -154,7 +154,7 @@ export function payloadContract(it: It): void {
 
   it("accepts a lone surrogate without losing the event", async ({ store }) => {
     const event = sampleEvent({ title: "half \ud83d of a pair" });
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     expect((await store.getEvent("acme", event.id))?.title).toMatch(/^half .+ of a pair$/s);
   });
 }

@@ -1,10 +1,10 @@
 import { expect } from "vitest";
 import {
+  allEvents,
+  appendEvents,
   appendRequest,
   DAY,
-  everything,
   ids,
-  keep,
   nth,
   START,
   sampleEvent,
@@ -46,7 +46,7 @@ export function quotaContract(it: It): void {
     );
     expect(outcomes(answers)).toEqual(["stored", "over_quota", "stored", "over_quota", "stored"]);
     expect(answers[1]).toEqual({ outcome: "over_quota", pending: 2, quota: 3 });
-    expect(ids(await everything(store))).toEqual(ids([...pair, last]));
+    expect(ids(await allEvents(store))).toEqual(ids([...pair, last]));
   });
 
   it("is exact in concurrent appends", async ({ store }) => {
@@ -62,7 +62,7 @@ export function quotaContract(it: It): void {
     expect(outcomes(await store.appendEvents([appendRequest(sampleEvents(3))], 4))).toEqual([
       "over_quota",
     ]);
-    expect(await everything(store)).toHaveLength(2);
+    expect(await allEvents(store)).toHaveLength(2);
     expect(outcomes(await store.appendEvents([appendRequest(sampleEvents(2))], 4))).toEqual([
       "stored",
     ]);
@@ -146,7 +146,7 @@ export function quotaContract(it: It): void {
 
   it("is freed by retention of pending events", async ({ store }) => {
     const old = sampleEvents(2);
-    await keep(store, old);
+    await appendEvents(store, old);
     await store.markProcessed("acme", [nth(old, 0).id], START, null);
     await store.sweep({
       now: START + 100 * DAY,

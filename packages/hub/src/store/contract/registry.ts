@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { InstallationUpdate, Token } from "../store.ts";
-import { keep, nth, START, sampleEvent } from "./sample.ts";
+import { appendEvents, nth, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const token = (id: string, given: Partial<Token> = {}): Omit<Token, "revoked_at"> => ({
@@ -46,7 +46,7 @@ export function registryContract(it: It): void {
 
   it("creates a tenant with its first event", async ({ store }) => {
     const event = sampleEvent({ received_at: START + 9 });
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     await store.putTenant({ id: "acme", name: "Acme", at: START + 50 });
     expect(await store.getTenant("acme")).toEqual({
       id: "acme",

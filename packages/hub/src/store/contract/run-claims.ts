@@ -12,7 +12,7 @@ import {
   sampleStep,
   save,
 } from "./run-sample.ts";
-import { type Few, ids, keep, nth, START, sampleEvent } from "./sample.ts";
+import { appendEvents, ids, nth, START, sampleEvent, type Tuple } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 /** Claims with many workers until no run is left. Returns the runs of each worker. */
@@ -37,7 +37,7 @@ export async function claimAll(
 }
 
 /** Three runs; each one was called by the one before. */
-function callChain(): Few<3, NewRun> {
+function callChain(): Tuple<3, NewRun> {
   const [top, middle, bottom] = sampleRuns(3, () => ({ cause: "flow" }));
   return [top, { ...middle, parent_run: top.id }, { ...bottom, parent_run: middle.id }];
 }
@@ -123,7 +123,7 @@ export function runClaimsContract(it: It): void {
 
   it("fails a run that was claimed repeatedly without progress", async ({ store, notices }) => {
     const event = sampleEvent();
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     const limit = { lane: "one", max: 1 };
     const [poison, next] = sampleRuns(2, () => ({ limit, event_id: event.id }));
     await store.queueRuns([poison, next]);

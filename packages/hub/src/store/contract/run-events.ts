@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Store } from "../store.ts";
 import { claim, failed, LEASE, lease, sampleRun, sampleRuns, save } from "./run-sample.ts";
-import { keep, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
+import { appendEvents, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const shown = async (store: Store, event: { id: string }) => {
@@ -12,7 +12,7 @@ const shown = async (store: Store, event: { id: string }) => {
 export function runEventsContract(it: It): void {
   it("have the combined status of their runs", async ({ store }) => {
     const [event, other] = sampleEvents(2);
-    await keep(store, [event, other]);
+    await appendEvents(store, [event, other]);
     expect(await shown(store, event)).toEqual([null, null]);
     const runs = sampleRuns(3, () => ({ event_id: event.id }));
     await store.queueRuns(runs);
@@ -36,7 +36,7 @@ export function runEventsContract(it: It): void {
 
   it("stay failed until a retry succeeds", async ({ store }) => {
     const event = sampleEvent();
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     const [bad, off] = sampleRuns(2, () => ({ event_id: event.id }));
     await store.queueRuns([bad, off]);
     const [first] = await claim(store, { limit: 1 });
@@ -56,7 +56,7 @@ export function runEventsContract(it: It): void {
 
   it("follow runs whose workers died or stopped", async ({ store }) => {
     const event = sampleEvent();
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     const started = await store.startRun(sampleRun({ event_id: event.id }), lease());
     expect(await shown(store, event)).toEqual(["running", START]);
     await store.releaseRuns("ada", START);
@@ -71,7 +71,7 @@ export function runEventsContract(it: It): void {
 
   it("are not changed by runs of another tenant", async ({ store }) => {
     const event = sampleEvent();
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     await store.queueRuns([sampleRun({ tenant: "umbrella", event_id: event.id })]);
     await save(store, await claim(store));
     expect(await shown(store, event)).toEqual([null, null]);
@@ -80,7 +80,7 @@ export function runEventsContract(it: It): void {
 
   it("follow hundreds of runs", async ({ store }) => {
     const events = sampleEvents(150);
-    await keep(store, events);
+    await appendEvents(store, events);
     await store.queueRuns(events.map(({ id }) => sampleRun({ event_id: id })));
     await save(store, await claim(store, { limit: 150 }));
     expect(await shown(store, nth(events, 0))).toEqual(["succeeded", START]);

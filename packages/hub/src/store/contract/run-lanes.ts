@@ -2,7 +2,7 @@ import { expect, vi } from "vitest";
 import type { NewRun, WhenFull } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import { claim, failed, LEASE, lease, runIds, sampleRun, sampleRuns, save } from "./run-sample.ts";
-import { ids, keep, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
+import { appendEvents, ids, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const inLane = (max: number, lane = "one", whenFull?: WhenFull): Partial<NewRun> => ({
@@ -255,7 +255,7 @@ export function runLanesContract(it: It): void {
     expect(await start(store, twin)).toEqual({ outcome: "queued", id: first.id });
 
     const [event] = sampleEvents(1);
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     const [one, two, three] = sampleRuns(3, (at) => ({
       ...inLane(1, "two", "replace"),
       ...(at === 1 && { event_id: event.id }),
@@ -338,7 +338,7 @@ export function runLanesContract(it: It): void {
     notices,
   }) => {
     const [event] = sampleEvents(1);
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     const [one, two, three, four] = sampleRuns(4, (at) => ({
       ...inLane(1, "one", "replace"),
       ...(at === 1 && { event_id: event.id }),
@@ -404,7 +404,7 @@ export function runLanesContract(it: It): void {
 
   it("gather inputs until the run starts", async ({ store }) => {
     const events = sampleEvents(3);
-    await keep(store, events);
+    await appendEvents(store, events);
     const runs = sampleRuns(3, (at) => ({
       ...gathering(),
       input: { at },

@@ -1,7 +1,7 @@
 import { createIds } from "../../lib/ids.ts";
 import type { ClaimedRun, NewRun, RunLease, RunProgress, Step } from "../run-store.ts";
 import type { Store } from "../store.ts";
-import { type Few, START } from "./sample.ts";
+import { START, type Tuple } from "./sample.ts";
 
 export const LEASE = 60;
 
@@ -25,8 +25,8 @@ export const sampleRun = (given: Partial<NewRun> = {}): NewRun => ({
 export const sampleRuns = <Count extends number>(
   count: Count,
   given: (at: number) => Partial<NewRun> = () => ({}),
-): Few<Count, NewRun> =>
-  Array.from({ length: count }, (_, at) => sampleRun(given(at))) as Few<Count, NewRun>;
+): Tuple<Count, NewRun> =>
+  Array.from({ length: count }, (_, at) => sampleRun(given(at))) as Tuple<Count, NewRun>;
 
 export const lease = (worker = "ada", now = START): RunLease => ({
   worker,

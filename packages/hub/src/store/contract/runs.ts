@@ -14,7 +14,7 @@ import {
   save,
   succeeded,
 } from "./run-sample.ts";
-import { ids, keep, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
+import { appendEvents, ids, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 export function runsContract(it: It): void {
@@ -115,7 +115,7 @@ export function runsContract(it: It): void {
 
   it("of a tenant are listed newest first, by flow, app, status and event", async ({ store }) => {
     const [event, other] = sampleEvents(2);
-    await keep(store, [event, other]);
+    await appendEvents(store, [event, other]);
     const runs = sampleRuns(6, (at) => ({
       flow_id: at % 2 ? "odd" : "even",
       app: at < 3 ? "desk" : "shop",
@@ -148,7 +148,7 @@ export function runsContract(it: It): void {
 
   it("are removed with their steps some time after their end", async ({ store }) => {
     const event = sampleEvent();
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     const runs = sampleRuns(4, () => ({ event_id: event.id }));
     await store.queueRuns(runs);
     const [one, two, three] = await claim(store, { limit: 3 });

@@ -43,7 +43,7 @@ export function sampleEvent(given: Partial<NewEvent> = {}): NewEvent {
 }
 
 /** A tuple, so that a destructured element is not undefined. */
-export type Few<Count extends number, Item> = Count extends 1
+export type Tuple<Count extends number, Item> = Count extends 1
   ? [Item]
   : Count extends 2
     ? [Item, Item]
@@ -56,8 +56,8 @@ export type Few<Count extends number, Item> = Count extends 1
 export const sampleEvents = <Count extends number>(
   count: Count,
   given: (at: number) => Partial<NewEvent> = () => ({}),
-): Few<Count, NewEvent> =>
-  Array.from({ length: count }, (_, at) => sampleEvent(given(at))) as Few<Count, NewEvent>;
+): Tuple<Count, NewEvent> =>
+  Array.from({ length: count }, (_, at) => sampleEvent(given(at))) as Tuple<Count, NewEvent>;
 
 /** Throws if the list has no such element. */
 export function nth<Item>(items: readonly Item[], at: number): Item {
@@ -72,7 +72,11 @@ export const appendRequest = (events: NewEvent[], tenant = "acme"): AppendReques
 });
 
 /** Appends one request, which must be stored. Returns the `seq` of each event. */
-export async function keep(store: Store, events: NewEvent[], tenant = "acme"): Promise<number[]> {
+export async function appendEvents(
+  store: Store,
+  events: NewEvent[],
+  tenant = "acme",
+): Promise<number[]> {
   const [appended] = await store.appendEvents([appendRequest(events, tenant)], null);
   return seqsOf(appended);
 }
@@ -84,13 +88,17 @@ export function seqsOf(appended: AppendResult | StalePlan | undefined): number[]
 }
 
 /** Appends many events, in requests of a size that is fast on every engine. */
-export async function keepMany(store: Store, events: NewEvent[], tenant = "acme"): Promise<void> {
+export async function appendInChunks(
+  store: Store,
+  events: NewEvent[],
+  tenant = "acme",
+): Promise<void> {
   for (let start = 0; start < events.length; start += 500)
-    await keep(store, events.slice(start, start + 500), tenant);
+    await appendEvents(store, events.slice(start, start + 500), tenant);
 }
 
 /** The row of a stored event that was never claimed or marked. */
-export function untouched(event: NewEvent, seq: number, tenant = "acme"): EventRow {
+export function newRow(event: NewEvent, seq: number, tenant = "acme"): EventRow {
   const { content_type, headers, body, ...listed } = event;
   return {
     ...listed,
@@ -109,7 +117,7 @@ export function untouched(event: NewEvent, seq: number, tenant = "acme"): EventR
 }
 
 /** Follows the cursor to the last page. Returns all items and the number of pages. */
-export async function walk<Item>(
+export async function readPages<Item>(
   page: (cursor: number | undefined) => Promise<Page<Item>>,
 ): Promise<{ items: Item[]; pages: number }> {
   const items: Item[] = [];
@@ -124,7 +132,8 @@ export async function walk<Item>(
 }
 
 /** All events of one tenant, oldest first. */
-export const everything = async (store: Store, tenant = "acme"): Promise<EventRow[]> =>
-  (await walk((cursor) => store.listEvents({ tenant, limit: 500, order: "oldest", cursor }))).items;
+export const allEvents = async (store: Store, tenant = "acme"): Promise<EventRow[]> =>
+  (await readPages((cursor) => store.listEvents({ tenant, limit: 500, order: "oldest", cursor })))
+    .items;
 
 export const ids = (events: readonly { id: string }[]): string[] => events.map(({ id }) => id);

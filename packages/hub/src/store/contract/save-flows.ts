@@ -1,11 +1,11 @@
 import { expect } from "vitest";
 import type { EditFlow } from "../flow-store.ts";
-import { drafting, intents, makeFlow, publish, sampleApp, toolNamesOf } from "./flow-sample.ts";
+import { intents, makeFlow, publish, sampleApp, setDraft, toolNamesOf } from "./flow-sample.ts";
 import { ids, START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const app = sampleApp();
-const adding = (id: string, ...tools: string[]) => ({ id, edit: drafting(id, intents(...tools)) });
+const adding = (id: string, ...tools: string[]) => ({ id, edit: setDraft(id, intents(...tools)) });
 
 export function saveFlowsContract(it: It): void {
   it("saves several flows of an app, and creates the app", async ({ store, reopen }) => {

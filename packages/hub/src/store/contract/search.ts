@@ -1,21 +1,24 @@
 import { expect } from "vitest";
 import type { NewEvent, SearchQuery, Store } from "../store.ts";
 import {
+  appendEvents,
+  appendInChunks,
   ids,
-  keep,
-  keepMany,
   nth,
+  readPages,
   SECOND,
   START,
   sampleEvent,
   sampleEvents,
-  walk,
 } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const search = async (store: Store, query: Partial<SearchQuery>) =>
-  (await walk((cursor) => store.searchEvents({ tenant: "acme", limit: 100, cursor, ...query })))
-    .items;
+  (
+    await readPages((cursor) =>
+      store.searchEvents({ tenant: "acme", limit: 100, cursor, ...query }),
+    )
+  ).items;
 
 const blank: Partial<NewEvent> = {
   type: "-",
@@ -41,7 +44,7 @@ export function searchContract(it: It): void {
     const events = (
       ["type", "action", "repo", "sender", "title", "url", "external_id"] as const
     ).map((field) => sampleEvent({ ...blank, [field]: `before Needle${field} after` }));
-    await keep(store, events);
+    await appendEvents(store, events);
     expect(await search(store, { text: "NEEDLE" })).toHaveLength(7);
     for (const text of ["needletitle", "NEEDLETITLE", "e needleTitle a"])
       expect(ids(await search(store, { text }))).toEqual([nth(events, 4).id]);
@@ -53,7 +56,7 @@ export function searchContract(it: It): void {
     const events = ["Ärger mit ÖL", "ärger mit öl", "ЖУРНАЛ", "ordinary"].map((title) =>
       sampleEvent({ ...blank, title }),
     );
-    await keep(store, events);
+    await appendEvents(store, events);
     for (const text of ["Ärger", "ÄRGER", "ärger mit öl", "MIT ÖL"])
       expect(ids(await search(store, { text }))).toEqual(ids([nth(events, 1), nth(events, 0)]));
     for (const text of ["журнал", "ЖУРНАЛ", "Журн"])
@@ -65,7 +68,7 @@ export function searchContract(it: It): void {
     store,
   }) => {
     const events = sampleEvents(30, (at) => ({ ...blank, title: at % 10 === 0 ? "für" : "fr" }));
-    await keep(store, events);
+    await appendEvents(store, events);
     expect(ids(await search(store, { text: "FÜR", limit: 2 }))).toEqual(
       ids([20, 10, 0].map((at) => nth(events, at))),
     );
@@ -82,7 +85,7 @@ export function searchContract(it: It): void {
       "it's",
       'a "b"',
     ];
-    await keep(
+    await appendEvents(
       store,
       titles.map((title) => sampleEvent({ ...blank, title })),
     );
@@ -103,7 +106,7 @@ export function searchContract(it: It): void {
       sampleEvent({ ...blank, number: 1234 }),
       sampleEvent(blank),
     ];
-    await keep(store, [a, b, none]);
+    await appendEvents(store, [a, b, none]);
     expect(ids(await search(store, { text: "#42" }))).toEqual([a.id]);
     expect(ids(await search(store, { text: "1234" }))).toEqual([b.id]);
     expect(await search(store, { text: "#23" })).toEqual([]);
@@ -112,15 +115,15 @@ export function searchContract(it: It): void {
   it("accepts a long text, such as a whole title or link", async ({ store }) => {
     const title = `${"a fairly long title ".repeat(14)}with an end`;
     const event = sampleEvent({ title });
-    await keep(store, [event, sampleEvent()]);
+    await appendEvents(store, [event, sampleEvent()]);
     expect(ids(await search(store, { text: title.toUpperCase() }))).toEqual([event.id]);
     expect(await search(store, { text: `${title}x` })).toEqual([]);
   });
 
   it("filters by type and by processed, and pages newest first", async ({ store }) => {
     const events = sampleEvents(20, (at) => ({ type: at % 2 ? "push" : "issues" }));
-    await keep(store, events);
-    await keep(store, sampleEvents(3), "umbrella");
+    await appendEvents(store, events);
+    await appendEvents(store, sampleEvents(3), "umbrella");
     await store.markProcessed("acme", ids(events.slice(0, 10)), START, null);
     const wanted = (keepIt: (at: number) => boolean) =>
       ids(events.filter((_, at) => keepIt(at)).toReversed());
@@ -146,7 +149,7 @@ export function searchContract(it: It): void {
 
   it("includes both ends of a time range", async ({ store }) => {
     const events = sampleEvents(10, (at) => ({ received_at: START + at }));
-    await keep(store, events);
+    await appendEvents(store, events);
     const found = await search(store, { from: START + 3, to: START + 6 });
     expect(ids(found)).toEqual(ids(events.slice(3, 7).toReversed()));
     expect(ids(await search(store, { from: START + 8 }))).toEqual(
@@ -162,7 +165,7 @@ export function searchContract(it: It): void {
     const events = sampleEvents(400, (at) => ({
       received_at: START + at * SECOND - (at % 2) * 30 * SECOND,
     }));
-    await keep(store, events);
+    await appendEvents(store, events);
     for (const second of [50, 101, 150, 202, 255, 311]) {
       const from = START + second * SECOND;
       const to = from + 50 * SECOND;
@@ -173,7 +176,7 @@ export function searchContract(it: It): void {
 
   it("finds each event by its time if they are hours apart", async ({ store }) => {
     const events = sampleEvents(20, (at) => ({ received_at: START + at * 3_600 * SECOND }));
-    await keep(store, events);
+    await appendEvents(store, events);
     for (const { id, received_at } of events) {
       const found = await search(store, { from: received_at, to: received_at });
       expect(ids(found)).toEqual([id]);
@@ -184,7 +187,7 @@ export function searchContract(it: It): void {
     store,
   }) => {
     const events = longLog([0, 1, 2_500, 5_999]);
-    await keepMany(store, events);
+    await appendInChunks(store, events);
     const first = await store.searchEvents({ tenant: "acme", limit: 10, text: "needle" });
     expect(ids(first.items)).toEqual(ids([nth(events, 5_999), nth(events, 2_500)]));
     expect(first.next).not.toBeNull();
@@ -197,7 +200,7 @@ export function searchContract(it: It): void {
 
   it("starts at the time range in a long log, and stops after it", async ({ store }) => {
     const events = longLog([10]);
-    await keepMany(store, events);
+    await appendInChunks(store, events);
     const at = (nth: number) => START + nth * 10 * SECOND;
     // Beyond the scan limit from the end: found only by the binary search.
     const early = { tenant: "acme", limit: 100, from: at(100), to: at(120) };
@@ -223,7 +226,7 @@ export function searchContract(it: It): void {
 
   it("finds a time range in a log from which retention removed events", async ({ store }) => {
     const events = sampleEvents(300, (at) => ({ received_at: START + at * 60 * SECOND }));
-    await keep(store, events);
+    await appendEvents(store, events);
     const gone = ids(events.filter((_, at) => at < 50 || at % 3 === 0));
     for (let start = 0; start < gone.length; start += 100)
       await store.markProcessed("acme", gone.slice(start, start + 100), START, null);

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { DeliveryProgress, NewSubscription, Store, Token } from "../store.ts";
-import { keep, nth, START, sampleEvent } from "./sample.ts";
+import { appendEvents, nth, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const token: Omit<Token, "revoked_at"> = {
@@ -242,8 +242,8 @@ export function subscriptionsContract(it: It): void {
   }) => {
     const types = ["push", "Issue", "issues", "a.b", "issues"];
     for (const [at, type] of types.entries())
-      await keep(store, [sampleEvent({ type, source: at === 4 ? "gitlab" : "github" })]);
-    await keep(store, [sampleEvent({ type: "theirs" })], "umbrella");
+      await appendEvents(store, [sampleEvent({ type, source: at === 4 ? "gitlab" : "github" })]);
+    await appendEvents(store, [sampleEvent({ type: "theirs" })], "umbrella");
     const all = await store.listEventTypes("acme", "", 10);
     expect(all).toEqual([
       { type: "Issue", source: "github" },

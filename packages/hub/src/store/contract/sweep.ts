@@ -2,15 +2,15 @@ import { expect } from "vitest";
 import type { Retention, Store } from "../store.ts";
 import { claim, sampleRun, save } from "./run-sample.ts";
 import {
+  allEvents,
+  appendEvents,
   DAY,
-  everything,
   ids,
-  keep,
+  newRow,
   nth,
   START,
   sampleEvent,
   sampleEvents,
-  untouched,
 } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -30,7 +30,7 @@ const bytes = (length: number) => ({ body: new Uint8Array(length) });
 export function sweepContract(it: It): void {
   it("removes processed events exactly after their retention time", async ({ store }) => {
     const [early, late, pending] = sampleEvents(3);
-    await keep(store, [early, late, pending]);
+    await appendEvents(store, [early, late, pending]);
     await store.markProcessed("acme", [early.id], START, null);
     await store.markProcessed("acme", [late.id], START + DAY, null);
     expect(await sweep(store, { now: START + 3 * DAY - 1 })).toEqual(nothing);
@@ -39,7 +39,7 @@ export function sweepContract(it: It): void {
       processed: 1,
       more: true,
     });
-    expect(ids(await everything(store))).toEqual(ids([late, pending]));
+    expect(ids(await allEvents(store))).toEqual(ids([late, pending]));
     expect(await store.getEvent("acme", early.id)).toBeUndefined();
     expect(await store.getPayload("acme", 1)).toBeUndefined();
     expect(await store.getPayload("acme", 2)).toBeDefined();
@@ -49,7 +49,7 @@ export function sweepContract(it: It): void {
   it("removes pending events by their age, and updates the counts", async ({ store }) => {
     const old = sampleEvents(3, (at) => ({ type: at ? "push" : "issues", ...bytes(10) }));
     const edge = sampleEvent({ received_at: START + DAY, ...bytes(7) });
-    await keep(store, [...old, edge]);
+    await appendEvents(store, [...old, edge]);
     await store.markProcessed("acme", [nth(old, 2).id], START + 90 * DAY, null);
     expect(await sweep(store, { now: START + 91 * DAY })).toEqual({
       ...nothing,
@@ -57,7 +57,7 @@ export function sweepContract(it: It): void {
       more: true,
     });
     // The processed event is as old, but its retention starts with the processing.
-    expect(ids(await everything(store))).toEqual(ids([nth(old, 2), edge]));
+    expect(ids(await allEvents(store))).toEqual(ids([nth(old, 2), edge]));
     expect(await store.pendingStatus("acme")).toEqual({
       pending_count: 1,
       latest_received_at: START + DAY,
@@ -74,7 +74,7 @@ export function sweepContract(it: It): void {
 
   it("removes leased events by their age", async ({ store }) => {
     const event = sampleEvent();
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     await store.claimEvents({
       tenant: "acme",
       by: "ada",
@@ -90,8 +90,8 @@ export function sweepContract(it: It): void {
     store,
   }) => {
     const events = sampleEvents(6, () => bytes(100));
-    await keep(store, events);
-    await keep(
+    await appendEvents(store, events);
+    await appendEvents(
       store,
       sampleEvents(3, () => bytes(100)),
       "umbrella",
@@ -100,9 +100,9 @@ export function sweepContract(it: It): void {
 
     expect(await sweep(store, { maxBytes: 600 })).toEqual(nothing);
     expect(await sweep(store, { maxBytes: 599 })).toEqual({ ...nothing, overflow: 1, more: true });
-    expect(ids(await everything(store))).toEqual(ids([0, 1, 2, 4, 5].map((at) => nth(events, at))));
+    expect(ids(await allEvents(store))).toEqual(ids([0, 1, 2, 4, 5].map((at) => nth(events, at))));
     expect(await sweep(store, { maxBytes: 350 })).toEqual({ ...nothing, overflow: 2, more: true });
-    expect(ids(await everything(store))).toEqual(ids([1, 2, 5].map((at) => nth(events, at))));
+    expect(ids(await allEvents(store))).toEqual(ids([1, 2, 5].map((at) => nth(events, at))));
     expect(await store.getTenant("acme")).toMatchObject({ bytes: 300, pending: 3, pruned_seq: 5 });
     expect(await store.getTenant("umbrella")).toMatchObject({
       bytes: 300,
@@ -115,8 +115,8 @@ export function sweepContract(it: It): void {
   it("keeps the events of runs that have not ended", async ({ store }) => {
     const events = sampleEvents(4, () => bytes(100));
     const [processed, pending, idle, free] = events;
-    await keep(store, events);
-    await keep(store, [sampleEvent(bytes(100)), sampleEvent(bytes(100))], "umbrella");
+    await appendEvents(store, events);
+    await appendEvents(store, [sampleEvent(bytes(100)), sampleEvent(bytes(100))], "umbrella");
     await store.markProcessed("acme", ids([processed, free]), START, null);
     await store.queueRuns([
       ...[processed, pending].map(({ id }) => sampleRun({ event_id: id })),
@@ -131,10 +131,10 @@ export function sweepContract(it: It): void {
     const now = START + 100 * DAY;
     expect(await sweep(store, { now: START + 3 * DAY, limit: 1 })).toMatchObject({ processed: 1 });
     expect(await sweep(store, { now })).toMatchObject({ processed: 0, expired: 3 });
-    expect(ids(await everything(store))).toEqual(ids([processed, pending]));
+    expect(ids(await allEvents(store))).toEqual(ids([processed, pending]));
     expect(await sweep(store, { now, maxBytes: 1 })).toEqual(nothing);
     // The largest tenant has no removable events; another one has.
-    await keep(store, [sampleEvent(bytes(150))], "umbrella");
+    await appendEvents(store, [sampleEvent(bytes(150))], "umbrella");
     expect(await sweep(store, { maxBytes: 100 })).toEqual({ ...nothing, overflow: 1, more: true });
     expect(await sweep(store, { maxBytes: 100 })).toEqual(nothing);
     expect(await store.getPayload("acme", 1)).toBeDefined();
@@ -148,12 +148,12 @@ export function sweepContract(it: It): void {
       overflow: 0,
       more: true,
     });
-    expect(await everything(store)).toEqual([]);
+    expect(await allEvents(store)).toEqual([]);
   });
 
   it("reduces every tenant to its maximum bytes, one after another", async ({ store }) => {
     for (const tenant of ["acme", "umbrella", "globex"])
-      await keep(
+      await appendEvents(
         store,
         sampleEvents(3, () => bytes(100)),
         tenant,
@@ -167,7 +167,7 @@ export function sweepContract(it: It): void {
 
   it("removes at most its limit per call, and reports that there is more", async ({ store }) => {
     const events = sampleEvents(25);
-    await keep(store, events);
+    await appendEvents(store, events);
     await store.markProcessed("acme", ids(events.slice(0, 12)), START, null);
     const now = START + 100 * DAY;
     expect(await sweep(store, { now, limit: 10 })).toEqual({
@@ -183,7 +183,7 @@ export function sweepContract(it: It): void {
     });
     expect(await sweep(store, { now, limit: 10 })).toEqual({ ...nothing, expired: 5, more: true });
     expect(await sweep(store, { now, limit: 10 })).toEqual(nothing);
-    expect(await everything(store)).toEqual([]);
+    expect(await allEvents(store)).toEqual([]);
     expect(await store.getTenant("acme")).toMatchObject({
       bytes: 0,
       pending: 0,
@@ -191,7 +191,7 @@ export function sweepContract(it: It): void {
       pruned_seq: 25,
     });
 
-    await keep(
+    await appendEvents(
       store,
       sampleEvents(25, () => bytes(10)),
     );
@@ -208,7 +208,7 @@ export function sweepContract(it: It): void {
   });
 
   it("removes hundreds of events of many tenants", async ({ store }) => {
-    for (let at = 0; at < 30; at += 1) await keep(store, sampleEvents(20), `tenant-${at}`);
+    for (let at = 0; at < 30; at += 1) await appendEvents(store, sampleEvents(20), `tenant-${at}`);
     expect(await sweep(store, { now: START + 100 * DAY, limit: 550 })).toMatchObject({
       expired: 550,
     });
@@ -218,7 +218,7 @@ export function sweepContract(it: It): void {
 
   it("counts only its own removals in concurrent calls", async ({ store }) => {
     for (let round = 0; round < 5; round += 1) {
-      await keep(store, sampleEvents(100));
+      await appendEvents(store, sampleEvents(100));
       const swept = await Promise.all(
         Array.from({ length: 5 }, () => sweep(store, { now: START + 100 * DAY })),
       );
@@ -232,11 +232,11 @@ export function sweepContract(it: It): void {
     reopen,
   }) => {
     const event = sampleEvent({ external_id: "one" });
-    await keep(store, [event]);
+    await appendEvents(store, [event]);
     await store.markProcessed("acme", [event.id], START, null);
     await sweep(store, { now: START + 100 * DAY });
     const again = { ...event, id: sampleEvent().id };
-    expect(await keep(await reopen(), [again])).toEqual([2]);
-    expect(await everything(store)).toEqual([untouched(again, 2)]);
+    expect(await appendEvents(await reopen(), [again])).toEqual([2]);
+    expect(await allEvents(store)).toEqual([newRow(again, 2)]);
   });
 }

@@ -1,13 +1,13 @@
 import { expect } from "vitest";
 import type { Store } from "../store.ts";
 import {
-  drafting,
   edit,
   intents,
   makeFlow,
   publish,
   sampleApp,
-  saved,
+  savedFlow,
+  setDraft,
   toolNamesOf,
   triggersOf,
 } from "./flow-sample.ts";
@@ -37,17 +37,17 @@ export async function raceForNames(stores: readonly [Store, ...Store[]]): Promis
       nth(stores, at % stores.length).editFlow(
         { tenant: "acme", id },
         START,
-        drafting("A flow", intents("Same")),
+        setDraft("A flow", intents("Same")),
       ),
     ),
     ...flows.map((_, at) =>
       nth(stores, at % stores.length).createFlow(
         { id: `new ${at}`, tenant: "acme", app: "desk", at: START },
-        drafting("A flow", intents("Same")),
+        setDraft("A flow", intents("Same")),
       ),
     ),
   ]);
-  const names = edited.flatMap((one) => toolNamesOf(saved(one).graph));
+  const names = edited.flatMap((one) => toolNamesOf(savedFlow(one).graph));
   const suffixes = Array.from({ length: 49 }, (_, at) => `same_${at + 2}`);
   expect(names.sort()).toEqual(["same", ...suffixes].sort());
 }

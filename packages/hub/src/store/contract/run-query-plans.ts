@@ -5,11 +5,11 @@
 import type { Dialect, Verb } from "../sql.ts";
 import { loadLoopGuard, type PlannedEvent } from "../verbs/breakers.ts";
 import { verbTable } from "../verbs/index.ts";
-import { drafting, intents, publishing } from "./flow-sample.ts";
+import { intents, publication, setDraft } from "./flow-sample.ts";
 import { sampleRun, sampleRuns, succeeded } from "./run-sample.ts";
 import { START } from "./sample.ts";
 
-interface RunPlanned {
+interface RunPlanCase {
   what: string;
   verb(dialect: Dialect): Verb<unknown>;
   /** Each used index once; `runs` is the primary key of that table. */
@@ -24,7 +24,7 @@ const ALIKE: Record<string, string> = {
 };
 
 /** The used indexes, named as in the table below. */
-export const toldAs = ({ indexes }: RunPlanned, used: readonly string[]): string[] =>
+export const normalizeIndexes = ({ indexes }: RunPlanCase, used: readonly string[]): string[] =>
   [
     ...new Set(used.map((index) => (indexes.includes(index) ? index : (ALIKE[index] ?? index)))),
   ].filter((index) => index !== "tenants"); // each engine locks its rows differently
@@ -64,7 +64,7 @@ function* goRound(dialect: Dialect, caused: PlannedEvent): Verb<void> {
 const EVENT_STATUS = ["run_events_run", "events_id", "run_events", "runs"];
 
 // biome-ignore format: a table
-export const runPlanned: RunPlanned[] = [
+export const runPlanCases: RunPlanCase[] = [
   { what: "claiming runs", verb: (d) => verbTable(d).claimRuns.run(lease, 10), indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps", ...EVENT_STATUS] },
   { what: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
   { what: "releasing runs", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...EVENT_STATUS] },
@@ -101,8 +101,8 @@ export const runPlanned: RunPlanned[] = [
   { what: "flows", verb: (d) => verbTable(d).listFlows.run(tenant, { after: "flow-1", limit: 20 }), indexes: ["flows_tenant"] },
   { what: "flows of an app", verb: (d) => verbTable(d).listFlows.run(tenant, { app: "app-7", limit: 20 }), indexes: ["flows_app"] },
   { what: "a version", verb: (d) => verbTable(d).getVersion.run(tenant, "flow-7", 1), indexes: ["flows", "flow_versions"] },
-  { what: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, drafting("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
-  { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publishing({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "breakers"] },
+  { what: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, setDraft("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
+  { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "breakers"] },
   { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "breakers"] },
   { what: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions"] },
   { what: "secrets", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
@@ -113,7 +113,7 @@ const series = (count: number) =>
 const padded = "substr('run-00000', 1, 9 - length('' || n)) || n";
 
 /** One third of the runs has ended, a few are running, the others are queued or waiting. */
-export const RUN_FILL = [
+export const FILL_RUNS = [
   `${series(3000)} INSERT INTO tenants (id, created_at, triggers_rev) SELECT 'tenant-' || n, 0, 1 FROM series`,
   `INSERT INTO tenants (id, created_at, triggers_rev) VALUES ('${tenant}', 0, 1) ON CONFLICT (id) DO UPDATE SET triggers_rev = 1`,
   `${series(3000)} INSERT INTO queues (tenant_id, due_at) SELECT 'tenant-' || n, CASE WHEN n % 3 = 0 THEN ${START} + n END FROM series`,

@@ -6,7 +6,7 @@ import type { Dialect, Verb } from "../sql.ts";
 import { verbTable } from "../verbs/index.ts";
 import { appendRequest, DAY, START, sampleEvents } from "./sample.ts";
 
-export interface Planned {
+export interface PlanCase {
   what: string;
   verb(dialect: Dialect): Verb<unknown>;
   /** One for each access to the table; `primary` is its primary key. */
@@ -22,7 +22,7 @@ const claim = { tenant, by: "ada", limit: 10, now: START, until: START + 1 };
 const keep = { now: 0, processedFor: 3 * DAY, pendingFor: 90 * DAY, maxBytes: 1, limit: 100 };
 
 // biome-ignore format: a table
-export const planned: Planned[] = [
+export const planCases: PlanCase[] = [
   { what: "pending status", verb: (d) => verbTable(d).pendingStatus.run(tenant), indexes: ["events_pending"], sorts: "the types" },
   { what: "the newest pending events", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true }), indexes: ["events_pending"] },
   { what: "the next page of them", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, cursor: 9_000 }), indexes: ["events_pending"] },
@@ -44,7 +44,7 @@ export const planned: Planned[] = [
 ];
 
 /** Two thirds are processed, one in a thousand has a rare type and repo, a few are leased. */
-export const FILL = [
+export const FILL_EVENTS = [
   `INSERT INTO tenants (id, created_at, seq, pending, bytes) VALUES ('${tenant}', 0, 30000, 9000, 270000)`,
   `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < 30000)
    INSERT INTO events (tenant_id, seq, id, source, source_id, external_id, type, received_at, repo,
