@@ -122,11 +122,11 @@ it("returns an error with the run id if the hub stops during a call", async () =
   const one = setup();
   const answer = stateless(one);
   await one.started;
-  one.run.reject(new Error("The hub is stopping; the run continues after the restart."));
+  one.run.reject(new Error("The hub is stopping."));
   expect(await (await answer).json()).toMatchObject({
     result: {
       isError: true,
-      content: [{ text: "The hub is stopping; the run continues after the restart. (run run1)" }],
+      content: [{ text: "The hub is stopping. (run run1)" }],
     },
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Claims runs that are due while there are free slots. It does not poll: it claims when the store
- * reports due runs, when a slot becomes free, and when the next run is due.
+ * Claims due runs while there are free slots: when the store reports due runs, when a slot becomes
+ * free, and when the next run is due. It also polls every 30 s, in case a notice was lost.
  */
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun } from "../store/run-store.ts";
@@ -19,58 +19,64 @@ export interface ClaimerOptions {
 }
 
 export interface Claimer {
-  /** Claims what is due now. */
+  /** Claims the runs that are due now. */
   claimDue(): void;
-  /** Claims then at the latest. */
+  /** Schedules a claim at the time `due` or earlier. */
   claimAt(due: number): void;
-  /** Resolves when no claim is in progress; nothing is claimed afterwards. */
+  /** Stops claiming; resolves when no claim is in progress. */
   close(): Promise<void>;
 }
 
-/** Bounds the delay after a lost notice. */
-const MAX_SLEEP_MS = 30_000;
+const POLL_MS = 30_000;
 const RETRY_AFTER_ERROR_MS = 1_000;
 
 export function createClaimer(options: ClaimerOptions): Claimer {
   const { store, worker, leaseMs, timers, slots, execute, onError } = options;
   let closed = false;
-  let wanted = false;
+  let requested = false;
   let claiming: Promise<void> | undefined;
-  let cancelAlarm = () => {};
+  let cancelTimer = () => {};
   let alarmAt = Number.POSITIVE_INFINITY;
 
   const claimDue = (): void => {
     if (closed) return;
     slots.admitWaiting();
-    wanted = true;
+    requested = true;
     claiming ??= claimAll().finally(() => {
       claiming = undefined;
-      if (wanted && !closed && slots.free() > 0) claimDue();
+      if (requested && !closed && slots.free() > 0) claimDue();
     });
+  };
+  const cancelAlarm = (): void => {
+    cancelTimer();
+    alarmAt = Number.POSITIVE_INFINITY;
   };
   const setAlarm = (due: number): void => {
     cancelAlarm();
     if (closed) return;
     alarmAt = due;
-    const ms = Math.min(MAX_SLEEP_MS, Math.max(1, due - timers.now()));
-    cancelAlarm = timers.after(ms, claimDue);
+    const ms = Math.min(POLL_MS, Math.max(1, due - timers.now()));
+    cancelTimer = timers.after(ms, claimDue);
   };
   const claimAll = async (): Promise<void> => {
     cancelAlarm();
     try {
-      while (wanted && !closed && slots.free() > 0) {
-        // Runs that end together free their slots together: one claim fills all of them.
+      while (requested && !closed && slots.free() > 0) {
+        // Deferred, so that one claim fills the slots of all runs that end together.
         await new Promise<void>((resolve) => timers.defer(resolve));
-        wanted = false;
+        requested = false;
         const now = timers.now();
         const limit = slots.free();
         const runs = await store.claimRuns({ worker, now, until: now + leaseMs }, limit);
-        if (closed) return; // the runner releases them when it closes
-        if (runs.length === limit) wanted = true;
+        if (closed) return; // `close` of the runner releases the claimed runs
+        if (runs.length === limit) requested = true;
         for (const run of runs) begin(run);
       }
-      // Without a free slot, the end of the next run claims again.
-      if (slots.free() > 0) setAlarm((await store.nextDue()) ?? Number.POSITIVE_INFINITY);
+      // Without a free slot no alarm is needed: the next run that ends calls `claimDue`.
+      if (slots.free() > 0) {
+        const nextDue = (await store.nextDue()) ?? Number.POSITIVE_INFINITY;
+        setAlarm(Math.min(nextDue, alarmAt)); // `claimAt` may have set an earlier alarm meanwhile
+      }
     } catch (error) {
       onError(error);
       setAlarm(timers.now() + RETRY_AFTER_ERROR_MS);

@@ -1,14 +1,13 @@
-/** The runs that this process executes now, and how to abort each of them. */
+/** Executes claimed runs, and can abort each of them. */
 import type { ClaimedRun } from "../store/run-store.ts";
-import { type ExecuteOptions, executeRun } from "./execute-run.ts";
+import { type Executed, type ExecuteOptions, executeRun } from "./execute-run.ts";
 
 export interface ExecutionsOptions {
-  /** What every execution shares; see `ExecuteOptions`. */
   shared: Omit<ExecuteOptions, "claimed" | "signal" | "acquireSlot">;
   acquireSlot(run: string): Promise<void>;
   onStarted(): void;
-  /** `failed`: the store could not save its progress; its lease expires, and a worker claims it again. */
-  onFinished(run: ClaimedRun, result: "ended" | "suspended" | "failed"): void;
+  /** `error`: the store failed. When the lease of the run expires, a worker claims the run again. */
+  onFinished(run: ClaimedRun, result: Executed | "error"): void;
   onError(error: unknown): void;
 }
 
@@ -18,31 +17,30 @@ export interface Executions {
   has(run: string): boolean;
   ids(): string[];
   cancel(run: string): void;
-  /** Aborts every execution, for other workers to continue. */
+  /** Aborts every execution, so that other workers can continue the runs. */
   close(): Promise<void>;
 }
 
 export function createExecutions(options: ExecutionsOptions): Executions {
   const { shared, acquireSlot, onStarted, onFinished, onError } = options;
   const active = new Map<string, AbortController>();
-  const finishing = new Set<Promise<void>>();
+  const pending = new Set<Promise<void>>();
 
   const executeClaimed = async (claimed: ClaimedRun): Promise<void> => {
     const { id } = claimed.run;
     const controller = new AbortController();
-    // The lease of an earlier execution expired before it finished: it may not save any more.
+    // An earlier execution of this run has lost its lease and can no longer save steps.
     active.get(id)?.abort("stopping");
     active.set(id, controller);
     onStarted();
-    let result: "ended" | "suspended" | "failed" = "failed";
+    let result: Executed | "error" = "error";
     try {
-      const executed = await executeRun({
+      result = await executeRun({
         ...shared,
         claimed,
         signal: controller.signal,
         acquireSlot: () => acquireSlot(id),
       });
-      result = executed === "suspended" ? "suspended" : "ended";
     } catch (error) {
       onError(error);
     } finally {
@@ -53,8 +51,8 @@ export function createExecutions(options: ExecutionsOptions): Executions {
 
   return {
     execute(run) {
-      const finished = executeClaimed(run).finally(() => finishing.delete(finished));
-      finishing.add(finished);
+      const finished = executeClaimed(run).finally(() => pending.delete(finished));
+      pending.add(finished);
       return finished;
     },
     has: (run) => active.has(run),
@@ -62,7 +60,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     cancel: (run) => active.get(run)?.abort("cancelled"),
     async close() {
       for (const controller of active.values()) controller.abort("stopping");
-      await Promise.all(finishing);
+      await Promise.all(pending);
     },
   };
 }

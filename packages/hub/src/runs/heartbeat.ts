@@ -1,4 +1,4 @@
-/** Renews the leases of the runs that this process executes. Its timer exists only while there are any. */
+/** Renews the leases of the runs that this process executes. It has no timer while there are none. */
 import type { Timers } from "../lib/timers.ts";
 import type { Store } from "../store/store.ts";
 
@@ -7,9 +7,9 @@ export interface HeartbeatOptions {
   worker: string;
   leaseMs: number;
   timers: Pick<Timers, "now" | "after">;
-  /** The runs that execute now. A run that is not among them loses its lease, so that others claim it. */
+  /** The runs whose leases are renewed. Other leases expire, and other workers claim those runs. */
   executing(): readonly string[];
-  /** The store asks for the run to be cancelled. */
+  /** Called when a cancellation of the run was requested. */
   cancel(run: string): void;
   onError(error: unknown): void;
 }

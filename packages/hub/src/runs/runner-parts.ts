@@ -12,10 +12,10 @@ export interface RunnerPartsOptions
   extends Pick<ExecuteOptions, "registry" | "secrets" | "loadInput" | "services" | "timers">,
     Partial<Pick<ExecuteOptions, "stepTimeoutMs" | "runTimeoutMs" | "suspendAfterMs">> {
   store: Store;
-  /** Unique to this process and this start of it: leases are bound to it. */
+  /** The holder of the leases: a new id for each start of the process. */
   worker: string;
   leaseMs: number;
-  /** How many claimed runs execute concurrently. Runs that a caller waits for come on top. */
+  /** The number of slots. A run that a caller starts here executes immediately, without a slot. */
   concurrency: number;
   onError: (error: unknown) => void;
 }
@@ -39,8 +39,9 @@ export function createRunnerParts(options: RunnerPartsOptions) {
       if (!executions.has(id)) slots.abandon(id);
       waiters.check(id);
       const callerWaits = slots.hasCalls(parent_run ?? "");
-      // A failed run is due again when its lease expires. A suspended run's caller releases its slot.
-      if (result === "failed" || (result === "suspended" && callerWaits)) claimer.claimDue();
+      // After an error, the claimer must know when the lease expires. After a suspension, the caller
+      // has released its slot.
+      if (result === "error" || (result === "suspended" && callerWaits)) claimer.claimDue();
     },
     onError,
   });
@@ -53,7 +54,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
   const unsubscribe = store.subscribe((notice) => {
     if (notice.topic === "runs") claimer.claimAt(notice.due);
     else if (notice.topic === "run_cancel") executions.cancel(notice.run);
-    // The end of a run that executes here is reported by `onFinished`.
+    // `onFinished` reports the end of a run that executes here.
     else if (notice.topic === "run_ended" && !executions.has(notice.run)) waiters.check(notice.run);
     else if (notice.topic === "gap") {
       waiters.checkAll();

@@ -1,7 +1,7 @@
 /**
  * Executes runs: those that it claims from the store when they are due, and those that a caller
- * starts here and waits for. Both are equally durable. It composes four parts: slots limit the
- * concurrency, the claimer takes due runs, the heartbeat renews leases, the waiters report ends.
+ * starts here. Both are equally durable. The claimer claims due runs while there are free slots,
+ * executions walk the graphs, the heartbeat renews leases, and waiters resolve when runs have ended.
  */
 import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run } from "../store/run-store.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
@@ -14,7 +14,7 @@ export type RunnerOptions = Omit<RunnerPartsOptions, Defaulted> &
 
 export interface Started {
   id: string;
-  /** Resolves with the run when it has ended, in whichever process. */
+  /** Resolves with the run when it has ended, in any process. */
   ended: Promise<Run>;
 }
 
@@ -24,22 +24,23 @@ export interface StartOptions {
 }
 
 export interface Runner {
-  /** Executes the run in this process. With a known key, joins the run that has it. */
+  /** Executes the run in this process. If a run with the same key exists, returns that run instead. */
   start(run: ImmediateRun, options?: StartOptions): Promise<Started>;
   /**
-   * Executes the run in this process if its lane is below its limit. Otherwise the run waits in its
-   * lane and any process claims it later; `full` if the lane does not let it wait.
+   * Executes the run in this process if its lane is below its limit. Otherwise the run is held, and
+   * any process claims it later; or it is not stored if its `whenFull` is `skip`: returns "full".
    */
   startInLane(run: LaneRun, options?: StartOptions): Promise<Started | "full">;
-  /** Stores runs for any process to claim; null for a run that its full lane rejects. */
+  /** Stores runs for any process to claim. Returns their ids, and null for skipped runs. */
   queue(runs: NewRun[]): Promise<(string | null)[]>;
   /** See `followRun`. */
   follow(tenant: string, run: string, signal: AbortSignal): AsyncGenerator<RunChange, void>;
-  /** Releases its runs to other processes and starts nothing more. */
+  /** Releases the runs of this process to other processes, and starts no more runs. */
   close(): Promise<void>;
 }
 
-const STOPPING = "The hub is stopping; the run continues after the restart.";
+const NOT_STARTED = "The hub is stopping; the run was not started.";
+const RELEASED = "The hub is stopping; the run continues in another process or after the restart.";
 
 export function createRunner(options: RunnerOptions): Runner {
   const { store, timers, worker, leaseMs = 15_000 } = options;
@@ -50,54 +51,57 @@ export function createRunner(options: RunnerOptions): Runner {
     const now = timers.now();
     return { worker, now, until: now + leaseMs };
   };
-  /** The hub may have begun to stop while a run was being stored. */
-  const assertOpen = async (claimed?: ClaimedRun): Promise<void> => {
-    if (!closing.signal.aborted) return;
-    if (claimed) await store.releaseRuns(worker, timers.now());
-    throw new Error(STOPPING);
+  const assertOpen = (): void => {
+    if (closing.signal.aborted) throw new Error(NOT_STARTED);
   };
-  const noteCall = (caller: string, id: string, ended: Promise<Run>, signal?: AbortSignal) => {
-    const leave = slots.addCall(caller, id);
-    ended.then(leave, leave);
-    signal?.addEventListener("abort", leave, { once: true });
-    if (signal?.aborted) leave();
-    if (!executions.has(id)) claimer.claimDue(); // the caller has released its slot
-  };
-  const begin = (
-    { tenant }: Pick<Run, "tenant">,
+  /** Executes the run here if it was claimed; otherwise another process does. */
+  const begin = async (
+    tenant: string,
     id: string,
     claimed: ClaimedRun | undefined,
     signal: AbortSignal | undefined,
-  ): Started => {
-    const ended = waiters.untilEnded(tenant, id, { isNew: claimed !== undefined, signal });
+  ): Promise<Started> => {
+    // The hub may have begun to stop while the run was being stored.
+    if (closing.signal.aborted) {
+      if (claimed) await store.releaseRuns(worker, timers.now());
+      throw new Error(RELEASED);
+    }
+    const ended = waiters.untilEnded(tenant, id, { justClaimed: claimed !== undefined, signal });
     if (claimed) void executions.execute(claimed);
     return { id, ended };
+  };
+  const registerCall = (caller: string, { id, ended }: Started, signal?: AbortSignal) => {
+    const removeCall = slots.addCall(caller, id);
+    ended.then(removeCall, removeCall);
+    signal?.addEventListener("abort", removeCall, { once: true });
+    if (signal?.aborted) removeCall();
+    // The called run needs a slot, so its caller has released one.
+    if (!executions.has(id)) claimer.claimDue();
   };
 
   return {
     async start(run, { signal } = {}) {
-      await assertOpen();
+      assertOpen();
       const claimed = await store.startRun(run, newLease());
-      await assertOpen(claimed);
-      const known = claimed ? undefined : await store.findRun(run.tenant, run.key ?? "");
-      const started = begin(run, known?.id ?? run.id, claimed, signal);
-      if (run.parent_run !== undefined) noteCall(run.parent_run, started.id, started.ended, signal);
+      const existing = claimed ? undefined : await store.findRun(run.tenant, run.key ?? "");
+      const started = await begin(run.tenant, existing?.id ?? run.id, claimed, signal);
+      if (run.parent_run !== undefined) registerCall(run.parent_run, started, signal);
       return started;
     },
     async startInLane(run, { signal } = {}) {
-      await assertOpen();
-      const entered = await store.startInLane(run, newLease());
-      if (entered.outcome === "full") return "full";
-      const claimed = entered.outcome === "started" ? entered.claimed : undefined;
-      await assertOpen(claimed);
-      return begin(run, entered.outcome === "queued" ? entered.id : run.id, claimed, signal);
+      assertOpen();
+      const result = await store.startInLane(run, newLease());
+      if (result.outcome === "full") return "full";
+      return result.outcome === "started"
+        ? begin(run.tenant, run.id, result.claimed, signal)
+        : begin(run.tenant, result.id, undefined, signal);
     },
     queue: (runs) => store.queueRuns(runs),
     follow: (tenant, run, signal) =>
       followRun({ store, timers }, tenant, run, AbortSignal.any([closing.signal, signal])),
     close() {
       closing.abort();
-      return parts.close(STOPPING);
+      return parts.close(RELEASED);
     },
   };
 }

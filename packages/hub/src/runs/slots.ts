@@ -1,7 +1,7 @@
 /**
- * Limits how many claimed runs execute concurrently. A run that waits for a run it called releases
- * its slot and acquires one again before it continues: otherwise callers could hold every slot while
- * the runs that they wait for never get one.
+ * Limits how many claimed runs execute concurrently. A caller, which waits for a run that it called,
+ * releases its slot, and acquires one again before it continues. Otherwise callers could hold all
+ * slots, and the called runs would never start.
  */
 export interface SlotsOptions {
   concurrency: number;
@@ -14,24 +14,28 @@ export interface Slots {
   free(): number;
   /** Gives a claimed run a slot; the returned function releases it. */
   occupy(run: string): () => void;
-  /** Notes that `caller` waits for `called`; the returned function ends that. */
+  /** Registers that `caller` waits for `called`; the returned function removes the registration. */
   addCall(caller: string, called: string): () => void;
   hasCalls(caller: string): boolean;
-  /** Resolves when the run may continue after a call. Runs without a slot continue immediately. */
+  /** Resolves when the run may continue after a call: immediately if it was started without a slot. */
   acquireSlot(run: string): Promise<void>;
-  /** Drops a run that waits in `acquireSlot`; its execution has ended. */
+  /** Removes a run whose execution has ended from the queue of `acquireSlot`. */
   abandon(run: string): void;
-  /** Gives free slots to the runs that wait in `acquireSlot`, in order. */
+  /** Gives free slots to the queue of `acquireSlot`, first in, first out. */
   admitWaiting(): void;
 }
 
 export function createSlots({ concurrency, isExecuting }: SlotsOptions): Slots {
+  /** The runs that were claimed for a slot, even if they have released it during a call. */
   const claimed = new Map<string, symbol>();
-  /** By the calling run: the called runs that it waits for. */
+  /** For each caller, the called runs that it waits for. */
   const calls = new Map<string, Set<string>>();
   const waiting = new Map<string, PromiseWithResolvers<void>>();
 
-  /** A called run that executes here without a slot uses its caller's. Any other needs its own. */
+  /**
+   * A caller keeps its slot while every run that it waits for executes here without a slot of its
+   * own. It has released its slot as soon as one of them needs another slot.
+   */
   const hasReleased = (caller: string): boolean =>
     [...(calls.get(caller) ?? [])].some(
       (called) => !isExecuting(called) || claimed.has(called) || hasReleased(called),
@@ -48,7 +52,7 @@ export function createSlots({ concurrency, isExecuting }: SlotsOptions): Slots {
       const claim = Symbol(run);
       claimed.set(run, claim);
       return () => {
-        // After its lease expired, the same run may have been claimed again.
+        // If the lease expired, the same run may have been claimed again, with a new slot.
         if (claimed.get(run) === claim) claimed.delete(run);
       };
     },
@@ -61,6 +65,7 @@ export function createSlots({ concurrency, isExecuting }: SlotsOptions): Slots {
     },
     hasCalls: (caller) => calls.has(caller),
     async acquireSlot(run) {
+      // The run itself counts as taken again after its call, so it needs no further free slot.
       if (!claimed.has(run) || (!waiting.has(run) && free() >= 0)) return;
       const slot = waiting.get(run) ?? Promise.withResolvers<void>();
       waiting.set(run, slot);

@@ -1,4 +1,4 @@
-/** Resolves promises for the end of runs, in whichever process they execute. */
+/** Promises that resolve when a run has ended, whether it executes in this process or another. */
 import type { Timers } from "../lib/timers.ts";
 import { type Run, TERMINAL_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -10,8 +10,9 @@ export interface WaitersOptions {
 }
 
 export interface Waiters {
+  /** Rejects if the run was deleted. */
   untilEnded(tenant: string, run: string, options: WaitOptions): Promise<Run>;
-  /** Reads the run again for those who wait for it. */
+  /** Reads the run again, and resolves its waiters if it has ended. */
   check(run: string): void;
   checkAll(): void;
   /** Rejects every waiter. */
@@ -19,8 +20,8 @@ export interface Waiters {
 }
 
 interface WaitOptions {
-  /** The run was just stored, so that its state need not be read first. */
-  isNew: boolean;
+  /** This process has just claimed the run, so its status need not be read first. */
+  justClaimed: boolean;
   /** Cancels the run. */
   signal?: AbortSignal | undefined;
 }
@@ -38,9 +39,9 @@ export function createWaiters({ store, timers, onError }: WaitersOptions): Waite
   };
 
   return {
-    untilEnded(tenant, id, { isNew, signal }) {
+    untilEnded(tenant, id, { justClaimed, signal }) {
       const { promise, resolve, reject } = Promise.withResolvers<Run>();
-      promise.catch(() => {}); // the caller need not await it
+      promise.catch(() => {}); // no unhandled rejection if the caller does not await it
       const cancel = () => {
         if (!closed) void store.cancelRun(tenant, id, timers.now()).catch(onError);
       };
@@ -71,7 +72,7 @@ export function createWaiters({ store, timers, onError }: WaitersOptions): Waite
       waiters.add(waiter);
       signal?.addEventListener("abort", cancel, { once: true });
       if (signal?.aborted) cancel();
-      if (!isNew) waiter.check();
+      if (!justClaimed) waiter.check();
       return promise;
     },
     check,
