@@ -11,19 +11,19 @@ import type { Timers } from "./lib/timers.ts";
 import type { Retention } from "./store/store.ts";
 import type { SweepReason } from "./store/sweeper.ts";
 
-/** The live transport is not here: the host makes a `LiveConnection` (api/) for each client. */
+/** For live streams, the host also implements a `LiveConnection` (api/) for each client. */
 export interface HostPorts {
-  /** Requests to URLs that the operator has configured. */
+  /** For URLs that the operator has configured. */
   fetch: typeof fetch;
-  /** Requests to URLs that flows and subscribers name; it does not reach private networks. */
+  /** For URLs in flows and subscriptions: rejects private addresses unless the operator allows them. */
   guardedFetch: GuardedFetch;
-  /** Runs code and expressions of flows where they cannot block the event loop. */
+  /** Evaluates code, expressions and schemas of flow authors, with a deadline. */
   evaluate: Evaluate;
   makeHmacKey: MakeHmacKey;
   timers: Timers;
   /**
-   * For a host that evicts an idle hub, such as a Durable Object with alarms: it must start the hub
-   * again at `time`, in milliseconds since 1970. Called for every timer.
+   * Only for a host that evicts idle hubs, such as Durable Objects. It is called with the due time of
+   * every timer, in milliseconds since 1970, and the host must start the hub again at that time.
    */
   wakeAt?: (time: number) => void;
   log: Log;
@@ -32,27 +32,27 @@ export interface HostPorts {
 
 export interface HubMetrics {
   observe(observation: IngestObservation): void;
-  /** A group commit of that many requests. */
+  /** Called after each group commit with its number of requests. */
   batch(size: number): void;
   swept(reason: SweepReason, count: number): void;
   delivery(outcome: DeliveryOutcome): void;
   trip(limit: Trip["limit"]): void;
-  /** For `/metrics`. */
+  /** The response body of `/metrics`. */
   text(): Promise<string>;
   contentType: string;
 }
 
 export interface HubSettings {
   version: string;
-  /** Where the hub listens; requests with another `Host` or `Origin` are rejected. */
+  /** The address where the hub listens; also used to check `Host` and `Origin` (api/host-check.ts). */
   host: string;
   port: number;
   publicUrl: string | undefined;
   /** `single`: one tenant, "local". `github`: one tenant for each account that installs the App. */
   tenancy: "single" | "github";
-  /** The token of the operator; generated on the first start if undefined. */
+  /** The operator's token; if undefined, the hub generates one on its first start. */
   adminToken: string | undefined;
-  /** 32 bytes that encrypt stored secrets. */
+  /** The key of 32 bytes that encrypts stored secrets. */
   sealKey: Uint8Array;
   /** Webhook secrets by source. */
   secrets: Record<string, readonly string[]>;
@@ -62,23 +62,23 @@ export interface HubSettings {
   githubAddressesOnly: boolean;
   githubApiUrl: string;
   proxy: TrustedProxy | undefined;
-  /** Webhooks per client and second; 0 = no limit. */
+  /** The maximum number of webhooks per client and second; 0 = no limit. */
   rateLimit: number;
-  /** Pending events per tenant. */
+  /** The maximum number of pending events per tenant; null = no limit. */
   quota: number | null;
-  /** All webhook bodies that are being read. */
+  /** The maximum total size of the webhook bodies that are being read. */
   bodyBudgetBytes: number;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
   keepRunsMs: number;
   sweepEveryMs: number | undefined;
-  /** MCP Events (a draft) on /mcp, with webhooks to subscribers. */
+  /** Offer the draft of MCP Events on /mcp, with webhooks to subscribers. */
   eventsDraft: boolean;
-  /** Subscribers may have http:// endpoints: inside a private network few have certificates. */
+  /** Accept subscriptions with http:// URLs, for private networks without certificates. */
   allowHttp: boolean;
   runConcurrency: number;
   runLeaseMs: number;
-  /** How many runs and events may cause each other, one after another. */
+  /** The maximum length of a causation chain. */
   maxChain: number;
-  /** How often a minute a trigger may fire on events that its own flow has caused. */
+  /** How many times per minute a trigger may fire on events that its own flow has caused. */
   maxLoops: number;
 }

@@ -1,4 +1,4 @@
-/** The agents' side of the hub: inbox and feed, and on top of them MCP, live streams and webhooks. */
+/** How agents read events: inbox and feed, and the MCP servers, live streams and outbound webhooks. */
 import { createAuthorizeRequest } from "./api/authorize-request.ts";
 import { createHostCheck } from "./api/host-check.ts";
 import { createLiveStreams } from "./api/live-streams.ts";
@@ -96,10 +96,10 @@ export function createHubAgents(options: HubAgentsOptions) {
     inboxServer,
     appServers,
     live,
-    /** Starts to deliver webhooks to subscribers. */
+    /** Starts the delivery of outbound webhooks. */
     start: () => events?.start(),
     async close() {
-      // Before the connections close: a closed connection would cancel the calls of its client.
+      // The app servers close first: a connection that closes earlier cancels its client's calls.
       await appServers.close();
       live.close();
       await Promise.all([waits.close(), events?.close()]);
@@ -157,7 +157,7 @@ function createEventsDraft(
   };
 }
 
-/** Loads on the first call; `loaded` is undefined before it. */
+/** Calls `load` on the first call only. `loaded` is its result, undefined before the first call. */
 function once<Loaded>(load: () => Promise<Loaded>) {
   const loadOnce = () => {
     loadOnce.loaded ??= load();

@@ -1,4 +1,4 @@
-/** The pipeline with everything it needs: group commit, matcher, endpoints, limits, log and metrics. */
+/** Creates the pipeline and its dependencies: group commit, matcher, endpoints, limits, log, metrics. */
 import { tripMessage } from "@signalbox/rules/match/breaker.ts";
 import { createReadiness } from "./api/readiness.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
@@ -32,7 +32,8 @@ export function createHubPipeline(options: HubPipelineOptions) {
   const readiness = createReadiness({
     check: () => store.checkWritable(now()),
     timers,
-    onError: (error) => log.error({ err: error }, "storage trouble"),
+    onError: (error) =>
+      log.error({ err: error }, "the readiness check failed: the store is not writable"),
   });
   const commit = createGroupCommit({
     store: reportBatches(store, readiness),
@@ -89,7 +90,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
     /** The number of appends that wait for the store. */
     pendingAppends: counted.pending,
     checkReady: readiness.check,
-    /** Resolves when every append has its result. */
+    /** Resolves when no append is pending. */
     drain: commit.drain,
     close: matcher.close,
   };
@@ -97,7 +98,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
 
 export type HubPipeline = ReturnType<typeof createHubPipeline>;
 
-/** `/readyz` reports failures of real batches too. */
+/** Reports the result of each batch to `/readyz`, in addition to the readiness check. */
 function reportBatches(
   store: Store,
   readiness: ReturnType<typeof createReadiness>,

@@ -1,4 +1,4 @@
-/** What executes flows: the runner, and the tool calls and explanations that use it. */
+/** The runner, the tool calls that use it, and the explanation and replay of events. */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { createToolCalls } from "./apps/call-tool.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
@@ -23,8 +23,8 @@ export interface HubRunsOptions {
 }
 
 /**
- * Back-pressure: while more than BUSY_APPENDS events wait for the store, run steps are delayed by
- * BUSY_STEP_DELAY_MS, so that senders get their answers first.
+ * Back-pressure: while more than BUSY_APPENDS appends wait for the store, run steps are delayed by
+ * BUSY_STEP_DELAY_MS, so that senders of webhooks get their responses first.
  */
 const BUSY_APPENDS = 4;
 const BUSY_STEP_DELAY_MS = 10;
@@ -33,7 +33,7 @@ export function createHubRuns(options: HubRunsOptions) {
   const { store, ports, settings, seal, newId, pipeline, onError } = options;
   const { timers, evaluate } = ports;
   const { now, defer } = timers;
-  const limits = { maxChain: settings.maxChain, maxLoops: settings.maxLoops };
+  const { maxChain, maxLoops } = settings;
   const runner = createRunner({
     store,
     registry: nodeTypes,
@@ -48,7 +48,7 @@ export function createHubRuns(options: HubRunsOptions) {
       evaluate,
       newId,
       now,
-      maxChain: limits.maxChain,
+      maxChain,
     }),
     concurrency: settings.runConcurrency,
     leaseMs: settings.runLeaseMs,
@@ -57,7 +57,7 @@ export function createHubRuns(options: HubRunsOptions) {
   });
   return {
     calls: createToolCalls({ store, runner, evaluate, newId, now }),
-    triggers: createTriggers({ store, evaluate, newId, now, defer, ...limits }),
+    triggers: createTriggers({ store, evaluate, newId, now, defer, maxChain, maxLoops }),
     close: runner.close,
   };
 }

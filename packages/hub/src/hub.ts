@@ -1,8 +1,8 @@
 /**
- * The composition: joins store, pipeline, runner, agents and API into one hub, on any host. The host
- * opens the store, provides `HostPorts`, and serves what `createHub` returns over HTTP.
+ * Composes store, pipeline, runner, MCP servers and API into one hub, on any host. The host opens
+ * the store, provides `HostPorts`, and serves the returned `Hub` over HTTP.
  *
- * Stopping finishes the requests that were accepted, rejects new ones, and takes a bounded time.
+ * `stop` rejects new requests, finishes the accepted ones, and has a time limit.
  */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Hono } from "hono";
@@ -33,25 +33,25 @@ export interface HubOptions {
 }
 
 export interface Hub {
-  /** A request under `/webhooks/`. */
+  /** Handles a request under `/webhooks/`. */
   receive: ReceiveWebhook;
   bodyBudget: BodyBudget;
   /** Reports a request that the host itself rejected, before it reached a route. */
   onRejected(rejected: Rejection, address: string): void;
-  /** `GET /events`. */
+  /** Serves `GET /events`. */
   live: LiveStreams;
-  /** Every other route. */
+  /** Serves every other route. */
   app: Hono;
   isStopping(): boolean;
-  /** Call it when the host listens at `url`. */
+  /** The host calls it once it listens at `url`. */
   start(url: string): Promise<StartedHub>;
-  /** Closes the hub and its store; `closeServer` waits for the open requests of the host. */
+  /** Closes the hub and its store. `closeServer` resolves when the host has no open requests. */
   stop(timeoutMs: number, closeServer?: (timeoutMs: number) => Promise<void>): Promise<void>;
 }
 
 interface StartedHub {
   publicUrl: string;
-  /** Only on the first start, if the settings contain none. */
+  /** Set if this start created the admin token. */
   adminToken: string | undefined;
 }
 
@@ -63,7 +63,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const { now } = timers;
   const newId = createIds();
   const seal = createSeal(settings.sealKey);
-  const onError = (error: unknown) => log.error({ err: error }, "a request failed");
+  const onError = (error: unknown) => log.error({ err: error }, "an operation failed");
   const tenant = settings.tenancy === "single" ? LOCAL_TENANT : undefined;
   if (tenant !== undefined) await store.putTenant({ id: tenant, at: now() });
   await logLegacyMigration(log, () =>
@@ -82,7 +82,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const { calls, triggers } = runs;
   const shared = { store, ports, settings, seal, calls, triggers, onError };
   const agents = createHubAgents(shared);
-
   const closing = new AbortController();
   const isStopping = () => closing.signal.aborted;
   let url = "";
@@ -124,7 +123,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     async start(listeningAt) {
       url = listeningAt;
       publicUrl = (settings.publicUrl ?? url).replace(/\/$/, "");
-      // The token is shown once, so it is created after the host has managed to listen.
+      // The token is printed only once, so it is not created if the host fails to listen.
       const adminToken = await ensureAdminToken(store, settings.adminToken, now());
       agents.start();
       stopSweeper = startSweeper({
@@ -147,7 +146,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       stopSweeper();
       pipeline.close();
       try {
-        // Slow clients get 80 % of the time; the rest is for storing what other clients sent.
+        // Requests of slow clients get 80 % of the time; the rest is for storing accepted events.
         const closed = Promise.all([agents.close(), runs.close(), closeServer(timeoutMs * 0.8)]);
         await withTimeout(timers, left(), closed, "Some requests did not finish in time.");
         await withTimeout(timers, left(), pipeline.drain(), "Some events were not stored in time.");
@@ -158,7 +157,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   };
 }
 
-/** On start the hub looks for due work, so a host with alarms only needs the times of all timers. */
+/**
+ * Reports the due time of every timer to the host. The timers are lost when the host evicts the hub,
+ * but the restarted hub looks up which work is due.
+ */
 function withAlarm({ timers, wakeAt }: HostPorts): Timers {
   if (!wakeAt) return timers;
   return {

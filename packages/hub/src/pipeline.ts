@@ -1,14 +1,14 @@
 /**
- * The path of an event, on one screen:
+ * The path of an event:
  *
  *   receive ─▶ admit ─▶ match ─▶ append ─▶ live streams, runs
  *
- * admit   (ingest/) checks sender, rate, signature and form; returns events, or a rejection.
- * match   (runs/matcher.ts) finds the triggers that the events fire, and plans their runs.
+ * admit   (ingest/) checks sender, rate, signature and format; returns events, or a rejection.
+ * match   (runs/matcher.ts) finds the triggers that fire for the events, and plans their runs.
  * append  (store/) writes events and runs in one transaction, shared by concurrent requests.
  *
- * After the commit the store notifies the live streams and the runner; nothing here calls them.
- * When `receive` returns "stored", the event and the runs that it starts are on disk.
+ * After the commit the store notifies the live streams and the runner; this module does not call
+ * them. When `receive` returns "stored", the event and the runs that it starts are on disk.
  */
 import { fromStore, StoreFailed } from "./ingest/from-store.ts";
 import type { IncomingRequest } from "./ingest/incoming-request.ts";
@@ -23,21 +23,21 @@ import type { AppendRequest, AppendResult } from "./store/store.ts";
 export interface AppendOptions {
   matcher: Pick<Matcher, "plan" | "invalidate">;
   commit: Pick<GroupCommit, "append">;
-  /** A trigger matched, but the loop breaker did not let it start a run. */
+  /** Called when the circuit breaker has stopped a trigger. */
   onTripped?: (tenant: string, tripped: TrippedTrigger) => void;
 }
 
 export interface PipelineOptions extends IngestOptions, AppendOptions {
-  /** Called once for each request, with its outcome. */
+  /** Called once for each request to a webhook endpoint. */
   observe?: (observation: IngestObservation) => void;
 }
 
 export type Append = (request: AppendRequest) => Promise<AppendResult>;
 
 export interface Pipeline {
-  /** A request to a webhook endpoint: admit, match, append. */
+  /** Admits, matches and appends the events of a request to a webhook endpoint. */
   receive(request: IncomingRequest): Promise<IngestOutcome>;
-  /** Events that the hub itself makes: match, append. */
+  /** Matches and appends events that the hub itself creates. */
   append: Append;
 }
 
@@ -69,12 +69,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   };
 }
 
-/** Match, then append. If triggers changed in between, the store appends nothing and we match again. */
+/** Matches, then appends. If triggers changed in between, the store appends nothing: match again. */
 export const createAppend =
   ({ matcher, commit, onTripped = () => {} }: AppendOptions): Append =>
   async (request) => {
     for (;;) {
-      // Most plans are returned without a promise; awaiting them would delay every event.
+      // If no trigger listens, the plan is not a promise: awaiting it would delay every event.
       const planned = matcher.plan(request);
       const plan = planned instanceof Promise ? await planned : planned;
       const appended = await commit.append({ ...request, plan });
