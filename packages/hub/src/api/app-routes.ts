@@ -8,14 +8,14 @@ import { defineRoute, type Route } from "./route.ts";
 import { appView, cursorFor, limitQuery, page, pageOf, viewApp } from "./views.ts";
 
 const tag = "apps";
-const next = cursorFor("app");
+const cursors = cursorFor("app");
 const appChange = z.strictObject({
   name: appSchema.shape.name.optional(),
   description: appSchema.shape.description.unwrap().optional(),
 });
 
 export function appRoutes(store: Store, now: () => number): Route[] {
-  const missing = (slug: string) =>
+  const notFound = (slug: string) =>
     new RequestError("not_found", "app", `There is no app ${slug}.`);
   return [
     defineRoute({
@@ -24,11 +24,11 @@ export function appRoutes(store: Store, now: () => number): Route[] {
       summary: "List apps",
       tag,
       scope: "admin",
-      query: z.strictObject({ limit: limitQuery, cursor: next.query }),
+      query: z.strictObject({ limit: limitQuery, cursor: cursors.query }),
       response: { status: 200, schema: pageOf(appView) },
       async handle({ tenant, query: { limit, cursor = "" } }) {
         const apps = await store.listApps(tenant, cursor, limit);
-        return { json: page(apps, limit, ({ slug }) => next.of(slug), viewApp) };
+        return { json: page(apps, limit, ({ slug }) => cursors.of(slug), viewApp) };
       },
     }),
     defineRoute({
@@ -56,7 +56,7 @@ export function appRoutes(store: Store, now: () => number): Route[] {
       response: { status: 200, schema: appView },
       async handle({ tenant, param }) {
         const app = await store.getApp(tenant, param("app"));
-        if (!app) throw missing(param("app"));
+        if (!app) throw notFound(param("app"));
         return { json: viewApp(app) };
       },
     }),
@@ -71,7 +71,7 @@ export function appRoutes(store: Store, now: () => number): Route[] {
       async handle({ tenant, param, body: { name, description } }) {
         const change = { ...(name && { name }), ...(description !== undefined && { description }) };
         const app = await store.updateApp(tenant, param("app"), change, now());
-        if (!app) throw missing(param("app"));
+        if (!app) throw notFound(param("app"));
         return { json: viewApp(app) };
       },
     }),
@@ -83,7 +83,7 @@ export function appRoutes(store: Store, now: () => number): Route[] {
       scope: "admin",
       response: { status: 204 },
       async handle({ tenant, param }) {
-        if (!(await store.deleteApp(tenant, param("app"), now()))) throw missing(param("app"));
+        if (!(await store.deleteApp(tenant, param("app"), now()))) throw notFound(param("app"));
         return { status: 204 };
       },
     }),

@@ -1,7 +1,7 @@
 /** Routes for operators: health, readiness, metrics and the home page. */
 import { type Context, Hono } from "hono";
-import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
 import { type HomePage, homePage } from "./home.ts";
+import { problemResponse } from "./problem-response.ts";
 
 export interface AppOptions {
   /** Rejects if the database cannot be written. */
@@ -20,21 +20,21 @@ export function createApp({
   onError = () => {},
 }: AppOptions) {
   const app = new Hono();
-  const failed = (status: 404 | 500 | 503, code: string, title: string, detail: string) =>
-    new Response(JSON.stringify(problem(status, code, title, detail)), {
-      status,
-      headers: { "content-type": PROBLEM_TYPE },
-    });
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {
     if (isStopping())
-      return failed(503, "stopping", "Shutting down", "This hub accepts no more requests.");
+      return problemResponse(
+        503,
+        "stopping",
+        "Shutting down",
+        "This hub accepts no more requests.",
+      );
     try {
       await checkReady();
       return c.json({ status: "ready" });
     } catch (error) {
-      return failed(
+      return problemResponse(
         503,
         "storage_unavailable",
         "Storage unavailable",
@@ -52,16 +52,26 @@ export function createApp({
     }),
   );
   app.notFound((c) =>
-    failed(404, "not_found", "Not found", `There is no route ${c.req.method} ${c.req.path}.`),
+    problemResponse(
+      404,
+      "not_found",
+      "Not found",
+      `There is no route ${c.req.method} ${c.req.path}.`,
+    ),
   );
   app.onError((error, c) => {
     // A client that disconnects during its request causes an error that is not worth logging.
     if (requestError(c) !== error) onError(error);
-    return failed(500, "internal", "Internal error", "The request failed; see the hub's log.");
+    return problemResponse(
+      500,
+      "internal",
+      "Internal error",
+      "The request failed; see the hub's log.",
+    );
   });
   return app;
 }
 
-/** The error of an incomplete request. Only Node reports it. */
+/** The error of an incomplete request. Always undefined on hosts other than Node. */
 const requestError = ({ env }: Context): unknown =>
   (env as { incoming?: { errored?: unknown } } | undefined)?.incoming?.errored;

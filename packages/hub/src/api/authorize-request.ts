@@ -16,7 +16,7 @@ export type AuthorizeRequest = (
 export interface AuthorizeRequestOptions {
   authorizer: Pick<Authorizer, "authorize">;
   checkHost: HostCheck;
-  /** The URL under which clients reach this hub; undefined: the URL of the request. */
+  /** The URL under which clients reach this hub. By default, the origin of the request. */
   publicUrl?: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export function createAuthorizeRequest({
       tenant,
     });
     if (!(access instanceof Denied) || access.status !== 401) return access;
-    // RFC 9728: how MCP clients find out which authorization the hub expects.
+    // RFC 9728: MCP clients discover by this URL how the hub authorizes requests.
     const metadata = `${baseUrl(request, publicUrl)}/.well-known/oauth-protected-resource`;
     return new Denied(access.status, access.code, access.detail, {
       "www-authenticate": `Bearer resource_metadata="${metadata}"`,
@@ -44,6 +44,6 @@ export function createAuthorizeRequest({
   };
 }
 
-/** The hub's URL for the client, without a slash at the end. */
+/** The hub's URL for the client, without a trailing slash. */
 export const baseUrl = ({ url }: Pick<RequestHead, "url">, publicUrl: string | undefined): string =>
   publicUrl?.replace(/\/$/, "") ?? new URL(url).origin;

@@ -24,13 +24,13 @@ async function connectClient() {
   return { client, response };
 }
 
-it("releases the bytes of a client that disconnects, also before they were reserved", async () => {
+it("releases the bytes of a client that disconnects before or after they are reserved", async () => {
   const reservations = createByteReservations();
   const [early, late, next] = [await connectClient(), await connectClient(), await connectClient()];
   early.client.destroy();
   await once(early.response, "close");
   await reservations(contextOf(early.response), "token")(ALL_BYTES);
-  // Waits for long if the disconnected client still holds its bytes.
+  // Would time out if the disconnected client still held its bytes.
   await reservations(contextOf(late.response), "token")(ALL_BYTES);
   const granted = vi.fn();
   const waiting = reservations(contextOf(next.response), "token")(ALL_BYTES).then(granted);

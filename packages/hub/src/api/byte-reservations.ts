@@ -11,7 +11,10 @@ export function createByteReservations(): (c: Context, token: string) => Reserve
   return (c, token) => (bytes) => reserve(token, bytes, responseSent(c));
 }
 
-/** Resolves when the response has been sent. Only Node reports it; other runtimes bound the memory. */
+/**
+ * Resolves when the response has been sent. On hosts other than Node it resolves immediately: those
+ * runtimes limit memory themselves.
+ */
 export function responseSent(c: Context): Promise<unknown> {
   const { outgoing } = (c.env ?? {}) as {
     outgoing?: { destroyed: boolean; once(event: "close", on: () => void): void };

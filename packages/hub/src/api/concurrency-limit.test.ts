@@ -82,7 +82,7 @@ it("releases the slot of a request that failed", async () => {
   void next;
 });
 
-it("releases the slot of a request that takes long", async () => {
+it("releases the slot of a request after slotMs", async () => {
   const { request, started } = setup({ perToken: 1, slotMs: 1 });
   void request("/long");
   void request("/next");

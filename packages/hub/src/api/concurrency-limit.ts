@@ -1,7 +1,7 @@
 /**
  * Limits the concurrent requests of one token, so that a burst of one client does not delay the
- * others: some run, some more wait in a queue, the rest get 429. A request that mostly waits (a
- * stream, a long call) releases its slot after a moment.
+ * others: some run, some more wait in a queue, the rest get 429. A request holds its slot for at most
+ * `slotMs`, so that streams and long calls do not block others.
  */
 import type { Context, MiddlewareHandler } from "hono";
 import { createSemaphore, QueueFull } from "../lib/semaphore.ts";
@@ -12,7 +12,6 @@ export interface ConcurrencyLimitOptions {
   yieldToEventLoop: () => Promise<void>;
   perToken?: number;
   maxQueued?: number;
-  /** The longest time that a request holds its slot. */
   slotMs?: number;
 }
 
@@ -25,7 +24,7 @@ export function limitConcurrency({
   const slots = createSemaphore({ perKey: perToken, maxQueued });
 
   return async (c, next) => {
-    // The token is not verified here: a request with a guessed one is rejected quickly anyway.
+    // The token is not verified yet: a request with an invalid one is soon rejected.
     const token = c.req.header("authorization")?.split(" ").at(-1);
     if (token === undefined) return next();
     let release = slots.tryAcquire(token);
@@ -36,7 +35,7 @@ export function limitConcurrency({
       });
       if (!acquired) return tooManyRequests(perToken + maxQueued);
       release = acquired;
-      // New requests of other tokens go before the queue of this one.
+      // New requests of other tokens run before queued requests of this token.
       await yieldToEventLoop();
       if (isDisconnected(c)) {
         release();
@@ -67,7 +66,7 @@ const tooManyRequests = (max: number) =>
 const isStream = ({ headers }: Response): boolean =>
   headers.get("content-type")?.startsWith("text/event-stream") ?? false;
 
-/** Only Node reports it. */
+/** Always false on hosts other than Node. */
 const isDisconnected = ({ env }: Context): boolean =>
   (env as { incoming?: { socket?: { destroyed: boolean } } } | undefined)?.incoming?.socket
     ?.destroyed ?? false;

@@ -1,4 +1,4 @@
-/** Events for the web UI: their payloads, outcomes and explanations. */
+/** Events: list, search, get, mark as processed, replay, explain. */
 import { z } from "zod";
 import { eventSchema, explainedSchema, summarySchema } from "../inbox/event-schema.ts";
 import type { Inbox } from "../inbox/inbox.ts";

@@ -1,4 +1,4 @@
-/** Flows: their drafts, as a whole or by node and edge, and their versions. */
+/** Flows: drafts, which can be edited as a whole or by node and edge, and published versions. */
 
 import { edgeSchema, flowDraftSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
@@ -18,7 +18,7 @@ import {
 } from "./views.ts";
 
 const tag = "flows";
-const next = cursorFor("flow");
+const cursors = cursorFor("flow");
 const scope = "admin" as const;
 
 const newNode = nodeSchema.partial({ id: true, slug: true, position: true, parameters: true });
@@ -68,14 +68,14 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       summary: "List an app's flows, without their graphs",
       tag,
       scope,
-      query: z.strictObject({ limit: limitQuery, cursor: next.query }),
+      query: z.strictObject({ limit: limitQuery, cursor: cursors.query }),
       response: { status: 200, schema: pageOf(flowSummary) },
       async handle({ tenant, param, query: { limit, cursor } }) {
         const app = param("app");
         if (!(await store.getApp(tenant, app)))
           throw new RequestError("not_found", "app", `There is no app ${app}.`);
         const found = await flows.list(tenant, { app, after: cursor, limit });
-        return { json: page(found, limit, ({ id }) => next.of(id), summarizeFlow) };
+        return { json: page(found, limit, ({ id }) => cursors.of(id), summarizeFlow) };
       },
     }),
     defineRoute({

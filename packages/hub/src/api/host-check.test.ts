@@ -50,7 +50,7 @@ it.each<[string, boolean]>([
   ["", false],
   ["a b", false],
   ["not a host", false],
-])("accepts the Host %s: %s", (host, accepted) => {
+])("Host %s is accepted: %s", (host, accepted) => {
   const check = createHostCheck({ host: "0.0.0.0", port: 4747, publicUrl: "https://hub.example" });
   // Twice: the second result comes from the cache.
   for (const denied of [check(host), check(host)])

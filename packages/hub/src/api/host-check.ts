@@ -25,7 +25,7 @@ const WRONG_HOST = new Denied(
   "wrong_host",
   "The Host header does not name this hub. Set SIGNALBOX_PUBLIC_URL to the address that you use.",
 );
-/** Tokens are not cookies, but a page of another site should not be able to try any. */
+/** Browsers do not send tokens by themselves, but a page of another site must not be able to guess one. */
 const FOREIGN_ORIGIN = new Denied(
   403,
   "foreign_origin",
@@ -57,7 +57,7 @@ function createIsHubHost({ host, publicUrl }: HostCheckOptions): (header: string
 const isAddress = (name: string) => /^(\d+\.){3}\d+$/.test(name) || name.startsWith("[");
 
 /**
- * Whether an `Origin` is a page of this hub: the address of the request itself, the public URL, or
+ * Whether an `Origin` is a page of this hub: the host of the request, the public URL, or
  * a loopback name with the hub's port. Any other address can belong to another site.
  */
 function createIsHubOrigin({
@@ -68,7 +68,7 @@ function createIsHubOrigin({
   return (origin, host) => {
     const page = URL.canParse(origin) ? new URL(origin) : undefined;
     if (page?.protocol !== "http:" && page?.protocol !== "https:") return false;
-    // With the page's scheme, since TLS may end at a proxy; default ports are omitted.
+    // With the page's scheme, since a proxy may terminate TLS. `URL` omits default ports.
     const requested = `${page.protocol}//${host}`;
     return (
       page.origin === publicOrigin ||

@@ -1,7 +1,7 @@
-/** The inbox over HTTP, and over MCP with a 2026-07-28 client and a 2025-era client. */
+/** The inbox over HTTP, and over MCP with clients of the protocol versions 2026-07-28 and 2025-11-25. */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { Client as Client2025 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as Transport2025 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { Hono } from "hono";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
@@ -92,15 +92,15 @@ async function setup() {
       ...init,
       headers: { ...(bearer ? { authorization: `Bearer ${bearer}` } : {}), ...init.headers },
     });
-  const keep = (events: NewEvent[], tenant = "acme") =>
+  const append = (events: NewEvent[], tenant = "acme") =>
     store.appendEvents([appendRequest(events, tenant)], null);
   const advance = (ms: number) => (at += ms);
-  return { store, fetch, get, keep, token, advance, waiting: () => waiting };
+  return { store, fetch, get, append, token, advance, waiting: () => waiting };
 }
 
 type Setup = Awaited<ReturnType<typeof setup>>;
 
-async function newClient({ fetch }: Setup, bearer: string): Promise<Client> {
+async function connect2026({ fetch }: Setup, bearer: string): Promise<Client> {
   const client = new Client({ name: "test", version: "1" });
   await client.connect(
     new StreamableHTTPClientTransport(new URL(`${ORIGIN}/mcp`), {
@@ -112,10 +112,10 @@ async function newClient({ fetch }: Setup, bearer: string): Promise<Client> {
   return client;
 }
 
-async function oldClient({ fetch }: Setup, bearer: string): Promise<OldClient> {
-  const client = new OldClient({ name: "test", version: "1" });
+async function connect2025({ fetch }: Setup, bearer: string): Promise<Client2025> {
+  const client = new Client2025({ name: "test", version: "1" });
   await client.connect(
-    new OldTransport(new URL(`${ORIGIN}/mcp`), {
+    new Transport2025(new URL(`${ORIGIN}/mcp`), {
       fetch: fetch as typeof globalThis.fetch,
       requestInit: { headers: { authorization: `Bearer ${bearer}` } },
     }) as never,
@@ -125,8 +125,8 @@ async function oldClient({ fetch }: Setup, bearer: string): Promise<OldClient> {
 }
 
 const clients = [
-  ["a 2026-07-28 client", newClient],
-  ["a 2025-era client", oldClient],
+  ["2026-07-28", connect2026],
+  ["2025-11-25", connect2025],
 ] as const;
 
 const textOf = (result: unknown) =>
@@ -136,8 +136,8 @@ const messageOf = (result: unknown) => {
   return isError ? content[0]?.text : undefined;
 };
 
-describe.each(clients)("MCP, with %s", (_, connect) => {
-  it("gets the status, lists, gets and marks events", async () => {
+describe.each(clients)("an MCP client with protocol version %s", (_, connect) => {
+  it("gets the status, and lists, gets and marks events", async () => {
     const hub = await setup();
     const events = [1, 2, 3].map((number) =>
       sampleEvent({
@@ -146,7 +146,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
         body: utf8({ issue: { number, labels: [{ name: "red" }] } }),
       }),
     );
-    await hub.keep(events);
+    await hub.append(events);
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read", "inbox:write"]));
     const call = (name: string, args: Record<string, unknown> = {}) =>
       client.callTool({ name, arguments: args });
@@ -214,7 +214,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     expect(textOf(await call("explain_event", { event_id: id }))).toMatchObject({ triggers: [] });
   });
 
-  it("waits for a matching event, and reports a timeout", async () => {
+  it("waits for a matching event or a timeout", async () => {
     const hub = await setup();
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
     const wait = (args: Record<string, unknown>) =>
@@ -227,15 +227,15 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     const labelled = (name: string) =>
       sampleEvent({ body: utf8({ issue: { labels: [{ name }] } }) });
     const bug = labelled("bug");
-    // Repeated, because the wait has to be open before the event is stored.
+    // Stored repeatedly, because the wait may not be open yet.
     let answer: unknown;
     void waiting.then((found) => {
       answer = found;
     });
-    await hub.keep([labelled("red")]);
+    await hub.append([labelled("red")]);
     await expect
       .poll(async () => {
-        await hub.keep([{ ...bug, id: crypto.randomUUID(), external_id: crypto.randomUUID() }]);
+        await hub.append([{ ...bug, id: crypto.randomUUID(), external_id: crypto.randomUUID() }]);
         return answer !== undefined;
       })
       .toBe(true);
@@ -252,12 +252,12 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     expect(messageOf(await waiting)).toBe("token: is no longer valid");
   });
 
-  it("lists the inbox and events as resources, and a triage prompt", async () => {
+  it("reads the inbox and events as resources, and gets a triage prompt", async () => {
     const hub = await setup();
     const event = sampleEvent({ body: utf8({ hello: "there" }) });
     const other = sampleEvent();
-    await hub.keep([event]);
-    await hub.keep([other], "stranger");
+    await hub.append([event]);
+    await hub.append([other], "stranger");
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
     const read = async (uri: string) => {
       const { contents } = await client.readResource({ uri });
@@ -289,13 +289,13 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     await expect(client.getPrompt({ name: "other" })).rejects.toThrow(/no prompt other/);
   });
 
-  it("ends a page of large payloads early, and continues from its cursor", async () => {
+  it("gets shorter pages if payloads are large, and continues from the cursor", async () => {
     const hub = await setup();
     const body = utf8({ text: "x".repeat(3_000_000) });
     const events = [1, 2, 3, 4, 5].map((number) => sampleEvent({ number, body }));
-    await hub.keep(events);
+    await hub.append(events);
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read"]));
-    const seen: string[][] = [];
+    const pages: string[][] = [];
     let cursor: string | null | undefined;
     do {
       const { structuredContent } = await client.callTool({
@@ -303,11 +303,11 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
         arguments: cursor ? { cursor } : {},
       });
       const page = structuredContent as { events: { id: string }[]; next_cursor: string | null };
-      seen.push(page.events.map(({ id }) => id));
+      pages.push(page.events.map(({ id }) => id));
       cursor = page.next_cursor;
     } while (cursor !== null);
-    expect(seen.map((page) => page.length)).toEqual([2, 2, 1]);
-    expect(seen.flat()).toEqual(events.map(({ id }) => id).reverse());
+    expect(pages.map((page) => page.length)).toEqual([2, 2, 1]);
+    expect(pages.flat()).toEqual(events.map(({ id }) => id).reverse());
   });
 
   it("gets no details of internal errors", async () => {
@@ -320,9 +320,9 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     expect(messageOf(result)).toContain(message);
   });
 
-  it("claims an event for one agent only, until the lease expires", async () => {
+  it("claims events that other agents cannot claim until the lease expires", async () => {
     const hub = await setup();
-    await hub.keep([1, 2, 3].map((number) => sampleEvent({ number })));
+    await hub.append([1, 2, 3].map((number) => sampleEvent({ number })));
     const ada = await connect(hub, await hub.token(["acme"], ["inbox:write", "inbox:read"]));
     const bob = await connect(hub, await hub.token(["acme"], ["inbox:write", "inbox:read"]));
     const claim = async (client: Awaited<ReturnType<typeof connect>>, limit: number) =>
@@ -386,7 +386,7 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
       { state: 1, limt: 2 },
       /^state: unexpected argument; list_pending_events has limit, .*order; limt: /,
     ],
-  ] as const)("%s %o is a tool error that names the field", async (name, args, message) => {
+  ] as const)("gets a tool error that names the field for %s %o", async (name, args, message) => {
     const hub = await setup();
     const client = await connect(hub, await hub.token(["acme"], ["inbox:read", "inbox:write"]));
     expect(messageOf(await client.callTool({ name, arguments: args }))).toMatch(message);
@@ -416,13 +416,13 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
     );
   });
 
-  it("merges the inboxes of the token's tenants, and excludes all others", async () => {
+  it("sees the merged inboxes of the token's tenants, and no others", async () => {
     const hub = await setup();
     const [mine, ours, theirs] = ["acme", "umbrella", "stranger"].map((tenant) => ({
       tenant,
       event: sampleEvent(),
     }));
-    for (const one of [mine, ours, theirs]) if (one) await hub.keep([one.event], one.tenant);
+    for (const one of [mine, ours, theirs]) if (one) await hub.append([one.event], one.tenant);
     const client = await connect(
       hub,
       await hub.token(["acme", "umbrella"], ["inbox:read", "inbox:write"]),
@@ -449,31 +449,31 @@ describe.each(clients)("MCP, with %s", (_, connect) => {
 });
 
 describe("tools", () => {
-  it("count types with names such as constructor", async () => {
+  it("count event types that are named like object members, such as constructor", async () => {
     const hub = await setup();
     const types = ["constructor", "toString", "__proto__", "__proto__"];
-    await hub.keep(types.map((type) => sampleEvent({ type })));
-    await hub.keep([sampleEvent({ type: "constructor" })], "umbrella");
+    await hub.append(types.map((type) => sampleEvent({ type })));
+    await hub.append([sampleEvent({ type: "constructor" })], "umbrella");
     const bearer = await hub.token(["acme", "umbrella"], ["inbox:read"]);
-    const client = await newClient(hub, bearer);
+    const client = await connect2026(hub, bearer);
     const { structuredContent } = await client.callTool({ name: "get_pending_status" });
-    const counted = [
+    const expected = [
       ["__proto__", 2],
       ["constructor", 2],
       ["toString", 1],
     ];
-    const seen = (structuredContent as { types: object }).types;
-    expect(Object.entries(seen).sort()).toEqual(counted);
+    const typesOfTool = (structuredContent as { types: object }).types;
+    expect(Object.entries(typesOfTool).sort()).toEqual(expected);
     const status = await (await hub.get("/pending-status", bearer)).json();
-    const { types: shown } = status as { types: object };
-    expect(Object.entries(shown).sort()).toEqual(counted);
+    const { types: typesOfRoute } = status as { types: object };
+    expect(Object.entries(typesOfRoute).sort()).toEqual(expected);
   });
 
-  it("mark each event once, and at most a hundred per call", async () => {
+  it("mark each event once, and reject more than a hundred per call", async () => {
     const hub = await setup();
     const [one, other] = [sampleEvent(), sampleEvent()];
-    await hub.keep([one, other]);
-    const client = await newClient(hub, await hub.token(["acme"], ["inbox:read", "inbox:write"]));
+    await hub.append([one, other]);
+    const client = await connect2026(hub, await hub.token(["acme"], ["inbox:read", "inbox:write"]));
     const mark = (args: object) =>
       client.callTool({ name: "mark_processed", arguments: { ...args } });
     const ids = Array.from({ length: 100 }, () => crypto.randomUUID());
@@ -486,17 +486,17 @@ describe("tools", () => {
 
   it("have the openWorld hint if they affect other systems", async () => {
     const hub = await setup();
-    const client = await newClient(hub, await hub.token(["acme"], ["admin"]));
+    const client = await connect2026(hub, await hub.token(["acme"], ["admin"]));
     const { tools } = await client.listTools();
-    const reaching = tools.filter(({ annotations }) => annotations?.openWorldHint);
-    expect(reaching.map(({ name }) => name)).toEqual(["replay_event"]);
+    const openWorld = tools.filter(({ annotations }) => annotations?.openWorldHint);
+    expect(openWorld.map(({ name }) => name)).toEqual(["replay_event"]);
   });
 });
 
 describe("the routes of existing clients", () => {
   it("ignore empty filters", async () => {
-    const { get, keep, token } = await setup();
-    await keep([sampleEvent()]);
+    const { get, append, token } = await setup();
+    await append([sampleEvent()]);
     const bearer = await token(["acme"], ["inbox:read"]);
     const page = await get("/pending-events?type=&repo=&cursor=&order=&limit=", bearer);
     expect(await page.json()).toHaveLength(1);
@@ -515,9 +515,9 @@ describe("the routes of existing clients", () => {
   });
 
   it("return the same as the tools", async () => {
-    const { get, keep, token } = await setup();
+    const { get, append, token } = await setup();
     const events = [1, 2].map((number) => sampleEvent({ number, body: utf8({ number }) }));
-    await keep(events);
+    await append(events);
     const bearer = await token(["acme"], ["inbox:read", "inbox:write"]);
     expect(await (await get("/pending-status", bearer)).json()).toMatchObject({
       pending_count: 2,
@@ -552,7 +552,7 @@ describe("the routes of existing clients", () => {
     ["/event", 400, "invalid", /id: is missing/],
     ["/event?id=x", 400, "invalid", /^id: is not the id of an event/],
     ["/event?id=01a1dd86-35b7-702e-a4fc-71c93a9658a0", 404, "not_found", /there is no event/],
-  ])("%s → %i %s", async (path, status, code, detail) => {
+  ])("return for %s the error %i %s", async (path, status, code, detail) => {
     const { get, token } = await setup();
     const response = await get(path, await token(["acme"], ["inbox:read"]));
     expect(response.headers.get("content-type")).toBe("application/problem+json");
@@ -564,7 +564,7 @@ describe("the routes of existing clients", () => {
   });
 });
 
-describe("authorization", () => {
+describe("the hub", () => {
   it.each(["", "/mcp"])(
     "serves /.well-known/oauth-protected-resource%s without a token",
     async (path) => {
@@ -591,7 +591,7 @@ describe("authorization", () => {
   });
 
   it.each(["/pending-status", "/mcp"])(
-    "of %s rejects missing, unknown, expired and revoked tokens",
+    "rejects missing, unknown, expired and revoked tokens on %s",
     async (path) => {
       const { get, token, store, advance } = await setup();
       const expiring = await token(["acme"], ["inbox:read"], Date.UTC(2026, 10, 15) + 1_000);
@@ -622,7 +622,7 @@ describe("authorization", () => {
     expect((await get("/pending-status", bearer)).status).toBe(401);
   });
 
-  it("requires ?tenant= with a token for all tenants, and rejects other tenants", async () => {
+  it("requires ?tenant= with a token for all tenants, and rejects tenants that the token does not include", async () => {
     const { get, token } = await setup();
     const all = await token(["*"], ["admin"]);
     expect((await get("/pending-status", all)).status).toBe(403);
@@ -634,17 +634,17 @@ describe("authorization", () => {
   it("rejects requests from other origins and under other host names", async () => {
     const { fetch, token } = await setup();
     const authorization = `Bearer ${await token(["acme"], ["inbox:read"])}`;
-    const ask = (headers: Record<string, string>) =>
+    const request = (headers: Record<string, string>) =>
       fetch(`${ORIGIN}/pending-status`, { headers: { authorization, ...headers } });
-    expect((await ask({ origin: "https://evil.example" })).status).toBe(403);
-    expect((await ask({ origin: "null" })).status).toBe(403);
-    expect((await ask({ origin: "http://203.0.113.5" })).status).toBe(403);
-    expect((await ask({ origin: "http://127.0.0.1:3000" })).status).toBe(403);
-    expect((await ask({ host: "rebind.evil.example" })).status).toBe(421);
-    expect((await ask({ origin: "https://hub.example" })).status).toBe(200);
-    expect((await ask({ host: "hub.example" })).status).toBe(200);
-    expect((await ask({ host: "localhost:4747", origin: "http://localhost:4747" })).status).toBe(
-      200,
-    );
+    expect((await request({ origin: "https://evil.example" })).status).toBe(403);
+    expect((await request({ origin: "null" })).status).toBe(403);
+    expect((await request({ origin: "http://203.0.113.5" })).status).toBe(403);
+    expect((await request({ origin: "http://127.0.0.1:3000" })).status).toBe(403);
+    expect((await request({ host: "rebind.evil.example" })).status).toBe(421);
+    expect((await request({ origin: "https://hub.example" })).status).toBe(200);
+    expect((await request({ host: "hub.example" })).status).toBe(200);
+    expect(
+      (await request({ host: "localhost:4747", origin: "http://localhost:4747" })).status,
+    ).toBe(200);
   });
 });

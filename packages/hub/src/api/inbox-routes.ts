@@ -16,7 +16,8 @@ import { type AuthorizeRequest, baseUrl } from "./authorize-request.ts";
 import { createByteReservations } from "./byte-reservations.ts";
 import type { HostCheck } from "./host-check.ts";
 import { deniedResponse, errorResponse, problemResponse } from "./problem-response.ts";
-import { readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
+import { MAX_DISCARDED, readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
+import { limitQuery } from "./views.ts";
 
 export interface InboxRoutes {
   authorizeRequest: AuthorizeRequest;
@@ -28,18 +29,12 @@ export interface InboxRoutes {
 }
 
 const query = z.object({
-  limit: z
-    .string()
-    .regex(/^\d+$/, "must be an integer")
-    .transform(Number)
-    .pipe(z.number().min(1, "must be at least 1").max(100, "must be at most 100"))
-    .default(20),
+  limit: limitQuery,
   cursor: z.string().optional(),
   type: z.string().optional(),
   repo: z.string().optional(),
   order: z.enum(["newest", "oldest"], "must be newest or oldest").optional(),
 });
-const MAX_DISCARDED = 64 * 1024 * 1024;
 const MAX_MARKING_BYTES = 64 * 1024;
 
 /** An empty parameter such as `?type=` is ignored. */
@@ -54,6 +49,7 @@ const marking = z.object(
   'must be an object such as { "event_id": "…" }',
 );
 
+// biome-ignore format: a table of routes
 export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, checkHost, publicUrl }: InboxRoutes): void {
   const reservationsOf = createByteReservations();
   const authorized =
@@ -91,18 +87,14 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, 
     return c.json({ success: true, event_id });
   }));
   app.all("/mcp", authorized("inbox:read", async (c, access, reserveBytes) => {
-    const response = await mcp.serve(c.req.raw, access, reserveBytes);
-    if (response.status === 413) await discard(c.req.raw.body);
-    return response;
+    return discardBodyIf413(c, await mcp.serve(c.req.raw, access, reserveBytes));
   }));
   if (apps)
     app.all("/mcp/:app", authorized("flows:call", async (c, access, reserveBytes) => {
-      const response = await apps.serve(c.req.raw, c.req.param("app") ?? "", access, reserveBytes);
-      if (response.status === 413) await discard(c.req.raw.body);
-      return response;
+      return discardBodyIf413(c, await apps.serve(c.req.raw, c.req.param("app") ?? "", access, reserveBytes));
     }));
-  // RFC 9728: with the path of the resource, and without it for earlier clients. Operators create the
-  // tokens, so it names no authorization server.
+  // RFC 9728: with the path of the resource, and without it for legacy clients. Operators create the
+  // tokens, so the metadata names no authorization server.
   for (const path of ["", "/mcp", "/mcp/:app"])
     app.get(`/.well-known/oauth-protected-resource${path}`, (c) => {
       const denied = checkHost(c.req.header("host") ?? "");
@@ -117,19 +109,21 @@ export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, 
         bearer_methods_supported: ["header"],
       });
     });
-} // biome-ignore format: a table of routes
+}
 
 function withNext(response: Response, next: string | null): Response {
   if (next !== null) response.headers.set("x-next-cursor", next);
   return response;
 }
 
-/** Reads the rest of a rejected body: otherwise the client would not read the response. */
-async function discard(body: ReadableStream<Uint8Array> | null): Promise<void> {
-  if (!body || body.locked) return;
+/** Reads the rest of a body that is too large: many clients read the response only after sending it. */
+async function discardBodyIf413(c: Context, response: Response): Promise<Response> {
+  const { body } = c.req.raw;
+  if (response.status !== 413 || !body || body.locked) return response;
   let discarded = 0;
   for await (const chunk of body) {
     discarded += chunk.byteLength;
-    if (discarded > MAX_DISCARDED) return;
+    if (discarded > MAX_DISCARDED) break;
   }
+  return response;
 }

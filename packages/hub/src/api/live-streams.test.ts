@@ -81,7 +81,7 @@ it("closes with 4401 when the token is revoked, and with 1001 when the hub stops
   expect(timers.pending()).toBe(0);
 });
 
-it("rejects other methods than GET with 405", async () => {
+it("returns 405 for methods other than GET", async () => {
   const { streams } = setUp();
   const answer = await streams.authorize({
     method: "POST",

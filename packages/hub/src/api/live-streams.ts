@@ -12,6 +12,7 @@ import type { Feed, Filter, Follower } from "../stream/feed.ts";
 import { logIdOf, type Wire } from "../stream/wire.ts";
 import { type Access, type Authorizer, Denied } from "../tenants/authorizer.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
+import { DENIED_TITLES } from "./problem-response.ts";
 
 export interface LiveStreamsOptions {
   store: Pick<Store, "getLogId">;
@@ -23,7 +24,7 @@ export interface LiveStreamsOptions {
   heartbeatMs?: number;
   /** How often connections are checked for clients that stopped reading. */
   stallCheckMs?: number;
-  /** How long a client may leave a full connection unread. */
+  /** How long a connection may stay full before it is closed. */
   stallMs?: number;
 }
 
@@ -39,15 +40,15 @@ export interface LiveRequest {
 export interface LiveConnection {
   wire: Wire;
   send(text: string): void;
-  /** While it is full, nothing is sent. */
+  /** Whether its send buffer is full. Then no events are sent. */
   isFull(): boolean;
   onDrain(listener: () => void): void;
   onClose(listener: () => void): void;
-  /** Closes it with a reason; a second call drops a client that did not read the reason. */
+  /** Closes the connection with a reason. A second call drops it without waiting for the client. */
   close(code: number, reason: string): void;
 }
 
-/** A client that may follow, and the events that it asked for. */
+/** An authorized request: its access, cursor and filter. */
 export interface LiveSubscription {
   access: Access;
   log: string;
@@ -60,7 +61,7 @@ export interface LiveStreams {
   authorize(request: LiveRequest): Promise<LiveSubscription | Answer>;
   /** Sends events to the connection until it closes. Rejects if the log cannot be read. */
   follow(subscription: LiveSubscription, connection: LiveConnection): Promise<void>;
-  /** Closes all connections; the clients resume from their cursors on another hub or later. */
+  /** Closes all connections. The clients can resume from their cursors. */
   close(): void;
 }
 
@@ -79,16 +80,22 @@ export const isAnswer = (value: LiveSubscription | Answer): value is Answer => "
 const rejected = (
   status: number,
   code: string,
+  title: string,
   detail: string,
   headers: Readonly<Record<string, string>> = {},
 ): Answer => ({
   status,
   headers: { "content-type": PROBLEM_TYPE, ...headers },
-  body: JSON.stringify(problem(status, code, "Refused", detail)),
+  body: JSON.stringify(problem(status, code, title, detail)),
 });
 
 export const liveUnavailable = (): Answer =>
-  rejected(503, "storage_unavailable", "The log cannot be read. Try again later.");
+  rejected(
+    503,
+    "storage_unavailable",
+    "Storage unavailable",
+    "The log cannot be read. Try again later.",
+  );
 
 export function createLiveStreams({
   store,
@@ -135,21 +142,30 @@ export function createLiveStreams({
     header,
   }: LiveRequest): Promise<LiveSubscription | Answer> {
     if (method !== "GET")
-      return rejected(405, "method_not_allowed", "Only GET is allowed.", { allow: "GET" });
+      return rejected(405, "method_not_allowed", "Method not allowed", "Only GET is allowed.", {
+        allow: "GET",
+      });
     const { href, searchParams } = new URL(url, `http://${header("host") ?? "hub"}`);
     const access = await authorizeRequest(
       { url: href, headers: { get: (name) => header(name) ?? null } },
       { scope: "inbox:read" },
     );
-    if (access instanceof Denied)
-      return rejected(access.status, access.code, access.detail, access.headers);
+    if (access instanceof Denied) {
+      const { status, code, detail, headers } = access;
+      return rejected(status, code, DENIED_TITLES[status], detail, headers);
+    }
     const { tenants } = access;
     const cursor = searchParams.get("after") ?? header("last-event-id");
     const logId = await store.getLogId();
     const after =
       cursor === undefined ? new Map<string, number>() : decodeCursor(cursor, tenants, logId);
     if (!after)
-      return rejected(400, "invalid_cursor", "after: must be a cursor that this hub returned.");
+      return rejected(
+        400,
+        "invalid_cursor",
+        "Invalid cursor",
+        "`after` or Last-Event-ID must be a cursor that this hub returned.",
+      );
     // `?type=` without a value filters nothing.
     const value = (name: string) => searchParams.get(name) || undefined;
     const filter = { type: value("type"), repo: value("repo"), source: value("source") };
@@ -200,7 +216,7 @@ export function createLiveStreams({
         sink: {
           start: (cursor) => send(wire.connected(log, cursor, tenants)),
           event: (event, cursor) => send(wire.event(event, cursor, tenants)),
-          truncated: (whose, why) => send(wire.truncated(whose, why)),
+          truncated: (tenant, reason) => send(wire.truncated(tenant, reason)),
           isFull() {
             if (!connection.isFull()) return false;
             client.fullSince ??= now();

@@ -18,14 +18,14 @@ interface TypeView {
   settings: JsonObject;
 }
 
-const ask = async (route: Route | undefined): Promise<JsonObject> => {
+const call = async (route: Route | undefined): Promise<JsonObject> => {
   const answer = await route?.handle({} as never);
   if (!answer || !("json" in answer)) throw new Error("no answer");
   return JSON.parse(JSON.stringify(answer.json));
 };
-const { items } = (await ask(nodeTypeRoutes(nodeTypes)[0])) as unknown as { items: TypeView[] };
+const { items } = (await call(nodeTypeRoutes(nodeTypes)[0])) as unknown as { items: TypeView[] };
 
-/** The fields of a schema at any depth; for those in a union, only the names. */
+/** The fields of a schema at any depth. The boolean is false for fields inside a union. */
 function* fieldsOf(schema: Json | undefined, path = ""): Generator<[string, JsonObject, boolean]> {
   if (!isObject(schema)) return;
   for (const [name, field] of Object.entries(
@@ -51,7 +51,7 @@ const sectionOf = (title: string): string => {
 };
 const examplesIn = (text: string): JsonObject[] =>
   [...text.matchAll(/^```json\n(.*?)^```/gms)].map(([, json]) => JSON.parse(json ?? ""));
-const said = (text: string, path: string) =>
+const mentions = (text: string, path: string) =>
   [path, path.split(".").at(-1)].some((name) => text.includes(`\`${name}\``));
 
 describe.each(items)("$type", ({ type, kind, ports, config, settings, ...texts }) => {
@@ -59,8 +59,11 @@ describe.each(items)("$type", ({ type, kind, ports, config, settings, ...texts }
     expect(Object.values(texts)).not.toContain("");
     expect(ports.in).toEqual(kind === "trigger" ? [] : ["in"]);
     expect(ports.out.includes("error")).toBe(!["trigger", "result"].includes(kind));
-    for (const [path, { description }, plain] of [...fieldsOf(config), ...fieldsOf(settings)])
-      if (plain) expect(description, `${type}: ${path}`).toMatch(/^[A-Z`{].*\.$/s);
+    for (const [path, { description }, isOutsideUnion] of [
+      ...fieldsOf(config),
+      ...fieldsOf(settings),
+    ])
+      if (isOutsideUnion) expect(description, `${type}: ${path}`).toMatch(/^[A-Z`{].*\.$/s);
   });
 
   it("is in the guide, with every port and field and a valid example", () => {
@@ -72,18 +75,18 @@ describe.each(items)("$type", ({ type, kind, ports, config, settings, ...texts }
       expect(row).toContain(`\`${port}\``);
     const section = sectionOf(`\`${type}\``);
     for (const [path] of fieldsOf(config)) {
-      const isElsewhere = /^(concurrency|gather)\./.test(path);
-      const text = isElsewhere ? sectionOf("Concurrency") : section;
-      expect(said(text, path), `${type}: ${path}`).toBe(true);
+      const isInConcurrency = /^(concurrency|gather)\./.test(path);
+      const text = isInConcurrency ? sectionOf("Concurrency") : section;
+      expect(mentions(text, path), `${type}: ${path}`).toBe(true);
     }
     const examples = examplesIn(section);
     expect(examples).toHaveLength(1);
-    for (const parameters of examples) expect(wrongIn(type, parameters)).toEqual([]);
+    for (const parameters of examples) expect(configErrors(type, parameters)).toEqual([]);
   });
 });
 
 /** The errors of the parameters themselves: references cannot resolve in a flow of one node. */
-const wrongIn = (type: string, parameters: JsonObject) => {
+const configErrors = (type: string, parameters: JsonObject) => {
   const named = type === "UserIntent" ? { toolName: "x", ...parameters } : parameters;
   const position = { x: 0, y: 0 };
   const node = { id: "n", type, name: "n", slug: "n", position, parameters: named };
@@ -98,7 +101,7 @@ it("the settings of a node are in the guide", () => {
     if (path !== "retries") expect(section).toContain(`| \`${path}\` `);
   }
   for (const parameters of examplesIn(section))
-    expect(wrongIn("HttpRequest", parameters)).toEqual([]);
+    expect(configErrors("HttpRequest", parameters)).toEqual([]);
 });
 
 it("the guide describes no unknown type", () => {
@@ -107,7 +110,7 @@ it("the guide describes no unknown type", () => {
 });
 
 it("the OpenAPI document has the parameters of every type, with its settings", async () => {
-  const document = await ask(openApiRoute([], "1", parameterSchemas(nodeTypes)));
+  const document = await call(openApiRoute([], "1", parameterSchemas(nodeTypes)));
   const { schemas } = document.components as { schemas: Record<string, JsonObject> };
   for (const { type, config } of items) {
     const { properties } = schemas[`${type}Parameters`] as { properties: JsonObject };

@@ -1,4 +1,4 @@
-/** The node types and their schemas, for a canvas or the author of a flow. */
+/** The node types and their schemas, for flow editors. */
 
 import {
   ITEM_PORT,
@@ -42,7 +42,7 @@ const runSettings = z.strictObject({
   timeoutMs: nodeSettings.shape.timeoutMs.describe("For the whole run; by default one day."),
 });
 
-/** A loop is not retried as a whole, and has no timeout; its iterations do. */
+/** A loop itself has no retries and no timeout; the nodes in its body do. */
 const loopSettings = nodeSettings.pick({ continueOnError: true });
 
 const settingsOf = ({ kind, locals }: NodeDefinition): z.ZodType =>
@@ -50,7 +50,7 @@ const settingsOf = ({ kind, locals }: NodeDefinition): z.ZodType =>
 
 const viewType = (definition: NodeDefinition) => {
   const { type, title, description, icon, kind, config, inPorts, sample } = definition;
-  const always = definition.outPorts({});
+  const fixedPorts = definition.outPorts({});
   return {
     type,
     title,
@@ -59,8 +59,8 @@ const viewType = (definition: NodeDefinition) => {
     kind,
     ports: {
       in: inPorts,
-      out: always ?? definition.outPorts(sample.config) ?? [],
-      from_parameters: always === undefined,
+      out: fixedPorts ?? definition.outPorts(sample.config) ?? [],
+      from_parameters: fixedPorts === undefined,
     },
     config: toJsonSchema(config),
     settings: toJsonSchema(settingsOf(definition)),

@@ -14,22 +14,22 @@ interface Response {
 }
 
 const flow = { revision: 7, graph: { nodes: [], edges: [] }, created_at: 0, updated_at: 0 };
-/** Every operation returns this flow. */
-const outcomes = { list: [], import: { flow, notes: [] }, listVersions: [] };
-const anything = new Proxy(outcomes, {
-  get: (known, name) => async () => Reflect.get(known, name) ?? flow,
+/** Every method returns `flow`, except these. */
+const results = { list: [], import: { flow, notes: [] }, listVersions: [] };
+const services = new Proxy(results, {
+  get: (given, name) => async () => Reflect.get(given, name) ?? flow,
 }) as never;
-const ofFlows = flowRoutes({ flows: anything, store: anything });
-const ofRuns = runRoutes({} as never);
-const answer = await openApiRoute([...ofFlows, ...ofRuns], "1").handle({} as never);
+const routesOfFlows = flowRoutes({ flows: services, store: services });
+const routesOfRuns = runRoutes({} as never);
+const answer = await openApiRoute([...routesOfFlows, ...routesOfRuns], "1").handle({} as never);
 const { paths } = (answer as { json: { paths: Record<string, Record<string, Operation>> } }).json;
 const documented = ({ method, path }: Route): Operation =>
   paths[path.replace(/:([a-z]+)/g, "{$1}")]?.[method] as Operation;
 
-it.each(ofFlows.map((route) => [`${route.method} ${route.path}`, route] as const))(
+it.each(routesOfFlows.map((route) => [`${route.method} ${route.path}`, route] as const))(
   "documents whether %s supports If-Match and returns an ETag",
   async (_, route) => {
-    let heeds = false;
+    let readsIfMatch = false;
     const answer = await route.handle({
       tenant: "acme",
       access: { name: "Ada" },
@@ -37,13 +37,13 @@ it.each(ofFlows.map((route) => [`${route.method} ${route.path}`, route] as const
       query: { limit: 20 },
       body: { version: 1, note: "" },
       get ifMatch() {
-        heeds = true;
+        readsIfMatch = true;
         return 7;
       },
     } as never);
     const { parameters, responses } = documented(route);
     const headers = parameters.filter((one) => one.in === "header").map(({ name }) => name);
-    expect(headers).toEqual(heeds ? ["If-Match"] : []);
+    expect(headers).toEqual(readsIfMatch ? ["If-Match"] : []);
     const isTagged = "etag" in answer && answer.etag === 7;
     expect(Object.keys(responses[route.response.status]?.headers ?? {})).toEqual(
       isTagged ? ["ETag"] : [],
@@ -52,7 +52,7 @@ it.each(ofFlows.map((route) => [`${route.method} ${route.path}`, route] as const
 );
 
 it("documents both responses of starting a run", () => {
-  const [start] = ofRuns;
+  const [start] = routesOfRuns;
   if (!start) throw new Error("no route");
   const fieldsOf = (response: Response | undefined) =>
     Object.keys(response?.content?.["application/json"]?.schema.properties ?? {});

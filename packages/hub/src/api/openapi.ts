@@ -38,11 +38,11 @@ const problemSchema = z.object({
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
-/** The document includes this route, and the schemas in `more`. */
+/** The document includes this route and `extraSchemas`. */
 export function openApiRoute(
   routes: readonly Route[],
   version: string,
-  more: Record<string, z.ZodType> = {},
+  extraSchemas: Record<string, z.ZodType> = {},
 ): Route {
   let document: Record<string, unknown> | undefined;
   const route = defineRoute({
@@ -54,7 +54,7 @@ export function openApiRoute(
     isShared: true,
     response: { status: 200, schema: z.record(z.string(), z.json()) },
     async handle() {
-      document ??= openApi([...routes, route], version, more);
+      document ??= openApi([...routes, route], version, extraSchemas);
       return { json: document };
     },
   });
@@ -64,12 +64,12 @@ export function openApiRoute(
 function openApi(
   routes: readonly Route[],
   version: string,
-  more: Record<string, z.ZodType>,
+  extraSchemas: Record<string, z.ZodType>,
 ): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   const schemas: Schemas = {};
   schemas.Problem = toSchema(problemSchema, "output", schemas);
-  for (const [name, schema] of Object.entries(more))
+  for (const [name, schema] of Object.entries(extraSchemas))
     schemas[name] = toSchema(schema, "input", schemas);
   for (const route of routes) {
     const path = route.path.replace(/:([a-z]+)/g, "{$1}");

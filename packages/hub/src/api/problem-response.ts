@@ -18,7 +18,7 @@ export const problemResponse = (
     headers: { "content-type": PROBLEM_TYPE, ...headers },
   });
 
-const DENIED_TITLES: Record<Denied["status"], string> = {
+export const DENIED_TITLES: Record<Denied["status"], string> = {
   401: "Unauthorized",
   403: "Forbidden",
   421: "Misdirected request",
@@ -32,7 +32,7 @@ const ERRORS: Record<RequestErrorCode, { status: number; title: string }> = {
   forbidden: { status: 403, title: "Forbidden" },
   not_found: { status: 404, title: "Not found" },
   conflict: { status: 409, title: "Conflict" },
-  changed: { status: 409, title: "Changed meanwhile" },
+  changed: { status: 409, title: "Concurrent change" },
   busy: { status: 429, title: "Too many requests" },
 };
 
@@ -49,7 +49,7 @@ export function errorResponse(thrown: unknown): Response {
   return problemResponse(status, error.code, title, detail, headers, [...error.errors]);
 }
 
-/** `where` names the value when the error is about the value as a whole. */
+/** `where` is the path of an error that concerns the whole value. */
 export function fromZodError(error: z.ZodError, where = "body"): RequestError {
   const errors = issuesOf(error).map(({ keys, message }) => ({
     path: keys.map(String).join(".") || where,

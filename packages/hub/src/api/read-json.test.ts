@@ -23,20 +23,20 @@ describe("a body", () => {
   it("above the limit is read to its end but not buffered", async () => {
     const megabyte = "x".repeat(1024 * 1024);
     let pulled = 0;
-    const endless = new ReadableStream<Uint8Array>({
+    const large = new ReadableStream<Uint8Array>({
       pull(controller) {
         controller.enqueue(new TextEncoder().encode(megabyte));
         if (++pulled === 9) controller.close();
       },
     });
-    expect(await readJson(endless)).toBe(TOO_LARGE);
+    expect(await readJson(large)).toBe(TOO_LARGE);
     expect(pulled).toBe(9);
     const fits = JSON.stringify("x".repeat(8 * 1024 * 1024 - 2));
     expect(await readJson(stream(fits))).toHaveLength(fits.length - 2);
     expect(await readJson(stream(fits, " "))).toBe(TOO_LARGE);
   });
 
-  it("without an end is abandoned at a limit", async () => {
+  it("that does not end is cancelled at a limit", async () => {
     let cancelled = false;
     const endless = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(new Uint8Array(1024 * 1024)),
@@ -59,7 +59,7 @@ describe("a body", () => {
     expect(() => parseJson(deep(1_000_000), "body")).toThrow("nested deeper than 100");
   });
 
-  it("of any bytes is parsed or rejected", async () => {
+  it("with random bytes is parsed or rejected with a RequestError", async () => {
     const bytes = fc.oneof(
       fc.uint8Array(),
       fc.json().map((text) => new TextEncoder().encode(text)),

@@ -5,9 +5,9 @@ import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { RequestError } from "../lib/request-error.ts";
 
 const MAX_BYTES = 8 * 1024 * 1024;
-/** A client reads the response only after it has sent the body, so up to this much is discarded. */
-const MAX_DISCARDED = 64 * 1024 * 1024;
-/** The nesting limit, for code that recurses over JSON. */
+/** Many clients read the response only after sending the body, so this much of it is read and discarded. */
+export const MAX_DISCARDED = 64 * 1024 * 1024;
+/** Code that recurses over JSON relies on this limit. */
 const MAX_DEPTH = 100;
 
 export const TOO_LARGE = Symbol("too large");
@@ -40,7 +40,7 @@ export function parseJson(text: string, field: string): Json {
   }
   if (isDeeperThan(MAX_DEPTH, value))
     throw new RequestError("invalid", field, `must not be nested deeper than ${MAX_DEPTH} levels`);
-  // U+0000 must be escaped in JSON, so most bodies need no search.
+  // U+0000 must be escaped in JSON, so most bodies need no traversal.
   if (text.includes("\\u0000")) assertNoNul(value, field);
   return value;
 }
@@ -65,8 +65,8 @@ function assertNoNulInNames(value: Json, field: string): void {
   }
 }
 
-/** Checks parameters of a URL. */
-export function assertNoNulIn(texts: Record<string, string>): void {
-  for (const [name, text] of Object.entries(texts))
+/** Checks the parameters of a URL. */
+export function assertNoNulIn(parameters: Record<string, string>): void {
+  for (const [name, text] of Object.entries(parameters))
     if (text.includes("\0")) throw new RequestError("invalid", name, NUL_MESSAGE);
 }

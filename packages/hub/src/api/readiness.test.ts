@@ -7,13 +7,13 @@ function setUp(options: { timeoutMs?: number } = {}) {
     now: 0,
     checks: 0,
     logged: 0,
-    answer: (): Promise<void> => Promise.resolve(),
+    result: (): Promise<void> => Promise.resolve(),
   };
   const readiness = createReadiness({
     timers: { now: () => state.now, after: systemTimers.after },
     check: () => {
       state.checks += 1;
-      return state.answer();
+      return state.result();
     },
     onError: () => {
       state.logged += 1;
@@ -23,16 +23,16 @@ function setUp(options: { timeoutMs?: number } = {}) {
   return { state, readiness };
 }
 
-it("checks the database at most once per second, whether it succeeds or fails", async () => {
+it("checks the database at most once per second, whether the check succeeds or fails", async () => {
   const { state, readiness } = setUp();
   for (let at = 0; at < 10; at += 1) await readiness.check();
   expect(state.checks).toBe(1);
   state.now = 1_000;
-  state.answer = () => Promise.reject(new Error("disk full"));
+  state.result = () => Promise.reject(new Error("disk full"));
   for (let at = 0; at < 10; at += 1) await expect(readiness.check()).rejects.toThrow("disk full");
   expect([state.checks, state.logged]).toEqual([2, 1]);
   state.now = 2_000;
-  state.answer = () => Promise.resolve();
+  state.result = () => Promise.resolve();
   await readiness.check();
   expect(state.checks).toBe(3);
 });
@@ -40,7 +40,7 @@ it("checks the database at most once per second, whether it succeeds or fails", 
 it("shares one slow check between concurrent callers", async () => {
   const { state, readiness } = setUp();
   let release = () => {};
-  state.answer = () =>
+  state.result = () =>
     new Promise((resolve) => {
       release = resolve;
     });
@@ -52,7 +52,7 @@ it("shares one slow check between concurrent callers", async () => {
   expect(state.checks).toBe(1);
 });
 
-it("is not ready after a failed batch, until a batch succeeds or five seconds are over", async () => {
+it("is not ready after a failed batch, until a batch succeeds or five seconds have passed", async () => {
   const { state, readiness } = setUp();
   readiness.batchFailed(new Error("no space for this batch"));
   await expect(readiness.check()).rejects.toThrow("no space for this batch");
@@ -66,8 +66,8 @@ it("is not ready after a failed batch, until a batch succeeds or five seconds ar
   await readiness.check();
 });
 
-it("rejects a check that exceeds the time limit", async () => {
+it("rejects if a check exceeds the time limit", async () => {
   const { state, readiness } = setUp({ timeoutMs: 10 });
-  state.answer = () => new Promise(() => {});
+  state.result = () => new Promise(() => {});
   await expect(readiness.check()).rejects.toThrow("did not respond within 0.01 s");
 });

@@ -13,7 +13,7 @@ const appOf = (routes: Route[], tenants = access.tenants) => {
   mountRoutes(app, routes, async () => ({ ...access, tenants }));
   return app;
 };
-const recipe = {
+const base = {
   method: "put",
   path: "/api/things/:thing",
   summary: "",
@@ -24,7 +24,8 @@ const recipe = {
 
 describe("a route", () => {
   const echo = defineRoute({
-    ...recipe,
+    ...base,
+    ifMatch: true,
     query: z.strictObject({ deep: z.string().optional() }),
     body: z.strictObject({ name: z.string(), list: z.array(z.int()).optional() }),
     handle: async ({ tenant, param, query, body, ifMatch }) => ({
@@ -35,7 +36,7 @@ describe("a route", () => {
   const put = (body: string, headers: Record<string, string> = {}, query = "") =>
     appOf([echo]).request(`/api/things/a%20b${query}`, { method: "PUT", body, headers });
 
-  it("gets the parsed request and its tenant", async () => {
+  it("receives the parsed request and its tenant", async () => {
     const answer = await put('{"name":"x"}', { "if-match": 'W/"3"' }, "?deep=1&tenant=acme");
     expect(answer.headers.get("etag")).toBe('"7"');
     expect(await answer.json()).toEqual({
@@ -69,6 +70,14 @@ describe("a route", () => {
     for (const path of paths) expect(detail).toContain(path);
   });
 
+  it("ignores If-Match if it does not support it", async () => {
+    const app = appOf([defineRoute({ ...base, handle: async () => ({ status: 204 }) })]);
+    const init = { method: "PUT", headers: { "if-match": '"an ETag of another server"' } };
+    expect((await app.request("/api/things/x", init)).status).toBe(204);
+    const rejected = await put('{"name":"x"}', init.headers);
+    expect(await rejected.json()).toMatchObject({ status: 400, errors: [{ path: "If-Match" }] });
+  });
+
   it("rejects a token for several tenants without ?tenant=", async () => {
     const app = appOf([echo], ["acme", "umbrella"]);
     const answer = await app.request("/api/things/x", { method: "PUT", body: "{}" });
@@ -78,7 +87,7 @@ describe("a route", () => {
   it("shared by all tenants needs no ?tenant=", async () => {
     const routes = [
       defineRoute({
-        ...recipe,
+        ...base,
         isShared: true,
         response: { status: 204 },
         handle: async () => ({ status: 204 }),
@@ -117,13 +126,13 @@ describe("a route", () => {
 
   it("maps a RequestError to a status, and rethrows other errors", async () => {
     const thrown = async (error: Error) => {
-      const app = appOf([defineRoute({ ...recipe, handle: () => Promise.reject(error) })]);
+      const app = appOf([defineRoute({ ...base, handle: () => Promise.reject(error) })]);
       app.onError((seen) => new Response(seen.message, { status: 500 }));
       return app.request("/api/things/x", { method: "PUT" });
     };
     const statuses = { not_found: 404, conflict: 409, changed: 409, forbidden: 403, busy: 429 };
     for (const [code, status] of Object.entries(statuses))
-      expect((await thrown(new RequestError(code as "busy", "x", "words"))).status).toBe(status);
+      expect((await thrown(new RequestError(code as "busy", "x", "message"))).status).toBe(status);
     const other = await thrown(new Error("disk"));
     expect([other.status, await other.text()]).toEqual([500, "disk"]);
   });

@@ -22,7 +22,7 @@ export interface RouteRequest<Query, Body> {
   param(name: string): string;
   query: Query;
   body: Body;
-  /** The revision in `If-Match`. */
+  /** The revision in `If-Match`; undefined if the route does not support it. */
   ifMatch: number | undefined;
   /** The origin of the request's URL. */
   origin: string;
@@ -43,7 +43,7 @@ export interface Route {
   summary: string;
   /** Undefined if any token is sufficient. */
   scope: Scope | undefined;
-  /** Whether the route is the same for all tenants: then the request need not name one. */
+  /** Whether the response is the same for all tenants. Then the request need not name a tenant. */
   isShared?: boolean;
   /** Whether the route supports `If-Match`. */
   ifMatch?: boolean;
@@ -54,7 +54,7 @@ export interface Route {
     status: number;
     schema?: z.ZodType | undefined;
     type?: string | undefined;
-    /** Whether it has an `ETag`. */
+    /** Whether the response has an `ETag`. */
     etag?: boolean;
     /** An alternative response. */
     or?: { status: number; schema: z.ZodType; when: string };
@@ -62,7 +62,7 @@ export interface Route {
   handle(request: RouteRequest<never, never>): Promise<RouteResult>;
 }
 
-interface RouteRecipe<Query extends z.ZodType, Body extends z.ZodType>
+interface RouteDefinition<Query extends z.ZodType, Body extends z.ZodType>
   extends Omit<Route, "query" | "body" | "handle"> {
   query?: Query;
   body?: Body;
@@ -73,8 +73,8 @@ export const defineRoute = <
   Query extends z.ZodType = z.ZodType<undefined>,
   Body extends z.ZodType = z.ZodType<undefined>,
 >(
-  recipe: RouteRecipe<Query, Body>,
-): Route => ({ query: undefined, body: undefined, ...recipe }) as Route;
+  definition: RouteDefinition<Query, Body>,
+): Route => ({ query: undefined, body: undefined, ...definition }) as Route;
 
 export function mountRoutes(
   app: Hono,
@@ -103,7 +103,7 @@ export function mountRoutes(
             param: (name) => c.req.param(name) ?? "",
             query: parse(route.query ?? noQuery, query, "query") as never,
             body: parse(route.body, body, "body") as never,
-            ifMatch: revisionIn(c.req.header("if-match")),
+            ifMatch: route.ifMatch ? parseIfMatch(c.req.header("if-match")) : undefined,
             origin: new URL(c.req.url).origin,
             reserveBytes: reservationsOf(c, access.token),
             signal: c.req.raw.signal,
@@ -121,7 +121,7 @@ function onlyTenant({ tenants: [tenant, another] }: Access): string {
   return tenant;
 }
 
-/** A route without query parameters rejects all, so that a misspelled one is not ignored. */
+/** A route without query parameters rejects every parameter, so that a misspelled one is not ignored. */
 const noQuery = z.strictObject({});
 
 function parse(schema: z.ZodType | undefined, value: unknown, where: string): unknown {
@@ -132,7 +132,7 @@ function parse(schema: z.ZodType | undefined, value: unknown, where: string): un
 
 const withoutTenant = ({ tenant: _, ...query }: Record<string, string>) => query;
 
-function revisionIn(header: string | undefined): number | undefined {
+function parseIfMatch(header: string | undefined): number | undefined {
   if (header === undefined || header === "*") return undefined;
   const revision = /^(?:W\/)?"?(\d{1,15})"?$/.exec(header)?.[1];
   if (revision === undefined)

@@ -7,7 +7,7 @@ import { runRoutes } from "./run-routes.ts";
 
 const authorizer = { watch: () => () => {} };
 
-it("returns the steps of a result only with the scope admin", async () => {
+it("returns the steps of a run only with the scope admin", async () => {
   const run = {
     id: "r",
     tenant: "acme",
@@ -24,7 +24,7 @@ it("returns the steps of a result only with the scope admin", async () => {
     authorizer,
     closing: new AbortController().signal,
   });
-  const ask = async (scope: "admin" | "flows:call") => {
+  const start = async (scope: "admin" | "flows:call") => {
     const app = new Hono();
     mountRoutes(app, routes, async () => ({
       token: "t",
@@ -33,12 +33,12 @@ it("returns the steps of a result only with the scope admin", async () => {
       tenants: ["acme"],
     }));
     const init = { method: "POST", body: '{"trigger":"x"}' };
-    const answer = await app.request("/api/flows/f/runs?wait=1", init);
-    expect(answer.status).toBe(200);
-    return answer.json();
+    const response = await app.request("/api/flows/f/runs?wait=1", init);
+    expect(response.status).toBe(200);
+    return response.json();
   };
-  expect(await ask("admin")).toMatchObject({ id: "r", steps: [{ output: "inner" }] });
-  const caller = await ask("flows:call");
+  expect(await start("admin")).toMatchObject({ id: "r", steps: [{ output: "inner" }] });
+  const caller = await start("flows:call");
   expect(caller).toMatchObject({ id: "r", status: "succeeded" });
   expect(caller).not.toHaveProperty("steps");
 });
@@ -58,15 +58,15 @@ it("returns 202 with the state of the run when the wait times out", async () => 
   });
   const access = { token: "t", name: "t", scopes: ["admin" as const], tenants: ["acme"] };
   mountRoutes(app, routes, async () => access);
-  const answer = await app.request("/api/flows/f/runs?wait=1", {
+  const response = await app.request("/api/flows/f/runs?wait=1", {
     method: "POST",
     body: '{"trigger":"x"}',
   });
-  expect(answer.status).toBe(202);
-  expect(await answer.json()).toMatchObject({ id: "r", status: "waiting" });
+  expect(response.status).toBe(202);
+  expect(await response.json()).toMatchObject({ id: "r", status: "waiting" });
 });
 
-it("streams the whole run first, then its changes, and reads on only when the client does", async () => {
+it("streams the whole run first, then its changes, and reads ahead of the client only up to its buffer", async () => {
   const run = {
     id: "r",
     status: "running",
@@ -77,9 +77,9 @@ it("streams the whole run first, then its changes, and reads on only when the cl
   };
   const step = { nth: 1, started_at: 0, finished_at: null };
   let yielded = 0;
-  const left = Promise.withResolvers<void>();
+  const aborted = Promise.withResolvers<void>();
   async function* follow(_tenant: string, _run: string, signal: AbortSignal) {
-    signal.addEventListener("abort", () => left.resolve());
+    signal.addEventListener("abort", () => aborted.resolve());
     for (const status of ["running", "waiting", "waiting", "done", "skipped"]) {
       yielded += 1;
       const steps = [{ ...step, status }] as Step[];
@@ -107,7 +107,7 @@ it("streams the whole run first, then its changes, and reads on only when the cl
   // An unchanged state is not sent again.
   expect(await next()).toMatch(/"status":"done"/);
   await reader?.cancel();
-  await left.promise;
+  await aborted.promise;
 });
 
 it("ends a stream when its token is revoked, and stops watching the token", async () => {

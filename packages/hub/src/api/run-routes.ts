@@ -1,4 +1,4 @@
-/** Runs: start, list, get, cancel, retry, follow live. */
+/** Runs: start, list, get, follow, cancel, retry. */
 import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -19,7 +19,7 @@ import {
 } from "./views.ts";
 
 const tag = "runs";
-const next = cursorFor("run");
+const cursors = cursorFor("run");
 const runWithSteps = runView.extend({ steps: z.array(stepView) });
 const result = runView.extend({
   steps: z.array(stepView).optional().describe("Only with the scope `admin`."),
@@ -36,7 +36,7 @@ export interface RunRoutes {
   maxWaitMs?: number;
 }
 
-/** Proxies rarely wait longer than a minute. */
+/** Many proxies time out after a minute. */
 const MAX_WAIT_MS = 50_000;
 
 export function runRoutes(options: RunRoutes): Route[] {
@@ -58,7 +58,7 @@ function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoute
     method: "post",
     path: "/api/flows/:flow/runs",
     summary:
-      "Start a run from a trigger; with ?wait=1 the response has its result, or is 202 if the run takes long",
+      "Start a run from a trigger; with ?wait=1 the response is the ended run, or 202 if the run takes too long",
     tag,
     scope: "flows:call",
     query: z.strictObject({ wait: z.enum(["0", "1"], "must be 0 or 1").default("0") }),
@@ -69,17 +69,17 @@ function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoute
     response: {
       status: 202,
       schema: runView,
-      or: { status: 200, schema: result, when: "With ?wait=1: the run that has ended" },
+      or: { status: 200, schema: result, when: "With ?wait=1: the ended run" },
     },
     async handle({ access, tenant, param, query, body, signal }) {
-      const wanted = {
+      const call = {
         tenant,
         flow: param("flow"),
         onlyActive: !allows(access, "admin"),
         ...body,
       };
       if (query.wait === "1") {
-        const { id, ended } = await calls.start(wanted);
+        const { id, ended } = await calls.start(call);
         const timeout = AbortSignal.any([signal, closing, AbortSignal.timeout(maxWaitMs)]);
         const run = await Promise.race([ended, aborted(timeout)]);
         // Callers without the scope `admin` do not see the steps of a flow.
@@ -87,7 +87,7 @@ function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoute
           return { json: allows(access, "admin") ? await withSteps(store, run) : viewRun(run) };
         return { status: 202, json: viewRun(assertFound(await store.getRun(tenant, id), id)) };
       }
-      const id = await calls.queue(wanted);
+      const id = await calls.queue(call);
       return { status: 202, json: viewRun(assertFound(await store.getRun(tenant, id), id)) };
     },
   });
@@ -103,7 +103,7 @@ function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
       scope: "admin",
       query: z.strictObject({
         limit: limitQuery,
-        cursor: next.query,
+        cursor: cursors.query,
         flow: z.string().optional(),
         app: z.string().optional(),
         event: z.string().optional(),
@@ -112,7 +112,7 @@ function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
       response: { status: 200, schema: pageOf(runView) },
       async handle({ tenant, query: { limit, cursor, ...rest } }) {
         const runs = await store.listRuns({ tenant, limit, before: cursor, ...rest });
-        return { json: page(runs, limit, ({ id }) => next.of(id), viewRun) };
+        return { json: page(runs, limit, ({ id }) => cursors.of(id), viewRun) };
       },
     }),
     defineRoute({
@@ -138,12 +138,12 @@ function readRoutes({ calls, store, authorizer, closing }: RunRoutes): Route[] {
       async handle({ access, tenant, param, signal }) {
         const id = param("run");
         assertFound(await store.getRun(tenant, id), id);
-        return streamRun(async function* (leaving) {
+        return streamRun(async function* (disconnected) {
           const revoked = new AbortController();
           const stopWatching = authorizer.watch(access, () => revoked.abort());
-          const ending = AbortSignal.any([signal, closing, leaving, revoked.signal]);
+          const stopped = AbortSignal.any([signal, closing, disconnected, revoked.signal]);
           try {
-            yield* calls.follow(tenant, id, ending);
+            yield* calls.follow(tenant, id, stopped);
           } finally {
             stopWatching();
           }

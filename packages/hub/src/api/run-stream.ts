@@ -1,6 +1,6 @@
 /**
  * Server-Sent Events with the changes of a run. The first event `run` has the whole run with all of
- * its steps. Each next one has what can change of the run, and only the steps that changed. A client
+ * its steps. Each later one has the fields of the run that can change, and the steps that changed. A client
  * that reads slowly delays the next read of the store, so that nothing accumulates here.
  */
 import type { RunChange } from "../runs/follow-run.ts";
@@ -8,8 +8,8 @@ import { viewRun, viewStep } from "./views.ts";
 
 /** `follow` must end when its signal is aborted. */
 export function streamRun(follow: (signal: AbortSignal) => AsyncGenerator<RunChange>): Response {
-  const leaving = new AbortController();
-  const changes = follow(leaving.signal);
+  const disconnected = new AbortController();
+  const changes = follow(disconnected.signal);
   const encoder = new TextEncoder();
   let last: string | undefined;
   const body = new ReadableStream<Uint8Array>({
@@ -24,7 +24,7 @@ export function streamRun(follow: (signal: AbortSignal) => AsyncGenerator<RunCha
       }
     },
     async cancel() {
-      leaving.abort();
+      disconnected.abort();
       await changes.return(undefined); // runs its `finally` blocks if no `next` is pending
     },
   });

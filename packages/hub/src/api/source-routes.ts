@@ -59,7 +59,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
   });
   const find = async (tenant: string, id: string): Promise<Source> => {
     const found = (await store.listSources(tenant)).find((source) => source.id === id);
-    if (!found) throw new RequestError("not_found", "source", `There is no source ${id}.`);
+    if (!found) throw new RequestError("not_found", "source", `There is no endpoint ${id}.`);
     return found;
   };
   const noStore = { "cache-control": "no-store" };
@@ -128,16 +128,19 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
           name: body.name ?? source.name,
           config: body.config === undefined ? source.config : checkConfig(source.kind, body.config),
         };
-        await store.putSource(changed);
+        if (body.name !== undefined || body.config !== undefined) await store.putSource(changed);
         const rotated =
           body.rotate &&
           (await sources.rotate(await find(tenant, source.id), {
             secret: body.rotate.secret,
             graceHours: body.rotate.grace_hours,
           }));
-        const now = await find(tenant, source.id);
+        const updated = await find(tenant, source.id);
         return {
-          json: { ...view(now, origin), ...(rotated?.generated && { secret: rotated.generated }) },
+          json: {
+            ...view(updated, origin),
+            ...(rotated?.generated && { secret: rotated.generated }),
+          },
           headers: noStore,
         };
       },

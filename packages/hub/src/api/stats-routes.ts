@@ -6,7 +6,7 @@ import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** Counting stops here. */
+/** Higher counts are reported as this number. */
 const MAX_COUNTED = 10_000;
 
 const count = z.int().min(0);

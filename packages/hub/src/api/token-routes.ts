@@ -47,7 +47,7 @@ export interface TokenRoutes {
 }
 
 export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
-  /** Whether the caller's token includes the given tenants. */
+  /** Returns a function that checks whether the caller's token includes all given tenants. */
   const includesTenants = async ({ access }: Pick<RouteRequest<unknown, unknown>, "access">) => {
     const granted = (await store.getToken(access.token))?.tenants ?? [];
     return (tenants: readonly string[]) =>
@@ -114,8 +114,8 @@ export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
       response: { status: 204 },
       async handle({ access, param }) {
         const token = await store.getToken(param("token"));
-        const isTheirs = token && (await includesTenants({ access }))(token.tenants);
-        if (!isTheirs || !(await store.revokeToken(token.id, now())))
+        const isAllowed = token && (await includesTenants({ access }))(token.tenants);
+        if (!isAllowed || !(await store.revokeToken(token.id, now())))
           throw new RequestError(
             "not_found",
             "token",

@@ -2,7 +2,7 @@
  * `GET /events` on Node: Server-Sent Events, or a WebSocket if the client asks for an upgrade. Both
  * write to the socket without a Web stream in between.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import {
@@ -42,20 +42,20 @@ export function createLiveTransport({ streams, onError }: LiveTransportOptions) 
     },
 
     async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-      // Until the WebSocket takes the socket, an error without a listener would end the process.
+      // Before the upgrade, an error without a listener would crash the process.
       socket.on("error", () => {});
       const subscription = await streams.authorize(liveRequest(request));
       if (isAnswer(subscription)) {
         const { status, headers, body } = subscription;
         const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
         socket.end(
-          `HTTP/1.1 ${status} Refused\r\n${lines.join("")}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+          `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
         );
         return;
       }
       sockets.handleUpgrade(request, socket, head, (client) => {
         const connection = socketConnection(client);
-        // A client that does not read gets no pongs: they would fill the memory.
+        // A client that does not read gets no pongs, which would accumulate in memory.
         client.on("message", (data) => {
           if (String(data) === "ping" && !connection.isFull())
             client.send(`{"pong":${Date.now()}}`);
@@ -74,7 +74,7 @@ export function createLiveTransport({ streams, onError }: LiveTransportOptions) 
   };
 }
 
-/** Waits for the earlier answers of a pipelined connection: until then events would be buffered. */
+/** Waits for the earlier responses of a pipelined connection: events would be buffered until then. */
 const firstInPipeline = (response: ServerResponse) =>
   new Promise<unknown>((resolve) => {
     response.once("socket", resolve);

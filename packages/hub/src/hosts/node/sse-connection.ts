@@ -24,7 +24,7 @@ export function createSseConnections(): (response: ServerResponse) => LiveConnec
     let out: Writable = response;
     let encode: Encode = (text) => text;
     let onDrain = () => {};
-    // Headers are sent with the first text: until then a failure can get an error status.
+    // Headers are sent with the first text, so that an earlier failure can still set the status.
     const open = () => {
       if (response.headersSent) return;
       response.writeHead(200, {
@@ -33,7 +33,7 @@ export function createSseConnections(): (response: ServerResponse) => LiveConnec
         "x-accel-buffering": "no",
       });
       response.flushHeaders();
-      // A client of HTTP/1.0 gets no chunks.
+      // HTTP/1.0 has no chunked encoding.
       if (response.socket && response.chunkedEncoding) {
         out = response.socket;
         encode = toChunk;
