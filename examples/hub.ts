@@ -3,6 +3,7 @@
  * own hub: `SIGNALBOX_URL=… SIGNALBOX_TOKEN=… node examples/two-intents/run.ts`.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { fileURLToPath } from "node:url";
 export interface ExampleHub {
   url: string;
   token: string;
-  /** Calls the API; throws the hub's error message. */
+  /** Calls the API; throws if the status is not 2xx. */
   api<Body = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<Body>;
   /** Creates the app and the flow, publishes the flow and returns its id. */
   install(app: string, flow: unknown): Promise<string>;
@@ -22,9 +23,11 @@ const BIN = fileURLToPath(new URL("../packages/hub/bin/signalbox.js", import.met
 
 export async function openHub(settings: Record<string, string> = {}): Promise<ExampleHub> {
   const { SIGNALBOX_URL, SIGNALBOX_TOKEN } = process.env;
-  const started = SIGNALBOX_URL && SIGNALBOX_TOKEN ? undefined : await start(settings);
-  const url = started?.url ?? (SIGNALBOX_URL as string);
-  const token = started?.token ?? (SIGNALBOX_TOKEN as string);
+  if (SIGNALBOX_URL && !SIGNALBOX_TOKEN) throw new Error("Set SIGNALBOX_TOKEN too.");
+  const { url, token, stop } =
+    SIGNALBOX_URL && SIGNALBOX_TOKEN
+      ? { url: SIGNALBOX_URL, token: SIGNALBOX_TOKEN, stop: async () => {} }
+      : await start(settings);
 
   const api: ExampleHub["api"] = async (method, path, body) => {
     const response = await fetch(url + path, {
@@ -46,7 +49,7 @@ export async function openHub(settings: Record<string, string> = {}): Promise<Ex
       await api("POST", `/api/flows/${id}/publish`, {});
       return id;
     },
-    stop: async () => started?.stop(),
+    stop,
   };
 }
 
@@ -63,6 +66,12 @@ async function start(settings: Record<string, string>) {
     },
     stdio: ["ignore", "ignore", "pipe"],
   });
+  const exited = once(hub, "exit");
+  const stop = async () => {
+    hub.kill();
+    await exited;
+    rmSync(data, { recursive: true, force: true });
+  };
   const url = await new Promise<string>((resolve, reject) => {
     let output = "";
     hub.stderr?.on("data", (chunk) => {
@@ -71,24 +80,16 @@ async function start(settings: Record<string, string>) {
       if (found) resolve(found);
     });
     hub.on("exit", (code) => reject(new Error(`The hub ended (${code}):\n${output}`)));
+  }).catch(async (error) => {
+    await stop();
+    throw error;
   });
-  return {
-    url,
-    token,
-    stop: () =>
-      new Promise<void>((resolve) => {
-        hub.on("exit", () => {
-          rmSync(data, { recursive: true, force: true });
-          resolve();
-        });
-        hub.kill();
-      }),
-  };
+  return { url, token, stop };
 }
 
-/** Reads flow.json of an example, with some texts replaced. */
-export function readFlow(folder: string, replace: Record<string, string> = {}): unknown {
-  let text = readFileSync(new URL("flow.json", folder), "utf8");
+/** Reads flow.json from the folder of the example, and replaces some texts in it. */
+export function readFlow(exampleUrl: string, replace: Record<string, string> = {}): unknown {
+  let text = readFileSync(new URL("flow.json", exampleUrl), "utf8");
   for (const [from, to] of Object.entries(replace)) text = text.replaceAll(from, to);
   return JSON.parse(text);
 }

@@ -9,7 +9,7 @@ import { openHub, readFlow, until } from "../hub.ts";
 interface Call {
   url: string | undefined;
   authorization: string | undefined;
-  key: string | string[] | undefined;
+  idempotencyKey: string | string[] | undefined;
   body: unknown;
 }
 
@@ -20,7 +20,7 @@ const github = createServer(async (request, response) => {
   calls.push({
     url: request.url,
     authorization: request.headers.authorization,
-    key: request.headers["idempotency-key"],
+    idempotencyKey: request.headers["idempotency-key"],
     body: JSON.parse(Buffer.concat(chunks).toString()),
   });
   response.setHeader("content-type", "application/json");
@@ -56,7 +56,7 @@ try {
   assert.equal(calls.length, 1);
   assert.equal(calls[0]?.url, "/repos/octocat/hello-world/issues/7/labels");
   assert.equal(calls[0]?.authorization, "Bearer ghp_example_secret");
-  assert.equal(calls[0]?.key, `${run.id}:label`);
+  assert.equal(calls[0]?.idempotencyKey, `${run.id}:label`);
   assert.deepEqual(calls[0]?.body, { labels: ["bug"] });
 
   // The record of the run does not contain the secret.

@@ -1,4 +1,4 @@
-/** A burst of five pushes starts one run, which emits one event for agents. */
+/** Five pushes to one repository start one run, which emits one event. A push to another repository starts a second run. */
 import assert from "node:assert/strict";
 import { openHub, readFlow, until } from "../hub.ts";
 
