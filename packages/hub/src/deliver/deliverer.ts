@@ -10,7 +10,7 @@ import { type Delivery, type DeliveryContext, openDelivery } from "./delivery.ts
 import { createRecorder } from "./recorder.ts";
 
 export interface DelivererOptions
-  extends Omit<DeliveryContext, "record" | "slots" | "store" | "giveUpMs"> {
+  extends Omit<DeliveryContext, "record" | "slots" | "store" | "retryPeriodMs"> {
   store: Pick<
     Store,
     | "findSubscription"
@@ -26,7 +26,7 @@ export interface DelivererOptions
   tickMs?: number;
   /** How often an idle subscription is checked for its end, and its position is saved. */
   checkMs?: number;
-  giveUpMs?: number;
+  retryPeriodMs?: number;
   /** The number of concurrent requests for one principal. */
   concurrency?: number;
 }
@@ -50,7 +50,7 @@ export function createDeliverer({
   leaseMs = 10_000,
   tickMs = 3_000,
   checkMs = 15_000,
-  giveUpMs = 24 * 60 * 60_000,
+  retryPeriodMs = 24 * 60 * 60_000,
   concurrency = 10,
   ...options
 }: DelivererOptions): Deliverer {
@@ -58,7 +58,7 @@ export function createDeliverer({
   const recorder = createRecorder({ store, by, after });
   const context: DeliveryContext = {
     ...options,
-    giveUpMs,
+    retryPeriodMs,
     record: recorder.record,
     slots: createSemaphore({ perKey: concurrency }),
   };

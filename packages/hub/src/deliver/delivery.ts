@@ -34,7 +34,7 @@ export interface DeliveryContext {
   after: Timers["after"];
   random: () => number;
   /** The time after which an event that cannot be delivered is skipped. */
-  giveUpMs: number;
+  retryPeriodMs: number;
   onOutcome(outcome: DeliveryOutcome, subscription: string): void;
   onError(error: unknown): void;
 }
@@ -227,7 +227,7 @@ export async function openDelivery(
       case "failed": {
         scheduleRetry(sent.reason, sent.retryAfterMs);
         const since = Math.max(progress.failing_since ?? now(), next.event.received_at);
-        if (now() - since >= context.giveUpMs) skip(next.positions);
+        if (now() - since >= context.retryPeriodMs) skip(next.positions);
       }
     }
     saveProgress();
