@@ -13,7 +13,7 @@ import type { EditFlow, FlowGraph } from "../store/flow-store.ts";
 import { nameTools } from "./tool-names.ts";
 
 /**
- * `before` are the nodes before the edit, `taken` the names of the app's other tools, `kept` the
+ * `before` are the nodes before the edit, `taken` the names of the app's other tools, `callable` the
  * names by which agents know this flow's tools.
  */
 export function finishDraft(
@@ -21,13 +21,13 @@ export function finishDraft(
   before: readonly FlowNode[],
   taken: ReadonlySet<string>,
   registry: NodeRegistry,
-  kept?: ReadonlyMap<string, string>,
+  callable?: ReadonlyMap<string, string>,
 ): ReturnType<EditFlow> {
   const parsed = flowDraftSchema.safeParse(draft);
   if (!parsed.success) throw validationError(issuesOf(parsed.error));
   const { name, description, nodes, edges } = parsed.data satisfies FlowDraft;
   checkShape({ nodes, edges }, registry);
-  const named = nameTools(nodes, before, registry, taken, kept);
+  const named = nameTools(nodes, before, registry, taken, callable);
   checkDescriptions(named.nodes, registry);
   return {
     name,

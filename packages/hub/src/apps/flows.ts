@@ -99,11 +99,11 @@ export function createFlows(options: FlowsOptions) {
   /** Wraps a change of a draft: names its tools, and rejects cycles. */
   const editing =
     (change: (draft: FlowDraft, taken: ReadonlySet<string>) => FlowDraft): EditFlow =>
-    ({ flow, taken, kept }) => {
+    ({ flow, taken, callable }) => {
       const before: FlowDraft = flow
         ? { name: flow.name, description: flow.description, ...flow.graph }
         : { name: "", description: "", nodes: [], edges: [] };
-      return finishDraft(change(before, taken), before.nodes, taken, registry, kept);
+      return finishDraft(change(before, taken), before.nodes, taken, registry, callable);
     };
 
   const completeNodes = (given: readonly NewNode[], before: readonly FlowNode[]): FlowNode[] => {

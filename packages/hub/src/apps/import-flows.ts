@@ -138,7 +138,7 @@ function isUnchanged(flow: StoredFlow, edit: EditFlow, existing: readonly Stored
   const taken = new Set(
     others.flatMap(({ graph }) => graph.nodes.map(({ parameters }) => String(parameters.toolName))),
   );
-  const { name, description, graph } = edit({ flow, taken, kept: new Map() });
+  const { name, description, graph } = edit({ flow, taken, callable: new Map() });
   const wanted = JSON.stringify([name, description, graph]);
   return wanted === JSON.stringify([flow.name, flow.description, flow.graph]);
 }

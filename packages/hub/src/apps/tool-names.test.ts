@@ -57,9 +57,9 @@ describe("the name of a tool", () => {
   });
 
   it("that is an alias of another trigger of the flow is not assigned", () => {
-    const kept = new Map([["go", "a"]]);
+    const callable = new Map([["go", "a"]]);
     const named = (nodes: FlowNode[], before: FlowNode[] = []) =>
-      nameTools(nodes, before, nodeTypes, new Set(), kept).toolNames.map(({ name }) => name);
+      nameTools(nodes, before, nodeTypes, new Set(), callable).toolNames.map(({ name }) => name);
     const renamed = intent("a", "Stay", "stay");
     expect(named([renamed, intent("b", "Go")], [renamed])).toEqual(["stay", "go_2"]);
     expect(() => named([renamed, intent("b", "B", "go")], [renamed])).toThrow(

@@ -18,7 +18,7 @@ export interface NamedTools {
 
 /**
  * A name is derived from the node's name and changes with it, unless the author wrote it: then it is
- * kept, or rejected if the app already has it. `before` are the nodes before the edit. `kept` maps
+ * kept, or rejected if the app already has it. `before` are the nodes before the edit. `callable` maps
  * the names that agents know to node ids: while that node exists, no other node gets the name.
  */
 export function nameTools(
@@ -26,7 +26,7 @@ export function nameTools(
   before: readonly FlowNode[],
   registry: NodeRegistry,
   taken: ReadonlySet<string>,
-  kept: ReadonlyMap<string, string> = new Map(),
+  callable: ReadonlyMap<string, string> = new Map(),
 ): NamedTools {
   const former = new Map(before.map((node) => [node.id, node]));
   const used = new Set(taken);
@@ -35,7 +35,7 @@ export function nameTools(
   const byId = new Map(tools.map((node) => [node.id, node]));
   /** The other node that agents know by this name. */
   const otherOwner = (name: string, { id }: FlowNode): FlowNode | undefined => {
-    const owner = kept.get(name);
+    const owner = callable.get(name);
     return owner === undefined || owner === id ? undefined : byId.get(owner);
   };
 

@@ -24,7 +24,7 @@ export interface StoredFlow {
   app: string;
   name: string;
   description: string;
-  /** The draft, which is edited. Published versions do not change. */
+  /** The draft. Published versions never change. */
   graph: FlowGraph;
   /** Increases with each change of the draft and with each publication. */
   revision: number;
@@ -51,9 +51,9 @@ export interface StoredTrigger {
   node_id: string;
   version: number;
   kind: "intent" | "event" | "other";
-  /** Only for intents. */
+  /** Null unless `kind` is `intent`. */
   tool_name: string | null;
-  /** Only for event triggers: the source and the event type; a `type` of null means any. */
+  /** Null unless `kind` is `event`. For an event trigger, a `type` of null means any type. */
   source: string | null;
   type: string | null;
   active: boolean;
@@ -61,7 +61,7 @@ export interface StoredTrigger {
   config: JsonObject;
 }
 
-/** When a circuit breaker last stopped a trigger; see match/breaker.ts. */
+/** The last time that a circuit breaker stopped a trigger. */
 export interface StoredTrip extends Trip {
   flow_id: string;
   node_id: string;
@@ -80,13 +80,16 @@ export type EditFlow = (found: {
   /** The tool names of the app's other flows. */
   taken: ReadonlySet<string>;
   /** The flow's callable tool names, including aliases, each with the id of its node. */
-  kept: ReadonlyMap<string, string>;
+  callable: ReadonlyMap<string, string>;
 }) => FlowEdit & {
-  /** The tool names of the draft. A name of another flow of the app is an error. */
+  /** The tool names of the draft. A name that belongs to another flow of the app is an error. */
   toolNames: readonly { name: string }[];
 };
 
-/** Like `EditFlow`: it may be called again, and an exception rolls everything back. */
+/**
+ * Selects the flows of an app to create or edit. Like `EditFlow`, it may be called again, and an
+ * exception rolls the transaction back.
+ */
 export type PlanFlows = (flows: StoredFlow[]) => readonly {
   id: string;
   /** Used instead if `id` belongs to a flow of another app or tenant. */
@@ -94,7 +97,7 @@ export type PlanFlows = (flows: StoredFlow[]) => readonly {
   edit: EditFlow;
 }[];
 
-/** An app that is migrated from a legacy system's tables. */
+/** An app that is migrated from the tables of a legacy system. */
 export interface LegacyApp {
   app: StoredApp;
   plan: PlanFlows;
@@ -103,8 +106,8 @@ export interface LegacyApp {
 }
 
 /**
- * Converts the rows of the legacy tables: flows, oldest first, and apps, if there was such a table.
- * Undefined postpones the migration. Like `EditFlow`, it may be called again.
+ * Converts the rows of the legacy tables: flows, oldest first, and apps, if that table exists.
+ * Returns undefined to postpone the migration. Like `EditFlow`, it may be called again.
  */
 export type ConvertFlows = (
   flows: readonly Row[],
@@ -120,7 +123,7 @@ export type LegacyMigration =
 /** Why nothing was changed. */
 export type RejectedEdit =
   | { outcome: "no_app" | "no_flow" | "no_version" }
-  /** Another edit has changed the flow; this is its current revision. */
+  /** Another edit has changed the flow; `revision` is the current one. */
   | { outcome: "changed"; revision: number };
 
 export type EditResult = { outcome: "saved"; flow: StoredFlow } | RejectedEdit;
@@ -139,7 +142,7 @@ export interface Publication {
   note: string;
   by: string;
   at: number;
-  /** Until when tool names that this version no longer has remain callable, as aliases. */
+  /** If this version renames a tool, its former name stays callable, as an alias, until this time. */
   aliasUntil: number;
 }
 
@@ -154,7 +157,7 @@ export interface FlowStore {
     change: { name?: string; description?: string },
     at: number,
   ): Promise<StoredApp | undefined>;
-  /** Deletes the app and its flows. Runs that have started are completed. */
+  /** Deletes the app and its flows. Runs that exist already are completed. */
   deleteApp(tenant: string, slug: string, at: number): Promise<boolean>;
 
   createFlow(
@@ -163,14 +166,14 @@ export interface FlowStore {
   ): Promise<EditResult>;
   editFlow(key: FlowKey, at: number, edit: EditFlow): Promise<EditResult>;
   /**
-   * Creates and edits flows of an app: all of them, or none. Creates the app if it does not exist.
-   * `plan` gets the app's flows. A deleted flow with the same id is restored. An id that belongs to
-   * a flow of another app or tenant is an error, unless the plan has a `fallbackId`.
+   * Creates and edits flows of an app in one transaction. Creates the app if it does not exist.
+   * `plan` receives the app's flows. A deleted flow with the same id is restored. An id that
+   * belongs to a flow of another app or tenant is an error, unless the plan has a `fallbackId`.
    */
   saveFlows(app: StoredApp, plan: PlanFlows): Promise<StoredFlow[]>;
   /**
-   * Saves and publishes the flows that a legacy system has left in this database: once, and all of
-   * them or none. The legacy table is renamed and not changed otherwise.
+   * Saves and publishes the flows of a legacy system whose tables are in this database. Then renames
+   * the legacy table, so that its flows are migrated only once. The rows of the table do not change.
    */
   migrateLegacyFlows(convert: ConvertFlows): Promise<LegacyMigration>;
   getFlow(tenant: string, id: string): Promise<StoredFlow | undefined>;
@@ -183,7 +186,7 @@ export interface FlowStore {
   sweepFlows(deletedBefore: number, limit: number): Promise<number>;
   /** Publishes the version that `prepare` returns for the stored flow. */
   publishFlow(key: FlowKey, prepare: (flow: StoredFlow) => Publication): Promise<EditResult>;
-  /** Makes an earlier version the draft, edited by `edit`, and publishes it in the same transaction. */
+  /** Replaces the draft by an earlier version that `edit` has adapted, and publishes it. */
   rollBackFlow(
     key: FlowKey,
     version: number,
@@ -194,7 +197,7 @@ export interface FlowStore {
   listVersions(tenant: string, id: string): Promise<FlowVersion[]>;
   getVersion(tenant: string, id: string, version: number): Promise<FlowGraph | undefined>;
 
-  /** The intents of an app's published flows, sorted by tool name. */
+  /** The active tools of an app's published flows, sorted by name. */
   listTools(tenant: string, app: string, after: string, limit: number): Promise<StoredTrigger[]>;
   /** Finds a tool by its name, or by an alias that is valid at `now`. */
   findTool(
@@ -205,8 +208,8 @@ export interface FlowStore {
   ): Promise<{ trigger: StoredTrigger; alias: boolean } | undefined>;
   getTrigger(tenant: string, flow: string, node: string): Promise<StoredTrigger | undefined>;
   /**
-   * The active event triggers for any of the source names and the type. `revision` increases with
-   * each change of the tenant's triggers.
+   * The active event triggers that listen to one of the sources and to the type. `revision` increases
+   * with each change of the tenant's triggers.
    */
   findTriggers(
     tenant: string,

@@ -1,5 +1,4 @@
 /** Runs and their steps. The store is the queue: every stored run is executed until it ends. */
-
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
@@ -7,9 +6,9 @@ import type { Reason } from "@signalbox/rules/match/match-trigger.ts";
 import type { FlowGraph } from "./flow-store.ts";
 
 /**
- * `queued`: a worker can claim it from `due_at` on. `held`: it waits because its lane has reached its
- * limit. `running`: a worker has a lease on it. `waiting`: it is suspended until `due_at`, or until
- * `wakeRun`. The other statuses are final.
+ * `queued`: a worker can claim the run from `due_at` on. `held`: the run waits because its lane has
+ * reached its limit. `running`: a worker has a lease on the run. `waiting`: the run is suspended
+ * until `due_at` or `wakeRun`. The other statuses are final, unless `retryRun` queues the run again.
  *
  * A lane is the set of runs that share one concurrency limit.
  */
@@ -37,8 +36,9 @@ export interface RunError {
 }
 
 /**
- * What happens to a new run whose lane has reached its limit. `queue`: it waits. `skip`: it is not
- * stored. `replace`: it waits, and cancels the run that waited before it.
+ * What happens to a new run whose lane has reached its limit. `queue`: the run waits. `skip`: the
+ * run is not stored. `replace`: the run waits, and cancels waiting runs of the lane that have never
+ * started.
  */
 export type WhenFull = "queue" | "skip" | "replace";
 
@@ -56,26 +56,26 @@ export interface NewRun {
   app: string;
   flow_id: string;
   version: number;
-  /** The trigger node where it starts. */
+  /** The trigger node where the run starts. */
   trigger_node: string;
   cause: Cause;
   input: JsonObject;
   at: number;
-  /** It does not start before this time. */
+  /** The run does not start before this time. */
   due_at: number;
   /** Idempotency key: a second run of the tenant with the same key is not created. */
   key?: string | undefined;
   event_id?: string | undefined;
-  /** The run that called this one, or that sent the event which started it. */
+  /** The run that called this one. */
   parent_run?: string | undefined;
-  /** The token that created it. Only this token can read it as a task. */
+  /** The token that created the run. Only this token can read the run as an MCP task. */
   token_id?: string | undefined;
-  /** The length of the chain of runs and events that led to this run. */
+  /** The length of the causation chain: the runs and events that led to this run. */
   depth: number;
-  /** The flows of the runs in that chain, in order. */
+  /** The flows of the runs in the causation chain, in order. */
   chain?: readonly string[] | undefined;
   limit?: LaneLimit | undefined;
-  /** If a run of this lane has not started yet, the input is added to that run instead. */
+  /** If a run with the same gather lane has not started yet, the input is added to that run. */
   gather?: { lane: string } | undefined;
 }
 
@@ -85,7 +85,7 @@ export type ImmediateRun = Omit<NewRun, "due_at" | "limit" | "gather">;
 /** A run that starts immediately unless its lane has reached its limit. */
 export type LaneRun = Omit<NewRun, "due_at" | "gather">;
 
-/** An input that was added to a run before it started; see `NewRun.gather`. */
+/** An input that was added to a run before the run started; see `NewRun.gather`. */
 export interface Gathered {
   at: number;
   input: JsonObject;
@@ -96,27 +96,28 @@ export interface Run extends Omit<NewRun, "at" | "limit" | "gather" | "key" | "d
   chain: readonly string[];
   key: string | null;
   status: RunStatus;
-  /** Null if only `wakeRun` ends its wait. */
+  /** Null if only `wakeRun` can end the suspension. */
   due_at: number | null;
   output: Json;
   error: RunError | null;
   cancel_requested: boolean;
   worker: string | null;
-  /** How often it was claimed. `saveProgress` accepts only the number of the latest claim. */
+  /** The number of claims. It is the fencing token of `saveProgress`. */
   claims: number;
-  /** The inputs that were added to it, oldest first, up to a size limit. */
+  /** The inputs that were added to the run, oldest first, up to a size limit. */
   gathered: Gathered[];
+  /** The number of added inputs, including those beyond the size limit. */
   gathered_count: number;
   created_at: number;
   started_at: number | null;
   finished_at: number | null;
 }
 
-/** `retried`: it failed, and a later attempt replaced it. */
+/** `retried`: the step failed or did not end, and `retryRun` starts a new attempt. */
 type StepStatus = "running" | "waiting" | "done" | "failed" | "skipped" | "retried";
 
 export interface Step {
-  /** Its number within the run, in the order of the starts. */
+  /** The number of the step within its run, in the order in which steps started. */
   nth: number;
   node_id: string;
   /** The iteration of a loop, such as `each:2`; empty outside of loops. */
@@ -128,26 +129,29 @@ export interface Step {
   input: Json;
   output: Json;
   error: RunError | null;
-  /** The console output of its code. Empty in a claimed run, which does not need it. */
+  /** The console output of the node's code. Not loaded (empty) in a `ClaimedRun`. */
   log: LogLine[];
   started_at: number;
   finished_at: number | null;
 }
 
-/** The steps that a reader has: all up to `after`. The `open` ones had not ended, and may have changed. */
+/**
+ * The steps that a reader already has: every step up to the number `after`. The steps in `open` had
+ * not ended when they were read, and may have changed.
+ */
 export interface StepsSince {
   after: number;
   open: readonly number[];
 }
 
-/** A run with everything that a worker needs to continue it. */
+/** A run with the data that a worker needs to execute it. */
 export interface ClaimedRun {
   run: Run;
   graph: FlowGraph;
   steps: Step[];
 }
 
-/** The error of a step that was still open when its run ended. */
+/** The error of a step that had not ended when its run ended. */
 export const openStepError = (ending: RunStatus, node_id: string): RunError =>
   ending === "cancelled"
     ? { code: "cancelled", message: "The run was cancelled before this step ended.", node_id }
@@ -160,12 +164,12 @@ export interface RunProgress {
   claim: number;
   steps: Step[];
   now: number;
-  /** Undefined while the worker continues to execute it. */
+  /** Undefined while the worker continues to execute the run. */
   next?:
     | { status: "succeeded"; output: Json }
     | { status: "failed"; error: RunError }
     | { status: "cancelled" }
-    /** It is suspended until `due_at` or `wakeRun`. */
+    /** The run is suspended until `due_at` or `wakeRun`. */
     | { status: "waiting"; due_at: number | null }
     | { status: "queued"; due_at: number };
 }
@@ -173,7 +177,7 @@ export interface RunProgress {
 export interface RunQuery {
   tenant: string;
   limit: number;
-  /** A run id: only runs before it. The newest runs come first. */
+  /** Returns only runs whose id is smaller, that is, older runs. The newest run comes first. */
   before?: string | undefined;
   flow?: string | undefined;
   app?: string | undefined;
@@ -182,7 +186,7 @@ export interface RunQuery {
   event?: string | undefined;
 }
 
-/** Whether an event matched a trigger that listens to events of its source and type. */
+/** Whether an event matched a trigger that listens to the event's source and type. */
 export interface StoredVerdict {
   flow_id: string;
   node_id: string;
@@ -200,58 +204,61 @@ export interface RunLease {
 
 export type LaneStart =
   | { outcome: "started"; claimed: ClaimedRun }
-  /** It waits for its lane; or a run with the same key exists, and this is its id. */
+  /** The id of the new run, which waits for its lane, or of an existing run with the same key. */
   | { outcome: "queued"; id: string }
-  /** The lane has reached its limit, and the run was to be skipped then. */
+  /** The lane has reached its limit, and `whenFull` is `skip`. */
   | { outcome: "full" };
 
 export interface RunStore {
   /**
-   * Stores runs for any worker. Returns their ids. A run whose key exists, or whose input was added
-   * to another run, has the id of that run; a skipped run (see `WhenFull`) has null.
+   * Queues runs for any worker. Returns one id for each: of the new run, of the existing run with the
+   * same key, or of the run that gathered the input. Null if the run was skipped; see `WhenFull`.
    */
   queueRuns(runs: NewRun[]): Promise<(string | null)[]>;
-  /** Stores a run and claims it for the caller. Undefined if a run with its key exists. */
+  /** Stores a run and claims it for the caller. Undefined if a run with the same key exists. */
   startRun(run: ImmediateRun, lease: RunLease): Promise<ClaimedRun | undefined>;
   /**
-   * Stores a run whose caller waits for the result, and claims it if its lane is below its limit,
-   * ahead of queued runs. Otherwise the run is held, and precedes queued runs when it is admitted.
+   * Stores a run whose caller waits for the result, and claims it if its lane is below its limit.
+   * Otherwise the run is held, and later admitted ahead of the tenant's queued runs.
    */
   startInLane(run: LaneRun, lease: RunLease): Promise<LaneStart>;
   /**
-   * Claims runs that are due, an equal share for each tenant, and runs whose lease has expired. A run
-   * that was claimed many times without any progress fails. May return fewer runs than are due if
-   * other workers claim at the same time; see `nextDue`.
+   * Claims runs that are due or whose lease has expired, an equal share for each tenant. A run that
+   * was claimed many times without progress fails. May return fewer runs than are due if other
+   * workers claim at the same time; see `nextDue`.
    */
   claimRuns(lease: RunLease, limit: number): Promise<ClaimedRun[]>;
   /**
    * Extends the leases of those `runs` that `worker` still holds. Returns the runs for which a
-   * cancellation was requested. The leases of other runs of the worker expire.
+   * cancellation was requested. The leases of the worker's other runs are not extended.
    */
   renewRuns(lease: RunLease, runs: readonly string[]): Promise<{ cancel: string[] }>;
-  /** Saves each run atomically. `lost`: not saved, since another worker claimed the run or it ended. */
+  /** `lost`: the run was not saved, because another worker has claimed it or it has ended. */
   saveProgress(batch: RunProgress[]): Promise<("saved" | "lost")[]>;
-  /** When the next run is due or the next lease expires; null if there is none. */
+  /** The time when the next run is due or the next lease expires; null if there is neither. */
   nextDue(): Promise<number | null>;
   /** Returns the worker's runs to the queue, so that other workers can claim them immediately. */
   releaseRuns(worker: string, now: number): Promise<void>;
   getRun(tenant: string, id: string): Promise<Run | undefined>;
   findRun(tenant: string, key: string): Promise<Run | undefined>;
   listRuns(query: RunQuery): Promise<Run[]>;
-  /** Counts the runs of each status from the id `since` on. Each count stops at `max`. */
+  /** Counts the runs of each status whose id is at least `since`. Each count stops at `max`. */
   countRuns(tenant: string, since: string, max: number): Promise<Record<RunStatus, number>>;
-  /** Ordered by `nth`. With `since`, returns only steps that are new or may have changed. */
+  /** Sorted by `nth`. With `since`, returns only steps that are new or may have changed. */
   listSteps(tenant: string, run: string, since?: StepsSince): Promise<Step[]>;
-  /** Until `until`, a `run_steps` notice announces that steps of the run were saved. */
+  /** Enables `run_steps` notices for this run until `until`. */
   announceSteps(tenant: string, run: string, until: number): Promise<void>;
-  /** Cancels the run, or asks its worker to do so. Undefined if the run has ended. */
+  /** Cancels the run, or asks its worker to do so. Undefined if it has ended or does not exist. */
   cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
-  /** Continues a failed or cancelled run at its failed steps. Completed steps are not repeated. */
+  /**
+   * Continues a failed or cancelled run at the steps that failed or did not end. Other steps are not
+   * repeated. Undefined if there is no such run.
+   */
   retryRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   /**
    * Ends the suspension of a run early. If the run is still running, its next suspension ends
-   * immediately. False if it is neither waiting nor running. A woken node must check whether the
-   * event that it waits for has happened.
+   * immediately. False if the run is neither waiting nor running. A node that is resumed must check
+   * whether the condition that it waits for is met.
    */
   wakeRun(tenant: string, id: string, at: number): Promise<boolean>;
   listVerdicts(tenant: string, event: string): Promise<StoredVerdict[]>;
@@ -260,16 +267,19 @@ export interface RunStore {
 }
 
 export interface PlannedVerdict extends Omit<StoredVerdict, "run_id"> {
-  /** The circuit breaker: stops it always if `matched` is false, else above `most` times a minute. */
+  /**
+   * Set if a circuit breaker applies. If `matched` is false, it has already stopped the trigger;
+   * otherwise the store stops the trigger above `most` runs per minute.
+   */
   breaker?: Trip & { reason: Reason };
 }
 
-/** A trigger that a circuit breaker has stopped for an event. */
+/** A trigger that a circuit breaker stopped for one event. */
 export interface TrippedTrigger extends Trip {
   event_id: string;
   flow_id: string;
   node_id: string;
-  /** The first time within a minute: the hub logs only this one. */
+  /** Whether this is the first time within a minute. The hub logs only the first time. */
   isFirst: boolean;
 }
 

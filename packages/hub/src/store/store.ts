@@ -1,7 +1,7 @@
 /**
- * The interface between the hub and its database. Every method is one atomic transaction. When the
- * promise of a write resolves, the change survives a crash. The same contract suite (contract.ts)
- * runs on every backend.
+ * The interface between the hub and its database. Every write is one transaction; when its promise
+ * resolves, the change survives a crash. A read is one statement, or tolerates commits between its
+ * statements. The same contract suite (contract.ts) runs on every backend.
  */
 import type { Json } from "@signalbox/rules/json.ts";
 import type { FlowStore } from "./flow-store.ts";
@@ -43,7 +43,7 @@ export interface EventRow extends Summary {
   size: number;
 }
 
-/** The bytes of the request, with the headers that are needed to verify its signature again. */
+/** The body of the request, with the headers that are needed to verify its signature again. */
 export interface Payload {
   content_type: string;
   headers: Record<string, string>;
@@ -53,7 +53,7 @@ export interface Payload {
 export interface NewEvent extends Summary, Payload {
   id: string;
   source: string;
-  /** The endpoint that received it. `external_id` is unique per endpoint. */
+  /** The id of the endpoint that received the event. `external_id` is unique per endpoint. */
   source_id: string;
   external_id: string | null;
   type: string;
@@ -68,8 +68,8 @@ export interface AppendRequest {
   data?: readonly Json[];
   skipQuota?: boolean;
   /**
-   * The verdicts and runs of each event, computed from the triggers of this `revision`. `events` is
-   * empty if no trigger listens to these events.
+   * The verdicts and runs of each event, computed from the triggers of this `revision`. `plan.events`
+   * is empty if no trigger listens to the events of this request.
    */
   plan?: { revision: number; events: readonly EventPlan[] };
 }
@@ -78,13 +78,14 @@ export type AppendResult =
   | {
       outcome: "stored";
       events: { id: string; seq: number; duplicate: boolean }[];
-      /** The triggers that a circuit breaker stopped; see match/breaker.ts. */
+      /** The triggers that a circuit breaker stopped. */
       tripped?: TrippedTrigger[];
     }
+  /** All events of the request were stored before. */
   | { outcome: "duplicate"; events: { id: string; seq: number; duplicate: boolean }[] }
   | { outcome: "over_quota"; pending: number; quota: number };
 
-/** The triggers have changed since the plan was made. Nothing is stored; the caller plans again. */
+/** The triggers have changed since the plan was computed. Nothing is stored; the caller retries. */
 export interface StalePlan {
   outcome: "stale";
 }
@@ -92,14 +93,16 @@ export interface StalePlan {
 export interface PendingStatus {
   pending_count: number;
   latest_received_at: number | null;
+  /** The number of pending events of each type. */
   types: Record<string, number>;
 }
 
 export interface EventQuery {
   tenant: string;
   limit: number;
-  /** A `seq`: only events after it, in the direction of `order`. */
+  /** Returns only events after this `seq`, in the direction of `order`. */
   cursor?: number | undefined;
+  /** `newest` first by default. */
   order?: "newest" | "oldest" | undefined;
   pending?: boolean | undefined;
   type?: string | undefined;
@@ -110,7 +113,7 @@ export interface EventQuery {
 export interface SearchQuery {
   tenant: string;
   limit: number;
-  /** A `seq`: only events before it. The newest events come first. */
+  /** Returns only events before this `seq`. The newest event comes first. */
   cursor?: number | undefined;
   text?: string | undefined;
   type?: string | undefined;
@@ -121,7 +124,7 @@ export interface SearchQuery {
 
 export interface Page<Item> {
   items: Item[];
-  /** The cursor of the next page, even if this page is not full; null after the last page. */
+  /** The cursor of the next page; null on the last page. Other pages may also have few items. */
   next: number | null;
 }
 
@@ -142,19 +145,22 @@ export interface MarkResult {
 
 export interface Retention {
   now: number;
+  /** How long a processed event is stored, in milliseconds. */
   processedFor: number;
+  /** How long a pending event is stored, in milliseconds. */
   pendingFor: number;
-  /** Bytes of payload that one tenant may keep. */
+  /** The maximum payload bytes of one tenant. */
   maxBytes: number;
   /** The maximum number of events that one call removes, so that writers never wait long. */
   limit: number;
 }
 
+/** The number of removed events, by the reason of their removal. */
 export interface SweepResult {
   processed: number;
   expired: number;
   overflow: number;
-  /** Something was removed, so another call may remove more. */
+  /** Whether another call may remove more events. */
   more: boolean;
 }
 
@@ -191,7 +197,7 @@ export interface Token {
   name: string;
   hash: string;
   scopes: Scope[];
-  /** The tenants whose data it can access; `*` means all tenants. */
+  /** The tenants whose data the token can access; `*` means all tenants. */
   tenants: string[];
   created_at: number;
   expires_at: number | null;
@@ -236,15 +242,15 @@ export interface EventStore {
   releaseEvents(tenant: string, ids: string[], by: string): Promise<string[]>;
   sweep(retention: Retention): Promise<SweepResult>;
   /**
-   * The types of the pending events, sorted bytewise, starting after `after`. Each comes with the
-   * source of its newest event.
+   * The types of the pending events, sorted bytewise, starting after `after`. Each has the source of
+   * its newest pending event.
    */
   listEventTypes(
     tenant: string,
     after: string,
     limit: number,
   ): Promise<{ source: string; type: string }[]>;
-  /** Identifies this database. A cursor is only valid with the log id that it was made with. */
+  /** A random id of this database. A cursor is valid only in the database that created it. */
   getLogId(): Promise<string>;
 }
 
@@ -259,8 +265,11 @@ export interface Registry {
   }): Promise<Tenant>;
   getTenant(id: string): Promise<Tenant | undefined>;
   listTenants(after: string, limit: number): Promise<Tenant[]>;
-  /** Ignores an update that is older than the stored one. Returns the stored installation. */
-  putInstallation(seen: InstallationUpdate, at: number): Promise<Installation>;
+  /**
+   * Ignores an update that is not newer than the stored one, except for some removals (see
+   * verbs/registry.ts). Returns the stored installation.
+   */
+  putInstallation(update: InstallationUpdate, at: number): Promise<Installation>;
   findInstallation(id: string): Promise<Installation | undefined>;
   /** False if a token with this id or hash exists; that token is not changed. */
   putToken(token: Omit<Token, "revoked_at">): Promise<boolean>;
@@ -276,7 +285,7 @@ export interface Registry {
   findToken(hash: string): Promise<Token | undefined>;
   getToken(id: string): Promise<Token | undefined>;
   listTokens(): Promise<Token[]>;
-  /** False if there is no such token or it is already revoked. */
+  /** False if the token does not exist or is already revoked. */
   revokeToken(id: string, at: number): Promise<boolean>;
   /** Stores the secret in the same transaction, so that no endpoint exists without its secret. */
   putSource(source: Omit<Source, "secrets">, secret?: SourceSecret): Promise<void>;
@@ -284,11 +293,11 @@ export interface Registry {
   listSources(tenant?: string): Promise<Source[]>;
   deleteSource(id: string): Promise<boolean>;
   addSourceSecret(source: string, secret: SourceSecret): Promise<boolean>;
-  /** From `at` on, the secret no longer verifies signatures. Until then the sender can replace it. */
+  /** The secret verifies signatures only until `at`. False if the secret does not exist. */
   expireSourceSecret(source: string, secret: string, at: number): Promise<boolean>;
 }
 
-/** A webhook subscription: which events are sent to which URL, and how far the deliveries are. */
+/** A webhook subscription: which events are sent to which URL, and the progress of the deliveries. */
 export interface Subscription extends DeliveryProgress {
   /** Derived from the unique key: principal, tenants, name, arguments and URL. */
   id: string;
@@ -300,9 +309,9 @@ export interface Subscription extends DeliveryProgress {
   url: string;
   /** Encrypted by the caller, like `former_secret`. */
   secret: string;
-  /** Shows whether a secret has changed: encrypting the same secret twice gives different bytes. */
+  /** Detects a new secret: the encrypted bytes differ even if the secret is the same. */
   secret_hash: string;
-  /** The replaced secret, which signs deliveries as well until `former_until`. */
+  /** The replaced secret. Deliveries are signed with both secrets until `former_until`. */
   former_secret: string | null;
   former_until: number | null;
   expires_at: number;
@@ -312,14 +321,17 @@ export interface Subscription extends DeliveryProgress {
   updated_at: number;
 }
 
-/** How far the deliveries of a subscription are. */
+/** The progress of the deliveries of a subscription. */
 export interface DeliveryProgress {
   id: string;
   /** For each tenant, the `seq` of the last event that was delivered or skipped. */
   positions: Record<string, number>;
-  /** Events were skipped after too many failures, and the subscriber is not notified yet. */
+  /**
+   * Events were skipped after too many failures or removed by retention, and the subscriber has not
+   * been notified yet.
+   */
   gap: boolean;
-  /** The number of failed attempts at the next delivery. */
+  /** The number of failed attempts of the next delivery. */
   attempt: number;
   failing_since: number | null;
   next_at: number;
@@ -345,7 +357,7 @@ export interface SubscriptionTerms {
   now: number;
   /** The maximum number of subscriptions of one principal. */
   limit: number;
-  /** Until when a replaced secret signs deliveries as well. */
+  /** The `former_until` of a secret that this call replaces. */
   formerUntil: number;
 }
 
@@ -360,24 +372,24 @@ export interface Lease {
 /** Webhook subscriptions. Only the process that holds the lease delivers. */
 export interface SubscriptionStore {
   /**
-   * Creates a subscription. An existing one gets the new secret and expiry, and continues where it
-   * was. Undefined if the principal has reached its limit.
+   * Creates a subscription. If it exists, changes its secret and expiry, and keeps its positions.
+   * Undefined if the principal has reached its limit.
    */
   putSubscription(
     subscription: NewSubscription,
     terms: SubscriptionTerms,
   ): Promise<Subscription | undefined>;
-  /** Returns it with the token of its principal, if that token exists. */
+  /** Returns the subscription, with the token of its principal if that token exists. */
   findSubscription(
     id: string,
   ): Promise<{ subscription: Subscription; token: Token | undefined } | undefined>;
   countSubscriptions(principal: string): Promise<number>;
   /**
-   * If `unchangedSince` is given, removes it only if its `updated_at` still has this value. Removing
-   * the last subscription of a URL also removes the verification of that URL.
+   * If `ifUpdatedAt` is given, removes the subscription only if its `updated_at` has this value. With
+   * the principal's last subscription of a URL, removes the verification of that URL too.
    */
-  removeSubscription(id: string, unchangedSince?: number): Promise<boolean>;
-  /** Renews the leases of `by` and leases free subscriptions. Returns the ids of all its leases. */
+  removeSubscription(id: string, ifUpdatedAt?: number): Promise<boolean>;
+  /** Renews the leases of `by`, and leases free subscriptions. Returns the ids of all of them. */
   leaseSubscriptions(lease: Lease): Promise<string[]>;
   releaseSubscriptions(by: string): Promise<void>;
   /** Saves the progress of those subscriptions that `by` still leases, and returns their ids. */
@@ -394,11 +406,14 @@ export interface Store
     RunStore,
     SecretStore {
   readonly backend: "sqlite" | "postgres" | "durable-object";
-  /** Writes one row: fails on a full disk or a read-only database. */
+  /** Writes one row. Rejects if the disk is full or the database is read-only. */
   checkWritable(at: number): Promise<void>;
-  /** Calls the listener after each commit, of this process or of another replica. */
+  /**
+   * Calls the listener for each notice of this process or another replica. Returns a function that
+   * unsubscribes.
+   */
   subscribe(listener: (notice: Notice) => void): () => void;
-  /** Whether the error is caused by the values of one row. Other rows of the batch can succeed. */
+  /** Whether the values of one row caused the error, so the other rows of the batch can be stored. */
   isDataError(error: unknown): boolean;
   close(): Promise<void>;
 }

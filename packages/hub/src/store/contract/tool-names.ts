@@ -138,12 +138,12 @@ export function toolNamesContract(it: It): void {
   it("that are callable are passed to an edit, with the ids of their nodes", async ({ store }) => {
     const node = (id: string, name: string) => ({ ...nth(intents(name).nodes, 0), id });
     const keptBy = async (id: string, at = START) => {
-      let kept: ReadonlyMap<string, string> = new Map();
+      let callable: ReadonlyMap<string, string> = new Map();
       await store.editFlow({ tenant: "acme", id }, at, (found) => {
-        kept = found.kept;
+        callable = found.callable;
         return { name: "", description: "", toolNames: [], ...found.flow, graph: intents() };
       });
-      return Object.fromEntries(kept);
+      return Object.fromEntries(callable);
     };
     const flow = await makeFlow(store, { nodes: [node("a", "X"), node("b", "Z")], edges: [] });
     const other = await makeFlow(store, intents("Other"));

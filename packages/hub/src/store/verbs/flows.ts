@@ -15,7 +15,7 @@ import type {
 } from "../flow-store.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import { createApp, lockApp } from "./apps.ts";
-import { keptNames, saveDraftNames, savePublishedNames, takenNames } from "./tool-names.ts";
+import { callableNames, saveDraftNames, savePublishedNames, takenNames } from "./tool-names.ts";
 import { insertTriggers, triggersChanged } from "./triggers.ts";
 
 type FlowRow = Omit<StoredFlow, "tenant" | "graph"> & { tenant_id: string; graph: string };
@@ -37,7 +37,11 @@ export function* createFlow(
   const { id, tenant, app, at } = key;
   if (!(yield* lockApp(dialect, tenant, app))) return { outcome: "no_app" };
   const taken = yield* takenNames(key, at);
-  const { name, description, graph, toolNames } = edit({ flow: undefined, taken, kept: new Map() });
+  const { name, description, graph, toolNames } = edit({
+    flow: undefined,
+    taken,
+    callable: new Map(),
+  });
   const row = yield* first<FlowRow>(
     "INSERT INTO flows (id, tenant_id, app, name, description, graph, revision, created_at, updated_at) " +
       `VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING ${FLOW_FIELDS}`,
@@ -60,8 +64,8 @@ export function* editFlow(
   const found = yield* lockFlow(dialect, key);
   if ("outcome" in found) return found;
   const taken = yield* takenNames(found, at);
-  const kept = yield* keptNames(found, at);
-  const { name, description, graph, toolNames } = edit({ flow: found, taken, kept });
+  const callable = yield* callableNames(found, at);
+  const { name, description, graph, toolNames } = edit({ flow: found, taken, callable });
   const row = yield* first<FlowRow>(
     "UPDATE flows SET name = ?, description = ?, graph = ?, revision = revision + 1, updated_at = ? " +
       `WHERE id = ? RETURNING ${FLOW_FIELDS}`,

@@ -84,11 +84,11 @@ export function* countSubscriptions(principal: string): Verb<number> {
   return held?.count ?? 0;
 }
 
-export function* removeSubscription(id: string, unchangedSince?: number): Verb<boolean> {
-  const unchanged = unchangedSince === undefined ? "" : " AND updated_at = ?";
+export function* removeSubscription(id: string, ifUpdatedAt?: number): Verb<boolean> {
+  const unchanged = ifUpdatedAt === undefined ? "" : " AND updated_at = ?";
   const removed = yield* first<Pick<Subscription, "principal" | "url">>(
     `DELETE FROM subscriptions WHERE id = ?${unchanged} RETURNING principal, url`,
-    unchangedSince === undefined ? [id] : [id, unchangedSince],
+    ifUpdatedAt === undefined ? [id] : [id, ifUpdatedAt],
   );
   if (!removed) return false;
   const { principal, url } = removed;

@@ -36,12 +36,12 @@ export function* takenNames({ id, tenant, app }: FlowId, at: number): Verb<Set<s
 }
 
 /** The flow's callable names, including aliases, each with the id of its node. */
-export function* keptNames(flow: FlowId, at: number): Verb<Map<string, string>> {
-  const kept = new Map<string, string>();
-  for (const { name, alias_node } of yield* aliasesOf(flow, at)) kept.set(name, alias_node);
+export function* callableNames(flow: FlowId, at: number): Verb<Map<string, string>> {
+  const names = new Map<string, string>();
+  for (const { name, alias_node } of yield* aliasesOf(flow, at)) names.set(name, alias_node);
   for (const { tool_name, node_id } of yield* publishedNames(flow))
-    if (tool_name !== null) kept.set(tool_name, node_id);
-  return kept;
+    if (tool_name !== null) names.set(tool_name, node_id);
+  return names;
 }
 
 const publishedNames = ({ id }: FlowId): Verb<Named[]> =>
