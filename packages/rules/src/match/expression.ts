@@ -1,18 +1,18 @@
 /**
- * JSONata expressions. Both parsing and evaluation can take any time, so this runs only inside an
- * evaluator, which has a deadline: see flows/evaluation.ts.
+ * Parses and evaluates JSONata. Both can take unbounded time, so this code runs only inside an
+ * evaluator, which enforces a deadline: see flows/evaluation.ts.
  */
 import jsonata from "jsonata";
 import type { Json } from "../json.ts";
 
 const compiled = new Map<string, jsonata.Expression>();
 const MAX_COMPILED = 200;
-/** A syntax tree that takes longer to build is too large to keep. */
+/** An expression that takes longer to parse has a large syntax tree, and is not cached. */
 const MAX_CACHED_COMPILE_MS = 2;
-/** Messages are stored with verdicts and steps. */
+/** Limited because messages are stored with verdicts and steps. */
 const MAX_MESSAGE_CHARACTERS = 1000;
 
-/** Throws what JSONata throws: see `describeError`. */
+/** Throws JSONata's own errors: see `describeError`. */
 export function compileExpression(text: string): jsonata.Expression {
   const cached = compiled.get(text);
   if (cached) return cached;
@@ -44,7 +44,7 @@ export function describeError(error: unknown): string {
   return typeof position === "number" ? `${short} (at character ${position})` : short;
 }
 
-/** JSONata's functions are objects that reference their whole environment. */
+/** JSONata represents functions as objects that reference their whole environment. */
 export const isJsonataFunction = (value: unknown): boolean =>
   typeof value === "object" &&
   value !== null &&

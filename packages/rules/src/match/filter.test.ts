@@ -26,7 +26,7 @@ describe("a filter", () => {
     ["$count", false],
     ["data.constructor", false],
     ["data.__proto__", false],
-  ])("%s: %s", async (text, holds) => {
+  ])("%s evaluates to %s", async (text, holds) => {
     expect(await filter(text)).toEqual({ holds });
   });
 
@@ -41,7 +41,7 @@ describe("a filter", () => {
     '$formatInteger(1999, "I") = "MCMXCIX"',
     "data.issue.title ?? data.action ?: 1",
     '{"k": (data.a ?? (data.b ?? (data.c ?? (data.d ?? (data.e ?? (data.f ?? 1))))))}.k = 1',
-  ])("may use the whole language: %s", async (text) => {
+  ])("can use the whole language: %s", async (text) => {
     expect(await filter(text)).toEqual({ holds: true });
   });
 
@@ -55,7 +55,7 @@ describe("a filter", () => {
     expect(await filter(text)).toEqual({ problem: expect.stringContaining(message) });
   });
 
-  it("shortens a message that the author wrote", async () => {
+  it("has its error message truncated", async () => {
     const { problem } = (await filter('$error($pad("", 9000, "x"))')) as { problem: string };
     expect(problem.length).toBeLessThan(1100);
   });
@@ -73,7 +73,7 @@ describe("a filter", () => {
   });
 });
 
-it("returns a result for each filter, in order; variables do not leak between them", async () => {
+it("returns the results in the order of the filters, and shares no variables between them", async () => {
   const filters = ["$x := 1", "$exists($x)", "data.(", "data.issue.number = 7"];
   expect(await runFilters(filters, event)).toEqual([
     { holds: true },

@@ -1,4 +1,4 @@
-/** A JSONata expression that an event must satisfy. */
+/** The filter of a trigger: a JSONata expression that must be true for the event. */
 import type { Json } from "../json.ts";
 import { evaluateExpression, isJsonataFunction } from "./expression.ts";
 
@@ -7,13 +7,13 @@ export const FILTER_TIMEOUT_MS = 1000;
 
 export type FilterResult = { holds: boolean } | { problem: string };
 
-/** Evaluates filters on one event, in order: one result for each. */
+/** Evaluates filters on one event, and returns the results in the same order. */
 export type EvaluateFilters = (
   expressions: readonly string[],
   event: Json,
 ) => Promise<readonly FilterResult[]>;
 
-/** Has no deadline: runs inside an evaluator. */
+/** Runs inside an evaluator, which enforces the deadline. */
 export const runFilters: EvaluateFilters = async (expressions, event) => {
   const results: FilterResult[] = [];
   for (const expression of expressions) {
@@ -23,7 +23,7 @@ export const runFilters: EvaluateFilters = async (expressions, event) => {
   return results;
 };
 
-/** Like JSONata's `$boolean`: an array is true if one of its items is, a function never. */
+/** Like JSONata's `$boolean`: an array is true if one of its items is true; a function is false. */
 function isTrue(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(isTrue);
   if (typeof value !== "object" || value === null) return Boolean(value);

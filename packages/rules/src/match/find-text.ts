@@ -1,6 +1,6 @@
 /**
- * Finds a text in another in linear time. The engine's own search can take the product of the two
- * lengths for adversarial input, so it is used only for short texts.
+ * Like `text.indexOf(wanted, from)`, but in linear time. The native search can take time proportional
+ * to the product of both lengths, so it is used only if `wanted` is short.
  */
 export function findText(text: string, wanted: string, from = 0): number {
   if (wanted.length <= MAX_NATIVE_LENGTH || text.length - from < wanted.length)
@@ -21,7 +21,10 @@ export const includesText = (text: string, wanted: string): boolean => findText(
 
 const MAX_NATIVE_LENGTH = 64;
 
-/** Knuth–Morris–Pratt: for each prefix, the length of the longest proper prefix that is a suffix. */
+/**
+ * The failure function of Knuth–Morris–Pratt: for each prefix of `wanted`, the length of its longest
+ * proper prefix that is also its suffix.
+ */
 function borderLengths(wanted: string): Uint32Array {
   const borders = new Uint32Array(wanted.length);
   let matched = 0;

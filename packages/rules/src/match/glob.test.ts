@@ -19,11 +19,11 @@ it.each([
   ["abc", "a.c", false],
   ["aXbXc", "a*b*c", true],
   ["mississippi", "*issip*", true],
-])("%j ~ %j: %s", (text, pattern, expected) => {
+])("%j against the pattern %j returns %s", (text, pattern, expected) => {
   expect(matchesGlob(text, pattern)).toBe(expected);
 });
 
-it("agrees with a regular expression", () => {
+it("matches the same texts as a regular expression", () => {
   const piece = fc.constantFrom("a", "b", "*", "?", ".", "(");
   const word = fc.array(fc.constantFrom("a", "b", ".", "(", "\n")).map((all) => all.join(""));
   fc.assert(
@@ -38,21 +38,21 @@ it("agrees with a regular expression", () => {
   );
 });
 
-it("agrees with one where pieces are long", () => {
+it("matches the same texts as a regular expression if the pieces between stars are long", () => {
   const piece = fc.string({
     unit: fc.constantFrom("a", "a", "b", "?"),
     minLength: 25,
     maxLength: 80,
   });
-  const filling = fc.string({ unit: fc.constantFrom("a", "b") });
+  const filler = fc.string({ unit: fc.constantFrom("a", "b") });
   fc.assert(
-    fc.property(fc.array(piece, { maxLength: 3 }), fc.array(filling), (pieces, fillings) => {
+    fc.property(fc.array(piece, { maxLength: 3 }), fc.array(filler), (pieces, fillers) => {
       const pattern = ["", ...pieces, ""].join("*");
-      const fitting = ["", ...pieces, ""]
-        .map((one, nth) => one.replaceAll("?", "b") + (fillings[nth] ?? ""))
+      const matching = ["", ...pieces, ""]
+        .map((one, nth) => one.replaceAll("?", "b") + (fillers[nth] ?? ""))
         .join("");
       const source = pattern.replaceAll("*", "[^]*").replaceAll("?", "[^]");
-      for (const text of [fitting, fitting.slice(1), fitting.replace("ab", "ba"), ""])
+      for (const text of [matching, matching.slice(1), matching.replace("ab", "ba"), ""])
         expect(matchesGlob(text, pattern)).toBe(new RegExp(`^${source}$`).test(text));
     }),
   );
@@ -60,15 +60,15 @@ it("agrees with one where pieces are long", () => {
 
 it.each([
   ["many stars", `${"*a".repeat(400)}b`],
-  ["stars side by side", `${"*".repeat(999)}b`],
+  ["adjacent stars", `${"*".repeat(999)}b`],
   ["a long piece", `*${"a".repeat(900)}b*`],
-  ["a long piece that ends as it begins", `*ab${"a".repeat(900)}*`],
-  ["a long piece with gaps", `*${"a?".repeat(450)}b*`],
-])("ends soon on %s", (_, pattern) => {
+  ["a long piece whose prefix is also its suffix", `*ab${"a".repeat(900)}*`],
+  ["a long piece with wildcards", `*${"a?".repeat(450)}b*`],
+])("takes linear time for %s", (_, pattern) => {
   expect(matchesGlob("a".repeat(1_000_000), pattern)).toBe(false);
 });
 
-it("a pattern that is too long fits nothing", () => {
+it("returns false if the pattern exceeds the maximum length", () => {
   expect(matchesGlob("a", "*".repeat(GLOB_LENGTH))).toBe(true);
   expect(matchesGlob("a", "*".repeat(GLOB_LENGTH + 1))).toBe(false);
 });

@@ -1,6 +1,6 @@
 /**
- * Glob patterns: `*` matches any characters, `?` matches one. Not translated to a regular
- * expression, which can take exponential time; this is linear in the length of the text.
+ * Glob patterns: `*` matches any number of characters, `?` matches one. A translation to a regular
+ * expression could take exponential time; this is linear in the length of the text.
  */
 import { findText } from "./find-text.ts";
 
@@ -30,7 +30,7 @@ function matchesAt(text: string, piece: string, from: number): boolean {
   return true;
 }
 
-/** The first index where a piece between two stars matches. */
+/** The first index at which the piece, the text between two stars, matches. */
 function findPiece(text: string, piece: string, from: number): number {
   if (!piece.includes("?")) return findText(text, piece, from);
   if (/^\?*$/.test(piece)) return from + piece.length <= text.length ? from : -1;
@@ -39,7 +39,7 @@ function findPiece(text: string, piece: string, from: number): number {
 
 /**
  * The shift-and algorithm: bit i of `matches` is set if the first i + 1 characters of the piece match
- * the text up to here. A character of the text costs one step for every 32 characters of the piece.
+ * the text that ends at `at`. Each character of the text takes one step per 32 characters of the piece.
  */
 function findWithWildcards(text: string, piece: string, from: number): number {
   const words = Math.ceil(piece.length / 32);

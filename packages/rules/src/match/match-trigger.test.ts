@@ -31,7 +31,7 @@ const match = (change: Partial<MatchTrigger>) => matchTrigger(event, { ...trigge
 const withParams = (params: JsonObject) => match({ params });
 
 describe("an event and a trigger", () => {
-  it("match when source, type and tenant agree", async () => {
+  it("match if tenant, source and type are equal", async () => {
     expect(await match({})).toEqual({
       matched: true,
       reasons: [
@@ -43,22 +43,30 @@ describe("an event and a trigger", () => {
   });
 
   it.each<[string, Partial<MatchTrigger>, string | undefined]>([
-    ["one endpoint or connection by its id", { source: "src_1" }, undefined],
-    ["another source", { source: "gitlab" }, 'source is "github", wanted "gitlab"'],
-    ["another type", { type: "push" }, 'type is "issues", wanted "push"'],
-    ["any type", { type: "" }, undefined],
-    ["any type, left out", { type: undefined }, undefined],
-    ["a trigger that is off", { isActive: false }, "the trigger is not active"],
-    ["another tenant", { tenant: "umbrella" }, "the event belongs to another tenant"],
-  ])("%s", async (_, change, why) => {
+    ["match if the source is the id of the endpoint", { source: "src_1" }, undefined],
+    ["match if the type is blank", { type: "" }, undefined],
+    ["match if the type is omitted", { type: undefined }, undefined],
+    [
+      "do not match if the sources differ",
+      { source: "gitlab" },
+      'source is "github", wanted "gitlab"',
+    ],
+    ["do not match if the types differ", { type: "push" }, 'type is "issues", wanted "push"'],
+    ["do not match if the trigger is inactive", { isActive: false }, "the trigger is not active"],
+    [
+      "do not match if the tenants differ",
+      { tenant: "umbrella" },
+      "the event belongs to another tenant",
+    ],
+  ])("%s", async (_, change, failure) => {
     const { matched, reasons } = await match(change);
-    expect(matched).toBe(why === undefined);
+    expect(matched).toBe(failure === undefined);
     expect(reasons.filter((reason) => !reason.holds).map(({ message }) => message)).toEqual(
-      why === undefined ? [] : [why],
+      failure === undefined ? [] : [failure],
     );
   });
 
-  it("tells nothing about another tenant's event", async () => {
+  it("of different tenants have a verdict with only one reason", async () => {
     const { reasons } = await match({ tenant: "umbrella", params: { action: "x" } });
     expect(reasons).toHaveLength(1);
   });
@@ -88,11 +96,11 @@ describe("params", () => {
     [{ constructor: "x" }, false],
     [{ "a..b": "x" }, false],
     [{ action: { op: "regex", value: "o.*" } }, false],
-  ])("%j: %s", async (params, matched) => {
+  ])("%j return %s", async (params, matched) => {
     expect((await withParams(params)).matched).toBe(matched);
   });
 
-  it("say what was there and what was wanted", async () => {
+  it("have reasons that state the actual and the wanted value", async () => {
     const { reasons } = await withParams({
       "issue.number": { op: "gt", value: 200 },
       "issue.labels[].name": "wip",
@@ -104,14 +112,14 @@ describe("params", () => {
     expect(reasons.flatMap(({ on, message }) => (on === "param" ? [message] : []))).toEqual([
       "issue.number is 123, wanted gt 200",
       'issue.labels[].name is "red", "bug", wanted "wip"',
-      'missing is not there, wanted "x"',
+      'missing does not exist, wanted "x"',
       'issue is an object, wanted "x"',
       "a..b is not a path such as issue.labels[].name",
-      expect.stringMatching(/^action is not understood: op must be one of/),
+      expect.stringMatching(/^action is an invalid param: op must be one of/),
     ]);
   });
 
-  it("make short reasons of long data", async () => {
+  it("have short reasons for long data", async () => {
     const { reasons } = await matchTrigger(
       { ...event, data: { text: "x".repeat(1_000_000), list: Array<Json>(5000).fill(1) } },
       { ...trigger, params: { text: "y", "list[]": 2 } },
@@ -122,7 +130,7 @@ describe("params", () => {
 });
 
 describe("the filter", () => {
-  it("sees the whole event", async () => {
+  it("is evaluated on the whole event", async () => {
     const filter =
       'id = "e1" and source = "github" and type = "issues" and data.issue.number = 123 and received_at = "2026-01-05T00:00:00.000Z"';
     expect(await match({ filter })).toMatchObject({ matched: true });
@@ -132,24 +140,24 @@ describe("the filter", () => {
     ["data.issue.number > 200", "the filter is not true"],
     ["data.(", "the filter failed: "],
     ["data.action + 1", "the filter failed: "],
-  ])("%s does not match, and says why", async (filter, words) => {
+  ])("%s does not match, with a reason", async (filter, message) => {
     const { matched, reasons } = await match({ filter });
     expect(matched).toBe(false);
     expect(reasons.at(-1)).toMatchObject({
       on: "filter",
       holds: false,
-      message: expect.stringContaining(words),
+      message: expect.stringContaining(message),
     });
   });
 
-  it("is not asked where params do not hold, nor where it is blank", async () => {
+  it("is not evaluated if a param does not hold, and matches if it is blank", async () => {
     const { reasons } = await match({ filter: "true", params: { action: "closed" } });
     expect(reasons.map(({ on }) => on)).not.toContain("filter");
     expect(await match({ filter: "  " })).toMatchObject({ matched: true });
   });
 });
 
-it("never throws, whatever arrives and whatever was stored", async () => {
+it("never throws, for any data and any params", async () => {
   const json = fc.jsonValue() as fc.Arbitrary<Json>;
   await fc.assert(
     fc.asyncProperty(json, fc.dictionary(fc.string(), json), async (data, params) => {

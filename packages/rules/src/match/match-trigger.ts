@@ -1,5 +1,5 @@
 /**
- * Decides whether an event starts a trigger, with a reason for each condition. Pure: the hub, the
+ * Decides whether a trigger fires for an event, with a reason for each condition. Pure: the hub, the
  * preview in the UI and `explain_event` call the same functions.
  */
 import { isObject, type Json, type JsonObject } from "../json.ts";
@@ -12,7 +12,7 @@ import { parsePath, valuesAt } from "./path.ts";
 export interface MatchEvent {
   id?: string;
   tenant: string;
-  /** The kind of sender: `github`. */
+  /** The kind of sender, such as `github`. */
   source: string;
   /** The id of the endpoint or connection. */
   sourceId?: string;
@@ -26,17 +26,17 @@ export interface MatchTrigger {
   tenant: string;
   /** A kind of sender, or the id of one endpoint or connection. */
   source: string;
-  /** Blank: any. */
+  /** If blank, events of any type match. */
   type?: string | undefined;
   params?: JsonObject | undefined;
-  /** JSONata over the event; blank: none. */
+  /** A JSONata expression on the event. If blank, there is no filter. */
   filter?: string | undefined;
   isActive: boolean;
 }
 
 export interface Reason {
   on: "tenant" | "active" | "source" | "type" | "param" | "filter" | "breaker" | "concurrency";
-  /** Of the param. */
+  /** The path of the param, if `on` is `param`. */
   path?: string;
   holds: boolean;
   /** For people: `issue.number is 7, wanted gt 10`. */
@@ -45,7 +45,7 @@ export interface Reason {
 
 export interface Verdict {
   matched: boolean;
-  /** One for each condition, in order; the filter is evaluated only if the others hold. */
+  /** One for each condition. The filter is the last one, and is evaluated only if the others hold. */
   reasons: Reason[];
 }
 
@@ -56,8 +56,8 @@ interface MatchPorts {
 }
 
 /**
- * The verdict for each trigger. The filters of those that match otherwise are evaluated together;
- * without any filter nothing is evaluated.
+ * Returns the verdict for each trigger. The filters of the triggers whose other conditions hold are
+ * evaluated in one call; there is no call if none of them has a filter.
  */
 export async function matchTriggers(
   event: MatchEvent,
@@ -140,29 +140,28 @@ const verdictOf = (reasons: Reason[]): Verdict => ({
 });
 
 function matchParam(data: Json, path: string, param: Json): Reason {
-  const reason = (fits: boolean, message: string): Reason => ({
+  const reason = (isMatch: boolean, message: string): Reason => ({
     on: "param",
     path,
-    holds: fits,
+    holds: isMatch,
     message: `${path} ${message}`,
   });
   const test = readParam(param);
-  if (test === "any") return reason(true, "may be anything");
-  if ("problem" in test) return reason(false, `is not understood: ${test.problem}`);
+  if (test === "any") return reason(true, "can have any value");
+  if ("problem" in test) return reason(false, `is an invalid param: ${test.problem}`);
   const parsed = parsePath(path);
   if (!parsed) return reason(false, "is not a path such as issue.labels[].name");
   const values = valuesAt(data, parsed);
   const wanted = test.op === "eq" ? show(test.value) : `${test.op} ${show(test.value)}`;
-  return reason(holds(test.op, values, test.value), `is ${showAll(values)}, wanted ${wanted}`);
+  return reason(holds(test.op, values, test.value), `${showAll(values)}, wanted ${wanted}`);
 }
 
 const MAX_SHOWN_CHARACTERS = 80;
 
-/** Shortened: verdicts are stored, and payloads may be large. */
+/** Truncated, since verdicts are stored and payloads can be large. */
 function show(value: Json): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (isObject(value)) return "an object";
-  // Serializes only the start of a long text.
   const text = JSON.stringify(
     typeof value === "string" ? value.slice(0, 2 * MAX_SHOWN_CHARACTERS) : value,
   );
@@ -170,7 +169,7 @@ function show(value: Json): string {
 }
 
 function showAll(values: readonly Json[]): string {
-  if (values.length === 0) return "not there";
+  if (values.length === 0) return "does not exist";
   const shown = values.slice(0, 3).map(show).join(", ");
-  return values.length > 3 ? `${shown} and ${values.length - 3} more` : shown;
+  return values.length > 3 ? `is ${shown} and ${values.length - 3} more` : `is ${shown}`;
 }

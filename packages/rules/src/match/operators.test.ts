@@ -46,7 +46,7 @@ it.each<[Operator, Json[], Json, boolean]>([
   ["exists", [], false, true],
   ["exists", [null], "false", true],
   ["exists", ["x"], false, false],
-])("%s of %j with %j: %s", (op, data, wanted, expected) => {
+])("%s on %j with %j returns %s", (op, data, wanted, expected) => {
   expect(holds(op, data, wanted)).toBe(expected);
 });
 

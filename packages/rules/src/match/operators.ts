@@ -18,8 +18,9 @@ export const operators = [
 export type Operator = (typeof operators)[number];
 
 /**
- * Applies an operator to the values at a path: none, one or several. It holds if one value, or one
- * element of an array, satisfies it; `ne` holds if no value is equal.
+ * Applies an operator to the values at a path, of which there can be any number. It holds if at least
+ * one value, or one item of an array, satisfies it. The exceptions: `ne` holds if no value is equal,
+ * and `exists` tests whether there is a value other than null.
  */
 export function holds(op: Operator, data: readonly Json[], wanted: Json): boolean {
   switch (op) {
@@ -44,7 +45,7 @@ export function holds(op: Operator, data: readonly Json[], wanted: Json): boolea
     case "lt":
       return each(data).some((datum) => (order(datum, wanted) ?? 0) < 0);
     case "exists":
-      // Senders use null for an absent value: no assignee, no milestone.
+      // Senders write null for an absent value, such as an assignee.
       return data.some((datum) => datum !== null) === (wanted !== false && wanted !== "false");
   }
 }

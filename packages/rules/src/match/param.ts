@@ -1,4 +1,7 @@
-/** A param of a trigger: a plain value, or `{ op, value }`; a blank one matches anything. */
+/**
+ * A param of a trigger: a plain value, which must be equal, or `{ op, value }`. A blank param matches
+ * every event.
+ */
 import { z } from "zod";
 import { isObject, type Json } from "../json.ts";
 import { GLOB_LENGTH } from "./glob.ts";
@@ -19,7 +22,7 @@ const isOperator = (word: Json | undefined): word is Operator =>
 const isBlank = (value: Json | undefined): boolean =>
   value === undefined || value === null || (typeof value === "string" && value.trim() === "");
 
-/** Parses a param: a test, `any`, or the problem with it. */
+/** Returns `any` for a blank param, and a problem for an invalid one. */
 export function readParam(param: Json): Test | "any" | { problem: string } {
   if (isBlank(param)) return "any";
   if (!isObject(param) || !Object.hasOwn(param, "op")) return { op: "eq", value: param };
@@ -27,24 +30,29 @@ export function readParam(param: Json): Test | "any" | { problem: string } {
   if (!isOperator(op))
     return { problem: `op must be one of ${operators.join(", ")}, but is ${JSON.stringify(op)}` };
   if (Object.keys(rest).length > 0)
-    return { problem: `has ${Object.keys(rest).join(", ")} beside op and value` };
+    return {
+      problem: `unexpected field ${Object.keys(rest).join(", ")}: only op and value are allowed`,
+    };
   if (op === "exists") return { op, value: isBlank(value) ? true : (value as Json) };
   if (isBlank(value)) return "any";
   if (op === "glob" && String(value).length > GLOB_LENGTH)
-    return { problem: `value must be at most ${GLOB_LENGTH} characters for glob` };
+    return { problem: `value must have at most ${GLOB_LENGTH} characters for glob` };
   if (op !== "in") return { op, value: value as Json };
-  // Forms submit a list as text: "red, green".
+  // Forms submit a list as a string, such as "red, green".
   const list = typeof value === "string" ? value.split(",").map((one) => one.trim()) : value;
   if (!Array.isArray(list)) return { problem: "value must be a list for in" };
   if (list.length > MAX_LIST_ITEMS)
-    return { problem: `value must list at most ${MAX_LIST_ITEMS} for in` };
+    return { problem: `value must have at most ${MAX_LIST_ITEMS} items for in` };
   return list.length === 0 ? "any" : { op, value: list };
 }
 
-/** As stored: the params by path into the event's data. */
+/** The params of a trigger, by path into the event's data. */
 export const paramsSchema = z
   .record(z.string().max(200), z.json())
-  .refine((params) => Object.keys(params).length <= MAX_PARAMS, `must be at most ${MAX_PARAMS}`)
+  .refine(
+    (params) => Object.keys(params).length <= MAX_PARAMS,
+    `must have at most ${MAX_PARAMS} params`,
+  )
   .superRefine((params, context) => {
     for (const [path, param] of Object.entries(params)) {
       const read = readParam(param);

@@ -14,7 +14,7 @@ const at = (text: string) => {
   return path && valuesAt(data, path);
 };
 
-describe("paths", () => {
+describe("a path", () => {
   it.each([
     ["issue.title", ["Lamp"]],
     ["issue.labels[].name", ["red", "bug"]],
@@ -28,14 +28,13 @@ describe("paths", () => {
     ["issue.title.length", []],
     ["issue.constructor", []],
     ["__proto__", []],
-  ])("%s → %j", (path, values) => expect(at(path)).toEqual(values));
+  ])("%s has the values %j", (path, values) => expect(at(path)).toEqual(values));
 
-  it.each(["", ".", "a..b", "a.", "a[", "a[x]", "a[-1]", "a]b", '["open'])(
-    "%s is not a path",
-    (text) => expect(parsePath(text)).toBeUndefined(),
+  it.each(["", ".", "a..b", "a.", "a[", "a[x]", "a[-1]", "a]b", '["open'])("cannot be %j", (text) =>
+    expect(parsePath(text)).toBeUndefined(),
   );
 
-  it("finds every name of any object when it is quoted", () => {
+  it("can contain any name if it is quoted", () => {
     fc.assert(
       fc.property(fc.string(), fc.integer(), (name, value) => {
         const quoted = `["${name.replaceAll(/["\\]/g, "\\$&")}"]`;
@@ -64,6 +63,6 @@ it.each([
   ["headers[0]", ["headers", 0], true],
   ["headers[0]", ["headers", 1], false],
   ["auth.token", ["auth", "user"], false],
-])("%s covers %j: %s", (text, keys, covered) => {
-  expect(isWithin(keys, parsePath(text) ?? [])).toBe(covered);
+])("%s contains the location %j: %s", (text, keys, isInside) => {
+  expect(isWithin(keys, parsePath(text) ?? [])).toBe(isInside);
 });

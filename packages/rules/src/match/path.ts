@@ -1,6 +1,6 @@
 /**
- * Paths into a payload: names joined by dots, `[0]` for one element of an array, `[]` for all of
- * them: `issue.labels[].name`. Names with other characters are quoted: `data["odd.name"]`.
+ * Paths into JSON, such as `issue.labels[].name`: names joined by dots, `[0]` for one item of an
+ * array, `[]` for every item. Names with special characters are quoted: `data["odd.name"]`.
  */
 import type { Json } from "../json.ts";
 
@@ -9,7 +9,7 @@ const EACH = Symbol("each");
 
 const STEP = /(?:^|\.)([^.[\]"]+)|\[(\d{1,9})\]|(\[\])|\["((?:[^"\\]|\\.)*)"\]/y;
 
-/** Undefined if the text is not a path. */
+/** Returns undefined if the text is not a path. */
 export function parsePath(text: string): Path | undefined {
   const path: (string | number | typeof EACH)[] = [];
   STEP.lastIndex = 0;
@@ -25,7 +25,7 @@ export function parsePath(text: string): Path | undefined {
   return path.length > 0 ? path : undefined;
 }
 
-/** All values at a path; at most one if it has no `[]`. */
+/** All values at a path. A path without `[]` has at most one. */
 export function valuesAt(data: Json, path: Path): Json[] {
   let values = [data];
   for (const step of path)
@@ -39,7 +39,7 @@ export function valuesAt(data: Json, path: Path): Json[] {
   return values;
 }
 
-/** Whether a location, given by its keys, is at a path or below it. */
+/** Whether the keys lead to the path or to a value inside it. */
 export const isWithin = (keys: readonly PropertyKey[], path: Path): boolean =>
   path.length <= keys.length &&
   path.every((step, at) => {

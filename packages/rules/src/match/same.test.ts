@@ -25,11 +25,11 @@ describe("same", () => {
     [[1], [1, 2], false],
     [[], {}, false],
     [JSON.parse('{"__proto__":{}}') as Json, { x: {} }, false],
-  ])("%j and %j: %s", (a, b, expected) => {
+  ])("of %j and %j is %s", (a, b, expected) => {
     expect(same(a, b)).toBe(expected);
   });
 
-  it("is true of a value and its copy, and the same both ways round", () => {
+  it("is reflexive and symmetric", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
         expect(same(a as Json, JSON.parse(JSON.stringify(a)) as Json)).toBe(true);
@@ -38,13 +38,13 @@ describe("same", () => {
     );
   });
 
-  it("does not run out of stack", () => {
+  it("does not overflow the stack", () => {
     const deep = () => JSON.parse("[".repeat(50_000) + "]".repeat(50_000)) as Json;
     expect(same(deep(), deep())).toBe(true);
   });
 });
 
-it("isOneOf many is what is the same as one of them", () => {
+it("isOneOf returns the same as a comparison with each value", () => {
   const json = fc.oneof(
     fc.constantFrom<Json>("1", 1, "1.0", "true", true, false, "false", null, "null", 0, "0", "-0"),
     fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<Json>,
@@ -57,7 +57,7 @@ it("isOneOf many is what is the same as one of them", () => {
   );
 });
 
-it("numbers are not guessed", () => {
+it("numberOf accepts only numbers and strings in plain notation", () => {
   expect(["1", "-2.5", "0x1f", "", " 1", "1 ", "Infinity", "NaN", true].map(numberOf)).toEqual([
     1,
     -2.5,

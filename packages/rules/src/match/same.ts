@@ -1,9 +1,9 @@
-/** Loose equality of JSON values: forms and queries submit numbers and booleans as text. */
+/** Loose equality of JSON values: forms and queries submit numbers and booleans as strings. */
 import { isObject, type Json } from "../json.ts";
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** The value as a number. Only plain notation counts: `" 12 "`, `0x1f` and `""` are not numbers. */
+/** Undefined if the value is no number. `" 12 "`, `"0x1f"` and `""` are not numbers. */
 export function numberOf(value: Json | undefined): number | undefined {
   if (typeof value === "number") return value;
   return typeof value === "string" && NUMBER.test(value) ? Number(value) : undefined;
@@ -31,20 +31,20 @@ export function same(a: Json, b: Json): boolean {
   return true;
 }
 
-/** Like `some(same)`, but scalars are found by hash. */
+/** Like `many.some((one) => same(value, one))`, but looks up scalars in a set. */
 export function isOneOf(many: readonly Json[]): (value: Json) => boolean {
-  const plain = new Set(many);
+  const exact = new Set(many);
   const numbers = new Set(many.filter((one) => typeof one === "number"));
   const numbersAsText = new Set(
     many.map((one) => (typeof one === "string" ? numberOf(one) : undefined)),
   );
   const compound = many.filter((one) => typeof one === "object" && one !== null);
   return (value) => {
-    if (plain.has(value)) return true;
-    if (typeof value === "boolean") return plain.has(String(value));
+    if (exact.has(value)) return true;
+    if (typeof value === "boolean") return exact.has(String(value));
     if (typeof value === "number") return numbersAsText.has(value);
     if (typeof value !== "string") return compound.some((one) => same(value, one));
-    if (value === "true" || value === "false") return plain.has(value === "true");
+    if (value === "true" || value === "false") return exact.has(value === "true");
     const number = numberOf(value);
     return number !== undefined && numbers.has(number);
   };
@@ -54,7 +54,7 @@ function sameScalar(a: Json, b: Json): boolean {
   if (a === b) return true;
   if (typeof a === "boolean") return b === String(a);
   if (typeof b === "boolean") return a === String(b);
-  // Two different texts are not equal, even if both are the same number.
+  // Two different strings are not equal, even if they represent the same number.
   if (typeof a === "string" && typeof b === "string") return false;
   const number = numberOf(a);
   return number !== undefined && number === numberOf(b);

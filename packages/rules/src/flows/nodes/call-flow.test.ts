@@ -16,7 +16,7 @@ it("calls the flow with the input, and returns its result", async () => {
   expect(calls).toEqual([{ flow: "weather", trigger: "get_weather", input: { city: "Bern" } }]);
 });
 
-it("fails if the called run fails", async () => {
+it("fails with the error of the call", async () => {
   const error = new Permanent("There is no such flow.", { code: "no_flow" });
   const context = testContext({
     config: { flow: "x", trigger: "y" },

@@ -1,4 +1,4 @@
-/** Runs JavaScript of the flow's author in a sandbox, without access to network or files. */
+/** Runs the author's JavaScript in a sandbox, without access to network or files. */
 import { z } from "zod";
 import { defineNode } from "../node-type.ts";
 import { runCode } from "../run-code.ts";
@@ -16,7 +16,7 @@ const config = z.strictObject({
     .min(1)
     .max(2000)
     .default(50)
-    .describe("CPU limit, in milliseconds of a typical machine."),
+    .describe("CPU limit, in milliseconds on a typical machine."),
   memoryMb: z.int().min(16).max(128).default(32).describe("Memory limit, in megabytes."),
 });
 

@@ -13,15 +13,15 @@ it.each<[Json[], string | undefined, string]>([
   [[yes, no], "all", "false"],
   [[yes, no], "any", "true"],
   [[no, no], "any", "false"],
-])("%j %s: %s", async (conditions, combine, port) => {
+])("%j with combine %s continues on %s", async (conditions, combine, port) => {
   const config = { conditions, ...(combine ? { combine } : {}) };
   expect(await condition.run(testContext({ config, input: "x" }))).toEqual({ port, output: "x" });
 });
 
-it("rejects a glob that is too long", () => {
+it("rejects a glob that exceeds the maximum length", () => {
   const conditions = [yes, { left: "a", op: "glob", right: "*".repeat(1001) }];
   expect(condition.config.safeParse({ conditions }).error?.issues[0]).toMatchObject({
     path: ["conditions", 1, "right"],
-    message: "must be at most 1000 characters for glob",
+    message: "must have at most 1000 characters for glob",
   });
 });

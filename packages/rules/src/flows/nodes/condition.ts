@@ -1,4 +1,4 @@
-/** Continues on one of two branches. */
+/** Continues on the port `true` or `false`. */
 import { z } from "zod";
 import { GLOB_LENGTH } from "../../match/glob.ts";
 import { holds, operators } from "../../match/operators.ts";
@@ -15,7 +15,7 @@ const config = z.strictObject({
         })
         .refine(({ op, right }) => op !== "glob" || String(right).length <= GLOB_LENGTH, {
           path: ["right"],
-          message: `must be at most ${GLOB_LENGTH} characters for glob`,
+          message: `must have at most ${GLOB_LENGTH} characters for glob`,
         }),
     )
     .min(1, "must have at least one")
@@ -30,7 +30,7 @@ const config = z.strictObject({
 export const condition = defineNode({
   type: "Condition",
   title: "Condition",
-  description: "Continues on one branch if the conditions are true, and on another if not.",
+  description: "Continues on one of two branches, depending on conditions.",
   icon: "GitBranch",
   kind: "logic",
   config,

@@ -14,7 +14,7 @@ it("stores the event, and returns its id", async () => {
   expect(events).toEqual([config, { type: "tick", data: {} }]);
 });
 
-it("fails if the event is not stored", async () => {
+it("fails if the event cannot be stored", async () => {
   const error = new Error("over quota");
   const context = testContext({ config: { type: "tick" }, emit: () => Promise.reject(error) });
   await expect(emitEvent.run(context)).rejects.toBe(error);

@@ -1,4 +1,4 @@
-/** Stores an event: agents see it, and other flows can start from it. */
+/** Stores an event, which agents can read and which can start other flows. */
 import { z } from "zod";
 import { defineNode } from "../node-type.ts";
 import { text } from "../text.ts";
@@ -15,7 +15,7 @@ const config = z.strictObject({
 export const emitEvent = defineNode({
   type: "EmitEvent",
   title: "Emit event",
-  description: "Stores an event that agents see and other flows can start from.",
+  description: "Stores an event, which agents can read and which can start other flows.",
   icon: "Radio",
   kind: "action",
   config,

@@ -36,6 +36,6 @@ it.each([
     "concurrency.whenFull: must be queue, skip or replace",
   ],
   [{ source: "x", params: { "a..b": 1 } }, 'params["a..b"]: is not a path'],
-])("rejects %j", (config, message) => {
+])("rejects %j with the message %j", (config, message) => {
   expect(problems(config)).toEqual([expect.stringContaining(message)]);
 });

@@ -1,4 +1,4 @@
-/** Starts a run for an event that arrives or that a connection reports; match/ has the rules. */
+/** Starts a run when a matching event arrives; match/match-trigger.ts decides which events match. */
 import { z } from "zod";
 import { FILTER_LENGTH } from "../../match/filter.ts";
 import { paramsSchema } from "../../match/param.ts";
@@ -20,7 +20,7 @@ export const eventConfig = z.strictObject({
     .max(FILTER_LENGTH)
     .optional()
     .describe(
-      "A JSONata expression over `{ id, source, type, received_at, data }` that must be true.",
+      "A JSONata expression that must be true. Its input is `{ id, source, type, received_at, data }`.",
     ),
   isActive: z.boolean().default(true).describe("Whether it starts runs."),
   concurrency: concurrencySchema
@@ -33,15 +33,17 @@ export const eventConfig = z.strictObject({
         .min(1)
         .max(86_400_000)
         .describe("The time window in milliseconds, from the first event."),
-      key: pathSchema.optional().describe("Groups only events with the same value at this path."),
+      key: pathSchema
+        .optional()
+        .describe("Only events with the same value at this path share a run."),
     })
     .optional()
     .describe(
-      "Events that arrive within this time of the first one share one run; `{{ trigger.gathered }}` lists the others.",
+      "Events that arrive within a time window share one run. `{{ trigger }}` is the first event; `{{ trigger.gathered }}` lists the others.",
     ),
 });
 
-/** The members of `{{ trigger }}` in a run that an event started; see the hub's runs/event-input.ts. */
+/** The fields of `{{ trigger }}` in a run that an event started; see the hub's runs/event-input.ts. */
 export const EVENT_FIELDS = [
   "id",
   "source",

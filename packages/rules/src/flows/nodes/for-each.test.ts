@@ -16,13 +16,13 @@ it.each([
   ["a,b", "items: must be an array, but is a string"],
   [{ a: 1 }, "items: must be an array, but is an object"],
   [new Array(10_001).fill(0), "items: must have at most 10000 items"],
-])("fails permanently if the items are no array or too many: %#", async (items, message) => {
+])("fails permanently for invalid items (%#)", async (items, message) => {
   const failed = forEach.run(testContext({ config: { items } }));
   await expect(failed).rejects.toBeInstanceOf(Permanent);
   await expect(failed).rejects.toMatchObject({ message });
 });
 
-it("defines item and index only for the nodes behind the port `item`", () => {
+it("defines item and index only for the nodes after its port `item`", () => {
   const flow = (port: string) =>
     testFlow(
       [

@@ -1,4 +1,4 @@
-/** Runs the nodes behind its port `item` once for each item of an array. */
+/** Runs the nodes after its port `item` once for each item of an array. */
 import { z } from "zod";
 import { defineNode, ITEM_PORT } from "../node-type.ts";
 
@@ -13,7 +13,7 @@ export const forEach = defineNode({
   type: "ForEach",
   title: "For each",
   description:
-    "Runs the nodes behind its port `item` once for each item of an array, and collects their results. With `continueOnError`, a failed iteration has `{ error: { code, message } }` as its result.",
+    "Runs the nodes after its port `item` once for each item of an array, and collects their results. With `continueOnError`, the result of a failed iteration is `{ error: { code, message } }`.",
   icon: "Repeat",
   kind: "logic",
   config,

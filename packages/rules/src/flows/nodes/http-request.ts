@@ -1,4 +1,4 @@
-/** Calls an HTTP API. The guarded fetch restricts where requests may go. */
+/** Calls an HTTP API. The host's `GuardedFetch` rejects private addresses. */
 import { z } from "zod";
 import { Permanent } from "../errors.ts";
 import {
@@ -49,13 +49,13 @@ const config = z.strictObject({
     .min(1)
     .max(300_000)
     .default(30_000)
-    .describe("Time limit for the whole exchange."),
+    .describe("Time limit of the whole exchange, in milliseconds."),
   maxBytes: z
     .int()
     .min(0)
     .max(20_000_000)
     .default(2_000_000)
-    .describe("Maximum size of the response body."),
+    .describe("Maximum size of the response body, in bytes."),
   redirects: z
     .int()
     .min(0)

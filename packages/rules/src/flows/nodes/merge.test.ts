@@ -13,11 +13,11 @@ it.each([
   ["object", { b: 2, a: { x: 1 } }],
   ["list", [2, { x: 1 }]],
   ["first", 2],
-])("%s", async (combine, output) => {
+])("combines the outputs as %s", async (combine, output) => {
   expect(await run(combine)).toEqual({ output });
 });
 
-it("returns the output of a single branch", async () => {
+it("accepts a single branch, or none", async () => {
   expect(await run("object", inputs.slice(1))).toEqual({ output: { a: { x: 1 } } });
   expect(await run("first", [])).toEqual({ output: null });
 });

@@ -1,4 +1,4 @@
-/** Waits for all incoming branches of the run, and combines their outputs. */
+/** Waits for every incoming branch that the run takes, and combines their outputs. */
 import { z } from "zod";
 import { type JsonObject, setOwn } from "../../json.ts";
 import { defineNode } from "../node-type.ts";
@@ -8,7 +8,7 @@ const config = z.strictObject({
     .enum(["object", "list", "first"])
     .default("object")
     .describe(
-      "`object`: by slug; `list`: in the order of the edges; `first`: the first output that arrived.",
+      "`object`: the outputs by slug; `list`: the outputs in the order of the edges; `first`: the first of that list.",
     ),
 });
 

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { testContext } from "../test-context.ts";
 import { returnNode } from "./return.ts";
 
-it("returns its value, also null, or else its input", async () => {
+it("returns its value, even if it is null, and its input if the value is omitted", async () => {
   const run = (config: { value?: null }) => returnNode.run(testContext({ config, input: "in" }));
   expect(await run({})).toEqual({ output: "in" });
   expect(await run({ value: null })).toEqual({ output: null });
@@ -28,6 +28,6 @@ it.each([
       required: ["city", "note", "n", "ok", "list", "none"],
     },
   ],
-])("for %j has the schema %j", (config, schema) => {
+])("%j has the output schema %j", (config, schema) => {
   expect(returnNode.outputSchema(config)).toEqual(schema);
 });

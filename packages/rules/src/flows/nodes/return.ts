@@ -6,7 +6,7 @@ import { schemaProblem } from "../schema-problem.ts";
 import { schemaOfTemplate } from "../template-schema.ts";
 
 const config = z.strictObject({
-  value: z.json().optional().describe("The result; if omitted, the input."),
+  value: z.json().optional().describe("The result. If omitted, the node's input is the result."),
   schema: z
     .record(z.string(), z.json())
     .superRefine((schema, context) => {

@@ -13,12 +13,12 @@ it.each([
   [500, "large"],
   [50, "default"],
   [null, "default"],
-])("%j continues on %s, the first match", async (value, port) => {
+])("%j continues on %s", async (value, port) => {
   const config = { value, cases };
   expect(await switchNode.run(testContext({ config, input: 1 }))).toEqual({ port, output: 1 });
 });
 
-it("has a port for each case", () => {
+it("has a port for each case, `default` and `error`", () => {
   expect(switchNode.outPorts({ value: 1, cases })).toEqual([
     "small",
     "seven",

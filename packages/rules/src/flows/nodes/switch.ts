@@ -1,4 +1,4 @@
-/** Continues on the port of the first matching case, else on `default`. */
+/** Continues on the port of the first matching case, or on `default` if no case matches. */
 import { z } from "zod";
 import { holds, operators } from "../../match/operators.ts";
 import { defineNode, ERROR_PORT } from "../node-type.ts";
@@ -35,13 +35,13 @@ const config = z.strictObject({
             message: `duplicate name ${name}`,
           });
     })
-    .describe("The first matching case is taken."),
+    .describe("The cases, in order: the first one that matches determines the port."),
 });
 
 export const switchNode = defineNode({
   type: "Switch",
   title: "Switch",
-  description: "Continues on one of several branches, by a value.",
+  description: "Continues on one of several branches, depending on a value.",
   icon: "Split",
   kind: "logic",
   config,
@@ -71,7 +71,7 @@ export const switchNode = defineNode({
     },
   },
   run({ config: { value, cases }, input }) {
-    const taken = cases.find((one) => holds(one.op, [value], one.value));
-    return { port: taken?.name ?? DEFAULT_PORT, output: input };
+    const match = cases.find((one) => holds(one.op, [value], one.value));
+    return { port: match?.name ?? DEFAULT_PORT, output: input };
   },
 });

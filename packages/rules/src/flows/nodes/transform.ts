@@ -10,7 +10,7 @@ const config = z.strictObject({
     .regex(/\S/, "must not be empty")
     .max(EXPRESSION_LENGTH)
     .describe(
-      "JSONata over `{ input, trigger, nodes }`, where `nodes` has outputs by slug; in a loop also `item` and `index`.",
+      "A JSONata expression. Its input is `{ input, trigger, nodes }`, where `nodes` has the outputs by slug; in a loop also `item` and `index`.",
     ),
 });
 

@@ -8,11 +8,11 @@ const problems = (config: object) => {
   return error ? issuesOf(error).map(({ path }) => path) : [];
 };
 
-it("is active and without parameters by default", () => {
+it("is active and has no parameters by default", () => {
   expect(userIntentConfig.parse(good)).toMatchObject({ isActive: true, parameters: [] });
 });
 
-it("accepts existing names that break the rule for new ones", () => {
+it("accepts existing tool names that violate the rule for new names", () => {
   expect(problems({ ...good, toolName: "Get-Weather.v2" })).toEqual([]);
 });
 
@@ -24,11 +24,11 @@ it.each([
   [{ ...good, parameters: [{ name: "a" }, { name: "a" }] }, "parameters[1].name"],
   [{ ...good, isActive: "yes" }, "isActive"],
   [{ ...good, concurrency: { most: 1, whenFull: "later" } }, "concurrency.whenFull"],
-])("rejects %j for its %s", (config, path) => {
+])("rejects %j and reports the path %s", (config, path) => {
   expect(problems(config)).toEqual([path]);
 });
 
-it("has an output schema from its parameters", () => {
+it("derives its output schema from its parameters", () => {
   expect(userIntent.outputSchema({ ...good, parameters: [{ name: "a" }] })).toMatchObject({
     properties: { a: { type: "string" } },
   });

@@ -9,8 +9,8 @@ export const userIntentConfig = z.strictObject({
   ...toolFields,
   parameters: parametersSchema.default([]).describe("The arguments of the tool."),
   isActive: z.boolean().default(true).describe("Whether agents see the tool."),
-  whenToUse: z.string().max(4000).default("").describe("Added to the description."),
-  whenNotToUse: z.string().max(4000).default("").describe("Added to the description."),
+  whenToUse: z.string().max(4000).default("").describe("Appended to the tool's description."),
+  whenNotToUse: z.string().max(4000).default("").describe("Appended to the tool's description."),
   concurrency: concurrencySchema
     .optional()
     .describe("How many runs may be active at the same time."),

@@ -16,7 +16,7 @@ describe("a wait", () => {
   });
 
   it.each([{ seconds: 0 }, { until: "2020-01-01T00:00:00Z" }])(
-    "for nothing is none: %j",
+    "of zero, or until a past time, continues immediately: %j",
     async (config) => expect(await run(config)).toEqual({ output: { order: 1 } }),
   );
 
@@ -32,12 +32,12 @@ describe("a wait", () => {
     [{ seconds: 40_000_000 }, "seconds"],
     [{ seconds: "soon" }, "seconds"],
     [{ until: "2026-01-31" }, "until"],
-  ])("rejects %j", (config, path) => {
+  ])("with the config %j is rejected, with the path %s", (config, path) => {
     const { error } = wait.config.safeParse(config);
     expect(error && issuesOf(error).map((issue) => issue.path)).toEqual([path]);
   });
 
-  it("of more than a year is rejected", async () => {
+  it("until a time more than a year ahead fails when it runs", async () => {
     await expect(run({ until: "2036-01-31T09:00:00Z" })).rejects.toMatchObject({
       code: "invalid_config",
       message: expect.stringContaining("until"),

@@ -1,4 +1,4 @@
-/** Waits, and returns its input. A suspended run occupies no slot, and survives a restart. */
+/** Suspends the run for a time, and returns its input. A suspended run occupies no slot, and survives a restart. */
 import { z } from "zod";
 import { Permanent } from "../errors.ts";
 import { defineNode } from "../node-type.ts";
@@ -16,14 +16,16 @@ const config = z
     until: z.iso
       .datetime({ offset: true, error: "must be a time such as 2026-01-31T09:00:00Z" })
       .optional()
-      .describe("Instead of seconds. A time in the past does not wait."),
+      .describe(
+        "The time to wait for, instead of seconds. If it has passed, the node does not wait.",
+      ),
   })
   .superRefine(({ seconds, until }, context) => {
     if ((seconds === undefined) === (until === undefined))
       context.addIssue({
         code: "custom",
         path: ["seconds"],
-        message: "must be set, unless until is set; not both",
+        message: "set either seconds or until",
       });
   });
 
