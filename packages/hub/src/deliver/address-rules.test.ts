@@ -7,7 +7,7 @@ const check = createAddressRules(false);
 const isRejected = (address: string) => check(address) !== undefined;
 const numbersIn = (address: string) => address.split(".").map(Number);
 
-/** From IANA's registries of special-purpose addresses, independently of what the code uses. */
+/** IANA's special-purpose networks, independent of the library that the code uses. */
 const SPECIAL_V4 = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -41,7 +41,7 @@ const groups = (address: string, flip = 0) => {
   return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
 };
 
-describe("IPv4", () => {
+describe("the check of an IPv4 address", () => {
   it("rejects every special-purpose address", () => {
     fc.assert(fc.property(specialV4, isRejected), { numRuns: 2_000 });
   });
@@ -49,7 +49,7 @@ describe("IPv4", () => {
   it("accepts exactly the addresses of the public internet", () => {
     const special = new BlockList();
     for (const [network, bits] of SPECIAL_V4) special.addSubnet(network, bits);
-    // Anycast services that ipaddr.js knows and no receiver uses; and Azure's metadata host.
+    // Also rejected: the anycast networks AS112 and AMT, and Azure's metadata service.
     for (const network of ["192.31.196.0", "192.52.193.0", "192.175.48.0"])
       special.addSubnet(network, 24);
     special.addAddress("168.63.129.16");
@@ -60,13 +60,13 @@ describe("IPv4", () => {
     expect(["1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1"].filter(isRejected)).toEqual([]);
   });
 
-  it("rejects every notation but four decimal parts", () => {
+  it("rejects all notations other than four decimal parts", () => {
     const notations = ["134744072", "010.8.8.8", "0x8.8.8.8", "8.8", "8.8.8.8 ", "8.8.8.8/0", ""];
     expect(notations.filter((notation) => !isRejected(notation))).toEqual([]);
   });
 });
 
-describe("URLs", () => {
+describe("URLs in requests", () => {
   const part = (value: number) =>
     fc.constantFrom(
       String(value),
@@ -114,12 +114,12 @@ describe("URLs", () => {
     "1２7.0.0.1",
     "127。0。0。1",
     "%31%32%37.0.0.1",
-  ])("%s is the loopback address", (host) => {
+  ])("normalize %s to a loopback address", (host) => {
     expect(check(new URL(`http://${host}/`).hostname)).toMatch("a loopback address");
   });
 });
 
-describe("IPv6", () => {
+describe("the check of an IPv6 address", () => {
   it.each([
     ["::", /unspecified/],
     ["::1", /loopback/],
@@ -143,9 +143,9 @@ describe("IPv6", () => {
     ["[::1]", /invalid IP address/],
     ["::1]", /invalid IP address/],
     ["x", /invalid IP address/],
-  ])("%s is rejected", (address, description) => expect(check(address)).toMatch(description));
+  ])("rejects %s", (address, description) => expect(check(address)).toMatch(description));
 
-  it("is checked by its embedded IPv4 address if it is mapped or NAT64", () => {
+  it("applies the IPv4 rules to a mapped or NAT64 address", () => {
     for (const prefix of ["::ffff:", "64:ff9b::"]) {
       expect(check(`${prefix}${groups("8.8.8.8")}`)).toBeUndefined();
       expect(check(`${prefix}8.8.8.8`)).toBeUndefined();
@@ -154,7 +154,7 @@ describe("IPv6", () => {
     }
   });
 
-  it("is rejected if it embeds a special-purpose IPv4 address in any notation", () => {
+  it("rejects every notation that embeds a special-purpose IPv4 address", () => {
     const wrapped = specialV4.chain((address) =>
       fc.constantFrom(
         `::ffff:${address}`,
@@ -172,22 +172,22 @@ describe("IPv6", () => {
     fc.assert(fc.property(wrapped, isRejected), { numRuns: 2_000 });
   });
 
-  it("is rejected unless it is assigned to the public internet", () => {
+  it("rejects addresses outside the public internet, except mapped and NAT64 ones", () => {
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         const { hostname } = new URL(`http://[${address}]/`);
         const isPublic = /^\[[23][0-9a-f]{3}:/.test(hostname);
-        const leadsToV4 = /^\[(::ffff|64:ff9b:):[^:]+(:[^:]+)?\]$/.test(hostname);
-        return isRejected(address) || isPublic || leadsToV4;
+        const embedsV4 = /^\[(::ffff|64:ff9b:):[^:]+(:[^:]+)?\]$/.test(hostname);
+        return isRejected(address) || isPublic || embedsV4;
       }),
       { numRuns: 5_000 },
     );
-    const open = ["2606:4700:4700::1111", "2a00:1450:4001::1", "2620:1ec::1"];
-    expect(open.filter(isRejected)).toEqual([]);
+    const accepted = ["2606:4700:4700::1111", "2a00:1450:4001::1", "2620:1ec::1"];
+    expect(accepted.filter(isRejected)).toEqual([]);
   });
 });
 
-it("never throws, whatever a resolver returns", () => {
+it("does not throw for any text", () => {
   const texts = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(..."0123abf:.%[]/@") }));
   fc.assert(
     fc.property(texts, (text) => ["string", "undefined"].includes(typeof check(text))),
@@ -195,10 +195,10 @@ it("never throws, whatever a resolver returns", () => {
   );
 });
 
-describe("with allowed private addresses", () => {
+describe("the setting allowPrivate", () => {
   const rejectedOf = (allow: Parameters<typeof createAddressRules>[0], addresses: string[]) => {
-    const withAllowed = createAddressRules(allow);
-    return addresses.filter((address) => withAllowed(address) !== undefined);
+    const checkAllowed = createAddressRules(allow);
+    return addresses.filter((address) => checkAllowed(address) !== undefined);
   };
   const metadata = [
     "169.254.169.254",
@@ -211,21 +211,21 @@ describe("with allowed private addresses", () => {
     "fd20:ce::254",
   ];
 
-  it("true allows all private networks, but not the metadata services of clouds", () => {
-    const open = ["127.0.0.1", "::1", "10.1.2.3", "192.168.1.1", "fd12::1", "100.64.0.1"];
-    expect(rejectedOf(true, open)).toEqual([]);
+  it("allows all private networks if it is true, but no metadata services", () => {
+    const accepted = ["127.0.0.1", "::1", "10.1.2.3", "192.168.1.1", "fd12::1", "100.64.0.1"];
+    expect(rejectedOf(true, accepted)).toEqual([]);
     expect(rejectedOf(true, ["::ffff:10.0.0.1", "64:ff9b::a00:1"])).toEqual([]);
-    const shut = [...metadata, "0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "192.0.2.1"];
-    expect(rejectedOf(true, shut)).toEqual(shut);
+    const rejected = [...metadata, "0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "192.0.2.1"];
+    expect(rejectedOf(true, rejected)).toEqual(rejected);
   });
 
-  it("a list allows exactly its addresses and networks", () => {
+  it("allows only the private addresses and networks in a list", () => {
     const list = ["10.0.0.0/8", "127.0.0.1", "fd12::/16", "169.254.169.254"];
-    const open = ["10.255.0.1", "127.0.0.1", "fd12::5", "169.254.169.254", "8.8.8.8"];
-    expect(rejectedOf(list, open)).toEqual([]);
+    const accepted = ["10.255.0.1", "127.0.0.1", "fd12::5", "169.254.169.254", "8.8.8.8"];
+    expect(rejectedOf(list, accepted)).toEqual([]);
     expect(rejectedOf(list, ["::ffff:10.0.0.1", `64:ff9b::${groups("10.0.0.1")}`])).toEqual([]);
-    const shut = ["127.0.0.2", "::1", "192.168.0.1", "fd13::1", "169.254.169.253"];
-    expect(rejectedOf(list, shut)).toEqual(shut);
+    const rejected = ["127.0.0.2", "::1", "192.168.0.1", "fd13::1", "169.254.169.253"];
+    expect(rejectedOf(list, rejected)).toEqual(rejected);
     expect(rejectedOf([], ["127.0.0.1", ...metadata])).toHaveLength(metadata.length + 1);
   });
 });

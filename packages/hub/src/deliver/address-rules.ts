@@ -1,6 +1,6 @@
 /**
  * Decides which addresses the hub may call on behalf of users: public unicast addresses, and private
- * ones that the operator has allowed. Unknown kinds of special-purpose address are rejected.
+ * ones that the operator has allowed. All other special-purpose addresses are rejected.
  */
 import ipaddr from "ipaddr.js";
 import { isInNetworks, parseNetworks } from "../ingest/addresses.ts";
@@ -8,7 +8,7 @@ import { isInNetworks, parseNetworks } from "../ingest/addresses.ts";
 /** `true` allows all private networks; a list allows exactly its addresses and networks. */
 export type AllowPrivate = boolean | readonly string[];
 
-/** Describes why the address must not be called, as a noun phrase; undefined if it may be called. */
+/** Why the address must not be called, as a noun phrase; undefined if it may be called. */
 export type CheckAddress = (address: string) => string | undefined;
 
 export function createAddressRules(allowPrivate: AllowPrivate): CheckAddress {
@@ -16,7 +16,7 @@ export function createAddressRules(allowPrivate: AllowPrivate): CheckAddress {
   return (text) => {
     const address = parse(text);
     if (!address) return "an invalid IP address";
-    const inner = embedded(address);
+    const inner = unwrap(address);
     const isIn = (networks: Networks) =>
       [address, inner].some((one) => isInNetworks(one.toString(), networks));
     if (isIn(listed)) return undefined;
@@ -31,8 +31,8 @@ type Networks = ReturnType<typeof parseNetworks>;
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * Accepts the format of resolvers only: parsers disagree about other notations of IPv4. IPv6 goes
- * through `URL`, because ipaddr.js reads the deprecated `::127.0.0.1` as `::ffff:127.0.0.1`.
+ * Accepts only the notation that resolvers return: parsers disagree about other notations of IPv4.
+ * IPv6 is parsed by `URL` first, because ipaddr.js reads `::127.0.0.1` as `::ffff:127.0.0.1`.
  */
 function parse(text: string): Address | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
@@ -43,11 +43,11 @@ function parse(text: string): Address | undefined {
 const NAT64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 
 /**
- * The IPv4 address that a mapped or NAT64 address leads to. Networks without IPv4 reach the public
- * internet by NAT64, so the embedded address decides. Legacy tunnels (6to4, Teredo) are rejected
- * whatever they embed.
+ * Returns the IPv4 address in a mapped or NAT64 address, and any other address as it is. NAT64 must
+ * work, because networks without IPv4 reach the public internet by it. Legacy tunnels (6to4, Teredo)
+ * are rejected whatever they embed.
  */
-function embedded(address: Address): Address {
+function unwrap(address: Address): Address {
   return address instanceof ipaddr.IPv6 && (address.isIPv4MappedAddress() || address.match(NAT64))
     ? new ipaddr.IPv4(address.toByteArray().slice(12))
     : address;
@@ -66,8 +66,9 @@ function rangeOf(address: Address): string {
 const PRIVATE = new Set(["loopback", "private", "uniqueLocal", "carrierGradeNat"]);
 
 /**
- * Metadata services, which return credentials to any caller. Those of most clouds are link-local;
- * these are not, and stay blocked with `true`: Alibaba, Azure, AWS and Google over IPv6.
+ * Metadata services return credentials to any caller. Those of most clouds are link-local. These are
+ * not, and stay blocked even if all private networks are allowed: Alibaba, Azure, AWS over IPv6, and
+ * Google over IPv6.
  */
 const METADATA = parseNetworks([
   "100.100.100.200",

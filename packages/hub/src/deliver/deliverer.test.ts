@@ -280,7 +280,7 @@ describe("a subscription", () => {
     let status = 500;
     answer("https://a.example/", () => status);
     await subscribe(store);
-    deliver("me", clock, retryPeriodMs: 30 * SECOND );
+    deliver("me", clock, { retryPeriodMs: 30 * SECOND });
     await appendEvents(store, [event("a")]);
     await clock.advance(25 * SECOND);
     await appendEvents(store, [event("b", { received_at: clock.now() })]);

@@ -1,8 +1,7 @@
 /**
  * Delivers events to webhook subscriptions. A subscription's position in the logs is its queue; there
- * is no second queue. Processes share the subscriptions by leases. When a process dies, another one
- * takes its subscriptions after the leases expire, and continues after the last event that the
- * endpoint has accepted.
+ * is no second queue. Processes share the subscriptions by leases. When a process dies, its leases
+ * expire, and another process continues after the last event that the endpoint has accepted.
  */
 import { createSemaphore } from "../lib/semaphore.ts";
 import type { Store } from "../store/store.ts";
@@ -24,10 +23,10 @@ export interface DelivererOptions
   leaseMs?: number;
   /** How often leases are renewed and free subscriptions are leased. */
   tickMs?: number;
-  /** How often an idle subscription is checked for its end, and its position is saved. */
+  /** How often an idle subscription is checked for expiry, and its position is saved. */
   checkMs?: number;
   retryPeriodMs?: number;
-  /** The number of concurrent requests for one principal. */
+  /** The maximum number of concurrent requests for one principal. */
   concurrency?: number;
 }
 
@@ -43,7 +42,7 @@ interface OpenDelivery {
   checkedAt: number;
 }
 
-/** The most leases taken per tick, so that processes that start together share the subscriptions. */
+/** The maximum of new leases per tick, so that processes that start together share the subscriptions. */
 const LEASES_PER_TICK = 100;
 
 export function createDeliverer({

@@ -24,9 +24,9 @@ export interface DeliveryContext {
   feed: Feed;
   post: PostWebhook;
   unseal: Seal["unseal"];
-  /** Resolves when the progress is durable; with false if this process has lost the lease. */
+  /** Resolves when the progress is saved, or with false if this process has lost the lease. */
   record(progress: DeliveryProgress): Promise<boolean>;
-  /** Bounds the concurrent requests of each principal. */
+  /** Limits the concurrent requests of each principal. */
   slots: Pick<Semaphore, "acquire">;
   /** The id of this process in leases. */
   by: string;
@@ -40,13 +40,13 @@ export interface DeliveryContext {
 }
 
 export interface Delivery {
-  /** Ends a subscription that has expired or whose token is no longer valid, also an idle one. */
+  /** Terminates an idle subscription that has expired or whose token is no longer valid. */
   check(): Promise<void>;
-  /** Saves the position of an idle subscription, so that retention does not report a gap. */
+  /** Saves the position after events that do not match: retention may remove them without a gap. */
   savePosition(): Promise<void>;
-  /** Stops because another process holds the lease; a `terminated` message is still sent. */
+  /** Stops because another process holds the lease. Does not abort a `terminated` message. */
   release(): void;
-  /** Resolves when no request or write is in progress. */
+  /** Aborts the request in progress. Resolves when no request or write is in progress. */
   stop(): Promise<void>;
 }
 
@@ -96,7 +96,7 @@ export async function openDelivery(
   const retryMs = (failures: number, maxMs: number) =>
     backoffMs(failures, { firstMs: FIRST_RETRY_MS, maxMs, random: context.random });
 
-  /** Starts no further attempt; the last message may still be in progress. */
+  /** Prevents further attempts, but does not abort the one in progress. */
   const end = () => {
     ended = true;
     queue.length = 0;
@@ -110,7 +110,7 @@ export async function openDelivery(
     onStopped();
   };
 
-  /** Not awaited: the next event is sent meanwhile. After a crash a few events are sent again. */
+  /** Attempts do not await this. After a crash, a few events may be sent again. */
   const saveProgress = () => {
     saving = record(progress).then(
       (holdsLease) => {
@@ -134,7 +134,7 @@ export async function openDelivery(
     return { subscription: id, url: subscription.url, secrets };
   };
 
-  /** False if the subscription was refreshed after it was read: its client expects it to continue. */
+  /** Returns false if the subscription was refreshed meanwhile: its client expects it to continue. */
   const remove = async ({ updated_at }: Subscription, outcome: "gone" | "terminated") => {
     if (!(await store.removeSubscription(id, updated_at))) return false;
     context.onOutcome(outcome, id);
@@ -150,7 +150,7 @@ export async function openDelivery(
     halt();
   };
 
-  /** The current subscription; undefined if it has ended or another process delivers it. */
+  /** Reads the subscription; undefined if it has ended or another process has leased it. */
   const refresh = async () => {
     const found = await store.findSubscription(id);
     if (ended) return undefined;

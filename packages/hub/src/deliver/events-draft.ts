@@ -1,7 +1,7 @@
 /**
  * The wire format of MCP Events, as the working group's draft defines it: methods, error codes, and
- * the schemas of parameters and messages. The draft will change, so nothing of it is defined
- * elsewhere. It is here and not in `mcp/` because webhook deliveries send the same messages.
+ * the schemas of parameters and messages. The draft will change, so no other file
+ * depends on its details. It is not in `mcp/`, because webhook deliveries send the same messages.
  */
 import { z } from "zod";
 import { MAX_CURSOR } from "../inbox/cursor.ts";
@@ -52,7 +52,7 @@ export type CallbackReason =
 
 /** One event, in a response, a notification or a webhook. */
 export interface Occurrence {
-  /** The sender's id if it has one, so that a receiver can deduplicate events from several paths. */
+  /** The sender's delivery id if it is a valid header, so that receivers can detect duplicates. */
   eventId: string;
   name: string;
   timestamp: string;

@@ -43,7 +43,7 @@ it.each([
   ["a large payload", json({ text: "x".repeat(MAX_BODY_BYTES) })],
   ["a payload that is too large with its summary", json({ text: "x".repeat(MAX_BODY_BYTES - 20) })],
   ["a payload that grows when it is serialized", json({ text: "\u0001".repeat(50_000) })],
-])("omits %s, and reports it", async (_, body) => {
+])("omits %s, and sets payload_omitted", async (_, body) => {
   const { occurrence } = await occurrenceOf({ body });
   expect(occurrence.data).toMatchObject({ payload_omitted: true });
   expect(occurrence.data).not.toHaveProperty("payload");

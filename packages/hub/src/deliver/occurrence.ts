@@ -5,13 +5,13 @@ import type { EventRow, Store } from "../store/store.ts";
 import { eventName } from "./event-filter.ts";
 import { MAX_BODY_BYTES, type Occurrence } from "./events-draft.ts";
 
-/** Includes the payload if the occurrence stays below the size limit of a webhook. */
+/** Includes the payload unless the occurrence would exceed the size limit of a webhook. */
 export async function toOccurrence(
   store: Pick<Store, "getPayload">,
   event: EventRow,
   cursor: string,
 ): Promise<Occurrence> {
-  const bare: Occurrence = {
+  const withoutPayload: Occurrence = {
     eventId: eventIdOf(event),
     name: eventName(event),
     timestamp: new Date(event.received_at).toISOString(),
@@ -34,10 +34,10 @@ export async function toOccurrence(
     event.size <= MAX_BODY_BYTES ? await store.getPayload(event.tenant, event.seq) : undefined;
   if (stored) {
     const payload = readPayload(event.source, stored);
-    const whole = { ...bare, data: { ...bare.data, payload } };
-    if (utf8(JSON.stringify(whole)).byteLength <= MAX_BODY_BYTES) return whole;
+    const withPayload = { ...withoutPayload, data: { ...withoutPayload.data, payload } };
+    if (utf8(JSON.stringify(withPayload)).byteLength <= MAX_BODY_BYTES) return withPayload;
   }
-  return { ...bare, data: { ...bare.data, payload_omitted: true } };
+  return { ...withoutPayload, data: { ...withoutPayload.data, payload_omitted: true } };
 }
 
 /** The sender's id if it is valid in an HTTP header, else the hub's id. */

@@ -1,6 +1,6 @@
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 
-/** Checks a URL before its host is resolved. Throws an `OutboundError`. */
+/** Parses and checks a URL before its host is resolved. Throws an `OutboundError`. */
 export function parseOutboundUrl(text: string, { allowHttp = false, base = "" } = {}): URL {
   const url = base === "" ? URL.parse(text) : URL.parse(text, base);
   const invalidUrl = (message: string) => new OutboundError("invalid_url", message);

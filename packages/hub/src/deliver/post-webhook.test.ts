@@ -13,7 +13,9 @@ const endpoint = { subscription: "sub_1", url: "https://a.example/", secrets: [s
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
 function setup(
-  answer: (request: OutboundRequest) => { status: number; body?: string } = () => ({ status: 200 }),
+  respond: (request: OutboundRequest) => { status: number; body?: string } = () => ({
+    status: 200,
+  }),
 ) {
   const requests: OutboundRequest[] = [];
   const post = createPostWebhook({
@@ -22,7 +24,7 @@ function setup(
     newId: () => "random",
     fetch: async (request) => {
       requests.push(request);
-      const { status, body = "" } = answer(request);
+      const { status, body = "" } = respond(request);
       return { status, body: utf8(body), headers: new Headers(), url: request.url };
     },
   });
@@ -51,7 +53,7 @@ describe("a webhook to a subscriber", () => {
     expect(new Webhook(secret).verify(textOf(request), { ...request.headers })).toEqual(occurrence);
   });
 
-  it("other than an event gets a unique id", async () => {
+  it("that is not an event (such as `gap`) gets a generated id", async () => {
     const { post, requests } = setup();
     await post(endpoint, { type: "gap", cursor: "1", message: "x" });
     expect(requests[0]?.headers["webhook-id"]).toBe("msg_gap_random");
@@ -59,8 +61,8 @@ describe("a webhook to a subscriber", () => {
 });
 
 describe("an endpoint", () => {
-  const verify = (answer: Parameters<typeof setup>[0]) =>
-    verifyEndpoint(setup(answer).post, endpoint, "the challenge");
+  const verify = (respond: Parameters<typeof setup>[0]) =>
+    verifyEndpoint(setup(respond).post, endpoint, "the challenge");
 
   it.each([
     ["as an object", 200, '{"challenge":"the challenge","more":1}'],
@@ -77,7 +79,7 @@ describe("an endpoint", () => {
     [302, "the challenge", "challenge_failed"],
     [404, "the challenge", "http_4xx"],
     [503, "the challenge", "http_5xx"],
-  ])("that returns %i %j fails with %s", async (status, body, reason) => {
+  ])("that returns %i %j fails the verification with %s", async (status, body, reason) => {
     expect(await verify(() => ({ status, body }))).toMatchObject({ outcome: "failed", reason });
   });
 
@@ -89,10 +91,13 @@ describe("an endpoint", () => {
     ["too_large", { outcome: "failed", reason: "challenge_failed" }],
     ["address_refused", { outcome: "refused" }],
     ["invalid_url", { outcome: "refused" }],
-  ])("that cannot be called (%s) fails with the message of the error", async (code, expected) => {
-    const verified = verify(() => {
-      throw new OutboundError(code, "what happened");
-    });
-    expect(await verified).toMatchObject({ ...expected, message: "what happened" });
-  });
+  ])(
+    "that cannot be called (%s) fails the verification with the error message",
+    async (code, expected) => {
+      const verified = verify(() => {
+        throw new OutboundError(code, "what happened");
+      });
+      expect(await verified).toMatchObject({ ...expected, message: "what happened" });
+    },
+  );
 });

@@ -1,4 +1,4 @@
-/** One signed POST to a subscriber. Redirects are not followed: they would bypass the verification. */
+/** One signed POST to a subscriber. Redirects are not followed: their target is not verified. */
 
 import type { GuardedFetch, OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import type { MakeHmacKey } from "../lib/hmac.ts";
@@ -12,7 +12,7 @@ export interface Endpoint {
   /** The id of the subscription. */
   subscription: string;
   url: string;
-  /** Unsealed; the message has one signature for each. */
+  /** Decrypted; the message has one signature for each. */
   secrets: readonly string[];
 }
 

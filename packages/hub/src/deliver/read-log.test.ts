@@ -22,11 +22,11 @@ function open() {
 }
 
 const issues: EventFilter = { source: "github", type: "issues", narrowing: {} };
-const OTHER = "0".repeat(32);
+const OTHER_LOG = "0".repeat(32);
 const from = (position: number, tenant = "acme"): Cursor => new Map([[tenant, position]]);
 
 describe("reading the log", () => {
-  it("finds every matching event once, in the order of each log, page by page, and from any cursor", async () => {
+  it("finds every matching event once, in log order, across pages and from any cursor", async () => {
     const store = open();
     let run = 0;
     const one = fc.record({
@@ -46,10 +46,10 @@ describe("reading the log", () => {
           const stored: Record<string, string[]> = Object.fromEntries(
             tenants.map((name) => [name, []]),
           );
-          for (const { tenant, type, repo: its, at } of events) {
-            const event = sampleEvent({ type, repo: its, received_at: START + at });
+          for (const { tenant, type, repo: eventRepo, at } of events) {
+            const event = sampleEvent({ type, repo: eventRepo, received_at: START + at });
             await appendEvents(store, [event], `${tenant} ${run}`);
-            if (type === "issues" && (repo === undefined || its === repo))
+            if (type === "issues" && (repo === undefined || eventRepo === repo))
               stored[`${tenant} ${run}`]?.push(event.id);
           }
           const filter = { ...issues, narrowing: { repo } };
@@ -116,7 +116,7 @@ describe("reading the log", () => {
 });
 
 describe("the start position", () => {
-  it("is the end of the log without a cursor, else the cursor", async () => {
+  it("is the cursor, or the end of the log if there is no cursor", async () => {
     const store = open();
     await appendEvents(store, sampleEvents(3));
     expect(await findStart(store, ["acme"], null, undefined)).toMatchObject({
@@ -136,7 +136,7 @@ describe("the start position", () => {
     });
   });
 
-  it("is truncated if events were removed, or the cursor is ahead of the log or of another log", async () => {
+  it("is truncated if events were removed, the cursor is ahead of the log, or it belongs to another log", async () => {
     const store = open();
     const events = sampleEvents(3);
     await appendEvents(store, events);
@@ -154,30 +154,37 @@ describe("the start position", () => {
       from: from(3),
       truncated: true,
     });
-    const { logId } = await findStart(store, ["acme"], encodeCursor(from(2), ["acme"], OTHER), 0);
-    expect(await findStart(store, ["acme"], encodeCursor(from(2), ["acme"], OTHER), 0)).toEqual({
-      from: from(3),
-      truncated: true,
-      logId,
-    });
+    const { logId } = await findStart(
+      store,
+      ["acme"],
+      encodeCursor(from(2), ["acme"], OTHER_LOG),
+      0,
+    );
+    expect(await findStart(store, ["acme"], encodeCursor(from(2), ["acme"], OTHER_LOG), 0)).toEqual(
+      {
+        from: from(3),
+        truncated: true,
+        logId,
+      },
+    );
     expect(
       await findStart(store, ["acme"], encodeCursor(from(2), ["acme"], logId), undefined),
     ).toEqual({ from: from(2), truncated: false, logId });
   });
 
-  it("skips the events that are older than the maximum age", async () => {
+  it("is after the events that are older than the maximum age", async () => {
     const store = open();
     await appendEvents(
       store,
       sampleEvents(50, (at) => ({ received_at: START + at * SECOND })),
     );
     for (const position of [0, 7, 49, 50])
-      for (const age of [-1, 0, 1, 6, 7, 8, 30, 48, 49, 50, 99])
+      for (const seconds of [-1, 0, 1, 6, 7, 8, 30, 48, 49, 50, 99])
         expect(
-          await findStart(store, ["acme"], String(position), START + age * SECOND),
+          await findStart(store, ["acme"], String(position), START + seconds * SECOND),
         ).toMatchObject({
-          from: from(Math.max(position, Math.min(Math.max(age, 0), 50))),
-          truncated: Math.min(age, 50) > position,
+          from: from(Math.max(position, Math.min(Math.max(seconds, 0), 50))),
+          truncated: Math.min(seconds, 50) > position,
         });
   });
 });

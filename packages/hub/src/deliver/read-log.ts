@@ -1,7 +1,6 @@
 /**
- * Reads the events after a cursor that match a filter, from the logs of several tenants, oldest first.
- * One call reads a bounded number of rows: if matches are rare it may find none, and still return an
- * advanced cursor.
+ * Reads matching events after a cursor from the logs of several tenants, oldest first. One call scans
+ * a limited number of rows: if matches are rare, it may find none and still advance the cursor.
  */
 import { type Cursor, decodeCursor } from "../inbox/cursor.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -10,7 +9,7 @@ import { type EventFilter, matchesFilter } from "./event-filter.ts";
 
 type Log = Pick<Store, "getTenant" | "listEvents">;
 
-/** The most rows that one call reads from each log. */
+/** The maximum number of rows that one call reads from each log. */
 const MAX_SCANNED = 5_000;
 
 export interface LogQuery {
@@ -93,7 +92,7 @@ export interface Start {
   logId: string;
 }
 
-/** The position after a client's cursor; without a cursor, the end of the log. */
+/** The client's cursor, or the end of the log without one. Skips events from before `notBefore`. */
 export async function findStart(
   store: Log & Pick<Store, "getLogId">,
   tenants: readonly string[],

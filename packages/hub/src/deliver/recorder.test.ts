@@ -16,7 +16,7 @@ const progress = (id: string, attempt = 0): DeliveryProgress => ({
 
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-function setup(held = ["a", "b"]) {
+function setup(leased = ["a", "b"]) {
   const timers = createTestTimers();
   const saved: string[] = [];
   const recorder = createRecorder({
@@ -26,14 +26,14 @@ function setup(held = ["a", "b"]) {
       async recordProgress(_, batch) {
         saved.push(batch.map(({ id, attempt }) => `${id}${attempt}`).join());
         if (batch.some(({ id }) => id === "bad")) throw new Error("disk full");
-        return batch.map(({ id }) => id).filter((id) => held.includes(id));
+        return batch.map(({ id }) => id).filter((id) => leased.includes(id));
       },
     },
   });
   return { timers, saved, recorder };
 }
 
-it("saves the first progress immediately, and the following after a pause, together", async () => {
+it("saves the first progress immediately, and batches the following until the pause ends", async () => {
   const { timers, saved, recorder } = setup();
   expect(await recorder.record(progress("a", 1))).toBe(true);
   const later = [progress("a", 2), progress("b", 1), progress("a", 3)].map(recorder.record);
@@ -44,12 +44,12 @@ it("saves the first progress immediately, and the following after a pause, toget
   expect(saved).toEqual(["a1", "a3,b1"]);
 });
 
-it("returns false for a subscription that another process holds", async () => {
+it("resolves with false if another process has leased the subscription", async () => {
   const { recorder } = setup(["a"]);
   expect(await recorder.record(progress("b"))).toBe(false);
 });
 
-it("rejects when the store fails, and saves the next progress", async () => {
+it("rejects if the store fails, and saves the next progress", async () => {
   const { timers, recorder } = setup();
   await expect(recorder.record(progress("bad"))).rejects.toThrow("disk full");
   const next = recorder.record(progress("a"));
@@ -68,7 +68,7 @@ it("saves a copy of the progress", async () => {
   expect(saved).toEqual(["b0", "a1"]);
 });
 
-it("ends the pause and pauses no more on shutdown", async () => {
+it("ends the pause and disables further pauses on shutdown", async () => {
   const { timers, saved, recorder } = setup();
   await recorder.record(progress("a", 1));
   const waiting = recorder.record(progress("a", 2));

@@ -1,6 +1,6 @@
 /**
- * Saves the progress of all deliveries in few transactions. There is a pause between two of them, so
- * that the disk stays free for incoming webhooks; progress that is recorded meanwhile is saved together.
+ * Saves the progress of all deliveries in few transactions. It pauses between two transactions, so that
+ * incoming webhooks can use the disk, and batches the progress that is recorded meanwhile.
  */
 import { createBatcher } from "../lib/batcher.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -38,11 +38,11 @@ export function createRecorder({ store, by, after }: RecorderOptions) {
       else work();
     },
     async flush(batch) {
-      // Of several entries for one subscription, the last one includes the others.
+      // The last entry of a subscription includes its earlier ones.
       const latest = new Map(batch.map((progress) => [progress.id, progress]));
       try {
-        const held = new Set(await store.recordProgress(by, [...latest.values()]));
-        return batch.map(({ id }) => held.has(id));
+        const leased = new Set(await store.recordProgress(by, [...latest.values()]));
+        return batch.map(({ id }) => leased.has(id));
       } finally {
         pause();
       }
@@ -50,9 +50,9 @@ export function createRecorder({ store, by, after }: RecorderOptions) {
   });
 
   return {
-    /** Resolves when the progress is durable; with false if `by` no longer holds the subscription. */
+    /** Resolves when the progress is saved, or with false if `by` no longer holds the lease. */
     record: (progress: DeliveryProgress): Promise<boolean> => add({ ...progress }),
-    /** Ends the current pause, and pauses no more: for a shutdown. */
+    /** Ends the current pause, and disables further pauses, for a shutdown. */
     skipPauses(): void {
       withoutPauses = true;
       endPause?.();

@@ -5,12 +5,12 @@ import { type Hop, nextHop } from "./redirect.ts";
 const body = utf8("{}");
 const secrets = { authorization: "Bearer a", cookie: "b=c", "x-api-key": "d" };
 const harmless = { accept: "*/*", "idempotency-key": "e" };
-const described = { "content-type": "application/json", "content-language": "en" };
+const contentHeaders = { "content-type": "application/json", "content-language": "en" };
 
 const hop = (method = "POST"): Hop => ({
   method,
   url: new URL("https://one.example/a/b"),
-  headers: new Headers({ ...secrets, ...harmless, ...described }),
+  headers: new Headers({ ...secrets, ...harmless, ...contentHeaders }),
   body,
 });
 
@@ -21,7 +21,7 @@ const follow = (status: number, location: string | undefined, from = hop()) => {
   return next && { ...next, url: next.url.href, headers: Object.fromEntries(next.headers) };
 };
 
-describe("by the rules of fetch", () => {
+describe("nextHop, by the rules of fetch,", () => {
   it.each([
     [301, "POST", "GET"],
     [302, "POST", "GET"],
@@ -34,12 +34,16 @@ describe("by the rules of fetch", () => {
     [302, "DELETE", "DELETE"],
     [307, "POST", "POST"],
     [308, "PATCH", "PATCH"],
-  ])("%i turns %s into %s", (status, method, expected) => {
+  ])("with status %i turns %s into %s", (status, method, expected) => {
     const next = follow(status, "/c", hop(method));
     expect(next?.method).toBe(expected);
     const becameGet = method !== expected;
     expect(next?.body).toBe(becameGet ? undefined : body);
-    expect(next?.headers).toEqual({ ...secrets, ...harmless, ...(becameGet ? {} : described) });
+    expect(next?.headers).toEqual({
+      ...secrets,
+      ...harmless,
+      ...(becameGet ? {} : contentHeaders),
+    });
   });
 
   it("resolves a relative location", () => {
@@ -47,7 +51,7 @@ describe("by the rules of fetch", () => {
     expect(follow(307, "//two.example/e")?.url).toBe("https://two.example/e");
   });
 
-  it("does not redirect without a location, or with another status", () => {
+  it("does not redirect without a location or with another status", () => {
     expect(follow(302, undefined)).toBeUndefined();
     for (const status of [200, 201, 300, 304, 305, 306, 400])
       expect(follow(status, "/c")).toBeUndefined();
@@ -60,10 +64,10 @@ it.each([
   "http://one.example/a/b",
   "https://sub.one.example/",
 ])("sends no secrets to another origin: %s", (location) => {
-  expect(follow(307, location)?.headers).toEqual({ ...harmless, ...described });
+  expect(follow(307, location)?.headers).toEqual({ ...harmless, ...contentHeaders });
 });
 
-it("rejects a location that may not be called", () => {
+it("throws if the location must not be called", () => {
   for (const location of ["file:///etc/passwd", "https://a:b@two.example/", "http://[::1"])
     expect(() => follow(302, location)).toThrow(expect.objectContaining({ code: "invalid_url" }));
   const location = new Headers({ location: "http://one.example/" });

@@ -11,10 +11,7 @@ export interface Hop {
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/**
- * The headers that are sent to another origin. Any other header may hold a secret, as `x-api-key`
- * does.
- */
+/** The headers that are sent to another origin. Others may contain a secret, such as `x-api-key`. */
 const CROSS_ORIGIN_HEADERS = new Set([
   "accept",
   "accept-encoding",
@@ -27,7 +24,7 @@ const CROSS_ORIGIN_HEADERS = new Set([
   "user-agent",
 ]);
 
-/** The request that follows a redirect, by the rules of `fetch`; undefined if it is no redirect. */
+/** The request that follows a redirect, by the rules of `fetch`; undefined without a redirect. */
 export function nextHop(
   { method, url, headers, body }: Hop,
   status: number,

@@ -1,4 +1,4 @@
-/** One attempt to send a message to an endpoint, with the meaning of the endpoint's response. */
+/** One attempt to send a message to an endpoint, and the interpretation of its response. */
 import type { OutboundResponse } from "@signalbox/rules/flows/outbound.ts";
 import type { Envelope, Occurrence } from "./events-draft.ts";
 import type { Endpoint, PostWebhook } from "./post-webhook.ts";
@@ -33,7 +33,7 @@ export const failed = (reason: string, retryAfterMs = 0): SendResult => ({
   retryAfterMs,
 });
 
-/** `Retry-After` holds seconds or a date. */
+/** `Retry-After` contains seconds or a date. */
 function retryAfterMs({ headers }: OutboundResponse, now: number): number {
   const value = headers.get("retry-after") ?? "";
   const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - now;

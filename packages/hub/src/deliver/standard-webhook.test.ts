@@ -14,7 +14,7 @@ const message = { id: "e1", body: utf8(text), now: Date.now() };
 describe.each([
   ["Web Crypto", webHmacKey],
   ["Node's crypto", nodeHmacKey],
-])("signed with %s", (_, makeHmacKey) => {
+])("a webhook signed with %s", (_, makeHmacKey) => {
   it("is verified by standardwebhooks and by svix", async () => {
     for (const bytes of [24, 25, 32, 64]) {
       const secret = secretOf(bytes);
@@ -40,7 +40,7 @@ describe.each([
   });
 });
 
-it("returns exactly the three headers, with the time in seconds", async () => {
+it("signWebhook returns exactly three headers, with the time in seconds", async () => {
   const headers = await signWebhook({
     ...message,
     now: 1_700_000_000_999,
@@ -66,14 +66,14 @@ describe("a secret", () => {
     ["with a newline", `${secretOf(24)}\n`, /without spaces/],
     ["with a space", `whsec_ ${randomBytes(24).toString("base64")}`, /without spaces/],
     ["of text", "whsec_not base64!", /base64/],
-  ])("%s is rejected, and signs nothing", async (_, secret, expected) => {
+  ])("%s is rejected by the check and by signWebhook", async (_, secret, expected) => {
     expect(webhookSecretError(secret)).toMatch(expected);
     await expect(signWebhook({ ...message, secrets: [secretOf(32), secret] })).rejects.toThrow(
       expected,
     );
   });
 
-  it("of any 24 to 64 bytes is accepted", () => {
+  it("of 24 to 64 arbitrary bytes is accepted", () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 24, maxLength: 64 }), (bytes) => {
         const secret = `whsec_${Buffer.from(bytes).toString("base64")}`;
@@ -82,7 +82,7 @@ describe("a secret", () => {
     );
   });
 
-  it("is required", async () => {
+  it("is required to sign a webhook", async () => {
     await expect(signWebhook({ ...message, secrets: [] })).rejects.toThrow(/needs a secret/);
   });
 });

@@ -7,8 +7,8 @@ const MIN_BYTES = 24;
 const MAX_BYTES = 64;
 
 /**
- * Why a secret is invalid, without repeating it; undefined if it is valid. Strict about padding and
- * alphabet: base64 decoders differ there, and a receiver could get another key.
+ * Why a secret is invalid, without repeating it; undefined if it is valid. Padding and alphabet are
+ * checked strictly: base64 decoders differ there, so a receiver could decode another key.
  */
 export function webhookSecretError(secret: string): string | undefined {
   if (!secret.startsWith(PREFIX)) return `must start with ${PREFIX}`;
@@ -27,7 +27,7 @@ export interface WebhookToSign {
   body: Uint8Array;
   /** The time of this attempt, in milliseconds. */
   now: number;
-  /** Two while a secret is rotated; a receiver verifies with either of them. */
+  /** During a rotation there are two; a receiver can verify with either of them. */
   secrets: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Verifies that an endpoint agrees to receive webhooks: it has to return a challenge. */
+/** Verifies that an endpoint agrees to receive webhooks: it must return a challenge. */
 
 import { OutboundError, type OutboundErrorCode } from "@signalbox/rules/flows/outbound.ts";
 import { equalBytes, utf8 } from "../lib/hmac.ts";
