@@ -1,7 +1,7 @@
 /** The rules of live streams, without a transport. On real sockets: hosts/node/live.test.ts. */
 import { expect, it } from "vitest";
 import { createTestTimers } from "../lib/test-timers.ts";
-import { socketWire } from "../stream/wire.ts";
+import { socketEncoder } from "../stream/message-encoder.ts";
 import type { Access } from "../tenants/authorizer.ts";
 import { createLiveStreams, isAnswer, type LiveConnection } from "./live-streams.ts";
 
@@ -35,7 +35,7 @@ function setUp() {
     const closed: number[] = [];
     let disconnect = () => {};
     const connection: LiveConnection = {
-      wire: socketWire,
+      encoder: socketEncoder,
       send: (text) => sent.push(text),
       isFull: () => false,
       onDrain() {},

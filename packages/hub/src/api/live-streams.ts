@@ -9,7 +9,7 @@ import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { Store } from "../store/store.ts";
 import type { Feed, Filter, Follower } from "../stream/feed.ts";
-import { logIdOf, type Wire } from "../stream/wire.ts";
+import { type MessageEncoder, streamLogId } from "../stream/message-encoder.ts";
 import { type Access, type Authorizer, Denied } from "../tenants/authorizer.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
 import { DENIED_TITLES } from "./problem-response.ts";
@@ -38,7 +38,7 @@ export interface LiveRequest {
 
 /** One client's connection, whatever its transport. */
 export interface LiveConnection {
-  wire: Wire;
+  encoder: MessageEncoder;
   send(text: string): void;
   /** Whether its send buffer is full. Then no events are sent. */
   isFull(): boolean;
@@ -169,7 +169,7 @@ export function createLiveStreams({
     // `?type=` without a value filters nothing.
     const value = (name: string) => searchParams.get(name) || undefined;
     const filter = { type: value("type"), repo: value("repo"), source: value("source") };
-    return { access, log: await logIdOf(logId, tenants), after, filter };
+    return { access, log: await streamLogId(logId, tenants), after, filter };
   }
 
   return {
@@ -184,14 +184,14 @@ export function createLiveStreams({
 
     async follow({ access, log, after, filter }, connection) {
       const { tenants } = access;
-      const { wire, send } = connection;
+      const { encoder, send } = connection;
       let follower: Follower | undefined;
       let closed = false;
       const client: Client = {
         fullSince: undefined,
         sendHeartbeat() {
           if (follower && !connection.isFull())
-            send(wire.heartbeat(now(), follower.cursor, tenants));
+            send(encoder.heartbeat(now(), follower.cursor, tenants));
         },
         close: connection.close,
       };
@@ -214,9 +214,9 @@ export function createLiveStreams({
         after,
         filter,
         sink: {
-          start: (cursor) => send(wire.connected(log, cursor, tenants)),
-          event: (event, cursor) => send(wire.event(event, cursor, tenants)),
-          truncated: (tenant, reason) => send(wire.truncated(tenant, reason)),
+          start: (cursor) => send(encoder.connected(log, cursor, tenants)),
+          event: (event, cursor) => send(encoder.event(event, cursor, tenants)),
+          truncated: (tenant, reason) => send(encoder.truncated(tenant, reason)),
           isFull() {
             if (!connection.isFull()) return false;
             client.fullSince ??= now();

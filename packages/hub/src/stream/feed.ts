@@ -1,8 +1,8 @@
 /**
- * Fans stored events out to followers. Each follower gets every event after its cursor once, in
- * order. A follower holds only its cursor: while its connection is full the feed does not write to
- * it, and when the connection drains the feed continues from the cursor, from the cached tail or from
- * the log. A slow reader therefore costs other followers neither memory nor time.
+ * Sends stored events to all followers. Each follower gets every event after its cursor once, in
+ * order. The feed has no buffer per follower, only a cursor: it does not write while a connection is
+ * full, and continues from the cursor when the connection drains, with events from the shared cache
+ * (the tail) or from the log. So a slow client does not slow down other followers.
  */
 import type { Notice } from "../store/sql.ts";
 import type { EventRow, Store } from "../store/store.ts";
@@ -22,28 +22,28 @@ export type Truncation = "pruned" | "ahead";
 
 /** Receives the events of a follower. */
 interface Sink {
-  /** Called once, before all events, with the cursor from which the follower starts. */
+  /** Called once, before the first event, with the cursor from which the follower starts. */
   start?(cursor: ReadonlyMap<string, number>): void;
   event(event: EventRow, cursor: ReadonlyMap<string, number>): void;
   /**
-   * Called after `start`. A follower that was `pruned` gets the remaining events; one that was `ahead`
-   * gets new events only.
+   * Called after `start`. After `pruned` the follower gets the remaining events, after `ahead` only
+   * new events.
    */
   truncated(tenant: string, reason: Truncation): void;
-  /** While true, no events are delivered; call `resume` when the connection drains. */
+  /** While true, the sink gets no events. Call `resume` when the connection drains. */
   isFull(): boolean;
 }
 
 interface FollowOptions {
   tenants: readonly string[];
-  /** The last `seq` that the client has seen, by tenant; other tenants start with new events. */
+  /** For each tenant, the last `seq` that the client received; other tenants start with new events. */
   after: ReadonlyMap<string, number>;
   filter: Filter;
   sink: Sink;
 }
 
 export interface Follower {
-  /** The last `seq` that was delivered or excluded by the filter, by tenant. */
+  /** For each tenant, the last `seq` that was delivered or excluded by the filter. */
   readonly cursor: ReadonlyMap<string, number>;
   /** Continues after the sink was full. */
   resume(): void;
@@ -51,7 +51,7 @@ export interface Follower {
 }
 
 export interface Feed {
-  /** Resolves when all new events will reach the sink. */
+  /** After it resolves, the sink gets every new event. */
   follow(options: FollowOptions): Promise<Follower>;
   close(): void;
 }
@@ -78,7 +78,7 @@ export function createFeed(
     const tail = await log.tail.catch(() => undefined); // `follow` rejects with this error
     await tail?.advance().catch((error: unknown) => {
       onError(error);
-      // Without a retry, nothing would be read before the next notice.
+      // Without this retry, the events would be delayed until the next notice.
       if (log.retrying) return;
       log.retrying = true;
       setTimeout(() => {
@@ -115,7 +115,7 @@ export function createFeed(
     });
     const log = { tail, pumps, retrying: false };
     followedLogs.set(tenant, log);
-    // The notices of events that were stored while the tail was opened have passed already.
+    // Notices of events that were stored while the tail was being opened are missed.
     void advance(log);
     return log;
   };
@@ -139,7 +139,7 @@ export function createFeed(
       const followLog = (tenant: string) => {
         let catchingUp: Promise<void> | undefined;
         let tail: Tail | undefined;
-        /** A sink may call `resume` within `event`. */
+        /** Prevents recursion: a sink may call `resume` within `event`. */
         let delivering = false;
         const position = () => cursor.get(tenant) ?? 0;
         const pump = () => {
@@ -163,12 +163,12 @@ export function createFeed(
                 pump();
               });
         };
-        /** Reads the log until the tail's cache contains the next event. */
+        /** Delivers events from the log until the tail has the next one. */
         const catchUp = async (cachedTail: Tail): Promise<void> => {
           while (!stopped && !sink.isFull()) {
             const from = position();
             if (cachedTail.after(from)) return;
-            // Taken before the read: if the page is empty, only events up to here were removed.
+            // Read before the query: an empty page only proves that no events up to here remain.
             const { last } = cachedTail;
             const { items } = await store.listEvents({
               tenant,
@@ -185,7 +185,7 @@ export function createFeed(
         };
         const log = join(tenant, pump);
         return {
-          /** Sets the cursor if the client sent none, or one that is ahead of the log. */
+          /** Sets the cursor if the client sent none, or if it is ahead of the log. */
           async locate(): Promise<Truncation | undefined> {
             const { last } = await log.tail;
             const from = cursor.get(tenant);
@@ -193,7 +193,7 @@ export function createFeed(
               cursor.set(tenant, last);
               return undefined;
             }
-            // From the store: another replica may have delivered events that this tail lacks yet.
+            // Not from the tail: another replica may have delivered events that it has not read yet.
             const { seq, pruned_seq } = (await store.getTenant(tenant)) ?? {
               seq: 0,
               pruned_seq: 0,

@@ -1,11 +1,11 @@
 /**
- * A cache of the newest events of one tenant's log, shared by all of its followers. The store's
- * notices make it read new events; a follower that is further behind reads the log itself.
+ * A cache of the newest events in one tenant's log, shared by all followers of the log. A follower
+ * whose cursor is before the cached events reads the log itself.
  */
 import type { EventRow, Store } from "../store/store.ts";
 
 const PAGE = 500;
-/** At least this many of the newest events are cached. */
+/** The cache is cut to this many events when it has twice as many. */
 const CACHED = 1_000;
 
 export interface Tail {
@@ -13,7 +13,7 @@ export interface Tail {
   readonly last: number;
   /** The cached events after `seq`; undefined if the log has to be read. */
   after(seq: number): readonly EventRow[] | undefined;
-  /** Reads new events, and calls `onNew` when they are cached. */
+  /** Reads new events into the cache, and calls `onNew`. */
   advance(): Promise<void>;
   /** Invalidates the events with these ids, which have changed; without ids, all events. */
   invalidate(ids?: readonly string[]): void;
@@ -29,8 +29,9 @@ export async function openTail(
   let cached: EventRow[] = [];
   let reading: Promise<void> | undefined;
   let again = false;
-  /** Changed since they were cached, or during a read; may include events that have left the cache. */
+  /** The ids of events that changed since they were read, including some that are not cached. */
   let changed = new Set<string>();
+  /** Incremented when a read in progress must be repeated. */
   let generation = 0;
 
   const drop = (count: number) => {
@@ -66,7 +67,7 @@ export async function openTail(
       if (seq < before) return undefined;
       const from = firstAfter(cached, seq);
       const events = cached.slice(from);
-      // Checked here and not on change: most followers are past the events that change.
+      // Not checked in `invalidate`, because most followers have already read the changed events.
       const stale = changed.size === 0 ? -1 : events.findLastIndex(({ id }) => changed.has(id));
       if (stale < 0) return events;
       const end = from + stale + 1;

@@ -12,7 +12,7 @@ import {
   type LiveStreams,
   liveUnavailable,
 } from "../../api/live-streams.ts";
-import { socketWire } from "../../stream/wire.ts";
+import { socketEncoder } from "../../stream/message-encoder.ts";
 import { createSseConnections } from "./sse-connection.ts";
 
 export interface LiveTransportOptions {
@@ -86,7 +86,7 @@ const SOCKET_BUFFER = 64 * 1024;
 function socketConnection(client: WebSocket): LiveConnection {
   const drainListeners: (() => void)[] = [];
   return {
-    wire: socketWire,
+    encoder: socketEncoder,
     send: (text) =>
       client.send(text, () => {
         if (client.bufferedAmount < SOCKET_BUFFER) for (const drained of drainListeners) drained();

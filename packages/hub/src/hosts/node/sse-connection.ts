@@ -5,7 +5,7 @@
 import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
 import type { LiveConnection } from "../../api/live-streams.ts";
-import { sseWire } from "../../stream/wire.ts";
+import { sseEncoder } from "../../stream/message-encoder.ts";
 
 type Encode = (text: string) => string | Buffer;
 
@@ -41,7 +41,7 @@ export function createSseConnections(): (response: ServerResponse) => LiveConnec
       out.on("drain", () => onDrain());
     };
     return {
-      wire: sseWire,
+      encoder: sseEncoder,
       send(text) {
         if (response.writableEnded) return;
         open();

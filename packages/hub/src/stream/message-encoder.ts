@@ -1,4 +1,4 @@
-/** The messages of a live stream, for SSE and WebSocket. Existing clients read these field names. */
+/** Encodes the messages of live streams for SSE and WebSocket. The field names are public. */
 import { type Cursor, encodeCursor, shortLogId } from "../inbox/cursor.ts";
 import { summaryView } from "../inbox/event-view.ts";
 import { sha256Hex } from "../lib/hmac.ts";
@@ -6,16 +6,16 @@ import type { EventRow } from "../store/store.ts";
 import type { Truncation } from "./feed.ts";
 
 /**
- * Identifies the logs of a stream, so that a client can tell whether its stored cursor belongs to
- * them. The part before the `@` is a hash of the tenants, the same for every token; the part after it
- * identifies the database.
+ * Identifies the logs that a stream reads, so that a client can check whether its stored cursor
+ * belongs to them. The part before the `@` is a hash of the tenants; the part after it identifies the
+ * database.
  */
-export const logIdOf = async (logId: string, tenants: readonly string[]): Promise<string> =>
+export const streamLogId = async (logId: string, tenants: readonly string[]): Promise<string> =>
   `${(await sha256Hex(JSON.stringify(tenants.toSorted()))).slice(0, 32)}@${shortLogId(logId)}`;
 
+/** Each event is serialized once for all followers. */
 const bodies = new WeakMap<EventRow, string>();
 
-/** The JSON of an event, serialized once for all followers. */
 function bodyOf(event: EventRow): string {
   let body = bodies.get(event);
   if (body === undefined) {
@@ -31,19 +31,20 @@ function bodyOf(event: EventRow): string {
   return body;
 }
 
-/** Every message except `truncated` carries the cursor to resume from. */
-export interface Wire {
+/** Every message except `truncated` contains the cursor from which the client can resume. */
+export interface MessageEncoder {
   connected(log: string, cursor: Cursor, tenants: readonly string[]): string;
   event(event: EventRow, cursor: Cursor, tenants: readonly string[]): string;
   truncated(tenant: string, reason: Truncation): string;
   heartbeat(now: number, cursor: Cursor, tenants: readonly string[]): string;
 }
 
+/** With one tenant the cursor is the `seq` of the event, so its SSE frame is also shared. */
 const frames = new WeakMap<EventRow, string>();
 
-export const sseWire: Wire = {
+export const sseEncoder: MessageEncoder = {
   connected: (log, ...position) =>
-    `id: ${encodeCursor(...position)}\ndata: ${socketWire.connected(log, ...position)}\n\n`,
+    `id: ${encodeCursor(...position)}\ndata: ${socketEncoder.connected(log, ...position)}\n\n`,
   event(event, cursor, tenants) {
     if (tenants.length > 1)
       return `id: ${encodeCursor(cursor, tenants)}\ndata: ${bodyOf(event)}\n\n`;
@@ -54,12 +55,12 @@ export const sseWire: Wire = {
     }
     return frame;
   },
-  truncated: (...args) => `event: truncated\ndata: ${socketWire.truncated(...args)}\n\n`,
+  truncated: (...args) => `event: truncated\ndata: ${socketEncoder.truncated(...args)}\n\n`,
   heartbeat: (now, ...position) =>
-    `id: ${encodeCursor(...position)}\ndata: ${socketWire.heartbeat(now, ...position)}\n\n`,
+    `id: ${encodeCursor(...position)}\ndata: ${socketEncoder.heartbeat(now, ...position)}\n\n`,
 };
 
-export const socketWire: Wire = {
+export const socketEncoder: MessageEncoder = {
   connected: (log, ...position) =>
     JSON.stringify({ status: "connected", cursor: encodeCursor(...position), log }),
   event: (event, ...position) =>
