@@ -27,45 +27,46 @@ import { saveFlowsContract } from "./contract/save-flows.ts";
 import { searchContract } from "./contract/search.ts";
 import { secretsContract } from "./contract/secrets.ts";
 import { sourcesContract } from "./contract/sources.ts";
-import { describeTheme, type OpenSubject, type Theme } from "./contract/subject.ts";
+import { describeSuite, type OpenSubject, type Suite } from "./contract/subject.ts";
 import { subscriptionsContract } from "./contract/subscriptions.ts";
 import { sweepContract } from "./contract/sweep.ts";
 import { toolNamesContract } from "./contract/tool-names.ts";
 import { triggersContract } from "./contract/triggers.ts";
 
-const themes: Record<string, Theme> = {
-  append: appendContract,
-  batch: batchContract,
-  quota: quotaContract,
-  payloads: payloadContract,
-  "status and lists": listContract,
-  search: searchContract,
-  "mark processed": markContract,
-  "claim and release": claimContract,
+/** Each name is the subject of its test titles. */
+const suites: Record<string, Suite> = {
+  appendEvents: appendContract,
+  "a batch of requests": batchContract,
+  "the quota": quotaContract,
+  getPayload: payloadContract,
+  "the event log": listContract,
+  searchEvents: searchContract,
+  markProcessed: markContract,
+  "the inbox": claimContract,
   sweep: sweepContract,
   counters: countersContract,
   notices: noticesContract,
-  "tenants, installations and tokens": registryContract,
-  sources: sourcesContract,
-  subscriptions: subscriptionsContract,
-  "apps and flows": flowsContract,
-  "saving several flows": saveFlowsContract,
-  "flows of a legacy system": legacyFlowsContract,
+  "the registry": registryContract,
+  "the registry of endpoints": sourcesContract,
+  "the subscription store": subscriptionsContract,
+  "the flow store": flowsContract,
+  saveFlows: saveFlowsContract,
+  migrateLegacyFlows: legacyFlowsContract,
   "tool names": toolNamesContract,
   triggers: triggersContract,
   secrets: secretsContract,
   runs: runsContract,
-  "run counts": runCountsContract,
-  claims: runClaimsContract,
-  progress: runProgressContract,
+  countRuns: runCountsContract,
+  "the run queue": runClaimsContract,
+  "the run store": runProgressContract,
   lanes: runLanesContract,
-  "events and their runs": runEventsContract,
+  "events with runs": runEventsContract,
   "circuit breakers": breakersContract,
   "random sequences of run operations": runModelContract,
 };
 
 export function storeContract(backend: string, open: OpenSubject): void {
   describe(`the store on ${backend}`, () => {
-    for (const [name, theme] of Object.entries(themes)) describeTheme(name, open, theme);
+    for (const [name, suite] of Object.entries(suites)) describeSuite(name, open, suite);
   });
 }

@@ -14,7 +14,7 @@ import type { It } from "./subject.ts";
 export function appendContract(it: It): void {
   it("stores every field of an event, with seq starting at 1", async ({ store }) => {
     const full = sampleEvent();
-    const bare = sampleEvent({
+    const minimal = sampleEvent({
       external_id: null,
       action: null,
       repo: null,
@@ -24,7 +24,7 @@ export function appendContract(it: It): void {
       url: null,
     });
     const [first, second] = await store.appendEvents(
-      [appendRequest([full]), appendRequest([bare])],
+      [appendRequest([full]), appendRequest([minimal])],
       null,
     );
 
@@ -34,19 +34,19 @@ export function appendContract(it: It): void {
     });
     expect(second).toEqual({
       outcome: "stored",
-      events: [{ id: bare.id, seq: 2, duplicate: false }],
+      events: [{ id: minimal.id, seq: 2, duplicate: false }],
     });
     expect(await store.getEvent("acme", full.id)).toEqual(newRow(full, 1));
-    expect(await store.getEvent("acme", bare.id)).toEqual(newRow(bare, 2));
+    expect(await store.getEvent("acme", minimal.id)).toEqual(newRow(minimal, 2));
   });
 
-  it("counts the seq of each tenant separately", async ({ store }) => {
+  it("numbers the events of each tenant separately", async ({ store }) => {
     expect(await appendEvents(store, sampleEvents(2), "acme")).toEqual([1, 2]);
     expect(await appendEvents(store, sampleEvents(1), "umbrella")).toEqual([1]);
     expect(await appendEvents(store, sampleEvents(1), "acme")).toEqual([3]);
   });
 
-  it("returns the stored events after a restart", async ({ store, reopen }) => {
+  it("stores events durably, and continues the seq after a restart", async ({ store, reopen }) => {
     const event = sampleEvent();
     await appendEvents(store, [event]);
     const again = await reopen();
@@ -54,7 +54,9 @@ export function appendContract(it: It): void {
     expect(await appendEvents(again, [sampleEvent()])).toEqual([2]);
   });
 
-  it("stores a delivery once, in any combination of requests", async ({ store }) => {
+  it("stores a delivery id once: within a request, within a batch, and later", async ({
+    store,
+  }) => {
     const original = sampleEvent({ external_id: "one" });
     const again = () => sampleEvent({ external_id: "one", title: "other" });
     const known = { id: original.id, seq: 1, duplicate: true };
@@ -98,9 +100,7 @@ export function appendContract(it: It): void {
     ]);
   });
 
-  it("treats the same delivery id on another endpoint or tenant as another event", async ({
-    store,
-  }) => {
+  it("stores the same delivery id once for each endpoint and tenant", async ({ store }) => {
     const event = () => sampleEvent({ external_id: "one" });
     await store.appendEvents(
       [
@@ -114,23 +114,23 @@ export function appendContract(it: It): void {
     expect(await allEvents(store, "umbrella")).toHaveLength(1);
   });
 
-  it("distinguishes endpoints and ids whose concatenations are equal", async ({ store }) => {
-    const tricky: [string, string][] = [
+  it("distinguishes endpoints and delivery ids whose concatenations are equal", async ({
+    store,
+  }) => {
+    const pairs: [string, string][] = [
       ["a", "b\nc"],
       ["a\nb", "c"],
       ["a ", "b"],
       ["a", " b"],
     ];
-    const events = tricky.map(([source_id, external_id]) =>
-      sampleEvent({ source_id, external_id }),
-    );
+    const events = pairs.map(([source_id, external_id]) => sampleEvent({ source_id, external_id }));
     expect(await appendEvents(store, events)).toEqual([1, 2, 3, 4]);
   });
 
   it("never treats events without a delivery id as duplicates", async ({ store }) => {
-    const twins = () => sampleEvents(2, () => ({ external_id: null, title: "the same" }));
-    await store.appendEvents([appendRequest(twins()), appendRequest(twins())], null);
-    await appendEvents(store, twins());
+    const pair = () => sampleEvents(2, () => ({ external_id: null, title: "the same" }));
+    await store.appendEvents([appendRequest(pair()), appendRequest(pair())], null);
+    await appendEvents(store, pair());
     expect(await allEvents(store)).toHaveLength(6);
   });
 
@@ -160,8 +160,8 @@ export function appendContract(it: It): void {
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0, types: {} });
   });
 
-  it("assigns every seq once in concurrent appends", async ({ store }) => {
-    const answers = await Promise.all(
+  it("assigns each seq once in concurrent calls", async ({ store }) => {
+    const results = await Promise.all(
       Array.from({ length: 40 }, (_, at) =>
         store.appendEvents(
           [
@@ -172,7 +172,7 @@ export function appendContract(it: It): void {
         ),
       ),
     );
-    const seqs = answers.flatMap(([appended]) => seqsOf(appended));
+    const seqs = results.flatMap(([appended]) => seqsOf(appended));
     const rows = await allEvents(store);
     expect(seqs.toSorted((a, b) => a - b)).toEqual(rows.map(({ seq }) => seq));
     expect(rows.map(({ seq }) => seq)).toEqual(seqs.map((_, at) => at + 1));
@@ -180,5 +180,61 @@ export function appendContract(it: It): void {
       expect((await allEvents(store, tenant)).map(({ seq }) => seq)).toEqual(
         Array.from({ length: 10 }, (_, at) => at + 1),
       );
+  });
+
+  it("stores SQL, quotes and Unicode in any field unchanged", async ({ store }) => {
+    const texts = [
+      "'; DROP TABLE events; --",
+      '"quoted" `ticked` $1 ? ?1 :name @p',
+      "emoji 🚂👩‍👩‍👧 and ünïcödé, عربى, 漢字",
+      "tab\tand\nline\r\nbreaks",
+      "back\\slash \\' %s %_ {}",
+      "x".repeat(2_000),
+      "\u2028\u2029\ufeff\u200b",
+    ];
+    for (const text of texts) {
+      const event = sampleEvent({
+        external_id: text,
+        type: text.slice(0, 200),
+        source: text,
+        source_id: text,
+        action: text,
+        sender: text,
+        repo: text.slice(0, 200),
+        title: text,
+        url: text,
+      });
+      await appendEvents(store, [event], text);
+      expect(await store.getEvent(text, event.id)).toMatchObject({
+        tenant: text,
+        external_id: text,
+        source_id: text,
+        title: text,
+      });
+      expect(
+        await appendEvents(store, [{ ...sampleEvent(), external_id: text, source_id: text }], text),
+      ).toEqual([1]);
+      expect((await store.pendingStatus(text)).types).toEqual({ [text.slice(0, 200)]: 1 });
+      const query = {
+        tenant: text,
+        limit: 10,
+        type: event.type,
+        repo: event.repo ?? "",
+        source: text,
+      };
+      expect((await store.listEvents(query)).items).toHaveLength(1);
+      expect(await store.markProcessed(text, [event.id, "' OR '1'='1"], 5, text)).toEqual({
+        marked: [event.id],
+        already: [],
+        unknown: ["' OR '1'='1"],
+      });
+      expect((await store.getEvent(text, event.id))?.note).toBe(text);
+    }
+  });
+
+  it("stores an event whose title has a lone surrogate", async ({ store }) => {
+    const event = sampleEvent({ title: "half \ud83d of a pair" });
+    await appendEvents(store, [event]);
+    expect((await store.getEvent("acme", event.id))?.title).toMatch(/^half .+ of a pair$/s);
   });
 }

@@ -14,25 +14,25 @@ import type { It } from "./subject.ts";
 
 export function batchContract(it: It): void {
   it("is stored completely or not at all", async ({ store }) => {
-    const taken = sampleEvent();
-    await appendEvents(store, [taken]);
+    const existing = sampleEvent();
+    await appendEvents(store, [existing]);
     const before = await store.getTenant("acme");
     const batch = [
       appendRequest(sampleEvents(3)),
-      appendRequest([{ ...sampleEvent(), id: taken.id }]),
+      appendRequest([{ ...sampleEvent(), id: existing.id }]),
       appendRequest(sampleEvents(1), "umbrella"),
     ];
     const error = await store.appendEvents(batch, null).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(Error);
     expect(store.isDataError(error)).toBe(true);
-    expect(ids(await allEvents(store))).toEqual([taken.id]);
+    expect(ids(await allEvents(store))).toEqual([existing.id]);
     expect(await store.getTenant("acme")).toEqual(before);
     expect(await store.getTenant("umbrella")).toBeUndefined();
     expect(await store.pendingStatus("acme")).toMatchObject({ types: { issues: 1 } });
     expect(await appendEvents(store, [sampleEvent()])).toEqual([2]);
   });
 
-  it("can be empty, and can have empty requests", async ({ store }) => {
+  it("can be empty, and can contain empty requests", async ({ store }) => {
     expect(await store.appendEvents([], null)).toEqual([]);
     const [nothing, something] = await store.appendEvents(
       [appendRequest([], "nobody"), appendRequest([sampleEvent()])],
@@ -44,7 +44,7 @@ export function batchContract(it: It): void {
     expect(await store.getTenant("nobody")).toBeUndefined();
   });
 
-  it("can have thousands of events in one request", async ({ store }) => {
+  it("can contain thousands of events in one request", async ({ store }) => {
     const events = sampleEvents(5_000, (at) => ({ external_id: `of-${at % 4_800}` }));
     const seqs = await appendEvents(store, events);
     expect(seqs.slice(0, 4_800)).toEqual(Array.from({ length: 4_800 }, (_, at) => at + 1));
@@ -55,7 +55,7 @@ export function batchContract(it: It): void {
     expect(again?.outcome).toBe("duplicate");
   });
 
-  it("can have events of hundreds of tenants and types", async ({ store }) => {
+  it("can contain requests of hundreds of tenants", async ({ store }) => {
     const batch = () =>
       Array.from({ length: 300 }, (_, at) =>
         appendRequest(
@@ -64,42 +64,42 @@ export function batchContract(it: It): void {
         ),
       );
     await store.appendEvents(batch(), null);
-    const answers = await store.appendEvents(batch(), null);
-    for (const appended of answers) expect(seqsOf(appended)).toEqual([3, 4]);
+    const results = await store.appendEvents(batch(), null);
+    for (const appended of results) expect(seqsOf(appended)).toEqual([3, 4]);
     expect(await store.pendingStatus("tenant-299")).toMatchObject({
       pending_count: 4,
       types: { "type-0": 2, "type-1": 2 },
     });
   });
 
-  it("in a group commit, rejects only the row that the engine rejects", async ({ store }) => {
-    const taken = sampleEvent();
-    await appendEvents(store, [taken]);
+  it("is split by a group commit, so that only the invalid request fails", async ({ store }) => {
+    const existing = sampleEvent();
+    await appendEvents(store, [existing]);
     const commit = createGroupCommit({ store, quota: null });
-    const good = sampleEvents(6);
-    const bad = { ...sampleEvent(), id: taken.id };
-    const answers = await Promise.allSettled(
-      [...good.slice(0, 3), bad, ...good.slice(3)].map((event) =>
+    const valid = sampleEvents(6);
+    const invalid = { ...sampleEvent(), id: existing.id };
+    const results = await Promise.allSettled(
+      [...valid.slice(0, 3), invalid, ...valid.slice(3)].map((event) =>
         commit.append(appendRequest([event])),
       ),
     );
-    expect(answers.map(({ status }) => status)).toEqual(
-      answers.map((_, at) => (at === 3 ? "rejected" : "fulfilled")),
+    expect(results.map(({ status }) => status)).toEqual(
+      results.map((_, at) => (at === 3 ? "rejected" : "fulfilled")),
     );
-    expect(ids(await allEvents(store))).toEqual(ids([taken, ...good]));
+    expect(ids(await allEvents(store))).toEqual(ids([existing, ...valid]));
   });
 
-  it("in a group commit, stores the neighbours of a text with NUL", async ({ store }) => {
+  it("is split by a group commit if the engine rejects a text with NUL", async ({ store }) => {
     const commit = createGroupCommit({ store, quota: null });
     const nul = sampleEvent({ title: "a\u0000b" });
-    const good = sampleEvents(2);
-    const [before, odd, after] = await Promise.allSettled(
-      [nth(good, 0), nul, nth(good, 1)].map((event) => commit.append(appendRequest([event]))),
+    const valid = sampleEvents(2);
+    const [before, withNul, after] = await Promise.allSettled(
+      [nth(valid, 0), nul, nth(valid, 1)].map((event) => commit.append(appendRequest([event]))),
     );
     expect(before?.status).toBe("fulfilled");
     expect(after?.status).toBe("fulfilled");
-    // PostgreSQL rejects it, SQLite stores it; a truncated text would be an error.
-    const kept = await store.getEvent("acme", nul.id);
-    expect(kept?.title).toBe(odd?.status === "fulfilled" ? nul.title : undefined);
+    // PostgreSQL rejects the text, SQLite stores it; no engine may truncate it.
+    const stored = await store.getEvent("acme", nul.id);
+    expect(stored?.title).toBe(withNul?.status === "fulfilled" ? nul.title : undefined);
   });
 }

@@ -29,17 +29,17 @@ export function claimContract(it: It): void {
     expect(await store.getEvent("acme", nth(events, 0).id)).toEqual(leased[0]);
     expect(await claim(store, { limit: 2 })).toEqual(leased.slice(2));
     expect(await claim(store, { limit: 2 })).toEqual([]);
-    // A leased event is still pending, since its lease can end.
+    // A leased event is still pending, since its lease can expire.
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 3 });
   });
 
   it("leases no event to two agents at the same time", async ({ store }) => {
     const events = sampleEvents(60);
     await appendEvents(store, events);
-    const taken = await Promise.all(
+    const claimed = await Promise.all(
       Array.from({ length: 25 }, async (_, at) => claim(store, { by: `agent-${at}`, limit: 3 })),
     );
-    const all = ids(taken.flat());
+    const all = ids(claimed.flat());
     expect(new Set(all).size).toBe(all.length);
     // A concurrent claim skips locked events; the next claim gets them.
     const rest = await claim(store, { limit: 100 });
@@ -74,15 +74,15 @@ export function claimContract(it: It): void {
     expect(ids(await claim(store, { now }))).toEqual([nth(events, 5).id]);
   });
 
-  it("never leases a processed event, leased or not", async ({ store }) => {
-    const [leased, free, left] = sampleEvents(3);
-    await appendEvents(store, [leased, free, left]);
+  it("never leases a processed event, even if it was leased before", async ({ store }) => {
+    const [leased, free, pending] = sampleEvents(3);
+    await appendEvents(store, [leased, free, pending]);
     await claim(store, { limit: 1 });
     await store.markProcessed("acme", [leased.id, free.id], START, null);
-    expect(ids(await claim(store, { now: START + 10 * LEASE }))).toEqual([left.id]);
+    expect(ids(await claim(store, { now: START + 10 * LEASE }))).toEqual([pending.id]);
   });
 
-  it("leases only the requested type, for unclaimed events and expired leases", async ({
+  it("leases only events of the requested type, with or without an expired lease", async ({
     store,
   }) => {
     const events = sampleEvents(6, (at) => ({ type: at % 2 ? "push" : "issues" }));
@@ -104,7 +104,7 @@ export function claimContract(it: It): void {
     expect(await claim(store, { tenant: "umbrella" })).toHaveLength(2);
   });
 
-  it("releases only events that the caller holds", async ({ store }) => {
+  it("releases only pending events that the caller has leased", async ({ store }) => {
     const [one, two, done, free] = sampleEvents(4);
     await appendEvents(store, [one, two, done, free]);
     await claim(store, { limit: 3 });
@@ -131,7 +131,7 @@ export function claimContract(it: It): void {
     expect(await claim(store, { by: "bob", limit: 500 })).toHaveLength(250);
   });
 
-  it("survives a restart", async ({ store, reopen }) => {
+  it("keeps leases after a restart", async ({ store, reopen }) => {
     await appendEvents(store, [sampleEvent()]);
     await claim(store);
     const again = await reopen();

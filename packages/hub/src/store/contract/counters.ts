@@ -18,7 +18,7 @@ const event = fc.record({
   source_id: fc.constantFrom("github", "stripe"),
   size: fc.nat({ max: 40 }),
 });
-const arrived = fc.record({
+const request = fc.record({
   tenant,
   events: fc.array(event, { maxLength: 4 }),
   skipQuota: fc.boolean(),
@@ -28,16 +28,16 @@ const command = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
-      do: fc.constant("append" as const),
-      batch: fc.array(arrived, { minLength: 1, maxLength: 4 }),
+      operation: fc.constant("append" as const),
+      batch: fc.array(request, { minLength: 1, maxLength: 4 }),
       quota: fc.option(fc.integer({ min: 0, max: 12 })),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("mark" as const), tenant, picks }) },
+  { weight: 3, arbitrary: fc.record({ operation: fc.constant("mark" as const), tenant, picks }) },
   {
     weight: 3,
     arbitrary: fc.record({
-      do: fc.constant("claim" as const),
+      operation: fc.constant("claim" as const),
       tenant,
       by: agent,
       limit: small,
@@ -47,12 +47,12 @@ const command = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant("release" as const), tenant, by: agent, picks }),
+    arbitrary: fc.record({ operation: fc.constant("release" as const), tenant, by: agent, picks }),
   },
   {
     weight: 2,
     arbitrary: fc.record({
-      do: fc.constant("sweep" as const),
+      operation: fc.constant("sweep" as const),
       processedFor: small,
       pendingFor: fc.nat({ max: 30 }),
       maxBytes: fc.nat({ max: 300 }),
@@ -62,8 +62,8 @@ const command = fc.oneof(
 );
 type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** The store, its model, and the clock of both. */
-class Pair {
+/** Executes each command on the store and on its model, and compares the results. */
+class StoreAndModel {
   readonly model = new LogModel();
   readonly #store: Store;
   readonly #name: (tenant: string) => string;
@@ -76,7 +76,7 @@ class Pair {
     this.#name = name;
   }
 
-  async do(command: Command): Promise<void> {
+  async execute(command: Command): Promise<void> {
     this.#now += 1;
     const now = this.#now;
     const tenant = "tenant" in command ? this.#name(command.tenant) : "";
@@ -84,7 +84,7 @@ class Pair {
       "picks" in command
         ? command.picks.map((at) => this.#known[at % this.#known.length] as string)
         : [];
-    switch (command.do) {
+    switch (command.operation) {
       case "append": {
         const batch = command.batch.map((one) => ({
           tenant: this.#name(one.tenant),
@@ -99,8 +99,8 @@ class Pair {
           ),
         }));
         this.#known.push(...batch.flatMap(({ events }) => events.map(({ id }) => id)));
-        const answers = await this.#store.appendEvents(batch, command.quota);
-        expect(answers).toEqual(this.model.append(batch, command.quota));
+        const results = await this.#store.appendEvents(batch, command.quota);
+        expect(results).toEqual(this.model.append(batch, command.quota));
         break;
       }
       case "mark": {
@@ -127,32 +127,32 @@ class Pair {
   }
 
   async #sweep(retention: Retention): Promise<void> {
-    const { done, expired } = this.model.due(retention);
+    const { processed, expired } = this.model.due(retention);
     const swept = await this.#store.sweep(retention);
     const left = new Set((await this.#rows()).map(({ id }) => id));
-    const gone = this.model.rows.filter(({ id }) => !left.has(id));
+    const removed = this.model.rows.filter(({ id }) => !left.has(id));
     expect(swept).toMatchObject({
-      processed: done.length,
+      processed: processed.length,
       expired: expired.length,
-      more: gone.length > 0,
+      more: removed.length > 0,
     });
-    if (done.length + expired.length > 0) {
-      expect(gone).toHaveLength(done.length + expired.length);
-      // Events that were processed at the same time can be removed in any order.
+    if (processed.length + expired.length > 0) {
+      expect(removed).toHaveLength(processed.length + expired.length);
+      // Events with the same `processed_at` can be removed in any order.
       const key = (row: EventRow) => (row.processed ? row.processed_at : row.id);
-      expect(new Set(gone.map(key))).toEqual(new Set([...done, ...expired].map(key)));
-    } else if (gone.length > 0) {
-      // Any of several tenants with the same size can be first.
-      const owner = gone[0]?.tenant as string;
-      const volumes = ["acme", "umbrella"].map((tenant) => this.model.bytes(this.#name(tenant)));
-      expect(this.model.bytes(owner)).toBe(Math.max(...volumes));
-      expect(new Set(gone)).toEqual(new Set(this.model.overflow(owner, retention)));
-      expect(swept.overflow).toBe(gone.length);
+      expect(new Set(removed.map(key))).toEqual(new Set([...processed, ...expired].map(key)));
+    } else if (removed.length > 0) {
+      // If several tenants are the largest, the store can choose any of them.
+      const owner = removed[0]?.tenant as string;
+      const sizes = ["acme", "umbrella"].map((tenant) => this.model.bytes(this.#name(tenant)));
+      expect(this.model.bytes(owner)).toBe(Math.max(...sizes));
+      expect(new Set(removed)).toEqual(new Set(this.model.overflow(owner, retention)));
+      expect(swept.overflow).toBe(removed.length);
     } else {
-      const volumes = ["acme", "umbrella"].map((tenant) => this.model.bytes(this.#name(tenant)));
-      expect(retention.limit === 0 || Math.max(...volumes) <= retention.maxBytes).toBe(true);
+      const sizes = ["acme", "umbrella"].map((tenant) => this.model.bytes(this.#name(tenant)));
+      expect(retention.limit === 0 || Math.max(...sizes) <= retention.maxBytes).toBe(true);
     }
-    this.model.remove(gone);
+    this.model.remove(removed);
   }
 
   async #rows(): Promise<EventRow[]> {
@@ -165,9 +165,9 @@ class Pair {
   async #compareCounters(): Promise<void> {
     for (const tenant of ["acme", "umbrella"].map(this.#name)) {
       expect(await this.#store.pendingStatus(tenant)).toEqual(this.model.status(tenant));
-      const kept = await this.#store.getTenant(tenant);
-      if (kept) expect(kept).toMatchObject(this.model.tenant(tenant));
-      else expect(this.model.of(tenant)).toEqual([]);
+      const stored = await this.#store.getTenant(tenant);
+      if (stored) expect(stored).toMatchObject(this.model.tenant(tenant));
+      else expect(this.model.rowsOf(tenant)).toEqual([]);
     }
   }
 
@@ -178,19 +178,19 @@ class Pair {
 }
 
 export function countersContract(it: It): void {
-  it("equal a recount after any sequence of operations", async ({ store }) => {
+  it("equal a new count of the rows after any sequence of operations", async ({ store }) => {
     let run = 0;
-    const series = fc.array(command, { minLength: 1, maxLength: 30 });
-    const property = fc.asyncProperty(series, async (commands) => {
+    const sequence = fc.array(command, { minLength: 1, maxLength: 30 });
+    const property = fc.asyncProperty(sequence, async (commands) => {
       run += 1;
-      const pair = new Pair(store, (tenant) => `${tenant} ${run}`);
-      for (const command of commands) await pair.do(command);
-      await pair.compareRows();
+      const both = new StoreAndModel(store, (tenant) => `${tenant} ${run}`);
+      for (const command of commands) await both.execute(command);
+      await both.compareRows();
     });
-    // All sequences share the store, and a sweep affects all tenants: each starts without due events.
-    const empty = { now: START * 2, processedFor: 0, pendingFor: 0, maxBytes: 0, limit: 1_000 };
+    // All sequences share the store, and a sweep affects all tenants: each sequence starts without events.
+    const all = { now: START * 2, processedFor: 0, pendingFor: 0, maxBytes: 0, limit: 1_000 };
     property.beforeEach(async () => {
-      while ((await store.sweep(empty)).more);
+      while ((await store.sweep(all)).more);
     });
     await fc.assert(property, { numRuns: 25 });
   });

@@ -24,7 +24,7 @@ export const sampleApp = (given: Partial<StoredApp> = {}): StoredApp => ({
   ...given,
 });
 
-/** A graph of intents with these tool names. */
+/** A graph with one intent for each name. */
 export const intents = (...names: string[]): FlowGraph => ({
   nodes: names.map((name) => ({
     id: `node ${name}`,
@@ -37,22 +37,21 @@ export const intents = (...names: string[]): FlowGraph => ({
   edges: [],
 });
 
-/** Gives each intent its name, or the next free one. */
+/** An edit that replaces the draft. Each intent gets its tool name, or the next free one. */
 export const setDraft =
   (name: string, graph: FlowGraph): EditFlow =>
   ({ taken }) => {
     const used = new Set(taken);
     const nodes = graph.nodes.map((node) => {
-      const wanted = String(node.parameters.toolName);
-      const given = uniqueToolName(wanted, used);
-      used.add(given);
-      return { ...node, parameters: { ...node.parameters, toolName: given } };
+      const name = uniqueToolName(String(node.parameters.toolName), used);
+      used.add(name);
+      return { ...node, parameters: { ...node.parameters, toolName: name } };
     });
     return {
       name,
       description: "",
       graph: { ...graph, nodes },
-      toolNames: toolNamesOf({ ...graph, nodes }).map((one) => ({ name: one })),
+      toolNames: toolNamesOf({ ...graph, nodes }).map((toolName) => ({ name: toolName })),
     };
   };
 
@@ -110,7 +109,7 @@ export const eventTrigger = (given: Partial<NewTrigger> = {}): NewTrigger => ({
   ...given,
 });
 
-/** A publication of the draft, or of the given graph. */
+/** Publishes the draft, or the given graph. */
 export const publish = async (
   store: Store,
   { tenant, id }: Pick<StoredFlow, "tenant" | "id">,

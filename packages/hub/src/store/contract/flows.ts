@@ -17,7 +17,7 @@ import type { It } from "./subject.ts";
 const LATER = START + 5 * SECOND;
 
 export function flowsContract(it: It): void {
-  it("stores apps, with unique slugs per tenant", async ({ store, reopen }) => {
+  it("stores apps; a slug is unique within its tenant", async ({ store, reopen }) => {
     const app = sampleApp();
     expect(await store.createApp(app)).toBe(true);
     expect(await store.createApp({ ...app, name: "Another" })).toBe(false);
@@ -43,7 +43,7 @@ export function flowsContract(it: It): void {
     expect(await slugs("c", 2)).toEqual([]);
   });
 
-  it("creates and edits a draft inside the transaction", async ({ store, reopen }) => {
+  it("creates a draft, and passes the stored flow to an edit", async ({ store, reopen }) => {
     const flow = await makeFlow(store, intents("Get weather"));
     expect(flow).toMatchObject({ tenant: "acme", app: "desk", revision: 1, version: null });
     expect(await (await reopen()).getFlow("acme", flow.id)).toEqual(flow);
@@ -59,13 +59,13 @@ export function flowsContract(it: It): void {
     expect(await store.getFlow("acme", flow.id)).toEqual(after);
   });
 
-  it("rejects an edit of a missing or changed flow", async ({ store }) => {
+  it("rejects an edit of an unknown app or flow, or of an outdated revision", async ({ store }) => {
     const flow = await makeFlow(store);
     const never = () => {
       throw new Error("called");
     };
-    const nowhere = { id: "f", tenant: "acme", app: "none", at: START };
-    expect(await store.createFlow(nowhere, never)).toEqual({ outcome: "no_app" });
+    const withoutApp = { id: "f", tenant: "acme", app: "none", at: START };
+    expect(await store.createFlow(withoutApp, never)).toEqual({ outcome: "no_app" });
     const key = { tenant: "acme", id: flow.id };
     const { id } = flow;
     expect(await store.editFlow({ tenant: "acme", id: "none" }, START, never)).toEqual({
@@ -89,24 +89,24 @@ export function flowsContract(it: It): void {
     expect(await store.getFlow("acme", id)).toMatchObject({ name: "First", version: null });
   });
 
-  it("rolls back when the edit throws", async ({ store }) => {
+  it("rolls back the transaction if the edit throws", async ({ store }) => {
     const flow = await publish(store, await makeFlow(store, intents("Keep")));
     const { revision } = await store.findTriggers("acme", [], "");
     const key = { tenant: "acme", id: flow.id };
-    const refuse = () => {
+    const reject = () => {
       throw new Error("Empty description");
     };
-    await expect(store.editFlow(key, LATER, refuse)).rejects.toThrow("Empty description");
-    await expect(store.publishFlow(key, refuse)).rejects.toThrow("Empty description");
+    await expect(store.editFlow(key, LATER, reject)).rejects.toThrow("Empty description");
+    await expect(store.publishFlow(key, reject)).rejects.toThrow("Empty description");
     await expect(
-      store.createFlow({ id: "new", tenant: "acme", app: "desk", at: LATER }, refuse),
+      store.createFlow({ id: "new", tenant: "acme", app: "desk", at: LATER }, reject),
     ).rejects.toThrow("Empty description");
-    // An error that occurs only after a write.
-    const twins = {
+    // The engine rejects the second trigger, after other writes.
+    const duplicateTriggers = {
       ...publication()(flow),
       triggers: [...publication()(flow).triggers, ...publication()(flow).triggers],
     };
-    await expect(store.publishFlow(key, () => twins)).rejects.toThrow();
+    await expect(store.publishFlow(key, () => duplicateTriggers)).rejects.toThrow();
     expect(await store.getFlow("acme", flow.id)).toEqual(flow);
     expect(await store.getFlow("acme", "new")).toBeUndefined();
     expect(await store.listVersions("acme", flow.id)).toHaveLength(1);
@@ -136,7 +136,7 @@ export function flowsContract(it: It): void {
     expect(stale.filter(({ outcome }) => outcome === "saved")).toHaveLength(1);
   });
 
-  it("lists flows in pages, of all apps or one", async ({ store }) => {
+  it("lists the flows of all apps or of one, in pages", async ({ store }) => {
     for (const id of ["b", "a", "d"]) await makeFlow(store, intents(), { id });
     await makeFlow(store, intents(), { id: "c", app: "shop" });
     await makeFlow(store, intents(), { id: "aa", tenant: "umbrella" });
@@ -150,7 +150,7 @@ export function flowsContract(it: It): void {
     expect(await store.getFlow("acme", "aa")).toBeUndefined();
   });
 
-  it("publishes immutable versions, and rolls back to one", async ({ store }) => {
+  it("publishes immutable versions, of the draft or of a given graph", async ({ store }) => {
     const one = intents("One");
     const flow = await makeFlow(store, one);
     expect(await publish(store, flow, { note: "first" })).toMatchObject({
@@ -178,7 +178,7 @@ export function flowsContract(it: It): void {
     expect(await store.listVersions("umbrella", flow.id)).toEqual([]);
   });
 
-  it("rolls back draft and published version together, or not at all", async ({ store }) => {
+  it("rolls back the draft and the published version together, or neither", async ({ store }) => {
     const [one, two] = [intents("One"), intents("Two")];
     const flow = await makeFlow(store, one);
     const key = { tenant: "acme", id: flow.id };
@@ -194,11 +194,11 @@ export function flowsContract(it: It): void {
     });
     expect(await back(key, 3)).toEqual({ outcome: "no_version" });
     expect(await back({ ...key, tenant: "umbrella" })).toEqual({ outcome: "no_flow" });
-    // The edit of the draft is rolled back.
-    const refuse = () => {
+    // If the publication fails, the edit of the draft is undone.
+    const reject = () => {
       throw new Error("It cannot run.");
     };
-    await expect(back(key, 1, refuse)).rejects.toThrow("It cannot run.");
+    await expect(back(key, 1, reject)).rejects.toThrow("It cannot run.");
     expect(await store.getFlow("acme", flow.id)).toEqual(before);
     expect(await store.findTool("acme", "desk", "two", START)).toMatchObject({ alias: false });
     expect(await store.listVersions("acme", flow.id)).toHaveLength(2);
@@ -211,24 +211,24 @@ export function flowsContract(it: It): void {
     expect(await store.findTool("acme", "desk", "one", START)).toMatchObject({ alias: false });
   });
 
-  it("accepts only one of several concurrent changes of the same revision", async ({ store }) => {
+  it("accepts only one of several concurrent changes to the same revision", async ({ store }) => {
     for (let round = 0; round < 5; round += 1) {
       const flow = await publish(store, await makeFlow(store, intents("Go")));
       const key = { tenant: "acme", id: flow.id, ifRevision: flow.revision };
       const all = await Promise.all([
-        store.editFlow(key, START, setDraft("EditResult", intents("Went"))),
+        store.editFlow(key, START, setDraft("Edited", intents("Went"))),
         store.rollBackFlow(key, 1, START, (graph) => setDraft("Back", graph), publication()),
         store.deleteFlow(key, START),
       ]);
-      const [won, ...more] = all.filter(({ outcome }) => /saved|deleted/.test(outcome));
+      const [accepted, ...more] = all.filter(({ outcome }) => /saved|deleted/.test(outcome));
       expect(more).toEqual([]);
       const after = await store.getFlow("acme", flow.id);
-      expect(after).toEqual(won && "flow" in won ? won.flow : undefined);
+      expect(after).toEqual(accepted && "flow" in accepted ? accepted.flow : undefined);
       await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
     }
   });
 
-  it("does not delete a changed flow", async ({ store }) => {
+  it("deletes a flow only at the given revision", async ({ store }) => {
     const flow = await publish(store, await makeFlow(store, intents("Go")));
     const key = { tenant: "acme", id: flow.id };
     const stale = { ...key, ifRevision: flow.revision - 1 };
@@ -242,42 +242,42 @@ export function flowsContract(it: It): void {
     expect(await store.deleteFlow(current, START)).toEqual({ outcome: "deleted" });
   });
 
-  it("removes flows that were deleted long ago and have no runs", async ({ store }) => {
+  it("removes flows that were deleted before a time and have no runs", async ({ store }) => {
     const key = ({ id }: { id: string }) => ({ tenant: "acme", id });
     const make = async (app?: string) =>
       publish(store, await makeFlow(store, intents(), app === undefined ? {} : { app }));
     const kept = await make();
     const old = await make();
-    const late = await make();
-    const ran = await make();
+    const recent = await make();
+    const withRun = await make();
     const ofApp = await make("shop");
-    await store.queueRuns([sampleRun({ flow_id: ran.id, version: 1 })]);
-    for (const flow of [old, ran]) await store.deleteFlow(key(flow), START);
+    await store.queueRuns([sampleRun({ flow_id: withRun.id, version: 1 })]);
+    for (const flow of [old, withRun]) await store.deleteFlow(key(flow), START);
     await store.deleteApp("acme", "shop", START);
-    await store.deleteFlow(key(late), LATER);
+    await store.deleteFlow(key(recent), LATER);
 
     expect(await store.sweepFlows(START, 9)).toBe(0);
     expect(await store.sweepFlows(LATER, 1)).toBe(1);
     expect(await store.sweepFlows(LATER, 9)).toBe(1);
     expect(await store.sweepFlows(LATER, 9)).toBe(0);
     for (const { id } of [old, ofApp]) expect(await store.listVersions("acme", id)).toEqual([]);
-    for (const { id } of [kept, late, ran])
+    for (const { id } of [kept, recent, withRun])
       expect(await store.listVersions("acme", id)).toHaveLength(1);
     expect(await store.getFlow("acme", kept.id)).toEqual(kept);
 
     await save(store, await claim(store));
     await store.sweepRuns(LATER, 9);
     expect(await store.sweepFlows(LATER, 9)).toBe(1);
-    expect(await store.listVersions("acme", ran.id)).toEqual([]);
-    // Its id can be used again, with versions from 1; no earlier version is published.
+    expect(await store.listVersions("acme", withRun.id)).toEqual([]);
+    // The id can be used again. Its versions start at 1, without the removed ones.
     const graph = intents("Another");
-    await makeFlow(store, graph, { id: ran.id });
-    expect(await publish(store, ran, { at: LATER })).toMatchObject({ version: 1 });
-    await store.queueRuns([sampleRun({ flow_id: ran.id, version: 1 })]);
+    await makeFlow(store, graph, { id: withRun.id });
+    expect(await publish(store, withRun, { at: LATER })).toMatchObject({ version: 1 });
+    await store.queueRuns([sampleRun({ flow_id: withRun.id, version: 1 })]);
     expect(await claim(store)).toMatchObject([{ graph }]);
   });
 
-  it("hides a deleted flow, but keeps the versions for its runs", async ({ store }) => {
+  it("hides a deleted flow, but keeps its versions for its runs", async ({ store }) => {
     const graph = intents("Go");
     const flow = await publish(store, await makeFlow(store, graph));
     await store.queueRuns([sampleRun({ flow_id: flow.id, version: 1 })]);
@@ -291,11 +291,11 @@ export function flowsContract(it: It): void {
     expect(await store.findTool("acme", "desk", "go", START)).toBeUndefined();
     expect(await store.getTrigger("acme", flow.id, "node Go")).toBeUndefined();
     expect(await claim(store)).toMatchObject([{ graph }]);
-    // Its name is free immediately.
+    // Its tool name is free immediately.
     expect(toolNamesOf((await makeFlow(store, graph)).graph)).toEqual(["go"]);
   });
 
-  it("deletes an app with its flows, and no other app", async ({ store }) => {
+  it("deletes an app and its flows, and changes no other app", async ({ store }) => {
     const graph = intents("Go");
     const flow = await publish(store, await makeFlow(store, graph));
     const draft = await makeFlow(store, intents("Draft"));

@@ -8,7 +8,7 @@ import type { It } from "./subject.ts";
 
 const BY_AGE = ["weather", "bare", "twin", "odd", "legacy", "hopeless"];
 
-/** Migrates every row into two tenants, with different ids. */
+/** Every row is migrated into both apps, with different ids. */
 const apps = [sampleApp(), sampleApp({ tenant: "umbrella", slug: "shop" })];
 const countFlows = async (store: Store): Promise<number[]> =>
   Promise.all(
@@ -34,7 +34,10 @@ const never: ConvertFlows = () => {
 };
 
 export function legacyFlowsContract(it: It): void {
-  it("finds none in a new database, and does not change its flows", async ({ store, reopen }) => {
+  it("finds no legacy flows in a new database, and does not change its flows", async ({
+    store,
+    reopen,
+  }) => {
     await store.saveFlows(sampleApp(), () => [{ id: "a", edit: setDraft("A", intents("Go")) }]);
     expect(await store.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
     const again = await reopen();
@@ -42,24 +45,20 @@ export function legacyFlowsContract(it: It): void {
     expect(await again.getFlow("acme", "a")).toMatchObject({ name: "A" });
   });
 
-  it("renames the legacy tables, and migrates their flows once", async ({
-    reopen,
-    reopenOn,
-    sql,
-  }) => {
+  it("migrates the flows once, and renames their table", async ({ reopen, reopenOn, sql }) => {
     const store = await reopenOn(LEGACY_FLOWS);
     expect(await store.listFlows("acme", { limit: 99 })).toEqual([]);
     const before = await sql("SELECT * FROM older_flows ORDER BY id");
     let found: unknown[] = [];
-    const taken = await store.migrateLegacyFlows((flows, apps) => {
+    const migrated = await store.migrateLegacyFlows((flows, apps) => {
       found = [ids(flows as { id: string }[]), apps.map(({ slug }) => slug)];
       return convert(flows, apps);
     });
-    // Oldest first, so that the oldest flow keeps a name that several have.
+    // Oldest first: of several flows with the same tool name, the oldest keeps it.
     expect(found).toEqual([BY_AGE, ["support-desk"]]);
-    expect(taken).toMatchObject({ outcome: "migrated", table: "migrated_flows" });
-    if (taken.outcome !== "migrated") return;
-    expect(taken.apps.map(ids)).toEqual(
+    expect(migrated).toMatchObject({ outcome: "migrated", table: "migrated_flows" });
+    if (migrated.outcome !== "migrated") return;
+    expect(migrated.apps.map(ids)).toEqual(
       ["desk", "shop"].map((app) => BY_AGE.map((id) => `${app} ${id}`)),
     );
     expect(await sql("SELECT * FROM migrated_flows ORDER BY id")).toEqual(before);
@@ -92,32 +91,33 @@ export function legacyFlowsContract(it: It): void {
     expect(await folded.migrateLegacyFlows(() => [])).toMatchObject({ outcome: "migrated" });
   });
 
-  it("migrates no flow if one fails, and all of them the next time", async ({
+  it("migrates no flow if one of them fails, and all flows in the next call", async ({
     reopen,
     reopenOn,
     sql,
   }) => {
     const store = await reopenOn(LEGACY_FLOWS);
     const before = await sql("SELECT * FROM older_flows ORDER BY id");
-    const late = (fails: () => never): ConvertFlows => {
-      let left = 9;
-      return converting((name) => (left-- > 0 ? setDraft(name, intents(name)) : fails));
-    };
+    let left = 9;
     const failing: ConvertFlows[] = [
-      late(() => {
-        throw new Error("cut short");
-      }),
+      converting((name) =>
+        left-- > 0
+          ? setDraft(name, intents(name))
+          : () => {
+              throw new Error("interrupted");
+            },
+      ),
       (...found) =>
         convert(...found)?.map((app) => ({
           ...app,
           publish: (flow) => {
-            if (flow.id === "shop twin") throw new Error("cut short");
+            if (flow.id === "shop twin") throw new Error("interrupted");
             return app.publish(flow);
           },
         })),
     ];
-    for (const fails of failing) {
-      await expect(store.migrateLegacyFlows(fails)).rejects.toThrow("cut short");
+    for (const convertFailing of failing) {
+      await expect(store.migrateLegacyFlows(convertFailing)).rejects.toThrow("interrupted");
       expect(await sql("SELECT * FROM older_flows ORDER BY id")).toEqual(before);
       for (const table of ["flows", "apps", "tool_names", "triggers", "flow_versions"])
         expect(await sql(`SELECT * FROM ${table}`)).toEqual([]);
@@ -130,7 +130,11 @@ export function legacyFlowsContract(it: It): void {
     );
   });
 
-  it("postpones the migration if the conversion asks for it", async ({ reopen, reopenOn, sql }) => {
+  it("postpones the migration if the conversion returns undefined", async ({
+    reopen,
+    reopenOn,
+    sql,
+  }) => {
     const store = await reopenOn(LEGACY_FLOWS);
     expect(await store.migrateLegacyFlows(() => undefined)).toEqual({ outcome: "postponed" });
     const again = await reopen();
@@ -138,14 +142,14 @@ export function legacyFlowsContract(it: It): void {
     expect(await again.migrateLegacyFlows(convert)).toMatchObject({ outcome: "migrated" });
   });
 
-  it("migrates them once in concurrent calls", async ({ reopenOn, reopen }) => {
+  it("migrates the flows once in concurrent calls", async ({ reopenOn, reopen }) => {
     await reopenOn(LEGACY_FLOWS);
     const one = await reopen();
     const two = await reopen();
-    const taken = await Promise.all(
+    const migrated = await Promise.all(
       [one, two, one, two].map((store) => store.migrateLegacyFlows(convert)),
     );
-    expect(taken.map(({ outcome }) => outcome).toSorted()).toEqual([
+    expect(migrated.map(({ outcome }) => outcome).toSorted()).toEqual([
       "migrated",
       "none",
       "none",
@@ -154,7 +158,7 @@ export function legacyFlowsContract(it: It): void {
     expect(await countFlows(one)).toEqual([6, 6]);
   });
 
-  it("does not overwrite an existing table", async ({ reopenOn, sql }) => {
+  it("chooses another name if a table `migrated_flows` exists", async ({ reopenOn, sql }) => {
     const store = await reopenOn(`${LEGACY_FLOWS}; CREATE TABLE migrated_flows (id TEXT)`);
     expect(await store.migrateLegacyFlows(convert)).toMatchObject({ table: "migrated_flows_2" });
     expect(await sql("SELECT * FROM migrated_flows")).toEqual([]);

@@ -1,6 +1,6 @@
-/** Tables of legacy systems in which each flow was one tool, in SQL for every engine. */
+/** The tables of two legacy systems in which each flow was one tool. Every engine accepts the SQL. */
 
-/** A hand-written schema. An index and another table have the same names as ours. */
+/** A hand-written schema. Its tables and its index have the names of tables and an index of the hub. */
 export const LEGACY_FLOWS = `
 CREATE TABLE apps (id INTEGER PRIMARY KEY, slug TEXT NOT NULL, name TEXT NOT NULL, icon TEXT);
 INSERT INTO apps VALUES (7, 'support-desk', 'Support Desk', 'bell');
@@ -34,7 +34,7 @@ INSERT INTO flows VALUES
   ('hopeless', 'billing', '', NULL, 'hopeless', 'Has no name.', NULL, 1, '[]', '[]', NULL, '2025-06-01');
 `;
 
-/** The schema of an object-relational mapper: camel case, typed columns, and one app. */
+/** The schema of an object-relational mapper: camel case, typed columns, and no apps. */
 export const LEGACY_TYPED_FLOWS = `
 CREATE TABLE flows (
   "id" INTEGER PRIMARY KEY,

@@ -14,10 +14,8 @@ import {
 } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const walkList = (store: Store, query: Omit<EventQuery, "cursor">) =>
+const readList = (store: Store, query: Omit<EventQuery, "cursor">) =>
   readPages((cursor) => store.listEvents({ ...query, cursor }));
-
-const asksForId = (store: Store) => store.getLogId();
 
 export function listContract(it: It): void {
   it("counts the pending events and their types", async ({ store }) => {
@@ -57,14 +55,16 @@ export function listContract(it: It): void {
 
   it("returns the same log id until the database is recreated", async (subject) => {
     const { store, reopen, reopenOn } = subject;
-    const [id, ...others] = await Promise.all([store, store, await reopen()].map(asksForId));
+    const [id, ...others] = await Promise.all(
+      [store, store, await reopen()].map((one) => one.getLogId()),
+    );
     expect(id).toMatch(/^[0-9a-f]{32}$/);
     expect(others).toEqual([id, id]);
-    expect(await asksForId(await reopen())).toBe(id);
-    expect(await asksForId(await reopenOn("CREATE TABLE theirs (id TEXT)"))).not.toBe(id);
+    expect(await (await reopen()).getLogId()).toBe(id);
+    expect(await (await reopenOn("CREATE TABLE theirs (id TEXT)")).getLogId()).not.toBe(id);
   });
 
-  it("lists the most frequent type first", async ({ store }) => {
+  it("counts the most frequent type first", async ({ store }) => {
     const types = ["rare", "common", "common", "usual", "usual", "usual"];
     await appendEvents(
       store,
@@ -74,7 +74,7 @@ export function listContract(it: It): void {
     expect(Object.keys(status.types)).toEqual(["usual", "common", "rare"]);
   });
 
-  it("counts types with names of Object.prototype", async ({ store }) => {
+  it("counts types that are named like properties of Object.prototype", async ({ store }) => {
     await appendEvents(store, [
       sampleEvent({ type: "__proto__" }),
       sampleEvent({ type: "constructor" }),
@@ -106,7 +106,7 @@ export function listContract(it: It): void {
     });
   });
 
-  it("returns a next cursor only if there is a next page", async ({ store }) => {
+  it("returns a cursor only if there is a next page", async ({ store }) => {
     await appendEvents(store, sampleEvents(4));
     const page = (limit: number, cursor?: number) =>
       store.listEvents({ tenant: "acme", limit, order: "oldest", cursor });
@@ -116,15 +116,13 @@ export function listContract(it: It): void {
     expect(await page(3, 4)).toEqual({ items: [], next: null });
   });
 
-  it("returns every event exactly once, with any filter, order and page size", async ({
-    store,
-  }) => {
+  it("lists each event exactly once, with any filter, order and page size", async ({ store }) => {
     const pick = <Item>(items: Item[], at: number) => items[at % items.length] as Item;
     const events = sampleEvents(23, (at) => ({
       type: pick(["push", "issues", "star"], at),
       repo: pick(["acme/web", null, "acme/api", "ACME/web"], at),
       source: pick(["github", "stripe"], at),
-      received_at: START, // All have the same time: only seq determines the order.
+      received_at: START, // The same for all, so that only seq determines the order.
     }));
     await appendEvents(store, events);
     await store.markProcessed("acme", ids(events.filter((_, at) => at % 5 < 2)), START, null);
@@ -138,7 +136,7 @@ export function listContract(it: It): void {
       { repo: "acme/web" },
       { source: "stripe" },
       { type: "issues", repo: "acme/api", source: "github" },
-      { type: "nothing like it" },
+      { type: "unknown" },
     ];
     for (const filter of filters)
       for (const pending of [undefined, true, false])
@@ -152,7 +150,7 @@ export function listContract(it: It): void {
                 (pending === undefined || row.processed !== pending),
             );
             const query = { tenant: "acme", limit, order, pending, ...filter };
-            const { items, pages } = await walkList(store, query);
+            const { items, pages } = await readList(store, query);
             expect(ids(items), JSON.stringify(query)).toEqual(
               ids(order === "oldest" ? wanted : wanted.toReversed()),
             );
@@ -160,7 +158,7 @@ export function listContract(it: It): void {
           }
   });
 
-  it("continues from a cursor after appends and removals", async ({ store }) => {
+  it("continues at a cursor after other events were appended or processed", async ({ store }) => {
     const events = sampleEvents(6, (at) => ({ received_at: START + at }));
     await appendEvents(store, events);
     const query = { tenant: "acme", limit: 2, pending: true } as const;
@@ -178,10 +176,10 @@ export function listContract(it: It): void {
     await appendEvents(store, [event]);
     expect(await store.getEvent("umbrella", event.id)).toBeUndefined();
     expect(await store.getEvent("acme", sampleEvent().id)).toBeUndefined();
-    expect(await store.getEvent("acme", "no id at all")).toBeUndefined();
+    expect(await store.getEvent("acme", "not an id")).toBeUndefined();
   });
 
-  it("scans a bounded part of a long log per page for a repository, and finds all events", async ({
+  it("scans a bounded part of a long log per page, and finds all events of a repository", async ({
     store,
   }) => {
     const events = sampleEvents(5_100, (at) => ({
@@ -193,16 +191,34 @@ export function listContract(it: It): void {
     for (const order of ["newest", "oldest"] as const) {
       const query = { tenant: "acme", repo: "acme/rare", pending: true, limit: 5, order };
       expect((await store.listEvents(query)).items).toHaveLength(1);
-      const { items, pages } = await walkList(store, query);
+      const { items, pages } = await readList(store, query);
       expect(ids(items)).toEqual(ids(order === "newest" ? rare : rare.toReversed()));
       expect(pages).toBe(2);
     }
   });
 
-  it("reaches the end of a long log", async ({ store }) => {
+  it("lists a long log to its end", async ({ store }) => {
     const events: NewEvent[] = sampleEvents(1_200);
     await appendInChunks(store, events);
-    const { items } = await walkList(store, { tenant: "acme", limit: 100, pending: true });
+    const { items } = await readList(store, { tenant: "acme", limit: 100, pending: true });
     expect(ids(items)).toEqual(ids(events.toReversed()));
+  });
+
+  it("lists the types of pending events in pages, each with the source of its newest event", async ({
+    store,
+  }) => {
+    const types = ["push", "Issue", "issues", "a.b", "issues"];
+    for (const [at, type] of types.entries())
+      await appendEvents(store, [sampleEvent({ type, source: at === 4 ? "gitlab" : "github" })]);
+    await appendEvents(store, [sampleEvent({ type: "theirs" })], "umbrella");
+    const all = await store.listEventTypes("acme", "", 10);
+    expect(all).toEqual([
+      { type: "Issue", source: "github" },
+      { type: "a.b", source: "github" },
+      { type: "issues", source: "gitlab" },
+      { type: "push", source: "github" },
+    ]);
+    expect(await store.listEventTypes("acme", nth(all, 1).type, 1)).toEqual([all[2]]);
+    expect(await store.listEventTypes("acme", "push", 9)).toEqual([]);
   });
 }

@@ -29,7 +29,7 @@ export function markContract(it: It): void {
     });
   });
 
-  it("returns an id once that is given twice", async ({ store }) => {
+  it("returns an id only once if it is given twice", async ({ store }) => {
     const event = sampleEvent();
     await appendEvents(store, [event]);
     expect(await store.markProcessed("acme", [event.id, "x", event.id, "x"], START, null)).toEqual({
@@ -45,7 +45,7 @@ export function markContract(it: It): void {
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
   });
 
-  it("does not know events of another tenant", async ({ store }) => {
+  it("treats events of another tenant as unknown", async ({ store }) => {
     const theirs = sampleEvent();
     await appendEvents(store, [theirs], "umbrella");
     await appendEvents(store, [sampleEvent()]);
@@ -60,7 +60,7 @@ export function markContract(it: It): void {
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 1 });
   });
 
-  it("accepts no ids, and any number of ids", async ({ store }) => {
+  it("accepts an empty list, and hundreds of ids", async ({ store }) => {
     const none = { marked: [], already: [], unknown: [] };
     expect(await store.markProcessed("acme", [], START, null)).toEqual(none);
     const events = sampleEvents(450);
@@ -82,7 +82,7 @@ export function markContract(it: It): void {
   it("marks each event once in concurrent calls", async ({ store }) => {
     const events = sampleEvents(20);
     await appendEvents(store, events);
-    const answers = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 8 }, (_, at) =>
         store.markProcessed(
           "acme",
@@ -92,8 +92,8 @@ export function markContract(it: It): void {
         ),
       ),
     );
-    expect(answers.flatMap(({ marked }) => marked).sort()).toEqual(ids(events).sort());
-    expect(answers.flatMap(({ already }) => already)).toHaveLength(7 * 20);
+    expect(results.flatMap(({ marked }) => marked).sort()).toEqual(ids(events).sort());
+    expect(results.flatMap(({ already }) => already)).toHaveLength(7 * 20);
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
   });
 

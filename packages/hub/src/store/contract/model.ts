@@ -1,4 +1,4 @@
-/** A simple model of the log: arrays and filters, without counters. */
+/** A simple model of the event log. It computes each count from its rows. */
 import type {
   AppendRequest,
   AppendResult,
@@ -15,58 +15,60 @@ export class LogModel {
   readonly #seqs = new Map<string, number>();
   readonly #pruned = new Map<string, number>();
 
-  of = (tenant: string): EventRow[] => this.rows.filter((row) => row.tenant === tenant);
-  pendingOf = (tenant: string): EventRow[] => this.of(tenant).filter((row) => !row.processed);
+  rowsOf = (tenant: string): EventRow[] => this.rows.filter((row) => row.tenant === tenant);
+  pendingOf = (tenant: string): EventRow[] => this.rowsOf(tenant).filter((row) => !row.processed);
 
   append(batch: AppendRequest[], quota: number | null): AppendResult[] {
     return batch.map(({ tenant, events, skipQuota }): AppendResult => {
-      const known = (event: { source_id: string; external_id: string | null }) =>
-        this.of(tenant).find(
+      const find = (event: { source_id: string; external_id: string | null }) =>
+        this.rowsOf(tenant).find(
           (row) =>
             event.external_id !== null &&
             row.external_id === event.external_id &&
             row.source_id === event.source_id,
         );
       const before = this.rows.length;
-      const answers = events.map((event) => {
-        const twin = known(event);
-        if (twin) return { id: twin.id, seq: twin.seq, duplicate: true };
+      const results = events.map((event) => {
+        const existing = find(event);
+        if (existing) return { id: existing.id, seq: existing.seq, duplicate: true };
         const seq = (this.#seqs.get(tenant) ?? 0) + 1;
         this.#seqs.set(tenant, seq);
         this.rows.push(newRow(event, seq, tenant));
         return { id: event.id, seq, duplicate: false };
       });
-      const fresh = this.rows.length - before;
+      const added = this.rows.length - before;
       const pending = this.pendingOf(tenant).length;
-      if (fresh > 0 && !skipQuota && quota !== null && pending > quota) {
+      if (added > 0 && !skipQuota && quota !== null && pending > quota) {
         this.rows.splice(before);
-        this.#seqs.set(tenant, (this.#seqs.get(tenant) ?? 0) - fresh);
-        return { outcome: "over_quota", pending: pending - fresh, quota };
+        this.#seqs.set(tenant, (this.#seqs.get(tenant) ?? 0) - added);
+        return { outcome: "over_quota", pending: pending - added, quota };
       }
-      return { outcome: fresh > 0 ? "stored" : "duplicate", events: answers };
+      return { outcome: added > 0 ? "stored" : "duplicate", events: results };
     });
   }
 
   mark(tenant: string, ids: string[], at: number, note: string): MarkResult {
-    const marked: MarkResult = { marked: [], already: [], unknown: [] };
+    const result: MarkResult = { marked: [], already: [], unknown: [] };
     for (const id of new Set(ids)) {
-      const row = this.of(tenant).find((one) => one.id === id);
-      marked[row ? (row.processed ? "already" : "marked") : "unknown"].push(id);
+      const row = this.rowsOf(tenant).find((one) => one.id === id);
+      result[row ? (row.processed ? "already" : "marked") : "unknown"].push(id);
       if (row && !row.processed)
         Object.assign(row, { processed: true, processed_at: at, note, claimed_until: null });
     }
-    return marked;
+    return result;
   }
 
   claim({ tenant, by, limit, now, until, type }: Claim): EventRow[] {
-    const fitting = this.pendingOf(tenant).filter((row) => type === undefined || row.type === type);
-    const expired = fitting
+    const matching = this.pendingOf(tenant).filter(
+      (row) => type === undefined || row.type === type,
+    );
+    const expired = matching
       .filter((row) => row.claimed_until !== null && row.claimed_until <= now)
       .sort((a, b) => (a.claimed_until as number) - (b.claimed_until as number));
-    const free = fitting.filter((row) => row.claimed_until === null);
-    const taken = [...expired, ...free].slice(0, limit).sort((a, b) => a.seq - b.seq);
-    for (const row of taken) Object.assign(row, { claimed_by: by, claimed_until: until });
-    return taken;
+    const free = matching.filter((row) => row.claimed_until === null);
+    const claimed = [...expired, ...free].slice(0, limit).sort((a, b) => a.seq - b.seq);
+    for (const row of claimed) Object.assign(row, { claimed_by: by, claimed_until: until });
+    return claimed;
   }
 
   release(tenant: string, ids: string[], by: string): string[] {
@@ -78,43 +80,43 @@ export class LogModel {
     });
   }
 
-  /** The events that are due by age, in the order of their removal. */
+  /** The events that retention removes because of their age, in the order of their removal. */
   due({ now, processedFor, pendingFor, limit }: Retention): {
-    done: EventRow[];
+    processed: EventRow[];
     expired: EventRow[];
   } {
-    const done = this.rows
+    const processed = this.rows
       .filter((row) => row.processed && (row.processed_at as number) <= now - processedFor)
       .sort((a, b) => (a.processed_at as number) - (b.processed_at as number))
       .slice(0, limit);
     const expired = this.rows
       .filter((row) => !row.processed && row.received_at < now - pendingFor)
       .sort((a, b) => (a.id < b.id ? -1 : 1))
-      .slice(0, limit - done.length);
-    return { done, expired };
+      .slice(0, limit - processed.length);
+    return { processed, expired };
   }
 
-  /** The events of a tenant above its maximum bytes, in the order of their removal. */
+  /** The events that retention removes above the maximum bytes, in the order of their removal. */
   overflow(tenant: string, { maxBytes, limit }: Retention): EventRow[] {
     let excess = this.bytes(tenant) - maxBytes;
-    return this.of(tenant)
+    return this.rowsOf(tenant)
       .sort((a, b) => Number(b.processed) - Number(a.processed) || a.seq - b.seq)
       .slice(0, limit)
       .filter((row) => {
-        const going = excess > 0;
+        const isRemoved = excess > 0;
         excess -= row.size;
-        return going;
+        return isRemoved;
       });
   }
 
-  remove(gone: readonly EventRow[]): void {
-    for (const row of gone) {
+  remove(removed: readonly EventRow[]): void {
+    for (const row of removed) {
       this.rows.splice(this.rows.indexOf(row), 1);
       this.#pruned.set(row.tenant, Math.max(row.seq, this.#pruned.get(row.tenant) ?? 0));
     }
   }
 
-  bytes = (tenant: string): number => this.of(tenant).reduce((sum, row) => sum + row.size, 0);
+  bytes = (tenant: string): number => this.rowsOf(tenant).reduce((sum, row) => sum + row.size, 0);
 
   status(tenant: string): PendingStatus {
     const pending = this.pendingOf(tenant);

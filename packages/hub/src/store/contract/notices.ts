@@ -3,7 +3,7 @@ import { claim, sampleRun, sampleStep, save } from "./run-sample.ts";
 import { appendEvents, appendRequest, ids, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It, Subject } from "./subject.ts";
 
-/** Notices arrive in the order of the commits: after the last one, all others have arrived. */
+/** Commits a last change: notices arrive in the order of the commits, so all others arrive before it. */
 async function allNotices({ store, notices }: Subject) {
   await appendEvents(store, [sampleEvent()], "the end");
   return await vi.waitFor(async () => {
@@ -53,12 +53,12 @@ export function noticesContract(it: It): void {
       notice.topic === "changed" && notice.tenant === "acme" ? [[...notice.ids].sort()] : [],
     );
     expect(changed.slice(0, 3)).toEqual([[one, two].sort(), [one, two].sort(), [one]]);
-    // In chunks that fit the notifications of every backend.
+    // Split into chunks that fit into the notifications of every backend.
     expect(changed.slice(3).map((chunk) => chunk.length)).toEqual([100, 100, 49]);
     expect(changed.slice(3).flat().sort()).toEqual(all.slice(1).sort());
   });
 
-  it("report events whose runs start and end", async (subject) => {
+  it("report events whose runs are queued, start or end", async (subject) => {
     const { store } = subject;
     const [event, other] = sampleEvents(2);
     await appendEvents(store, [event, other]);
@@ -71,7 +71,7 @@ export function noticesContract(it: It): void {
     );
   });
 
-  it("report followed runs whose steps were saved, once per commit, and runs that ended", async (subject) => {
+  it("report runs whose steps were saved, once per commit and only if requested, and runs that ended", async (subject) => {
     const { store } = subject;
     await store.queueRuns([sampleRun(), sampleRun()]);
     const claimed = await claim(store);
@@ -101,7 +101,7 @@ export function noticesContract(it: It): void {
     ]);
   });
 
-  it("are not sent for duplicates, rejections, errors, or calls without a change", async (subject) => {
+  it("are not sent for duplicates, rejections, errors, or calls that change nothing", async (subject) => {
     const { store } = subject;
     const event = sampleEvent({ external_id: "one" });
     await store.appendEvents([appendRequest([event])], 1);

@@ -12,11 +12,11 @@ const bodies: Record<string, Uint8Array> = {
   "that is empty": new Uint8Array(0),
   "that is not UTF-8": Uint8Array.of(0xff, 0xfe, 0x00, 0xc3, 0x28, 0x80),
   "of every byte": everyByte,
-  "that is a view into a larger buffer": noise(1_000).subarray(100, 110),
-  "that is an empty view into a larger buffer": noise(1_000).subarray(100, 100),
+  "that is a view of a larger buffer": noise(1_000).subarray(100, 110),
+  "that is an empty view of a larger buffer": noise(1_000).subarray(100, 100),
   "that looks like another engine's escape": new TextEncoder().encode("\\xdeadbeef"),
   "of 1 MiB": noise(1024 * 1024),
-  // GitHub's limit; a value in a Durable Object has at most 2 MB.
+  // GitHub's limit. A Durable Object stores at most 2 MB per value.
   "of 25 MiB": noise(25 * 1024 * 1024),
 };
 
@@ -24,12 +24,12 @@ const sha256 = async (bytes: Uint8Array) =>
   new Uint8Array(await crypto.subtle.digest("SHA-256", Uint8Array.from(bytes))).join();
 
 export function payloadContract(it: It): void {
-  for (const [what, body] of Object.entries(bodies))
-    it(`returns a body ${what}, byte for byte`, async ({ store }) => {
+  for (const [description, body] of Object.entries(bodies))
+    it(`returns a body ${description}, byte for byte`, async ({ store }) => {
       const event = sampleEvent({ body });
       const [seq = 0] = await appendEvents(store, [event]);
       const payload = await store.getPayload("acme", seq);
-      if (!payload) throw new Error("it is gone");
+      if (!payload) throw new Error("there is no payload");
       expect(payload.body).toBeInstanceOf(Uint8Array);
       expect(payload.body.byteLength).toBe(body.byteLength);
       // Compared by hash: a diff of megabytes would be slow.
@@ -38,9 +38,7 @@ export function payloadContract(it: It): void {
       expect(await store.getTenant("acme")).toMatchObject({ bytes: body.byteLength });
     });
 
-  it("returns each of many payloads that were stored together, small and large", async ({
-    store,
-  }) => {
+  it("returns each payload of a batch, small or large", async ({ store }) => {
     const events = Array.from({ length: 40 }, (_, at) =>
       sampleEvent({
         headers: { "x-nth": String(at) },
@@ -64,7 +62,7 @@ export function payloadContract(it: It): void {
       }
   });
 
-  it("keeps a payload when other events of its pack are removed", async ({ store }) => {
+  it("returns a payload after other events of its pack were removed", async ({ store }) => {
     const events = Array.from({ length: 3 }, (_, at) =>
       sampleEvent({ body: utf8(`{"nth":${at},"text":"${"lamp ".repeat(1_000)}"}`) }),
     );
@@ -96,65 +94,9 @@ export function payloadContract(it: It): void {
     });
   });
 
-  it("is returned only for its tenant and seq", async ({ store }) => {
+  it("returns a payload only for its tenant and seq", async ({ store }) => {
     const [seq = 0] = await appendEvents(store, [sampleEvent()]);
     expect(await store.getPayload("acme", seq + 1)).toBeUndefined();
     expect(await store.getPayload("umbrella", seq)).toBeUndefined();
-  });
-
-  it("stores hostile text unchanged", async ({ store }) => {
-    const texts = [
-      "'; DROP TABLE events; --",
-      '"quoted" `ticked` $1 ? ?1 :name @p',
-      "emoji 🚂👩‍👩‍👧 and ünïcödé, عربى, 漢字",
-      "tab\tand\nline\r\nbreaks",
-      "back\\slash \\' %s %_ {}",
-      "x".repeat(2_000),
-      "\u2028\u2029\ufeff\u200b",
-    ];
-    for (const text of texts) {
-      const event = sampleEvent({
-        external_id: text,
-        type: text.slice(0, 200),
-        source: text,
-        source_id: text,
-        action: text,
-        sender: text,
-        repo: text.slice(0, 200),
-        title: text,
-        url: text,
-      });
-      await appendEvents(store, [event], text);
-      expect(await store.getEvent(text, event.id)).toMatchObject({
-        tenant: text,
-        external_id: text,
-        source_id: text,
-        title: text,
-      });
-      expect(
-        await appendEvents(store, [{ ...sampleEvent(), external_id: text, source_id: text }], text),
-      ).toEqual([1]);
-      expect((await store.pendingStatus(text)).types).toEqual({ [text.slice(0, 200)]: 1 });
-      const by = {
-        tenant: text,
-        limit: 10,
-        type: event.type,
-        repo: event.repo ?? "",
-        source: text,
-      };
-      expect((await store.listEvents(by)).items).toHaveLength(1);
-      expect(await store.markProcessed(text, [event.id, "' OR '1'='1"], 5, text)).toEqual({
-        marked: [event.id],
-        already: [],
-        unknown: ["' OR '1'='1"],
-      });
-      expect((await store.getEvent(text, event.id))?.note).toBe(text);
-    }
-  });
-
-  it("accepts a lone surrogate without losing the event", async ({ store }) => {
-    const event = sampleEvent({ title: "half \ud83d of a pair" });
-    await appendEvents(store, [event]);
-    expect((await store.getEvent("acme", event.id))?.title).toMatch(/^half .+ of a pair$/s);
   });
 }

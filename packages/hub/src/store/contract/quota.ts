@@ -12,10 +12,10 @@ import {
 } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const outcomes = (answers: { outcome: string }[]) => answers.map(({ outcome }) => outcome);
+const outcomes = (results: { outcome: string }[]) => results.map(({ outcome }) => outcome);
 
 export function quotaContract(it: It): void {
-  it("accepts exactly as many pending events as it allows", async ({ store }) => {
+  it("limits the pending events of a tenant exactly", async ({ store }) => {
     for (let at = 0; at < 3; at += 1)
       expect(outcomes(await store.appendEvents([appendRequest([sampleEvent()])], 3))).toEqual([
         "stored",
@@ -29,12 +29,12 @@ export function quotaContract(it: It): void {
     ).toEqual(["stored"]);
   });
 
-  it("is exact within one batch: a request above it is rejected, a later one that fits is stored", async ({
+  it("is checked for each request of a batch: one that exceeds it is rejected, a later one that fits is stored", async ({
     store,
   }) => {
     const pair = sampleEvents(2);
     const last = sampleEvent();
-    const answers = await store.appendEvents(
+    const results = await store.appendEvents(
       [
         appendRequest(pair),
         appendRequest(sampleEvents(2)),
@@ -44,16 +44,16 @@ export function quotaContract(it: It): void {
       ],
       3,
     );
-    expect(outcomes(answers)).toEqual(["stored", "over_quota", "stored", "over_quota", "stored"]);
-    expect(answers[1]).toEqual({ outcome: "over_quota", pending: 2, quota: 3 });
+    expect(outcomes(results)).toEqual(["stored", "over_quota", "stored", "over_quota", "stored"]);
+    expect(results[1]).toEqual({ outcome: "over_quota", pending: 2, quota: 3 });
     expect(ids(await allEvents(store))).toEqual(ids([...pair, last]));
   });
 
-  it("is exact in concurrent appends", async ({ store }) => {
-    const answers = await Promise.all(
+  it("is exact in concurrent calls", async ({ store }) => {
+    const results = await Promise.all(
       Array.from({ length: 30 }, () => store.appendEvents([appendRequest([sampleEvent()])], 10)),
     );
-    expect(outcomes(answers.flat()).filter((outcome) => outcome === "stored")).toHaveLength(10);
+    expect(outcomes(results.flat()).filter((outcome) => outcome === "stored")).toHaveLength(10);
     expect(await store.getTenant("acme")).toMatchObject({ pending: 10, seq: 10 });
   });
 
@@ -77,7 +77,7 @@ export function quotaContract(it: It): void {
     ).toEqual(["stored"]);
   });
 
-  it("returns a duplicate as a duplicate above the quota", async ({ store }) => {
+  it("does not apply to duplicates", async ({ store }) => {
     const event = sampleEvent({ external_id: "one" });
     await store.appendEvents([appendRequest([event])], 1);
     const again = sampleEvent({ external_id: "one" });
@@ -89,17 +89,17 @@ export function quotaContract(it: It): void {
     ]);
   });
 
-  it("does not treat a rejected delivery as a duplicate later", async ({ store }) => {
-    const refused = sampleEvent();
+  it("does not make the retry of a rejected delivery a duplicate", async ({ store }) => {
+    const rejected = sampleEvent();
     await store.appendEvents([appendRequest([sampleEvent()])], 1);
-    const retry = { ...refused, id: sampleEvent().id };
+    const retry = { ...rejected, id: sampleEvent().id };
     expect(
-      outcomes(await store.appendEvents([appendRequest([refused]), appendRequest([retry])], 1)),
+      outcomes(await store.appendEvents([appendRequest([rejected]), appendRequest([retry])], 1)),
     ).toEqual(["over_quota", "over_quota"]);
     expect(outcomes(await store.appendEvents([appendRequest([retry])], 2))).toEqual(["stored"]);
   });
 
-  it("can be set for one tenant, above or below the default, and removed", async ({ store }) => {
+  it("can be set for one tenant, above or below the default, and reset", async ({ store }) => {
     const append = async () =>
       outcomes(await store.appendEvents([appendRequest([sampleEvent()])], 1))[0];
     await store.putTenant({ id: "acme", quota: 2, at: START });
@@ -121,15 +121,15 @@ export function quotaContract(it: It): void {
     ]);
   });
 
-  it("is not applied to requests that skip it, but counts them", async ({ store }) => {
-    const skipping = { ...appendRequest([sampleEvent()]), skipQuota: true };
-    expect(outcomes(await store.appendEvents([skipping], 0))).toEqual(["stored"]);
+  it("does not apply to requests with `skipQuota`, but counts their events", async ({ store }) => {
+    const request = { ...appendRequest([sampleEvent()]), skipQuota: true };
+    expect(outcomes(await store.appendEvents([request], 0))).toEqual(["stored"]);
     expect(await store.appendEvents([appendRequest([sampleEvent()])], 1)).toEqual([
       { outcome: "over_quota", pending: 1, quota: 1 },
     ]);
   });
 
-  it("is freed by processing, once for each event", async ({ store }) => {
+  it("does not count processed events, even if one is marked twice", async ({ store }) => {
     const [one, two] = sampleEvents(2);
     await store.appendEvents([appendRequest([one, two])], 2);
     await store.markProcessed("acme", [one.id], START, null);
@@ -144,7 +144,7 @@ export function quotaContract(it: It): void {
     ).toEqual(["stored", "over_quota"]);
   });
 
-  it("is freed by retention of pending events", async ({ store }) => {
+  it("does not count pending events that retention has removed", async ({ store }) => {
     const old = sampleEvents(2);
     await appendEvents(store, old);
     await store.markProcessed("acme", [nth(old, 0).id], START, null);

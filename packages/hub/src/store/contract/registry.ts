@@ -14,26 +14,26 @@ const token = (id: string, given: Partial<Token> = {}): Omit<Token, "revoked_at"
   ...given,
 });
 
-const seen = (
+const update = (
   tenant: string,
   version: number,
   given: Partial<InstallationUpdate> = {},
 ): InstallationUpdate => ({ id: "7", tenant, account: tenant, version, change: null, ...given });
 
 export function registryContract(it: It): void {
-  it("creates a tenant once, and changes only the given fields", async ({ store }) => {
-    const fresh = { seq: 0, pruned_seq: 0, pending: 0, bytes: 0 };
+  it("creates a tenant once, and updates only the given fields", async ({ store }) => {
+    const counters = { seq: 0, pruned_seq: 0, pending: 0, bytes: 0 };
     expect(await store.getTenant("acme")).toBeUndefined();
     expect(await store.putTenant({ id: "acme", at: START })).toEqual({
       id: "acme",
       name: null,
       created_at: START,
       quota: null,
-      ...fresh,
+      ...counters,
     });
     await store.putTenant({ id: "acme", name: "Acme", at: START + 1 });
     await store.putTenant({ id: "acme", quota: 5, at: START + 2 });
-    const acme = { id: "acme", name: "Acme", created_at: START, quota: 5, ...fresh };
+    const acme = { id: "acme", name: "Acme", created_at: START, quota: 5, ...counters };
     expect(await store.putTenant({ id: "acme", at: START + 3 })).toEqual(acme);
     expect(await store.getTenant("acme")).toEqual(acme);
     expect(await store.putTenant({ id: "acme", name: null, quota: null, at: START })).toMatchObject(
@@ -60,46 +60,46 @@ export function registryContract(it: It): void {
     });
   });
 
-  it("lists tenants sorted bytewise by id on every engine", async ({ store }) => {
+  it("lists tenants sorted bytewise by id", async ({ store }) => {
     // Linguistic collations of these ids differ between engines.
     const sorted = ["10", "9", "B", "a", "a-b", "aB", "a_b", "ab", "b", "é"];
     for (const id of sorted.toReversed()) await store.putTenant({ id, at: START });
-    const walked: string[] = [];
+    const listed: string[] = [];
     for (let page = await store.listTenants("", 3); page.length > 0; ) {
-      walked.push(...page.map(({ id }) => id));
-      page = await store.listTenants(nth(walked, -1), 3);
+      listed.push(...page.map(({ id }) => id));
+      page = await store.listTenants(nth(listed, -1), 3);
     }
-    expect(walked).toEqual(sorted);
+    expect(listed).toEqual(sorted);
   });
 
-  it("maps an installation to its tenant, and changes it only for a newer version", async ({
+  it("maps an installation to its tenant, and updates it only with a newer version", async ({
     store,
   }) => {
     expect(await store.findInstallation("7")).toBeUndefined();
     const acme = { id: "7", tenant: "acme", account: "acme-inc", version: 5, removed_at: null };
-    expect(await store.putInstallation(seen("acme", 5, { account: "acme-inc" }), START)).toEqual(
+    expect(await store.putInstallation(update("acme", 5, { account: "acme-inc" }), START)).toEqual(
       acme,
     );
     expect(await store.findInstallation("7")).toEqual(acme);
     expect(await store.getTenant("acme")).toMatchObject({ name: "acme-inc", created_at: START });
 
     for (const version of [0, 4, 5])
-      expect(await store.putInstallation(seen("umbrella", version), START + 1)).toEqual(acme);
+      expect(await store.putInstallation(update("umbrella", version), START + 1)).toEqual(acme);
     expect(await store.findInstallation("7")).toEqual(acme);
     expect(await store.getTenant("umbrella")).toBeUndefined();
 
     const umbrella = { ...acme, tenant: "umbrella", account: "umbrella", version: 6 };
-    expect(await store.putInstallation(seen("umbrella", 6), START + 2)).toEqual(umbrella);
+    expect(await store.putInstallation(update("umbrella", 6), START + 2)).toEqual(umbrella);
     expect(await store.findInstallation("7")).toEqual(umbrella);
     expect(await store.getTenant("acme")).toMatchObject({ name: "acme-inc" });
   });
 
   it("keeps an installation removed until a newer version revives it", async ({ store }) => {
     const put = (version: number, change: "removed" | "revived" | null, at: number) =>
-      store.putInstallation(seen("acme", version, { change }), at);
+      store.putInstallation(update("acme", version, { change }), at);
     await put(5, null, START);
     expect(await put(4, "removed", START + 1)).toMatchObject({ removed_at: null });
-    // GitHub's removal has the same version as the creation.
+    // The removal has the same version as the creation in GitHub's events.
     expect(await put(5, "removed", START + 2)).toMatchObject({ removed_at: START + 2, version: 5 });
     expect(await put(9, "removed", START + 3)).toMatchObject({ removed_at: START + 2 });
     expect(await put(5, "revived", START + 4)).toMatchObject({ removed_at: START + 2 });
@@ -107,23 +107,23 @@ export function registryContract(it: It): void {
     expect(await put(6, "revived", START + 6)).toMatchObject({ removed_at: null, version: 6 });
     expect(await store.findInstallation("7")).toMatchObject({ removed_at: null, version: 6 });
     // The removal may be the first update of an installation.
-    const gone = seen("acme", 1, { id: "8", change: "removed" });
+    const gone = update("acme", 1, { id: "8", change: "removed" });
     expect(await store.putInstallation(gone, START)).toMatchObject({ removed_at: START });
   });
 
   it("keeps the newest of many versions, in any order of arrival", async ({ store }) => {
     const versions = [3, 1, 8, 2, 7, 5, 6, 4];
     await Promise.all(
-      versions.map((version) => store.putInstallation(seen(`tenant ${version}`, version), START)),
+      versions.map((version) => store.putInstallation(update(`tenant ${version}`, version), START)),
     );
     expect(await store.findInstallation("7")).toMatchObject({ tenant: "tenant 8", version: 8 });
   });
 
-  it("keeps a tenant's name and quota for an installation without an account", async ({
+  it("keeps the name and quota of a tenant if an installation has no account", async ({
     store,
   }) => {
     await store.putTenant({ id: "acme", name: "Acme", quota: 5, at: START });
-    await store.putInstallation(seen("acme", 1, { account: null }), START + 1);
+    await store.putInstallation(update("acme", 1, { account: null }), START + 1);
     expect(await store.getTenant("acme")).toMatchObject({
       name: "Acme",
       quota: 5,
@@ -149,7 +149,7 @@ export function registryContract(it: It): void {
     expect(await store.listTokens()).toEqual([{ ...token("a"), revoked_at: null }]);
   });
 
-  it("replaces the tokens of one prefix, and restores a revoked one", async ({ store }) => {
+  it("replaces the tokens with a prefix, and restores a revoked token", async ({ store }) => {
     await store.putToken(token("mine"));
     const states = async () =>
       Object.fromEntries((await store.listTokens()).map(({ id, revoked_at }) => [id, revoked_at]));
@@ -166,7 +166,7 @@ export function registryContract(it: It): void {
     expect(Object.keys(await states()).sort()).toEqual(["env-1", "env-2", "env-3"]);
   });
 
-  it("lists tokens by age, and revokes each once", async ({ store }) => {
+  it("lists tokens by age, and revokes a token once", async ({ store }) => {
     await store.putToken(token("young", { created_at: START + 5 }));
     await store.putToken(token("old", { tenants: [], scopes: ["admin"] }));
     expect((await store.listTokens()).map(({ id }) => id)).toEqual(["old", "young"]);
@@ -181,7 +181,14 @@ export function registryContract(it: It): void {
     expect(await store.findToken("hash of young")).toMatchObject({ revoked_at: null });
   });
 
-  it("reports that the database is writable", async ({ store }) => {
+  it("finds a token by its id, even if it is revoked", async ({ store }) => {
+    await store.putToken(token("a"));
+    await store.revokeToken("a", START + 1);
+    expect(await store.getToken("a")).toEqual({ ...token("a"), revoked_at: START + 1 });
+    expect(await store.getToken("hash of a")).toBeUndefined();
+  });
+
+  it("accepts repeated checks that the database is writable", async ({ store }) => {
     await store.checkWritable(START);
     await store.checkWritable(START + 1);
   });

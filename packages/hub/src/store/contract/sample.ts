@@ -13,36 +13,35 @@ export const START = Date.UTC(2026, 0, 1);
 export const SECOND = 1_000;
 export const DAY = 24 * 60 * 60 * SECOND;
 
-let made = 0;
+let created = 0;
 
-/** An id as the hub would have created it at this time. */
 const idAt = (ms: number): string => createIds({ now: () => ms })();
 
-/** An event. By default its `external_id` is unique. */
+/** By default its `external_id` is unique. */
 export function sampleEvent(given: Partial<NewEvent> = {}): NewEvent {
-  made += 1;
+  created += 1;
   const received_at = given.received_at ?? START;
   return {
     id: idAt(received_at),
     source: "github",
     source_id: "github",
-    external_id: `delivery-${made}`,
+    external_id: `delivery-${created}`,
     type: "issues",
     received_at,
     action: "opened",
     repo: "acme/web",
     sender: "ada",
-    number: made,
-    title: `The lamp is broken (${made})`,
-    url: `https://github.com/acme/web/issues/${made}`,
+    number: created,
+    title: `The lamp is broken (${created})`,
+    url: `https://github.com/acme/web/issues/${created}`,
     content_type: "application/json",
     headers: { "x-github-event": "issues" },
-    body: new TextEncoder().encode(JSON.stringify({ made })),
+    body: new TextEncoder().encode(JSON.stringify({ created })),
     ...given,
   };
 }
 
-/** A tuple, so that a destructured element is not undefined. */
+/** With a tuple type, a destructured element is not undefined. */
 export type Tuple<Count extends number, Item> = Count extends 1
   ? [Item]
   : Count extends 2
@@ -59,7 +58,7 @@ export const sampleEvents = <Count extends number>(
 ): Tuple<Count, NewEvent> =>
   Array.from({ length: count }, (_, at) => sampleEvent(given(at))) as Tuple<Count, NewEvent>;
 
-/** Throws if the list has no such element. */
+/** The element at this index. Throws if there is none. */
 export function nth<Item>(items: readonly Item[], at: number): Item {
   const item = items.at(at);
   if (item === undefined) throw new Error(`no item at ${at} of ${items.length}`);
@@ -87,7 +86,7 @@ export function seqsOf(appended: AppendResult | StalePlan | undefined): number[]
   return appended.events.map(({ seq }) => seq);
 }
 
-/** Appends many events, in requests of a size that is fast on every engine. */
+/** Appends many events in requests of 500, a size that is fast on every engine. */
 export async function appendInChunks(
   store: Store,
   events: NewEvent[],
@@ -97,7 +96,7 @@ export async function appendInChunks(
     await appendEvents(store, events.slice(start, start + 500), tenant);
 }
 
-/** The row of a stored event that was never claimed or marked. */
+/** The expected row of an event that was never claimed or marked. */
 export function newRow(event: NewEvent, seq: number, tenant = "acme"): EventRow {
   const { content_type, headers, body, ...listed } = event;
   return {
@@ -116,7 +115,7 @@ export function newRow(event: NewEvent, seq: number, tenant = "acme"): EventRow 
   };
 }
 
-/** Follows the cursor to the last page. Returns all items and the number of pages. */
+/** Follows the cursors to the last page. Returns all items and the number of pages. */
 export async function readPages<Item>(
   page: (cursor: number | undefined) => Promise<Page<Item>>,
 ): Promise<{ items: Item[]; pages: number }> {
@@ -128,7 +127,7 @@ export async function readPages<Item>(
     if (next === null) return { items, pages };
     cursor = next;
   }
-  throw new Error("the cursor does not end");
+  throw new Error("there is no last page");
 }
 
 /** All events of one tenant, oldest first. */

@@ -5,13 +5,13 @@ import { ids, START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const app = sampleApp();
-const adding = (id: string, ...tools: string[]) => ({ id, edit: setDraft(id, intents(...tools)) });
+const save = (id: string, ...tools: string[]) => ({ id, edit: setDraft(id, intents(...tools)) });
 
 export function saveFlowsContract(it: It): void {
   it("saves several flows of an app, and creates the app", async ({ store, reopen }) => {
     const saved = await store.saveFlows(app, (flows) => {
       expect(flows).toEqual([]);
-      return [adding("b", "Go"), adding("a", "Go")];
+      return [save("b", "Go"), save("a", "Go")];
     });
     expect(ids(saved)).toEqual(["b", "a"]);
     expect(saved.map(({ graph }) => toolNamesOf(graph))).toEqual([["go"], ["go_2"]]);
@@ -20,13 +20,13 @@ export function saveFlowsContract(it: It): void {
     expect(ids(await again.listFlows("acme", { app: "desk", limit: 9 }))).toEqual(["a", "b"]);
   });
 
-  it("edits existing flows, and does not change the app and its other flows", async ({ store }) => {
+  it("edits existing flows, and does not change the app or its other flows", async ({ store }) => {
     const flow = await publish(store, await makeFlow(store, intents("Go")));
     const other = await makeFlow(store, intents("Stay"));
     const renamed = { ...app, name: "Another", created_at: START + 9, updated_at: START + 9 };
     const saved = await store.saveFlows(renamed, (flows) => {
       expect(ids(flows).toSorted()).toEqual([flow.id, other.id].toSorted());
-      return [adding(flow.id, "Went"), adding("new")];
+      return [save(flow.id, "Went"), save("new")];
     });
     expect(saved).toMatchObject([
       { id: flow.id, revision: flow.revision + 1, version: 1, updated_at: START + 9 },
@@ -36,57 +36,58 @@ export function saveFlowsContract(it: It): void {
     expect(await store.getFlow("acme", other.id)).toEqual(other);
   });
 
-  it("saves no flow if one cannot be saved", async ({ store }) => {
-    const refuse: EditFlow = () => {
+  it("saves no flow if one of the edits throws", async ({ store }) => {
+    const reject: EditFlow = () => {
       throw new Error("Empty description");
     };
-    const plan = () => [adding("a", "Go"), { id: "b", edit: refuse }];
+    const plan = () => [save("a", "Go"), { id: "b", edit: reject }];
     await expect(store.saveFlows(app, plan)).rejects.toThrow("Empty description");
     expect(await store.getApp("acme", "desk")).toBeUndefined();
     expect(await store.getFlow("acme", "a")).toBeUndefined();
-    // Its tool name is free too.
+    // The tool name is still free.
     expect(toolNamesOf((await makeFlow(store, intents("Go"))).graph)).toEqual(["go"]);
   });
 
-  it("restores a deleted flow with its versions, but none of another app or tenant", async ({
+  it("restores a deleted flow with its versions, but rejects an id of another app or tenant", async ({
     store,
   }) => {
     const flow = await publish(store, await makeFlow(store, intents("Go")));
     await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
-    const [back] = await store.saveFlows(app, () => [adding(flow.id, "Go")]);
+    const [back] = await store.saveFlows(app, () => [save(flow.id, "Go")]);
     expect(back).toMatchObject({ id: flow.id, version: null });
     expect(await publish(store, flow)).toMatchObject({ version: 2 });
 
     const elsewhere = await makeFlow(store, intents(), { app: "shop" });
     const theirs = await makeFlow(store, intents(), { tenant: "umbrella" });
     for (const { id } of [elsewhere, theirs]) {
-      const save = store.saveFlows(app, () => [adding("mine"), adding(id)]);
-      await expect(save).rejects.toThrow("belongs to a flow of another app or tenant");
+      const result = store.saveFlows(app, () => [save("mine"), save(id)]);
+      await expect(result).rejects.toThrow("belongs to a flow of another app or tenant");
     }
     await store.deleteFlow({ tenant: "umbrella", id: theirs.id }, START);
-    await expect(store.saveFlows(app, () => [adding(theirs.id)])).rejects.toThrow(
+    await expect(store.saveFlows(app, () => [save(theirs.id)])).rejects.toThrow(
       "another app or tenant",
     );
     expect(await store.getFlow("acme", "mine")).toBeUndefined();
+    // The id of a deleted flow can move to another app of the same tenant.
     await store.deleteFlow({ tenant: "acme", id: elsewhere.id }, START);
-    await store.saveFlows(app, () => [adding(elsewhere.id)]);
+    await store.saveFlows(app, () => [save(elsewhere.id)]);
     expect(await store.getFlow("acme", elsewhere.id)).toMatchObject({ app: "desk" });
   });
 
   it("uses the fallback id if the id belongs to another app or tenant", async ({ store }) => {
     const { id } = await makeFlow(store, intents(), { tenant: "umbrella" });
     const plan = () => [
-      { ...adding(id), fallbackId: "other" },
-      { ...adding("mine"), fallbackId: "not needed" },
+      { ...save(id), fallbackId: "other" },
+      { ...save("mine"), fallbackId: "not needed" },
     ];
     expect(ids(await store.saveFlows(app, plan))).toEqual(["other", "mine"]);
     expect(await store.getFlow("umbrella", id)).toMatchObject({ name: "A flow" });
   });
 
-  it("gives different names in concurrent calls", async ({ store }) => {
+  it("assigns different tool names in concurrent calls", async ({ store }) => {
     const all = await Promise.all(
       Array.from({ length: 10 }, (_, at) =>
-        store.saveFlows(app, () => [adding(`${at}a`, "Go"), adding(`${at}b`, "Go")]),
+        store.saveFlows(app, () => [save(`${at}a`, "Go"), save(`${at}b`, "Go")]),
       ),
     );
     const names = all.flat().flatMap(({ graph }) => toolNamesOf(graph));

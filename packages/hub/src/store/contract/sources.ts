@@ -3,11 +3,11 @@ import type { Source, SourceSecret } from "../store.ts";
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const source = (id: string, given: Partial<Source> = {}): Omit<Source, "secrets"> => ({
+const endpoint = (id: string, given: Partial<Source> = {}): Omit<Source, "secrets"> => ({
   id,
   tenant: "acme",
   kind: "stripe",
-  name: `source ${id}`,
+  name: `endpoint ${id}`,
   key: `key-of-${id}`,
   config: { header: "x-signature", nested: { list: [1, "zwei", null] } },
   created_at: START,
@@ -23,40 +23,45 @@ const secret = (id: string, given: Partial<SourceSecret> = {}): SourceSecret => 
 });
 
 export function sourcesContract(it: It): void {
-  it("finds a source by its key, with its secrets sorted by age", async ({ store }) => {
-    await store.putSource(source("a"));
-    expect(await store.findSource("key-of-a")).toEqual({ ...source("a"), secrets: [] });
+  it("finds an endpoint by its key, with its secrets sorted by age", async ({ store }) => {
+    await store.putSource(endpoint("a"));
+    expect(await store.findSource("key-of-a")).toEqual({ ...endpoint("a"), secrets: [] });
     const [young, old] = [
       secret("young", { created_at: START + 1 }),
       secret("old", { expires_at: START + 9 }),
     ];
     expect(await store.addSourceSecret("a", young)).toBe(true);
     expect(await store.addSourceSecret("a", old)).toBe(true);
-    expect(await store.findSource("key-of-a")).toEqual({ ...source("a"), secrets: [old, young] });
+    expect(await store.findSource("key-of-a")).toEqual({ ...endpoint("a"), secrets: [old, young] });
     expect(await store.findSource("a")).toBeUndefined();
     expect(await store.findSource("KEY-OF-A")).toBeUndefined();
   });
 
-  it("stores a source together with its first secret, or not at all", async ({ store }) => {
-    await store.putSource(source("a"), secret("s"));
-    expect(await store.findSource("key-of-a")).toEqual({ ...source("a"), secrets: [secret("s")] });
-    await expect(store.putSource(source("b"), secret("s"))).rejects.toThrow();
+  it("stores an endpoint together with its first secret, or not at all", async ({ store }) => {
+    await store.putSource(endpoint("a"), secret("s"));
+    expect(await store.findSource("key-of-a")).toEqual({
+      ...endpoint("a"),
+      secrets: [secret("s")],
+    });
+    await expect(store.putSource(endpoint("b"), secret("s"))).rejects.toThrow();
     expect(await store.findSource("key-of-b")).toBeUndefined();
   });
 
-  it("rejects a secret for a missing source, and a duplicate secret", async ({ store }) => {
-    expect(await store.addSourceSecret("no such", secret("s"))).toBe(false);
-    await store.putSource(source("no such"));
-    expect(await store.findSource("key-of-no such")).toMatchObject({ secrets: [] });
-    await store.addSourceSecret("no such", secret("s"));
+  it("rejects a secret of an unknown endpoint, and a secret with an existing id", async ({
+    store,
+  }) => {
+    expect(await store.addSourceSecret("later", secret("s"))).toBe(false);
+    await store.putSource(endpoint("later"));
+    expect(await store.findSource("key-of-later")).toMatchObject({ secrets: [] });
+    await store.addSourceSecret("later", secret("s"));
     await expect(
-      store.addSourceSecret("no such", secret("s", { sealed: "other" })),
+      store.addSourceSecret("later", secret("s", { sealed: "other" })),
     ).rejects.toThrow();
   });
 
-  it("expires a secret of the given source only", async ({ store }) => {
-    await store.putSource(source("a"));
-    await store.putSource(source("b"));
+  it("expires a secret only for its own endpoint", async ({ store }) => {
+    await store.putSource(endpoint("a"));
+    await store.putSource(endpoint("b"));
     await store.addSourceSecret("a", secret("s"));
     await store.addSourceSecret("b", secret("t"));
     expect(await store.expireSourceSecret("b", "s", START + 5)).toBe(false);
@@ -67,11 +72,11 @@ export function sourcesContract(it: It): void {
     });
   });
 
-  it("changes name and settings, but not tenant, kind, key or creation time", async ({ store }) => {
-    await store.putSource(source("a"));
+  it("updates name and config, but not tenant, kind, key or creation time", async ({ store }) => {
+    await store.putSource(endpoint("a"));
     await store.addSourceSecret("a", secret("s"));
     await store.putSource(
-      source("a", {
+      endpoint("a", {
         tenant: "umbrella",
         kind: "slack",
         key: "other",
@@ -81,22 +86,22 @@ export function sourcesContract(it: It): void {
       }),
     );
     expect(await store.findSource("key-of-a")).toEqual({
-      ...source("a", { name: "new", config: {} }),
+      ...endpoint("a", { name: "new", config: {} }),
       secrets: [secret("s")],
     });
     expect(await store.findSource("other")).toBeUndefined();
   });
 
-  it("rejects a second source with the same key", async ({ store }) => {
-    await store.putSource(source("a"));
-    await expect(store.putSource(source("b", { key: "key-of-a" }))).rejects.toThrow();
-    expect(await store.listSources()).toEqual([{ ...source("a"), secrets: [] }]);
+  it("rejects a second endpoint with the same key", async ({ store }) => {
+    await store.putSource(endpoint("a"));
+    await expect(store.putSource(endpoint("b", { key: "key-of-a" }))).rejects.toThrow();
+    expect(await store.listSources()).toEqual([{ ...endpoint("a"), secrets: [] }]);
   });
 
-  it("lists sources by age, of all tenants or one", async ({ store }) => {
-    await store.putSource(source("young", { created_at: START + 1 }));
-    await store.putSource(source("old"));
-    await store.putSource(source("theirs", { tenant: "umbrella", created_at: START + 2 }));
+  it("lists the endpoints of all tenants or of one, sorted by age", async ({ store }) => {
+    await store.putSource(endpoint("young", { created_at: START + 1 }));
+    await store.putSource(endpoint("old"));
+    await store.putSource(endpoint("theirs", { tenant: "umbrella", created_at: START + 2 }));
     for (const id of ["young", "old", "theirs"])
       for (const nth of [1, 2]) await store.addSourceSecret(id, secret(`${id}-${nth}`));
     const listed = async (tenant?: string) =>
@@ -113,15 +118,15 @@ export function sourcesContract(it: It): void {
     expect(await listed("nobody")).toEqual([]);
   });
 
-  it("deletes a source with its secrets, and no other", async ({ store }) => {
+  it("deletes an endpoint with its secrets, and no other endpoint", async ({ store }) => {
     for (const id of ["a", "b"]) {
-      await store.putSource(source(id));
+      await store.putSource(endpoint(id));
       await store.addSourceSecret(id, secret(`s of ${id}`));
     }
     expect(await store.deleteSource("a")).toBe(true);
     expect(await store.deleteSource("a")).toBe(false);
     expect(await store.findSource("key-of-a")).toBeUndefined();
-    await store.putSource(source("a"));
+    await store.putSource(endpoint("a"));
     expect(await store.listSources()).toMatchObject([
       { id: "a", secrets: [] },
       { id: "b", secrets: [{ id: "s of b" }] },

@@ -9,7 +9,7 @@ export interface Subject {
   notices(): Promise<Notice[]>;
   /** Opens the same data again, as after a restart or in a second process. */
   reopen(): Promise<Store>;
-  /** Opens a store on a database in which only these statements were executed. */
+  /** Executes these statements in an empty database, and opens a store on it. */
   reopenOn(statements: string): Promise<Store>;
   /** Queries the database directly. */
   sql(query: string): Promise<Row[]>;
@@ -18,13 +18,13 @@ export interface Subject {
 
 export type OpenSubject = () => Promise<Subject>;
 
-export type Theme = (it: It) => void;
+export type Suite = (it: It) => void;
 export type It = (title: string, body: (subject: Subject) => Promise<void>) => void;
 
-/** Runs the tests of one theme, each on a new store. */
-export function describeTheme(name: string, open: OpenSubject, theme: Theme): void {
+/** Runs each test of a suite on a new store. */
+export function describeSuite(name: string, open: OpenSubject, suite: Suite): void {
   describe(name, () => {
-    theme((title, body) => {
+    suite((title, body) => {
       test(title, async () => {
         const subject = await open();
         try {

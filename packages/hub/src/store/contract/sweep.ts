@@ -56,7 +56,7 @@ export function sweepContract(it: It): void {
       expired: 2,
       more: true,
     });
-    // The processed event is as old, but its retention starts with the processing.
+    // The retention time of a processed event starts when it is marked.
     expect(ids(await allEvents(store))).toEqual(ids([nth(old, 2), edge]));
     expect(await store.pendingStatus("acme")).toEqual({
       pending_count: 1,
@@ -72,7 +72,7 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { now: START + 91 * DAY })).toEqual(nothing);
   });
 
-  it("removes leased events by their age", async ({ store }) => {
+  it("removes pending events by their age even if they are leased", async ({ store }) => {
     const event = sampleEvent();
     await appendEvents(store, [event]);
     await store.claimEvents({
@@ -86,7 +86,7 @@ export function sweepContract(it: It): void {
     expect(await store.releaseEvents("acme", [event.id], "ada")).toEqual([]);
   });
 
-  it("reduces a tenant to its maximum bytes: processed events first, then the oldest", async ({
+  it("reduces a tenant to the maximum bytes: removes processed events first, then the oldest", async ({
     store,
   }) => {
     const events = sampleEvents(6, () => bytes(100));
@@ -120,7 +120,7 @@ export function sweepContract(it: It): void {
     await store.markProcessed("acme", ids([processed, free]), START, null);
     await store.queueRuns([
       ...[processed, pending].map(({ id }) => sampleRun({ event_id: id })),
-      // A run of another tenant does not keep an event.
+      // A run of another tenant does not prevent the removal of an event.
       sampleRun({ tenant: "umbrella", event_id: idle.id }),
     ]);
     const runs = await claim(store, { now: START });
@@ -133,7 +133,7 @@ export function sweepContract(it: It): void {
     expect(await sweep(store, { now })).toMatchObject({ processed: 0, expired: 3 });
     expect(ids(await allEvents(store))).toEqual(ids([processed, pending]));
     expect(await sweep(store, { now, maxBytes: 1 })).toEqual(nothing);
-    // The largest tenant has no removable events; another one has.
+    // The largest tenant has no removable events; another tenant has one.
     await appendEvents(store, [sampleEvent(bytes(150))], "umbrella");
     expect(await sweep(store, { maxBytes: 100 })).toEqual({ ...nothing, overflow: 1, more: true });
     expect(await sweep(store, { maxBytes: 100 })).toEqual(nothing);
@@ -151,7 +151,7 @@ export function sweepContract(it: It): void {
     expect(await allEvents(store)).toEqual([]);
   });
 
-  it("reduces every tenant to its maximum bytes, one after another", async ({ store }) => {
+  it("reduces every tenant to the maximum bytes, one tenant per call", async ({ store }) => {
     for (const tenant of ["acme", "umbrella", "globex"])
       await appendEvents(
         store,
@@ -165,7 +165,9 @@ export function sweepContract(it: It): void {
       expect(await store.getTenant(tenant)).toMatchObject({ bytes: 100, pending: 1 });
   });
 
-  it("removes at most its limit per call, and reports that there is more", async ({ store }) => {
+  it("removes at most `limit` events per call, and reports whether to call again", async ({
+    store,
+  }) => {
     const events = sampleEvents(25);
     await appendEvents(store, events);
     await store.markProcessed("acme", ids(events.slice(0, 12)), START, null);
@@ -216,7 +218,7 @@ export function sweepContract(it: It): void {
     expect(left.reduce((sum, { pending }) => sum + pending, 0)).toBe(50);
   });
 
-  it("counts only its own removals in concurrent calls", async ({ store }) => {
+  it("counts each removal once in concurrent calls", async ({ store }) => {
     for (let round = 0; round < 5; round += 1) {
       await appendEvents(store, sampleEvents(100));
       const swept = await Promise.all(
@@ -227,7 +229,7 @@ export function sweepContract(it: It): void {
     }
   });
 
-  it("never reuses the seq of a removed event, and accepts its delivery again", async ({
+  it("never reuses the seq of a removed event, but accepts its delivery id again", async ({
     store,
     reopen,
   }) => {

@@ -19,13 +19,16 @@ const find = async (store: Store, name: string, now = START) => {
   return found && [found.trigger.tool_name, found.alias];
 };
 
-/** The name that a new flow gets that asks for this one. */
-async function nextName(store: Store, wanted: string): Promise<string> {
-  const flow = await makeFlow(store, intents(wanted));
+/** The tool name that a new flow gets for an intent with this name. */
+async function assignedName(store: Store, name: string): Promise<string> {
+  const flow = await makeFlow(store, intents(name));
   await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
   return nth(toolNamesOf(flow.graph), 0);
 }
 
+const node = (id: string, name: string) => ({ ...nth(intents(name).nodes, 0), id });
+
+/** Many concurrent edits request the same tool name. */
 export async function raceForNames(stores: readonly [Store, ...Store[]]): Promise<void> {
   const [store] = stores;
   await store.createApp(sampleApp());
@@ -53,10 +56,10 @@ export async function raceForNames(stores: readonly [Store, ...Store[]]): Promis
 }
 
 export function toolNamesContract(it: It): void {
-  it("are all different if fifty flows ask for the same concurrently", ({ store }) =>
+  it("are all different if fifty flows request the same name concurrently", ({ store }) =>
     raceForNames([store]));
 
-  it("are rejected if another flow has them", async ({ store }) => {
+  it("are rejected if another flow has them, or if a flow has them twice", async ({ store }) => {
     await makeFlow(store, intents("Go"));
     const flow = await makeFlow(store, intents("Stop"));
     const take = (...names: string[]) =>
@@ -70,13 +73,13 @@ export function toolNamesContract(it: It): void {
     expect(store.isDataError(error)).toBe(true);
     await expect(take("twice", "twice")).rejects.toThrow();
     expect(await store.getFlow("acme", flow.id)).toEqual(flow);
-    expect(await nextName(store, "Stop")).toBe("stop_2");
+    expect(await assignedName(store, "Stop")).toBe("stop_2");
   });
 
-  it("are free in another app and for another tenant", async ({ store }) => {
+  it("are unique only within one app of one tenant", async ({ store }) => {
     await publish(store, await makeFlow(store, intents("Go")));
-    for (const place of [{ app: "shop" }, { tenant: "umbrella" }]) {
-      const flow = await publish(store, await makeFlow(store, intents("Go"), place));
+    for (const owner of [{ app: "shop" }, { tenant: "umbrella" }]) {
+      const flow = await publish(store, await makeFlow(store, intents("Go"), owner));
       expect(toolNamesOf(flow.graph)).toEqual(["go"]);
       expect(await store.findTool(flow.tenant, flow.app, "go", START)).toMatchObject({
         trigger: { flow_id: flow.id },
@@ -84,81 +87,80 @@ export function toolNamesContract(it: It): void {
     }
   });
 
-  it("of a removed node become free: immediately in a draft, else with the next version", async ({
+  it("become free when their node is removed: immediately if only the draft had it, otherwise with the next version", async ({
     store,
   }) => {
     const flow = await makeFlow(store, intents("Go", "Stop"));
     await edit(store, flow, intents("Go"));
-    expect(await nextName(store, "Stop")).toBe("stop");
+    expect(await assignedName(store, "Stop")).toBe("stop");
 
     await publish(store, flow);
     await edit(store, flow, intents());
-    expect(await nextName(store, "Go")).toBe("go_2");
+    expect(await assignedName(store, "Go")).toBe("go_2");
     expect(await find(store, "go")).toEqual(["go", false]);
     await publish(store, flow);
     expect(await find(store, "go")).toBeUndefined();
-    expect(await nextName(store, "Go")).toBe("go");
+    expect(await assignedName(store, "Go")).toBe("go");
   });
 
-  it("that were published remain callable as aliases for a while", async ({ store }) => {
-    const rename = (to: string) => {
-      const { nodes } = intents(to);
-      return { nodes: nodes.map((node) => ({ ...node, id: "the node" })), edges: [] };
-    };
-    const flow = await makeFlow(store, rename("First"));
+  it("remain callable as aliases for a limited time after a rename is published", async ({
+    store,
+  }) => {
+    const graph = (name: string) => ({ nodes: [node("a", name)], edges: [] });
+    const flow = await makeFlow(store, graph("First"));
     await publish(store, flow);
-    await edit(store, flow, rename("Second"));
-    // Until the publication only the draft has the new name; both names are taken.
+    await edit(store, flow, graph("Second"));
+    // Before the publication only the draft has the new name, but both names are in use.
     expect(await find(store, "first")).toEqual(["first", false]);
     expect(await find(store, "second")).toBeUndefined();
-    expect(await nextName(store, "First")).toBe("first_2");
-    expect(await nextName(store, "Second")).toBe("second_2");
+    expect(await assignedName(store, "First")).toBe("first_2");
+    expect(await assignedName(store, "Second")).toBe("second_2");
 
     await publish(store, flow, { aliasUntil: START + DAY });
     expect(await find(store, "first")).toEqual(["second", true]);
     expect(await find(store, "second")).toEqual(["second", false]);
-    await edit(store, flow, rename("Third"));
+    await edit(store, flow, graph("Third"));
     await publish(store, flow, { aliasUntil: START + 2 * DAY });
     expect(await find(store, "first")).toEqual(["third", true]);
     expect(await find(store, "second")).toEqual(["third", true]);
     // Another edit or publication does not end the alias.
-    await edit(store, flow, rename("Third"));
+    await edit(store, flow, graph("Third"));
     await publish(store, flow, { aliasUntil: START + 9 * DAY });
     expect(await find(store, "first", START + DAY - 1)).toEqual(["third", true]);
     expect(await find(store, "first", START + DAY)).toBeUndefined();
     expect(await find(store, "second", START + DAY)).toEqual(["third", true]);
 
-    // An expired alias is free for other flows.
+    // Another flow can use the name of an expired alias.
     const at = START + DAY;
     const other = await makeFlow(store, intents());
-    const taker = await edit(store, other, intents("First", "Second"), at);
-    expect(toolNamesOf(taker.graph)).toEqual(["first", "second_2"]);
+    const edited = await edit(store, other, intents("First", "Second"), at);
+    expect(toolNamesOf(edited.graph)).toEqual(["first", "second_2"]);
   });
 
-  it("that are callable are passed to an edit, with the ids of their nodes", async ({ store }) => {
-    const node = (id: string, name: string) => ({ ...nth(intents(name).nodes, 0), id });
-    const keptBy = async (id: string, at = START) => {
-      let callable: ReadonlyMap<string, string> = new Map();
+  it("are passed to an edit with the ids of their nodes while they are callable", async ({
+    store,
+  }) => {
+    const callableNames = async (id: string, at = START) => {
+      let names: ReadonlyMap<string, string> = new Map();
       await store.editFlow({ tenant: "acme", id }, at, (found) => {
-        callable = found.callable;
+        names = found.callable;
         return { name: "", description: "", toolNames: [], ...found.flow, graph: intents() };
       });
-      return Object.fromEntries(callable);
+      return Object.fromEntries(names);
     };
     const flow = await makeFlow(store, { nodes: [node("a", "X"), node("b", "Z")], edges: [] });
     const other = await makeFlow(store, intents("Other"));
-    expect(await keptBy(flow.id)).toEqual({});
+    expect(await callableNames(flow.id)).toEqual({});
     await publish(store, flow, { graph: flow.graph, triggers: triggersOf(flow.graph) });
-    expect(await keptBy(flow.id)).toEqual({ x: "a", z: "b" });
+    expect(await callableNames(flow.id)).toEqual({ x: "a", z: "b" });
     await edit(store, flow, { nodes: [node("a", "Y"), node("b", "Z")], edges: [] });
     await publish(store, flow, { aliasUntil: START + DAY });
-    expect(await keptBy(flow.id, START + DAY - 1)).toEqual({ x: "a", y: "a", z: "b" });
-    expect(await keptBy(flow.id, START + DAY)).toEqual({ y: "a", z: "b" });
-    expect(await keptBy(other.id)).toEqual({});
+    expect(await callableNames(flow.id, START + DAY - 1)).toEqual({ x: "a", y: "a", z: "b" });
+    expect(await callableNames(flow.id, START + DAY)).toEqual({ y: "a", z: "b" });
+    expect(await callableNames(other.id)).toEqual({});
   });
 
-  it("can move from one trigger of a flow to another", async ({ store }) => {
-    const node = (id: string, name: string) => ({ ...nth(intents(name).nodes, 0), id });
+  it("can move from one node of a flow to another", async ({ store }) => {
     const flow = await makeFlow(store, { nodes: [node("a", "X")], edges: [] });
     await publish(store, flow);
     await edit(store, flow, { nodes: [node("a", "Y")], edges: [] });
@@ -174,9 +176,9 @@ export function toolNamesContract(it: It): void {
       trigger: { node_id: "b" },
       alias: false,
     });
-    // The draft no longer has the name; the published version keeps it.
+    // The draft no longer has the name, but the published version has it.
     await edit(store, flow, { nodes: [node("a", "Y")], edges: [] });
-    expect(await nextName(store, "X")).toBe("x_2");
+    expect(await assignedName(store, "X")).toBe("x_2");
     expect(await find(store, "x")).toEqual(["x", false]);
   });
 }

@@ -5,16 +5,16 @@ import { eventTrigger, intents, makeFlow, publish, triggersOf } from "./flow-sam
 import { START } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-/** A published flow with these triggers. */
-async function withTriggers(store: Store, triggers: NewTrigger[], place = {}) {
-  return publish(store, await makeFlow(store, intents(), place), { triggers });
+/** Creates a published flow with these triggers. */
+async function publishTriggers(store: Store, triggers: NewTrigger[], owner = {}) {
+  return publish(store, await makeFlow(store, intents(), owner), { triggers });
 }
 
 export function triggersContract(it: It): void {
-  it("of events are found by any name of the source, and by type or any type", async ({
+  it("are found by any of the given sources, and by their event type; without a type they match every event", async ({
     store,
   }) => {
-    const flow = await withTriggers(store, [
+    const flow = await publishTriggers(store, [
       eventTrigger({ node_id: "typed", config: { params: { a: 1 } } }),
       eventTrigger({ node_id: "any", type: null }),
       eventTrigger({ node_id: "endpoint", source: "endpoint 7" }),
@@ -22,7 +22,7 @@ export function triggersContract(it: It): void {
       eventTrigger({ node_id: "other source", source: "stripe", type: null }),
       eventTrigger({ node_id: "inactive", active: false }),
     ]);
-    await withTriggers(store, [eventTrigger()], { tenant: "umbrella" });
+    await publishTriggers(store, [eventTrigger()], { tenant: "umbrella" });
     const find = async (sources: string[], type: string) =>
       (await store.findTriggers("acme", sources, type)).triggers.map(({ node_id }) => node_id);
     expect(await find(["github"], "issues")).toEqual(["any", "typed"]);
@@ -48,20 +48,22 @@ export function triggersContract(it: It): void {
     const revision = async (tenant = "acme") =>
       (await store.findTriggers(tenant, ["github"], "issues")).revision;
     expect(await revision()).toBe(0);
-    const flow = await withTriggers(store, [eventTrigger()]);
+    const flow = await publishTriggers(store, [eventTrigger()]);
     expect(await revision()).toBe(1);
     await publish(store, flow, { triggers: [] });
     expect(await revision()).toBe(2);
     expect((await store.findTriggers("acme", ["github"], "issues")).triggers).toEqual([]);
     await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
     expect(await revision()).toBe(3);
-    await withTriggers(store, [eventTrigger()]);
+    await publishTriggers(store, [eventTrigger()]);
     await store.deleteApp("acme", "desk", START);
     expect(await revision()).toBe(5);
     expect(await revision("umbrella")).toBe(0);
   });
 
-  it("that are active tools of an app are listed in pages, by name", async ({ store }) => {
+  it("are listed as tools of their app if they are active, in pages sorted by name", async ({
+    store,
+  }) => {
     const graph = intents("b", "d", "a", "c");
     const triggers = triggersOf(graph).map((trigger) => ({
       ...trigger,
@@ -79,7 +81,7 @@ export function triggersContract(it: It): void {
     expect(await names("", 3)).toEqual(["a", "b", "bb"]);
     expect(await names("bb", 3)).toEqual(["d"]);
     expect(await names("d", 3)).toEqual([]);
-    // An inactive tool is found, so that a call can report it.
+    // An inactive tool is found, so that a call of it can report the reason.
     expect(await store.findTool("acme", "desk", "c", START)).toMatchObject({
       trigger: { active: false, flow_id: flow.id, node_id: "node c" },
     });
@@ -87,8 +89,8 @@ export function triggersContract(it: It): void {
     expect(await store.findTool("acme", "desk", "theirs", START)).toBeUndefined();
   });
 
-  it("notify of committed changes only", async ({ store, notices }) => {
-    const flow = await withTriggers(store, []);
+  it("cause notices only for committed changes", async ({ store, notices }) => {
+    const flow = await publishTriggers(store, []);
     await store.publishFlow({ tenant: "acme", id: flow.id, ifRevision: 0 }, () => {
       throw new Error("called");
     });
