@@ -18,11 +18,11 @@ import { createFeed } from "../stream/feed.ts";
 import { createDeliverer, type DelivererOptions } from "./deliverer.ts";
 import type { PostWebhook } from "./post-webhook.ts";
 
-/** Progress is recorded within this time. */
-const RECORDED = 20;
+/** Progress is saved within this time. */
+const RECORD_DELAY_MS = 20;
 
 type Message = Parameters<PostWebhook>[1];
-type Answer = (message: Message, signal: AbortSignal | undefined) => Promise<number> | number;
+type Respond = (message: Message, signal: AbortSignal | undefined) => Promise<number> | number;
 
 /** A clock that only `advance` moves. */
 function createClock(at = START) {
@@ -54,7 +54,7 @@ function createClock(at = START) {
   return clock;
 }
 
-/** Waits until work without timers has settled; SQLite is synchronous. */
+/** Waits for work without timers. A few rounds are enough, because SQLite is synchronous. */
 async function settle(): Promise<void> {
   for (let round = 0; round < 8; round += 1) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -63,9 +63,9 @@ function setup() {
   const file = `${tempFolder()}/hub.db`;
   const store = openSqlite(file);
   const feed = createFeed(store);
-  const ends: (() => Promise<void>)[] = [];
+  const started: { close(): Promise<void> }[] = [];
   onTestFinished(async () => {
-    for (const end of ends) await end();
+    for (const deliverer of started) await deliverer.close();
     feed.close();
     await store.close();
   });
@@ -75,14 +75,14 @@ function setup() {
     message: Message;
     secrets: readonly string[];
   }[] = [];
-  const answers = new Map<string, Answer>();
-  const answer = (url: string, how: Answer) => void answers.set(url, how);
+  const responders = new Map<string, Respond>();
+  const respond = (url: string, responder: Respond) => void responders.set(url, responder);
   const post: PostWebhook = async ({ url, subscription, secrets }, message, signal) => {
     calls.push({ url, subscription, message, secrets });
-    const status = await (answers.get(url) ?? (() => 200))(message, signal);
+    const status = await (responders.get(url) ?? (() => 200))(message, signal);
     return {
-      status: Math.abs(status),
-      headers: new Headers(status < 0 ? { "retry-after": "60" } : {}),
+      status,
+      headers: new Headers(status === 429 ? { "retry-after": "60" } : {}),
       body: new Uint8Array(),
       url,
     } satisfies OutboundResponse;
@@ -109,17 +109,17 @@ function setup() {
     deliverer.wake();
     return deliverer;
   };
-  /** Closed when the test ends. */
+  /** Starts a deliverer that is closed when the test ends. */
   const deliver: typeof start = (...given) => {
     const deliverer = start(...given);
-    ends.push(deliverer.close);
+    started.push(deliverer);
     return deliverer;
   };
-  return { store, feed, calls, answer, start, deliver, errors };
+  return { store, feed, calls, respond, start, deliver, errors };
 }
 
 async function subscribe(store: Store, given: Partial<NewSubscription> = {}, now = START) {
-  const wanted: NewSubscription = {
+  const subscription: NewSubscription = {
     id: "sub",
     principal: "ada",
     tenants: ["acme"],
@@ -141,11 +141,12 @@ async function subscribe(store: Store, given: Partial<NewSubscription> = {}, now
     created_at: START,
     expires_at: null,
   });
-  await store.putSubscription(wanted, { now, limit: 99, formerUntil: now + 60 * SECOND });
+  await store.putSubscription(subscription, { now, limit: 99, formerUntil: now + 60 * SECOND });
 }
 
 const event = (eventId: string, given: Partial<NewEvent> = {}) =>
   sampleEvent({ external_id: eventId, ...given });
+/** The ids of events, and the types of other messages. */
 const sent = (calls: { message: Message }[]) =>
   calls.map(({ message }) => ("eventId" in message ? message.eventId : message.type));
 const progressOf = async (store: Store, id = "sub") =>
@@ -165,7 +166,7 @@ describe("a subscription", () => {
       expect.stringMatching(/^2@/),
       expect.stringMatching(/^4@/),
     ]);
-    await clock.advance(RECORDED);
+    await clock.advance(RECORD_DELAY_MS);
     expect(await progressOf(store)).toMatchObject({ positions: { acme: 4 }, delivered_at: START });
 
     await first.close();
@@ -189,7 +190,7 @@ describe("a subscription", () => {
     expect(sent(calls)).toEqual(names);
   });
 
-  it("is retried when its secret cannot be unsealed, and still ends when it expires", async () => {
+  it("retries if its secret cannot be decrypted, and ends when it expires", async () => {
     const { store, calls, deliver, errors } = setup();
     const clock = createClock();
     await subscribe(store, { expires_at: START + 60 * SECOND });
@@ -203,11 +204,11 @@ describe("a subscription", () => {
     expect(await progressOf(store)).toBeUndefined();
   });
 
-  it("retries with backoff and the same id, and continues after a success", async () => {
-    const { store, calls, answer, deliver } = setup();
+  it("retries an event with backoff, and continues after a success", async () => {
+    const { store, calls, respond, deliver } = setup();
     const clock = createClock();
     let down = true;
-    answer("https://a.example/", () => {
+    respond("https://a.example/", () => {
       if (down) throw new OutboundError("connection_refused", "connection refused");
       return 200;
     });
@@ -235,7 +236,7 @@ describe("a subscription", () => {
     down = false;
     await clock.advance(16 * SECOND);
     expect(sent(calls).slice(5)).toEqual(["a", "b"]);
-    await clock.advance(RECORDED);
+    await clock.advance(RECORD_DELAY_MS);
     expect(await progressOf(store)).toMatchObject({
       attempt: 0,
       failing_since: null,
@@ -245,9 +246,9 @@ describe("a subscription", () => {
   });
 
   it("honours Retry-After", async () => {
-    const { store, calls, answer, deliver } = setup();
+    const { store, calls, respond, deliver } = setup();
     const clock = createClock();
-    answer("https://a.example/", () => -429);
+    respond("https://a.example/", () => 429);
     await subscribe(store);
     deliver("me", clock);
     await appendEvents(store, [event("a")]);
@@ -257,10 +258,10 @@ describe("a subscription", () => {
     expect(calls).toHaveLength(2);
   });
 
-  it("keeps its backoff over a restart", async () => {
-    const { store, calls, answer, deliver } = setup();
+  it("continues its backoff after a restart", async () => {
+    const { store, calls, respond, deliver } = setup();
     const clock = createClock();
-    answer("https://a.example/", () => 500);
+    respond("https://a.example/", () => 500);
     await subscribe(store);
     const first = deliver("me", clock);
     await appendEvents(store, [event("a")]);
@@ -275,10 +276,10 @@ describe("a subscription", () => {
   });
 
   it("skips an event after the retry period, and sends a gap message before the next one", async () => {
-    const { store, calls, answer, deliver } = setup();
+    const { store, calls, respond, deliver } = setup();
     const clock = createClock();
     let status = 500;
-    answer("https://a.example/", () => status);
+    respond("https://a.example/", () => status);
     await subscribe(store);
     deliver("me", clock, { retryPeriodMs: 30 * SECOND });
     await appendEvents(store, [event("a")]);
@@ -301,32 +302,32 @@ describe("a subscription", () => {
   });
 
   it("skips an event that the endpoint rejects as too large", async () => {
-    const { store, calls, answer, deliver } = setup();
+    const { store, calls, respond, deliver } = setup();
     const clock = createClock();
-    answer("https://a.example/", (message) =>
+    respond("https://a.example/", (message) =>
       "eventId" in message && message.eventId === "large" ? 413 : 200,
     );
     await subscribe(store);
     deliver("me", clock);
     await appendEvents(store, [event("large")]);
-    await clock.advance(RECORDED);
+    await clock.advance(RECORD_DELAY_MS);
     expect(await progressOf(store)).toMatchObject({ positions: { acme: 1 }, delivered_at: null });
     await appendEvents(store, [event("b")]);
-    await clock.advance(RECORDED);
+    await clock.advance(RECORD_DELAY_MS);
     expect(sent(calls)).toEqual(["large", "gap", "b"]);
     expect(await progressOf(store)).toMatchObject({
       gap: false,
-      delivered_at: clock.now() - RECORDED,
+      delivered_at: clock.now() - RECORD_DELAY_MS,
     });
   });
 
-  it("gets a gap message when retention has removed undelivered events", async () => {
+  it("gets a gap message if retention has removed undelivered events", async () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
-    const [lost, left] = [event("lost"), event("left")];
-    await appendEvents(store, [lost, left]);
+    const [removed, kept] = [event("removed"), event("kept")];
+    await appendEvents(store, [removed, kept]);
     await subscribe(store);
-    await store.markProcessed("acme", [lost.id], START, null);
+    await store.markProcessed("acme", [removed.id], START, null);
     await store.sweep({
       now: START + DAY,
       processedFor: 0,
@@ -336,7 +337,7 @@ describe("a subscription", () => {
     });
     deliver("me", clock);
     await clock.advance(0);
-    expect(sent(calls)).toEqual(["gap", "left"]);
+    expect(sent(calls)).toEqual(["gap", "kept"]);
   });
 
   it("ends with a terminated message when it expires or its token is no longer valid", async () => {
@@ -358,27 +359,27 @@ describe("a subscription", () => {
     }
   });
 
-  it("continues if it is refreshed while it ends", async () => {
-    const { store, calls, answer, deliver } = setup();
+  it("continues if it is refreshed while it is being terminated or removed", async () => {
+    const { store, calls, respond, deliver } = setup();
     const clock = createClock();
     const short = { expires_at: START + 10 * SECOND };
-    await subscribe(store, { id: "bye", ...short });
-    await subscribe(store, { id: "saved", url: "https://b.example/", ...short });
+    await subscribe(store, { id: "ending", ...short });
+    await subscribe(store, { id: "refreshed", url: "https://b.example/", ...short });
     await subscribe(store, { id: "gone", url: "https://c.example/" });
-    const goodbyes: (() => void)[] = [];
-    answer("https://a.example/", (message) =>
-      "type" in message ? new Promise((done) => goodbyes.push(() => done(200))) : 200,
+    const pendingTerminated: (() => void)[] = [];
+    respond("https://a.example/", (message) =>
+      "type" in message ? new Promise((done) => pendingTerminated.push(() => done(200))) : 200,
     );
     let status = 410;
-    answer("https://c.example/", async () => {
+    respond("https://c.example/", async () => {
       if (status === 410) await subscribe(store, { id: "gone", url: "https://c.example/" });
       return status;
     });
     const { removeSubscription } = store;
     let refreshed = false;
     store.removeSubscription = async (id, ...since) => {
-      // The refresh comes between reading and removing.
-      if (id === "saved" && !refreshed) {
+      // The subscription is refreshed after it was read and before it is removed.
+      if (id === "refreshed" && !refreshed) {
         refreshed = true;
         await subscribe(store, { id, url: "https://b.example/" });
       }
@@ -387,21 +388,21 @@ describe("a subscription", () => {
     deliver("me", clock);
     await appendEvents(store, [event("a", { type: "push" })]);
     await clock.advance(20 * SECOND);
-    expect(calls.map(({ subscription }) => subscription)).toEqual(["bye"]);
-    expect(await progressOf(store, "saved")).toMatchObject({ leased_by: "me" });
+    expect(calls.map(({ subscription }) => subscription)).toEqual(["ending"]);
+    expect(await progressOf(store, "refreshed")).toMatchObject({ leased_by: "me" });
 
-    // Subscribed again while `terminated` is sent: a new subscription, which stays.
-    expect(await progressOf(store, "bye")).toBeUndefined();
-    await subscribe(store, { id: "bye", positions: { acme: 0 } });
+    // Subscribing again while `terminated` is sent creates a new subscription, which must not be removed.
+    expect(await progressOf(store, "ending")).toBeUndefined();
+    await subscribe(store, { id: "ending", positions: { acme: 0 } });
     await appendEvents(store, [event("b")]);
     await clock.advance(20 * SECOND);
     const of = (id: string) => sent(calls.filter(({ subscription }) => subscription === id));
-    expect(of("bye")).toEqual(["terminated"]);
-    expect(await progressOf(store, "bye")).toMatchObject({ positions: { acme: 0 } });
-    goodbyes[0]?.();
+    expect(of("ending")).toEqual(["terminated"]);
+    expect(await progressOf(store, "ending")).toMatchObject({ positions: { acme: 0 } });
+    pendingTerminated[0]?.();
     await clock.advance(5 * SECOND);
-    expect(of("bye")).toEqual(["terminated", "b"]);
-    expect(of("saved")).toEqual(["b"]);
+    expect(of("ending")).toEqual(["terminated", "b"]);
+    expect(of("refreshed")).toEqual(["b"]);
 
     expect(await progressOf(store, "gone")).toMatchObject({
       last_error: "The endpoint returned 410.",
@@ -413,12 +414,12 @@ describe("a subscription", () => {
   });
 
   it("gets nothing after it was removed or its endpoint returned 410", async () => {
-    const { store, calls, answer, deliver } = setup();
+    const { store, calls, respond, deliver } = setup();
     const clock = createClock();
     await subscribe(store, { id: "removed" });
     await subscribe(store, { id: "gone", url: "https://b.example/" });
-    answer("https://a.example/", () => 500);
-    answer("https://b.example/", () => 410);
+    respond("https://a.example/", () => 500);
+    respond("https://b.example/", () => 410);
     deliver("me", clock);
     await appendEvents(store, [event("a")]);
     await clock.advance(0);
@@ -430,7 +431,7 @@ describe("a subscription", () => {
     expect(calls).toHaveLength(2);
   });
 
-  it("signs with the former secret too, until that expires", async () => {
+  it("signs with the former secret too, until it expires", async () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
     await subscribe(store);
@@ -457,18 +458,18 @@ describe("a subscription", () => {
     expect(await progressOf(store)).toMatchObject({ positions: { acme: 2 } });
   });
 
-  it("recovers from failures of the database", async () => {
+  it("continues after the database was unavailable", async () => {
     const { store, calls, deliver, errors } = setup();
     const clock = createClock();
     await subscribe(store);
     let broken = false;
-    const trouble = () =>
-      broken ? Promise.reject<never>(new Error("the database is away")) : undefined;
+    const failure = () =>
+      broken ? Promise.reject<never>(new Error("the database is unavailable")) : undefined;
     const flaky: Store = {
       ...store,
-      findSubscription: (id) => trouble() ?? store.findSubscription(id),
-      leaseSubscriptions: (lease) => trouble() ?? store.leaseSubscriptions(lease),
-      recordProgress: (by, all) => trouble() ?? store.recordProgress(by, all),
+      findSubscription: (id) => failure() ?? store.findSubscription(id),
+      leaseSubscriptions: (lease) => failure() ?? store.leaseSubscriptions(lease),
+      recordProgress: (by, all) => failure() ?? store.recordProgress(by, all),
     };
     deliver("me", clock, { store: flaky });
     await clock.advance(0);
@@ -485,11 +486,11 @@ describe("a subscription", () => {
 
 describe("several subscriptions", () => {
   it("do not wait for slow endpoints of other subscriptions", async () => {
-    const { store, calls, answer, deliver } = setup();
+    const { store, calls, respond, deliver } = setup();
     const clock = createClock();
     await subscribe(store, { id: "slow", url: "https://slow.example/" });
     await subscribe(store, { id: "quick" });
-    answer(
+    respond(
       "https://slow.example/",
       (_, signal) => new Promise((_, reject) => signal?.addEventListener("abort", reject)),
     );
@@ -500,13 +501,13 @@ describe("several subscriptions", () => {
     expect([of("slow"), of("quick")]).toEqual([["a"], ["a", "b", "c"]]);
   });
 
-  it("of one principal share a limit of concurrent requests", async () => {
-    const { store, calls, answer, deliver } = setup();
+  it("of one principal share a limit on concurrent requests", async () => {
+    const { store, calls, respond, deliver } = setup();
     const clock = createClock();
     const release: (() => void)[] = [];
     for (const id of ["1", "2", "3", "4", "5"]) {
       await subscribe(store, { id, url: `https://${id}.example/` });
-      answer(
+      respond(
         `https://${id}.example/`,
         () => new Promise((resolve) => release.push(() => resolve(200))),
       );
@@ -527,12 +528,12 @@ describe("several subscriptions", () => {
 });
 
 describe("several processes", () => {
-  it("deliver each subscription once, and continue those of a dead process", async () => {
-    const { store, calls, answer, deliver } = setup();
+  it("deliver each subscription in one process, and continue those of a dead process", async () => {
+    const { store, calls, respond, deliver } = setup();
     const [mine, yours] = [createClock(), createClock()];
     await subscribe(store);
     const hanging: ((status: number) => void)[] = [];
-    answer("https://a.example/", () => new Promise((resolve) => hanging.push(resolve)));
+    respond("https://a.example/", () => new Promise((resolve) => hanging.push(resolve)));
     deliver("me", mine);
     await mine.advance(0);
     deliver("you", yours);
@@ -542,13 +543,13 @@ describe("several processes", () => {
     expect(calls).toHaveLength(1);
 
     // The first process stops renewing its lease while its request is still in progress.
-    answer("https://a.example/", () => 200);
+    respond("https://a.example/", () => 200);
     await yours.advance(6 * SECOND);
     expect(sent(calls)).toEqual(["a", "a"]);
     await appendEvents(store, [event("b")]);
     await vi.waitFor(() => expect(sent(calls)).toEqual(["a", "a", "b"]), 60_000);
     await yours.advance(0);
-    // It wakes up and still believes that it holds the lease: it changes and sends nothing.
+    // The request of the first process ends after its lease: the process must neither write nor send.
     hanging[0]?.(200);
     await mine.advance(0);
     expect(await progressOf(store)).toMatchObject({ positions: { acme: 2 }, leased_by: "you" });
@@ -558,7 +559,7 @@ describe("several processes", () => {
     expect(sent(calls)).toEqual(["a", "a", "b", "c"]);
   });
 
-  it("do not deliver a subscription that another process has leased, also before their next tick", async () => {
+  it("do not deliver after another process has taken the lease, even before their next tick", async () => {
     const { store, calls, deliver } = setup();
     const [mine, yours] = [createClock(), createClock()];
     await subscribe(store);
@@ -567,18 +568,18 @@ describe("several processes", () => {
     deliver("you", yours);
     await yours.advance(15 * SECOND);
     expect(await progressOf(store)).toMatchObject({ leased_by: "you" });
-    // Both follow the log.
+    // Both processes follow the log.
     await appendEvents(store, [event("a")]);
     await mine.advance(0);
     await yours.advance(0);
     expect(sent(calls)).toEqual(["a"]);
   });
 
-  it("release their leases when they stop, also with a request in progress", async () => {
-    const { store, calls, answer, deliver } = setup();
+  it("release their leases when they stop, even with a request in progress", async () => {
+    const { store, calls, respond, deliver } = setup();
     const clock = createClock();
     await subscribe(store);
-    answer(
+    respond(
       "https://a.example/",
       (_, signal) => new Promise((_, reject) => signal?.addEventListener("abort", reject)),
     );
@@ -587,7 +588,7 @@ describe("several processes", () => {
     await clock.advance(0);
     await first.close();
     expect(await progressOf(store)).toMatchObject({ attempt: 0, leased_by: "" });
-    answer("https://a.example/", () => 200);
+    respond("https://a.example/", () => 200);
     deliver("you", clock);
     await clock.advance(0);
     expect(sent(calls)).toEqual(["a", "a"]);
@@ -604,15 +605,15 @@ it("delivers every event in order through failures, crashes and restarts", {
     { weight: 2, arbitrary: fc.constantFrom<Act>({ do: "fail" }, { do: "crash" }, { do: "stop" }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant("wait" as const), seconds: fc.nat(20) }) },
   );
-  const { store, answer, start: launch } = setup();
+  const { store, respond, start: launch } = setup();
   const clock = createClock();
   let run = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(act, { maxLength: 25 }), async (acts) => {
       run += 1;
       const [id, tenant, url] = [`sub ${run}`, `tenant ${run}`, `https://${run}.example/`];
-      const wanted: string[] = [];
-      const taken: string[] = [];
+      const expected: string[] = [];
+      const received: string[] = [];
       let failures = 0;
       await subscribe(store, {
         id,
@@ -630,21 +631,21 @@ it("delivers every event in order through failures, crashes and restarts", {
         created_at: START,
         expires_at: null,
       });
-      answer(url, (message) => {
+      respond(url, (message) => {
         if (failures > 0) {
           failures -= 1;
           return 503;
         }
-        if ("eventId" in message) taken.push(message.eventId);
+        if ("eventId" in message) received.push(message.eventId);
         return 200;
       });
       let process = 0;
-      const frozen = new Set<number>();
-      /** A crashed process leaves its lease and its timers behind, and does nothing any more. */
+      const crashed = new Set<number>();
+      /** A crashed process keeps its lease until it expires; its timers and store calls do nothing. */
       const start = () => {
         process += 1;
         const own = process;
-        const alive = () => !frozen.has(own);
+        const alive = () => !crashed.has(own);
         return launch(
           `${run} ${own}`,
           { ...clock, after: (ms, work) => clock.after(ms, () => alive() && work()) },
@@ -659,20 +660,20 @@ it("delivers every event in order through failures, crashes and restarts", {
       let running = start();
       for (const one of acts)
         if (one.do === "event") {
-          wanted.push(`${run}-${wanted.length}`);
-          await appendEvents(store, [event(wanted.at(-1) ?? "")], tenant);
+          expected.push(`${run}-${expected.length}`);
+          await appendEvents(store, [event(expected.at(-1) ?? "")], tenant);
         } else if (one.do === "other")
           await appendEvents(store, [sampleEvent({ type: "push" })], tenant);
         else if (one.do === "fail") failures += 2;
         else if (one.do === "wait") await clock.advance(one.seconds * SECOND);
         else {
           if (one.do === "stop") await running.close();
-          else frozen.add(process);
+          else crashed.add(process);
           running = start();
         }
       await clock.advance(10 * 60 * SECOND);
-      expect([...new Set(taken)]).toEqual(wanted);
-      frozen.clear();
+      expect([...new Set(received)]).toEqual(expected);
+      crashed.clear();
       await running.close();
       await store.removeSubscription(id);
     }),

@@ -40,7 +40,7 @@ export interface DeliveryContext {
 }
 
 export interface Delivery {
-  /** Terminates an idle subscription that has expired or whose token is no longer valid. */
+  /** Terminates the subscription if it has expired or its token is no longer valid. */
   check(): Promise<void>;
   /** Saves the position after events that do not match: retention may remove them without a gap. */
   savePosition(): Promise<void>;

@@ -52,7 +52,7 @@ export type CallbackReason =
 
 /** One event, in a response, a notification or a webhook. */
 export interface Occurrence {
-  /** The sender's delivery id if it is a valid header, so that receivers can detect duplicates. */
+  /** The sender's delivery id if a header can contain it, so that receivers can detect duplicates. */
   eventId: string;
   name: string;
   timestamp: string;
