@@ -1,6 +1,6 @@
 /**
  * `tools/call` of an app: starts a run and returns its result. If the client disconnects, the run is
- * cancelled, unless the client has its id as a task.
+ * cancelled, unless it was returned as a task.
  */
 import type { Result, Server, ServerContext } from "@modelcontextprotocol/server";
 import { isObject } from "@signalbox/rules/json.ts";
@@ -26,14 +26,14 @@ export interface AppCallsOptions {
   store: ResultStore & Pick<Store, "findTool" | "getRun" | "cancelRun">;
   calls: Pick<ToolCalls, "call" | "follow" | "resultError">;
   now: () => number;
-  /** A client that supports tasks gets a run that takes longer than this as a task. */
+  /** A run that takes longer is returned as a task, if the client supports tasks. */
   taskAfterMs: number;
-  createdTask: AppTasks["created"];
+  taskResult: AppTasks["taskResult"];
 }
 
 export interface AppCalls {
   call(server: Server, era: Era, params: unknown, context: ServerContext): Promise<Result>;
-  /** From now on a call that ends early does not cancel its run: other processes continue it. */
+  /** After this, a client that disconnects does not cancel its run: other processes continue it. */
   close(): void;
 }
 
@@ -45,7 +45,7 @@ const callParams = z.looseObject({
 type CallParams = z.infer<typeof callParams>;
 
 export function createAppCalls(options: AppCallsOptions): AppCalls {
-  const { store, calls, now, taskAfterMs, createdTask } = options;
+  const { store, calls, now, taskAfterMs, taskResult } = options;
   let closed = false;
 
   return {
@@ -61,8 +61,8 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
           return errorResult(error.message);
         throw error;
       }
-      const answering = new AbortController();
-      const reported = reportProgress(app, params, started, context, answering.signal);
+      const progressAbort = new AbortController();
+      const reported = reportProgress(app, params, started, context, progressAbort.signal);
       if (era === "legacy" && isObject(params.task)) return asTask(app, params, era, started);
 
       const afterMs = era === "modern" && supportsTasks(server) ? taskAfterMs : undefined;
@@ -79,7 +79,7 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
         const { renamedTo } = started;
         return renamedTo ? withRenamedNote(result, params.name, renamedTo) : result;
       } finally {
-        answering.abort();
+        progressAbort.abort();
       }
     },
     close() {
@@ -129,21 +129,21 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
   ): Promise<Result> {
     const run = await store.getRun(app.tenant, id);
     if (!run) throw new Error(`The run ${id} does not exist.`);
-    const result = createdTask(era, run, renamedTo && renamedMessage(name, renamedTo));
+    const result = taskResult(era, run, renamedTo && renamedMessage(name, renamedTo));
     return renamedTo ? { ...result, _meta: { [RENAMED_TO]: renamedTo } } : result;
   }
 }
 
 /**
- * Resolves with the run that ended; with an error if the hub stops or the run was deleted; when the
- * client disconnects; or, with `afterMs`, after that time.
+ * Resolves with the ended run, with an error if the hub stops or the run was deleted, with
+ * "disconnected" if the client disconnects or cancels, or with "late" after `afterMs`.
  */
 async function firstOutcome(
   { ended }: CalledTool,
   { mcpReq, http }: ServerContext,
   afterMs: number | undefined,
 ) {
-  // A session outlives the connection of a call, but the response does not.
+  // In a session, `mcpReq.signal` is not aborted when the connection of one call closes.
   const signal = AbortSignal.any([mcpReq.signal, ...(http?.req ? [http.req.signal] : [])]);
   const disconnected = Promise.withResolvers<"disconnected">();
   const onAbort = () => disconnected.resolve("disconnected");

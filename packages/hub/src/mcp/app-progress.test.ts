@@ -8,9 +8,9 @@ const edge = (source: string, target: string) => ({ source, sourceHandle: "out",
 const step = (node_id: string, status: Step["status"], item = "") =>
   ({ node_id, status, item }) as Step;
 
-async function setup(asked: { progressToken?: string } = { progressToken: "p" }) {
+async function setup(meta: { progressToken?: string } = { progressToken: "p" }) {
   const sent: unknown[] = [];
-  const reader = { full: false };
+  const connection = { full: false };
   const onStep = await createProgressReporter({
     store: {
       findTool: async () => ({ alias: false, trigger: { node_id: "go" } as never }),
@@ -28,16 +28,16 @@ async function setup(asked: { progressToken?: string } = { progressToken: "p" })
     app: {} as StoredApp,
     tool: "go",
     mcpReq: {
-      _meta: asked,
+      _meta: meta,
       async notify({ params }: { params?: unknown }) {
         sent.push(params);
         throw new Error("The client has disconnected.");
       },
     } as never,
-    backPressure: { isFull: () => reader.full, sent() {} },
+    backPressure: { isFull: () => connection.full, sent() {} },
     now: 0,
   });
-  return { onStep, sent, reader };
+  return { onStep, sent, connection };
 }
 
 it("counts each finished node once, out of the nodes that the trigger reaches", async () => {
@@ -65,12 +65,12 @@ it("sends no total once a loop has run", async () => {
   for (const one of sent) expect(one).not.toHaveProperty("total");
 });
 
-it("sends nothing to a client that does not read or did not ask", async () => {
-  const { onStep, sent, reader } = await setup();
-  reader.full = true;
+it("sends nothing to a client that does not read or has sent no progress token", async () => {
+  const { onStep, sent, connection } = await setup();
+  connection.full = true;
   onStep?.(step("go", "done"));
   expect(sent).toEqual([]);
-  reader.full = false;
+  connection.full = false;
   onStep?.(step("each", "done"));
   expect(sent).toMatchObject([{ progress: 2 }]);
   expect((await setup({})).onStep).toBeUndefined();

@@ -1,4 +1,4 @@
-/** Sends `notifications/progress` for a run: one per node that is done, with the name of the node. */
+/** Sends `notifications/progress` for a run: one for each node that is done or skipped. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { StoredApp } from "../store/flow-store.ts";
@@ -41,7 +41,7 @@ export async function createProgressReporter({
     finished.add(`${item}\n${node_id}`);
     if (finished.size === before) return;
     hasLoop ||= item !== "";
-    // A client that does not read gets no notification per step, but the count stays right.
+    // A client that does not read gets no notification, but its node is counted in the next one.
     if (backPressure.isFull()) return;
     const params = {
       progressToken,

@@ -54,7 +54,7 @@ describe("runToolResult", () => {
     }
   });
 
-  it("returns an error for an output that does not match the output schema", async () => {
+  it("returns an error if the output does not match the output schema", async () => {
     expect(await succeeded({ a: "x" }, "a: must be a number, but is a string")).toMatchObject({
       isError: true,
       content: [
@@ -80,14 +80,14 @@ describe("runToolResult", () => {
       isError: true,
       content: [{ text: "The run was cancelled. (run run1)" }],
     });
-    const replaced = { code: "superseded", message: "A newer run took its place." };
+    const replaced = { code: "superseded", message: "A newer run replaced it." };
     expect(await result({ status: "cancelled", error: replaced })).toMatchObject({
       isError: true,
-      content: [{ text: "A newer run took its place. (run run1)" }],
+      content: [{ text: "A newer run replaced it. (run run1)" }],
     });
   });
 
-  it("adds a note to the content for a call by a former name", async () => {
+  it("adds a note to the content if the tool was called by a former name", async () => {
     const { content, _meta } = withRenamedNote(await succeeded({ a: 1 }), "old", "new");
     expect(content).toMatchObject([
       { text: '{"a":1}' },
@@ -97,7 +97,7 @@ describe("runToolResult", () => {
   });
 });
 
-it("logs an unexpected error and hides its message from the client", () => {
+it("toProtocolError logs an unexpected error and hides its message", () => {
   const logged: unknown[] = [];
   const error = toProtocolError(new Error("password=hunter2"), (one) => logged.push(one));
   expect(error).toBeInstanceOf(ProtocolError);

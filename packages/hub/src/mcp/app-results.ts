@@ -1,4 +1,4 @@
-/** The tool result of a run that has ended, and the protocol errors of calls that started none. */
+/** Maps a run that has ended to a tool result, and an error of a request to a protocol error. */
 import {
   type CallToolResult,
   ProtocolError,

@@ -14,7 +14,7 @@ function setup() {
       getApp: async (tenant: string, slug: string) => ({ tenant, slug, name: slug }),
       subscribe: () => () => {},
       findTool: async () => undefined,
-      // Without an end.
+      // There is always a next page.
       listTools: async (_: string, __: string, after: string, limit: number) =>
         Array.from({ length: limit }, (_, at) => ({ tool_name: `${after}.${at}`, config: {} })),
       listRuns: async ({ before = "" }, limit = 50) =>
@@ -84,46 +84,46 @@ const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 it.each([
   ["in a session", inSession],
-  ["without one", stateless],
+  ["without a session", stateless],
 ])(
-  "a call %s is cancelled when its client disconnects, but not when the hub stops",
+  "cancels the run of a call %s if its client disconnects, but not if the hub stops",
   async (_, call) => {
-    const left = setup();
-    const answer = call(left).then((response) => response.text());
-    answer.catch(() => {});
-    await left.started;
-    left.client.abort();
-    await expect.poll(() => left.cancelled).toEqual(["run1"]);
+    const disconnected = setup();
+    const response = call(disconnected).then((streamed) => streamed.text());
+    response.catch(() => {});
+    await disconnected.started;
+    disconnected.client.abort();
+    await expect.poll(() => disconnected.cancelled).toEqual(["run1"]);
 
     const stopped = setup();
     call(stopped)
-      .then((response) => response.text())
+      .then((streamed) => streamed.text())
       .catch(() => {});
     await stopped.started;
     await stopped.servers.close();
-    stopped.client.abort(); // as the connection is closed with the hub
+    stopped.client.abort(); // the hub closes its connections when it stops
     for (let round = 0; round < 5; round += 1) await nextTick();
     expect(stopped.cancelled).toEqual([]);
   },
 );
 
-it("a cancelled call in a session gets no response, and its run is cancelled", async () => {
+it("sends no response to a cancelled call in a session, and cancels its run", async () => {
   const one = setup();
   const session = await openSession(one);
-  const answer = await one.send(session, go);
+  const response = await one.send(session, go);
   await one.started;
   const params = { requestId: 1 };
   await one.send(session, { id: undefined, method: "notifications/cancelled", params });
-  expect(await answer.text()).toBe("");
+  expect(await response.text()).toBe("");
   await expect.poll(() => one.cancelled).toEqual(["run1"]);
 });
 
 it("returns an error with the run id if the hub stops during a call", async () => {
   const one = setup();
-  const answer = stateless(one);
+  const response = stateless(one);
   await one.started;
   one.run.reject(new Error("The hub is stopping."));
-  expect(await (await answer).json()).toMatchObject({
+  expect(await (await response).json()).toMatchObject({
     result: {
       isError: true,
       content: [{ text: "The hub is stopping. (run run1)" }],
@@ -131,15 +131,15 @@ it("returns an error with the run id if the hub stops during a call", async () =
   });
 });
 
-it("lists accept only their own cursors", async () => {
+it("accepts in each list only the cursors of that list", async () => {
   const one = setup();
   const session = await openSession(one);
   const list = async (method: string, cursor?: string) => {
-    const answer = await one.send(session, {
+    const response = await one.send(session, {
       method,
       params: cursor === undefined ? {} : { cursor },
     });
-    return JSON.parse(/^data: (\{.*)$/m.exec(await answer.text())?.[1] ?? "null");
+    return JSON.parse(/^data: (\{.*)$/m.exec(await response.text())?.[1] ?? "null");
   };
   for (const [method, last] of [
     ["tools/list", ".249"],

@@ -1,7 +1,7 @@
 /**
  * `/mcp/:app`: the flows of an app as one MCP server, for the stateless 2026-07-28 protocol and the
- * 2025-era `initialize` handshake. Each active tool trigger of a published flow is a tool, and a call
- * of it is a run. It only maps requests to apps and runs.
+ * 2025-era `initialize` handshake. Each active tool trigger of a published flow is a tool, and each
+ * call of the tool is a run. This module only maps requests to apps and runs.
  */
 import {
   createMcpHandler,
@@ -37,7 +37,7 @@ export interface AppServersOptions {
   calls: Pick<ToolCalls, "call" | "follow" | "resultError">;
   authorizer: Pick<Authorizer, "watch">;
   version: string;
-  /** How long ended runs are kept. */
+  /** How long ended runs are kept; undefined: forever. */
   keepRunsMs?: number | undefined;
   now?: () => number;
   onError?: (error: unknown) => void;
@@ -71,7 +71,7 @@ export function createAppServers({
 }: AppServersOptions): AppServers {
   const tools = createAppTools({ store });
   const tasks = createAppTasks({ store, calls, now, onError, keepRunsMs });
-  const appCalls = createAppCalls({ store, calls, now, taskAfterMs, createdTask: tasks.created });
+  const appCalls = createAppCalls({ store, calls, now, taskAfterMs, taskResult: tasks.taskResult });
 
   /** `listChanged`: whether the client can get notifications, in a session or by `subscriptions/listen`. */
   function createServer(
@@ -87,19 +87,22 @@ export function createAppServers({
       },
     );
     server.setRequestHandler("tools/list", async ({ params }, context) => {
-      const after = cursors.read(params?.cursor) ?? "";
+      const after = cursors.decode(params?.cursor) ?? "";
       try {
         const { nextCursor, ...page } = await tools.list(
           requestContextOf(context).app as StoredApp,
           after,
         );
-        return { ...page, ...(nextCursor !== undefined && { nextCursor: cursors.of(nextCursor) }) };
+        return {
+          ...page,
+          ...(nextCursor !== undefined && { nextCursor: cursors.encode(nextCursor) }),
+        };
       } catch (error) {
         throw toProtocolError(error, onError);
       }
     });
     tasks.addTo(server, era);
-    // Not by `setRequestHandler`, which accepts only finished results and no tasks.
+    // `setRequestHandler` would reject a task as the result of `tools/call`.
     server.fallbackRequestHandler = async ({ method, params }, context) => {
       if (method !== "tools/call")
         throw new ProtocolError(ProtocolErrorCode.MethodNotFound, "Method not found");
@@ -148,10 +151,10 @@ export function createAppServers({
     now,
   });
 
-  /** Several of the caller's tenants may have an app with this slug. */
+  /** Throws if several of the caller's tenants have an app with this slug. */
   async function findApp({ tenants }: Access, slug: string): Promise<StoredApp> {
-    const results = await Promise.all(tenants.map((tenant) => store.getApp(tenant, slug)));
-    const [app, another] = results.filter((found) => found !== undefined);
+    const apps = await Promise.all(tenants.map((tenant) => store.getApp(tenant, slug)));
+    const [app, another] = apps.filter((found) => found !== undefined);
     if (!app) throw new RequestError("not_found", "app", `There is no app ${slug.slice(0, 100)}.`);
     if (another) throw new RequestError("invalid", "tenant", "is missing: name one with ?tenant=…");
     return app;

@@ -1,7 +1,8 @@
 /**
- * MCP tasks: a client gets the id of a run and asks for its result later. A task is a view of the
- * stored run, so it survives connections and restarts, and any replica can serve it. With 2025-11-25
- * the client asks for a task in the call; with the extension of 2026-07-28 the server decides.
+ * MCP tasks: a client gets the id of a run and requests its result later. A task is a view of the
+ * stored run, so it survives connections and restarts, and any replica can serve it. In protocol
+ * version 2025-11-25 the client requests a task in its call; in the tasks extension of 2026-07-28 the
+ * server decides whether a call returns a task.
  */
 import {
   MissingRequiredClientCapabilityError,
@@ -50,7 +51,7 @@ export interface AppTasksOptions {
 
 export interface AppTasks {
   /** The result of the call that created the task. */
-  created(era: Era, run: Run, statusMessage?: string): Result;
+  taskResult(era: Era, run: Run, statusMessage?: string): Result;
   addTo(server: Server, era: Era): void;
 }
 
@@ -69,7 +70,7 @@ export function createAppTasks({
       createdAt: iso(run.created_at),
       lastUpdatedAt: iso(run.finished_at ?? run.started_at ?? run.created_at),
     };
-    // The ttl that a client asks for is ignored: the operator decides how long runs are kept.
+    // The ttl in a client's request is ignored: the operator decides how long runs are kept.
     return era === "modern"
       ? { ...task, ttlMs: keepRunsMs, pollIntervalMs: POLL_MS }
       : { ...task, ttl: keepRunsMs, pollInterval: POLL_MS };
@@ -83,7 +84,7 @@ export function createAppTasks({
   };
 
   return {
-    created: (era, run, statusMessage) =>
+    taskResult: (era, run, statusMessage) =>
       era === "modern"
         ? { resultType: "task", ...viewTask(era, run, statusMessage) }
         : { task: viewTask(era, run, statusMessage) },
@@ -134,17 +135,17 @@ export function createAppTasks({
       return { ...result, _meta: { ...result._meta, [RELATED_TASK_META_KEY]: { taskId } } };
     });
     on("tasks/list", z.looseObject({}), async ({ cursor }, { app: { tenant, slug }, token }) => {
-      const before = cursors.read(cursor);
+      const before = cursors.decode(cursor);
       const runs = await store.listRuns({ tenant, app: slug, token, limit: PAGE, before });
       const last = runs.length === PAGE ? runs.at(-1) : undefined;
       return {
         tasks: runs.map((run) => viewTask("legacy", run)),
-        ...(last && { nextCursor: cursors.of(last.id) }),
+        ...(last && { nextCursor: cursors.encode(last.id) }),
       };
     });
   }
 
-  /** Resolves when the run ends, in whichever process, or when `signal` is aborted. */
+  /** Resolves when the run ends in any process, its cancellation is requested, or `signal` aborts. */
   function untilEnded(owner: TaskOwner, id: string, signal: AbortSignal): Promise<Run> {
     const { promise, resolve, reject } = Promise.withResolvers<Run>();
     const check = () =>
@@ -172,7 +173,7 @@ type AddHandler = <Params extends z.ZodType>(
   handle: (params: z.infer<Params>, owner: TaskOwner, context: ServerContext) => Promise<Result>,
 ) => void;
 
-/** Parses params here, because the message of the SDK does not name the field. */
+/** Parses params here, because the SDK's error messages do not name the field. */
 const createHandlers =
   (server: Server, onError: (error: unknown) => void, needsExtension: boolean): AddHandler =>
   (method, schema, handle) =>
@@ -190,7 +191,7 @@ const createHandlers =
       }
     });
 
-/** A task is visible only to the token that created it, not to others of the same tenant. */
+/** A task is visible only to the token that created it, not to other tokens of the tenant. */
 interface TaskOwner {
   app: StoredApp;
   token: string;
@@ -202,7 +203,7 @@ function statusOf(era: Era, { status, cancel_requested }: Run): TaskStatus {
   // A cancelled task must never be reported as working again, even while the run is stopping.
   if (cancel_requested || status === "cancelled") return "cancelled";
   if (status === "succeeded") return "completed";
-  // In 2026-07-28 `failed` means a protocol error. An error of the tool is a completed result.
+  // In 2026-07-28 `failed` means a protocol error; a tool error is a completed result.
   if (status === "failed") return era === "modern" ? "completed" : "failed";
   return "working";
 }

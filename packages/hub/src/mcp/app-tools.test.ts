@@ -13,20 +13,20 @@ const app = (slug: string, tenant = "acme"): StoredApp => ({
 });
 
 function setup(limits: { pageSize?: number; maxPages?: number } = {}) {
-  const named = new Map<string, string[]>();
+  const toolNames = new Map<string, string[]>();
   const reads: string[] = [];
-  let tell = (_: Notice) => {};
+  let notify = (_: Notice) => {};
   let gate: Promise<void> = Promise.resolve();
   const tools = createAppTools({
     store: {
       subscribe(listener) {
-        tell = listener;
+        notify = listener;
         return () => {};
       },
       async listTools(tenant, slug, after, limit) {
         const key = `${tenant}/${slug}`;
         reads.push(`${key} ${after}`);
-        const found = (named.get(key) ?? []).filter((name) => name > after).slice(0, limit);
+        const found = (toolNames.get(key) ?? []).filter((name) => name > after).slice(0, limit);
         await gate;
         return found.map((name) => ({
           tool_name: name,
@@ -38,9 +38,9 @@ function setup(limits: { pageSize?: number; maxPages?: number } = {}) {
   });
   return {
     tools,
-    named,
+    toolNames,
     reads,
-    tell: (notice: Notice) => tell(notice),
+    notify: (notice: Notice) => notify(notice),
     holdReads(until: Promise<void>) {
       gate = until;
     },
@@ -50,10 +50,10 @@ function setup(limits: { pageSize?: number; maxPages?: number } = {}) {
 }
 
 it("caches the tools of each app and tenant until they change", async () => {
-  const { named, reads, tell, names } = setup();
-  named.set("acme/a", ["one"]);
-  named.set("acme/b", ["two"]);
-  named.set("umbrella/a", ["three"]);
+  const { toolNames, reads, notify, names } = setup();
+  toolNames.set("acme/a", ["one"]);
+  toolNames.set("acme/b", ["two"]);
+  toolNames.set("umbrella/a", ["three"]);
   const all = async () => [
     await names(app("a")),
     await names(app("b")),
@@ -62,31 +62,31 @@ it("caches the tools of each app and tenant until they change", async () => {
   await all();
   expect(await all()).toEqual([["one"], ["two"], ["three"]]);
   expect(reads).toHaveLength(3);
-  named.set("acme/a", ["one", "more"]);
-  tell({ topic: "tools", tenant: "acme", app: "a" });
+  toolNames.set("acme/a", ["one", "more"]);
+  notify({ topic: "tools", tenant: "acme", app: "a" });
   expect(await all()).toEqual([["one", "more"], ["two"], ["three"]]);
   expect(reads.slice(3)).toEqual(["acme/a "]);
-  tell({ topic: "gap" });
+  notify({ topic: "gap" });
   await all();
   expect(reads).toHaveLength(7);
 });
 
-it("reads tools again that changed during the read", async () => {
-  const { named, tell, names, holdReads } = setup();
+it("reads the tools again if they changed during the read", async () => {
+  const { toolNames, notify, names, holdReads } = setup();
   const read = Promise.withResolvers<void>();
   holdReads(read.promise);
-  named.set("acme/a", ["old"]);
+  toolNames.set("acme/a", ["old"]);
   const first = names(app("a"));
-  named.set("acme/a", ["new"]);
-  tell({ topic: "tools", tenant: "acme", app: "a" });
+  toolNames.set("acme/a", ["new"]);
+  notify({ topic: "tools", tenant: "acme", app: "a" });
   read.resolve();
   await first;
   expect(await names(app("a"))).toEqual(["new"]);
 });
 
-it("returns consecutive pages, and caches a limited number of them", async () => {
-  const { tools, named, reads } = setup({ pageSize: 2, maxPages: 2 });
-  named.set("acme/a", ["a", "b", "c", "d"]);
+it("returns consecutive pages, and caches a limited number of pages", async () => {
+  const { tools, toolNames, reads } = setup({ pageSize: 2, maxPages: 2 });
+  toolNames.set("acme/a", ["a", "b", "c", "d"]);
   const first = await tools.list(app("a"), "");
   expect(first.nextCursor).toBe("b");
   const second = await tools.list(app("a"), "b");
@@ -100,8 +100,8 @@ it("returns consecutive pages, and caches a limited number of them", async () =>
 });
 
 it("does not cache a failed read", async () => {
-  const { named, names, holdReads } = setup();
-  named.set("acme/a", ["one"]);
+  const { toolNames, names, holdReads } = setup();
+  toolNames.set("acme/a", ["one"]);
   const broken = Promise.reject(new Error("no disk"));
   broken.catch(() => {});
   holdReads(broken);

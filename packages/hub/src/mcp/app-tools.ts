@@ -9,19 +9,19 @@ import type { Store } from "../store/store.ts";
 export interface AppToolsOptions {
   store: Pick<Store, "listTools" | "subscribe">;
   pageSize?: number;
-  /** The number of cached pages, of all apps together. */
+  /** The maximum number of cached pages of all apps. */
   maxPages?: number;
 }
 
 export interface AppTools {
-  /** The page after the tool of this name. */
+  /** Returns the page of tools whose names come after `after`. */
   list(app: StoredApp, after: string): Promise<ListToolsResult>;
   close(): void;
 }
 
 export function createAppTools({
   store,
-  // Large, because clients that read all pages stop after a few dozen.
+  // Large, because clients that read all pages stop after a few dozen pages.
   pageSize = 250,
   maxPages = 200,
 }: AppToolsOptions): AppTools {

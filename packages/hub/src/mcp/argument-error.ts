@@ -2,7 +2,7 @@ import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import type { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 
-/** One error for all invalid arguments of a tool call: it names each of them and its rule. */
+/** One error for all invalid arguments of a tool call. It names each argument and its rule. */
 export function argumentError(
   error: z.ZodError,
   tool: string,

@@ -43,7 +43,7 @@ function setup() {
   };
 }
 
-it("is full while too many bytes are unread, and reports when it drains", async () => {
+it("is full while too many bytes are unread, and calls onDrain after each read below the limit", async () => {
   const { backPressure, send, enqueue, reader } = setup();
   const drained = vi.fn();
   backPressure.onDrain(drained);
@@ -63,7 +63,7 @@ it("is full while too many bytes are unread, and reports when it drains", async 
   expect(backPressure.isFull()).toBe(false);
 });
 
-it("passes the response through unchanged", async () => {
+it("passes the response through unchanged, and reports its end", async () => {
   const { backPressure, response, send, reader, close } = setup();
   const closed: string[] = [];
   backPressure.onClose(() => closed.push("early"));
@@ -84,7 +84,7 @@ it("reports when the client disconnects", async () => {
   expect([closed.mock.calls.length, cancelled()]).toEqual([1, true]);
 });
 
-it("aborts a response that is not read", async () => {
+it("aborts a response that the client does not read", async () => {
   const { backPressure, send, reader, cancelled } = setup();
   send(1);
   backPressure.abort();
@@ -93,7 +93,7 @@ it("aborts a response that is not read", async () => {
   expect(cancelled()).toBe(true);
 });
 
-it("belongs to one request, and does not wrap responses that are not streams", () => {
+it("exists once per request, and does not wrap responses that are not streams", () => {
   const access = newAccess();
   expect(backPressureOf(access)).toBe(backPressureOf(access));
   expect(backPressureOf(newAccess())).not.toBe(backPressureOf(access));

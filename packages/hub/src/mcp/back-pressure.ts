@@ -1,11 +1,11 @@
 /**
- * Counts the bytes of a response that the client has not read yet. The SDK's transports enqueue
- * every message whether the client reads or not; a sender of many messages checks `isFull` first.
+ * Counts the bytes of a response that the client has not read yet. The SDK's transports enqueue every
+ * message whether the client reads or not, so a sender of many messages must check `isFull` first.
  */
 import type { Access } from "../tenants/authorizer.ts";
 
 export interface BackPressure {
-  /** Whether the unread bytes exceed the limit of one connection. */
+  /** Whether the unread bytes have reached the limit of one connection. */
   isFull(): boolean;
   /** Calls back whenever a read leaves the unread bytes below the limit. */
   onDrain(drained: () => void): void;
@@ -21,7 +21,7 @@ export interface BackPressure {
 
 const backPressures = new WeakMap<Access, BackPressure>();
 
-/** Of the request that was authorized with this `Access`; every request has its own object. */
+/** The back-pressure of one request: every request is authorized with its own `Access` object. */
 export function backPressureOf(access: Access): BackPressure {
   const backPressure = backPressures.get(access) ?? createBackPressure();
   backPressures.set(access, backPressure);
@@ -38,7 +38,7 @@ const MAX_UNREAD_BYTES = 512 * 1024;
 const COLON = 0x3a;
 
 function createBackPressure(): BackPressure {
-  /** Of the unread messages, in order. */
+  /** The sizes of the unread messages, in order. */
   const sizes: number[] = [];
   const onDrain = new Set<() => void>();
   const onClose = new Set<() => void>();
@@ -81,7 +81,7 @@ function createBackPressure(): BackPressure {
               reader.cancel().catch(() => {});
             };
           },
-          // Each message is one chunk; a chunk is taken from the SDK's stream only when it is read.
+          // Each message is one chunk, which is read from the SDK's stream only when the client reads.
           async pull(controller) {
             const { done, value } = await reader.read();
             if (isClosed) return;
