@@ -19,7 +19,7 @@ const trigger: StoredTrigger = {
 };
 const setup = (given: Partial<StoredTrigger> = {}, { alias = false, full = false } = {}) => {
   const started: object[] = [];
-  const entered: object[] = [];
+  const inLane: object[] = [];
   const found = { ...trigger, ...given };
   const calls = createToolCalls({
     store: {
@@ -35,11 +35,11 @@ const setup = (given: Partial<StoredTrigger> = {}, { alias = false, full = false
         return { id: run.id, ended: new Promise(() => {}) };
       },
       startInLane: async (run) => {
-        entered.push(run);
+        inLane.push(run);
         return full ? "full" : { id: run.id, ended: new Promise(() => {}) };
       },
       queue: async (runs) => {
-        entered.push(...runs);
+        inLane.push(...runs);
         return runs.map(({ id }) => (full ? null : id));
       },
       async *follow() {},
@@ -48,10 +48,10 @@ const setup = (given: Partial<StoredTrigger> = {}, { alias = false, full = false
     newId: () => "run",
     now: () => 5,
   });
-  return { calls, started, entered };
+  return { calls, started, inLane };
 };
 
-it("calls a tool of the published version, with its defaults", async () => {
+it("starts a run of the published version, with default arguments", async () => {
   const { calls, started } = setup();
   expect(await calls.call("acme", "desk", "ask", {})).toMatchObject({ renamedTo: undefined });
   expect(started).toEqual([
@@ -79,9 +79,9 @@ it("rejects unknown and inactive tools, and invalid input", async () => {
   const { calls, started } = setup({ active: false });
   await expect(calls.call("acme", "desk", "none", {})).rejects.toThrow("There is no tool none.");
   await expect(calls.call("acme", "desk", "ask", {})).rejects.toThrow("not active");
-  const wanted = { tenant: "acme", flow: "f", trigger: "ask", input: {} };
-  await expect(calls.start({ ...wanted, onlyActive: true })).rejects.toThrow("not active");
-  await expect(calls.queue({ ...wanted, trigger: "x", onlyActive: false })).rejects.toThrow(
+  const request = { tenant: "acme", flow: "f", trigger: "ask", input: {} };
+  await expect(calls.start({ ...request, onlyActive: true })).rejects.toThrow("not active");
+  await expect(calls.queue({ ...request, trigger: "x", onlyActive: false })).rejects.toThrow(
     "no trigger x",
   );
   const wrong = setup();
@@ -90,23 +90,25 @@ it("rejects unknown and inactive tools, and invalid input", async () => {
     errors: [{ path: "x" }, { path: "y" }],
   });
   expect([...started, ...wrong.started]).toEqual([]);
-  await calls.start({ ...wanted, onlyActive: false });
+  await calls.start({ ...request, onlyActive: false });
   expect(started).toHaveLength(1);
   const event = setup({ kind: "event" });
-  const asked = { ...wanted, trigger: "n", onlyActive: true };
-  await expect(event.calls.start({ ...asked, input: [] })).rejects.toThrow("must be an object");
+  const eventRequest = { ...request, trigger: "n", onlyActive: true };
+  await expect(event.calls.start({ ...eventRequest, input: [] })).rejects.toThrow(
+    "must be an object",
+  );
 });
 
-it("starts in the lane of the value at the concurrency key", async () => {
+it("starts runs in the lane of the value at the concurrency key, or rejects them if it is full", async () => {
   const config = { ...trigger.config, concurrency: { most: 2, key: "x", whenFull: "skip" } };
-  const { calls, started, entered } = setup({ config });
+  const { calls, started, inLane } = setup({ config });
   await calls.call("acme", "desk", "ask", { x: 1 }, { token: "ada" });
   await calls.call("acme", "desk", "ask", { x: 2 });
-  const wanted = { tenant: "acme", flow: "f", trigger: "ask", input: { x: 1 }, onlyActive: true };
-  await calls.start(wanted);
-  await calls.queue(wanted);
+  const request = { tenant: "acme", flow: "f", trigger: "ask", input: { x: 1 }, onlyActive: true };
+  await calls.start(request);
+  await calls.queue(request);
   const limit = (x: number) => ({ limit: { lane: `f:n:[${x}]`, max: 2, whenFull: "skip" } });
-  expect(entered).toMatchObject([
+  expect(inLane).toMatchObject([
     { at: 5, cause: "tool", token_id: "ada", ...limit(1) },
     { cause: "tool", ...limit(2) },
     { cause: "api", ...limit(1) },
@@ -119,16 +121,16 @@ it("starts in the lane of the value at the concurrency key", async () => {
     message: "busy: 2 runs of this tool are active; try again later.",
   };
   await expect(full.calls.call("acme", "desk", "ask", {})).rejects.toMatchObject(busy);
-  await expect(full.calls.start(wanted)).rejects.toMatchObject(busy);
-  await expect(full.calls.queue(wanted)).rejects.toMatchObject(busy);
+  await expect(full.calls.start(request)).rejects.toMatchObject(busy);
+  await expect(full.calls.queue(request)).rejects.toMatchObject(busy);
 });
 
 it("reads the concurrency key of an event from its data", async () => {
   const config = { concurrency: { most: 1, key: "issue.number" } };
-  const { calls, entered } = setup({ kind: "event", config });
-  const wanted = { tenant: "acme", flow: "f", trigger: "ask", onlyActive: true };
-  await calls.queue({ ...wanted, input: { data: { issue: { number: 7 } } } });
-  expect(entered).toMatchObject([{ limit: { lane: "f:n:[7]", max: 1 } }]);
+  const { calls, inLane } = setup({ kind: "event", config });
+  const request = { tenant: "acme", flow: "f", trigger: "ask", onlyActive: true };
+  await calls.queue({ ...request, input: { data: { issue: { number: 7 } } } });
+  expect(inLane).toMatchObject([{ limit: { lane: "f:n:[7]", max: 1 } }]);
 });
 
 it("reports an output that does not match the schema of the tool's version", async () => {

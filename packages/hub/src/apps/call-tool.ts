@@ -1,4 +1,4 @@
-/** Calls tools of apps, and starts flows from their triggers: each call is a run. */
+/** Calls tools of apps, and starts flows from their triggers. Each call starts a run. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { writePath } from "@signalbox/rules/flows/issues.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
@@ -25,22 +25,22 @@ export interface CalledTool extends Started {
   renamedTo: string | undefined;
 }
 
-export interface WantedRun {
+export interface RunRequest {
   tenant: string;
   flow: string;
   /** The node's id or slug. */
   trigger: string;
   input: unknown;
-  /** Rejects an inactive trigger. Test runs may start one. */
+  /** Rejects an inactive trigger. Administrators may start one, to test it. */
   onlyActive: boolean;
 }
 
 export type ToolCalls = ReturnType<typeof createToolCalls>;
 
 export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCallsOptions) {
-  const never = new AbortController().signal;
+  const neverAborted = new AbortController().signal;
   const validatorFor = (tenant: string) =>
-    createSchemaValidator((evaluation) => evaluate(evaluation, { tenant, signal: never }));
+    createSchemaValidator((evaluation) => evaluate(evaluation, { tenant, signal: neverAborted }));
 
   const runFrom = (trigger: StoredTrigger, input: JsonObject, cause: Cause): ImmediateRun => {
     const at = now();
@@ -60,7 +60,7 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
   };
 
   /** Throws if the trigger's concurrency limit is reached and its policy is to skip. */
-  const begin = async (trigger: StoredTrigger, run: ImmediateRun, options?: StartOptions) => {
+  const startRun = async (trigger: StoredTrigger, run: ImmediateRun, options?: StartOptions) => {
     const limit = laneFor(trigger, run);
     if (!limit) return runner.start(run, options);
     const started = await runner.startInLane({ ...run, limit }, options);
@@ -99,20 +99,20 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
         throw new RequestError("not_found", "name", `The tool ${name} is not active.`);
       const input = await inputOf(trigger, given);
       const run = { ...runFrom(trigger, input, "tool"), token_id: token };
-      const started = await begin(trigger, run, options);
+      const started = await startRun(trigger, run, options);
       return { ...started, trigger, renamedTo: (alias && trigger.tool_name) || undefined };
     },
 
     /** Starts a run from any trigger of a published flow. */
-    async start(wanted: WantedRun): Promise<Started> {
-      const trigger = await triggerOf(wanted);
-      return begin(trigger, runFrom(trigger, await inputOf(trigger, wanted.input), "api"));
+    async start(request: RunRequest): Promise<Started> {
+      const trigger = await triggerOf(request);
+      return startRun(trigger, runFrom(trigger, await inputOf(trigger, request.input), "api"));
     },
 
     /** Like `start`, but leaves the run to the next worker that claims it. */
-    async queue(wanted: WantedRun): Promise<string> {
-      const trigger = await triggerOf(wanted);
-      const run = runFrom(trigger, await inputOf(trigger, wanted.input), "api");
+    async queue(request: RunRequest): Promise<string> {
+      const trigger = await triggerOf(request);
+      const run = runFrom(trigger, await inputOf(trigger, request.input), "api");
       const limit = laneFor(trigger, run);
       const [id] = await runner.queue([{ ...run, due_at: run.at, limit }]);
       if (limit && id === null) throw busy(trigger, limit);
@@ -131,8 +131,8 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
     },
   };
 
-  async function triggerOf(wanted: WantedRun): Promise<StoredTrigger> {
-    const { tenant, flow, trigger: name, onlyActive } = wanted;
+  async function triggerOf(request: RunRequest): Promise<StoredTrigger> {
+    const { tenant, flow, trigger: name, onlyActive } = request;
     const found = await findTrigger(store, tenant, flow, name);
     switch (found.outcome) {
       case "no_flow":
@@ -141,7 +141,7 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
         throw new RequestError(
           "invalid",
           "trigger",
-          "The flow has not been published yet: publish it, then it can run.",
+          "The flow has not been published yet. Publish it, then start it.",
         );
       case "no_trigger":
         throw new RequestError(

@@ -24,7 +24,7 @@ function setUp() {
   return { evaluations, withAnalyses: createExpressionAnalysis(evaluate, nodeTypes) };
 }
 
-it("analyzes the expressions that the work requires, and repeats the work", async () => {
+it("analyzes the expressions that the callback requires, and calls it again", async () => {
   const { evaluations, withAnalyses } = setUp();
   const flow = {
     nodes: [
@@ -33,13 +33,13 @@ it("analyzes the expressions that the work requires, and repeats the work", asyn
       node("Code", { code: "return 1" }),
     ],
   };
-  let rounds = 0;
+  let calls = 0;
   const work = async (requireAnalyses: RequireAnalyses) => {
-    rounds += 1;
+    calls += 1;
     return requireAnalyses(flow);
   };
   const find = await withAnalyses("acme", work);
-  expect(rounds).toBe(2);
+  expect(calls).toBe(2);
   expect(find("data.(")?.problem).toMatch(/at character/);
   expect(find("nodes.fetch")?.nodes).toMatchObject([{ slug: "fetch" }]);
   await withAnalyses("acme", work);
@@ -48,16 +48,16 @@ it("analyzes the expressions that the work requires, and repeats the work", asyn
 
 it("analyzes an expression that a concurrent edit added", async () => {
   const { evaluations, withAnalyses } = setUp();
-  let rounds = 0;
+  let calls = 0;
   const find = await withAnalyses("acme", async (requireAnalyses) => {
-    rounds += 1;
-    return requireAnalyses(transform(rounds === 1 ? "input.a" : "input.b"));
+    calls += 1;
+    return requireAnalyses(transform(calls === 1 ? "input.a" : "input.b"));
   });
   expect(find("input.b")).toEqual({ nodes: [], readsSecrets: false });
   expect(evaluations).toHaveLength(2);
 });
 
-it("passes other errors on", async () => {
+it("rethrows other errors", async () => {
   const { withAnalyses } = setUp();
   const failing = withAnalyses("acme", async () => {
     throw new Error("no such flow");

@@ -1,7 +1,7 @@
 /**
  * Analyses of the JSONata in flows, computed by the sandbox and cached. The rules for flows are
  * synchronous and run inside transactions, so they cannot await an analysis: `requireAnalyses`
- * throws if one is missing, and `withAnalyses` then computes it and repeats the work.
+ * throws if one is missing, and `withAnalyses` then computes it and calls `work` again.
  */
 import type {
   ExpressionAnalysis,
@@ -27,7 +27,7 @@ export class AnalysisMissing extends Error {
   }
 }
 
-/** Finds the analyses of a flow's expressions; throws `AnalysisMissing` unless all are there. */
+/** Finds the analyses of a flow's expressions; throws `AnalysisMissing` if one is missing. */
 export type RequireAnalyses = (flow: Pick<FlowDraft, "nodes">) => FindAnalysis;
 
 export type WithAnalyses = <Result>(
@@ -57,7 +57,7 @@ export function createExpressionAnalysis(evaluate: Evaluate, registry: NodeRegis
   };
 
   return async (tenant, work) => {
-    // Besides the cache, which may evict what this work needs.
+    // Needed besides the cache, which may evict these analyses before `work` ends.
     const found = new Map<string, ExpressionAnalysis>();
     const find: FindAnalysis = (expression) => found.get(expression) ?? cache.get(expression);
     const requireAnalyses: RequireAnalyses = (flow) => {

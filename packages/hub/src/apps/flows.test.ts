@@ -8,20 +8,20 @@ import type { Store } from "../store/store.ts";
 import { createFlows, type DescribedFlow, type Flows, type NewNode } from "./flows.ts";
 
 const tenant = "local";
-const by = { note: "", by: "test" };
+const details = { note: "", by: "test" };
 let store: Store;
 let flows: Flows;
-let ahead = 0;
+let clockOffset = 0;
 
 beforeEach(async () => {
-  ahead = 0;
+  clockOffset = 0;
   store = openSqlite(`${tempFolder()}/hub.db`);
   flows = createFlows({
     store,
     registry: nodeTypes,
     evaluate: testEvaluate,
     newId: createIds(),
-    now: () => Date.now() + ahead,
+    now: () => Date.now() + clockOffset,
   });
   const app = { tenant, slug: "desk", name: "Desk", description: "" };
   await store.createApp({ ...app, created_at: 1, updated_at: 1 });
@@ -40,18 +40,18 @@ const make = (name: string, node: NewNode) =>
     nodes: [tool(name), node],
     edges: [{ source: "start", sourceHandle: "out", target: node.id ?? "", targetHandle: "in" }],
   });
-const calling = (flow: string, trigger: string): NewNode => ({
+const callNode = (flow: string, trigger: string): NewNode => ({
   id: "ask",
   type: "CallFlow",
   name: "Ask",
   parameters: { flow, trigger },
 });
 const end: NewNode = { id: "end", type: "Return", name: "End" };
-const codes = ({ warnings }: DescribedFlow) => warnings.map(({ code }) => code);
+const warningCodes = ({ warnings }: DescribedFlow) => warnings.map(({ code }) => code);
 
-it("warns of calls that would fail", async () => {
+it("warns about calls that would fail", async () => {
   const callee = await make("Weather", end);
-  const caller = await make("Caller", calling(callee.id, "weather"));
+  const caller = await make("Caller", callNode(callee.id, "weather"));
   expect(caller.warnings).toEqual([
     {
       code: "not_published",
@@ -60,29 +60,31 @@ it("warns of calls that would fail", async () => {
       message: "Ask: flow: Weather is not published yet",
     },
   ]);
-  await flows.publish({ tenant, id: callee.id }, by);
-  expect(codes(await flows.get(tenant, caller.id))).toEqual([]);
-  // What was published counts, not what the draft has become since.
+  await flows.publish({ tenant, id: callee.id }, details);
+  expect(warningCodes(await flows.get(tenant, caller.id))).toEqual([]);
+  // The published version counts, not the draft.
   await flows.changeNode({ tenant, id: callee.id }, "start", { name: "Forecast" });
-  expect(codes(await flows.get(tenant, caller.id))).toEqual([]);
-  await flows.publish({ tenant, id: callee.id }, by);
+  expect(warningCodes(await flows.get(tenant, caller.id))).toEqual([]);
+  await flows.publish({ tenant, id: callee.id }, details);
   const listed = await flows.list(tenant, { limit: 9 });
-  expect(listed.map(codes)).toEqual([[], ["renamed_trigger"]]);
+  expect(listed.map(warningCodes)).toEqual([[], ["renamed_trigger"]]);
   expect(listed[1]?.warnings[0]?.message).toBe(
     "Ask: trigger: is now forecast in Weather; weather works until another trigger gets that slug",
   );
   const lost = { parameters: { flow: callee.id, trigger: "lost" } };
-  expect(codes(await flows.changeNode({ tenant, id: caller.id }, "ask", lost))).toEqual([
+  expect(warningCodes(await flows.changeNode({ tenant, id: caller.id }, "ask", lost))).toEqual([
     "no_such_trigger",
   ]);
   await flows.remove({ tenant, id: callee.id });
-  expect(codes(await flows.get(tenant, caller.id))).toEqual(["no_such_flow"]);
-  const place = { tenant, id: caller.id };
+  expect(warningCodes(await flows.get(tenant, caller.id))).toEqual(["no_such_flow"]);
+  const key = { tenant, id: caller.id };
   const parameters = { flow: caller.id, trigger: "caller" };
-  expect(codes(await flows.changeNode(place, "ask", { parameters }))).toEqual(["calls_itself"]);
+  expect(warningCodes(await flows.changeNode(key, "ask", { parameters }))).toEqual([
+    "calls_itself",
+  ]);
 });
 
-it("warns of code that uses a node's former name", async () => {
+it("warns about code that uses a node's former name", async () => {
   const code = "return nodes.weather.x;";
   const made = await make("Weather", { ...end, type: "Code", parameters: { code } });
   expect(made.warnings).toEqual([]);
@@ -91,25 +93,25 @@ it("warns of code that uses a node's former name", async () => {
   expect(renamed.warnings[0]?.message).toContain("End: code: nodes.weather refers to no node");
 });
 
-it("reserves a former tool name for a week, also within the flow", async () => {
+it("reserves a former tool name for a week, even within the flow", async () => {
   const { id } = await make("Get X", end);
-  const place = { tenant, id };
-  await flows.publish(place, by);
-  await flows.changeNode(place, "start", { name: "Get Y" });
+  const key = { tenant, id };
+  await flows.publish(key, details);
+  await flows.changeNode(key, "start", { name: "Get Y" });
   const add = async (node: string) => {
-    await flows.addNode(place, { ...tool("Get X"), id: node });
+    await flows.addNode(key, { ...tool("Get X"), id: node });
     return (await flows.get(tenant, id)).exposedTools.find(({ nodeId }) => nodeId === node)?.name;
   };
-  // The draft has another name by now, but agents call what is published.
+  // The draft is renamed, but agents still use the published name.
   expect(await add("second")).toBe("get_x_2");
-  await flows.removeNode(place, "second");
-  await flows.publish(place, by);
+  await flows.removeNode(key, "second");
+  await flows.publish(key, details);
   expect(await add("second")).toBe("get_x_2");
   expect(await store.findTool(tenant, "desk", "get_x", Date.now())).toMatchObject({
     trigger: { node_id: "start" },
     alias: true,
   });
-  ahead = 8 * 24 * 3_600_000;
+  clockOffset = 8 * 24 * 3_600_000;
   expect(await add("third")).toBe("get_x");
 });
 
@@ -139,14 +141,14 @@ it("reports a JSONata syntax error in a draft, and does not publish it", async (
       message: expect.stringContaining("at character"),
     },
   ]);
-  await expect(flows.publish({ tenant, id }, by)).rejects.toMatchObject({
+  await expect(flows.publish({ tenant, id }, details)).rejects.toMatchObject({
     code: "invalid",
     message: expect.stringContaining("expression: "),
   });
   await flows.changeNode({ tenant, id }, "t", {
     parameters: { expression: "$match(input.x, /a+/).match" },
   });
-  expect(await flows.publish({ tenant, id }, by)).toMatchObject({ version: 1, errors: [] });
+  expect(await flows.publish({ tenant, id }, details)).toMatchObject({ version: 1, errors: [] });
 });
 
 it("renames a node in the JSONata of other nodes", async () => {

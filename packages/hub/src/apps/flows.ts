@@ -1,6 +1,7 @@
 /**
- * Operations on flows: create, import, edit, publish, roll back. Each edit runs inside the
- * transaction that stores it, by pure rules. A draft may have errors; a published version has none.
+ * Operations on flows: create, import, edit, publish, roll back. Each edit is a pure function that
+ * runs inside the transaction that stores its result. A draft may have errors; a published version
+ * has none.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { findTripped } from "@signalbox/rules/flows/find-tripped.ts";
@@ -45,12 +46,12 @@ export interface FlowKey {
   ifRevision?: number | undefined;
 }
 
-type Loose<Whole, Name extends keyof Whole> = Omit<Whole, Name> & {
+type WithOptional<Whole, Name extends keyof Whole> = Omit<Whole, Name> & {
   [Key in Name]?: Whole[Key] | undefined;
 };
 /** Omitted ids, slugs and positions are generated. */
-export type NewNode = Loose<FlowNode, "id" | "slug" | "position" | "parameters">;
-export type NewEdge = Loose<FlowEdge, "id">;
+export type NewNode = WithOptional<FlowNode, "id" | "slug" | "position" | "parameters">;
+export type NewEdge = WithOptional<FlowEdge, "id">;
 export type NodeChange = {
   [Key in "name" | "position" | "parameters"]?: FlowNode[Key] | undefined;
 };
@@ -75,7 +76,7 @@ export function createFlows(options: FlowsOptions) {
   const { store, registry, evaluate, newId, now, aliasMs = ALIAS_MS } = options;
   const withAnalyses = createExpressionAnalysis(evaluate, registry);
 
-  /** With warnings about triggers that were stopped in the last hour, and about called flows. */
+  /** Adds warnings about triggers that the breaker stopped in the last hour, and about called flows. */
   const describeAll = async (
     tenant: string,
     found: readonly StoredFlow[],
@@ -87,8 +88,8 @@ export function createFlows(options: FlowsOptions) {
       requireAnalyses({ nodes: found.flatMap(({ graph }) => graph.nodes) }),
     );
     return found.map((flow) => {
-      const around = { id: flow.id, flows: called };
-      const described = { ...flow, ...describeFlow(flow.graph, registry, around, findAnalysis) };
+      const known = { id: flow.id, flows: called };
+      const described = { ...flow, ...describeFlow(flow.graph, registry, known, findAnalysis) };
       const own = trips.filter(({ flow_id }) => flow_id === flow.id);
       return { ...described, warnings: [...findTripped(flow.graph, own), ...described.warnings] };
     });
@@ -96,8 +97,8 @@ export function createFlows(options: FlowsOptions) {
   const describeOne = async (flow: StoredFlow): Promise<DescribedFlow> =>
     (await describeAll(flow.tenant, [flow]))[0] as DescribedFlow;
 
-  /** Wraps a change of a draft: names its tools, and rejects cycles. */
-  const editing =
+  /** Turns a change of a draft into an edit of the stored flow: also names tools, and rejects cycles. */
+  const toEdit =
     (change: (draft: FlowDraft, taken: ReadonlySet<string>) => FlowDraft): EditFlow =>
     ({ flow, taken, callable }) => {
       const before: FlowDraft = flow
@@ -125,7 +126,7 @@ export function createFlows(options: FlowsOptions) {
     edges: edges ? completeEdges(edges) : draft.edges,
   });
 
-  const saved = async (edited: EditResult, key: NamedFlow): Promise<DescribedFlow> => {
+  const describeSaved = async (edited: EditResult, key: FlowIds): Promise<DescribedFlow> => {
     if (edited.outcome !== "saved") throw requestError(edited, key);
     return describeOne(edited.flow);
   };
@@ -135,13 +136,13 @@ export function createFlows(options: FlowsOptions) {
       store.editFlow(
         key,
         now(),
-        editing((draft, taken) => change(draft, taken, requireAnalyses)),
+        toEdit((draft, taken) => change(draft, taken, requireAnalyses)),
       ),
     );
-    return saved(edited, key);
+    return describeSaved(edited, key);
   };
 
-  const publishing =
+  const toPublication =
     (details: Pick<Publication, "note" | "by" | "at">, requireAnalyses: RequireAnalyses) =>
     (flow: StoredFlow): Publication => {
       const aliasUntil = details.at + aliasMs;
@@ -151,10 +152,10 @@ export function createFlows(options: FlowsOptions) {
   return {
     async create(tenant: string, app: string, given: FlowChange): Promise<DescribedFlow> {
       const key = { id: newId(), tenant, app, at: now() };
-      return saved(
+      return describeSaved(
         await store.createFlow(
           key,
-          editing((draft) => apply(draft, given)),
+          toEdit((draft) => apply(draft, given)),
         ),
         { app },
       );
@@ -173,7 +174,7 @@ export function createFlows(options: FlowsOptions) {
         notes = imported.notes;
         return finishDraft(imported.draft, imported.draft.nodes, taken, registry);
       });
-      return { flow: await saved(edited, { app }), notes };
+      return { flow: await describeSaved(edited, { app }), notes };
     },
 
     async get(tenant: string, id: string): Promise<DescribedFlow> {
@@ -250,36 +251,36 @@ export function createFlows(options: FlowsOptions) {
 
     async publish(key: FlowKey, details: { note: string; by: string }): Promise<DescribedFlow> {
       const published = await withAnalyses(key.tenant, (requireAnalyses) =>
-        store.publishFlow(key, publishing({ ...details, at: now() }, requireAnalyses)),
+        store.publishFlow(key, toPublication({ ...details, at: now() }, requireAnalyses)),
       );
-      return saved(published, key);
+      return describeSaved(published, key);
     },
 
     /** Publishes an earlier version again, and makes it the draft. */
     async rollBack(key: FlowKey, version: number, by: string): Promise<DescribedFlow> {
       const at = now();
       // The rule for new tool names does not apply to names of an earlier version.
-      const edit =
+      const restore =
         (graph: FlowGraph): EditFlow =>
         ({ flow, taken }) =>
-          finishDraft({ ...flowOf(flow), ...graph }, graph.nodes, taken, registry);
+          finishDraft({ ...textsOf(flow), ...graph }, graph.nodes, taken, registry);
       const details = { note: `Back to version ${version}`, by, at };
-      const back = await withAnalyses(key.tenant, (requireAnalyses) =>
-        store.rollBackFlow(key, version, at, edit, publishing(details, requireAnalyses)),
+      const published = await withAnalyses(key.tenant, (requireAnalyses) =>
+        store.rollBackFlow(key, version, at, restore, toPublication(details, requireAnalyses)),
       );
-      return saved(back, { ...key, version });
+      return describeSaved(published, { ...key, version });
     },
   };
 }
 
-/** What an error message names. */
-interface NamedFlow {
+/** The ids for error messages. */
+interface FlowIds {
   app?: string;
   id?: string;
   version?: number;
 }
 
-function requestError(rejected: RejectedEdit, { app, id, version }: NamedFlow): RequestError {
+function requestError(rejected: RejectedEdit, { app, id, version }: FlowIds): RequestError {
   switch (rejected.outcome) {
     case "no_app":
       return new RequestError("not_found", "app", `There is no app ${app}.`);
@@ -291,12 +292,12 @@ function requestError(rejected: RejectedEdit, { app, id, version }: NamedFlow): 
       return new RequestError(
         "changed",
         "If-Match",
-        `The flow has changed since: it is at revision ${rejected.revision} now. Load it again, and repeat your change.`,
+        `The flow was changed by another edit and is now at revision ${rejected.revision}. Load it again, and repeat your change.`,
       );
   }
 }
 
-const flowOf = (flow: StoredFlow | undefined) => ({
+const textsOf = (flow: StoredFlow | undefined) => ({
   name: flow?.name,
   description: flow?.description,
 });

@@ -10,12 +10,12 @@ const counter = () => {
   let count = 0;
   return () => `new-${++count}`;
 };
-const bring = (input: Json, ...taken: string[]) =>
+const importInput = (input: Json, ...taken: string[]) =>
   importDraft(input, nodeTypes, new Set(taken), counter());
 
 describe("an imported flow", () => {
   it("gets a tool description if it has none", () => {
-    const { draft, notes } = bring({
+    const { draft, notes } = importInput({
       name: "Flow",
       nodes: [{ id: "a", type: "UserIntent", name: "Go", parameters: { toolDescription: " " } }],
     });
@@ -24,8 +24,8 @@ describe("an imported flow", () => {
   });
 
   it("in the legacy format gets another tool name if its own is taken", () => {
-    const old = { name: "Flow", toolName: "go", toolDescription: "Goes.", nodes: [] };
-    const { draft, notes } = bring(old, "go");
+    const legacy = { name: "Flow", toolName: "go", toolDescription: "Goes.", nodes: [] };
+    const { draft, notes } = importInput(legacy, "go");
     expect(draft.nodes).toMatchObject([{ parameters: { toolName: "go_2" } }]);
     expect(notes.join()).toContain("go_2");
   });
@@ -36,15 +36,19 @@ describe("an imported flow", () => {
       { id: "b", type: "Return", name: "End" },
     ];
     const edge = { source: "a", target: "b" };
-    const { draft, notes } = bring({ name: "Flow", nodes, edges: [edge, { ...edge, id: "x" }] });
+    const { draft, notes } = importInput({
+      name: "Flow",
+      nodes,
+      edges: [edge, { ...edge, id: "x" }],
+    });
     expect(draft.edges).toMatchObject([{ id: "new-1", ...edge }]);
     expect(notes).toEqual(["edges: Go was connected to End twice; the second edge is removed."]);
   });
 
   it("is rejected with every error", () => {
-    expect(() => bring([])).toThrow("must be an object with a flow");
+    expect(() => importInput([])).toThrow("must be an object with a flow");
     try {
-      bring({ nodes: [{ id: 1 }], edges: 5 });
+      importInput({ nodes: [{ id: 1 }], edges: 5 });
       expect.unreachable();
     } catch (error) {
       expect((error as RequestError).errors.map(({ path }) => path)).toEqual(
@@ -53,7 +57,7 @@ describe("an imported flow", () => {
     }
   });
 
-  it("becomes a draft that can be stored, or an error, for any input", () => {
+  it("becomes a draft that can be stored, or is rejected, for any input", () => {
     const node = fc.record(
       {
         id: fc.oneof(fc.constantFrom<Json>("a", "b", 1), fc.jsonValue()),

@@ -30,7 +30,7 @@ export interface ImportedFlow {
   notes: string[];
 }
 
-export interface HowToImport {
+export interface ImportPolicy {
   /** Replaces existing flows; otherwise skips them. */
   replace: boolean;
   /** Rejects an id that a flow of another app has; otherwise the flow gets a new id. */
@@ -42,10 +42,10 @@ export function createImports({ store, registry, newId, now }: ImportOptions) {
     async importApp(
       tenant: string,
       { app, flows }: AppFile,
-      how: HowToImport,
+      policy: ImportPolicy,
     ): Promise<ImportedFlow[]> {
       const at = now();
-      const { plan, report } = planImport(flows, how, { registry, newId });
+      const { plan, report } = planImport(flows, policy, { registry, newId });
       const saved = await store.saveFlows({ tenant, ...app, created_at: at, updated_at: at }, plan);
       return report(saved);
     },
@@ -55,7 +55,7 @@ export function createImports({ store, registry, newId, now }: ImportOptions) {
 /** `plan` decides what to save, given the app's flows; `report` then returns the outcome of each. */
 export function planImport(
   flows: readonly JsonObject[],
-  { replace, strictIds }: HowToImport,
+  { replace, strictIds }: ImportPolicy,
   { registry, newId }: PlanOptions,
 ): { plan: PlanFlows; report: (saved: readonly StoredFlow[]) => ImportedFlow[] } {
   let imported: ImportedFlow[] = [];
@@ -112,7 +112,7 @@ export function planImport(
   };
 }
 
-/** The second of two flows with the same id gets a new one. */
+/** The second of two flows with the same id gets a new id. */
 function idIfUnused(flow: JsonObject, imported: readonly ImportedFlow[]): string | undefined {
   const id = idOf(flow);
   return imported.some((one) => one.id === id) ? undefined : id;

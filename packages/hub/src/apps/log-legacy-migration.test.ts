@@ -75,7 +75,7 @@ it("logs what to do if the flows have no tenant", async () => {
   expect(await logged(store, undefined)).toEqual(lines);
 });
 
-it("runs when the hub starts, so the legacy tools can be called", async () => {
+it("runs when the hub starts, which then lists the legacy tools", async () => {
   const env = { PORT: "0", SIGNALBOX_DATA: legacyFolder() };
   const hub = await startHub({
     settings: readSettings({ flags: {}, env, file: {} }),

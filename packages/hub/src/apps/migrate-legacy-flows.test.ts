@@ -11,7 +11,7 @@ import { LEGACY_FLOWS, LEGACY_TYPED_FLOWS } from "../store/contract/legacy-sampl
 import type { Store } from "../store/store.ts";
 import { type LegacyMigration, migrateLegacyFlows } from "./migrate-legacy-flows.ts";
 
-const opened: Record<string, (statements: string) => Promise<Store>> = {
+const openers: Record<string, (statements: string) => Promise<Store>> = {
   async SQLite(statements) {
     const file = `${tempFolder()}/hub.db`;
     const db = new Database(file);
@@ -29,14 +29,14 @@ const opened: Record<string, (statements: string) => Promise<Store>> = {
   },
 };
 
-let made = 0;
+let ids = 0;
 const migrate = (store: Store, given: { tenant: string | undefined } = { tenant: "local" }) =>
   migrateLegacyFlows({
     store,
     registry: nodeTypes,
     evaluate: testEvaluate,
     ...given,
-    newId: () => `new-${++made}`,
+    newId: () => `new-${++ids}`,
     now: () => 1_000,
   });
 
@@ -52,16 +52,16 @@ function summarize(result: LegacyMigration) {
   };
 }
 
-describe.each(Object.keys(opened))("legacy flows in %s", (backend) => {
+describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
   const open = async (statements: string): Promise<Store> => {
-    const store = await (opened[backend] as (typeof opened)["SQLite"])(statements);
+    const store = await (openers[backend] as (typeof openers)["SQLite"])(statements);
     onTestFinished(() => store.close());
     return store;
   };
   const toolsOf = async (store: Store, app: string) =>
     (await store.listTools("local", app, "", 99)).map(({ tool_name }) => tool_name);
 
-  it("become flows with triggers, with notes about every change", async () => {
+  it("become flows with triggers, and every change causes a note", async () => {
     const store = await open(LEGACY_FLOWS);
     const result = summarize(await migrate(store));
     expect(result.apps.map(({ tenant, app }) => [tenant, app])).toEqual([
@@ -110,7 +110,7 @@ describe.each(Object.keys(opened))("legacy flows in %s", (backend) => {
     expect(result.of("odd")?.not_published).toContain("toolName: must be");
 
     expect(result.notes("weather")).toContain('"getWeather" is kept');
-    // Numbers as booleans and dates are normal in a database: no note.
+    // Databases store booleans as numbers, and dates, so these cause no note.
     expect(result.notes("bare")).toBe(
       "A new trigger is connected to n1: these nodes had no incoming edge.",
     );
@@ -170,7 +170,7 @@ describe.each(Object.keys(opened))("legacy flows in %s", (backend) => {
     expect(await store.getFlow("theirs", "legacy")).toMatchObject({ name: "Theirs" });
   });
 
-  it("belong to the tenant of their rows; without one the table is unchanged", async () => {
+  it("belong to the tenant in their row or the default tenant; without any, the table is unchanged", async () => {
     const withoutTenant = await open(LEGACY_FLOWS);
     expect(await migrate(withoutTenant, { tenant: undefined })).toEqual({
       outcome: "no_tenant",
@@ -188,7 +188,7 @@ describe.each(Object.keys(opened))("legacy flows in %s", (backend) => {
       ["42", "support-desk"],
       ["43", "support-desk"],
     ]);
-    // Names are unique in an app: not across tenants.
+    // Tool names are unique per app and tenant.
     expect(result.notes("twin")).not.toContain("getWeather_2");
     expect(result.notes("twin")).not.toContain("tenant");
     expect(result.rejected).toHaveLength(3);

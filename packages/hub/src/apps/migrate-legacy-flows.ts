@@ -1,6 +1,6 @@
 /**
  * Migrates the flows that a legacy system left in the hub's database, by the rules for imported
- * files. A row that is no valid flow is reported; the others are migrated.
+ * files. A row that is not a valid flow is reported; the others are migrated.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
@@ -125,7 +125,7 @@ function conversionOf(
 function readRows(
   rows: readonly Row[],
   apps: readonly Row[],
-  { registry, tenant: local }: MigrationOptions,
+  { registry, tenant: defaultTenant }: MigrationOptions,
 ): { files: TenantFile[]; rejected: RejectedRow[] } {
   const files = new Map<string, TenantFile>();
   const rejected: RejectedRow[] = [];
@@ -133,9 +133,9 @@ function readRows(
   for (const row of rows)
     try {
       const { tenant: own, flow } = readRow(row);
-      const tenant = isGiven(own) ? String(own) : local;
+      const tenant = isGiven(own) ? String(own) : defaultTenant;
       if (tenant === undefined) throw new Error(NO_TENANT);
-      for (const file of readFlowFile({ app: NO_APP, flows: [ownedBy(byId, flow)] })) {
+      for (const file of readFlowFile({ app: DEFAULT_APP, flows: [withApp(byId, flow)] })) {
         for (const one of file.flows) check(one, registry);
         const key = JSON.stringify([tenant, file.app.slug]);
         const known = files.get(key) ?? { ...file, tenant, flows: [] };
@@ -151,14 +151,14 @@ function readRows(
 
 const NO_TENANT = "it has no tenant (column tenant_id)";
 
-/** The app of flows without one. */
-const NO_APP = "flows";
+/** The app of flows that have none. */
+const DEFAULT_APP = "flows";
 
 /** The tenant, and the other columns under their names in flow files. */
 function readRow(row: Row): { tenant: Json | undefined; flow: JsonObject } {
   let tenant: Json | undefined;
   const flow: JsonObject = {};
-  // Through JSON, since a database returns other types too, such as dates.
+  // Databases also return types that are not JSON, such as dates.
   for (const [column, value] of Object.entries(JSON.parse(JSON.stringify(row)) as JsonObject))
     switch (normalizeColumnName(column)) {
       case "tenantid":
@@ -168,7 +168,7 @@ function readRow(row: Row): { tenant: Json | undefined; flow: JsonObject } {
       case "updatedat":
         break;
       case "isactive":
-        // A database without booleans stores numbers.
+        // Databases without booleans store numbers.
         flow.isActive = value === 1 ? true : value === 0 ? false : value;
         break;
       default:
@@ -177,8 +177,8 @@ function readRow(row: Row): { tenant: Json | undefined; flow: JsonObject } {
   return { tenant, flow: fieldsOf(flow) };
 }
 
-/** Adds the name and description of its app, if the legacy system stored apps. */
-function ownedBy(apps: ReadonlyMap<string, Row>, flow: JsonObject): JsonObject {
+/** Adds the flow's app with its name and description, if the legacy system stored apps. */
+function withApp(apps: ReadonlyMap<string, Row>, flow: JsonObject): JsonObject {
   const { app: named, appSlug = named, appId } = flow;
   const app = appSlug === undefined && appId !== undefined ? apps.get(String(appId)) : undefined;
   if (!app) return flow;

@@ -1,4 +1,4 @@
-/** A new trigger type is one definition in the registry: everything else asks the definition. */
+/** A new trigger type is one definition in the registry: no other code depends on the type. */
 import { checkReferences } from "@signalbox/rules/flows/check-references.ts";
 import { createRegistry, defineNode } from "@signalbox/rules/flows/node-type.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
@@ -56,7 +56,7 @@ const flow = testFlow(
   ["deploy → end", "issue → end", "button → end"],
 );
 
-it("validates a flow with it, exposes its tool, and finds the nodes behind it", () => {
+it("a new trigger type is validated, exposes its tool, and makes the nodes after it reachable", () => {
   expect(describeFlow(flow, registry)).toEqual({
     exposedTools: [{ nodeId: "deploy", name: "deploy", description: "Deploys it." }],
     hasTriggers: true,
@@ -69,7 +69,7 @@ it("validates a flow with it, exposes its tool, and finds the nodes behind it", 
   );
 });
 
-it("rejects two tools of one name, and derives missing names", () => {
+it("tools of a new trigger type need unique names and a description; missing names are derived", () => {
   const twin = { ...command, id: "twin", slug: "twin" };
   expect(describeFlow(testFlow([command, twin]), registry).errors).toMatchObject([
     { code: "duplicate_tool_name", nodeId: "twin" },
@@ -83,7 +83,7 @@ it("rejects two tools of one name, and derives missing names", () => {
   );
 });
 
-it("renames its tool with the node, and when the app has the name already", () => {
+it("the tool of a new trigger type is renamed with its node, and on a tool name conflict", () => {
   expect(renameNode(flow, "deploy", "Ship it", registry, new Set(), () => undefined)?.tool).toEqual(
     {
       from: "deploy",
@@ -94,7 +94,7 @@ it("renames its tool with the node, and when the app has the name already", () =
   expect(draft.nodes[0]?.parameters.toolName).toBe("deploy_2");
 });
 
-it("stores a row for each, by what starts it", () => {
+it("each new trigger type gets a trigger row of the right kind", () => {
   expect(triggersOf(flow, registry)).toMatchObject([
     {
       node_id: "deploy",
@@ -118,7 +118,7 @@ it("stores a row for each, by what starts it", () => {
   ]);
 });
 
-it("allows any field of its input in templates while its output is unknown", () => {
+it("templates may use any `trigger` field if the output of a new trigger type is unknown", () => {
   const { warnings } = checkReferences(subjectOf(flow, registry));
   expect(warnings).toEqual([]);
 });

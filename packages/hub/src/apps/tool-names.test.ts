@@ -34,7 +34,7 @@ describe("the name of a tool", () => {
     expect(toolNames).toContainEqual({ name: "go", node_id: "b" });
   });
 
-  it("stays if the node is not renamed, also if it is omitted", () => {
+  it("stays if the node is not renamed, even if the edit omits it, but not if the edit empties it", () => {
     const before = [intent("a", "Go", "go_7")];
     expect(namesOf(before, before)).toEqual(["go_7"]);
     expect(namesOf([intent("a", "Go")], before)).toEqual(["go_7"]);
@@ -42,14 +42,14 @@ describe("the name of a tool", () => {
     expect(namesOf([intent("a", "Go", "")], before)).toEqual(["go"]);
   });
 
-  it("that breaks today's rule stays, but is rejected for new tools", () => {
+  it("that breaks the current rule stays, but is rejected for new tools", () => {
     const before = [intent("a", "Go", "GoThere")];
     expect(namesOf(before, before)).toEqual(["GoThere"]);
     expect(() => namesOf(before)).toThrow(/A tool name starts with a letter/);
     expect(() => namesOf([intent("a", "Go", 5)])).toThrow(/A tool name starts with a letter/);
   });
 
-  it("changes with the node's name, unless the same edit writes one", () => {
+  it("changes with the node's name, unless the same edit sets one", () => {
     const before = [intent("a", "Go", "go")];
     expect(namesOf([intent("a", "Stay", "go")], before)).toEqual(["stay"]);
     expect(namesOf([intent("a", "Stay")], before)).toEqual(["stay"]);
@@ -65,7 +65,7 @@ describe("the name of a tool", () => {
     expect(() => named([renamed, intent("b", "B", "go")], [renamed])).toThrow(
       "Tool name 'go' is still an alias of Stay",
     );
-    // The owner may take the name back, and an existing assignment stays.
+    // The owner may use the name again, and an existing assignment stays.
     expect(named([intent("a", "Go")], [renamed])).toEqual(["go"]);
     expect(named([intent("b", "Go")], [renamed])).toEqual(["go"]);
     const before = [renamed, intent("b", "Go", "go")];
@@ -73,9 +73,9 @@ describe("the name of a tool", () => {
   });
 
   it("that is taken is rejected if the author wrote it", () => {
-    const words = "Tool name 'go' already exists in this app";
-    expect(() => namesOf([intent("a", "Go", "go")], [], ["go"])).toThrow(words);
-    expect(() => namesOf([intent("a", "A", "go"), intent("b", "B", "go")])).toThrow(words);
+    const message = "Tool name 'go' already exists in this app";
+    expect(() => namesOf([intent("a", "Go", "go")], [], ["go"])).toThrow(message);
+    expect(() => namesOf([intent("a", "A", "go"), intent("b", "B", "go")])).toThrow(message);
   });
 
   it("is valid and unique, for any node names", () => {

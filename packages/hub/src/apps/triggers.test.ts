@@ -12,7 +12,7 @@ const node = (id: string, type: string, parameters: FlowNode["parameters"]): Flo
   parameters,
 });
 
-it("keeps of each trigger what tools and events find it by", () => {
+it("creates a row for each trigger, with the fields by which tool calls and events find it", () => {
   const nodes = [
     node("ask", "UserIntent", {
       toolName: "ask",

@@ -1,4 +1,4 @@
-/** The trigger rows that the store keeps for a published flow: tools and events are looked up in them. */
+/** The trigger rows of a published flow, used to find a tool by name, and the triggers of an event. */
 import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry, ToolOffer } from "@signalbox/rules/flows/node-type.ts";

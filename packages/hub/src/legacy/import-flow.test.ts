@@ -129,7 +129,7 @@ describe("an imported flow", () => {
     );
   });
 
-  it("does not get the name of another tool", () => {
+  it("gets another tool name if its name is taken", () => {
     const input = { name: "x", toolName: "taken", toolDescription: "y", nodes: [] };
     const result = importFlow(input, { newId: counter(), takenTools: new Set(["taken"]) });
     expect(result).toMatchObject({ flow: { nodes: [{ parameters: { toolName: "taken_2" } }] } });

@@ -35,7 +35,7 @@ export function importFlow(input: unknown, { newId, takenTools }: ImportOptions)
   const parsed = flowDraftSchema.safeParse({
     name: flow.name,
     description: flow.description ?? "",
-    ...withSlugs(listAt(flow.nodes), notes),
+    ...withSlugs(flow.nodes === undefined ? [] : flow.nodes, notes),
     edges: edgesOf(flow, newId),
   });
   if (parsed.success) return { outcome: "imported", flow: parsed.data, notes };
@@ -48,9 +48,7 @@ const invalid = (message: string): Imported => ({
   errors: [{ path: "(root)", message }],
 });
 
-const listAt = (value: Json | undefined): Json => (value === undefined ? [] : value);
-
-// The caller has read the id and the app.
+// The caller reads the id and the app.
 const FLOW_FIELDS = [...Object.keys(flowDraftSchema.shape), "id", "app", "appId", "appSlug"];
 const NODE_FIELDS = Object.keys(nodeSchema.shape);
 const EDGE_FIELDS = ["source", "sourceHandle", "target", "targetHandle"];

@@ -27,7 +27,7 @@ const migrate = (flow: JsonObject, taken: string[] = []) =>
   migrateTools(flow, counter(), new Set(taken));
 
 describe("a flow with a UserIntent node", () => {
-  const old = {
+  const legacy = {
     id: "flow",
     name: "Weather",
     ...tool,
@@ -37,7 +37,7 @@ describe("a flow with a UserIntent node", () => {
   };
 
   it("moves the tool to that node", () => {
-    const { flow, changed, notes } = migrate(old);
+    const { flow, changed, notes } = migrate(legacy);
     expect(changed).toBe(true);
     expect(notes).toEqual([]);
     expect(flow).toEqual({
@@ -51,20 +51,20 @@ describe("a flow with a UserIntent node", () => {
         },
         end,
       ],
-      connections: old.connections,
+      connections: legacy.connections,
       extra: { kept: true },
     });
   });
 
   it("is unchanged by a second migration", () => {
-    const once = migrate(old).flow;
+    const once = migrate(legacy).flow;
     expect(migrate(once)).toEqual({ flow: once, changed: false, notes: [] });
   });
 
-  it("moves the tool to the first of several; the others become inactive tools", () => {
+  it("moves the tool to the first of several such nodes; unnamed others become inactive tools", () => {
     const second = { ...trigger, id: "u", name: "Ask again", slug: "ask_again" };
     const named = { ...second, id: "v", parameters: { toolName: "known", isActive: true } };
-    const { flow, notes } = migrate({ ...old, nodes: [trigger, second, named] });
+    const { flow, notes } = migrate({ ...legacy, nodes: [trigger, second, named] });
     expect(flow.nodes).toMatchObject([
       { id: "t", parameters: { toolName: "get_weather", isActive: true } },
       {
@@ -79,13 +79,13 @@ describe("a flow with a UserIntent node", () => {
   });
 
   it("keeps an inactive tool inactive", () => {
-    const { flow } = migrate({ ...old, isActive: false });
+    const { flow } = migrate({ ...legacy, isActive: false });
     expect(flow.nodes).toMatchObject([{}, { parameters: { isActive: false } }, {}]);
   });
 
   it("reports replaced parameters of the node", () => {
-    const held = { ...trigger, parameters: { toolName: "half_done", whenToUse: "Always" } };
-    const { flow, notes } = migrate({ ...old, nodes: [held] });
+    const existing = { ...trigger, parameters: { toolName: "half_done", whenToUse: "Always" } };
+    const { flow, notes } = migrate({ ...legacy, nodes: [existing] });
     expect(flow.nodes).toMatchObject([
       { parameters: { toolName: "get_weather", whenToUse: "Always" } },
     ]);
@@ -106,14 +106,14 @@ describe("a flow with a UserIntent node", () => {
 });
 
 describe("a flow without a UserIntent node", () => {
-  it("gets one at 100, 100 with the flow's name, connected to the first nodes", () => {
-    const old = {
+  it("gets one with the flow's name, connected to the nodes without an incoming edge", () => {
+    const legacy = {
       name: "Get Weather Data",
       ...tool,
       nodes: [fetch, end],
       edges: [{ id: "e", source: "f", sourceHandle: "out", target: "r", targetHandle: "in" }],
     };
-    const { flow, notes } = migrate(old);
+    const { flow, notes } = migrate(legacy);
     expect(flow).toEqual({
       name: "Get Weather Data",
       nodes: [
@@ -129,7 +129,7 @@ describe("a flow without a UserIntent node", () => {
         },
       ],
       edges: [
-        ...old.edges,
+        ...legacy.edges,
         { id: "new-2", source: "new-1", sourceHandle: "out", target: "f", targetHandle: "in" },
       ],
     });
@@ -138,8 +138,8 @@ describe("a flow without a UserIntent node", () => {
   });
 
   it("gets a connection in the legacy format of edges", () => {
-    const old = { name: "x", ...tool, nodes: [fetch], connections: [] };
-    expect(migrate(old).flow.connections).toEqual([
+    const legacy = { name: "x", ...tool, nodes: [fetch], connections: [] };
+    expect(migrate(legacy).flow.connections).toEqual([
       { sourceNodeId: "new-1", sourceHandle: "out", targetNodeId: "f", targetHandle: "in" },
     ]);
   });
@@ -152,19 +152,29 @@ describe("a flow without a UserIntent node", () => {
 
 describe("notes", () => {
   it.each<[string, JsonObject, JsonObject, string]>([
-    ["no name", { toolName: "" }, { toolName: "ask" }, 'named ask after "Ask"'],
+    ["an empty name", { toolName: "" }, { toolName: "ask" }, 'named ask after "Ask"'],
     ["null as a name", { toolName: null }, { toolName: "ask" }, "toolName: was missing"],
     ["a number as a name", { toolName: 7 }, { toolName: "ask" }, "toolName: was 7"],
     [
-      "an odd name",
+      "a name that breaks the rule",
       { toolName: "Get-Weather" },
       { toolName: "Get-Weather" },
       '"Get-Weather" is kept',
     ],
-    ["a digit first", { toolName: "123_go" }, { toolName: "123_go" }, '"123_go" is kept'],
-    ["no description", { toolDescription: " " }, { toolDescription: "All about rain" }, 'was " "'],
     [
-      "no array",
+      "a name that starts with a digit",
+      { toolName: "123_go" },
+      { toolName: "123_go" },
+      '"123_go" is kept',
+    ],
+    [
+      "an empty description",
+      { toolDescription: " " },
+      { toolDescription: "All about rain" },
+      'was " "',
+    ],
+    [
+      "parameters that are not an array",
       { parameters: "city" },
       { parameters: [] },
       '"city" is not an array of parameters',
@@ -181,20 +191,26 @@ describe("notes", () => {
       },
       "was a JSON Schema",
     ],
-  ])("%s", (_, change, expected, words) => {
-    const old = { name: "W", description: "All about rain", ...tool, nodes: [trigger], ...change };
-    const { flow, notes } = migrate(old);
+  ])("report %s", (_, change, expected, note) => {
+    const legacy = {
+      name: "W",
+      description: "All about rain",
+      ...tool,
+      nodes: [trigger],
+      ...change,
+    };
+    const { flow, notes } = migrate(legacy);
     expect(flow.nodes).toMatchObject([{ parameters: expected }]);
-    expect(notes).toEqual([expect.stringContaining(words)]);
+    expect(notes).toEqual([expect.stringContaining(note)]);
   });
 
-  it("report nodes that are no array", () => {
+  it("report nodes that are not an array", () => {
     expect(migrate({ ...tool, name: "x", nodes: "none" }).notes).toEqual([
       'nodes: "none" is not an array of nodes.',
     ]);
   });
 
-  it("contain every value that the flow does not", () => {
+  it("contain every value that is missing in the migrated flow", () => {
     const json = fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>;
     const text = fc.string({ minLength: 3 }).map((word) => `§${word}`);
     const node = fc.oneof(
@@ -235,14 +251,14 @@ describe("notes", () => {
 });
 
 describe("all flows of an app", () => {
-  const old = (name: string) => ({ ...tool, name, nodes: [trigger] });
+  const legacy = (name: string) => ({ ...tool, name, nodes: [trigger] });
   const nameOf = (flow: JsonObject) => {
     const [{ parameters }] = flow.nodes as [{ parameters: JsonObject }];
     return parameters.toolName;
   };
 
-  it("keep their names; the second flow with a name gets another one, with a note", () => {
-    const migrated = migrateApp([old("A"), old("B"), old("C")], counter());
+  it("keep their tool names; a flow whose name is taken gets another one, with a note", () => {
+    const migrated = migrateApp([legacy("A"), legacy("B"), legacy("C")], counter());
     expect(migrated.map(({ flow }) => nameOf(flow))).toEqual([
       "get_weather",
       "get_weather_2",
@@ -254,14 +270,14 @@ describe("all flows of an app", () => {
   });
 
   it("keep the names of flows that are already migrated, in any order", () => {
-    const [done] = migrateApp([old("A")], counter());
-    const migrated = migrateApp([old("B"), done?.flow as JsonObject], counter());
+    const [done] = migrateApp([legacy("A")], counter());
+    const migrated = migrateApp([legacy("B"), done?.flow as JsonObject], counter());
     expect(migrated.map(({ flow }) => nameOf(flow))).toEqual(["get_weather_2", "get_weather"]);
     expect(migrated[1]?.changed).toBe(false);
   });
 
   it("get the same names after an interrupted migration", () => {
-    const flows: JsonObject[] = [old("A"), old("B"), old("C")];
+    const flows: JsonObject[] = [legacy("A"), legacy("B"), legacy("C")];
     const whole = migrateApp(flows, counter()).map(({ flow }) => nameOf(flow));
     for (let stop = 0; stop <= flows.length; stop++) {
       const half = [

@@ -62,29 +62,29 @@ export function migrateTools(
   return { flow: { ...rest, nodes: migrated }, changed: true, notes };
 }
 
-/** The trigger's parameters. If flow and trigger differ, clients know the flow's values. */
+/** The trigger's parameters. If flow and trigger differ, the flow's values win: clients know them. */
 function toolOf(
   flow: JsonObject,
   trigger: JsonObject | undefined,
   nextName: (name: string) => string,
   notes: string[],
 ): JsonObject {
-  const held = trigger ? parametersOf(trigger) : {};
+  const existing = trigger ? parametersOf(trigger) : {};
   for (const field of LEGACY_FIELDS)
-    if (isGiven(flow[field]) && isGiven(held[field]) && !equal(flow[field], held[field]))
+    if (isGiven(flow[field]) && isGiven(existing[field]) && !equal(flow[field], existing[field]))
       notes.push(
-        `${field}: the trigger had ${JSON.stringify(held[field])}; the flow's ${JSON.stringify(flow[field])} replaces it.`,
+        `${field}: the trigger had ${JSON.stringify(existing[field])}; the flow's ${JSON.stringify(flow[field])} replaces it.`,
       );
   const given = (field: (typeof LEGACY_FIELDS)[number]): Json | undefined =>
-    isGiven(flow[field]) ? flow[field] : held[field];
+    isGiven(flow[field]) ? flow[field] : existing[field];
   const title = textOf(trigger?.name) ?? textOf(flow.name) ?? "";
   return {
     toolName: nameOf(given("toolName"), title, nextName, notes),
     toolDescription: descriptionOf(given("toolDescription"), flow, title, notes),
     parameters: listOf(given("parameters"), notes),
     isActive: activeOf(given("isActive"), notes),
-    whenToUse: held.whenToUse ?? "",
-    whenNotToUse: held.whenNotToUse ?? "",
+    whenToUse: existing.whenToUse ?? "",
+    whenNotToUse: existing.whenNotToUse ?? "",
   };
 }
 
@@ -119,9 +119,9 @@ function descriptionOf(
 ): string {
   const text = textOf(given);
   if (text !== undefined) return text;
-  const instead = textOf(flow.description) ?? (title.trim() || "A flow without a description.");
-  notes.push(`toolDescription: was ${show(given)}; it is now ${JSON.stringify(instead)}.`);
-  return instead;
+  const fallback = textOf(flow.description) ?? (title.trim() || "A flow without a description.");
+  notes.push(`toolDescription: was ${show(given)}; it is now ${JSON.stringify(fallback)}.`);
+  return fallback;
 }
 
 function listOf(given: Json | undefined, notes: string[]): Json[] {
@@ -143,29 +143,29 @@ function listOf(given: Json | undefined, notes: string[]): Json[] {
 function activeOf(given: Json | undefined, notes: string[]): boolean {
   if (typeof given === "boolean") return given;
   if (!isGiven(given)) return true;
-  // A database without booleans stores these.
+  // Databases without booleans store such values.
   const active = given !== 0 && given !== "false" && given !== "0";
   notes.push(`isActive: was ${show(given)}; it is now ${active}.`);
   return active;
 }
 
-/** Further UserIntent nodes were not tools in the legacy system, so they become inactive ones. */
+/** Further UserIntent nodes were not tools in the legacy system: unnamed ones become inactive tools. */
 function nameOther(
   node: JsonObject,
   nextName: (name: string) => string,
   notes: string[],
 ): JsonObject {
-  const held = parametersOf(node);
-  if (textOf(held.toolName) !== undefined) {
-    nextName(String(held.toolName));
+  const existing = parametersOf(node);
+  if (textOf(existing.toolName) !== undefined) {
+    nextName(String(existing.toolName));
     return node;
   }
   const name = nextName(toolName(textOf(node.name) ?? ""));
   notes.push(
     `${show(node.name)}: is a second trigger; its tool is named ${name} and is not active.`,
   );
-  const toolDescription = textOf(held.toolDescription) ?? textOf(node.name) ?? name;
-  return { ...node, parameters: { ...held, toolName: name, toolDescription, isActive: false } };
+  const toolDescription = textOf(existing.toolDescription) ?? textOf(node.name) ?? name;
+  return { ...node, parameters: { ...existing, toolName: name, toolDescription, isActive: false } };
 }
 
 /** Connects the new trigger to every node without an incoming edge, where legacy runs started. */

@@ -73,7 +73,7 @@ describe("a file of flows", () => {
     expect(readFlowFile(row)[0]?.flows).toEqual([{ ...row, nodes: [{ id: "n" }] }]);
   });
 
-  it("is rejected without an app, or if it contains no flows", () => {
+  it("is rejected without an app, or if it is neither an object nor an array", () => {
     expect(() => readFlowFile(flow)).toThrow("--app SLUG");
     expect(() => readFlowFile(flow, "天気")).toThrow("A slug has");
     expect(() => readFlowFile(5)).toThrow("must contain a flow");

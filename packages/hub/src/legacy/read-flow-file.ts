@@ -101,17 +101,17 @@ const slugOf = (text: string): string =>
     .slice(0, 63)
     .replace(/^-+|-+$/g, "");
 
-const MAY_BE_TEXT = ["nodes", "edges", "connections", "parameters"];
+const JSON_COLUMNS = ["nodes", "edges", "connections", "parameters"];
 
 function parseTextColumns(flow: JsonObject): JsonObject {
   const columns = Object.entries(flow).map(([name, value]): [string, Json] => [
     name,
-    MAY_BE_TEXT.includes(name) && typeof value === "string" ? parseOr(value) : value,
+    JSON_COLUMNS.includes(name) && typeof value === "string" ? parseIfJson(value) : value,
   ]);
   return Object.fromEntries(columns);
 }
 
-function parseOr(text: string): Json {
+function parseIfJson(text: string): Json {
   try {
     return JSON.parse(text) as Json;
   } catch {

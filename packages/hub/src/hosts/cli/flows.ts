@@ -30,16 +30,17 @@ export const flows: Command = {
   },
   settings: ["data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
-    const [action, dir, ...rest] = positionals;
-    const work = { pull, push }[action ?? ""];
-    if (!work || dir === undefined) throw new UsageError("Missing action: pull DIR, or push DIR.");
+    const [name, dir, ...rest] = positionals;
+    const action = { pull, push }[name ?? ""];
+    if (!action || dir === undefined)
+      throw new UsageError("Missing action: pull DIR, or push DIR.");
     assertNoMoreArguments(rest);
-    if (work === push && !existsSync(dir))
+    if (action === push && !existsSync(dir))
       throw new UsageError(`The folder ${dir} does not exist.`);
     const settings = loadSettings(flags);
     const tenant = tenantOf(settings, text(flags.tenant));
-    await withStore(settings, { create: work === push }, (store) =>
-      work({
+    await withStore(settings, { create: action === push }, (store) =>
+      action({
         store,
         tenant,
         dir,
@@ -51,7 +52,7 @@ export const flows: Command = {
   },
 };
 
-interface Work {
+interface ActionOptions {
   store: Store;
   tenant: string;
   dir: string;
@@ -60,7 +61,7 @@ interface Work {
   json: boolean;
 }
 
-async function pull({ store, tenant, dir, app: only, json }: Work): Promise<void> {
+async function pull({ store, tenant, dir, app: only, json }: ActionOptions): Promise<void> {
   const files = filesIn(dir);
   const pathOf = new Map(
     files.flatMap(({ path, content }) =>
@@ -95,26 +96,37 @@ async function pull({ store, tenant, dir, app: only, json }: Work): Promise<void
   if (results.length === 0) print("No flows found.");
 }
 
-async function push({ store, tenant, dir, app: only, publish, json }: Work): Promise<void> {
+async function push({
+  store,
+  tenant,
+  dir,
+  app: only,
+  publish,
+  json,
+}: ActionOptions): Promise<void> {
   const files = filesIn(dir);
-  const about = new Map(
+  const appFiles = new Map(
     files.flatMap(({ path, folder, content }) =>
       basename(path) === APP_FILE ? [[folder, { slug: folder, ...content }]] : [],
     ),
   );
   const read = files.flatMap(({ path, folder, content }): AppFile[] => {
     if (basename(path) === APP_FILE) return [];
-    const app = about.get(folder) ?? folder;
+    const app = appFiles.get(folder) ?? folder;
     return readApps(content.app === undefined ? { ...content, app } : content, path, undefined);
   });
   const apps = [...Map.groupBy(read, ({ app }) => app.slug)].flatMap(([slug, parts]): AppFile[] => {
-    const app = readApps([{ app: about.get(slug) ?? slug, flows: [{}] }], APP_FILE, undefined)[0];
+    const app = readApps(
+      [{ app: appFiles.get(slug) ?? slug, flows: [{}] }],
+      APP_FILE,
+      undefined,
+    )[0];
     if (!app || (only !== undefined && slug !== only)) return [];
     const notes = new Set(parts.flatMap((part) => part.notes));
     return [{ app: app.app, flows: parts.flatMap(({ flows }) => flows), notes: [...notes] }];
   });
-  const how = { replace: true, strictIds: true };
-  await importAndReport(apps, { store, tenant, how, publish }, json);
+  const policy = { replace: true, strictIds: true };
+  await importAndReport(apps, { store, tenant, policy, publish }, json);
   if (apps.length === 0 && !json) print(`No flows found in ${dir}.`);
 }
 

@@ -3,7 +3,7 @@ import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { parseJson } from "../../api/read-json.ts";
 import { createFlows } from "../../apps/flows.ts";
-import { createImports, type HowToImport, type ImportedFlow } from "../../apps/import-flows.ts";
+import { createImports, type ImportedFlow, type ImportPolicy } from "../../apps/import-flows.ts";
 import { type AppFile, readFlowFile } from "../../legacy/read-flow-file.ts";
 import { createIds } from "../../lib/ids.ts";
 import { RequestError } from "../../lib/request-error.ts";
@@ -46,9 +46,9 @@ export const importFlows: Command = {
     const settings = loadSettings(flags);
     const tenant = tenantOf(settings, text(flags.tenant));
     const apps = readApps(readJsonFile(file), file, text(flags.app));
-    const how = { replace: flags.replace === true, strictIds: false };
+    const policy = { replace: flags.replace === true, strictIds: false };
     await withStore(settings, { create: false }, async (store) => {
-      const work = { store, tenant, how, publish: flags.publish === true };
+      const work = { store, tenant, policy, publish: flags.publish === true };
       await importAndReport(apps, work, flags.json === true);
     });
   },
@@ -86,7 +86,7 @@ function asUsage<Result>(file: string, work: () => Result): Result {
 export interface ImportWork {
   store: Store;
   tenant: string;
-  how: HowToImport;
+  policy: ImportPolicy;
   publish: boolean;
 }
 
@@ -104,7 +104,7 @@ interface AppReport {
   error?: string;
 }
 
-/** Imports one app after the other; an app is reported after it was stored. */
+/** Imports one app after the other, and reports each one after it was stored. */
 export async function importAndReport(
   apps: readonly AppFile[],
   work: ImportWork,
@@ -121,13 +121,13 @@ export async function importAndReport(
 }
 
 async function importOne(file: AppFile, work: ImportWork): Promise<AppReport> {
-  const { store, tenant, how } = work;
+  const { store, tenant, policy } = work;
   const newId = createIds();
   const { notes } = file;
   const app = file.app.slug;
   const imports = createImports({ store, registry: nodeTypes, newId, now: Date.now });
   try {
-    const flows = await imports.importApp(tenant, file, how);
+    const flows = await imports.importApp(tenant, file, policy);
     if (!work.publish) return { app, flows, notes };
     const published: FlowReport[] = [];
     for (const flow of flows) published.push(await publish(flow, work, newId));
