@@ -1,4 +1,4 @@
-/** One attempt at a node of a run: provides its context and services, and checks its output. */
+/** Makes one attempt at a node: provides its context and services, and checks its output. */
 import type { NodeContext, NodeResult, Resumed } from "@signalbox/rules/flows/node-type.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { type AttemptResult, attempt, unknownType } from "./attempt.ts";
@@ -11,7 +11,7 @@ type Each = Extract<NodeResult, { each: unknown }>["each"];
 /** Runs the iterations of a loop; returns the result of each. */
 export type RunIterations = (context: FrameContext, loop: string, each: Each) => Promise<Json[]>;
 
-/** A result with an output, or a wait. The iterations of a loop have run already. */
+/** The result is an output or a wait. The iterations of a loop have already run. */
 export type NodeAttempt = AttemptResult<Exclude<NodeResult, { each: unknown }>> & {
   /** Steps of its iterations that are not recorded yet. */
   unrecorded?: readonly StepRecord[];
@@ -57,7 +57,7 @@ export async function attemptNode(
     return withValidOutput({ ...record, result: { output } }, id);
   } catch (error) {
     if (!(error instanceof RunFailed)) throw error;
-    // The nodes inside the loop have their own retries; iterations that are done stay done.
+    // The loop is not retried, because the nodes in its body have their own retries.
     return { ...record, error: error.error, retryAt: "never", unrecorded: error.steps };
   }
 }
@@ -123,7 +123,7 @@ function withValidOutput(
   };
   try {
     const output = record.mask.json(result.output);
-    // `undefined` is no JSON either, but a node may leave its output out.
+    // `undefined` is not JSON, but a node may omit its output.
     if ((JSON.stringify(output) ?? "").length <= MAX_OUTPUT_MB * 1_000_000)
       return { ...record, result: { ...result, output } };
   } catch (cause) {

@@ -1,4 +1,4 @@
-/** One attempt at one node: renders its templates, limits its time, and turns any error into a result. */
+/** Runs a node once: renders its templates, enforces its timeout, and returns errors as results. */
 import { NodeError, Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluate, LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
@@ -48,7 +48,7 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
   const timeoutMs =
     settings.timeoutMs ?? (definition.hasOwnDeadline ? undefined : options.defaultTimeoutMs);
   const limit = createTimeLimit(options.timers, timeoutMs, options.signal);
-  const { signal, hold } = limit;
+  const { signal, stopClock } = limit;
   const record: AttemptRecord = { input: null, mask: createMask([]), log: [] };
 
   const run = async (): Promise<NodeResult> => {
@@ -63,7 +63,8 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
       config,
       signal,
       log: ({ level, text }) => log.push({ level, text: mask.text(text) }),
-      evaluate: (evaluation) => options.evaluate(evaluation, { tenant, signal, onQueued: hold }),
+      evaluate: (evaluation) =>
+        options.evaluate(evaluation, { tenant, signal, onQueued: stopClock }),
     });
   };
   try {

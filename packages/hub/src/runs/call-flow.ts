@@ -1,4 +1,4 @@
-/** Calls another flow from a run and waits for its result. A repeated attempt joins the same run. */
+/** Calls another flow from a run, and waits for the called run. A later attempt uses the same run. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import {
   createSchemaValidator,
@@ -18,7 +18,6 @@ export interface CallFlowOptions {
     Store,
     "getFlow" | "getVersion" | "listVersions" | "getTrigger" | "findRun" | "retryRun"
   >;
-  /** A function of the runner, which is created after the node services. */
   start: Runner["start"];
   evaluate: NodeServices["evaluate"];
   newId: () => string;
@@ -33,20 +32,20 @@ export function createCallFlow(options: CallFlowOptions): NodeServices["callFlow
   return async (run, call, caller: Caller) => {
     const { attempt, abandoned } = caller;
     const key = `call:${caller.key}`;
-    const former = await store.findRun(run.tenant, key);
-    // A run that was called before stays on its version, even if another one is published by now.
-    const child = former
-      ? { ...former, key, at: former.created_at }
+    const existing = await store.findRun(run.tenant, key);
+    // An existing run keeps its version, even if a newer version has been published.
+    const child = existing
+      ? { ...existing, key, at: existing.created_at }
       : await newCalledRun(options, run, call, key, abandoned);
     const untilEnded = async () => (await start(child, { signal: abandoned })).ended;
     abandoned.throwIfAborted();
-    if (former && attempt > 1) {
-      // A retried step retries the called run. The attempt before may still be cancelling it.
-      const isOpen = !TERMINAL_STATUSES.includes(former.status);
-      const last = isOpen ? await untilEnded() : former;
-      abandoned.throwIfAborted(); // by now the next attempt retries the called run
+    if (existing && attempt > 1) {
+      // A retried step retries the called run. The previous attempt may still be cancelling it.
+      const isOpen = !TERMINAL_STATUSES.includes(existing.status);
+      const last = isOpen ? await untilEnded() : existing;
+      abandoned.throwIfAborted(); // the next attempt retries the called run
       if (!isOpen || last.status === "cancelled")
-        await store.retryRun(run.tenant, former.id, now());
+        await store.retryRun(run.tenant, existing.id, now());
     }
     return outputOf(await untilEnded());
   };
@@ -61,7 +60,7 @@ async function newCalledRun(
 ): Promise<ImmediateRun> {
   if (run.depth >= maxChain)
     throw new Permanent(
-      `${run.depth} runs and events led to this call, which is the limit. Break the cycle, or raise SIGNALBOX_MAX_CHAIN.`,
+      `The call exceeds the limit of ${maxChain} runs and events that cause each other. Break the cycle, or raise SIGNALBOX_MAX_CHAIN.`,
       { code: "too_deep" },
     );
   const { tenant } = run;
@@ -84,7 +83,7 @@ async function newCalledRun(
   };
 }
 
-/** Flows can call what agents can call: an active trigger of a published flow, with valid input. */
+/** Finds an active trigger of a published flow, and validates the input for it. */
 async function findCallable(
   store: CallFlowOptions["store"],
   tenant: string,
@@ -115,7 +114,7 @@ async function findCallable(
   throw error("invalid_input", `Invalid input for ${node.name}: ${reasons}.`, checked.errors);
 }
 
-/** A failed run may be retried; a cancelled run was ended on purpose. */
+/** The error of a failed run allows retries; that of a cancelled run does not. */
 function outputOf(run: Run): Json {
   const result = runResult(run);
   switch (result.outcome) {

@@ -6,12 +6,12 @@ import type { NodeServices } from "./node-services.ts";
 
 export interface EmitOptions {
   /** Matches events against triggers, and stores them with the runs that they start. */
-  append: (arrived: AppendRequest) => Promise<AppendResult>;
+  append: (request: AppendRequest) => Promise<AppendResult>;
   newId: () => string;
   now: () => number;
 }
 
-/** Stores an event on behalf of a run. The idempotency key of the step makes it unique. */
+/** Stores an event that a run emits. The idempotency key of the step prevents duplicates. */
 export const createEmit =
   ({ append, newId, now }: EmitOptions): NodeServices["emit"] =>
   async (run, { type, data, id }, { key }) => {
@@ -41,7 +41,7 @@ export const createEmit =
     });
     if (appended.outcome === "over_quota")
       throw new Error(
-        `${appended.pending} events are waiting to be processed, and the quota is ${appended.quota}.`,
+        `${appended.pending} events are pending, and the quota is ${appended.quota}.`,
       );
     return { id: appended.events[0]?.id ?? event };
   };

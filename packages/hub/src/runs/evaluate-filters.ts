@@ -6,10 +6,10 @@ import {
   type FilterResult,
 } from "@signalbox/rules/match/filter.ts";
 
-/** The sandbox ends every evaluation; closing it rejects those in progress. */
+/** Filters have a deadline in the sandbox, so they need no abort signal. */
 const NEVER_ABORTED = new AbortController().signal;
 
-/** The filters of one event are one evaluation. */
+/** Evaluates all filters of one event together. */
 export const evaluateFilters =
   (evaluate: Evaluate, tenant: string): EvaluateFilters =>
   (expressions, event) =>

@@ -28,7 +28,7 @@ const eventInput = (event: SeenEvent, data: Json): JsonObject => ({
 export const dataOf = (source: string, payload: Payload): Json =>
   readPayload(source, payload) as Json;
 
-/** The runs that caused an event. An event from outside starts a new chain. */
+/** The causation chain of an event. An event that no flow emitted starts a new chain. */
 export const causesOf = ({
   source,
   headers,
@@ -40,7 +40,7 @@ export const causesOf = ({
       }
     : { depth: 0, chain: [] };
 
-/** The chain of what a run causes: the run's own chain and its flow. */
+/** The chain for runs and events that a run causes: its own chain and its flow. */
 export const chainFrom = ({ chain, flow_id }: Pick<Run, "chain" | "flow_id">): string[] => [
   ...chain,
   flow_id,

@@ -1,7 +1,7 @@
 /**
- * Executes one run to its end, or until it is suspended. Every step is recorded before a step that
- * depends on it starts, so a worker that claims the run after a crash continues with the first step
- * that is not recorded as done.
+ * Executes one run until it ends or is suspended. Every step is recorded before a step that depends
+ * on it starts, so a worker that claims the run after a crash repeats only steps that are not
+ * recorded as done.
  */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { graphOf } from "@signalbox/rules/flows/graph.ts";
@@ -35,20 +35,23 @@ export interface ExecuteOptions {
   services: NodeServices;
   save: SaveProgress;
   secrets: (tenant: string, names: readonly string[]) => Promise<Record<string, string>>;
-  /** Loads what started the run if it is too large to be stored in the run. */
+  /** Loads the value of `{{ trigger }}`. */
   loadInput: (run: Run) => Promise<JsonObject>;
   timers: Timers;
-  /** Aborted with `"cancelled"`, or with `"stopping"` if another worker is to continue the run. */
+  /** The reason is `"cancelled"`, or `"stopping"` if another worker is to continue the run. */
   signal: AbortSignal;
   acquireSlot: Execution["acquireSlot"];
   stepTimeoutMs: number;
-  /** The time that a run is suspended does not count. */
+  /** Does not include the time for which the run is suspended. */
   runTimeoutMs: number;
-  /** A run that has to wait for longer than this is suspended. */
+  /** A run that must wait for longer than this is suspended. */
   suspendAfterMs: number;
 }
 
-/** `lost`: another worker holds the run; `stopped`: another worker is to continue it. */
+/**
+ * `lost`: nothing was saved, because another worker holds the run or it has ended. `stopped`: another
+ * worker is to continue the run.
+ */
 export type Executed = "ended" | "suspended" | "lost" | "stopped";
 
 type Next = NonNullable<RunProgress["next"]>;
@@ -59,7 +62,7 @@ interface Ending {
   next: Next;
 }
 
-/** Throws errors of the store: the lease expires then, and a worker claims the run again. */
+/** Throws if the store fails. When the lease has expired, a worker claims the run again. */
 export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   const { claimed, timers, signal } = options;
   const interrupted = Promise.withResolvers<Ending | "stopped">();
@@ -70,7 +73,7 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   const onAbort = () => {
     if (signal.reason === "cancelled") return interrupt({ status: "cancelled" });
     interrupted.resolve("stopped");
-    // Before anything else: a node that fails because the hub stops must not be recorded as failed.
+    // Immediately, so that a node that fails because the hub stops is not recorded as failed.
     aborting.abort(LEASE_RELEASED);
   };
   signal.addEventListener("abort", onAbort, { once: true });
@@ -85,7 +88,7 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
       return saved === "lost" ? "lost" : "ended";
     }
     const walked = suspension.work(() => walk(execution, options.loadInput, aborting.signal));
-    walked.catch(() => {}); // the interruption may come first
+    walked.catch(() => {}); // no unhandled rejection if the interruption wins the race
     const ending = await Promise.race([interrupted.promise, walked]);
     if (ending === "stopped") return "stopped";
     const { status } = ending.next;
@@ -137,11 +140,11 @@ function remainingTime(
 ): { limit: number; left: number } {
   const trigger = node(run.trigger_node) as FlowNode | undefined;
   const limit = (trigger && nodeParts(trigger).settings.timeoutMs) ?? runTimeoutMs;
-  // The time counts since the run was last due. A worker that crashed may have used some of it.
+  // From the first step since the run was last due, which may be a step of a crashed worker.
   const now = timers.now();
   const startedAt = steps.reduce(
-    (first, { started_at }) =>
-      started_at < (run.due_at ?? 0) ? first : Math.min(first, started_at),
+    (earliest, { started_at }) =>
+      started_at < (run.due_at ?? 0) ? earliest : Math.min(earliest, started_at),
     now,
   );
   return { limit, left: Math.min(MAX_TIMER_MS, Math.max(0, startedAt + limit - now)) };
@@ -179,7 +182,7 @@ async function walk(
 
 function triggerStep({ run, trigger, timers }: Execution, id: string, port: string): StepRecord {
   const now = timers.now();
-  // An event is stored already: the step references it.
+  // The event is already stored, so the step contains only its id.
   const output = run.event_id === undefined ? trigger : { event_id: run.event_id };
   const key = { node_id: id, item: "", attempt: 1, started_at: now };
   return done(key, { port, input: null, output }, now);

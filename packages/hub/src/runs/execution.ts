@@ -1,4 +1,4 @@
-/** The state of one run that executes, and what the templates of its nodes can read. */
+/** The state of one run that executes, and the variables of its templates. */
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ERROR_PORT, type NodeDefinition } from "@signalbox/rules/flows/node-type.ts";
 import type { Scope } from "@signalbox/rules/flows/render.ts";
@@ -30,7 +30,7 @@ export interface Execution {
   acquireSlot: () => Promise<void>;
 }
 
-/** A frame with the variables that only its templates see, and the frame around it. */
+/** A frame with its local variables and the enclosing frame. */
 export interface FrameContext {
   frame: Frame;
   /** `item` and `index` of a loop iteration. */
@@ -40,18 +40,18 @@ export interface FrameContext {
   signal: AbortSignal;
 }
 
-/** The port by which a node continues unless it names another; empty if it has no output ports. */
+/** The output port of a result without a port; empty if the node has no output ports. */
 export function defaultPort({ node, definition }: Execution, id: string): string {
   const [first = ERROR_PORT] = definition(id)?.outPorts(nodeParts(node(id)).config) ?? [];
   return first === ERROR_PORT ? "" : first;
 }
 
 export function templateScope(execution: Execution, { outer, frame, locals }: FrameContext): Scope {
-  const around = outer
+  const outerScope = outer
     ? templateScope(execution, outer)
     : { trigger: execution.trigger, nodes: {} };
-  const nodes: Record<string, Json> = around.nodes;
+  const nodes: Record<string, Json> = outerScope.nodes;
   for (const [id, state] of frame.states)
     if (state.status === "done") nodes[execution.node(id).slug] = state.output;
-  return { ...around, ...locals };
+  return { ...outerScope, ...locals };
 }

@@ -1,4 +1,4 @@
-/** Explains which triggers an event started and why, and starts them again on request. */
+/** Explains which triggers an event started and why, and replays events. */
 import { RequestError } from "../lib/request-error.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { NewEvent, Store } from "../store/store.ts";
@@ -20,11 +20,11 @@ export interface ExplainOptions extends Omit<PlanOptions, "cause"> {
 }
 
 export interface ExplainedTrigger {
-  /** The flow's name and the node's. */
+  /** The name of the flow and the name of the node. */
   trigger: string;
   flow_id: string;
   matched: boolean;
-  /** The conditions that failed; if none did, all of them. */
+  /** The conditions that failed, or all conditions if none failed. */
   reason: string;
   /** "now" for triggers that were not candidates when the event arrived. */
   decided: "on arrival" | "now";
@@ -49,7 +49,7 @@ export function createTriggers({ store, ...options }: ExplainOptions) {
   };
 
   return {
-    /** Every trigger that was a candidate, and the tenant's other event triggers. */
+    /** Returns every trigger that was a candidate, then the tenant's other event triggers. */
     async explain(tenant: string, id: string): Promise<ExplainedTrigger[]> {
       const { asNew, input } = await find(tenant, id);
       const explained: ExplainedTrigger[] = [];
@@ -91,7 +91,7 @@ export function createTriggers({ store, ...options }: ExplainOptions) {
       return explained;
     },
 
-    /** Starts the matching triggers of a stored event again, or only those of one flow. */
+    /** Starts new runs of the triggers that match a stored event, or only of those in one flow. */
     async replay(
       tenant: string,
       id: string,
@@ -102,17 +102,17 @@ export function createTriggers({ store, ...options }: ExplainOptions) {
         throw new RequestError("not_found", "flow", `There is no flow ${flow.slice(0, 100)}.`);
       const sources = [asNew.source, asNew.source_id];
       const { triggers } = await store.findTriggers(tenant, sources, asNew.type);
-      const wanted = triggers.filter(
+      const considered = triggers.filter(
         ({ flow_id }: StoredTrigger) => flow === undefined || flow_id === flow,
       );
-      const { runs } = await planEvent({ tenant, event: asNew, data: input.data }, wanted, {
+      const { runs } = await planEvent({ tenant, event: asNew, data: input.data }, considered, {
         ...options,
         cause: "replay",
       });
       const ids = await store.queueRuns(runs);
       return {
         runs: runs.map(({ flow_id }, nth) => ({ run_id: ids[nth] as string, flow_id })),
-        considered: wanted.length,
+        considered: considered.length,
       };
     },
   };

@@ -4,8 +4,8 @@ import type { Execution } from "./execution.ts";
 import { nodeParts } from "./node-parts.ts";
 
 /**
- * Reads the values of all secrets that a flow references, once. A missing secret is left out here:
- * the step that needs it reports it.
+ * Reads the values of all secrets that a flow references, once. A missing secret is ignored here; the
+ * step that needs it fails.
  */
 export function flowSecrets(
   nodes: readonly FlowNode[],

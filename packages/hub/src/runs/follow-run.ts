@@ -1,7 +1,7 @@
 /**
- * Yields the changes of a run until it ends, in whichever process it executes: first the run with all
- * of its steps, then the run with the steps that changed. The store's notices trigger each read, so
- * that nothing is polled; a notice that was lost delays a change, and loses none.
+ * Yields the changes of a run until it ends, in any process: first the run with all of its steps,
+ * then the run with the steps that changed. Each read is triggered by a notice of the store. If a
+ * notice is lost, its change is read up to 30 s later.
  */
 import type { Timers } from "../lib/timers.ts";
 import { type Run, type Step, type StepsSince, TERMINAL_STATUSES } from "../store/run-store.ts";
@@ -21,10 +21,9 @@ export interface FollowRunOptions {
 
 /** Steps that are recorded within this time arrive as one change. */
 const MIN_INTERVAL_MS = 50;
-/** Bounds the delay after a lost notice. */
 const MAX_INTERVAL_MS = 30_000;
 
-/** How long the store announces steps after the last request; requested anew at half of the time. */
+/** How long one request for `run_steps` notices is valid. It is renewed after half of this time. */
 const ANNOUNCE_MS = 2 * MAX_INTERVAL_MS;
 
 /** Ends when the run has ended, when it does not exist, and when `signal` is aborted. */
@@ -80,7 +79,7 @@ const concerns = (notice: Notice, id: string): boolean =>
   (notice.topic === "run_steps" && notice.runs.includes(id)) ||
   ((notice.topic === "run_ended" || notice.topic === "run_cancel") && notice.run === id);
 
-/** A wait that can be ended before its time. */
+/** `end` ends the wait early. */
 function createPause({ after }: Pick<Timers, "after">) {
   let end = () => {};
   return {
@@ -96,7 +95,7 @@ function createPause({ after }: Pick<Timers, "after">) {
   };
 }
 
-/** Which steps of a run the reader has. Of those, only the open ones can still change. */
+/** The steps that were read so far. Of these, only open steps can still change. */
 function createStepPosition() {
   let last = 0;
   const open = new Map<number, string>();

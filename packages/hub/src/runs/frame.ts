@@ -1,6 +1,6 @@
 /**
- * The states of nodes while a graph is walked, and which nodes may run next. A frame is one such
- * walk: the main one starts at the trigger, and each iteration of a loop has another. Pure.
+ * The states of the nodes while a graph is walked, and which nodes can run next. A frame is one walk:
+ * the main frame starts at the trigger, and each iteration of a loop has its own frame.
  */
 import { type Graph, reachableFrom, reachableThrough } from "@signalbox/rules/flows/graph.ts";
 import type { FlowEdge } from "@signalbox/rules/flows/model.ts";
@@ -9,7 +9,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 
 export type NodeState = { status: "done"; port: string; output: Json } | { status: "skipped" };
 
-/** The nodes that a trigger reaches, divided into the main frame and the bodies of loops. */
+/** The nodes that are reachable from a trigger, divided into the main frame and the loop bodies. */
 export interface Layout {
   graph: Graph<FlowEdge>;
   main: ReadonlySet<string>;
@@ -32,7 +32,7 @@ export function createLayout(
           for (const after of reachableThrough(graph, id, sourceHandle)) body.delete(after);
       loops.set(id, body);
     }
-  const withoutInner = (nodes: ReadonlySet<string>, except?: string) => {
+  const withoutInnerBodies = (nodes: ReadonlySet<string>, except?: string) => {
     const outside = new Set(nodes);
     for (const [loop, body] of loops)
       if (loop !== except && nodes.has(loop)) for (const id of body) outside.delete(id);
@@ -40,22 +40,22 @@ export function createLayout(
   };
   return {
     graph,
-    main: withoutInner(reachable),
-    bodies: new Map([...loops].map(([loop, body]) => [loop, withoutInner(body, loop)])),
+    main: withoutInnerBodies(reachable),
+    bodies: new Map([...loops].map(([loop, body]) => [loop, withoutInnerBodies(body, loop)])),
   };
 }
 
 export interface Frame {
-  /** The iterations around it, such as `each_issue:2/each_label:0`; empty for the main frame. */
+  /** Its loop iteration, such as `each_issue:2/each_label:0`; empty for the main frame. */
   item: string;
   nodes: ReadonlySet<string>;
   states: Map<string, NodeState>;
   started: Set<string>;
-  /** The state of a node in a frame around this one. */
+  /** The state of a node in the enclosing frame. */
   outside(id: string): NodeState | undefined;
 }
 
-/** Returns the nodes that can start now, and marks as skipped those that no branch reaches. */
+/** Returns the nodes that can start now. Marks nodes that no branch reaches as skipped. */
 export function advance({ graph }: Layout, frame: Frame): { ready: string[]; skipped: string[] } {
   const ready: string[] = [];
   const skipped: string[] = [];
@@ -110,7 +110,10 @@ export function nodeInputs(
   });
 }
 
-/** The output of the result node, else of the last node; of several last nodes, an object by slug. */
+/**
+ * The output of the result node if it has run; otherwise of the last node. If there are several last
+ * nodes, an object of their outputs by slug.
+ */
 export function frameResult(
   { graph }: Layout,
   frame: Frame,

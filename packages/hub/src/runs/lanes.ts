@@ -1,10 +1,10 @@
-/** The lane of a run: runs of one trigger share it, or with a key path, those with the same value. */
+/** The lane of a run: shared by all runs of its trigger, or only by those with the same key value. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { LaneLimit, WhenFull } from "../store/run-store.ts";
 
-/** The config of a trigger node. */
+/** The field `concurrency` in the config of a trigger node. */
 interface Concurrency {
   most: number;
   key?: string;

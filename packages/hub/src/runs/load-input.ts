@@ -1,4 +1,4 @@
-/** Loads the value of `{{ trigger }}`. A run does not copy its event, so it is read from the log. */
+/** Loads the value of `{{ trigger }}`. A run stores only the id of its event. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { summaryView } from "../inbox/event-view.ts";
@@ -17,7 +17,7 @@ export async function loadInput(
       code: "no_input",
     });
   if (gathered.length === 0) return loaded.input;
-  // Only summaries of the others: their payloads have no total size limit.
+  // Only summaries of the gathered events, because the total size of their payloads is unlimited.
   const others: JsonObject[] = [];
   for (const { event_id: id } of gathered) {
     const event = id !== undefined && (await store.getEvent(tenant, id));

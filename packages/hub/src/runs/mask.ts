@@ -4,7 +4,7 @@ import type { RunError } from "../store/run-store.ts";
 export const MASK = "•••";
 /** Shorter secrets would match ordinary text. */
 const MIN_LENGTH = 4;
-/** Errors quote responses of servers, which may be long. */
+/** Errors quote responses of servers, which can be long. */
 const MAX_MESSAGE = 1_000;
 
 export interface Mask {
@@ -14,9 +14,10 @@ export interface Mask {
 }
 
 /**
- * Replaces secrets in values that are stored or shown. It finds them as they are, URL-encoded, inside
- * JSON strings, and in Base64, even within a longer text (`user:password`). HTTP trims header values,
- * so the trimmed secret counts as well. Messages are shortened last: part of a secret is not found.
+ * Replaces secrets in values that are stored or shown. It finds them unencoded, URL-encoded, escaped
+ * in JSON strings, and in Base64, even within a longer text (`user:password`). It also finds trimmed
+ * secrets, because HTTP trims header values. Messages are truncated after masking, because a truncated
+ * secret would not be found.
  */
 export function createMask(secrets: readonly string[]): Mask {
   const encodings = [
@@ -65,13 +66,13 @@ function encodingsOf(secret: string): string[] {
   return [secret, whole, ...encoded, ...base64Encodings(whole)];
 }
 
-/** Base64 encodes three bytes at a time, so the secret has three encodings, by its offset in the text. */
+/** Base64 encodes three bytes at a time, so the encoding depends on the offset of the secret. */
 function base64Encodings(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   return [0, 1, 2].flatMap((offset) => {
     let binary = "\0".repeat(offset);
     for (const byte of bytes) binary += String.fromCharCode(byte);
-    // Characters at both ends that also encode neighbouring bytes are left out.
+    // Without the characters at both ends that also encode adjacent bytes.
     const [from, to] = [Math.ceil((offset * 8) / 6), Math.floor((binary.length * 8) / 6)];
     const characters = btoa(binary).slice(from, to);
     return [characters, characters.replaceAll("+", "-").replaceAll("/", "_")];

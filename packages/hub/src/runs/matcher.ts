@@ -1,7 +1,7 @@
 /**
  * Plans the runs that an event starts, before the event is stored. Triggers are cached by source and
- * type, so the cost of an event does not grow with the triggers that it cannot start. A plan carries
- * the revision of the triggers; the store rejects a plan that is older than the current triggers.
+ * type, so the cost of an event does not depend on the number of other triggers. A plan contains the
+ * revision of the triggers, and the store rejects it if the triggers have changed.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
@@ -22,21 +22,21 @@ export interface MatcherOptions extends Pick<Timers, "now" | "defer"> {
   store: Pick<Store, "findTriggers" | "subscribe">;
   evaluate: Evaluate;
   newId: () => string;
-  /** The maximum length of a chain of runs and events that cause each other. */
+  /** The maximum length of a causation chain. */
   maxChain: number;
-  /** How many times a minute a trigger fires on events that its own flow caused. */
+  /** How many times per minute a trigger may fire on events that its own flow has caused. */
   maxLoops: number;
 }
 
-/** The plans of all events of a request; `events` is empty if no event has a candidate trigger. */
 interface Plan {
   revision: number;
+  /** One plan per event of the request; empty if no event has a candidate trigger. */
   events: readonly EventPlan[];
 }
 
 export interface Matcher {
   plan(request: AppendRequest): MaybePromise<Plan>;
-  /** The store has newer triggers than the cache. */
+  /** Called when the store has rejected a plan of the tenant. */
   invalidate(tenant: string): void;
   close(): void;
 }
@@ -46,7 +46,7 @@ interface CachedTriggers {
   triggers: BoundedMap<string, readonly StoredTrigger[]>;
 }
 
-/** The triggers that an event may start. */
+/** The triggers that listen to the source and type of an event. */
 interface Candidates {
   revision: number;
   triggers: readonly StoredTrigger[];
@@ -88,7 +88,7 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
       for (const event of events)
         found.push(cached(tenant, event) ?? (await lookUp(tenant, event)));
       const revision = found[0]?.revision ?? 0;
-      // Triggers can change between two lookups; all must have the same revision.
+      // Triggers can change between two lookups, but a plan has one revision.
       if (found.some((one) => one.revision !== revision)) continue;
       if (found.every(({ triggers }) => triggers.length === 0))
         return { revision, events: NO_PLANS };
@@ -120,21 +120,21 @@ export function createMatcher({ store, ...options }: MatcherOptions): Matcher {
 
 export type PlanOptions = Omit<MatcherOptions, "store"> & { cause?: "event" | "replay" };
 
-/** An event of a tenant, with its payload if it was parsed already. */
 interface EventToPlan {
   tenant: string;
   event: NewEvent;
+  /** The payload, if it has already been parsed. */
   data?: Json | undefined;
 }
 
-/** The verdict of each trigger on an event, and the runs of those that match. */
+/** Compares an event with triggers; returns a verdict for each, and a run for each match. */
 export async function planEvent(
   { tenant, event, data = dataOf(event.source, event) }: EventToPlan,
   triggers: readonly StoredTrigger[],
   options: PlanOptions,
 ): Promise<EventPlan> {
   if (triggers.length === 0) return { verdicts: [], runs: [] };
-  // A replay starts a new chain, whatever caused the event.
+  // A replay starts a new chain, even if a run caused the event.
   const causes = options.cause === "replay" ? { depth: 0, chain: [] } : causesOf(event);
   const matched = await evaluateTriggers(tenant, event, data, triggers, options);
   const verdicts: EventPlan["verdicts"] = [];
@@ -149,7 +149,7 @@ export async function planEvent(
   return { verdicts, runs };
 }
 
-/** Matches one event with triggers of its tenant: a verdict for each. */
+/** Returns a verdict for each trigger. The triggers and the event have the same tenant. */
 export const evaluateTriggers = (
   tenant: string,
   event: NewEvent,
@@ -187,7 +187,7 @@ function runFor(
 ): NewRun {
   const { tenant, app, flow_id, node_id, version, config } = trigger;
   const at = now();
-  // A replay neither waits for more events nor is skipped by a concurrency limit.
+  // A replay is neither gathered with other events nor skipped by a concurrency limit.
   const gather = cause === "event" ? (config.gather as Gather | undefined) : undefined;
   const limit = limitOf(trigger, data);
   return {
@@ -209,7 +209,7 @@ function runFor(
   };
 }
 
-/** Which events share a run; see the Event node. */
+/** The field `gather` in the config of an Event node. */
 interface Gather {
   forMs: number;
   key?: string;
@@ -220,7 +220,7 @@ const cacheKey = ({ source, source_id, type }: NewEvent): string =>
 
 type Causes = ReturnType<typeof causesOf>;
 
-/** Stops a chain that is too long. Only the store can count how often a flow triggered itself. */
+/** Stops a chain that is too long. The store counts how many times a flow has triggered itself. */
 function applyBreaker(
   verdict: PlannedVerdict,
   { depth, chain }: Causes,

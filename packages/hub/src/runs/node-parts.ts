@@ -12,7 +12,7 @@ interface NodeParts {
 
 const cache = new WeakMap<FlowNode, NodeParts>();
 
-/** Splits the parameters of a node. Every step asks several times, so the result is cached. */
+/** Splits the parameters of a node. Cached, because every step calls it several times. */
 export function nodeParts(node: FlowNode): NodeParts {
   const cached = cache.get(node);
   if (cached) return cached;

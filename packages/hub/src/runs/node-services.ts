@@ -1,4 +1,4 @@
-/** The services that nodes use outside of their run: other flows, the event log, the network. */
+/** The services that nodes use: other flows, the event log, the network, the sandbox. */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { NodeContext } from "@signalbox/rules/flows/node-type.ts";

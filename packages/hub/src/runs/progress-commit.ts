@@ -1,6 +1,6 @@
 /**
- * Saves the progress of runs. Progress that arrives together shares one transaction. When `save`
- * resolves, the steps survive a crash. A value that no store can save fails its own run only.
+ * Saves the progress of runs. Concurrent saves share one transaction. When a save resolves, its steps
+ * survive a crash. A value that cannot be saved fails only its own run.
  */
 import { createBatcher } from "../lib/batcher.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -12,13 +12,13 @@ export type SaveProgress = (progress: RunProgress) => Promise<"saved" | "lost">;
 
 export interface ProgressCommitOptions {
   store: Pick<Store, "saveProgress" | "isDataError">;
-  /** A run on a synchronous store yields to the event loop here, before each of its steps. */
+  /** With a synchronous store, only this `defer` makes a run yield to the event loop. */
   timers: Pick<Timers, "defer">;
 }
 
 const MAX_BATCH = 200;
 
-/** The cause is the content of the progress: a retry would fail as well. */
+/** The content of the progress cannot be saved, so a retry would fail too. */
 export class CannotBeSaved extends Error {}
 
 export function createProgressCommit({ store, timers }: ProgressCommitOptions): SaveProgress {

@@ -17,19 +17,20 @@ export type FoundTrigger =
   | { outcome: "not_published"; flow: string }
   | { outcome: "no_trigger"; flow: string };
 
-/** By the node's id, its slug, or a former slug. */
+/** Finds a trigger by the id, the slug or a former slug of its node. */
 export async function findTrigger(
   store: Pick<Store, "getFlow" | "getVersion" | "listVersions" | "getTrigger">,
   tenant: string,
   id: string,
-  wanted: string,
+  idOrSlug: string,
 ): Promise<FoundTrigger> {
   const flow = await store.getFlow(tenant, id);
   if (!flow) return { outcome: "no_flow" };
   if (flow.version === null) return { outcome: "not_published", flow: flow.name };
-  // From the published version: a node of the draft may have another slug.
+  // Not from the draft, where a node may have another slug.
   const nodes = (await store.getVersion(tenant, id, flow.version))?.nodes ?? [];
-  const node = triggerOf(nodes, wanted) ?? (await findRenamed(store, tenant, id, nodes, wanted));
+  const node =
+    triggerOf(nodes, idOrSlug) ?? (await findRenamed(store, tenant, id, nodes, idOrSlug));
   const trigger = node && (await store.getTrigger(tenant, id, node.id));
   return trigger ? { outcome: "found", trigger, node } : { outcome: "no_trigger", flow: flow.name };
 }
@@ -53,7 +54,7 @@ export async function findRenamed(
   return undefined;
 }
 
-/** Validates against the trigger's parameters, and adds the defaults of omitted ones. */
+/** Validates the input against the trigger's parameters, and adds default values. */
 export async function checkInput(
   { kind, config }: StoredTrigger,
   given: unknown,

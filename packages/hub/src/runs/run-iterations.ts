@@ -1,7 +1,7 @@
 /**
- * Runs the iterations of a loop. Each one walks the loop's body in a new frame. When an
- * iteration fails, the loop fails and the others are aborted; with `continueOnError` the error
- * becomes the result of that iteration.
+ * Runs the iterations of a loop. Each iteration walks the loop's body in a new frame. If one fails,
+ * the loop fails and the other iterations are aborted. With `continueOnError`, the error is the
+ * result of the failed iteration, and the loop continues.
  */
 import { errorOutput } from "@signalbox/rules/flows/errors.ts";
 import { ITEM_PORT } from "@signalbox/rules/flows/node-type.ts";
@@ -13,7 +13,7 @@ import { nodeParts } from "./node-parts.ts";
 import { openFrame } from "./open-frame.ts";
 import { pendingWait, RUN_ENDED, RunFailed, type StepRecord } from "./step-records.ts";
 
-/** `walkFrame`, which is passed in because it calls this file. */
+/** `walkFrame`, which is a parameter because importing it would create an import cycle. */
 type Walk = (
   execution: Execution,
   context: FrameContext,
@@ -94,12 +94,12 @@ async function runIteration(
     return await walk(execution, { frame, locals, outer, signal: either }, before);
   } catch (error) {
     if (!(error instanceof RunFailed)) throw error;
-    failing.abort(RUN_ENDED); // ends the iteration's other nodes
+    failing.abort(RUN_ENDED); // aborts the other nodes of the iteration
     return { output: errorOutput(error.error), steps: error.steps };
   }
 }
 
-/** The error of an iteration that failed before the run was claimed; it does not run again. */
+/** The error of an iteration that failed before the run was claimed. It is not repeated. */
 function recordedFailure({ stepLog }: Execution, { item, nodes }: Frame): RunError | undefined {
   for (const id of nodes) {
     const records = stepLog.recorded(item, id);

@@ -1,4 +1,4 @@
-/** Runs one node to its end: all attempts at it, and the waits between them. */
+/** Runs one node until it succeeds or fails, with its retries and waits. */
 import { errorOutput } from "@signalbox/rules/flows/errors.ts";
 import { ERROR_PORT, type Resumed } from "@signalbox/rules/flows/node-type.ts";
 import { attemptNode, type NodeFailed, type RunIterations } from "./attempt-node.ts";
@@ -50,7 +50,7 @@ export async function runNode(
     if (!("result" in outcome)) {
       attempts.failures += 1;
       const handled = handleFailure(execution, context, key, outcome, attempts.failures);
-      if (!("retryAt" in handled)) return handled.steps;
+      if (handled.retryAt === undefined) return handled.steps;
       await stepLog.write(handled.steps);
       await suspension.until(handled.retryAt, signal);
       attempts.next += 1;
@@ -71,17 +71,17 @@ export async function runNode(
   }
 }
 
-/** Schedules a retry, or continues at the port for errors; throws `RunFailed` if there is neither. */
+/** Schedules a retry, or continues at the error port. Throws `RunFailed` if neither is possible. */
 function handleFailure(
   execution: Execution,
   { frame }: FrameContext,
   key: StepKey,
-  { input, error, log, retryAt: wanted, unrecorded = [] }: NodeFailed,
+  { input, error, log, retryAt: requested, unrecorded = [] }: NodeFailed,
   failures: number,
-): { steps: StepRecord[]; retryAt: number } | { steps: StepRecord[] } {
+): { steps: StepRecord[]; retryAt?: number } {
   const now = execution.timers.now();
   const { settings } = nodeParts(execution.node(key.node_id));
-  const retryAt = nextRetry(wanted, failures, settings.retries, now);
+  const retryAt = nextRetry(requested, failures, settings.retries, now);
   const step = failed(key, { input, error, log, retryAt }, now);
   if (retryAt !== undefined) return { steps: [...unrecorded, step], retryAt };
   const port = errorPort(execution, key.node_id, settings.continueOnError === true);
@@ -100,12 +100,12 @@ function errorPort(execution: Execution, id: string, continues: boolean): string
 const MAX_BACKOFF_MS = 3_600_000;
 
 function nextRetry(
-  wanted: number | "backoff" | "never",
+  requested: number | "backoff" | "never",
   failures: number,
   { attempts = 1, backoffMs = 0 }: { attempts?: number; backoffMs?: number } = {},
   now: number,
 ): number | undefined {
-  if (wanted === "never" || failures >= attempts) return undefined;
-  if (wanted !== "backoff") return wanted;
+  if (requested === "never" || failures >= attempts) return undefined;
+  if (requested !== "backoff") return requested;
   return now + Math.min(backoffMs * 2 ** (failures - 1), MAX_BACKOFF_MS);
 }

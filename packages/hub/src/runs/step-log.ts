@@ -1,6 +1,6 @@
 /**
- * Records the steps of one run, in order. When `write` resolves, the steps survive a crash. After the
- * run has ended nothing more is written.
+ * Records the steps of one run, in order. When `write` resolves, the steps survive a crash. After
+ * `close`, nothing more is written.
  */
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun, RunError, RunProgress, Step } from "../store/run-store.ts";
@@ -18,7 +18,7 @@ export interface StepLog {
   recorded(item: string, node: string): readonly Step[];
   /** Throws `ExecutionAborted` if another worker holds the run, or the run has ended. */
   write(steps: readonly StepRecord[]): Promise<void>;
-  /** Records the last steps together with the run's next status. Open steps of an ended run fail. */
+  /** Records the last steps together with the run's next status. If the run ends, open steps fail. */
   close(
     steps: readonly StepRecord[],
     next: NonNullable<RunProgress["next"]>,
@@ -29,7 +29,7 @@ const MAX_STEPS = 100_000;
 
 export function createStepLog({ claimed, save, timers: { now } }: StepLogOptions): StepLog {
   const { run } = claimed;
-  const known = Map.groupBy(claimed.steps, ({ item, node_id }) => `${item}\n${node_id}`);
+  const recorded = Map.groupBy(claimed.steps, ({ item, node_id }) => `${item}\n${node_id}`);
   const open = new Map<string, StepRecord>();
   let nth = claimed.steps.reduce((highest, step) => Math.max(highest, step.nth), 0);
   let closed = false;
@@ -51,7 +51,7 @@ export function createStepLog({ claimed, save, timers: { now } }: StepLogOptions
   };
 
   return {
-    recorded: (item, node) => known.get(`${item}\n${node}`) ?? [],
+    recorded: (item, node) => recorded.get(`${item}\n${node}`) ?? [],
     async write(steps) {
       if (closed) throw new ExecutionAborted();
       for (const step of steps) trackOpen(step);
@@ -87,7 +87,7 @@ export function createStepLog({ claimed, save, timers: { now } }: StepLogOptions
   };
 }
 
-/** Records for steps whose values the store cannot save: the same steps, failed, without the values. */
+/** Replaces steps whose values cannot be saved: marks them as failed and removes their values. */
 function withoutValues(steps: readonly StepRecord[], { message }: CannotBeSaved, now: number) {
   const finished = steps.filter(({ status }) => status !== "running" && status !== "skipped");
   const error = (node_id: string | undefined): RunError => ({
@@ -99,8 +99,8 @@ function withoutValues(steps: readonly StepRecord[], { message }: CannotBeSaved,
     error: error(finished.length === 1 ? finished[0]?.node_id : undefined),
     steps: steps.map((step) => {
       if (step.status === "skipped") return step;
-      const bare = { ...stopped(step, now), port: null, input: null, log: [] };
-      return step.status === "running" ? bare : { ...bare, error: error(step.node_id) };
+      const emptied = { ...stopped(step, now), port: null, input: null, log: [] };
+      return step.status === "running" ? emptied : { ...emptied, error: error(step.node_id) };
     }),
   };
 }

@@ -7,10 +7,10 @@ import { openStepError, type RunError, type RunStatus, type Step } from "../stor
 /** The step log adds the number. */
 export type StepRecord = Omit<Step, "nth">;
 
-/** Which attempt at which step, and when it started. */
+/** Identifies an attempt at a step, with its start time. */
 export type StepKey = Pick<Step, "node_id" | "item" | "attempt" | "started_at">;
 
-/** A step failed and no error edge handles it, so the run fails. `steps` are not recorded yet. */
+/** A step failed, and the run or the loop iteration fails with it. `steps` are not recorded yet. */
 export class RunFailed extends Error {
   readonly error: RunError;
   readonly steps: readonly StepRecord[];
@@ -24,9 +24,9 @@ export class RunFailed extends Error {
 /** The execution stops without a result: the run has ended, is suspended, or another worker holds it. */
 export class ExecutionAborted extends Error {}
 
-/** Abort reason: the run, or this iteration of its loop, has ended. Calls in progress are cancelled. */
+/** Abort reason: the run or the loop iteration has ended. Runs that it has called are cancelled. */
 export const RUN_ENDED = "run ended";
-/** Abort reason: another worker continues the run. Calls in progress continue as well. */
+/** Abort reason: another worker continues the run. Runs that it has called continue. */
 export const LEASE_RELEASED = "lease released";
 
 const blank = { port: null, input: null, output: null, error: null, log: [], finished_at: null };
@@ -88,7 +88,7 @@ export const stopped = (
 });
 
 export interface AttemptCount {
-  /** The number of the next attempt. An interrupted attempt is repeated under its own number. */
+  /** The number of the next attempt. An interrupted attempt is repeated with the same number. */
   next: number;
   /** Failures since the run started, or since it was last retried by a user. */
   failures: number;
@@ -107,13 +107,13 @@ export type PendingWait =
   | { kind: "retry"; due: number }
   | {
       kind: "wait";
-      /** Null: run the node now, since what it waits for may have happened. */
+      /** Null if the node runs immediately, because what it waits for may have happened. */
       due: number | null;
       resumed: Resumed;
       since: number;
     };
 
-/** What a step was waiting for when its run was suspended or released. */
+/** The wait of a step when its run was suspended or released. */
 export function pendingWait(
   records: readonly Pick<Step, "status" | "output" | "started_at">[],
 ): PendingWait | undefined {
@@ -123,7 +123,7 @@ export function pendingWait(
   if (last.status === "failed" && typeof retry_at === "number")
     return { kind: "retry", due: retry_at };
   if (last.status !== "waiting") return undefined;
-  // The run was claimed either because it is due or because it was woken; the claim does not say which.
+  // A claim does not tell whether the run is due or was woken.
   const due = awaited === undefined && typeof until === "number" ? until : null;
   return { kind: "wait", due, resumed: { state }, since: last.started_at };
 }

@@ -1,16 +1,16 @@
 /**
- * The waits of one run. While any of its nodes is working, a wait is a timer. When no node is
- * working and the next wait is long enough, the run is suspended: it waits in the store and uses
- * neither memory nor a slot.
+ * The waits of one run. While one of its nodes is working, waits use a timer. When no node is working
+ * and every wait is longer than `suspendAfterMs`, the run is suspended: it waits in the store, and
+ * uses neither memory nor a slot.
  */
 import type { Timers } from "../lib/timers.ts";
 
 export interface Suspension {
-  /** Counts the task as work until it settles. */
+  /** The task counts as working until it settles. */
   work<Result>(task: () => Promise<Result>): Promise<Result>;
-  /** Runs within `work`: the task does not count as work until it settles. */
+  /** Called within `work`: until the task settles, its caller does not count as working. */
   idle<Result>(task: () => Promise<Result>): Promise<Result>;
-  /** Waits until `due`, or until the signal is aborted. Null waits until the run is woken. */
+  /** Waits until `due` or until the signal is aborted. With null, only `wakeRun` ends the wait. */
   until(due: number | null, signal: AbortSignal): Promise<void>;
   close(): void;
 }
@@ -18,7 +18,7 @@ export interface Suspension {
 export interface SuspensionOptions {
   timers: Timers;
   suspendAfterMs: number;
-  /** Called when no node is working and none will be before `due`. */
+  /** Called when no node is working, and none will work before `due`. */
   suspend(due: number | null): void;
 }
 
@@ -37,7 +37,7 @@ export function createSuspension(options: SuspensionOptions): Suspension {
     if (closed || waits.size === 0) return;
     const next = earliest(waits);
     const delay = next === null ? MAX_TIMER_MS : Math.max(0, next - timers.now());
-    // A node that stops working may start another one: suspend only if none has started by then.
+    // With a timer, because the next node may start right after this one.
     if (working === 0 && delay > suspendAfterMs) cancelTimer = timers.after(0, () => suspend(next));
     else if (next !== null) cancelTimer = timers.after(Math.min(MAX_TIMER_MS, delay), endDue);
   };

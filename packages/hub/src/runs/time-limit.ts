@@ -1,13 +1,13 @@
 import type { Timers } from "../lib/timers.ts";
 
-/** Ends one attempt at a node: after its time limit, or together with its run. */
+/** Ends an attempt at a node after its timeout, or together with its run. */
 export interface TimeLimit {
-  /** Aborted at the end. */
+  /** Aborted when the attempt must end. */
   signal: AbortSignal;
-  /** Rejects at the end, before `signal` is aborted: a node that ignores its signal is abandoned. */
+  /** Rejects before `signal` is aborted, so that a node that ignores its signal is abandoned. */
   reached: Promise<never>;
-  /** Stops the clock while the attempt waits for shared resources; the result restarts it. */
-  hold(): () => void;
+  /** Stops the clock while the attempt is queued. The returned function restarts it from zero. */
+  stopClock(): () => void;
   close(): void;
 }
 
@@ -46,7 +46,7 @@ export function createTimeLimit(
   return {
     signal: controller.signal,
     reached: reached.promise,
-    hold() {
+    stopClock() {
       cancelTimer();
       return startClock;
     },

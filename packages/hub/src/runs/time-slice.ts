@@ -3,8 +3,8 @@ import type { Timers } from "../lib/timers.ts";
 const SLICE_MS = 10;
 
 /**
- * For a long loop of short steps: returns a promise when the time slice is used up. Awaiting it
- * yields to the event loop and starts the next slice.
+ * For long loops: the returned function returns a promise when the time slice is used up. Awaiting
+ * the promise yields to the event loop and starts the next slice.
  */
 export function createTimeSlice({
   now,

@@ -17,7 +17,7 @@ import {
   skipped,
 } from "./step-records.ts";
 
-/** Records `before` with the first step. Returns the result, and the steps that are not recorded yet. */
+/** Records `before` with the first step. Returns the result and the steps that are not recorded yet. */
 export async function walkFrame(
   execution: Execution,
   context: FrameContext,
@@ -67,11 +67,11 @@ export async function walkFrame(
   }
 }
 
-/** Steps that ended beside the failed one are recorded together with it. */
+/** Adds the steps that have ended meanwhile, so that they are recorded with the failed step. */
 const withSteps = (error: unknown, steps: readonly StepRecord[]): unknown =>
   error instanceof RunFailed ? new RunFailed(error.error, [...steps, ...error.steps]) : error;
 
-/** A step that was waiting when the run was suspended keeps its record. */
+/** Empty for a step that waited when the run was suspended, because it already has a record. */
 function startRecord({ stepLog, timers }: Execution, { item }: Frame, id: string): StepRecord[] {
   const records = stepLog.recorded(item, id);
   if (pendingWait(records)) return [];

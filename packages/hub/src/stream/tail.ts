@@ -25,6 +25,7 @@ export async function openTail(
   onNew: () => void,
 ): Promise<Tail> {
   let last = (await store.getTenant(tenant))?.seq ?? 0;
+  /** The cache has the events with `before < seq <= last`. */
   let before = last;
   let cached: EventRow[] = [];
   let reading: Promise<void> | undefined;
