@@ -25,11 +25,11 @@ describe("isInNetworks", () => {
     ["", false],
     ["not an address", false],
     ["192.30.252.1.evil.example", false],
-  ])("%s → %s", (address, expected) => {
+  ])("of %s is %s", (address, expected) => {
     expect(isInNetworks(address, networks)).toBe(expected);
   });
 
-  it("an IPv6 address never matches an IPv4 network, unless it is IPv4-mapped", () => {
+  it("is false for an IPv6 address and an IPv4 network, unless the address is IPv4-mapped", () => {
     const v4 = parseNetworks(["0.0.0.0/0"]);
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
@@ -81,5 +81,5 @@ describe("isLoopback", () => {
     ["::", false],
     ["192.168.1.5", false],
     ["localhost.example.com", false],
-  ])("%s → %s", (host, expected) => expect(isLoopback(host)).toBe(expected));
+  ])("of %s is %s", (host, expected) => expect(isLoopback(host)).toBe(expected));
 });

@@ -52,7 +52,7 @@ export function clientAddress(
   return peer;
 }
 
-/** Whether a host name or address is reachable from this machine only. */
+/** Returns whether only this machine can reach the host name or address. */
 export function isLoopback(host: string): boolean {
   if (host === "localhost") return true;
   const bare = host.replace(/^\[|\]$/g, "");

@@ -5,7 +5,7 @@ import { type Rejection, rejection } from "./ingest-outcome.ts";
  * exhaust the memory. The limit of a single body is its source's `maxBytes`.
  */
 export interface BodyBudget {
-  /** Reserves bytes that arrived; the rejection to answer with if they exceed the budget. */
+  /** Reserves bytes that have arrived. Returns a rejection if they exceed the budget. */
   reserve(bytes: number): Rejection | undefined;
   release(bytes: number): void;
 }
@@ -15,9 +15,13 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
   return {
     reserve(bytes) {
       if (reserved + bytes > maxBytes)
-        return rejection("busy", "The hub is reading too many large bodies; send it again.", {
-          retryAfter: 1,
-        });
+        return rejection(
+          "busy",
+          "The hub is reading too many large bodies; send the webhook again.",
+          {
+            retryAfter: 1,
+          },
+        );
       reserved += bytes;
       return undefined;
     },

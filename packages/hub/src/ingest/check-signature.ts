@@ -6,7 +6,7 @@ import type { SourceDefinition } from "./source.ts";
 
 type Invalid = Exclude<Verdict, "valid">;
 
-/** If no secret fits, the verdict of the secret that passed the most checks is reported. */
+/** If no secret is valid, the verdict of the secret that passed the most checks is reported. */
 const specificity = { missing: 0, mismatch: 1, malformed: 2, expired: 3 } as const;
 
 export async function checkSignature(
@@ -24,7 +24,7 @@ export async function checkSignature(
   reported ??= "mismatch"; // every secret has expired
   const names = scheme.reads.join(", ");
   const details: Record<Invalid, string> = {
-    missing: `The delivery is not signed: it lacks ${names}. Set the same secret at the sender and here.`,
+    missing: `The webhook is not signed: it lacks ${names}. Set the same secret at the sender and here.`,
     malformed: `The signature (${names}) does not have the format that ${source.title} uses.`,
     mismatch: `The signature does not match the body. Check that the secret at ${source.title} equals the one configured here, and that no proxy changes the body.`,
     expired: EXPIRED,
@@ -46,7 +46,7 @@ export function checkSentAt(
   if (typeof sent !== "number")
     return rejection(
       "signature_malformed",
-      `The field ${sentAt.field}, with which ${title} signs the time of sending, must be a number.`,
+      `The field ${sentAt.field}, in which ${title} sends the signed time, must be a number.`,
     );
   return Math.abs(now - sent) <= sentAt.toleranceMs
     ? undefined

@@ -26,7 +26,7 @@ describe("decodeObject", () => {
     expect(decode(text)).toMatchObject({ outcome: "refused", reason });
   });
 
-  it("contains the message of JSON.parse", () => {
+  it("returns the message of JSON.parse", () => {
     expect(decode('{"a":}')).toMatchObject({
       detail: expect.stringMatching(/not valid JSON: .*(position|token)/i),
     });
@@ -58,7 +58,7 @@ describe("decodeObject", () => {
     );
   });
 
-  it("never throws on any bytes", () => {
+  it("never throws", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => typeof decode(bytes) === "object"),
     );

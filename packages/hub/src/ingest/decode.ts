@@ -8,7 +8,7 @@ export const FORM = "application/x-www-form-urlencoded";
 export const mediaType = (contentType: string): string =>
   (contentType.split(";", 1)[0] ?? "").trim().toLowerCase();
 
-/** More than any known sender uses, and few enough for recursive functions. */
+/** Deeper than the payloads of any known sender, and safe for recursive functions. */
 const MAX_DEPTH = 128;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -75,8 +75,8 @@ const reasonOf = (error: unknown) =>
   (error instanceof Error ? error.message : String(error)).replace(/^.*?: /, "").slice(0, 200);
 
 /**
- * A text with at most `limit` opening brackets cannot exceed the depth. Counting them is much cheaper
- * than tracking the depth and is enough for nearly every payload.
+ * A text with at most `limit` opening brackets cannot exceed the depth. Counting brackets is much
+ * cheaper than tracking the depth, and sufficient for nearly every payload.
  */
 function nestsDeeperThan(text: string, limit: number): boolean {
   let openings = 0;

@@ -59,7 +59,7 @@ afterEach(async () => {
 });
 
 describe("a shared endpoint", () => {
-  it("has the secrets of the settings and needs no query", async () => {
+  it("has the secrets from the settings and needs no query", async () => {
     expect(await endpoints.find("github", undefined)).toMatchObject({
       id: "github",
       tenant: "local",

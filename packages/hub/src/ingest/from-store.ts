@@ -1,16 +1,16 @@
 /**
- * Marks an error of the database, to distinguish it from a bug: the client may retry after the first,
- * the second is logged as an internal error.
+ * Marks an error of the database, to distinguish it from a bug: the sender gets `storage_unavailable`
+ * instead of `internal`.
  */
 export class StoreFailed extends Error {
   readonly code = "store_failed";
 }
 
 /** Rethrows a rejection of the store as `StoreFailed`. */
-export async function fromStore<Result>(answer: Promise<Result>): Promise<Result> {
+export async function fromStore<Result>(result: Promise<Result>): Promise<Result> {
   try {
-    return await answer;
+    return await result;
   } catch (error) {
-    throw new StoreFailed("The store did not answer.", { cause: error });
+    throw new StoreFailed("The store failed.", { cause: error });
   }
 }

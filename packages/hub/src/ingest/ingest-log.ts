@@ -1,7 +1,7 @@
 /**
- * One log line for each webhook request. Requests that end in the same iteration of the event loop,
- * with the same source and outcome, share a line: a burst, or a flood of forged requests, must not
- * make logging the slowest part of the hub.
+ * Logs webhook requests. Requests with the same source and outcome that end in the same iteration of
+ * the event loop share a line: during a burst, or a flood of forged requests, logging must not become
+ * the slowest part of the hub.
  */
 import type { Log } from "../lib/log.ts";
 import type { AppendRequest } from "../store/store.ts";
@@ -42,16 +42,16 @@ export function createIngestLog(log: Log, defer: (work: () => void) => void) {
 function write(log: Log, group: IngestObservation[]): void {
   const [first] = group as [IngestObservation, ...IngestObservation[]];
   const { outcome, error } = first;
-  const facts = {
+  const fields = {
     source: first.source.slice(0, 50),
     ms: Math.round(first.took * 10) / 10,
     ...(group.length > 1 ? { count: group.length, events: idsOf(group) } : detailsOf(first)),
   };
   if (outcome.outcome !== "refused") {
-    log.info(facts, outcome.outcome);
+    log.info(fields, outcome.outcome);
     return;
   }
-  const rejected = { ...facts, reason: outcome.reason, address: first.address };
+  const rejected = { ...fields, reason: outcome.reason, address: first.address };
   if (error) log.error({ ...rejected, err: error }, "refused");
   else log.warn(rejected, "refused");
 }

@@ -1,8 +1,9 @@
 /**
  * Turns a webhook request into verified events that are ready to be stored, or into a rejection with
- * a reason. The checks run in this order, cheap ones first: address, rate, endpoint, signature,
- * tenant. The transaction that stores the events checks the quota and finds duplicates. No database
- * is queried before the rate limit, and nothing is parsed before the signature is verified.
+ * a reason. The checks run in this order, cheap ones first: address, rate, endpoint, headers,
+ * signature, body, tenant. The database is not queried before the rate limit is checked, and the body
+ * is not parsed before its signature is verified. The quota and duplicates are checked later, by the
+ * transaction that stores the events.
  */
 import type { AppendRequest, NewEvent } from "../store/store.ts";
 import { checkContentType, checkMethod, checkUnsigned } from "./check-request.ts";
@@ -49,9 +50,7 @@ export function createIngest(options: IngestOptions) {
 
     const retryAfter = rateLimit(request.address);
     if (retryAfter !== undefined)
-      return rejection("rate_limited", "Too many requests from this address; slow down.", {
-        retryAfter,
-      });
+      return rejection("rate_limited", "Too many requests from this address.", { retryAfter });
 
     // A cached endpoint is not awaited: that would defer every request by a microtask.
     const found = endpoints.find(source.id, request.key);
@@ -65,11 +64,11 @@ export function createIngest(options: IngestOptions) {
       if (values.length > 1) repeated ??= name;
       return values[0];
     };
-    const answer =
+    const early =
       checkMethod(request, source, header) ??
       checkContentType(source, header) ??
       (isSigned ? undefined : checkUnsigned(request, source, allowUnsigned));
-    if (answer) return answer;
+    if (early) return early;
 
     const bytes = await request.body(source.maxBytes);
     if (isRejection(bytes)) return bytes;
@@ -91,7 +90,7 @@ export function createIngest(options: IngestOptions) {
     if (!Array.isArray(decoded)) return decoded;
     for (const event of decoded) {
       const invalid =
-        (isSigned ? checkSentAt(source, event.body, now()) : undefined) ?? check(event);
+        (isSigned ? checkSentAt(source, event.body, now()) : undefined) ?? checkEvent(event);
       if (invalid) return invalid;
     }
 
@@ -99,7 +98,7 @@ export function createIngest(options: IngestOptions) {
     if (tenant === undefined)
       return rejection(
         "unknown_tenant",
-        "The delivery names no installation that this hub knows, or one that was removed. Install the GitHub App, or send the repository's webhooks to an endpoint with a key.",
+        "The webhook names no installation that this hub knows, or one that was removed. Install the GitHub App, or send the repository's webhooks to an endpoint with a key.",
       );
 
     const received = now();
@@ -159,7 +158,7 @@ const MAX_ID = 500;
 const MAX_TYPE = 200;
 
 /** Checks the type and the delivery id. */
-function check({ type, externalId, inHeaders = [] }: DecodedEvent): Rejection | undefined {
+function checkEvent({ type, externalId, inHeaders = [] }: DecodedEvent): Rejection | undefined {
   const checkText = (part: "type" | "externalId", name: string, text: string, max: number) => {
     if (text.length <= max && isPrintable(text)) return undefined;
     return rejection(

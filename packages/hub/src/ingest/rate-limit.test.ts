@@ -8,7 +8,7 @@ const clock = (start = 1_000_000) => {
 };
 
 describe("createRateLimit", () => {
-  it("allows requests up to the limit", () => {
+  it("allows each client requests up to the limit", () => {
     const { now } = clock();
     const limit = createRateLimit({ perSecond: 3, now });
     expect([1, 2, 3, 4].map(() => limit("192.0.2.1"))).toEqual([
@@ -37,15 +37,15 @@ describe("createRateLimit", () => {
       fc.property(fc.array(fc.nat(400), { minLength: 1, maxLength: 300 }), (gaps) => {
         const time = clock();
         const limit = createRateLimit({ perSecond: 10, now: time.now });
-        const passed: number[] = [];
+        const allowed: number[] = [];
         for (const gap of gaps) {
           time.advance(gap);
-          if (limit("a") === undefined) passed.push(time.now());
+          if (limit("a") === undefined) allowed.push(time.now());
         }
         // The algorithm assumes an even distribution in the previous window, so the worst case is
         // one less than twice the limit.
-        for (const start of passed)
-          expect(passed.filter((at) => at >= start && at < start + 1000).length).toBeLessThan(20);
+        for (const start of allowed)
+          expect(allowed.filter((at) => at >= start && at < start + 1000).length).toBeLessThan(20);
       }),
     );
   });
@@ -61,7 +61,7 @@ describe("createRateLimit", () => {
     expect(limit("192.0.2.1")).toBe(1);
   });
 
-  it("evicts clients above the maximum", () => {
+  it("evicts the oldest client above the maximum", () => {
     const { now } = clock();
     const limit = createRateLimit({ perSecond: 1, now, maxClients: 2 });
     for (const client of ["a", "b", "c"]) limit(client);

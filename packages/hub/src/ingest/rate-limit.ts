@@ -1,6 +1,6 @@
 /**
  * A sliding-window counter per client: the requests of the current window plus the weighted count of the
- * previous one, so that a burst across two windows cannot reach twice the limit. The number of clients
+ * previous window, so that a burst across two windows cannot reach twice the limit. The number of clients
  * is bounded.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";

@@ -43,17 +43,17 @@ it.each([
 
 it("reads the client's address from the header of a trusted proxy only", async () => {
   const headers = { "x-forwarded-for": "198.51.100.7" };
-  const behind = (network: string) =>
+  const behindProxy = (network: string) =>
     setUp({ proxy: { header: "x-forwarded-for", networks: parseNetworks([network]) } });
-  const trusted = behind("192.0.2.0/24");
+  const trusted = behindProxy("192.0.2.0/24");
   await trusted.send("/webhooks/github", headers);
   expect(trusted.received[0]?.address).toBe("198.51.100.7");
-  const untrusted = behind("10.0.0.0/8");
+  const untrusted = behindProxy("10.0.0.0/8");
   await untrusted.send("/webhooks/github", headers);
   expect(untrusted.received[0]?.address).toBe("192.0.2.1");
 });
 
-it("rejects and reports requests while the hub stops", async () => {
+it("rejects and reports requests while the hub is stopping", async () => {
   const { send, received, rejected } = setUp({ isStopping: () => true });
   expect(await send("/webhooks/github")).toMatchObject({ reason: "stopping", retryAfter: 5 });
   expect([received, rejected]).toEqual([[], ["stopping 192.0.2.1"]]);

@@ -1,6 +1,6 @@
 /**
- * From an HTTP request under `/webhooks/` to the pipeline: finds the client's address behind trusted
- * proxies and the endpoint in the path, and rejects requests while the hub is shutting down.
+ * Passes an HTTP request under `/webhooks/` to the pipeline, with the client's address behind trusted
+ * proxies and the endpoint from the path. Rejects requests while the hub is shutting down.
  */
 import { clientAddress, type TrustedProxy } from "./addresses.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
@@ -8,7 +8,7 @@ import { type IngestOutcome, type Rejection, rejection } from "./ingest-outcome.
 
 export const WEBHOOKS = "/webhooks/";
 
-/** A request as the host reads it. */
+/** A request as the host receives it. */
 interface WebhookRequest
   extends Pick<IncomingRequest, "method" | "header" | "headerNames" | "body"> {
   /** Path and query. */
@@ -43,7 +43,7 @@ export function createReceiveWebhook({
   };
 }
 
-const STOPPING = rejection("stopping", "This hub is shutting down; send it again.", {
+const STOPPING = rejection("stopping", "This hub is shutting down; send the webhook again.", {
   retryAfter: 5,
 });
 

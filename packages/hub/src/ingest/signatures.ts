@@ -1,6 +1,6 @@
 /**
  * Signature schemes. A scheme both verifies and signs: `signalbox send` and the tests sign with it, so
- * that both sides stay consistent.
+ * both sides stay consistent.
  */
 import {
   equalBytes,
@@ -48,7 +48,7 @@ export interface SignatureScheme {
   reads: readonly string[];
   /** The headers that are stored with the payload, so that it can be verified again. */
   headers: readonly string[];
-  /** The bytes of the secret that make the HMAC key. */
+  /** Converts a secret to the bytes of the HMAC key. */
   keyBytes(secret: string): Uint8Array;
   verify(request: SignedRequest, key: Key): MaybePromise<Verdict>;
   sign(request: ToSign, key: Key): MaybePromise<Record<string, string>>;
@@ -65,7 +65,7 @@ interface Parsed {
   timestamp?: string;
 }
 
-interface HmacRecipe {
+interface HmacOptions {
   headers: readonly string[];
   keyBytes?: (secret: string) => Uint8Array;
   parse(header: (name: string) => string | undefined): Parsed | "missing" | "malformed";
@@ -75,14 +75,14 @@ interface HmacRecipe {
   write(signature: Uint8Array, request: ToSign): Record<string, string>;
 }
 
-function hmacScheme(recipe: HmacRecipe): SignatureScheme {
+function hmacScheme(options: HmacOptions): SignatureScheme {
   return {
     covers: "body",
-    reads: recipe.headers,
-    headers: recipe.headers,
-    keyBytes: recipe.keyBytes ?? utf8,
+    reads: options.headers,
+    headers: options.headers,
+    keyBytes: options.keyBytes ?? utf8,
     verify(request, key) {
-      const parsed = recipe.parse(request.header);
+      const parsed = options.parse(request.header);
       if (typeof parsed === "string") return parsed;
       const { signatures, prefix, timestamp } = parsed;
       if (timestamp !== undefined) {
@@ -98,11 +98,11 @@ function hmacScheme(recipe: HmacRecipe): SignatureScheme {
       return signing instanceof Promise ? signing.then(compare) : compare(signing);
     },
     async sign(request, key) {
-      const prefix = recipe.prefix?.(request);
+      const prefix = options.prefix?.(request);
       const signature = await key.hmac.sign(
         prefix === undefined ? [request.body] : [utf8(prefix), request.body],
       );
-      return recipe.write(signature, request);
+      return options.write(signature, request);
     },
   };
 }
@@ -228,20 +228,20 @@ export function sharedToken({
 
 export const bearer: SignatureScheme = sharedToken({ header: "authorization", prefix: "Bearer " });
 
-/** The first scheme whose headers are present verifies the request. The first scheme signs. */
+/** The first scheme whose headers are present verifies a request. The first argument signs. */
 export const firstOf = (...schemes: Schemes): SignatureScheme =>
-  oneOf(schemes, (verdict) => verdict !== "missing");
+  combine(schemes, (verdict) => verdict !== "missing");
 
 /**
- * The request is valid if any scheme verifies it, for senders that send several signatures. The first
- * scheme signs. If none verifies it, the first verdict other than "missing" is returned.
+ * For senders that send several signatures: a request is valid if any scheme verifies it. Otherwise
+ * the first verdict other than "missing" is returned. The first argument signs.
  */
 export const anyOf = (...schemes: Schemes): SignatureScheme =>
-  oneOf(schemes, (verdict) => verdict === "valid");
+  combine(schemes, (verdict) => verdict === "valid");
 
 type Schemes = [SignatureScheme, ...SignatureScheme[]];
 
-function oneOf(schemes: Schemes, decides: (verdict: Verdict) => boolean): SignatureScheme {
+function combine(schemes: Schemes, isFinal: (verdict: Verdict) => boolean): SignatureScheme {
   const [preferred] = schemes;
   return {
     covers: preferred.covers,
@@ -252,7 +252,7 @@ function oneOf(schemes: Schemes, decides: (verdict: Verdict) => boolean): Signat
       let first: Verdict = "missing";
       for (const scheme of schemes) {
         const verdict = await scheme.verify(request, key);
-        if (decides(verdict)) return verdict;
+        if (isFinal(verdict)) return verdict;
         if (first === "missing") first = verdict;
       }
       return first;

@@ -1,6 +1,6 @@
 /**
  * The definition of a webhook sender. To add a sender, write a file in sources/ and add a line to
- * sources/index.ts; the suite in sources/sources.test.ts then signs, replays and forges its sample.
+ * sources/index.ts; the tests in sources/sources.test.ts then sign and forge its sample.
  */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { z } from "zod";
@@ -19,11 +19,11 @@ export interface DecodedEvent {
   part?: { bytes: Uint8Array; contentType: string };
   /** Which of these values came from headers, so that an error names the header and not a field. */
   inHeaders?: readonly ("type" | "externalId")[];
-  /** Headers that are part of the event. They are stored along with those that the source names. */
+  /** Headers that are part of the event. They are stored in addition to `SourceDefinition.headers`. */
   headers?: Record<string, string>;
 }
 
-/** A realistic delivery. `signalbox send` and the test suite use it. */
+/** A realistic webhook. `signalbox send` and the tests send it. */
 export interface Sample {
   body: JsonObject;
   headers: Record<string, string>;
@@ -33,7 +33,7 @@ export interface Installation {
   id: string;
   /** The account, if the payload names it. */
   account?: { id: string; login: string | null };
-  /** Set if the event is about the installation itself. Only such an event may move or remove it. */
+  /** Set if the event is about the installation itself. Only such an event may remove it or change its account. */
   about?: { version: number; change: "removed" | "revived" | null };
 }
 
@@ -48,7 +48,7 @@ export interface SourceDefinition {
    * no timestamp header. Protects against replays.
    */
   sentAt: { field: string; toleranceMs: number } | undefined;
-  /** The configuration of an endpoint of this kind. */
+  /** The schema of an endpoint's configuration. */
   config: z.ZodType<Record<string, unknown>> | undefined;
   /** Headers that are stored with the payload, in addition to those of the signature. */
   headers: readonly string[];
@@ -59,16 +59,16 @@ export interface SourceDefinition {
   acceptedTypes: string;
   /** Returns the events of a request, or an outcome if there is nothing to store. */
   decode(request: VerifiedRequest): DecodedEvent[] | IngestOutcome;
-  /** Answers an OPTIONS request, which is never signed. */
+  /** Responds to an OPTIONS request, which is never signed. */
   handshake: ((header: (name: string) => string | undefined) => IngestOutcome) | undefined;
-  /** The payload identifies the tenant, so that one endpoint can serve all tenants. */
+  /** The payload identifies the tenant, so one endpoint can serve all tenants. */
   namesInstallation: boolean;
   installation(type: string, body: JsonObject): Installation | undefined;
   /** Events that are stored even above the quota, except on an endpoint that belongs to one tenant. */
   skipsQuota(type: string, body: JsonObject): boolean;
   summarize(type: string, body: JsonObject): Partial<Summary>;
   /**
-   * Answers a stored event with an empty 200, for senders that treat any other status as a failure
+   * Sends an empty 200 for a stored event, for senders that treat any other status as a failure
    * or show the response body to their users.
    */
   emptyResponse: boolean;
@@ -88,7 +88,7 @@ export interface Tenancy {
   resolve(installation: Installation | undefined): Promise<string | undefined>;
 }
 
-interface SourceRecipe
+interface SourceOptions
   extends Pick<SourceDefinition, "id" | "title" | "summarize" | "sample">,
     Partial<
       Pick<
@@ -106,22 +106,22 @@ interface SourceRecipe
       >
     > {
   signature: SignatureScheme | SourceDefinition["signature"];
-  /** The sender's delivery id. Deliveries with the same id are stored once. */
+  /** The sender's delivery id. Webhooks with the same id are stored once. */
   externalId?: Extractor;
-  /** Accepts deliveries without an id. They cannot be deduplicated. */
+  /** Accepts webhooks without an id. They cannot be deduplicated. */
   idOptional?: boolean;
   eventType?: Extractor;
-  /** Rejects a form without the field `payload`. By default its fields are the event. */
+  /** Rejects a form without the field `payload`. By default, the fields of such a form are the event. */
   requiresFormPayload?: boolean;
-  /** Answers requests that are not events, such as a ping. */
+  /** Responds to requests that are not events, such as a ping. */
   control?(request: ParsedRequest): IngestOutcome | undefined;
   accepts?: readonly string[] | "anything";
 }
 
 const MEBIBYTE = 1024 * 1024;
 
-export function defineSource(recipe: SourceRecipe): SourceDefinition {
-  const { signature, accepts = ["application/json"] } = recipe;
+export function defineSource(options: SourceOptions): SourceDefinition {
+  const { signature, accepts = ["application/json"] } = options;
   return {
     maxBytes: MEBIBYTE,
     sentAt: undefined,
@@ -129,12 +129,12 @@ export function defineSource(recipe: SourceRecipe): SourceDefinition {
     headers: [],
     githubAddressesOnly: false,
     handshake: undefined,
-    namesInstallation: recipe.installation !== undefined,
+    namesInstallation: options.installation !== undefined,
     installation: () => undefined,
     skipsQuota: () => false,
     emptyResponse: false,
-    decode: (request) => decodeOneEvent(recipe, request),
-    ...recipe,
+    decode: (request) => decodeOneEvent(options, request),
+    ...options,
     signature: typeof signature === "function" ? signature : () => signature,
     accepts: (type) =>
       accepts === "anything" ||
@@ -145,19 +145,19 @@ export function defineSource(recipe: SourceRecipe): SourceDefinition {
 }
 
 function decodeOneEvent(
-  recipe: SourceRecipe,
+  options: SourceOptions,
   request: VerifiedRequest,
 ): DecodedEvent[] | IngestOutcome {
-  const { requiresFormPayload = false, eventType, externalId } = recipe;
+  const { requiresFormPayload = false, eventType, externalId } = options;
   const decoded = decodeObject(request.contentType, request.bytes, { requiresFormPayload });
   if (isRejection(decoded)) return decoded;
   const parsed = { ...request, body: decoded.object };
-  const control = recipe.control?.(parsed);
+  const control = options.control?.(parsed);
   if (control) return control;
   const type = eventType?.find(parsed);
   if (!type) return missing(eventType);
   const id = externalId?.find(parsed);
-  if (!id && !recipe.idOptional) return missing(externalId);
+  if (!id && !options.idOptional) return missing(externalId);
   const inHeaders: DecodedEvent["inHeaders"] = [
     ...(type.in === "header" ? ["type" as const] : []),
     ...(id?.in === "header" ? ["externalId" as const] : []),
@@ -168,5 +168,5 @@ function decodeOneEvent(
 const missing = (extractor: Extractor | undefined): Rejection =>
   rejection(
     extractor?.reason ?? "missing_field",
-    `The delivery lacks ${extractor?.describe ?? "a type"}.`,
+    `The webhook lacks ${extractor?.describe ?? "a type"}.`,
   );

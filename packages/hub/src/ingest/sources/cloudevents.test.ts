@@ -54,13 +54,13 @@ describe("structured mode", () => {
     ["type", {}, "type must be a non-empty string, but is {}."],
     ["data_base64", 3, "data_base64 must be a string."],
   ])("rejects %s = %j", (name, value, detail) => {
-    const answer = decode(cloudevents, structured({ ...event, [name]: value }));
-    expect(answer).toEqual({ outcome: "refused", reason: "invalid_field", detail });
+    const rejected = decode(cloudevents, structured({ ...event, [name]: value }));
+    expect(rejected).toEqual({ outcome: "refused", reason: "invalid_field", detail });
   });
 
   it("rejects data together with data_base64, but accepts a null data_base64", () => {
-    const answer = decode(cloudevents, structured({ ...event, data: 1, data_base64: "AA==" }));
-    expect(answer).toMatchObject({ reason: "invalid_field" });
+    const rejected = decode(cloudevents, structured({ ...event, data: 1, data_base64: "AA==" }));
+    expect(rejected).toMatchObject({ reason: "invalid_field" });
     decodeOne(cloudevents, structured({ ...event, data: 1, data_base64: null }));
     decodeOne(cloudevents, structured({ ...event, data_base64: "AA==" }));
   });
@@ -131,7 +131,7 @@ describe("structured mode", () => {
     expect(new Set(ids).size).toBe(5);
   });
 
-  it("summarizes events", () => {
+  it("summarizes events by subject and data", () => {
     const summary = (more: JsonObject) => cloudevents.summarize("t", { ...event, ...more });
     expect(
       summary({ subject: "lamp-7", data: { title: "x", url: "https://x/7", action: "on" } }),
@@ -176,7 +176,7 @@ describe("batched mode", () => {
     });
   });
 
-  it("accepts up to 100 events", () => {
+  it("accepts at most 100 events", () => {
     const many = (count: number) =>
       batch(Array.from({ length: count }, (_, index) => ({ ...event, id: String(index) })));
     expect(decode(cloudevents, many(100))).toHaveLength(100);
@@ -186,7 +186,7 @@ describe("batched mode", () => {
     });
   });
 
-  it("answers an empty batch, and rejects a body that is not an array", () => {
+  it("accepts an empty batch, and rejects a body that is not an array", () => {
     expect(decode(cloudevents, batch([]))).toEqual({ outcome: "pong" });
     expect(decode(cloudevents, batch(event))).toMatchObject({ reason: "invalid_field" });
     expect(decode(cloudevents, batch(""))).toMatchObject({ reason: "empty_body" });
@@ -327,17 +327,17 @@ describe("the handshake", () => {
 
   it("allows the requested rate up to the hub's limit", () => {
     const origin = "eventemitter.example.com";
-    const rate = (asked: string | undefined) =>
+    const rate = (requested: string | undefined) =>
       shake({
         "webhook-request-origin": origin,
-        ...(asked ? { "webhook-request-rate": asked } : {}),
+        ...(requested ? { "webhook-request-rate": requested } : {}),
       });
     expect(rate("120")).toEqual({
       outcome: "handshake",
       headers: { allow: "POST", "webhook-allowed-origin": origin, "webhook-allowed-rate": "120" },
     });
-    for (const asked of [undefined, "999999", "0", "-1", "*", "many", "1".repeat(400)])
-      expect(rate(asked)).toMatchObject({ headers: { "webhook-allowed-rate": "6000" } });
+    for (const requested of [undefined, "999999", "0", "-1", "*", "many", "1".repeat(400)])
+      expect(rate(requested)).toMatchObject({ headers: { "webhook-allowed-rate": "6000" } });
   });
 
   it("requires a valid WebHook-Request-Origin", () => {

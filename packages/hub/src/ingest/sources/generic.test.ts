@@ -68,7 +68,7 @@ describe("the signature scheme of the generic source", () => {
 });
 
 describe("events of the generic source", () => {
-  it("have the type event and an optional id", () => {
+  it('have the type "event" and an optional id by default', () => {
     expect(read({})).toEqual({ type: "event", externalId: null });
     expect(read({ "idempotency-key": "k-1" })).toEqual({ type: "event", externalId: "k-1" });
     expect(read({ "webhook-id": "w-1" })).toEqual({ type: "event", externalId: "w-1" });

@@ -15,7 +15,7 @@ const headerName = z
     "must be the name of a header, such as X-Signature",
   );
 
-const keptHeader = headerName.refine(
+const storedHeader = headerName.refine(
   (name) => !/^(?:authorization|proxy-authorization|cookie)$/i.test(name),
   "must not be a header with credentials, because its value is stored",
 );
@@ -35,10 +35,10 @@ const config = z
     prefix: z.string().max(50).optional(),
     encoding: z.enum(["hex", "base64"], 'must be "hex" or "base64"').optional(),
     /** The header or field with the delivery id. Default: Idempotency-Key, otherwise webhook-id. */
-    idHeader: keptHeader.optional(),
+    idHeader: storedHeader.optional(),
     idField: fieldPath.optional(),
     /** The header or field with the event type, or one type for all events. Default: "event". */
-    typeHeader: keptHeader.optional(),
+    typeHeader: storedHeader.optional(),
     typeField: fieldPath.optional(),
     type: z.string().min(1, "must not be empty").max(200).optional(),
   })
@@ -72,11 +72,11 @@ function signature(given: Config): SignatureScheme {
 }
 
 // Not X-Request-Id: proxies generate one per attempt, and callers share one among many requests.
-const usualId = either(header("Idempotency-Key"), header("webhook-id"));
+const defaultId = either(header("Idempotency-Key"), header("webhook-id"));
 
 function idExtractor({ idHeader, idField }: Config): Extractor {
   if (idHeader) return header(idHeader);
-  return idField ? field(idField) : usualId;
+  return idField ? field(idField) : defaultId;
 }
 
 function typeExtractor({ typeHeader, typeField, type }: Config): Extractor {
@@ -98,7 +98,7 @@ export const generic = defineSource({
   signature: (given) => signature(given as Config),
   accepts: ["application/json", "application/x-www-form-urlencoded"],
   externalId: configured(idExtractor),
-  idOptional: true, // deliveries without an id are not deduplicated
+  idOptional: true, // webhooks without an id are not deduplicated
   eventType: either(configured(typeExtractor), fixed("event")),
   summarize: (_, body) => summarizePlain(body),
   sample: (id, { action = "changed" } = {}) => ({

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { githubSample, githubSampleTypes } from "./github-sample.ts";
 import { summarizeGithub } from "./github-summary.ts";
 
-describe("a sample of GitHub's deliveries", () => {
+describe("a GitHub sample", () => {
   it("is an opened issue by default", () => {
     const sample = githubSample("delivery-1");
     expect(sample?.headers).toMatchObject({

@@ -1,4 +1,4 @@
-/** Small deliveries in GitHub's format, for `signalbox send` and tests. */
+/** Small webhooks in GitHub's format, for `signalbox send` and tests. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Sample, SampleVariant } from "../source.ts";
 
@@ -41,12 +41,13 @@ const pullRequest = {
   base: { ref: "main", sha: "9b2d6f04c71e8a35d0f9be6a2c4871530e6fda12" },
 };
 
-interface Recipe {
+interface SampleType {
+  /** The default action. */
   action?: string;
   body(action: string): JsonObject;
 }
 
-const recipes: Record<string, Recipe> = {
+const sampleTypes: Record<string, SampleType> = {
   issues: {
     action: "opened",
     body: (action) => ({
@@ -193,7 +194,7 @@ const recipes: Record<string, Recipe> = {
         app_slug: "signalbox",
       },
       repositories: [{ id: 1296269, name: "hello-world", full_name: "octocat/hello-world" }],
-      repository: null,
+      repository: null, // GitHub omits it for this type
     }),
   },
 };
@@ -227,16 +228,16 @@ const repository = {
   default_branch: "main",
 };
 
-export const githubSampleTypes: readonly string[] = Object.keys(recipes);
+export const githubSampleTypes: readonly string[] = Object.keys(sampleTypes);
 
 export function githubSample(
   id: string,
   { type = "issues", action }: SampleVariant = {},
 ): Sample | undefined {
-  const recipe = Object.hasOwn(recipes, type) ? recipes[type] : undefined;
-  if (!recipe) return undefined;
-  const done = action ?? recipe.action;
-  const { repository: owned = repository, ...body } = recipe.body(done ?? "");
+  const sampleType = Object.hasOwn(sampleTypes, type) ? sampleTypes[type] : undefined;
+  if (!sampleType) return undefined;
+  const chosen = action ?? sampleType.action;
+  const { repository: own = repository, ...body } = sampleType.body(chosen ?? "");
   return {
     headers: {
       "content-type": "application/json",
@@ -246,9 +247,9 @@ export function githubSample(
       "x-github-hook-id": "90014",
     },
     body: {
-      ...(done ? { action: done } : {}),
+      ...(chosen ? { action: chosen } : {}),
       ...body,
-      ...(owned ? { repository: owned } : {}),
+      ...(own ? { repository: own } : {}),
       sender: octocat,
     },
   };

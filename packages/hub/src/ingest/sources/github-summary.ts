@@ -29,7 +29,7 @@ const entity = (path: string): Required<Subject> => ({
   url: [`${path}.html_url`, `${path}.url`],
 });
 
-/** A comment: number and title of the commented object, link to the comment. */
+/** A comment, with the number and title of the commented object and a link to the comment. */
 const comment = (on: string, ...urls: string[]): Subject => ({
   ...entity(on),
   url: [...urls, `${on}.html_url`],
@@ -57,13 +57,13 @@ const theRepository: Subject = {
 
 const ref: Subject = { title: [joined(" ", "ref_type", "ref")], url: [] };
 
-const packaged = (path: string): Subject => ({
+const packageVersion = (path: string): Subject => ({
   title: [joined(" ", `${path}.name`, `${path}.package_version.version`)],
   url: [`${path}.package_version.html_url`, `${path}.html_url`],
 });
 
 /** The pages of a deployment; its API address is the fallback. */
-const deployed = (...paths: string[]): TextPicker[] =>
+const deploymentUrls = (...paths: string[]): TextPicker[] =>
   ["target_url", "log_url", "environment_url", "url"].flatMap((name) =>
     paths.map((path) => `${path}.${name}`),
   );
@@ -91,11 +91,11 @@ const subjects: Record<string, Subject> = {
   deploy_key: entity("key"),
   deployment: {
     title: [joined(": ", "deployment.environment", shortRef("deployment.ref"))],
-    url: ["workflow_run.html_url", ...deployed("deployment")],
+    url: ["workflow_run.html_url", ...deploymentUrls("deployment")],
   },
   deployment_protection_rule: {
     title: [joined(": ", "environment", shortRef("deployment.ref"))],
-    url: deployed("deployment"),
+    url: deploymentUrls("deployment"),
   },
   deployment_review: {
     number: ["workflow_run.run_number"],
@@ -112,7 +112,7 @@ const subjects: Record<string, Subject> = {
         "deployment_status.state",
       ),
     ],
-    url: deployed("deployment_status", "deployment"),
+    url: deploymentUrls("deployment_status", "deployment"),
   },
   discussion: entity("discussion"),
   discussion_comment: comment("discussion", "comment.html_url"),
@@ -158,7 +158,7 @@ const subjects: Record<string, Subject> = {
     title: ["membership.user.login", "user.login", "invitation.login", "organization.login"],
     url: ["membership.user.html_url", "user.html_url", "organization.html_url", "organization.url"],
   },
-  package: packaged("package"),
+  package: packageVersion("package"),
   page_build: {
     title: [joined(": ", "build.status", "build.error.message")],
     url: ["build.html_url", "build.url"],
@@ -189,7 +189,7 @@ const subjects: Record<string, Subject> = {
     ],
     url: ["compare", "head_commit.url"],
   },
-  registry_package: packaged("registry_package"),
+  registry_package: packageVersion("registry_package"),
   release: {
     title: ["release.name", "release.tag_name"],
     url: entity("release").url,
@@ -251,11 +251,11 @@ const subjects: Record<string, Subject> = {
 };
 
 /** Fields in which payloads of unlisted types often have their subject, most specific first. */
-const usualFields = ["issue", "pull_request", "discussion", "release", "alert"];
+const commonFields = ["issue", "pull_request", "discussion", "release", "alert"];
 
 function subjectOf(type: string, body: JsonObject): Subject {
   if (Object.hasOwn(subjects, type)) return subjects[type] as Subject;
-  return entity([type, ...usualFields].find((name) => isObject(body[name])) ?? type);
+  return entity([type, ...commonFields].find((name) => isObject(body[name])) ?? type);
 }
 
 export function summarizeGithub(type: string, body: JsonObject): Partial<Summary> {

@@ -54,8 +54,8 @@ export const github = defineSource({
     const about = type === "installation" ? installationChange(body) : undefined;
     const id = idAt(body, "installation.id");
     if (id === undefined) return undefined;
-    // An installation belongs to the account that owns the repository of the event. Events about
-    // installations name the account directly. The signature covers both.
+    // An installation belongs to the account that owns the event's repository. Events about
+    // installations name the account directly. The signature covers all of these fields.
     const owner =
       ["installation.account", "repository.owner", "organization"].find(
         (path) => idAt(body, `${path}.id`) !== undefined,

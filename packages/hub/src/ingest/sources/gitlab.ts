@@ -55,8 +55,9 @@ export const gitlab = defineSource({
   maxBytes: 25 * 1024 * 1024, // GitLab's own limit
   signature: anyOf(standardSignature, sharedToken({ header: "X-Gitlab-Token" })),
   headers: ["x-gitlab-event", "x-gitlab-instance", "idempotency-key"],
-  // Not X-Gitlab-Event-UUID: all hooks that one user action triggers share it. X-Gitlab-Webhook-UUID
-  // is for GitLab before 17.4: it differs on every attempt, so retries are stored again.
+  // X-Gitlab-Event-UUID is not unique: webhooks that cause each other share it. GitLab before 17.4
+  // sends no Idempotency-Key. Its X-Gitlab-Webhook-UUID changes on every attempt, so a retry is
+  // stored as a new event.
   externalId: either(
     header("webhook-id"),
     header("Idempotency-Key"),
@@ -74,13 +75,18 @@ export const gitlab = defineSource({
       ...(Object.hasOwn(titles, type) ? [titles[type] as TextPicker] : []),
       ...subjects.map((subject) => `${subject}.title`),
       ...["commit.title", "object_attributes.name", "name", "tag"].map(firstLine),
-      ...["project.name", "group_name"],
+      "project.name",
+      "group_name",
     ),
     url: pickUrl(
       body,
-      ...["object_attributes.url", "object_attributes.awarded_on_url", "url", "deployable_url"],
+      "object_attributes.url",
+      "object_attributes.awarded_on_url",
+      "url",
+      "deployable_url",
       lastCommit("url"),
-      ...["commit.url", "project.web_url"],
+      "commit.url",
+      "project.web_url",
     ),
   }),
   sample: (id, { type = "issue", action = "open" } = {}) => ({

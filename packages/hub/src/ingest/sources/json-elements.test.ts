@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { jsonElements } from "./json-elements.ts";
 
-it("splits an array as a parser does", () => {
+it("splits an array into the elements that a parser finds", () => {
   const space = fc.constantFrom("", " ", "\n\t");
   fc.assert(
     fc.property(fc.array(fc.jsonValue()), space, fc.nat(2), (values, gap, indent) => {
@@ -12,12 +12,12 @@ it("splits an array as a parser does", () => {
   );
 });
 
-it("keeps numbers that a parser changes", () => {
+it("preserves numbers that a parser would change", () => {
   expect(
     jsonElements('[ {"n": 12345678901234567890, "x":1.0}, "a,]\\"\\\\", [1,[2]] ,-0]'),
   ).toEqual(['{"n": 12345678901234567890, "x":1.0}', '"a,]\\"\\\\"', "[1,[2]]", "-0"]);
 });
 
-it.each(["[]", " [ \n ] "])("returns nothing for %j", (text) => {
+it.each(["[]", " [ \n ] "])("returns an empty list for %j", (text) => {
   expect(jsonElements(text)).toEqual([]);
 });

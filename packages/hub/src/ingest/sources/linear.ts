@@ -7,7 +7,7 @@ import { hmacSha256 } from "../signatures.ts";
 import { defineSource } from "../source.ts";
 import { firstLine, pickNumber, pickText, pickUrl } from "./pick.ts";
 
-/** Comments contain their issue; agent sessions and notifications wrap it. */
+/** Where an issue is: the data itself, or a field of a comment, an agent session or a notification. */
 const subjects = ["data", "data.issue", "agentSession.issue", "notification.issue"];
 
 const within = (...names: string[]) =>

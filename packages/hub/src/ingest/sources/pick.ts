@@ -44,7 +44,7 @@ export const firstFound =
   (body) =>
     pickText(body, ...pickers);
 
-/** Joins all values that exist, without repetitions. */
+/** Joins the distinct values that exist. */
 export const joined =
   (separator: string, ...pickers: readonly TextPicker[]): TextPicker =>
   (body) =>

@@ -22,7 +22,7 @@ const form = (text: string) => ({
 });
 
 describe("Slack", () => {
-  it("answers a URL verification", () => {
+  it("responds to a URL verification", () => {
     const challenge = "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P";
     expect(decode(slack, json({ type: "url_verification", token: "x", challenge }))).toEqual({
       outcome: "challenge",
@@ -32,11 +32,11 @@ describe("Slack", () => {
     expect(decodeOne(slack, json({ type: "url_verification" })).type).toBe("url_verification");
   });
 
-  it("answers an SSL check", () => {
+  it("responds to an SSL check", () => {
     expect(decode(slack, form("token=x&ssl_check=1"))).toEqual({ outcome: "pong" });
   });
 
-  it("sends events", () => {
+  it("decodes and summarizes events", () => {
     const event = { type: "message", subtype: "message_changed", user: "U1", text: "one\ntwo" };
     const decoded = decodeOne(slack, json({ type: "event_callback", event_id: "Ev1", event }));
     expect(decoded).toMatchObject({ type: "message", externalId: "Ev1" });
@@ -54,7 +54,7 @@ describe("Slack", () => {
     });
   });
 
-  it("sends slash commands", async () => {
+  it("decodes and summarizes slash commands", async () => {
     const sample = slack.sample("trigger-1", { type: "slash_command" });
     const wire = await signSample(slack, sample ?? { body: {}, headers: {} }, "s", {
       now: 0,
@@ -69,7 +69,7 @@ describe("Slack", () => {
     });
   });
 
-  it("sends interactions", async () => {
+  it("decodes and summarizes interactions", async () => {
     const sample = slack.sample("trigger-2", { type: "block_actions" });
     const wire = await signSample(slack, sample ?? { body: {}, headers: {} }, "s", {
       now: 0,
@@ -85,7 +85,7 @@ describe("Slack", () => {
     });
   });
 
-  it("sends some events without an id", () => {
+  it("accepts events without an id, but not without a type", () => {
     expect(decodeOne(slack, json({ type: "app_rate_limited", team_id: "T1" }))).toMatchObject({
       type: "app_rate_limited",
       externalId: null,
@@ -109,15 +109,15 @@ describe("GitLab", () => {
   const idOf = (headers: Record<string, string>) =>
     decodeOne(gitlab, json(push, headers)).externalId;
 
-  it("is deduplicated by an id that stays the same on a retry", () => {
+  it("takes the delivery id from the first of three headers", () => {
     const uuid = { "x-gitlab-event-uuid": "e", "x-gitlab-webhook-uuid": "w" };
     expect(idOf({ ...uuid, "idempotency-key": "i" })).toBe("i");
     expect(idOf({ ...uuid, "idempotency-key": "i", "webhook-id": "s" })).toBe("s");
     expect(idOf(uuid)).toBe("w");
-    expect(idOf({ "x-gitlab-event-uuid": "e" })).toBeNull(); // shared by several hooks
+    expect(idOf({ "x-gitlab-event-uuid": "e" })).toBeNull(); // not unique
   });
 
-  it("takes the event type from two fields or a header", () => {
+  it("takes the event type from object_kind, event_name or a header", () => {
     const typeOf = (body: JsonObject) =>
       decodeOne(gitlab, json(body, { "x-gitlab-event": "Push Hook" })).type;
     expect(typeOf({ object_kind: "merge_request", event_name: "x" })).toBe("merge_request");
@@ -194,7 +194,7 @@ describe("GitLab", () => {
 describe("Linear", () => {
   const sample = linear.sample("d-1", { type: "Issue", action: "update", now: 5 })?.body ?? {};
 
-  it("reads type, id and summary", () => {
+  it("decodes and summarizes events", () => {
     const decoded = decodeOne(
       linear,
       json(sample, { "linear-delivery": "d-1", "linear-event": "Forged" }),
@@ -217,11 +217,11 @@ describe("Linear", () => {
     expect(titleOf({ name: "Project" })).toBe("Project");
   });
 
-  it("requires an id", () => {
+  it("requires a delivery id", () => {
     expect(decode(linear, json(sample))).toMatchObject({ reason: "missing_header" });
   });
 
-  it("and Slack expect an empty 200", () => {
+  it("gets an empty 200, as Slack does and Stripe does not", () => {
     expect([linear, slack, stripe].map(({ emptyResponse }) => emptyResponse)).toEqual([
       true,
       true,
@@ -231,7 +231,7 @@ describe("Linear", () => {
 });
 
 describe("Stripe", () => {
-  it("is deduplicated by the event's id", () => {
+  it("takes the delivery id and the type from the body", () => {
     expect(decodeOne(stripe, json({ id: "evt_1", type: "charge.refund.updated" }))).toMatchObject({
       type: "charge.refund.updated",
       externalId: "evt_1",
@@ -285,7 +285,7 @@ describe("Standard Webhooks", () => {
     expect(decodeOne(standardWebhooks, wire).externalId).toBe("msg_1");
   });
 
-  it("takes the type from the body, with a default", () => {
+  it("takes the type from the body, or uses a default", () => {
     const typeOf = (body: JsonObject) =>
       decodeOne(standardWebhooks, json(body, { "webhook-id": "m" })).type;
     expect(typeOf({ type: "user.created" })).toBe("user.created");

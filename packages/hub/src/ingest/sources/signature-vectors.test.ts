@@ -1,4 +1,4 @@
-/** Verifies against published examples and official libraries: our signing and verifying could share an error. */
+/** Compares the schemes with published examples and official libraries, in case our signing and verifying share an error. */
 import { createHmac } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
@@ -114,8 +114,8 @@ describe("the library of Standard Webhooks", () => {
   });
 });
 
-describe("Stripe's documented algorithm", () => {
-  // Stripe documents the steps but no example with its secret, so they are implemented here.
+describe("stripeSignature", () => {
+  // Stripe documents the algorithm, but no example with a secret, so the test implements it.
   const secret = "whsec_test_5f2a"; // used unchanged, including the prefix
   const body = '{"id":"evt_1"}';
   const now = 1492774577_000;
@@ -123,7 +123,7 @@ describe("Stripe's documented algorithm", () => {
   const verdict = (value: string) =>
     schemeVerdict(stripeSignature, { "stripe-signature": value }, body, secret, now);
 
-  it("is accepted", async () => {
+  it("accepts signatures of the documented algorithm", async () => {
     expect(await verdict(`t=1492774577,v1=${v1(secret)}`)).toBe("valid");
     expect(await verdict(`t=1492774577,v1=${v1("old")},v1=${v1(secret)},v0=${v1("x")}`)).toBe(
       "valid",
@@ -158,7 +158,7 @@ describe("GitLab", () => {
     expect(await verdict({ "x-gitlab-token": token }, signing)).toBe("mismatch");
   });
 
-  it("accepts one valid secret of two", async () => {
+  it("accepts a request if either its signature or its token is valid", async () => {
     const both = { ...(await sign(signing)), "x-gitlab-token": token };
     expect(await verdict(both, signing)).toBe("valid");
     expect(await verdict(both, token)).toBe("valid");

@@ -40,8 +40,13 @@ export const slack = defineSource({
     ),
     sender: pickText(
       body,
-      ...["user_name", "user.username", "user.name", "user.id"],
-      ...["event.user", "event.user.id", "event.bot_id"],
+      "user_name",
+      "user.username",
+      "user.name",
+      "user.id",
+      "event.user",
+      "event.user.id",
+      "event.bot_id",
     ),
     title: pickText(
       body,

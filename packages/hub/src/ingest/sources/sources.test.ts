@@ -14,8 +14,8 @@ const id = "delivery-1";
 const secret = `whsec_${toBase64(utf8("a secret of thirty-two bytes, ok"))}`;
 const other = `whsec_${toBase64(utf8("another one of thirty-two bytes!"))}`;
 
-/** The tolerance of the signed time, for sources that sign it. */
-const tolerance: Record<string, number> = {
+/** In milliseconds, for sources that sign the time. */
+const tolerances: Record<string, number> = {
   gitlab: 300_000,
   linear: 60_000,
   slack: 300_000,
@@ -31,7 +31,7 @@ const signed = (source: SourceDefinition, by = secret): Promise<Wire> => {
 const schemeOf = (source: SourceDefinition) => source.signature(source.config?.parse({}) ?? {});
 const keyOf = (source: SourceDefinition, from = secret) => makeKey(schemeOf(source), from);
 /** The headers that signing adds. */
-const proof = async (source: SourceDefinition) =>
+const signatureHeaders = async (source: SourceDefinition) =>
   Object.keys(await schemeOf(source).sign({ body: new Uint8Array(), now, id }, keyOf(source)));
 const check = (source: SourceDefinition, wire: Wire, at = now, by = secret) =>
   verify(source, wire, keyOf(source, by), at);
@@ -47,7 +47,7 @@ const withHeader = (wire: Wire, name: string, value: string): Wire => ({
 });
 
 describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ source }) => {
-  it("accepts its own signature with each of two secrets", async () => {
+  it("accepts a signature only with the secret that made it", async () => {
     const wire = await signed(source);
     expect(await check(source, wire)).toBe("valid");
     expect(await check(source, wire, now, other)).toBe("mismatch");
@@ -65,10 +65,10 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
         body[at] = (body[at] as number) ^ 1;
         expect(await verify(source, { ...wire, body }, key, now), `byte ${at}`).toBe("mismatch");
       }
-    for (const name of await proof(source)) {
+    for (const name of await signatureHeaders(source)) {
       const value = wire.headers[name] as string;
       for (let at = 0; at < value.length; at += 1) {
-        // Not the other case of a hex digit or an unused bit of base64: those are equivalent.
+        // Not another case of a hex digit, nor another unused bit of base64: those are equivalent.
         const changed = "AaBbCcDd".includes(value[at] as string) ? "0" : "A";
         const forged = value.slice(0, at) + changed + value.slice(at + 1);
         const verdict = await verify(source, withHeader(wire, name, forged), key, now);
@@ -91,7 +91,7 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
 
   it("reports a missing or malformed signature", async () => {
     const wire = await signed(source);
-    const names = await proof(source);
+    const names = await signatureHeaders(source);
     expect(await check(source, without(wire, names))).toBe("missing");
     for (const name of names) {
       expect(await check(source, without(wire, [name])), `without ${name}`).toBe("missing");
@@ -104,24 +104,24 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
 
   it("stores no header that contains the secret", async () => {
     const wire = await signed(source);
-    const kept = [...schemeOf(source).headers, ...source.headers];
-    for (const name of kept) expect(wire.headers[name] ?? "").not.toContain(secret);
+    const stored = [...schemeOf(source).headers, ...source.headers];
+    for (const name of stored) expect(wire.headers[name] ?? "").not.toContain(secret);
   });
 
-  it("rejects a signed time outside the tolerance", async () => {
+  it("rejects a signed time outside the tolerance, if it signs the time", async () => {
     const wire = await signed(source);
-    const far = tolerance[source.id];
-    if (far === undefined) {
+    const toleranceMs = tolerances[source.id];
+    if (toleranceMs === undefined) {
       expect(await check(source, wire, now + 365 * 86_400_000)).toBe("valid");
       return;
     }
     for (const sign of [-1, 1]) {
-      expect(await check(source, wire, now + sign * (far - 1_000))).toBe("valid");
-      expect(await check(source, wire, now + sign * (far + 1_000))).toBe("expired");
+      expect(await check(source, wire, now + sign * (toleranceMs - 1_000))).toBe("valid");
+      expect(await check(source, wire, now + sign * (toleranceMs + 1_000))).toBe("expired");
     }
   });
 
-  it("decodes its sample", async () => {
+  it("decodes and summarizes its sample", async () => {
     const wire = await signed(source);
     const { type, externalId, body } = decodeOne(source, wire);
     expect(type).toMatch(/^[A-Za-z_.]+$/);
@@ -136,7 +136,7 @@ describe.each(sources.map((source) => ({ id: source.id, source })))("$id", ({ so
     const wire = await signed(source);
     const key = keyOf(source);
     const names = fc.constantFrom(
-      ...(await proof(source)),
+      ...(await signatureHeaders(source)),
       ...schemeOf(source).headers,
       ...source.headers,
       ...["content-type", "ce-id", "ce-specversion", "ce-x", "idempotency-key", "x-gitlab-token"],
@@ -215,7 +215,7 @@ describe("a signed time", () => {
     }),
   };
 
-  it.each(Object.keys(forms))("that is not a number is rejected: %s", async (name) => {
+  it.each(Object.keys(forms))("of %s is rejected if it is not a number", async (name) => {
     const source = sources.find((candidate) => candidate.id === name) as SourceDefinition;
     const seconds = String(Math.floor(now / 1000));
     const headers = forms[name] as (time: string) => Record<string, string>;
@@ -234,7 +234,7 @@ describe("a signed time", () => {
   });
 
   it.each([null, "soon", "1767605400500", [], {}, true])(
-    "of Linear that is %j is rejected",
+    "of linear is rejected if it is %j",
     async (time) => {
       const linear = sources.find((candidate) => candidate.id === "linear") as SourceDefinition;
       const bytes = utf8(JSON.stringify({ webhookTimestamp: time }));
