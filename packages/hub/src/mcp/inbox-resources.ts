@@ -4,7 +4,7 @@ import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Access } from "../tenants/authorizer.ts";
-import { EVENT_URIS, INBOX_URI } from "./resource-changes.ts";
+import { EVENT_URI_PREFIX, INBOX_URI } from "./resource-changes.ts";
 
 const JSON_TYPE = "application/json";
 
@@ -20,7 +20,7 @@ export const inboxResources = [
 
 export const inboxResourceTemplates = [
   {
-    uriTemplate: `${EVENT_URIS}{id}`,
+    uriTemplate: `${EVENT_URI_PREFIX}{id}`,
     name: "event",
     title: "Event",
     description:
@@ -41,9 +41,9 @@ export async function readInboxResource(
       const { events } = await inbox.listSummaries(tenants, { limit: 20, pending: true });
       return contents(JSON.stringify({ ...(await inbox.status(tenants)), newest: events }));
     }
-    if (uri.startsWith(EVENT_URIS))
+    if (uri.startsWith(EVENT_URI_PREFIX))
       return contents(
-        (await inbox.get(tenants, uri.slice(EVENT_URIS.length), {}, reserveBytes)).json,
+        (await inbox.get(tenants, uri.slice(EVENT_URI_PREFIX.length), {}, reserveBytes)).json,
       );
   } catch (error) {
     if (!(error instanceof RequestError) || error.code === "busy") throw error;
@@ -58,9 +58,9 @@ export async function readInboxResource(
 /** False for an event of another tenant. */
 export async function isInboxResource(inbox: Inbox, { tenants }: Access, uri: string) {
   if (uri === INBOX_URI) return true;
-  if (!uri.startsWith(EVENT_URIS)) return false;
+  if (!uri.startsWith(EVENT_URI_PREFIX)) return false;
   try {
-    await inbox.find(tenants, uri.slice(EVENT_URIS.length), "uri");
+    await inbox.find(tenants, uri.slice(EVENT_URI_PREFIX.length), "uri");
     return true;
   } catch (error) {
     if (error instanceof RequestError) return false;

@@ -1,7 +1,6 @@
 /**
- * `/mcp`: the inbox as an MCP server. It serves the stateless 2026-07-28 protocol and the 2025-era
- * `initialize` handshake, the latter in a session or, with the SDK's fallback, without one. It only
- * maps requests to the inbox.
+ * `/mcp`: the inbox as an MCP server. It serves the stateless 2026-07-28 protocol, and 2025-era clients
+ * in a session or, by the SDK's fallback, without one. This module only maps requests to the inbox.
  */
 import {
   type CallToolResult,
@@ -109,7 +108,7 @@ export function createInboxServer({
           waits,
           triggers,
           ...requestContext,
-          // In a session `mcpReq.signal` is not aborted when the client of this call disconnects.
+          // In a session, `mcpReq.signal` is not aborted when the connection of one call closes.
           get signal() {
             return AbortSignal.any([mcpReq.signal, ...(http?.req ? [http.req.signal] : [])]);
           },

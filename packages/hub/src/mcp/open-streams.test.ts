@@ -3,7 +3,7 @@ import { createOpenStreams } from "./open-streams.ts";
 
 const access = { token: "ada", name: "Ada", scopes: ["inbox:read" as const], tenants: ["acme"] };
 
-it("ends a stream when its token is revoked, and all when it closes", () => {
+it("ends a stream when its token is revoked, and all streams on close", () => {
   const revoke: (() => void)[] = [];
   const streams = createOpenStreams({
     watch(_, onRevoked) {

@@ -1,20 +1,19 @@
 /**
- * SSE streams that stay open: tracks whether the client reads, when it has disconnected, and whether
- * its token is still valid. Senders write nothing while a client does not read, so an idle client
- * costs no memory.
+ * SSE streams that stay open: tracks whether the client reads, when it disconnects, and whether its
+ * token is still valid. Senders write nothing while the client does not read, so nothing is buffered.
  */
 import type { Access, Authorizer } from "../tenants/authorizer.ts";
 
 export interface OpenStream {
   response: Response;
-  /** Whether the last chunk has not been read yet. */
+  /** Whether the client has not read the last chunk yet. */
   isFull(): boolean;
 }
 
 interface StreamObserver {
   /** Called when the client has read everything. */
   onDrain(): void;
-  /** Called once, whichever side ended the stream. */
+  /** Called once, when either side has ended the stream. */
   onEnd(): void;
 }
 
@@ -26,7 +25,7 @@ interface StreamOptions extends StreamObserver {
 }
 
 export interface OpenStreams {
-  /** Returns the response to send instead of `response`. */
+  /** Observes the stream. The client must get the returned response instead of `response`. */
   hold(response: Response, options: StreamOptions): OpenStream;
   close(): void;
 }

@@ -1,4 +1,4 @@
-/** What a request handler needs from the HTTP request; it passes through the SDK as `authInfo`. */
+/** The context of an HTTP request for its handler. It passes through the SDK as `authInfo`. */
 import { type AuthInfo, readRequestBody, type ServerContext } from "@modelcontextprotocol/server";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
 import type { StoredApp } from "../store/flow-store.ts";
@@ -18,7 +18,7 @@ export const toAuthInfo = (requestContext: RequestContext): AuthInfo => ({
   extra: { ...requestContext },
 });
 
-/** Every request has its own, also within a session. */
+/** Every request has its own context, even within a session. */
 export const requestContextOf = ({ http }: Pick<ServerContext, "http">): RequestContext =>
   http?.authInfo?.extra as unknown as RequestContext;
 
@@ -31,7 +31,7 @@ export const isSameAccess = (one: Access, other: Access): boolean =>
   isSameSet(one.tenants, other.tenants) &&
   isSameSet(one.scopes, other.scopes);
 
-/** The largest request that may open a session or a stream. */
+/** The maximum size of a request that opens a session or a stream. */
 export const MAX_OPENING_BYTES = 64 * 1024;
 
 /** Parses a copy of the body; undefined when it is larger than `MAX_OPENING_BYTES` or not JSON. */
@@ -43,6 +43,6 @@ export async function peekBody(request: Request): Promise<unknown> {
   } catch {
     return undefined;
   } finally {
-    copy.body?.cancel().catch(() => {}); // otherwise the rest is buffered for the copy
+    copy.body?.cancel().catch(() => {}); // otherwise the rest of the body is buffered for the copy
   }
 }

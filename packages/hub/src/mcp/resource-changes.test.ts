@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Notice } from "../store/sql.ts";
-import { createResourceChanges, EVENT_URIS, INBOX_URI } from "./resource-changes.ts";
+import { createResourceChanges, EVENT_URI_PREFIX, INBOX_URI } from "./resource-changes.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -24,26 +24,26 @@ function setup() {
   return {
     changes,
     stored: (tenant = "acme") => notice({ topic: "events", tenant, seq: ++seq }),
-    worked: (ids: string[], tenant = "acme") => notice({ topic: "changed", tenant, ids }),
+    changed: (ids: string[], tenant = "acme") => notice({ topic: "changed", tenant, ids }),
     gap: () => notice({ topic: "gap" }),
     listeners,
     watch(uris: string[], tenants = ["acme"]) {
       const notified: string[] = [];
-      const reader = { full: false };
+      const connection = { full: false };
       const watched = new Set(uris);
-      const watcher = changes.watch({
+      const watch = changes.watch({
         tenants,
         uris: watched,
         notify: (uri) => void notified.push(uri),
-        isFull: () => reader.full,
+        isFull: () => connection.full,
       });
-      return { ...watcher, notified, reader, watched };
+      return { ...watch, notified, connection, watched };
     },
   };
 }
 
 describe("changes of resources", () => {
-  it("are sent immediately, in a burst once a second, and once after it", () => {
+  it("are sent immediately, then at most once a second, and once after a burst", () => {
     const { stored, watch } = setup();
     const { notified } = watch([INBOX_URI]);
     for (let at = 0; at < 100; at += 1) stored();
@@ -58,12 +58,12 @@ describe("changes of resources", () => {
     expect(notified).toHaveLength(3);
   });
 
-  it("reach only watchers of the tenant and the resource", () => {
-    const { stored, worked, watch } = setup();
-    const event = `${EVENT_URIS}one`;
+  it("are sent only to watches of the tenant and the resource", () => {
+    const { stored, changed, watch } = setup();
+    const event = `${EVENT_URI_PREFIX}one`;
     const [inbox, one, others, both] = [
       watch([INBOX_URI]),
-      watch([event, `${EVENT_URIS}two`]),
+      watch([event, `${EVENT_URI_PREFIX}two`]),
       watch([INBOX_URI, event], ["umbrella"]),
       watch([INBOX_URI], ["acme", "umbrella"]),
     ];
@@ -75,7 +75,7 @@ describe("changes of resources", () => {
       [],
       [INBOX_URI],
     ]);
-    worked(["one", "three"]);
+    changed(["one", "three"]);
     vi.advanceTimersByTime(1_000);
     expect([inbox, one, others, both].map(({ notified }) => notified)).toEqual([
       [INBOX_URI, INBOX_URI],
@@ -85,46 +85,46 @@ describe("changes of resources", () => {
     ]);
   });
 
-  it("are kept while a client does not read, one for each resource", () => {
-    const { stored, worked, watch } = setup();
-    const event = `${EVENT_URIS}one`;
-    const { notified, reader, resume } = watch([INBOX_URI, event]);
-    reader.full = true;
+  it("are kept while a client does not read, at most one for each resource", () => {
+    const { stored, changed, watch } = setup();
+    const event = `${EVENT_URI_PREFIX}one`;
+    const { notified, connection, resume } = watch([INBOX_URI, event]);
+    connection.full = true;
     for (let at = 0; at < 10; at += 1) {
       stored();
-      worked(["one"]);
+      changed(["one"]);
       vi.advanceTimersByTime(1_000);
     }
     expect(notified).toEqual([]);
-    reader.full = false;
+    connection.full = false;
     resume();
     expect(notified).toEqual([INBOX_URI, event]);
   });
 
   it("are sent for all resources after a gap", () => {
     const { gap, watch } = setup();
-    const uris = [INBOX_URI, `${EVENT_URIS}one`];
+    const uris = [INBOX_URI, `${EVENT_URI_PREFIX}one`];
     const { notified } = watch(uris);
     gap();
     expect(notified).toEqual(uris);
   });
 
-  it("are not sent to stopped watchers, nor for resources that are no longer watched", () => {
+  it("are not sent to stopped watches or for resources that are no longer watched", () => {
     const { stored, watch, changes, listeners } = setup();
-    const [left, changed] = [watch([INBOX_URI]), watch([INBOX_URI])];
+    const [stopped, unsubscribed] = [watch([INBOX_URI]), watch([INBOX_URI])];
     stored();
     stored();
-    left.stop();
-    changed.watched.delete(INBOX_URI);
+    stopped.stop();
+    unsubscribed.watched.delete(INBOX_URI);
     vi.advanceTimersByTime(1_000);
     stored();
-    expect([left.notified, changed.notified]).toEqual([[INBOX_URI], [INBOX_URI]]);
+    expect([stopped.notified, unsubscribed.notified]).toEqual([[INBOX_URI], [INBOX_URI]]);
     expect(vi.getTimerCount()).toBe(0);
     changes.close();
     expect(listeners.size).toBe(0);
   });
 
-  it("always include the last change, in any order of changes, gaps and pauses", () => {
+  it("include the last change, for any sequence of changes, gaps and pauses", () => {
     const step = fc.oneof(
       fc.constantFrom("stored", "gap", "full", "drain"),
       fc.integer({ min: 1, max: 2_500 }),
@@ -132,29 +132,29 @@ describe("changes of resources", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const { stored, gap, watch, changes } = setup();
-        const { notified, reader, resume, stop } = watch([INBOX_URI]);
+        const { notified, connection, resume, stop } = watch([INBOX_URI]);
         const notifiedAt: number[] = [];
         let isPending = false;
-        const look = () => {
+        const recordTimes = () => {
           for (; notifiedAt.length < notified.length; notifiedAt.push(Date.now()))
             isPending = false;
         };
         for (const one of [...steps, "drain" as const, 1_000]) {
-          if (one === "full") reader.full = true;
+          if (one === "full") connection.full = true;
           else if (one === "drain") {
-            reader.full = false;
+            connection.full = false;
             resume();
           } else if (typeof one === "number")
             for (let ms = 0; ms < one; ms += 1) {
               vi.advanceTimersByTime(1);
-              look();
+              recordTimes();
             }
           else {
             isPending = true;
             if (one === "gap") gap();
             else stored();
           }
-          look();
+          recordTimes();
         }
         expect(isPending).toBe(false);
         for (const [at, time] of notifiedAt.entries())

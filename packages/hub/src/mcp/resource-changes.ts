@@ -1,15 +1,15 @@
 /**
- * Notifies watchers of changed resources of their tenants. Notifications are throttled: the first one
- * is sent immediately, then at most one per second and resource. While a watcher's connection is
+ * Notifies clients of changed resources. The notifications of each watch are throttled: the first
+ * change is sent immediately, further ones in at most one batch per second. While the connection is
  * full, changes are kept and sent later, so the last change is never lost.
  */
 import type { Notice } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
 
 export const INBOX_URI = "signalbox://inbox";
-export const EVENT_URIS = "signalbox://events/";
+export const EVENT_URI_PREFIX = "signalbox://events/";
 
-interface Watch {
+interface WatchOptions {
   tenants: readonly string[];
   /** The watched resources; may change at any time. */
   uris: ReadonlySet<string>;
@@ -18,13 +18,14 @@ interface Watch {
   isFull(): boolean;
 }
 
-export interface Watcher {
+export interface Watch {
   resume(): void;
   stop(): void;
 }
 
 export interface ResourceChanges {
-  watch(watch: Watch): Watcher;
+  watch(options: WatchOptions): Watch;
+  /** Unsubscribes from the store. Open watches must be stopped by their owners. */
   close(): void;
 }
 
@@ -38,7 +39,7 @@ export type ChangesIn = (notice: Notice) => { tenant: string; uris: string[] } |
 const inboxChanges: ChangesIn = (notice) => {
   if (notice.topic !== "events" && notice.topic !== "changed") return undefined;
   const ids = notice.topic === "changed" ? notice.ids : [];
-  return { tenant: notice.tenant, uris: [INBOX_URI, ...ids.map((id) => EVENT_URIS + id)] };
+  return { tenant: notice.tenant, uris: [INBOX_URI, ...ids.map((id) => EVENT_URI_PREFIX + id)] };
 };
 
 export function createResourceChanges(
@@ -46,61 +47,61 @@ export function createResourceChanges(
   now: () => number,
   changesIn: ChangesIn = inboxChanges,
 ): ResourceChanges {
-  const watching = new Map<string, Map<Watch, MarkChanged>>();
+  const watchesByTenant = new Map<string, Map<WatchOptions, MarkChanged>>();
 
   const unsubscribe = store.subscribe((notice: Notice) => {
     if (notice.topic === "gap") {
       // Notices were missed: any resource may have changed.
-      for (const watches of watching.values())
+      for (const watches of watchesByTenant.values())
         for (const [{ uris }, markChanged] of watches) markChanged(uris);
       return;
     }
     const changed = changesIn(notice);
-    const watches = changed && watching.get(changed.tenant);
+    const watches = changed && watchesByTenant.get(changed.tenant);
     if (!watches) return;
     for (const markChanged of watches.values()) markChanged(changed.uris);
   });
 
   return {
-    watch(watch) {
-      /** A subset of `watch.uris`. */
+    watch(options) {
+      /** Those of `options.uris` whose change has not been sent yet. */
       const changed = new Set<string>();
       let notifiedAt = Number.NEGATIVE_INFINITY;
       let timer: ReturnType<typeof setTimeout> | undefined;
 
       const schedule = () => {
-        if (timer !== undefined || changed.size === 0 || watch.isFull()) return;
+        if (timer !== undefined || changed.size === 0 || options.isFull()) return;
         const wait = Math.min(notifiedAt + THROTTLE_MS - now(), THROTTLE_MS);
         if (wait <= 0) return notify();
         timer = setTimeout(() => {
           timer = undefined;
-          if (!watch.isFull()) notify();
+          if (!options.isFull()) notify();
         }, wait);
       };
       const notify = () => {
-        const uris = [...changed].filter((uri) => watch.uris.has(uri));
+        const uris = [...changed].filter((uri) => options.uris.has(uri));
         changed.clear();
         if (uris.length === 0) return;
         notifiedAt = now();
-        for (const uri of uris) watch.notify(uri);
+        for (const uri of uris) options.notify(uri);
       };
       const markChanged: MarkChanged = (uris) => {
-        for (const uri of uris) if (watch.uris.has(uri)) changed.add(uri);
+        for (const uri of uris) if (options.uris.has(uri)) changed.add(uri);
         schedule();
       };
 
-      for (const tenant of watch.tenants) {
-        const watches = watching.get(tenant) ?? new Map<Watch, MarkChanged>();
-        watching.set(tenant, watches.set(watch, markChanged));
+      for (const tenant of options.tenants) {
+        const watches = watchesByTenant.get(tenant) ?? new Map<WatchOptions, MarkChanged>();
+        watchesByTenant.set(tenant, watches.set(options, markChanged));
       }
       return {
         resume: schedule,
         stop() {
           clearTimeout(timer);
-          for (const tenant of watch.tenants) {
-            const watches = watching.get(tenant);
-            watches?.delete(watch);
-            if (watches?.size === 0) watching.delete(tenant);
+          for (const tenant of options.tenants) {
+            const watches = watchesByTenant.get(tenant);
+            watches?.delete(options);
+            if (watches?.size === 0) watchesByTenant.delete(tenant);
           }
         },
       };

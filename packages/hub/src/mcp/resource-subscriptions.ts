@@ -1,4 +1,4 @@
-/** `resources/subscribe` in a session: the resources of whose changes the client is notified. */
+/** `resources/subscribe` and `resources/unsubscribe` in a session. */
 import { ProtocolError, ProtocolErrorCode, type Server } from "@modelcontextprotocol/server";
 import type { Access } from "../tenants/authorizer.ts";
 import { requestContextOf } from "./request-context.ts";

@@ -13,7 +13,7 @@ import {
 import type { Access } from "../tenants/authorizer.ts";
 import { isStream, type OpenStream, type OpenStreams, observeStream } from "./open-streams.ts";
 import { isSameAccess, peekBody, type RequestContext, toAuthInfo } from "./request-context.ts";
-import type { ResourceChanges, Watcher } from "./resource-changes.ts";
+import type { ResourceChanges, Watch } from "./resource-changes.ts";
 import { type SessionResponses, trackResponses } from "./session-responses.ts";
 
 export interface SessionsOptions {
@@ -50,7 +50,7 @@ interface Session {
   server: Server;
   transport: WebStandardStreamableHTTPServerTransport;
   responses: SessionResponses;
-  watcher: Watcher;
+  watch: Watch;
   /** The stream of a GET request, which carries notifications. */
   stream: OpenStream | undefined;
   /** The number of responses in progress. */
@@ -115,7 +115,7 @@ export function createSessions({
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
     });
-    const watcher = changes.watch({
+    const watch = changes.watch({
       tenants: access.tenants,
       ...subscriptions(server, requestContext),
       // A client may subscribe before it opens its stream; changes are kept until then.
@@ -127,14 +127,14 @@ export function createSessions({
       server,
       transport,
       responses: trackResponses(transport),
-      watcher,
+      watch,
       stream: undefined,
       busy: 0,
       usedAt: now(),
     };
     sessions.set(id, session);
     server.onclose = () => {
-      watcher.stop();
+      watch.stop();
       sessions.delete(id);
     };
     await server.connect(transport);
@@ -177,7 +177,7 @@ export function createSessions({
     request: Request,
     requestContext: RequestContext,
   ): Promise<Response> {
-    const { transport, watcher, access } = session;
+    const { transport, watch, access } = session;
     const closeStream = () => transport.closeStandaloneSSEStream();
     closeStream();
     const response = await transport.handleRequest(request, {
@@ -188,7 +188,7 @@ export function createSessions({
       request,
       access,
       end: closeStream,
-      onDrain: watcher.resume,
+      onDrain: watch.resume,
       onEnd() {
         session.usedAt = now();
         if (session.stream === held) session.stream = undefined;

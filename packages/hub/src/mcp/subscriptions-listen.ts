@@ -12,7 +12,7 @@ import {
 import { z } from "zod";
 import { isStream, type OpenStream, type OpenStreams } from "./open-streams.ts";
 import { MAX_OPENING_BYTES, peekBody, type RequestContext, toAuthInfo } from "./request-context.ts";
-import type { ResourceChanges, Watcher } from "./resource-changes.ts";
+import type { ResourceChanges, Watch } from "./resource-changes.ts";
 
 export interface ListenOptions {
   createServer: McpServerFactory;
@@ -62,18 +62,18 @@ export function createListenHandler({
       if (request.headers.get("mcp-method") !== "subscriptions/listen") return undefined;
       const { access } = requestContext;
       const { uris, eventOf } = watched(await peekBody(request), requestContext);
-      let watcher: Watcher | undefined;
+      let watch: Watch | undefined;
       let held: OpenStream | undefined;
       const bus: ServerEventBus = {
         publish() {},
         subscribe(listener) {
-          watcher = changes.watch({
+          watch = changes.watch({
             tenants: access.tenants,
             uris,
             notify: (uri) => listener(eventOf(uri)),
             isFull: () => held?.isFull() ?? false,
           });
-          return watcher.stop;
+          return watch.stop;
         },
       };
       const own = [...open.values()].filter((token) => token === access.token).length;
@@ -94,7 +94,7 @@ export function createListenHandler({
         request,
         access,
         end: () => void handler.close(),
-        onDrain: () => watcher?.resume(),
+        onDrain: () => watch?.resume(),
         onEnd: () => void open.delete(handler),
       });
       return held.response;

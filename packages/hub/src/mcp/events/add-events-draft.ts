@@ -35,7 +35,7 @@ export function addEventsDraft(server: Server, events: EventsContext | undefined
       exchange: Exchange,
     ) => Promise<Record<string, unknown>>,
   ) =>
-    // The params are parsed here: the SDK's messages do not name the field.
+    // Parses params here, because the SDK's error messages do not name the field.
     server.setRequestHandler(method, { params: anyParams }, async (given, context) => {
       const requestContext = requestContextOf(context);
       try {
@@ -74,10 +74,10 @@ function toProtocolError(error: unknown, onError: (error: unknown) => void): Err
         .map(({ path, message }) => `${path.join(".") || "params"}: ${message}`)
         .join("; "),
     );
-  if (error instanceof RequestError && error.code !== "busy")
-    return new ProtocolError(CODES.invalidParams, `${error.field}: ${error.message}`);
-  if (error instanceof RequestError)
-    return new ProtocolError(CODES.exhausted, `${error.field}: ${error.message}`);
+  if (error instanceof RequestError) {
+    const code = error.code === "busy" ? CODES.exhausted : CODES.invalidParams;
+    return new ProtocolError(code, `${error.field}: ${error.message}`);
+  }
   onError(error);
   return new ProtocolError(CODES.internal, INTERNAL_ERROR);
 }

@@ -10,7 +10,7 @@ export interface EventsRequestContext extends RequestContext {
   backPressure: BackPressure;
 }
 
-/** What the methods of MCP Events share. */
+/** The dependencies of all methods of MCP Events. */
 export interface EventsContext {
   store: Store;
   feed: Feed;

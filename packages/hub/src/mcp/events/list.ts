@@ -7,29 +7,32 @@ import type { Access } from "../../tenants/authorizer.ts";
 import type { EventsContext } from "./context.ts";
 import { declaredTypes, type EventType, isDeclared, listed } from "./event-types.ts";
 
-const PAGE = 100;
-const SEEN = "after:";
+const PAGE_SIZE = 100;
+const CURSOR_PREFIX = "after:";
 
 export async function listEventTypes(
   { store }: Pick<EventsContext, "store">,
   { tenants }: Access,
   { cursor }: z.infer<typeof listParams>,
 ) {
-  if (cursor === undefined) return page(declaredTypes.map(listed), SEEN);
-  if (!cursor.startsWith(SEEN))
+  if (cursor === undefined) return page(declaredTypes.map(listed), CURSOR_PREFIX);
+  if (!cursor.startsWith(CURSOR_PREFIX))
     throw new RequestError("invalid", "cursor", "is not a cursor of this hub");
-  const after = cursor.slice(SEEN.length);
+  const after = cursor.slice(CURSOR_PREFIX.length);
   const pages = await Promise.all(
-    tenants.map((tenant) => store.listEventTypes(tenant, after, PAGE)),
+    tenants.map((tenant) => store.listEventTypes(tenant, after, PAGE_SIZE)),
   );
   const types = [...new Set(pages.flat().map(({ type }) => type))]
     .sort(byCodePoints)
-    .slice(0, PAGE);
-  const seen = new Map<string, EventType>();
+    .slice(0, PAGE_SIZE);
+  const byName = new Map<string, EventType>();
   for (const one of pages.flat())
-    if (types.includes(one.type) && !isDeclared(one)) seen.set(`${one.source}.${one.type}`, one);
-  const more = pages.some((own) => own.length === PAGE);
-  return page([...seen.values()].map(listed), more ? `${SEEN}${types.at(-1)}` : undefined);
+    if (types.includes(one.type) && !isDeclared(one)) byName.set(`${one.source}.${one.type}`, one);
+  const more = pages.some((types) => types.length === PAGE_SIZE);
+  return page(
+    [...byName.values()].map(listed),
+    more ? `${CURSOR_PREFIX}${types.at(-1)}` : undefined,
+  );
 }
 
 const page = (events: ReturnType<typeof listed>[], nextCursor: string | undefined) => ({
@@ -37,7 +40,7 @@ const page = (events: ReturnType<typeof listed>[], nextCursor: string | undefine
   ...(nextCursor === undefined ? {} : { nextCursor }),
 });
 
-/** The order of the databases: by code points. */
+/** The order in which the databases sort text. */
 const byCodePoints = (a: string, b: string): number => {
   const [x, y] = [[...a], [...b]];
   for (let index = 0; index < Math.min(x.length, y.length); index += 1) {

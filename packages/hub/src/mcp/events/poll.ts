@@ -7,7 +7,7 @@ import { encodeCursor } from "../../inbox/cursor.ts";
 import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { findType } from "./event-types.ts";
 
-/** A response with more payload bytes ends early, with `hasMore`. */
+/** A page ends early, with `hasMore`, when its payloads exceed this size. */
 const MAX_BYTES = 4 * 1024 * 1024;
 const NEXT_POLL_MS = 5_000;
 

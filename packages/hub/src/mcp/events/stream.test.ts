@@ -14,14 +14,17 @@ import type { Store } from "../../store/store.ts";
 import { createFeed } from "../../stream/feed.ts";
 import { createAuthorizer } from "../../tenants/authorizer.ts";
 import { createToken } from "../../tenants/tokens.ts";
-import { createEventStreams, type StreamTimes, streamEvents } from "./stream.ts";
+import { createEventStreams, type StreamOptions, streamEvents } from "./stream.ts";
 
-interface Said {
+interface Notification {
   method: string;
   params: Record<string, unknown>;
 }
 
-async function setup(times: StreamTimes = {}, change: (store: Store) => Store = (store) => store) {
+async function setup(
+  options: StreamOptions = {},
+  change: (store: Store) => Store = (store) => store,
+) {
   const store = openSqlite(`${tempFolder()}/hub.db`);
   await createToken(store, {
     id: "ada",
@@ -32,7 +35,7 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
     now: START,
   });
   const feed = createFeed(store);
-  const streams = createEventStreams({ heartbeatMs: 3_600_000, checkMs: 5, ...times });
+  const streams = createEventStreams({ heartbeatMs: 3_600_000, checkMs: 5, ...options });
   onTestFinished(async () => {
     await streams.close();
     feed.close();
@@ -40,8 +43,8 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
   });
   let at = START;
   const subscriber = {
-    subscribe: () => Promise.reject(new Error("not here")),
-    unsubscribe: () => Promise.reject(new Error("not here")),
+    subscribe: () => Promise.reject(new Error("not implemented")),
+    unsubscribe: () => Promise.reject(new Error("not implemented")),
   };
   const context = {
     store: change(store),
@@ -53,7 +56,7 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
     onError: () => {},
   };
   const open = (given: object = {}) => {
-    const received: Said[] = [];
+    const received: Notification[] = [];
     const onDrain: (() => void)[] = [];
     const abort = new AbortController();
     const client = {
@@ -62,7 +65,7 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
       /** The client stops reading after this many messages. */
       fullAfter: Number.POSITIVE_INFINITY,
       aborted: false,
-      leave: () => abort.abort(),
+      disconnect: () => abort.abort(),
       drain: () => {
         for (const drained of onDrain) drained();
       },
@@ -90,8 +93,8 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
       {
         id: 7,
         signal: abort.signal,
-        async notify(said) {
-          received.push(said);
+        async notify(notification) {
+          received.push(notification);
           if (received.length >= client.fullAfter) client.full = true;
         },
       },
@@ -99,17 +102,17 @@ async function setup(times: StreamTimes = {}, change: (store: Store) => Store = 
     ended.catch(() => {});
     return Object.assign(client, { ended });
   };
-  return { store, streams, open, pass: (ms: number) => (at += ms) };
+  return { store, streams, open, advance: (ms: number) => (at += ms) };
 }
 
-const events = (received: Said[]) =>
+const events = (received: Notification[]) =>
   received.flatMap(({ method, params }) =>
     method === "notifications/events/event" ? [(params.data as { seq: number }).seq] : [],
   );
-const of = (received: Said[], kind: string) =>
+const ofKind = (received: Notification[], kind: string) =>
   received.filter(({ method }) => method === `notifications/events/${kind}`);
 
-/** Waits until work without timers has settled; SQLite is synchronous. */
+/** Waits for work without timers. Some rounds are enough, because SQLite is synchronous. */
 async function settle(): Promise<void> {
   for (let round = 0; round < 50; round += 1) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -119,12 +122,12 @@ it("sends heartbeats with a cursor past all sent and excluded events", async () 
   await appendEvents(store, [sampleEvent(), sampleEvent({ type: "push" })]);
   const { received } = open();
   await vi.waitFor(
-    () => expect(of(received, "heartbeat").at(-1)?.params.cursor).toMatch(/^2@/),
+    () => expect(ofKind(received, "heartbeat").at(-1)?.params.cursor).toMatch(/^2@/),
     60_000,
   );
   await appendEvents(store, [sampleEvent({ type: "push" })]);
   await vi.waitFor(
-    () => expect(of(received, "heartbeat").at(-1)?.params.cursor).toMatch(/^3@/),
+    () => expect(ofKind(received, "heartbeat").at(-1)?.params.cursor).toMatch(/^3@/),
     60_000,
   );
   expect(events(received)).toEqual([1]);
@@ -140,14 +143,14 @@ it("queues a few events for a slow client, and loses none", async () => {
   const { store, open } = await setup();
   let payloads = 0;
   const { getPayload } = store;
-  store.getPayload = (...place) => {
+  store.getPayload = (...args) => {
     payloads += 1;
-    return getPayload(...place);
+    return getPayload(...args);
   };
   await appendInChunks(store, sampleEvents(2_500));
   const client = open();
   client.full = true;
-  await vi.waitFor(() => expect(of(client.received, "active")).toHaveLength(1), 60_000);
+  await vi.waitFor(() => expect(ofKind(client.received, "active")).toHaveLength(1), 60_000);
   await appendEvents(store, sampleEvents(10));
   await settle();
   expect(events(client.received)).toEqual([]);
@@ -165,30 +168,30 @@ it("queues a few events for a slow client, and loses none", async () => {
 });
 
 it("disconnects a client that has stopped reading", async () => {
-  const { store, open, pass } = await setup({ stallMs: 30_000 });
+  const { store, open, advance } = await setup({ stallMs: 30_000 });
   await appendEvents(store, [sampleEvent()]);
   const client = open();
   client.full = true;
-  await vi.waitFor(() => expect(of(client.received, "active")).toHaveLength(1), 60_000);
+  await vi.waitFor(() => expect(ofKind(client.received, "active")).toHaveLength(1), 60_000);
   await appendEvents(store, [sampleEvent()]);
   await vi.waitFor(() => {
-    pass(10_000);
+    advance(10_000);
     expect(client.aborted).toBe(true);
   }, 60_000);
   expect(await client.ended).toEqual({});
 });
 
-it("reports an event that cannot be read, and retries it", async () => {
+it("sends an error if an event cannot be read, and retries", async () => {
   let broken = true;
   const { store, open } = await setup({ retryMs: 5 }, (real) => ({
     ...real,
-    getPayload: (...place) =>
-      broken ? Promise.reject(new Error("the disk is on fire")) : real.getPayload(...place),
+    getPayload: (...args) =>
+      broken ? Promise.reject(new Error("the disk failed")) : real.getPayload(...args),
   }));
   await appendEvents(store, sampleEvents(2));
   const { received } = open();
-  await vi.waitFor(() => expect(of(received, "error").length).toBeGreaterThan(0), 60_000);
-  expect(JSON.stringify(received)).not.toContain("fire");
+  await vi.waitFor(() => expect(ofKind(received, "error").length).toBeGreaterThan(0), 60_000);
+  expect(JSON.stringify(received)).not.toContain("disk");
   broken = false;
   await vi.waitFor(() => expect(events(received)).toEqual([1, 2]), 60_000);
 });
@@ -199,16 +202,16 @@ it("limits the open streams of a token", async () => {
   for (const { received } of [one, two])
     await vi.waitFor(() => expect(received).toHaveLength(1), 60_000);
   await expect(open().ended).rejects.toMatchObject({ code: -32013, data: { limit: 2 } });
-  one.leave();
+  one.disconnect();
   await one.ended;
   const three = open();
   await vi.waitFor(() => expect(three.received).toHaveLength(1), 60_000);
   await streams.close();
-  expect(of(three.received, "terminated")).toHaveLength(1);
+  expect(ofKind(three.received, "terminated")).toHaveLength(1);
   expect(streams.open.size).toBe(0);
 });
 
-it("notifies once of new event types, and not of known or processed ones", async () => {
+it("sends one list_changed for several new event types, and none for known or processed ones", async () => {
   const { store, open } = await setup();
   const other = (type: string) => sampleEvent({ source: "custom", type });
   const done = other("done");
@@ -220,18 +223,18 @@ it("notifies once of new event types, and not of known or processed ones", async
   client.full = true;
   await appendEvents(store, [other("new"), other("newer"), other("new")]);
   await settle();
-  expect(of(client.received, "list_changed")).toEqual([]);
+  expect(ofKind(client.received, "list_changed")).toEqual([]);
   client.full = false;
   client.drain();
-  await vi.waitFor(() => expect(of(client.received, "list_changed")).toHaveLength(1), 60_000);
+  await vi.waitFor(() => expect(ofKind(client.received, "list_changed")).toHaveLength(1), 60_000);
   await appendEvents(store, [other("new"), other("newest")]);
-  await vi.waitFor(() => expect(of(client.received, "list_changed")).toHaveLength(2), 60_000);
+  await vi.waitFor(() => expect(ofKind(client.received, "list_changed")).toHaveLength(2), 60_000);
 });
 
-it("ends immediately for a client that disconnects before it starts", async () => {
+it("ends immediately if the client disconnects before the stream starts", async () => {
   const { streams, open } = await setup();
   const client = open();
-  client.leave();
+  client.disconnect();
   expect(await client.ended).toEqual({});
   expect(streams.open.size).toBe(0);
 });

@@ -22,20 +22,20 @@ import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { findType, watchTypes } from "./event-types.ts";
 import { EventsError } from "./events-error.ts";
 
-export interface StreamTimes {
+export interface StreamOptions {
   heartbeatMs?: number;
   /** How often a stream checks for a client that stopped reading, and for new event types. */
   checkMs?: number;
-  /** How long a client may leave a full connection unread. */
+  /** How long a connection may stay full before the client is disconnected. */
   stallMs?: number;
   /** The delay before a failed read is retried. */
   retryMs?: number;
-  /** The number of open streams of one token. */
+  /** The maximum number of open streams of one token. */
   maxPerToken?: number;
 }
 
-/** The open streams of all tokens. */
-export interface EventStreams extends Required<StreamTimes> {
+/** The options, and the open streams of each token. */
+export interface EventStreams extends Required<StreamOptions> {
   open: Map<string, Set<Stream>>;
   isClosed(): boolean;
   /** Resolves when every stream has sent its `terminated` notification. */
@@ -50,7 +50,7 @@ interface Stream {
 /** Undefined if the client has disconnected. */
 type Ending = { reason: "forbidden" | "shutting_down"; message: string } | undefined;
 
-export function createEventStreams(times: StreamTimes = {}): EventStreams {
+export function createEventStreams(options: StreamOptions = {}): EventStreams {
   const open: EventStreams["open"] = new Map();
   let closed = false;
   return {
@@ -59,7 +59,7 @@ export function createEventStreams(times: StreamTimes = {}): EventStreams {
     stallMs: 30_000,
     retryMs: 1_000,
     maxPerToken: 100,
-    ...times,
+    ...options,
     open,
     isClosed: () => closed,
     async close() {
@@ -67,7 +67,7 @@ export function createEventStreams(times: StreamTimes = {}): EventStreams {
       const all = [...open.values()].flatMap((own) => [...own]);
       for (const { end } of all) end(STOPPING);
       await Promise.all(all.map(({ ended }) => ended));
-      // The SDK still has to send the responses.
+      // The SDK sends the responses in a later task.
       await new Promise((resolve) => setTimeout(resolve));
     },
   };
@@ -129,10 +129,10 @@ export async function streamEvents(
     return true;
   };
 
-  let working = false;
-  const work = async () => {
-    if (working) return;
-    working = true;
+  let isSending = false;
+  const sendQueued = async () => {
+    if (isSending) return;
+    isSending = true;
     while (queue[0] && !isEnding && !isFull()) {
       const { event } = queue[0];
       try {
@@ -150,11 +150,11 @@ export async function streamEvents(
         await new Promise((resolve) => setTimeout(resolve, streams.retryMs));
       }
     }
-    working = false;
+    isSending = false;
     if (!isEnding && queue.length < MAX_QUEUED) follower?.resume();
   };
 
-  const beat = setInterval(() => {
+  const heartbeat = setInterval(() => {
     if (!isFull()) void send(NOTIFICATIONS.heartbeat, { cursor: watermark });
   }, streams.heartbeatMs);
   let listChanged = false;
@@ -176,7 +176,7 @@ export async function streamEvents(
   backPressure.onClose(() => end(undefined));
   backPressure.onDrain(() => {
     fullSince = undefined;
-    void work();
+    void sendQueued();
   });
   exchange.signal.addEventListener("abort", () => end(undefined));
   if (exchange.signal.aborted) end(undefined); // aborted during the queries above
@@ -195,9 +195,9 @@ export async function streamEvents(
           if (matchesFilter(event, filter)) queue.push({ event, cursor });
           else if (last) last.cursor = cursor;
           else watermark = cursor;
-          void work();
+          void sendQueued();
         },
-        truncated: () => {}, // the first notification reports it
+        truncated: () => {}, // the notification `active` has reported it
         isFull: () => queue.length >= MAX_QUEUED || isFull(),
       },
     });
@@ -208,7 +208,7 @@ export async function streamEvents(
     return {};
   } finally {
     isEnding = true;
-    clearInterval(beat);
+    clearInterval(heartbeat);
     clearInterval(check);
     stopWatching();
     follower?.stop();

@@ -33,9 +33,9 @@ function setup(given: Partial<SubscriberOptions> = {}) {
     onChange: () => {},
     ...given,
   });
-  const subscribe = (url: string, whose = access) =>
+  const subscribe = (url: string, by = access) =>
     subscriber.subscribe(
-      whose,
+      by,
       subscribeParams.parse({
         name: "github.issues",
         delivery: { mode: "webhook", url, secret: `whsec_${btoa("s".repeat(24))}` },
@@ -59,16 +59,16 @@ it("calls no endpoint if the token has reached its limit of subscriptions", asyn
 it("limits the concurrent verifications of each token", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   let calls = 0;
-  let underWay = 0;
-  let most = 0;
+  let active = 0;
+  let maxActive = 0;
   const { subscribe, post } = setup({
     verifyConcurrency: 2,
     post: async (...given) => {
       calls += 1;
-      underWay += 1;
-      most = Math.max(most, underWay);
+      active += 1;
+      maxActive = Math.max(maxActive, active);
       await released;
-      underWay -= 1;
+      active -= 1;
       return post(...given);
     },
   });
@@ -80,5 +80,5 @@ it("limits the concurrent verifications of each token", async () => {
   release();
   await bob;
   expect(await Promise.all(all)).toHaveLength(5);
-  expect([calls, most]).toEqual([6, 3]);
+  expect([calls, maxActive]).toEqual([6, 3]);
 });

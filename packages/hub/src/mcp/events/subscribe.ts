@@ -1,6 +1,6 @@
 /**
  * `events/subscribe` and `events/unsubscribe` of webhook subscriptions. Subscribing again with the same
- * parameters refreshes the expiry and the secret; deliveries continue from their position.
+ * parameters refreshes the expiry and the secret, and keeps the positions of the deliveries.
  */
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 import type { Narrowing } from "../../deliver/event-filter.ts";
@@ -39,7 +39,7 @@ export interface SubscriberOptions {
   /** Called when there is a new or refreshed subscription. */
   onChange: () => void;
   maxPerPrincipal?: number;
-  /** The number of endpoints that are verified concurrently for one principal. */
+  /** The maximum number of concurrent verifications for one principal. */
   verifyConcurrency?: number;
 }
 
@@ -59,7 +59,7 @@ export function createSubscriber({
   verifyConcurrency = 4,
 }: SubscriberOptions): Subscriber {
   const verifications = createSemaphore({ perKey: verifyConcurrency });
-  const urlOf = (text: string): string => {
+  const parseUrl = (text: string): string => {
     try {
       const { href } = parseOutboundUrl(text, { allowHttp });
       if (href.length <= 2_000) return href;
@@ -78,9 +78,9 @@ export function createSubscriber({
     );
 
   const verify = async (principal: string, id: string, url: string, secret: string) => {
-    // Another request may have verified it while this one waited.
+    // Another request may have verified the endpoint while this one waited.
     if (await store.isVerified(principal, url)) return;
-    // No request is sent for a subscription that would be rejected anyway.
+    // Do not call the endpoint for a subscription that would exceed the limit.
     const isFull = (await store.countSubscriptions(principal)) >= maxPerPrincipal;
     if (isFull && !(await store.findSubscription(id))) throw exhausted();
     const challenge = randomSecret("");
@@ -109,7 +109,7 @@ export function createSubscriber({
           `delivery.mode: must be webhook, not ${JSON.stringify(mode.slice(0, 50))}; events/stream pushes over MCP.`,
           { feature: "delivery.mode" },
         );
-      const url = urlOf(params.delivery.url);
+      const url = parseUrl(params.delivery.url);
       await findType(store, tenants, params.name, params.arguments);
       const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
       const { from, truncated, logId } = await findStart(store, tenants, params.cursor, notBefore);
@@ -152,7 +152,7 @@ export function createSubscriber({
     },
 
     async unsubscribe({ token, tenants }, params) {
-      const url = urlOf(params.delivery.url);
+      const url = parseUrl(params.delivery.url);
       const { name } = params;
       const id = await subscriptionId({
         principal: token,
@@ -181,14 +181,15 @@ const canonical = (given: Narrowing): Record<string, string | number> =>
   );
 
 /** The id is a hash of everything that identifies a subscription, so that subscribing is idempotent. */
-async function subscriptionId(of: {
+async function subscriptionId(identity: {
   principal: string;
   tenants: readonly string[];
   name: string;
   arguments: Narrowing;
   url: string;
 }): Promise<string> {
-  const parts = [of.principal, [...of.tenants].sort(), of.name, canonical(of.arguments), of.url];
+  const { principal, tenants, name, arguments: given, url } = identity;
+  const parts = [principal, [...tenants].sort(), name, canonical(given), url];
   return `sub_${(await sha256Hex(JSON.stringify(parts))).slice(0, 40)}`;
 }
 
