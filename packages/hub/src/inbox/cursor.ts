@@ -1,6 +1,6 @@
 /**
- * A position in the logs of several tenants: the last `seq` of each. Clients treat it as opaque. For a
- * single tenant it is the number itself. An `@` and the id of the database can follow.
+ * A position in the logs of several tenants: the last `seq` of each. Clients treat the text of a cursor
+ * as opaque. For a single tenant it is the `seq` itself. An `@` and the id of the database can follow.
  */
 export type Cursor = ReadonlyMap<string, number>;
 

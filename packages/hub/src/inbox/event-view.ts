@@ -54,7 +54,7 @@ export interface EventView {
   note: string | null;
 }
 
-/** Null if retention has removed the payload in the meantime. */
+/** The value is null if retention has removed the payload in the meantime. */
 export const readStored = ({ source }: EventRow, payload: Payload | undefined): ReadPayload =>
   payload ? readWithText(source, payload) : { value: null };
 
@@ -76,7 +76,7 @@ export const eventView = (event: EventRow, payload: Json): EventView => ({
   note: event.note,
 });
 
-/** Serializes an event. Copies a payload that is JSON already, since stringifying it is slow. */
+/** Serializes an event. A payload that is already JSON is copied, since stringifying it is slow. */
 export function serializeEvent(view: EventView, payload: string | undefined): string {
   if (payload === undefined) return JSON.stringify(view);
   const { id, type, payload: _, ...rest } = view;

@@ -3,7 +3,6 @@
  * time; writes go to the tenant of the event. Invalid requests throw a `RequestError`, which HTTP
  * and MCP report. The returned views are defined in event-view.ts.
  */
-
 import type { Json } from "@signalbox/rules/json.ts";
 import { parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
 import { readPayload } from "../ingest/sources/read-payload.ts";
@@ -24,7 +23,7 @@ import {
 } from "./event-view.ts";
 import type { ReserveBytes } from "./response-budget.ts";
 
-/** The maximum bytes of payloads in one page. The cursor continues after the last event. */
+/** The maximum size of the payloads in one page. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
 export interface ListOptions {
@@ -52,7 +51,7 @@ export interface EventPage<Item> {
   next_cursor: string | null;
 }
 
-/** An event, and its serialized form. */
+/** An event and its JSON text. */
 export interface FoundEvent {
   event: EventView & { truncated?: boolean; payload_bytes?: number };
   json: string;
@@ -68,7 +67,7 @@ export interface InboxOptions {
 export type Inbox = ReturnType<typeof createInbox>;
 
 export function createInbox({ store, now, random = Math.random }: InboxOptions) {
-  /** Merges the pages of several logs: requests a whole page of each, and takes the first events. */
+  /** Merges the logs of several tenants: reads a whole page of each, and returns the first events. */
   async function merge(
     tenants: readonly string[],
     cursor: string | undefined,
@@ -215,7 +214,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       return { event: view, json: JSON.stringify(view) };
     },
 
-    /** An unknown id throws, and no event is marked. */
+    /** Throws if an id is unknown; then no event is marked. */
     async markProcessed(
       tenants: readonly string[],
       ids: readonly string[],

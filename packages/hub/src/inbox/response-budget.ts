@@ -1,7 +1,7 @@
 /**
- * Bounds the memory that slow clients can occupy. Each token may hold a number of payload bytes, from
- * before they are read from the store until the response is sent. A request above that waits, and
- * fails as `busy` after `waitMs`. A client that never reads blocks only its own token.
+ * Limits the memory that slow clients can occupy. Each token may hold `bytesPerToken` of payloads,
+ * from before they are read from the store until the response is sent. A request above this limit
+ * waits, and fails as `busy` after `waitMs`. A client that never reads blocks only its own token.
  */
 import { RequestError } from "../lib/request-error.ts";
 import { createSemaphore } from "../lib/semaphore.ts";

@@ -1,6 +1,6 @@
 /**
- * Items that are added while a batch is being written form the next batch. Each caller gets the
- * result of its own item. Batches are written one after another, and items in the order of `add`.
+ * Writes items in batches. Items that are added while a batch is being written form the next batch.
+ * Each caller gets the result of its own item. Items are written in the order of `add`.
  */
 export interface BatcherOptions<Item, Result> {
   /** Writes a batch. Returns one result per item, in the same order. */
@@ -43,7 +43,7 @@ export function createBatcher<Item, Result>({
 }: BatcherOptions<Item, Result>): Batcher<Item, Result> {
   const queue: Entry<Item, Result>[] = [];
   const drained: (() => void)[] = [];
-  /** From the call of `defer` until the batch is written. */
+  /** True from the call of `defer` until the batch is written. */
   let busy = false;
 
   const schedule = () => {

@@ -46,7 +46,7 @@ export function createIds({
   };
 }
 
-/** The smallest UUIDv7 of a time: all ids from before sort before it. */
+/** The smallest UUIDv7 of a time: all earlier ids sort before it. */
 export function idFloor(ms: number): string {
   const time = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;

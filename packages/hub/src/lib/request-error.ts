@@ -1,4 +1,4 @@
-/** An error that the caller can correct: it names the field and the fix. The API maps codes to HTTP. */
+/** The kind of a `RequestError`. The API maps it to an HTTP status. */
 export type RequestErrorCode =
   | "invalid"
   | "not_found"
@@ -12,6 +12,7 @@ interface FieldError {
   message: string;
 }
 
+/** An error that the caller can correct. It names the field and the fix. */
 export class RequestError extends Error {
   readonly code: RequestErrorCode;
   readonly field: string;

@@ -1,10 +1,10 @@
 /**
- * A keyed semaphore: `limit` bounds what all keys hold together, `perKey` what one key holds. Permits
- * have amounts, so that it can count bytes as well as slots.
+ * A keyed semaphore. `limit` is the maximum that all keys hold together, `perKey` the maximum of one
+ * key. Permits have amounts, so that a semaphore can count bytes as well as slots.
  *
- * The queue of each key is first in, first out; the keys are served round robin. No caller overtakes one that
- * waits for the same capacity. An amount above a limit is granted while nothing else is held. A key
- * that neither holds nor waits costs nothing.
+ * The queue of each key is first in, first out; the keys are served round robin. No caller overtakes
+ * one that waits for the same capacity. An amount above a limit is granted while nothing else is held.
+ * A key without permits and waiting callers uses no memory.
  */
 export interface SemaphoreOptions {
   limit?: number;
@@ -20,7 +20,7 @@ export interface Semaphore {
   tryAcquire(key: string, amount?: number): Release | undefined;
   /** Rejects with the signal's reason on abort, and with `QueueFull` above `maxQueued`. */
   acquire(key: string, options?: { amount?: number; signal?: AbortSignal }): Promise<Release>;
-  /** The number of keys that hold or wait. */
+  /** The number of keys with permits or waiting callers. */
   readonly size: number;
 }
 

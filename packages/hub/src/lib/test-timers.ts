@@ -1,13 +1,13 @@
 import type { Timers } from "./timers.ts";
 
 export interface TestTimers extends Timers {
-  /** Moves the clock forward and runs, in order of time, what becomes due. */
+  /** Moves the clock forward and runs the timers that become due, in order of time. */
   advance(ms: number): void;
   /** The number of timers that have neither run nor been cancelled. */
   pending(): number;
 }
 
-/** Timers that stand still until a test moves them. `defer` is a timer of 0 ms. */
+/** Timers whose clock only moves when a test calls `advance`. `defer` is a timer of 0 ms. */
 export function createTestTimers(start = 0): TestTimers {
   const timers = new Set<{ at: number; work: () => void }>();
   let time = start;

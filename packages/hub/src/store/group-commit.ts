@@ -1,6 +1,6 @@
 /**
- * Group commit: requests that arrive together share one transaction, and so one fsync; each gets its
- * own result. When `append` resolves, its events survive a crash.
+ * Group commit: requests that arrive together share one transaction and one fsync. Each gets its own
+ * result. When `append` resolves, its events survive a crash.
  */
 import { createBatcher } from "../lib/batcher.ts";
 import type { AppendRequest, AppendResult, StalePlan, Store } from "./store.ts";
@@ -10,9 +10,9 @@ export interface GroupCommitOptions {
   quota: number | null;
   maxEvents?: number;
   maxBytes?: number;
-  /** Should run `work` after the requests that have arrived meanwhile, so that they join the batch. */
+  /** Runs `work` after pending I/O, so that requests that have already arrived join the batch. */
   defer?: (work: () => void) => void;
-  /** Called with the number of requests of each batch that was written. */
+  /** Called with the number of requests in each batch that was written. */
   onBatch?: (size: number) => void;
 }
 

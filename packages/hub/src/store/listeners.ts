@@ -1,6 +1,6 @@
 import type { Notice } from "./sql.ts";
 
-/** Listeners of committed changes. An exception in one does not affect the others. */
+/** Listeners of notices. An exception in one is rethrown in a microtask, so that all are called. */
 export function createListeners() {
   const listeners = new Set<(notice: Notice) => void>();
   return {

@@ -4,7 +4,7 @@
  * same time on an empty or an old database.
  */
 import { type Dialect, first, query, type Verb } from "./sql.ts";
-import { setLegacyTablesAside } from "./verbs/legacy-flows.ts";
+import { renameLegacyTables } from "./verbs/legacy-flows.ts";
 
 type Placeholder = "TEXT" | "BLOB" | "CLUSTERED";
 
@@ -74,7 +74,7 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX events_processed ON events (processed_at) WHERE processed = 1",
       "CREATE INDEX events_done ON events (tenant_id, seq) WHERE processed = 1",
       // A separate table, so that lists do not read pages of payloads. A pack has several parts if
-      // the engine limits the size of values; the first part has the number of events.
+      // the engine limits the size of values; only the `events` of the first part is updated.
       `CREATE TABLE packs (
         tenant_id TEXT NOT NULL,
         seq BIGINT NOT NULL,
@@ -318,11 +318,11 @@ const migrations: readonly Migration[] = [
     ],
   },
   {
-    name: "deleted flows, by when they were deleted",
+    name: "index of deleted flows",
     statements: ["CREATE INDEX flows_deleted ON flows (updated_at) WHERE deleted = 1"],
   },
   {
-    name: "whose token called for a run, and how often it was taken for nothing",
+    name: "tokens and idle claims of runs",
     statements: [
       "ALTER TABLE runs ADD COLUMN token_id TEXT",
       "ALTER TABLE runs ADD COLUMN idle_claims BIGINT NOT NULL DEFAULT 0",
@@ -330,7 +330,7 @@ const migrations: readonly Migration[] = [
     ],
   },
   {
-    name: "what code wrote to its console",
+    name: "console output of code",
     statements: ["ALTER TABLE steps ADD COLUMN log TEXT"],
   },
   {
@@ -352,18 +352,18 @@ const migrations: readonly Migration[] = [
     ],
   },
   {
-    name: "open runs, by the run that called them",
+    name: "index of open runs by caller",
     statements: [
       "CREATE INDEX runs_called ON runs (parent_run) WHERE parent_run IS NOT NULL AND finished_at IS NULL",
     ],
   },
   {
-    // It wrote one page per repository of a batch: half of all writes.
+    // For each repository in a batch, the index wrote one page: half of all writes.
     name: "no index of repositories",
     statements: ["DROP INDEX events_pending_repo"],
   },
   {
-    // Distinguishes a log that was deleted and recreated from the one before.
+    // Changes if the log is deleted and created again.
     name: "the id of the log",
     statements: ["CREATE TABLE log_id (one SMALLINT PRIMARY KEY, id TEXT NOT NULL)"],
   },
@@ -396,7 +396,7 @@ export function* migrate(dialect: Dialect): Verb<string[]> {
   if (at > migrations.length) throw new DatabaseTooNew(at);
   const due = migrations.slice(at);
   if (due.length > 0)
-    yield* setLegacyTablesAside(
+    yield* renameLegacyTables(
       dialect,
       due.flatMap(({ statements }) => statements),
     );

@@ -1,7 +1,8 @@
 /**
- * Payloads are stored in packs: the concatenated payloads of one commit, compressed if the engine has
- * a codec. Webhooks of one sender are similar, so a pack has a tenth of the size and is faster to
- * write. An event refers to its pack and the offset in it. A pack is deleted with its last event.
+ * Payloads are stored in packs: the concatenated payloads of one tenant in one commit, compressed if
+ * the host has a codec. Webhooks of one sender are similar, so compression makes a pack about ten times
+ * smaller, and faster to write. An event refers to its pack and to its offset in the pack. A pack
+ * is deleted with its last event.
  * See docs/decisions/0005-payloads-in-packs.md.
  */
 import { concat, utf8 } from "../lib/hmac.ts";
@@ -24,7 +25,7 @@ export interface Packed {
   meta_size: number;
 }
 
-/** The maximum size of a pack. Reading one event unpacks the whole pack. */
+/** The maximum size of a pack with several events. Reading one event unpacks the whole pack. */
 export const FULL_BYTES = 256 * 1024;
 
 /**
@@ -72,7 +73,7 @@ export function createPacker({ codec, maxBlob }: Pick<Dialect, "codec" | "maxBlo
       const meta = utf8(JSON.stringify({ content_type, headers }));
       const size = meta.byteLength + body.byteLength;
       let pack = open.get(tenant);
-      // A large body gets its own pack: otherwise reading its neighbours would read it too.
+      // A large body gets its own pack: otherwise reading the other events would read it too.
       if (pack && pack.size + size > FULL_BYTES) {
         close(tenant);
         pack = undefined;
@@ -107,7 +108,7 @@ function fillBuffer({ parts, size }: Pack): Uint8Array {
 
 const decoder = new TextDecoder();
 
-/** The contents of a pack, from its rows in order. */
+/** Returns the contents of a pack. `rows` are its parts, in order. */
 export function unpack(
   codec: Codec | undefined,
   rows: readonly { codec: string; body: Uint8Array | ArrayBuffer }[],

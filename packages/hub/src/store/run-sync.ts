@@ -6,7 +6,7 @@ export interface SyncSql {
   insert(insert: Insert): void;
 }
 
-/** Runs all statements of a verb. The caller has begun the transaction. */
+/** Runs all statements of a verb, and collects its notices. The caller manages the transaction. */
 export function runSync<Result>(sql: SyncSql, verb: Verb<Result>, notices: Notice[]): Result {
   let rows: Row[] = [];
   for (;;) {
@@ -33,7 +33,7 @@ function execute(sql: SyncSql, operation: Operation, notices: Notice[]): Row[] {
 
 const texts = new WeakMap<readonly string[], { table: string; conflict: string; text: string }>();
 
-/** Inserts one row: repeating a prepared statement is the fastest way on a synchronous engine. */
+/** Inserts one row: on a synchronous engine, repeating a prepared statement is fastest. */
 export function insertSql({ table, columns, onConflict: conflict = "" }: Insert): string {
   const cached = texts.get(columns);
   if (cached?.table === table && cached.conflict === conflict) return cached.text;

@@ -1,7 +1,7 @@
 /**
  * A verb is a method of the store, written once as a generator that yields SQL and returns its
- * result. A backend runs it inside one transaction: synchronously on SQLite and Durable Objects, with
- * awaits on PostgreSQL. Every verb is therefore atomic, and no transaction object leaves the store.
+ * result. A backend runs it synchronously on SQLite and Durable Objects, and with awaits on
+ * PostgreSQL. A verb that writes runs in one transaction, and no transaction object leaves the store.
  * See docs/decisions/0002-verbs-as-generators.md.
  */
 import type { Codec } from "./packs.ts";
@@ -9,7 +9,7 @@ import type { Codec } from "./packs.ts";
 export type Value = string | number | null | Uint8Array;
 export type Row = Record<string, unknown>;
 
-/** What a verb asks its backend to do. */
+/** What a verb yields: one request to its backend. */
 export type Operation =
   | { kind: "query"; sql: string; params: readonly Value[] }
   | ({ kind: "insert" } & Insert)
@@ -23,12 +23,12 @@ export interface Insert {
   onConflict?: string;
 }
 
-/** Sent to every listener of every replica after the transaction has committed. */
+/** Sent to the listeners of all replicas after the transaction has committed. */
 export type Notice =
   | { topic: "events"; tenant: string; seq: number }
-  /** Events were claimed, released or marked as processed. */
+  /** Events were claimed, released or marked as processed, or their trigger status has changed. */
   | { topic: "changed"; tenant: string; ids: readonly string[] }
-  /** Runs can be claimed from this time on. */
+  /** Runs can be claimed from `due` on. */
   | { topic: "runs"; due: number }
   /** Steps of these runs were saved; see `announceSteps`. */
   | { topic: "run_steps"; runs: readonly string[] }
@@ -39,13 +39,13 @@ export type Notice =
   /** Notices may have been lost. Listeners must query the store for changes. */
   | { topic: "gap" };
 
-/** Where the SQL of the engines differs. All other statements use the common subset. */
+/** The differences between the engines. All other SQL uses their common subset. */
 export interface Dialect {
   /** Appended to a SELECT that locks its rows until the commit. */
   forUpdate: string;
   /** Like `forUpdate`, but skips rows that another transaction has locked. */
   skipLocked: string;
-  /** Text that is compared bytewise, as in SQLite: the fastest, and equal on all engines. */
+  /** A text type that is compared bytewise, which is fast, and the same on all engines. */
   TEXT: string;
   BLOB: string;
   /** Stores a table in the order of its primary key, without a separate index for the key. */
@@ -59,7 +59,7 @@ export interface Dialect {
   /** Locks the database, so that only one of several starting processes migrates it. */
   migrationLock: string | undefined;
   maxParams: number;
-  /** The maximum bytes of a blob. */
+  /** The maximum size of a blob, in bytes. */
   maxBlob: number;
   /** Compresses packs of payloads; undefined if the host has no compression. */
   codec: Codec | undefined;
@@ -67,7 +67,7 @@ export interface Dialect {
 
 export type Verb<Result> = Generator<Operation, Result, Row[]>;
 
-/** Runs one statement and returns its rows. Parameters are `?` on every engine. */
+/** Runs one statement and returns its rows. The placeholder of a parameter is `?` on every engine. */
 export function* query<Result = Row>(sql: string, params: readonly Value[] = []): Verb<Result[]> {
   return (yield { kind: "query", sql, params }) as Result[];
 }
@@ -85,7 +85,7 @@ export function* columnsOf({ columns }: Dialect, table: string): Verb<string[]> 
   return rows.map(({ name }) => name);
 }
 
-/** Inserts many rows in the way that is fastest on the engine. */
+/** Inserts many rows. Each backend uses its fastest way. */
 export function* insert(
   table: string,
   columns: readonly string[],
@@ -104,16 +104,16 @@ export function* notify(notice: Notice): Verb<void> {
  * by repeating its last key, so that few distinct statements are prepared.
  */
 function* chunks<Key>(keys: readonly Key[], max: number): Generator<Key[]> {
-  const whole = 2 ** Math.floor(Math.log2(Math.min(256, max)));
-  for (let start = 0; start < keys.length; start += whole) {
-    const chunk = keys.slice(start, start + whole);
+  const maxLength = 2 ** Math.floor(Math.log2(Math.min(256, max)));
+  for (let start = 0; start < keys.length; start += maxLength) {
+    const chunk = keys.slice(start, start + maxLength);
     const size = 2 ** Math.ceil(Math.log2(chunk.length));
     while (chunk.length < size) chunk.push(chunk[chunk.length - 1] as Key);
     yield chunk;
   }
 }
 
-/** `(?,?,?)` for the `IN` of a statement that has `others` more parameters. */
+/** Lists such as `(?,?,?)` for `IN`, in a statement that has `others` more parameters. */
 export function* inLists(
   values: readonly Value[],
   { maxParams }: Dialect,
@@ -123,7 +123,7 @@ export function* inLists(
     yield { list: `(${"?,".repeat(params.length).slice(0, -1)})`, params };
 }
 
-/** `(?,?),(?,?)` for the `VALUES` of a query by several columns. */
+/** Rows such as `(?,?),(?,?)` for `VALUES`, in a query by several columns. */
 export function* keyRows(
   keys: readonly (readonly Value[])[],
   { maxParams }: Dialect,

@@ -4,16 +4,16 @@ import { FULL_BYTES } from "./packs.ts";
 import type { ClaimedRun } from "./run-store.ts";
 
 export interface StoreCache {
-  /** Unpacked payloads. A client that reads one event usually reads its neighbours too. */
+  /** Unpacked packs. A client that reads one event usually reads the events next to it too. */
   packs: BoundedMap<string, Uint8Array>;
   /** The graphs of published versions, by flow and version. */
   graphs: BoundedMap<string, { graph: ClaimedRun["graph"]; created_at: number; size: number }>;
-  /** Needed when the database may have been replaced, for example by a backup. */
+  /** Must be called when the database may have been replaced, for example by a backup. */
   clear(): void;
 }
 
 export function createStoreCache(): StoreCache {
-  // By the size of the whole buffer, which a view keeps alive.
+  // Weighed by the whole buffer, since a view keeps all of it in memory.
   const packs: StoreCache["packs"] = new BoundedMap(
     16 * FULL_BYTES,
     ({ buffer }) => buffer.byteLength,

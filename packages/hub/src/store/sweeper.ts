@@ -1,6 +1,6 @@
 /**
- * Retention: removes events, runs and flows whose time is over, about once a minute. It works in
- * small transactions and yields to the event loop between them, so webhooks are not held up.
+ * Retention: removes old events, runs and deleted flows, about once a minute. It uses small
+ * transactions and yields to the event loop between them, so that it does not delay webhooks.
  */
 import type { Log } from "../lib/log.ts";
 import type { Timers } from "../lib/timers.ts";
@@ -23,7 +23,7 @@ export interface SweeperOptions {
   random?: () => number;
 }
 
-/** Returns a function that stops it. */
+/** Returns a function that stops the sweeper. */
 export function startSweeper({
   store,
   retention,
@@ -70,7 +70,7 @@ export function startSweeper({
       );
     if (!stopped) schedule();
   };
-  // The jitter keeps replicas that started together from sweeping together.
+  // With jitter, so that replicas that started together do not sweep at the same time.
   const schedule = () => {
     cancel = timers.after(everyMs * (0.5 + random()), () => void sweep());
   };

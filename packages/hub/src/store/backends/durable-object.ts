@@ -1,6 +1,6 @@
 /**
  * The SQLite of a Durable Object: one object, one tenant, one thread. Cloudflare delays each response
- * until the writes before it are durable, so that a resolved verb survives a crash here too.
+ * until the writes before it are durable, so changes survive a crash here too.
  */
 import { createListeners } from "../listeners.ts";
 import { migrate } from "../migrations.ts";
@@ -58,7 +58,7 @@ export function openDurableObject(storage: ObjectStorage): Store {
   };
 }
 
-/** By the message, since an error loses its other properties in an RPC call. */
+/** Tests the message, since an error loses its other properties in an RPC call. */
 export const isDataError = (error: unknown): boolean =>
   error instanceof Error && /SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(error.message);
 

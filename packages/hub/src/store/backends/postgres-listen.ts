@@ -1,7 +1,7 @@
 /**
  * Sends notices to all replicas, as part of the transaction, and receives them on a separate
- * connection that reconnects after an error. Notices in between are lost, so that every reconnect
- * reports a gap.
+ * connection, which is reopened after an error. Notices in between are lost, so every connect reports
+ * a gap.
  */
 import pg from "pg";
 import type { Notice } from "../sql.ts";

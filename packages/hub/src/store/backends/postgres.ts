@@ -1,5 +1,5 @@
 /**
- * PostgreSQL, for any number of replicas. Each verb is one transaction on one pooled connection. A
+ * PostgreSQL, for any number of replicas. Each write is one transaction on one pooled connection. A
  * commit sends its notices with NOTIFY; a separate connection LISTENs for those of all replicas.
  */
 import pg from "pg";
@@ -47,7 +47,7 @@ export async function openPostgres(
     options: "-c idle_in_transaction_session_timeout=15000 -c lock_timeout=10000",
   });
   // The pool replaces a broken idle connection, and a broken connection in use fails its verb. Both
-  // need a listener for `error`: without one, Node would end the process.
+  // need a listener for `error`: without one, the process would crash.
   pool.on("error", onError);
   const clients = new Set<pg.ClientBase>();
   pool.on("connect", (client) => {

@@ -7,8 +7,8 @@ interface Waiting {
 const PAUSE_MS = 50;
 
 /**
- * Retries work that finds the database locked, without blocking the event loop, until its timeout.
- * Later work waits in the queue behind it, so that the order is kept and only the first is retried.
+ * If the database is locked, retries work until its timeout, without blocking the event loop. Later
+ * work waits in a queue, so that the order is kept and only the first work is retried.
  */
 export function createBusyRetry({
   timeoutMs,

@@ -38,7 +38,7 @@ export interface SqliteOptions {
   cache?: StoreCache;
 }
 
-/** How long SQLite itself waits for a lock, which blocks the thread. After that, verbs are retried. */
+/** How long SQLite itself waits for a lock. This blocks the thread; after that, verbs are retried. */
 const BLOCKING_WAIT_MS = 25;
 
 const WAL_LIMIT_BYTES = 16 * 1024 * 1024;
@@ -53,7 +53,7 @@ export function connect(
   restrictPermissions(file);
   const db = new Database(file, { timeout: Math.min(BLOCKING_WAIT_MS, busyTimeoutMs) });
   db.pragma(`page_size = ${PAGE_BYTES}`);
-  // If two processes create the file, one of them gets "locked" immediately, despite the timeout.
+  // If two processes create the file, one of them fails with SQLITE_BUSY, despite the timeout.
   retryWhileBusy(() => db.pragma("journal_mode = WAL"), busyTimeoutMs);
   db.pragma("synchronous = FULL");
   db.pragma("cache_size = -16000");
@@ -75,7 +75,7 @@ function restrictPermissions(file: string): void {
     try {
       if (mode & 0o077) chmodSync(path, 0o600);
     } catch (error) {
-      // The file of another user: its mode stays.
+      // The file belongs to another user: its mode stays.
       if (!["EPERM", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
     }
   }
@@ -144,7 +144,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
     throw error;
   }
 
-  // Two queues: readers need not wait while only writers are blocked.
+  // Two queues, so that readers do not wait while only writers are blocked.
   const retryOptions = { timeoutMs: busyTimeoutMs, isBusy };
   const reading = createBusyRetry(retryOptions);
   const writing = createBusyRetry(retryOptions);

@@ -1,7 +1,7 @@
 /**
  * Stores a batch of requests in one transaction. It locks the row of each tenant first. Therefore
  * `seq` follows the order of the commits (once event N is visible, no event before N can appear), the
- * quota is exact, and two replicas cannot store the same delivery twice.
+ * quota is exact, and two replicas cannot store the same webhook twice.
  */
 import { createPacker, PACK_COLUMNS, type Packed } from "../packs.ts";
 import type { TrippedTrigger } from "../run-store.ts";
@@ -16,7 +16,7 @@ interface EventPosition {
   seq: number;
 }
 
-/** What a batch adds to the counters of one tenant. */
+/** The amounts that a batch adds to the counters of one tenant. */
 interface Growth {
   pending: number;
   bytes: number;

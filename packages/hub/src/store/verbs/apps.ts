@@ -15,7 +15,7 @@ export function* createApp(app: StoredApp): Verb<boolean> {
     [app.tenant, app.slug, app.name, app.description, app.created_at, app.updated_at],
   );
   if (!created) return false;
-  // The tenant's row has the revision of its triggers; it may not exist before the first event.
+  // `triggersChanged` updates the tenant's row, which may not exist before the first event.
   yield* query("INSERT INTO tenants (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING", [
     app.tenant,
     app.created_at,
@@ -53,21 +53,21 @@ export function* updateApp(
   return row && toApp(row);
 }
 
-/** Keeps the versions of its flows: runs that have started still need them. */
+/** Keeps the versions of the flows, since existing runs need them. */
 export function* deleteApp(tenant: string, slug: string, at: number): Verb<boolean> {
   const deleted = yield* first("DELETE FROM apps WHERE tenant_id = ? AND slug = ? RETURNING slug", [
     tenant,
     slug,
   ]);
   if (!deleted) return false;
-  const own = "WHERE tenant_id = ? AND app = ?";
-  yield* query(`DELETE FROM tool_names ${own}`, [tenant, slug]);
+  const ofApp = "WHERE tenant_id = ? AND app = ?";
+  yield* query(`DELETE FROM tool_names ${ofApp}`, [tenant, slug]);
   yield* query(
-    "DELETE FROM triggers WHERE flow_id IN (SELECT id FROM flows WHERE tenant_id = ? AND app = ? AND deleted = 0)",
+    `DELETE FROM triggers WHERE flow_id IN (SELECT id FROM flows ${ofApp} AND deleted = 0)`,
     [tenant, slug],
   );
   yield* query(
-    `UPDATE flows SET deleted = 1, version = NULL, updated_at = ? ${own} AND deleted = 0`,
+    `UPDATE flows SET deleted = 1, version = NULL, updated_at = ? ${ofApp} AND deleted = 0`,
     [at, tenant, slug],
   );
   yield* triggersChanged(tenant, slug);

@@ -1,8 +1,8 @@
 /**
  * Circuit breakers stop triggers that start each other in a loop. If a trigger fires on an event that
  * its own flow caused, its new runs are counted per minute, in the transaction that stores them. The
- * limit therefore holds across replicas and restarts. Events that were gathered into an existing run
- * are not counted. Only events that a run has caused have breakers.
+ * limit therefore holds across replicas and restarts. An event that is gathered into an existing run
+ * is not counted. Breakers apply only to events that a run has caused.
  */
 import type { StoredTrip } from "../flow-store.ts";
 import type { EventPlan, NewRun, PlannedVerdict, TrippedTrigger } from "../run-store.ts";
@@ -19,7 +19,7 @@ interface Breaker {
   tenant_id: string;
   flow_id: string;
   node_id: string;
-  /** When its current minute began, and the number of runs since then. */
+  /** The start of the current minute, and the number of runs since then. */
   since: number;
   fired: number;
   /** Updated at most once a minute. */
@@ -115,7 +115,7 @@ export function* loadLoopGuard(
   };
 }
 
-/** A minute begins with its first run. If the clock is set back, a new minute begins. */
+/** Whether the minute has ended. A new one also begins if the clock was set back by a minute. */
 const isOver = (since: number, at: number): boolean => Math.abs(at - since) >= MINUTE;
 
 type Key = Pick<Breaker, (typeof KEY)[number]>;
@@ -161,7 +161,7 @@ export function* listTrips(
   return trips;
 }
 
-/** Deletes the breakers of triggers that no longer exist. Call it after the triggers are saved. */
+/** Deletes the breakers of triggers that no longer exist. Must be called after triggers are saved. */
 export function* deleteUnusedBreakers(tenant: string): Verb<void> {
   yield* query(
     "DELETE FROM breakers WHERE tenant_id = ? AND NOT EXISTS " +

@@ -1,13 +1,13 @@
-/** Runs that were called by other runs: their progress, and their end when the caller ends. */
+/** Runs that were called by other runs: their progress, and their cancellation when the caller ends. */
 import { openStepError } from "../run-store.ts";
 import { type Dialect, inLists, notify, query, type Verb } from "../sql.ts";
 import { closeSteps } from "./close-steps.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /**
- * The progress of a called run counts as progress of its callers: resets `idle_claims` of `callers`
- * and of their own callers. Returns the ids of all of them. Skips locked rows instead of waiting:
- * the transaction holds the called run, and locks must be taken from caller to called run.
+ * The progress of a called run counts as progress of its callers. Resets `idle_claims` of `callers` and
+ * of all runs that called them, and returns the ids of all these runs. Skips locked rows: the
+ * transaction has locked the called run, and waiting is allowed only from caller to called run.
  */
 export function* propagateProgress(dialect: Dialect, callers: Iterable<string>): Verb<string[]> {
   const ancestors: string[] = [];

@@ -5,11 +5,12 @@ import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 import { lockTenants } from "./lock-tenants.ts";
 
 /**
- * Selects the tenant's rows among some ids. `coalesce` prevents the use of an index on `tenant_id`:
- * SQLite would prefer it, and read the whole backlog for a few ids.
+ * The condition on the tenant in a query by ids. `coalesce` prevents the use of an index on
+ * `tenant_id`: SQLite would prefer it to the index on ids, and read the whole backlog.
  */
 const OF_TENANT = "coalesce(tenant_id, '') = ?";
 
+/** PostgreSQL limits a notice to 8000 bytes. */
 const IDS_PER_NOTICE = 100;
 
 export function* markProcessed(
@@ -47,7 +48,6 @@ export function* markProcessed(
   };
 }
 
-/** In chunks, since a notification of PostgreSQL has at most 8,000 bytes. */
 export function* notifyChanged(tenant: string, ids: readonly string[]): Verb<void> {
   for (let start = 0; start < ids.length; start += IDS_PER_NOTICE)
     yield* notify({ topic: "changed", tenant, ids: ids.slice(start, start + IDS_PER_NOTICE) });
@@ -69,12 +69,12 @@ export function* decrementPending(tenant: string, events: readonly { type: strin
   yield* query("DELETE FROM pending_types WHERE tenant_id = ? AND count = 0", [tenant]);
 }
 
-/** Events with an expired lease first, then unclaimed events, each oldest first. */
+/** Claims events with an expired lease first, then unclaimed events, each oldest first. */
 export function* claimEvents(dialect: Dialect, claim: Claim): Verb<EventRow[]> {
   const expired = yield* claimFrom(dialect, claim, claim.limit, {
     condition: "claimed_until > 0 AND claimed_until <= ?",
     params: [claim.now],
-    // As in OF_TENANT: leases are few, and the index on types would read the whole backlog.
+    // `coalesce` as in OF_TENANT: there are few leases, and the index on types would read the backlog.
     ofType: "coalesce(type, '') = ?",
     order: "claimed_until, seq",
   });

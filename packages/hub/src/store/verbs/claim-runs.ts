@@ -1,5 +1,4 @@
-/** Leases: which worker executes which run, and until when. */
-
+/** Leases of runs: workers claim, renew and release them. */
 import type { ClaimedRun, RunLease, Step } from "../run-store.ts";
 import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
@@ -17,10 +16,10 @@ import {
 } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow, STEP_FIELDS, toRun, toStep } from "./run-rows.ts";
 
-/** How often one claim queries a tenant's queue again after it had to hold runs of full lanes. */
+/** The maximum number of queries for a tenant's due runs in one claim: runs of full lanes are held. */
 const MAX_PASSES = 5;
 
-/** A run that was claimed this often without progress fails: it may be what crashes its workers. */
+/** A run that was claimed this often without progress fails: it may have crashed its workers. */
 const MAX_IDLE_CLAIMS = 10;
 
 export function* claimRuns(
@@ -36,7 +35,7 @@ export function* claimRuns(
   );
   const tenants = due.map(({ tenant_id }) => tenant_id);
   const claimed: RunRow[] = [];
-  // Tenants that used their whole share may have more runs, for the shares that others left.
+  // Tenants that used their whole share may have more runs. They get what the others left.
   for (let busy = tenants; busy.length > 0 && claimed.length < limit; ) {
     const more: string[] = [];
     for (const [nth, tenant] of busy.entries()) {
@@ -87,8 +86,8 @@ function* requeueExpired(dialect: Dialect, now: number, limit: number): Verb<Exp
 }
 
 /**
- * Expired runs without progress. If a called run and its caller both made none, only the called run
- * fails: its caller continues with that result.
+ * Expired runs without progress. If neither a called run nor its caller made progress, only the called
+ * run fails, and the caller continues with that result.
  */
 function* findStuck(dialect: Dialect, expired: readonly ExpiredRun[]): Verb<ExpiredRun[]> {
   const stuck = expired.filter(({ idle_claims }) => idle_claims >= MAX_IDLE_CLAIMS);
@@ -120,7 +119,7 @@ function* failStuck(
   yield* notify({ topic: "run_ended", tenant: run.tenant_id, run: run.id });
 }
 
-/** Claims the oldest due runs of a tenant. Holds those whose lane has reached its limit. */
+/** Claims the oldest due runs of a tenant. Holds runs whose lane has reached its limit. */
 function* claimOfTenant(
   dialect: Dialect,
   tenant: string,

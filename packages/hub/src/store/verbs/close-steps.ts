@@ -1,7 +1,7 @@
 import type { RunError } from "../run-store.ts";
 import { query, type Verb } from "../sql.ts";
 
-/** Fails the open steps of a run that ended without a worker. Returns the ids of their nodes. */
+/** Fails the steps of an ended run that have not ended. Returns the ids of their nodes. */
 export function* closeSteps(
   run: string,
   at: number,

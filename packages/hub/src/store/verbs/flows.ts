@@ -106,8 +106,8 @@ export function* saveFlows(dialect: Dialect, app: StoredApp, plan: PlanFlows): V
 }
 
 /**
- * Restores a deleted flow. False if there is no flow with this id; undefined if the id belongs to a
- * flow of another app or tenant.
+ * Whether a flow with this id exists; a deleted flow is restored. Undefined if the id belongs to a flow
+ * of another app or tenant.
  */
 function* findOrRestore(id: string, tenant: string, app: string): Verb<boolean | undefined> {
   const row = yield* first<{ tenant_id: string; app: string; deleted: number }>(
@@ -117,7 +117,7 @@ function* findOrRestore(id: string, tenant: string, app: string): Verb<boolean |
   if (!row) return false;
   if (row.tenant_id !== tenant || (row.app !== app && row.deleted === 0)) return undefined;
   if (row.deleted === 0) return true;
-  // Retention may have removed it in the meantime.
+  // Retention may have removed the flow in the meantime.
   const restore = "UPDATE flows SET deleted = 0, app = ? WHERE id = ? RETURNING id";
   return (yield* first(restore, [app, id])) !== undefined;
 }
@@ -146,7 +146,7 @@ export function* listFlows(
   return rows.map(toFlow);
 }
 
-/** Keeps its versions: runs that have started still need them. */
+/** Keeps the versions of the flow, since existing runs need them. */
 export function* deleteFlow(dialect: Dialect, key: FlowKey, at: number): Verb<DeleteResult> {
   const found = yield* lockFlow(dialect, key);
   if ("outcome" in found) return found;
@@ -245,7 +245,7 @@ export function* getVersion(
   return row && (JSON.parse(row.graph) as FlowGraph);
 }
 
-/** Locks the app of the flow. */
+/** Locks the app of the flow, and returns the flow. */
 function* lockFlow(
   dialect: Dialect,
   { tenant, id, ifRevision }: FlowKey,

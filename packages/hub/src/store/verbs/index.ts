@@ -1,8 +1,7 @@
 /**
- * All methods of the store as generators, and whether they write. A backend turns this table into a
- * `Store` by running each of them in a transaction.
+ * The table of all verbs. A backend runs each verb that writes in one transaction, and the others
+ * without one.
  */
-
 import type { FlowStore } from "../flow-store.ts";
 import type { RunStore } from "../run-store.ts";
 import type { SecretStore } from "../secret-store.ts";
@@ -94,7 +93,7 @@ type Verbs = EventStore &
   RunStore &
   SecretStore & { checkWritable(at: number): Promise<void> };
 
-/** The generators, typed by the interface that they implement. */
+/** The verbs, typed by the interfaces that they implement. */
 export type VerbTable = {
   [Name in keyof Verbs]: {
     writes: boolean;
@@ -102,7 +101,7 @@ export type VerbTable = {
   };
 };
 
-// A read is one statement, or tolerates commits between its statements.
+// A read is one statement, or tolerates commits between its statements: it has no transaction.
 const reads = <Run>(run: Run) => ({ writes: false, run });
 const writes = <Run>(run: Run) => ({ writes: true, run });
 

@@ -1,21 +1,20 @@
 /**
  * Applies `WhenFull` to new runs whose lane has reached its limit. The caller must have locked the rows
- * of the tenants, so that no other transaction adds runs. Meanwhile the number of running runs can
- * only decrease.
+ * of the tenants, so that no other transaction adds runs.
  */
 import type { NewRun, RunError } from "../run-store.ts";
 import { type Dialect, inLists, notify, query, type Verb } from "../sql.ts";
 import { ADMIT, type Schedule, scheduleTenant } from "./run-queues.ts";
 import type { RunRow } from "./run-rows.ts";
 
-/** The number of running and waiting runs of each lane, including those of this batch. */
+/** The number of queued, held and running runs of each lane, including those of this batch. */
 export type LaneOccupancy = Map<string, number>;
 
 const keyOf = ({ tenant, limit }: NewRun): string => JSON.stringify([tenant, limit?.lane]);
 
 const IN_LANE = "FROM runs WHERE tenant_id = ? AND lane = ? AND finished_at IS NULL AND status";
 
-/** False if the run is to be skipped; otherwise counts it. Only `skip` runs can be skipped. */
+/** False if the lane is full and `whenFull` is `skip`. Otherwise counts the run. */
 export function* admitsRun(occupancy: LaneOccupancy, run: NewRun): Verb<boolean> {
   const { tenant, limit } = run;
   if (limit?.whenFull !== "skip") return true;
@@ -34,7 +33,7 @@ function* count(statuses: string, tenant: string, lane: string, max: number): Ve
 
 /**
  * Whether the lane is below its limit. Runs that are queued for a later time do not count. The
- * tenant's queue must be locked, so that no worker claims meanwhile.
+ * tenant's queue must be locked, so that no worker claims runs in the meantime.
  */
 export function* canStartNow({ tenant, limit }: NewRun, now: number): Verb<boolean> {
   if (!limit) return true;
@@ -48,8 +47,8 @@ export function* canStartNow({ tenant, limit }: NewRun, now: number): Verb<boole
 type Waiting = Pick<RunRow, "id" | "status" | "due_at" | "claims" | "event_id" | "gathered_count">;
 
 /**
- * In `replace` lanes, cancels the runs that wait when a new run arrives. A run that has started before,
- * or for which the lane has capacity, is kept. Returns the cancelled runs.
+ * In `replace` lanes, cancels the runs that wait when a new run arrives, unless they have started
+ * before or the lane has capacity for them. Returns the cancelled runs.
  */
 export function* replaceWaiting(
   dialect: Dialect,
@@ -62,7 +61,7 @@ export function* replaceWaiting(
   for (const { id, tenant, limit, at } of newest.values()) {
     if (!limit) continue;
     const { lane, max } = limit;
-    // Locked before the count: a worker that is claiming one of them has then committed.
+    // Locked before the running runs are counted: a worker that is claiming one of these commits first.
     const waiting = yield* query<Waiting>(
       `SELECT id, status, due_at, claims, event_id, gathered_count ${IN_LANE} IN ('queued', 'held') ` +
         `AND id <> ? ORDER BY id${dialect.forUpdate}`,
@@ -79,7 +78,7 @@ export function* replaceWaiting(
     for (const run of superseded) yield* notify({ topic: "run_ended", tenant, run: run.id });
     replaced.push(...superseded);
 
-    // A run that ends at the same time could not admit these, since their rows were locked.
+    // A run that ends concurrently cannot admit these runs, since it skips locked rows.
     const held = waiting.filter((run) => run.status === "held" && !superseded.includes(run));
     for (const { list, params } of inLists(held.map(idOf), dialect, 0))
       yield* query(`UPDATE runs SET ${ADMIT} WHERE id IN ${list}`, params);

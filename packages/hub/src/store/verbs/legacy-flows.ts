@@ -1,7 +1,7 @@
 /**
- * Migrates the flows of a legacy system, in which each flow was one tool, from its own table `flows`.
- * Before our tables are created, every legacy table with the same name is renamed to `older_…`. Its
- * flows are then migrated in one transaction, and the table is renamed once more. Its rows stay.
+ * Migrates the flows of a legacy system, in which each flow was one tool. Before our tables are
+ * created, every legacy table with the same name is renamed to `older_…`. Later the rows of `older_flows`
+ * are migrated in one transaction, which renames that table to `migrated_flows`. No row is deleted.
  */
 import { normalizeColumnName } from "../../lib/normalize-column-name.ts";
 import type { ConvertFlows, LegacyApp, LegacyMigration, StoredFlow } from "../flow-store.ts";
@@ -12,8 +12,8 @@ import { publishFlow, saveFlows } from "./flows.ts";
 const isLegacy = (columns: readonly string[]): boolean =>
   columns.some((column) => normalizeColumnName(column) === "toolname");
 
-/** Renames the legacy tables and drops the legacy indexes that these statements are about to create. */
-export function* setLegacyTablesAside(dialect: Dialect, statements: readonly string[]): Verb<void> {
+/** Renames the legacy tables, and drops the legacy indexes, whose names the statements use. */
+export function* renameLegacyTables(dialect: Dialect, statements: readonly string[]): Verb<void> {
   const created = statements.flatMap((statement) => {
     const [, kind, name] = /^CREATE (?:UNIQUE )?(TABLE|INDEX) (\w+)/.exec(statement) ?? [];
     return kind && name ? [{ kind, name }] : [];
@@ -31,7 +31,7 @@ export function* migrateLegacyFlows(
   convert: ConvertFlows,
 ): Verb<LegacyMigration> {
   if (!(yield* exists(dialect, "older_flows"))) return { outcome: "none" };
-  // Another process may have migrated them in the meantime.
+  // Checked again under the lock: another process may have migrated the flows in the meantime.
   if (dialect.migrationLock) {
     yield* query(dialect.migrationLock);
     if (!(yield* exists(dialect, "older_flows"))) return { outcome: "none" };
@@ -39,7 +39,8 @@ export function* migrateLegacyFlows(
   const apps = convert(yield* rowsOf(dialect, "older_flows"), yield* rowsOf(dialect, "older_apps"));
   if (!apps) return { outcome: "postponed" };
   const saved: [LegacyApp, StoredFlow[]][] = [];
-  for (const one of apps) saved.push([one, yield* saveFlows(dialect, one.app, one.plan)]);
+  for (const legacy of apps)
+    saved.push([legacy, yield* saveFlows(dialect, legacy.app, legacy.plan)]);
   for (const [{ publish }, flows] of saved)
     for (const flow of flows) {
       const publication = publish(flow);
@@ -54,7 +55,7 @@ function* exists(dialect: Dialect, table: string): Verb<boolean> {
   return (yield* columnsOf(dialect, table)).length > 0;
 }
 
-/** Oldest first, if there is such a column: the older one of two flows keeps a tool name. */
+/** Oldest first, if a column has the time: of two flows with one tool name, the older keeps it. */
 function* rowsOf(dialect: Dialect, table: string): Verb<Row[]> {
   const columns = yield* columnsOf(dialect, table);
   if (columns.length === 0) return [];

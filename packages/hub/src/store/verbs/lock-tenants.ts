@@ -14,28 +14,28 @@ export interface TenantHead {
 }
 
 const HEAD_FIELDS = "id, seq, pending, quota, triggers_rev";
-const inOrder = (ids: Iterable<string>) => [...new Set(ids)].sort();
+const sortedIds = (ids: Iterable<string>) => [...new Set(ids)].sort();
 
-/** Locks those that exist. */
+/** Locks the tenants that exist. */
 export function* lockTenants(
   dialect: Dialect,
   ids: Iterable<string>,
 ): Verb<Map<string, TenantHead>> {
   const heads = new Map<string, TenantHead>();
-  for (const { list, params } of inLists(inOrder(ids), dialect, 0)) {
+  for (const { list, params } of inLists(sortedIds(ids), dialect, 0)) {
     const select = `SELECT ${HEAD_FIELDS} FROM tenants WHERE id IN ${list} ORDER BY id${dialect.forUpdate}`;
     for (const head of yield* query<TenantHead>(select, params)) heads.set(head.id, head);
   }
   return heads;
 }
 
-/** Locks all of them. Creates those that do not exist, with the creation time `at`. */
+/** Locks the tenants. Creates those that do not exist, with the creation time `at`. */
 export function* lockOrCreateTenants(
   dialect: Dialect,
   ids: Iterable<string>,
   at: number,
 ): Verb<Map<string, TenantHead>> {
-  const wanted = inOrder(ids);
+  const wanted = sortedIds(ids);
   const rows = wanted.map((id) => [id, at]);
   if (dialect.forUpdate) {
     // With concurrent writers this must be one statement: a tenant that another transaction creates

@@ -1,5 +1,4 @@
 /** Creates runs: queued for any worker, gathered into a run that has not started, or started directly. */
-
 import type {
   ClaimedRun,
   Gathered,
@@ -50,7 +49,7 @@ interface AddOptions {
   guard?: Pick<LoopGuard, "stops" | "count">;
 }
 
-/** The caller must have locked the rows of the tenants: a second run then finds the first one. */
+/** The caller must have locked the rows of the tenants, so that concurrent runs find each other. */
 export function* addRuns(
   dialect: Dialect,
   runs: readonly NewRun[],
@@ -67,20 +66,20 @@ export function* addRuns(
     const lane = run.gather && JSON.stringify([run.tenant, run.gather.lane]);
     if (existing === undefined && lane !== undefined && !lanes.has(lane))
       lanes.set(lane, yield* findPending(dialect, run));
-    const host = lane === undefined ? undefined : lanes.get(lane);
-    if (existing === undefined && host) {
-      gatherInto(host, run);
-      changed.add(host);
+    const gatherer = lane === undefined ? undefined : lanes.get(lane);
+    if (existing === undefined && gatherer) {
+      gatherInto(gatherer, run);
+      changed.add(gatherer);
     }
     const id =
       existing ??
-      host?.id ??
+      gatherer?.id ??
       // Only runs that are created are counted; a stopped run does not occupy its lane.
       (!guard?.stops(run) && (yield* admitsRun(occupancy, run)) ? run.id : null);
     ids.push(id);
     if (id === null) continue;
     if (run.key !== undefined) known.set(keyOf(run.tenant, run.key), id);
-    if (existing !== undefined || host) continue;
+    if (existing !== undefined || gatherer) continue;
     guard?.count(run);
     const pending = newPending(run);
     fresh.push({ run, pending });

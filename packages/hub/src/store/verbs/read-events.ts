@@ -1,8 +1,7 @@
 /**
- * Reads of the event log. Their cost depends on the page, not on the backlog. A list with a filter
- * that has no index scans a bounded part of the log per page.
+ * Reads of the event log. Their cost depends on the size of the page, not on the number of events. A
+ * list with a filter that has no index scans a bounded part of the log per page.
  */
-
 import { FULL_BYTES, type Packed, payloadAt, unpack } from "../packs.ts";
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 import type { EventQuery, EventRow, Page, Payload, PendingStatus } from "../store.ts";
@@ -71,8 +70,8 @@ export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
 const SCAN_LIMIT = 5_000;
 
 /**
- * Created on the first call, so that a database that was emptied gets another id. Needs no
- * transaction: after the first call it is a single statement.
+ * The id is created on the first call, so that a database that was emptied gets another id. This needs
+ * no transaction: of several concurrent inserts only one succeeds.
  */
 export function* getLogId({ randomId }: Dialect): Verb<string> {
   for (;;) {
@@ -103,7 +102,7 @@ export function* getPayload(
   if (!packed) return undefined;
   const key = `${packed.pack}:${tenant}`;
   const pack = packs.get(key) ?? (yield* readPack(dialect, tenant, packed.pack));
-  // A larger pack holds a single event, and is not cached.
+  // A larger pack has only one event, and is not cached.
   if (pack && pack.byteLength <= FULL_BYTES) packs.set(key, pack);
   return pack && payloadAt(pack, packed);
 }
@@ -113,6 +112,6 @@ function* readPack({ codec }: Dialect, tenant: string, seq: number): Verb<Uint8A
     "SELECT codec, body FROM packs WHERE tenant_id = ? AND seq = ? ORDER BY part",
     [tenant, seq],
   );
-  // Retention may have removed it in the meantime.
+  // Retention may have removed the pack in the meantime.
   return rows.length === 0 ? undefined : unpack(codec, rows);
 }

@@ -42,7 +42,7 @@ export function* updateEventStatus(
     ))
       events.add(event_id);
   for (const { list, params } of inLists([...events].sort(), dialect, 0)) {
-    // Locked before the runs are counted: if two runs end at the same time, the second sees the first.
+    // Locked before the runs are counted: if two runs end concurrently, the second one counts the first.
     if (dialect.forUpdate)
       yield* query(
         `SELECT id FROM events WHERE id IN ${list} ORDER BY id${dialect.forUpdate}`,
@@ -62,7 +62,7 @@ export function* updateEventStatus(
   }
 }
 
-/** For new events whose runs have not started: their status needs no count. */
+/** For new events: their runs have not started, so no count is needed. */
 export function* markEventsPending(
   dialect: Dialect,
   runs: readonly { event_id?: string | null | undefined }[],

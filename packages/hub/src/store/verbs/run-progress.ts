@@ -1,4 +1,4 @@
-/** Saves what workers have done: steps, and the end or suspension of a run. */
+/** Saves the progress of runs: their steps, and their end or suspension. */
 import { openStepError, type RunProgress, type Step } from "../run-store.ts";
 import { type Dialect, inLists, insert, notify, query, type Value, type Verb } from "../sql.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
@@ -15,7 +15,7 @@ import {
 import { type RunRow, STEP_COLUMNS, stepValues } from "./run-rows.ts";
 
 type Next = NonNullable<RunProgress["next"]>;
-/** Without the columns with data: a run can be large, and this is read for every step. */
+/** Without the columns that can be large, since these fields are read for every saved step. */
 const LEASED_FIELDS = [
   "id",
   "tenant_id",
@@ -91,7 +91,7 @@ function* notifySteps(runs: readonly string[]): Verb<void> {
     yield* notify({ topic: "run_steps", runs: runs.slice(at, at + RUNS_PER_NOTICE) });
 }
 
-/** A worker starts interrupted steps again; this alone is no progress. */
+/** A started step is not progress: a worker starts interrupted steps again. */
 const isProgress = ({ status }: Step): boolean => status !== "running";
 
 function* lockLeased(
@@ -115,7 +115,7 @@ const isSuspended = (next: Next) => next.status === "waiting" || next.status ===
 const endIfCancelled = (row: LeasedRun, next: Next): Next =>
   row.cancel_asked === 1 && isSuspended(next) ? { status: "cancelled" } : next;
 
-/** The runs that end. Cancels the runs that they called and that would be suspended. */
+/** Returns the runs that end. If the caller of a run ends, a suspension of the run is a cancellation. */
 function findEnded(released: readonly ReleasedRun[]): string[] {
   const ended = new Set<string>();
   for (const one of released.toSorted((a, b) => a.row.depth - b.row.depth)) {
@@ -126,7 +126,7 @@ function findEnded(released: readonly ReleasedRun[]): string[] {
   return [...ended];
 }
 
-/** Ends the leases: the runs end, or are suspended until a worker claims them again. */
+/** Ends the leases. The runs have ended, or are suspended until a worker claims them again. */
 function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void> {
   const [first] = released;
   if (!first) return;
@@ -152,7 +152,7 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
         "UPDATE runs SET status = ?, output = ?, error = ?, finished_at = ?, worker = NULL, woken = 0 WHERE id = ?",
         [next.status, JSON.stringify(output), JSON.stringify(error), now, row.id],
       );
-      // The worker wanted to suspend it, and did not close its steps.
+      // If the worker wanted to suspend the run, its steps are still open.
       if (next.status === "cancelled")
         yield* closeSteps(row.id, now, (node) => openStepError("cancelled", node));
       yield* notify({ topic: "run_ended", tenant: row.tenant_id, run: row.id });

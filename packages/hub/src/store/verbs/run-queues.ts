@@ -16,7 +16,7 @@ export function scheduleTenant(schedule: Schedule, tenant: string, at: number): 
   schedule.set(tenant, Math.min(schedule.get(tenant) ?? at, at));
 }
 
-const inOrder = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+const compareIds = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
 /** Sets the due times of the tenants' queues, unless they are due earlier, and notifies the workers. */
 export function* saveSchedule(schedule: Schedule): Verb<void> {
@@ -24,20 +24,20 @@ export function* saveSchedule(schedule: Schedule): Verb<void> {
   yield* insert(
     "queues",
     ["tenant_id", "due_at"],
-    [...schedule].sort(([a], [b]) => inOrder(a, b)),
+    [...schedule].sort(([a], [b]) => compareIds(a, b)),
     "ON CONFLICT (tenant_id) DO UPDATE SET " +
       "due_at = CASE WHEN queues.due_at < excluded.due_at THEN queues.due_at ELSE excluded.due_at END",
   );
   yield* notify({ topic: "runs", due: Math.min(...schedule.values()) });
 }
 
-/** No other transaction can then claim runs of these tenants or change their lanes. */
+/** Until the commit, no other transaction can claim runs of these tenants or change their lanes. */
 export function* lockQueues(dialect: Dialect, tenants: Iterable<string>): Verb<void> {
   if (!dialect.forUpdate) return;
   yield* insert(
     "queues",
     ["tenant_id"],
-    [...new Set(tenants)].sort(inOrder).map((tenant) => [tenant]),
+    [...new Set(tenants)].sort(compareIds).map((tenant) => [tenant]),
     "ON CONFLICT (tenant_id) DO UPDATE SET tenant_id = excluded.tenant_id",
   );
 }
@@ -56,27 +56,27 @@ const HOUR_MS = 3_600_000;
 export const ADMIT = `status = 'queued', due_at = CASE WHEN claims = 0 THEN due_at - ${HOUR_MS} ELSE due_at END`;
 
 /**
- * Queues the first held run of a lane that a run has left. The tenant's queue must be locked:
- * otherwise a concurrent claim could hold a run because of the one that leaves, and no later run
- * would admit it. Admitting too many is harmless, since a claim counts again.
+ * Queues the first held run of the lane that `released` leaves. The tenant's queue must be locked:
+ * otherwise a concurrent claim could hold another run because of `released`, and no later run would
+ * admit it. Admitting too many runs is harmless, since a claim counts again.
  */
 export function* admitNext(
   dialect: Dialect,
-  left: InLane,
+  released: InLane,
   now: number,
   schedule: Schedule,
 ): Verb<void> {
-  if (!isLimited(left)) return;
+  if (!isLimited(released)) return;
   const next = yield* first(
     `UPDATE runs SET ${ADMIT} WHERE id = (SELECT id FROM runs ` +
       "WHERE tenant_id = ? AND lane = ? AND status = 'held' AND finished_at IS NULL " +
       `ORDER BY due_at, id LIMIT 1${dialect.skipLocked}) RETURNING id`,
-    [left.tenant_id, left.lane],
+    [released.tenant_id, released.lane],
   );
-  if (next) scheduleTenant(schedule, left.tenant_id, now);
+  if (next) scheduleTenant(schedule, released.tenant_id, now);
 }
 
-/** Moves a tenant that was served behind the others, to the time of its next run. */
+/** After a claim: moves the tenant behind the others that are due, to the time of its next run. */
 export function* rescheduleTenant(tenant: string, now: number): Verb<void> {
   const next = yield* first<{ due_at: number | null }>(
     "SELECT min(due_at) AS due_at FROM runs WHERE tenant_id = ? AND status IN ('queued', 'waiting')",

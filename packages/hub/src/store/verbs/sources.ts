@@ -1,4 +1,4 @@
-/** Webhook endpoints of single tenants, with their secrets, which the caller encrypts. */
+/** Webhook endpoints that belong to one tenant. The caller encrypts their secrets. */
 import { query, type Verb } from "../sql.ts";
 import type { Source, SourceSecret } from "../store.ts";
 
@@ -10,7 +10,7 @@ interface SourceRow extends Omit<Source, "config" | "secrets"> {
   expires_at: number | null;
 }
 
-// One statement: a concurrent delete must not show a source without its secrets.
+// One statement, so that during a concurrent delete no endpoint is read without its secrets.
 const SELECT_SOURCE =
   "SELECT s.id, s.tenant_id AS tenant, s.kind, s.name, s.key, s.config, s.created_at, " +
   "k.id AS secret_id, k.sealed, k.created_at AS secret_created_at, k.expires_at " +

@@ -1,4 +1,4 @@
-/** Webhook subscriptions: their terms, their progress, and the process that delivers them. */
+/** Webhook subscriptions, their delivery progress and their leases. */
 import { type Dialect, first, query, type Value, type Verb } from "../sql.ts";
 import type {
   DeliveryProgress,
@@ -31,7 +31,7 @@ export function* putSubscription(
   given: NewSubscription,
   { now, limit, formerUntil }: SubscriptionTerms,
 ): Verb<Subscription | undefined> {
-  // Serializes the calls of one principal: the limit is exact, and duplicates find each other.
+  // Serializes the calls of one principal, so that the limit is exact.
   yield* query(`SELECT id FROM tokens WHERE id = ?${dialect.forUpdate}`, [given.principal]);
   const known = yield* first("SELECT id FROM subscriptions WHERE id = ?", [given.id]);
   if (!known && (yield* countSubscriptions(given.principal)) >= limit) return undefined;
@@ -46,7 +46,7 @@ export function* putSubscription(
       "secret = CASE WHEN subscriptions.secret_hash = excluded.secret_hash " +
       "THEN subscriptions.secret ELSE excluded.secret END, " +
       "secret_hash = excluded.secret_hash, expires_at = excluded.expires_at, " +
-      // Increases with every change, even within a millisecond, so that a comparison detects it.
+      // Increases with every change, even within a millisecond: see `ifUpdatedAt`.
       "updated_at = CASE WHEN excluded.updated_at > subscriptions.updated_at " +
       "THEN excluded.updated_at ELSE subscriptions.updated_at + 1 END RETURNING *",
     [
@@ -104,18 +104,18 @@ export function* leaseSubscriptions(
   dialect: Dialect,
   { by, now, until, limit }: Lease,
 ): Verb<string[]> {
-  // An expired lease is not renewed: another process may have taken it.
+  // An expired lease is not renewed: another process may have leased the subscription.
   const renewed = yield* query<{ id: string }>(
     "UPDATE subscriptions SET leased_until = ? WHERE leased_by = ? AND leased_until > ? RETURNING id",
     [until, by, now],
   );
-  const taken = yield* query<{ id: string }>(
+  const leased = yield* query<{ id: string }>(
     "WITH picked AS MATERIALIZED (SELECT id FROM subscriptions WHERE leased_until <= ? " +
       `ORDER BY leased_until LIMIT ?${dialect.skipLocked}) ` +
       "UPDATE subscriptions SET leased_by = ?, leased_until = ? WHERE id IN (SELECT id FROM picked) RETURNING id",
     [now, limit, by, until],
   );
-  return [...renewed, ...taken].map(({ id }) => id);
+  return [...renewed, ...leased].map(({ id }) => id);
 }
 
 export function* releaseSubscriptions(by: string): Verb<void> {

@@ -1,7 +1,7 @@
 /**
- * Retention: removes processed events after some days and pending events after more days. A tenant
- * above its maximum bytes loses its oldest events, processed ones first. Each call removes a bounded
- * number of events. An event stays while one of its runs has not ended.
+ * Retention: removes processed events after `processedFor` and pending events after `pendingFor`. A
+ * tenant above `maxBytes` loses its oldest events, processed ones first. Each call removes a bounded
+ * number of events. An event is not removed while one of its runs has not ended.
  */
 import { idFloor } from "../../lib/ids.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
@@ -29,7 +29,7 @@ export function* sweep(dialect: Dialect, retention: Retention): Verb<SweepResult
     `SELECT tenant_id, seq FROM events WHERE id < ? AND processed = 0 AND ${HAS_NO_OPEN_RUN} ORDER BY id LIMIT ?`,
     [idFloor(now - pendingFor), limit - done.length],
   );
-  // Only when no event is due by age: removing those may be enough.
+  // Only if no event is due by age: removing such events may free enough bytes.
   const overflow = done.length + expired.length > 0 ? [] : yield* findOverflow(maxBytes, limit);
 
   const all = [...done, ...expired, ...overflow];
@@ -50,7 +50,7 @@ function* findOverflow(maxBytes: number, limit: number): Verb<EventKey[]> {
     "SELECT id, bytes FROM tenants WHERE bytes > ? ORDER BY bytes DESC LIMIT ?",
     [maxBytes, limit],
   );
-  // Open runs may need all events of the largest tenant; then the next one is swept.
+  // Runs that have not ended may need all events of the largest tenant; then the next one is swept.
   for (const tenant of tenants) {
     const excess = yield* findExcess(tenant, maxBytes, limit);
     if (excess.length > 0) return excess;
@@ -89,7 +89,7 @@ interface Removed {
 }
 
 /** Decrements the event counts of the packs, and deletes packs without events. */
-function* emptyPacks(tenant: string, removed: readonly Removed[]): Verb<void> {
+function* decrementPacks(tenant: string, removed: readonly Removed[]): Verb<void> {
   for (const [pack, gone] of Map.groupBy(removed, (row) => row.pack)) {
     const remaining = yield* first<{ events: number }>(
       "UPDATE packs SET events = events - ? WHERE tenant_id = ? AND seq = ? AND part = 0 RETURNING events",
@@ -100,7 +100,7 @@ function* emptyPacks(tenant: string, removed: readonly Removed[]): Verb<void> {
   }
 }
 
-/** Deletes the verdicts and the links to runs. */
+/** Deletes the verdicts of the events, and their links to runs. */
 function* removeLinks(dialect: Dialect, tenant: string, removed: readonly Removed[]): Verb<void> {
   const ids = removed.map(({ id }) => id);
   for (const { list, params } of inLists(ids, dialect, 1)) {
@@ -112,14 +112,14 @@ function* removeLinks(dialect: Dialect, tenant: string, removed: readonly Remove
   }
 }
 
-/** Removes those that still exist, since another replica may sweep as well. Returns their number. */
+/** Returns the number of removed events: another replica may have removed some of them. */
 function* remove(dialect: Dialect, events: readonly EventKey[]): Verb<number> {
   let count = 0;
   for (const [tenant, own] of Map.groupBy(events, (event) => event.tenant_id)) {
     const removed: Removed[] = [];
     const seqs = own.map((event) => event.seq);
     for (const { list, params } of inLists(seqs, dialect, 1)) {
-      // Checked again: a run may have been retried in the meantime.
+      // The runs are checked again: one may have been retried in the meantime.
       const these = `tenant_id = ? AND seq IN ${list} AND ${HAS_NO_OPEN_RUN}`;
       removed.push(
         ...(yield* query<Removed>(
@@ -128,11 +128,11 @@ function* remove(dialect: Dialect, events: readonly EventKey[]): Verb<number> {
         )),
       );
     }
-    yield* emptyPacks(tenant, removed);
+    yield* decrementPacks(tenant, removed);
     yield* removeLinks(dialect, tenant, removed);
     count += removed.length;
     const bytes = removed.reduce((sum, row) => sum + row.size, 0);
-    const last = removed.reduce((most, row) => Math.max(most, row.seq), 0);
+    const last = removed.reduce((max, row) => Math.max(max, row.seq), 0);
     yield* query(
       "UPDATE tenants SET bytes = bytes - ?, pruned_seq = CASE WHEN pruned_seq < ? THEN ? ELSE pruned_seq END WHERE id = ?",
       [bytes, last, last, tenant],

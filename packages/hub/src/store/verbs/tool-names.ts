@@ -1,6 +1,6 @@
 /**
  * The tool names of an app's flows. A flow owns the names of its draft, those of its published version,
- * and aliases: former names that are still callable. The app's row must be locked.
+ * and aliases: former names that are still callable. The caller must have locked the app's row.
  */
 import { insert, query, type Value, type Verb } from "../sql.ts";
 
@@ -22,7 +22,7 @@ interface Alias {
   alias_until: number;
 }
 
-/** The names of the app's other flows. */
+/** The names of the app's other flows, without expired aliases, which are deleted. */
 export function* takenNames({ id, tenant, app }: FlowId, at: number): Verb<Set<string>> {
   yield* query(
     "DELETE FROM tool_names WHERE tenant_id = ? AND app = ? AND alias_until <= ? AND drafted = 0",
@@ -47,13 +47,13 @@ export function* callableNames(flow: FlowId, at: number): Verb<Map<string, strin
 const publishedNames = ({ id }: FlowId): Verb<Named[]> =>
   query("SELECT tool_name, node_id FROM triggers WHERE flow_id = ?", [id]);
 
-/** Replaces the names of the draft; the published names stay. */
+/** Replaces the names of the draft. Published names and aliases stay. */
 export function* saveDraftNames(flow: FlowId, drafted: readonly string[], at: number): Verb<void> {
   const published = yield* publishedNames(flow);
   yield* replaceNames(flow, drafted, published, yield* aliasesOf(flow, at));
 }
 
-/** Replaces the published names. Former names become aliases while their trigger exists. */
+/** Replaces the published names. The former name of a trigger that still exists becomes an alias. */
 export function* savePublishedNames(
   flow: FlowId,
   former: readonly Named[],

@@ -40,7 +40,7 @@ export function* insertTriggers(
   yield* insert("triggers", TRIGGER_FIELDS.split(", "), rows);
 }
 
-/** Increments the revision, by which caches of triggers detect a change, and notifies listeners. */
+/** Increments the revision, so that plans with former triggers become stale, and notifies listeners. */
 export function* triggersChanged(tenant: string, app: string): Verb<void> {
   yield* query("UPDATE tenants SET triggers_rev = triggers_rev + 1 WHERE id = ?", [tenant]);
   yield* deleteUnusedBreakers(tenant);
@@ -97,7 +97,7 @@ export function* findTriggers(
   sources: readonly string[],
   type: string,
 ): Verb<{ revision: number; triggers: StoredTrigger[] }> {
-  // The revision is read first: a change in between makes the list newer than it, never older.
+  // The revision is read first: after a concurrent change the triggers are newer than it, never older.
   const head = yield* first<{ triggers_rev: number }>(
     "SELECT triggers_rev FROM tenants WHERE id = ?",
     [tenant],
