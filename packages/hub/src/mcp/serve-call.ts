@@ -5,9 +5,9 @@ import { type RequestContext, toAuthInfo } from "./request-context.ts";
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
- * Serves a single call, and parses its body here: the SDK would clone the request first, which takes
- * longer than the rest of a small call. A body without a length, above the limit or without valid
- * JSON is left to the SDK, which rejects it.
+ * Serves a request without a session. It parses the body of 2026-07-28 requests, because the SDK would
+ * clone the request first, which takes longer than the rest of a small call. The SDK handles a body
+ * without a length, above the limit or with invalid JSON.
  */
 export async function serveCall(
   handler: McpHttpHandler,
@@ -17,7 +17,7 @@ export async function serveCall(
   const { headers, method, url, signal } = request;
   const authInfo = toAuthInfo(requestContext);
   const length = Number(headers.get("content-length") ?? 0);
-  // Only the 2026-07-28 protocol has this header; `sessions` has read the bodies of earlier ones.
+  // Only 2026-07-28 requests have this header.
   if (!headers.has("mcp-method") || !(length > 0 && length <= MAX_BYTES))
     return handler.fetch(request, { authInfo });
   const text = await request.text();
@@ -25,8 +25,8 @@ export async function serveCall(
   try {
     parsedBody = JSON.parse(text);
   } catch {
-    const again = new Request(url, { method, headers, signal, body: text });
-    return handler.fetch(again, { authInfo });
+    const copy = new Request(url, { method, headers, signal, body: text });
+    return handler.fetch(copy, { authInfo });
   }
   return handler.fetch(request, { authInfo, parsedBody });
 }

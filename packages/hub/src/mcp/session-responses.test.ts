@@ -6,7 +6,7 @@ import { createSessions } from "./sessions.ts";
 
 const access = { token: "ada", name: "ada", scopes: ["inbox:read" as const], tenants: ["acme"] };
 
-/** The reactions of a request handler to a cancellation. */
+/** What a request handler does when it is cancelled. */
 const reactions = {
   async stop({ mcpReq: { signal } }: ServerContext) {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -20,7 +20,7 @@ const reactions = {
 };
 
 function setup() {
-  /** By request id. */
+  /** The results of the handlers, by request id. */
   const inProgress = new Map<unknown, PromiseWithResolvers<{ done: string }>>();
   const servers: Server[] = [];
   const createServer = () => {
@@ -28,11 +28,11 @@ function setup() {
     servers.push(server);
     server.fallbackRequestHandler = async ({ method }, context) => {
       const { id } = context.mcpReq;
-      const held = Promise.withResolvers<{ done: string }>();
-      inProgress.set(id, held);
+      const result = Promise.withResolvers<{ done: string }>();
+      inProgress.set(id, result);
       return Object.hasOwn(reactions, method)
         ? reactions[method as keyof typeof reactions](context)
-        : held.promise;
+        : result.promise;
     };
     return server;
   };
@@ -87,33 +87,33 @@ function setup() {
     await open();
     return (await call(session, "idle", "ping")).status === 404;
   };
-  /** The keys of the maps that the SDK holds for the first session. */
-  const kept = () =>
+  /** The keys of all maps in the SDK's transport of the first session. */
+  const sdkKeys = () =>
     Object.values(servers[0]?.transport ?? {}).flatMap((value: unknown) =>
       value instanceof Map ? [...value.keys()] : [],
     );
   const finish = (id: unknown) => inProgress.get(id)?.resolve({ done: `${id}` });
-  return { call, cancel, cancelled, message, post, open, end, close, isIdle, finish, kept };
+  return { call, cancel, cancelled, message, post, open, end, close, isIdle, finish, sdkKeys };
 }
 
 /** The ids of the responses in a stream that has ended. */
-const answeredIn = async (response: Response) =>
+const responseIds = async (response: Response) =>
   [...(await response.text()).matchAll(/^data: (.*)$/gm)].map(
     ([, data = ""]) => (JSON.parse(data) as { id: unknown }).id,
   );
 
 it.each(Object.keys(reactions))(
-  "ends the stream of a cancelled request, whether its handler stops, fails or ignores it: %s",
+  "ends the stream of a cancelled request whose handler reacts with: %s",
   async (method) => {
-    const { call, cancel, open, isIdle, kept } = setup();
+    const { call, cancel, open, isIdle, sdkKeys } = setup();
     const session = await open();
-    const answers = [];
+    const responses = [];
     for (let id = 1; id <= 10; id += 1) {
-      answers.push(await call(session, id, method));
+      responses.push(await call(session, id, method));
       expect(await cancel(session, { requestId: id })).toBe(202);
     }
-    for (const answer of answers) expect(await answer.text()).toBe("");
-    expect(kept()).toEqual([]);
+    for (const response of responses) expect(await response.text()).toBe("");
+    expect(sdkKeys()).toEqual([]);
     expect(await isIdle(session)).toBe(true);
   },
 );
@@ -126,22 +126,22 @@ it("accepts the id of a cancelled request again", async () => {
   const second = await call(session, 1);
   expect(await first.text()).toBe("");
   finish(1);
-  expect(await answeredIn(second)).toEqual([1]);
+  expect(await responseIds(second)).toEqual([1]);
 });
 
 it("ignores cancellations of unknown or finished requests", async () => {
   const { call, cancel, open, finish, isIdle } = setup();
   const [session, other] = [await open(), await open()];
-  const [mine, theirs] = [await call(session, 1), await call(other, 2)];
+  const [mine, others] = [await call(session, 1), await call(other, 2)];
   const stopped = await call(session, 3);
   const done = await call(session, 4);
   finish(4);
-  expect(await answeredIn(done)).toEqual([4]);
+  expect(await responseIds(done)).toEqual([4]);
   for (const params of [
     { requestId: 3 },
     { requestId: 3 },
     { requestId: 4 }, // finished
-    { requestId: 2 }, // of another session
+    { requestId: 2 }, // belongs to another session
     { requestId: "1" },
     { requestId: 5 },
     { requestId: { 1: 1 } },
@@ -152,22 +152,22 @@ it("ignores cancellations of unknown or finished requests", async () => {
   expect(await stopped.text()).toBe("");
   finish(1);
   finish(2);
-  expect([await answeredIn(mine), await answeredIn(theirs)]).toEqual([[1], [2]]);
+  expect([await responseIds(mine), await responseIds(others)]).toEqual([[1], [2]]);
   expect(await isIdle(session)).toBe(true);
 });
 
 it.each(["before", "after"])(
-  "ends the stream of a batch with one request cancelled %s the other is answered",
+  "ends the stream of a batch if one request is cancelled %s the other is answered",
   async (when) => {
-    const { post, message, cancel, open, finish, isIdle, kept } = setup();
+    const { post, message, cancel, open, finish, isIdle, sdkKeys } = setup();
     const session = await open();
-    const answer = await post(session, [message("hold", 1), message("stop", 2)]);
+    const response = await post(session, [message("hold", 1), message("stop", 2)]);
     if (when === "after") finish(1);
     await new Promise(setImmediate);
     await cancel(session, { requestId: 2 });
     if (when === "before") finish(1);
-    expect(await answeredIn(answer)).toEqual([1]);
-    expect(kept()).toEqual([]);
+    expect(await responseIds(response)).toEqual([1]);
+    expect(sdkKeys()).toEqual([]);
     expect(await isIdle(session)).toBe(true);
   },
 );
@@ -179,24 +179,24 @@ it("accepts a cancellation in the same batch as its request", async () => {
   expect(await (await post(session, batch)).text()).toBe("");
 });
 
-it("answers only the later of two requests with the same id, and ends the other stream", async () => {
+it("responses only the later of two requests with the same id, and ends the other stream", async () => {
   const { call, open, finish, isIdle } = setup();
   const session = await open();
   const first = await call(session, 1);
   const second = await call(session, 1);
   expect(await first.text()).toBe("");
   finish(1);
-  expect(await answeredIn(second)).toEqual([1]);
+  expect(await responseIds(second)).toEqual([1]);
   expect(await isIdle(session)).toBe(true);
 });
 
 it.each([
   ["its session", ({ end }: ReturnType<typeof setup>, session: string) => end(session)],
   ["the hub", ({ close }: ReturnType<typeof setup>) => close()],
-])("ends requests in progress with %s", async (_, end) => {
+])("ends the streams of requests in progress when %s is closed", async (_, end) => {
   const one = setup();
   const session = await one.open();
-  const answers = [await one.call(session, 1), await one.call(session, 2, "ignore")];
+  const responses = [await one.call(session, 1), await one.call(session, 2, "ignore")];
   await end(one, session);
-  for (const answer of answers) expect(await answer.text()).toBe("");
+  for (const response of responses) expect(await response.text()).toBe("");
 });

@@ -1,7 +1,7 @@
 /**
- * Ends the SSE response to a POST when no further message can come. The SDK ends it when each request
- * in it has its response, but a cancelled request gets none, and of two requests with the same id
- * only the later one is answered. Without this, such a stream stays open as long as its client.
+ * Ends the SSE response to a POST when no further message can follow. The SDK ends it only when every
+ * request of the POST has a response. But a cancelled request gets no response, and of two requests
+ * with the same id only the later one does: their streams would stay open until the client disconnects.
  */
 import {
   isSpecType,
@@ -10,7 +10,7 @@ import {
 } from "@modelcontextprotocol/server";
 
 export interface SessionResponses {
-  /** Aborted when no further message can come in response to this request. */
+  /** Aborted if the responses to this HTTP request can no longer be sent on its stream. */
   abandoned(request: Request): AbortSignal;
 }
 
@@ -26,7 +26,7 @@ export function trackResponses(
   transport: WebStandardStreamableHTTPServerTransport,
 ): SessionResponses {
   const pending = new WeakMap<Request, PendingResponse>();
-  /** Until the request is answered; for a cancelled one, until the others of its POST are. */
+  /** Requests without a response. Cancelled ones stay until the other requests of their POST end. */
   const byId = new Map<RequestId, PendingResponse>();
   const send = transport.send.bind(transport);
 
@@ -41,29 +41,29 @@ export function trackResponses(
   };
 
   function begin(id: RequestId, response: PendingResponse): void {
-    const former = byId.get(id);
+    const previous = byId.get(id);
     byId.set(id, response);
     response.open.add(id);
-    if (!former || former === response) return;
+    if (!previous || previous === response) return;
     // The SDK now maps the id to the new response.
-    former.open.delete(id);
-    former.cancelled.delete(id);
-    if (former.open.size > 0) return;
-    former.abandoned.abort();
-    cleanUp(former);
+    previous.open.delete(id);
+    previous.cancelled.delete(id);
+    if (previous.open.size > 0) return;
+    previous.abandoned.abort();
+    cleanUp(previous);
   }
 
-  function finish(id: RequestId, how: "answered" | "cancelled"): void {
+  function finish(id: RequestId, outcome: "answered" | "cancelled"): void {
     const response = byId.get(id);
     if (!response?.open.delete(id)) return;
-    if (how === "cancelled") response.cancelled.add(id);
+    if (outcome === "cancelled") response.cancelled.add(id);
     else byId.delete(id);
     if (response.open.size > 0 || response.cancelled.size === 0) return;
-    transport.closeSSEStream(id); // messages that were written before are still sent
+    transport.closeSSEStream(id); // the messages in the stream are still sent
     cleanUp(response);
   }
 
-  /** Answers cancelled requests, so that the SDK drops their state. The messages reach no client. */
+  /** Responds to cancelled requests, so that the SDK drops their state. No client gets these messages. */
   function cleanUp({ cancelled }: PendingResponse): void {
     for (const id of cancelled) {
       byId.delete(id);

@@ -12,11 +12,11 @@ const bob: Access = { ...ada, token: "bob" };
 
 function setup(limits: Partial<SessionsOptions> = {}) {
   let at = 0;
-  let tell = (_: Notice) => {};
+  let notify = (_: Notice) => {};
   const changes = createResourceChanges(
     {
       subscribe(listener) {
-        tell = listener;
+        notify = listener;
         return () => {};
       },
     },
@@ -51,7 +51,7 @@ function setup(limits: Partial<SessionsOptions> = {}) {
     });
   const serve = (one: Request, access = ada) =>
     sessions.serve(one, { access, reserveBytes: async () => {} });
-  const ask = async (session: string, method = "ping", params = {}, access = ada) => {
+  const send = async (session: string, method = "ping", params = {}, access = ada) => {
     const response = await serve(request("POST", session, { method, params }), access);
     await response?.text();
     return response?.status;
@@ -73,50 +73,50 @@ function setup(limits: Partial<SessionsOptions> = {}) {
     const response = (await serve(request("GET", session))) as Response;
     return (response.body as ReadableStream<Uint8Array>).getReader();
   };
-  const stored = () => tell({ topic: "events", tenant: "acme", seq: 1 });
-  return { serve, request, ask, open, stream, stored, advance: (ms: number) => (at += ms) };
+  const stored = () => notify({ topic: "events", tenant: "acme", seq: 1 });
+  return { serve, request, send, open, stream, stored, advance: (ms: number) => (at += ms) };
 }
 
 describe("sessions", () => {
   it("end after half an hour without a request or an open stream", async () => {
-    const { ask, open, stream, advance } = setup();
+    const { send, open, stream, advance } = setup();
     const [used = "", held = "", idle = ""] = [await open(), await open(), await open()];
     const reader = await stream(held);
     advance(20 * 60_000);
-    expect(await ask(used)).toBe(200);
+    expect(await send(used)).toBe(200);
     advance(20 * 60_000);
-    expect([await ask(used), await ask(held), await ask(idle)]).toEqual([200, 200, 404]);
+    expect([await send(used), await send(held), await send(idle)]).toEqual([200, 200, 404]);
     await reader.cancel();
     advance(31 * 60_000);
-    expect(await ask(held)).toBe(404);
+    expect(await send(held)).toBe(404);
   });
 
-  it("are evicted when idle; when all are in use, no session is opened", async () => {
-    const { ask, open, stream } = setup({ maxPerToken: 2, maxTotal: 3 });
+  it("are evicted if they are idle, and are not opened if all others are in use", async () => {
+    const { send, open, stream } = setup({ maxPerToken: 2, maxTotal: 3 });
     const [first = "", second = "", third = ""] = [await open(), await open(), await open()];
-    expect([await ask(first), await ask(second), await ask(third)]).toEqual([404, 200, 200]);
+    expect([await send(first), await send(second), await send(third)]).toEqual([404, 200, 200]);
     const readers = [await stream(second), await stream(third)];
     expect(await open()).toBeUndefined();
-    const theirs = await open(bob);
-    expect(await open(bob)).not.toBe(theirs);
-    expect(await ask(theirs ?? "", "ping", {}, bob)).toBe(404);
+    const bobs = await open(bob);
+    expect(await open(bob)).not.toBe(bobs);
+    expect(await send(bobs ?? "", "ping", {}, bob)).toBe(404);
     await readers[0]?.cancel();
     expect(await open()).toBeDefined();
-    expect(await ask(second)).toBe(404);
+    expect(await send(second)).toBe(404);
   });
 
   it("stay within the limit when many are opened concurrently", async () => {
-    const { ask, open } = setup({ maxPerToken: 5 });
+    const { send, open } = setup({ maxPerToken: 5 });
     const opened = await Promise.all(Array.from({ length: 50 }, () => open()));
-    const alive = await Promise.all(opened.map((session) => session && ask(session)));
+    const alive = await Promise.all(opened.map((session) => session && send(session)));
     expect(alive.filter((status) => status === 200).length).toBeLessThanOrEqual(5);
     expect(await open()).toBeDefined();
   });
 
-  it("send nothing to a client that does not read, and the last change when it reads again", async () => {
-    const { ask, open, stream, stored, advance, serve, request } = setup();
+  it("send nothing to a client that does not read, and one notification when it reads again", async () => {
+    const { send, open, stream, stored, advance, serve, request } = setup();
     const session = (await open()) ?? "";
-    await ask(session, "resources/subscribe", { uri: INBOX_URI });
+    await send(session, "resources/subscribe", { uri: INBOX_URI });
     const reader = await stream(session);
     stored();
     expect((await reader.read()).done).toBe(false);
@@ -129,17 +129,17 @@ describe("sessions", () => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  it("are idle again when the client disconnects before it gets its stream", async () => {
-    const { serve, request, open, ask } = setup({ maxPerToken: 1 });
+  it("are idle again if the client disconnects before or after it gets its stream", async () => {
+    const { serve, request, open, send } = setup({ maxPerToken: 1 });
     const session = (await open()) ?? "";
-    for (const leave of ["before", "after"] as const) {
+    for (const disconnect of ["before", "after"] as const) {
       const client = new AbortController();
       const get = new Request(request("GET", session), { signal: client.signal });
       const serving = serve(get);
-      if (leave === "before") client.abort();
+      if (disconnect === "before") client.abort();
       expect((await serving)?.status).toBe(200);
-      expect(await ask(session)).toBe(200);
-      if (leave === "after") client.abort();
+      expect(await send(session)).toBe(200);
+      if (disconnect === "after") client.abort();
     }
     expect(await open()).toBeDefined();
   });
@@ -150,18 +150,18 @@ describe("sessions", () => {
     expect(await serve(request("POST", undefined, { method: "ping" }))).toBeUndefined();
     expect(await serve(request("GET"))).toBeUndefined();
     // The header has no meaning in the 2026-07-28 protocol.
-    const later = request("POST", session, {
+    const modern = request("POST", session, {
       method: "ping",
       params: { _meta: { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } },
     });
-    expect(await serve(later)).toBeUndefined();
+    expect(await serve(modern)).toBeUndefined();
   });
 
   it("limit the number of subscribed resources", async () => {
-    const { request, serve, open, ask } = setup();
+    const { request, serve, open, send } = setup();
     const session = (await open()) ?? "";
     for (let at = 0; at < 1_000; at += 1)
-      await ask(session, "resources/subscribe", { uri: `signalbox://events/${at}` });
+      await send(session, "resources/subscribe", { uri: `signalbox://events/${at}` });
     const one = { method: "resources/subscribe", params: { uri: "signalbox://events/more" } };
     const response = await serve(request("POST", session, one));
     expect(await response?.text()).toContain("unsubscribe from some first");

@@ -1,8 +1,8 @@
 /**
  * Sessions for clients that use the 2025-era `initialize` handshake; such clients get notifications
- * only in a session. A session belongs to the access that opened it: a request with its id and another
- * access gets 404. It exists only in this process and may end at any time; the client then opens
- * another one.
+ * only in a session. A session belongs to the access that opened it: a request with the session's id
+ * and another access gets 404. A session exists only in this process and may end at any time; the
+ * client then opens another one.
  */
 import {
   isInitializeRequest,
@@ -18,14 +18,14 @@ import { type SessionResponses, trackResponses } from "./session-responses.ts";
 
 export interface SessionsOptions {
   createServer(requestContext: RequestContext): Server;
-  /** The resources of whose changes the client is notified. */
+  /** Returns the resources that the client is subscribed to. */
   subscriptions: (server: Server, requestContext: RequestContext) => Subscriptions;
   changes: ResourceChanges;
   streams: OpenStreams;
   now: () => number;
   /** Must return ids that cannot be guessed. */
   newId?: () => string;
-  /** The limits of one token and of all tokens; at a limit the longest idle session is evicted. */
+  /** The maximum per token and in total. At a limit, the least recently used idle session is evicted. */
   maxPerToken?: number;
   maxTotal?: number;
   /** A session without a request or an open stream ends after this time. */
@@ -39,7 +39,7 @@ export interface Subscriptions {
 }
 
 export interface Sessions {
-  /** Undefined if the request neither belongs to a session nor opens one. */
+  /** Returns undefined if the request neither belongs to a session nor opens one. */
   serve(request: Request, requestContext: RequestContext): Promise<Response | undefined>;
   close(): Promise<void>;
 }
@@ -91,7 +91,7 @@ export function createSessions({
 
   const end = (session: Session) => void session.server.close();
 
-  /** Ensures that one more session is within the limits; false if all sessions are in use. */
+  /** Evicts idle sessions to stay within the limits with one more; false if all are in use. */
   function evictIdle(token: string): boolean {
     for (const session of sessions.values()) if (isExpired(session)) end(session);
     const fits = (limit: number, counts: (session: Session) => boolean) => {
@@ -201,7 +201,7 @@ export function createSessions({
   return {
     async serve(request, requestContext) {
       const isPost = request.method === "POST";
-      // The 2026-07-28 protocol has this header and no sessions.
+      // Only 2026-07-28 requests have this header, and that protocol has no sessions.
       if (
         isPost &&
         !request.headers.has("mcp-method") &&

@@ -4,7 +4,7 @@ import { createSharedPayloads } from "./shared-payloads.ts";
 
 const event = (id: string, size: number, tenant = "acme") => ({ id, size, tenant }) as EventRow;
 
-it("caches the latest payloads up to the limit, and at least one", async () => {
+it("caches the latest payloads up to the size limit, but always at least one", async () => {
   const reads: string[] = [];
   const { read } = createSharedPayloads(async ({ id }) => {
     reads.push(id);
@@ -31,20 +31,20 @@ it("reads one payload per tenant at a time, and continues after a failed read", 
     reads.push({ id, done });
     return done.promise;
   });
-  const begun = () => expect.poll(() => reads.map(({ id }) => id));
+  const expectReads = () => expect.poll(() => reads.map(({ id }) => id));
   const first = expect(read(event("a", 1))).rejects.toThrow("unreadable");
   const second = read(event("b", 1));
-  await begun().toEqual(["a"]);
+  await expectReads().toEqual(["a"]);
   reads[0]?.done.reject(new Error("unreadable"));
   await first;
-  await begun().toEqual(["a", "b"]);
+  await expectReads().toEqual(["a", "b"]);
   reads[1]?.done.resolve("b");
   expect(await second).toBe("b");
   void read(event("a", 1));
-  await begun().toEqual(["a", "b", "a"]);
+  await expectReads().toEqual(["a", "b", "a"]);
 });
 
-it("does not make a tenant wait for another", async () => {
+it("does not delay the reads of a tenant by those of another", async () => {
   const slow = Promise.withResolvers<void>();
   const { read } = createSharedPayloads(async ({ id, tenant }) => {
     if (tenant === "acme") await slow.promise;

@@ -1,6 +1,6 @@
 /**
- * A cache of parsed payloads: concurrent waits that filter the same event read its payload once. For
- * each tenant one payload is read at a time, and the oldest payloads are evicted.
+ * A cache of parsed payloads: concurrent waits that filter the same event read its payload once. It
+ * reads one payload per tenant at a time. Above the size limit, it evicts the oldest payloads.
  */
 import type { Json } from "@signalbox/rules/json.ts";
 import type { EventRow } from "../store/store.ts";

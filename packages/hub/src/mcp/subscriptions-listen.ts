@@ -21,7 +21,7 @@ export interface ListenOptions {
   onError: (error: Error) => void;
   /** The resources of a listen request; by default those that its body names. */
   watched?: (body: unknown, requestContext: RequestContext) => Watched;
-  /** The limits of one token and of all tokens. */
+  /** The maximum number of open streams per token and in total. */
   maxPerToken?: number;
   maxTotal?: number;
 }
@@ -32,7 +32,7 @@ interface Watched {
 }
 
 export interface ListenHandler {
-  /** Undefined if the method is not `subscriptions/listen`. */
+  /** Returns undefined if the method is not `subscriptions/listen`. */
   serve(request: Request, requestContext: RequestContext): Promise<Response | undefined>;
 }
 
@@ -54,11 +54,12 @@ export function createListenHandler({
   maxPerToken = 64,
   maxTotal = 1_024,
 }: ListenOptions): ListenHandler {
+  /** The token of each open stream, by its handler. */
   const open = new Map<object, string>();
 
   return {
     async serve(request, requestContext) {
-      // The SDK rejects a request whose header and body differ.
+      // The SDK rejects a request if its header and its body name different methods.
       if (request.headers.get("mcp-method") !== "subscriptions/listen") return undefined;
       const { access } = requestContext;
       const { uris, eventOf } = watched(await peekBody(request), requestContext);

@@ -1,4 +1,4 @@
-/** A tool of the inbox server, as data: its description and schemas, and what it does. */
+/** A tool of the inbox server: its description, schemas and handler. */
 import { z } from "zod";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
@@ -17,19 +17,20 @@ export interface ToolContext {
   reserveBytes: ReserveBytes;
   /** Aborted when the client disconnects or cancels. */
   signal: AbortSignal;
-  /** Sends a progress notification if the client asked for it. */
+  /** Sends a progress notification if the client has sent a progress token. */
   progress(done: number, total: number, message: string): void;
 }
 
-/** `text` is the content that existing clients parse; `structured` is the same as an object. */
 interface ToolResult {
+  /** The text content, which existing clients parse as JSON. */
   text: unknown;
-  /** `text` as JSON, if it is serialized already. */
+  /** `text` as JSON, if it is already serialized. */
   json?: string;
+  /** The structured content, which matches the output schema. */
   structured: Record<string, unknown>;
 }
 
-interface ToolRecipe<Input extends z.ZodObject, Output extends z.ZodObject> {
+interface ToolDefinition<Input extends z.ZodObject, Output extends z.ZodObject> {
   name: string;
   title: string;
   description: string;
@@ -46,7 +47,7 @@ interface ToolRecipe<Input extends z.ZodObject, Output extends z.ZodObject> {
 export interface Tool {
   name: string;
   scope: Scope;
-  /** The tool in `tools/list`. */
+  /** The tool as `tools/list` returns it. */
   listed: {
     name: string;
     title: string;
@@ -67,13 +68,13 @@ export interface Tool {
 const schemaOf = (schema: z.ZodObject, io: "input" | "output") =>
   z.toJSONSchema(schema, { io, unrepresentable: "any" }) as { type: "object" };
 
-/** Creates the JSON schemas once, not for every request. */
+/** Converts the schemas to JSON Schema once, not for every request. */
 export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject>(
-  recipe: ToolRecipe<Input, Output>,
+  definition: ToolDefinition<Input, Output>,
 ): Tool {
-  const { name, title, description, scope, output, readOnly = false } = recipe;
+  const { name, title, description, scope, output, readOnly = false } = definition;
   // If a misspelled filter were ignored, the caller would get more results than it asked for.
-  const input = recipe.input.strict();
+  const input = definition.input.strict();
   return {
     name,
     scope,
@@ -85,15 +86,15 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
       outputSchema: schemaOf(output, "output"),
       annotations: {
         readOnlyHint: readOnly,
-        idempotentHint: recipe.idempotent ?? readOnly,
+        idempotentHint: definition.idempotent ?? readOnly,
         destructiveHint: false,
-        openWorldHint: recipe.openWorld ?? false,
+        openWorldHint: definition.openWorld ?? false,
       },
     },
     async call(args, context) {
       const parsed = input.safeParse(args ?? {});
       if (!parsed.success) throw argumentError(parsed.error, name, Object.keys(input.shape));
-      return recipe.run(parsed.data as z.infer<Input>, context);
+      return definition.run(parsed.data as z.infer<Input>, context);
     },
   };
 }

@@ -2,10 +2,10 @@ import { expect, it, onTestFinished } from "vitest";
 import { createInboxServer } from "./inbox-server.ts";
 import { createWaits, type Wait } from "./wait-for-event.ts";
 
-/** A hub in which only the client can end a wait: there are no events, and the token stays valid. */
+/** An inbox server where only the client can end a wait: no event arrives, and the token stays valid. */
 function setup() {
   const access = { token: "t", name: "t", scopes: ["inbox:read" as const], tenants: ["acme"] };
-  const begun = Promise.withResolvers<{ wait: Wait; over: Promise<unknown> }>();
+  const started = Promise.withResolvers<{ wait: Wait; ended: Promise<unknown> }>();
   const stopped = Promise.withResolvers<void>();
   const feed = {
     follow: async () => ({ cursor: new Map(), resume() {}, stop: stopped.resolve }),
@@ -18,10 +18,10 @@ function setup() {
     waits: {
       ...waits,
       wait(wait) {
-        const over = waits.wait(wait);
+        const ended = waits.wait(wait);
         wait.progress(0, 300, "still waiting"); // starts the response
-        begun.resolve({ wait, over });
-        return over;
+        started.resolve({ wait, ended });
+        return ended;
       },
     },
     store: { subscribe: () => () => {} },
@@ -48,13 +48,13 @@ function setup() {
       access,
       async () => {},
     );
-  const hasEnded = async () => {
-    const { wait, over } = await begun.promise;
-    expect(await over).toBeUndefined();
+  const expectEnded = async () => {
+    const { wait, ended } = await started.promise;
+    expect(await ended).toBeUndefined();
     await stopped.promise;
     expect(wait.signal.aborted).toBe(true);
   };
-  return { send, leave: () => client.abort(), begun: begun.promise, hasEnded };
+  return { send, disconnect: () => client.abort(), started: started.promise, expectEnded };
 }
 type Setup = ReturnType<typeof setup>;
 
@@ -68,7 +68,7 @@ const waiting = (meta: object = {}) => ({
   },
 });
 
-async function inSession({ send }: Setup) {
+async function callInSession({ send }: Setup) {
   const params = {
     protocolVersion: "2025-11-25",
     capabilities: {},
@@ -77,12 +77,12 @@ async function inSession({ send }: Setup) {
   const opened = await send({}, { id: 1, method: "initialize", params });
   await opened.text();
   const session = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
-  const answer = await send(session, waiting());
-  return { answer, session };
+  const response = await send(session, waiting());
+  return { response, session };
 }
 
-async function in2026({ send }: Setup) {
-  const answer = await send(
+async function callStateless({ send }: Setup) {
+  const response = await send(
     {
       "mcp-protocol-version": "2026-07-28",
       "mcp-method": "tools/call",
@@ -93,36 +93,36 @@ async function in2026({ send }: Setup) {
       "io.modelcontextprotocol/clientCapabilities": {},
     }),
   );
-  return { answer };
+  return { response };
 }
 
 it.each([
-  ["in a session", inSession],
-  ["in 2026-07-28", in2026],
+  ["in a session", callInSession],
+  ["with protocol version 2026-07-28", callStateless],
 ])("a wait %s ends when its client disconnects", async (_, call) => {
   const one = setup();
-  const { answer } = await call(one);
-  expect(answer.status).toBe(200);
-  await one.begun;
-  one.leave();
-  await one.hasEnded();
+  const { response } = await call(one);
+  expect(response.status).toBe(200);
+  await one.started;
+  one.disconnect();
+  await one.expectEnded();
 });
 
 it("a wait in a session ends when it is cancelled", async () => {
   const one = setup();
-  const { answer, session } = await inSession(one);
-  await one.begun;
+  const { response, session } = await callInSession(one);
+  await one.started;
   const params = { requestId: 7 };
   await one.send(session, { method: "notifications/cancelled", params });
-  await one.hasEnded();
-  expect(await answer.text()).not.toMatch(/"(result|error)":/);
+  await one.expectEnded();
+  expect(await response.text()).not.toMatch(/"(result|error)":/);
 });
 
 /** The 2026-07-28 protocol cancels a request by closing its response. */
-it("a wait in 2026-07-28 ends when its response is closed", async () => {
+it("a wait with protocol version 2026-07-28 ends when its response is closed", async () => {
   const one = setup();
-  const { answer } = await in2026(one);
-  await one.begun;
-  await answer.body?.cancel();
-  await one.hasEnded();
+  const { response } = await callStateless(one);
+  await one.started;
+  await response.body?.cancel();
+  await one.expectEnded();
 });

@@ -18,16 +18,16 @@ async function setup(options: Partial<WaitsOptions> = {}) {
   onTestFinished(feed.close);
   const reads: number[] = [];
   let reading = 0;
-  let mostReading = 0;
+  let maxReading = 0;
   const readPayload = async (event: EventRow) => {
     reads.push(event.seq);
     reading += 1;
-    mostReading = Math.max(mostReading, reading);
+    maxReading = Math.max(maxReading, reading);
     await new Promise((resolve) => setImmediate(resolve));
     reading -= 1;
     return inbox.readPayload(event);
   };
-  /** The number of followers. */
+  /** How many followers were created. */
   let following = 0;
   const waits = createWaits({
     inbox: { readPayload },
@@ -54,88 +54,88 @@ async function setup(options: Partial<WaitsOptions> = {}) {
     waits,
     wait,
     reads,
-    mostReading: () => mostReading,
-    follow: (count: number) => expect.poll(() => following).toBe(count),
-    keep: (numbers: number[], tenant = "acme") =>
+    maxReading: () => maxReading,
+    expectFollowers: (count: number) => expect.poll(() => following).toBe(count),
+    append: (numbers: number[], tenant = "acme") =>
       store.appendEvents([appendRequest(numbers.map(numbered), tenant)], null),
   };
 }
 
-it("finds the first matching event, and reads each payload once for all waits", async () => {
-  const { wait, follow, keep, reads, mostReading } = await setup();
+it("returns the first matching event, and reads each payload once for all waits", async () => {
+  const { wait, expectFollowers, append, reads, maxReading } = await setup();
   const waiting = Array.from({ length: 50 }, () => wait({ filter: { number: 7 } }));
-  await follow(50);
-  await keep([1, 2, 3, 4]);
-  await keep([5, 6, 7, 7, 8]);
+  await expectFollowers(50);
+  await append([1, 2, 3, 4]);
+  await append([5, 6, 7, 7, 8]);
   for (const found of await Promise.all(waiting)) expect(found).toMatchObject({ seq: 7 });
   expect(reads).toEqual([1, 2, 3, 4, 5, 6, 7]);
-  expect(mostReading()).toBe(1);
+  expect(maxReading()).toBe(1);
 });
 
-it("reads no payloads after it has ended", async () => {
-  const { wait, follow, keep, reads } = await setup();
+it("reads no further payloads after the wait has ended", async () => {
+  const { wait, expectFollowers, append, reads } = await setup();
   const client = new AbortController();
-  const gone = wait({ filter: { number: 100 }, signal: client.signal });
-  await follow(1);
-  await keep(Array.from({ length: 50 }, (_, at) => at));
+  const aborted = wait({ filter: { number: 100 }, signal: client.signal });
+  await expectFollowers(1);
+  await append(Array.from({ length: 50 }, (_, at) => at));
   await expect.poll(() => reads.length).toBeGreaterThan(0);
   client.abort();
-  expect(await gone).toBeUndefined();
+  expect(await aborted).toBeUndefined();
   const before = reads.length;
   const next = wait({ filter: { number: 1 } });
-  await follow(2);
-  await keep([1]);
+  await expectFollowers(2);
+  await append([1]);
   await next;
   expect(reads.length).toBeLessThanOrEqual(before + 1);
 });
 
-it("does not let a busy tenant delay another", async () => {
-  const { wait, follow, keep } = await setup();
+it("is not delayed by a busy tenant", async () => {
+  const { wait, expectFollowers, append } = await setup();
   const waiting = wait({ filter: { number: 7 } }, "ada", ["acme", "umbrella"]);
-  await follow(2);
-  await keep([...Array(500).fill(1), 7]);
-  await keep([7], "umbrella");
+  await expectFollowers(2);
+  await append([...Array(500).fill(1), 7]);
+  await append([7], "umbrella");
   expect(await waiting).toMatchObject({ tenant: "umbrella" });
 });
 
-it("ends immediately for a client that has disconnected before", async () => {
+it("ends immediately if the client has already disconnected", async () => {
   const { wait } = await setup();
   expect(await wait({ signal: AbortSignal.abort() })).toBeUndefined();
 });
 
 it("limits the concurrent waits of each token", async () => {
-  const { wait, follow, keep } = await setup({ maxPerToken: 2 });
+  const { wait, expectFollowers, append } = await setup({ maxPerToken: 2 });
   const waiting = [wait(), wait(), wait({}, "bob")];
   await expect(wait()).rejects.toMatchObject({
     code: "busy",
     field: "wait_for_event",
     message: expect.stringContaining("has 2 concurrent waits"),
   });
-  await follow(3);
-  await keep([1]);
+  await expectFollowers(3);
+  await append([1]);
   await Promise.all(waiting);
   const again = wait();
-  await follow(4);
-  await keep([2]);
+  await expectFollowers(4);
+  await append([2]);
   expect(await again).toMatchObject({ seq: 2 });
 });
 
-it("does not return an event when its token was revoked meanwhile", async () => {
+it("rejects instead of returning an event if the token was revoked meanwhile", async () => {
   let isValid = true;
-  const { wait, follow, keep } = await setup({
+  const { wait, expectFollowers, append } = await setup({
     authorizer: { recheck: async () => isValid, watch: () => () => {} },
   });
   const waiting = wait();
-  await follow(1);
+  await expectFollowers(1);
   isValid = false;
   const ended = expect(waiting).rejects.toMatchObject({ code: "forbidden", field: "token" });
-  await keep([1]);
+  await append([1]);
   await ended;
 });
 
-it("ends when its token is revoked", async () => {
+it("rejects an open wait when its token is revoked", async () => {
   let revoke = () => {};
-  const { wait, follow } = await setup({
+  const { wait, expectFollowers } = await setup({
     authorizer: {
       recheck: async () => true,
       watch(_, onRevoked) {
@@ -145,7 +145,7 @@ it("ends when its token is revoked", async () => {
     },
   });
   const waiting = wait();
-  await follow(1);
+  await expectFollowers(1);
   revoke();
   await expect(waiting).rejects.toMatchObject({ code: "forbidden", field: "token" });
 });
@@ -160,23 +160,23 @@ it("rejects open and new waits when the hub stops", async () => {
   await expect(wait()).rejects.toMatchObject({ code: "busy" });
 });
 
-it("fails if a payload cannot be read", async () => {
+it("rejects if a payload cannot be read", async () => {
   let broken = true;
-  const { wait, follow, keep } = await setup({
+  const { wait, expectFollowers, append } = await setup({
     inbox: {
       async readPayload() {
-        if (broken) throw new Error("the disk is on fire");
+        if (broken) throw new Error("the disk failed");
         return { number: 2 };
       },
     },
   });
-  const failing = expect(wait({ filter: { number: 2 } })).rejects.toThrow("on fire");
-  await follow(1);
-  await keep([1]);
+  const failing = expect(wait({ filter: { number: 2 } })).rejects.toThrow("the disk failed");
+  await expectFollowers(1);
+  await append([1]);
   await failing;
   broken = false;
   const waiting = wait({ filter: { number: 2 } });
-  await follow(2);
-  await keep([2]);
+  await expectFollowers(2);
+  await append([2]);
   expect(await waiting).toMatchObject({ seq: 2 });
 });

@@ -1,6 +1,6 @@
 /**
  * `wait_for_event`: waits for the next matching event. A wait checks one event per tenant at a time, so
- * it needs little memory however many events arrive; concurrent waits share the parsed payloads.
+ * its memory does not grow with the number of events; concurrent waits share the parsed payloads.
  */
 
 import { type Path, parsePath, valuesAt } from "@signalbox/rules/match/path.ts";
@@ -27,7 +27,7 @@ export interface WaitsOptions {
   inbox: Pick<Inbox, "readPayload">;
   feed: Pick<Feed, "follow">;
   authorizer: Pick<Authorizer, "recheck" | "watch">;
-  /** The number of concurrent waits of one token. */
+  /** The maximum number of concurrent waits of one token. */
   maxPerToken?: number;
 }
 
@@ -60,7 +60,7 @@ export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: Wait
       return conditions.every(({ path, value }) => valuesAt(payload, path).includes(value));
     };
     const followers = new Set<Follower>();
-    let over = false;
+    let ended = false;
 
     /** Each tenant has its own follower, so that a busy tenant does not delay the others. */
     const followTenant = async (tenant: string) => {
@@ -82,35 +82,35 @@ export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: Wait
             else check(event).catch(reject);
           },
           truncated: () => {},
-          isFull: () => over || checking,
+          isFull: () => ended || checking,
         },
       });
-      if (over) return follower.stop();
+      if (ended) return follower.stop();
       followers.add(follower);
-      follower.resume(); // the sink may have been full while the first event was checked
+      follower.resume(); // a check that ended before the follower was assigned did not resume it
     };
 
     const started = Date.now();
     const timer = setTimeout(resolve, wait.timeoutMs, undefined);
-    const ticking = setInterval(() => {
+    const progressTimer = setInterval(() => {
       const seconds = Math.round((Date.now() - started) / 1_000);
       wait.progress(seconds, wait.timeoutMs / 1_000, "still waiting");
     }, PROGRESS_MS);
     const stopWatching = authorizer.watch(wait.access, () => reject(noLongerValid()));
-    const giveUp = () => resolve(undefined);
-    wait.signal.addEventListener("abort", giveUp);
-    if (wait.signal.aborted) giveUp();
+    const onAbort = () => resolve(undefined);
+    wait.signal.addEventListener("abort", onAbort);
+    if (wait.signal.aborted) onAbort();
     try {
       for (const tenant of wait.access.tenants) followTenant(tenant).catch(reject);
       const event = await promise;
       if (event && !(await authorizer.recheck(wait.access))) throw noLongerValid();
       return event;
     } finally {
-      over = true;
+      ended = true;
       clearTimeout(timer);
-      clearInterval(ticking);
+      clearInterval(progressTimer);
       stopWatching();
-      wait.signal.removeEventListener("abort", giveUp);
+      wait.signal.removeEventListener("abort", onAbort);
       for (const follower of followers) follower.stop();
     }
   }
@@ -144,7 +144,7 @@ export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: Wait
       if (all.length === 0) return;
       for (const { end } of all) end(stopping());
       await Promise.all(all.map(({ ended }) => ended));
-      // The callers still have to send their responses.
+      // The callers send their responses in a later task.
       await new Promise((resolve) => setTimeout(resolve));
     },
   };
