@@ -41,9 +41,9 @@ async function main([first, ...rest]: string[]): Promise<void> {
   if (first === "--help" || first === "-h" || first === "help")
     return print(rest[0] === undefined ? overview(commands) : help(find(rest[0])));
   if (first === "--version" || first === "-v") return print(version);
-  const named = first !== undefined && !first.startsWith("-");
-  const command = named ? find(first) : serve;
-  const parsed = parse(command, named || first === undefined ? rest : [first, ...rest]);
+  const isNamed = first !== undefined && !first.startsWith("-");
+  const command = isNamed ? find(first) : serve;
+  const parsed = parse(command, isNamed || first === undefined ? rest : [first, ...rest]);
   if (parsed.flags.help) return print(help(command));
   await command.run(parsed);
 }

@@ -1,4 +1,4 @@
-/** From the operator's settings to those of the hub: defaults that depend on others, and safety. */
+/** Derives the hub's settings from the operator's: defaults that depend on other settings, and safety checks. */
 import type { HubSettings } from "../host-ports.ts";
 import { parseNetworks } from "../ingest/addresses.ts";
 import { type Settings, SettingsError } from "./settings.ts";
@@ -42,7 +42,7 @@ export function hubSettings(settings: Settings, storedSecrets: number): FromSett
   };
 }
 
-/** Stops the start of a public hub that accepts webhooks from any sender. */
+/** Throws if a public hub would accept unsigned webhooks, or has no secret. */
 export function assertSafe(settings: Settings, storedSecrets: number): void {
   if (!settings.isPublic) return;
   if (settings.allowUnsigned)
@@ -59,7 +59,7 @@ export function assertSafe(settings: Settings, storedSecrets: number): void {
 
 /**
  * Unsigned webhooks are accepted if the operator allows them, or by default on a local hub with
- * SQLite. One configured secret shows that webhooks are meant to be signed, and ends the default.
+ * SQLite. After one secret is configured, the default is to reject them.
  */
 export const allowsUnsigned = (settings: Settings, storedSecrets: number): boolean =>
   !settings.isPublic &&
@@ -74,7 +74,7 @@ const quotaOf = (settings: Settings): number | null => {
   return quota === 0 ? null : quota;
 };
 
-/** With the allowlist on, a proxy that names no client would make every sender look like itself. */
+/** Without this header, the IP allowlist sees only the address of the proxy. */
 export const lacksProxyHeader = (settings: Settings): boolean =>
   settings.publicUrl !== undefined &&
   settings.proxyHeader === undefined &&

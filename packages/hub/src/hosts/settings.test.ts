@@ -18,13 +18,14 @@ describe("readSettings", () => {
       isPublic: false,
       keepProcessedDays: 3,
       keepPendingDays: 90,
+      eventsDraft: "on",
     });
   });
 
-  it("allows only public addresses by default", () => {
+  it("allows outbound requests only to public addresses by default", () => {
     const allowPrivate = (given: string) =>
       read({ env: { SIGNALBOX_ALLOW_PRIVATE: given } }).allowPrivate;
-    expect([read().allowPrivate, read().eventsDraft]).toEqual([false, "on"]);
+    expect(read().allowPrivate).toBe(false);
     expect(["", "off", "on", "10.0.0.0/8, ::1"].map(allowPrivate)).toEqual([
       false,
       false,
@@ -36,7 +37,7 @@ describe("readSettings", () => {
       expect(() => allowPrivate(wrong)).toThrow(/SIGNALBOX_ALLOW_PRIVATE must be on, off, or IP/);
   });
 
-  it("flags override the environment, which overrides the file, which overrides the default", () => {
+  it("prefers flags to the environment, the environment to the file, and the file to the default", () => {
     const settings = read({
       flags: { port: "1" },
       env: { PORT: "2", HOST: "::1" },
@@ -62,7 +63,7 @@ describe("readSettings", () => {
     });
   });
 
-  it("splits secrets for rotation", () => {
+  it("splits a comma-separated list of secrets", () => {
     expect(
       read({ env: { GITHUB_WEBHOOK_SECRET: "new, old", STANDARD_WEBHOOKS_WEBHOOK_SECRET: "s" } })
         .secrets,
@@ -134,18 +135,18 @@ describe("readSettings", () => {
   });
 });
 
-describe("safety", () => {
+describe("a hub", () => {
   it.each([
     [{}, false],
     [{ HOST: "0.0.0.0" }, true],
     [{ HOST: "::" }, true],
     [{ SIGNALBOX_PUBLIC_URL: "https://hub.example" }, true],
     [{ HOST: "localhost" }, false],
-  ])("%o is public: %s", (env, isPublic) => {
+  ])("with %o is public: %s", (env, isPublic) => {
     expect(read({ env }).isPublic).toBe(isPublic);
   });
 
-  it("rejects a public hub without a secret, or with --allow-unsigned", () => {
+  it("that is public does not start without a secret, or with --allow-unsigned", () => {
     expect(() => assertSafe(read({ env: { HOST: "0.0.0.0" } }), 0)).toThrow(
       /Set GITHUB_WEBHOOK_SECRET/,
     );
@@ -159,7 +160,7 @@ describe("safety", () => {
     expect(() => assertSafe(read(), 0)).not.toThrow();
   });
 
-  it("accepts unsigned webhooks on a local hub with SQLite, or if the operator allows them", () => {
+  it("accepts unsigned webhooks if it is local and uses SQLite, or if the operator allows them", () => {
     expect(allowsUnsigned(read(), 0)).toBe(true);
     expect(allowsUnsigned(read({ env: { DATABASE_URL: "postgres://x/y" } }), 0)).toBe(false);
     expect(
@@ -189,11 +190,11 @@ it.each([
   ["0.0.0.0", "http://127.0.0.1:4747"],
   ["::", "http://127.0.0.1:4747"],
   ["0:0:0:0:0:0:0:0", "http://127.0.0.1:4747"],
-])("has for host %s the local URL %s", (host, url) => {
+])("host %s has the local URL %s", (host, url) => {
   expect(localUrl({ host, port: 4747 })).toBe(url);
 });
 
-it("has no quota for a single tenant, and 10,000 pending events for each GitHub account", () => {
+it("the default quota is unlimited for a single tenant, and 10,000 pending events per GitHub account", () => {
   const quotaOf = (env: Record<string, string>) => hubSettings(read({ env }), 0).quota;
   expect(quotaOf({})).toBeNull();
   expect(quotaOf({ SIGNALBOX_TENANCY: "github" })).toBe(10_000);

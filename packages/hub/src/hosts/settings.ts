@@ -47,7 +47,7 @@ const nonEmpty = z.string("must be a string").trim().min(1, "must not be empty")
 const url = z.url({ protocol: /^https?$/, error: "must be an http(s) URL" });
 const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, `must be one of ${values.join(", ")}`);
-const flag = z.preprocess(
+const boolean = z.preprocess(
   (value) =>
     value === "" || value === "0" || value === "false"
       ? false
@@ -67,7 +67,7 @@ const listOf = z.preprocess(
   z.array(z.string()),
 );
 
-const NOT_NETWORKS = "must be on, off, or IP addresses and networks, separated by commas";
+const ALLOW_PRIVATE_RULE = "must be on, off, or IP addresses and networks, separated by commas";
 function areNetworks(texts: readonly string[]): boolean {
   try {
     parseNetworks(texts);
@@ -87,9 +87,13 @@ const allowPrivate = z.preprocess(
         : ["", "off"].includes(value.trim())
           ? false
           : value.split(",").map((part) => part.trim()),
-  z.union([z.boolean(), z.array(z.string()).refine(areNetworks, NOT_NETWORKS)], NOT_NETWORKS),
+  z.union(
+    [z.boolean(), z.array(z.string()).refine(areNetworks, ALLOW_PRIVATE_RULE)],
+    ALLOW_PRIVATE_RULE,
+  ),
 );
 
+// biome-ignore format: a table
 export const definitions = {
   port: setting({ env: "PORT", flag: "port", help: "port to listen on", schema: integer(0, 65_535).default(4747) }),
   host: setting({ env: "HOST", flag: "host", help: "address to listen on", schema: nonEmpty.default("127.0.0.1") }),
@@ -103,7 +107,7 @@ export const definitions = {
   tenancy: setting({ env: "SIGNALBOX_TENANCY", flag: "tenancy", help: "single, or github: one tenant for each account that installs the App", schema: choice(["single", "github"]).default("single") }),
   token: setting({ env: "SIGNALBOX_TOKEN", secret: true, help: "admin token; if unset, generated and printed on the first start", schema: z.string("must be a string").min(16, "must have at least 16 characters").regex(/^\S+$/, "must not contain spaces").optional() }),
   key: setting({ env: "SIGNALBOX_KEY", secret: true, help: "32 bytes in base64 that encrypt stored secrets; if unset, a file in the data folder", schema: z.string().refine((text) => fromBase64(text)?.byteLength === KEY_BYTES, "must be 32 bytes in base64: openssl rand -base64 32").optional() }),
-  allowUnsigned: setting({ env: "SIGNALBOX_ALLOW_UNSIGNED", flag: "allow-unsigned", help: "accept webhooks without a signature (only on a loopback address)", schema: flag.default(false) }),
+  allowUnsigned: setting({ env: "SIGNALBOX_ALLOW_UNSIGNED", flag: "allow-unsigned", help: "accept webhooks without a signature (only on a loopback address)", schema: boolean.default(false) }),
   githubIpAllowlist: setting({ env: "GITHUB_IP_ALLOWLIST", flag: "github-ip-allowlist", help: "auto (on when the hub is public), on or off", schema: choice(["auto", "on", "off"]).default("auto") }),
   githubApiUrl: setting({ env: "GITHUB_API_URL", flag: "github-api-url", help: "GitHub's API", schema: url.default("https://api.github.com") }),
   githubUrl: setting({ env: "GITHUB_URL", flag: "github-url", help: "GitHub itself", schema: url.default("https://github.com") }),
@@ -126,7 +130,7 @@ export const definitions = {
   maxLoops: setting({ env: "SIGNALBOX_MAX_LOOPS", flag: "max-loops", help: "how often per minute a trigger may fire on events that its own flow has caused; 0: never", schema: integer(0, 1_000_000).default(30) }),
   logLevel: setting({ env: "SIGNALBOX_LOG_LEVEL", flag: "log-level", help: "fatal, error, warn, info, debug or silent", schema: choice(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info") }),
   logFormat: setting({ env: "SIGNALBOX_LOG_FORMAT", flag: "log-format", help: "auto (pretty on a terminal), json or pretty", schema: choice(["auto", "json", "pretty"]).default("auto") }),
-} as const; // biome-ignore format: a table
+} as const;
 
 type Definitions = typeof definitions;
 export type SettingName = keyof Definitions;
@@ -143,12 +147,12 @@ export interface Origin {
 export interface Settings extends SettingValues {
   /** Webhook secrets by source, from the environment or the file. */
   secrets: Record<string, string[]>;
-  /** Other machines can reach the hub. */
+  /** Whether other machines can reach the hub. */
   isPublic: boolean;
   origins: Origin[];
 }
 
-/** A mistake of the operator; the message contains the fix. */
+/** A mistake in the settings; the message contains the fix. */
 export class SettingsError extends Error {
   readonly code = "settings";
 }
@@ -168,7 +172,7 @@ export function readSettings({ flags, env, file }: SettingsInput): Settings {
   for (const [name, { env: variable, flag: option, schema, secret = false }] of Object.entries(
     definitions as Record<string, Setting<unknown>>,
   )) {
-    const [from, given] = pick(
+    const [from, given] = firstGiven(
       ["flag", option === undefined ? undefined : flags[option]],
       ["environment", env[variable]?.trim() ? env[variable] : undefined],
       ["file", file[name]],
@@ -199,7 +203,7 @@ export function readSettings({ flags, env, file }: SettingsInput): Settings {
     );
   for (const { id } of sources) {
     const variable = secretVariable(id);
-    const [from, given] = pick(
+    const [from, given] = firstGiven(
       ["environment", env[variable] || undefined],
       ["file", fileSecrets.data?.[id]],
     ) as [Origin["from"], string | string[] | undefined];
@@ -250,11 +254,13 @@ export function readSecret(
   return given.trim();
 }
 
-function pick<From extends string>(...candidates: [From, unknown][]): [From | "default", unknown] {
+function firstGiven<From extends string>(
+  ...candidates: [From, unknown][]
+): [From | "default", unknown] {
   return candidates.find(([, value]) => value !== undefined) ?? ["default", undefined];
 }
 
-/** The hub's URL on this machine; for "all addresses" the loopback address. */
+/** The hub's URL on this machine. If it listens on all addresses, the loopback address. */
 export function localUrl({ host, port }: Pick<Settings, "host" | "port">): string {
   if (!ipaddr.isValid(host)) return `http://${host}:${port}`;
   const address = ipaddr.parse(host);

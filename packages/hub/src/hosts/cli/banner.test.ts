@@ -3,7 +3,7 @@ import type { RunningHub } from "../node/start-hub.ts";
 import { readSettings } from "../settings.ts";
 import { banner } from "./banner.ts";
 
-const shown = (env: Record<string, string>, hub: Partial<RunningHub> = {}) => {
+const bannerOf = (env: Record<string, string>, hub: Partial<RunningHub> = {}) => {
   const settings = readSettings({ flags: {}, env, file: {} });
   const url = hub.url ?? "http://127.0.0.1:4747";
   return banner(
@@ -14,12 +14,12 @@ const shown = (env: Record<string, string>, hub: Partial<RunningHub> = {}) => {
 };
 
 describe("the banner", () => {
-  it("shows no address that cannot be reached", () => {
+  it("shows no address that clients cannot connect to", () => {
     for (const [HOST, url] of [
       ["0.0.0.0", "http://0.0.0.0:4747"],
       ["::", "http://[::]:4747"],
     ] as const) {
-      const text = shown({ HOST }, { url });
+      const text = bannerOf({ HOST }, { url });
       expect(text).not.toContain(url);
       expect(text).toMatch(/Open +http:\/\/127\.0\.0\.1:4747\n/);
       expect(text).toMatch(/Payload URL +<.*>\/webhooks\/github/);
@@ -28,7 +28,7 @@ describe("the banner", () => {
   });
 
   it("shows the admin token once, and a placeholder in the MCP configuration", () => {
-    const text = shown({}, { adminToken: "sbx_hidden" });
+    const text = bannerOf({}, { adminToken: "sbx_hidden" });
     expect(text.split("sbx_hidden")).toHaveLength(2);
     expect(text).toContain('"url": "http://127.0.0.1:4747/mcp"');
     expect(text).toContain("Bearer <token>");
@@ -37,9 +37,11 @@ describe("the banner", () => {
 
   it("warns if the public hub has no proxy header", () => {
     const env = { SIGNALBOX_PUBLIC_URL: "https://hub.example" };
-    expect(shown(env)).toMatch(/SIGNALBOX_PROXY_HEADER.*GITHUB_IP_ALLOWLIST=off/s);
-    expect(shown({ ...env, SIGNALBOX_PROXY_HEADER: "x-forwarded-for" })).not.toContain("ALLOWLIST");
-    expect(shown({ ...env, GITHUB_IP_ALLOWLIST: "off" })).not.toContain("ALLOWLIST");
-    expect(shown({})).not.toContain("ALLOWLIST");
+    expect(bannerOf(env)).toMatch(/SIGNALBOX_PROXY_HEADER.*GITHUB_IP_ALLOWLIST=off/s);
+    expect(bannerOf({ ...env, SIGNALBOX_PROXY_HEADER: "x-forwarded-for" })).not.toContain(
+      "ALLOWLIST",
+    );
+    expect(bannerOf({ ...env, GITHUB_IP_ALLOWLIST: "off" })).not.toContain("ALLOWLIST");
+    expect(bannerOf({})).not.toContain("ALLOWLIST");
   });
 });

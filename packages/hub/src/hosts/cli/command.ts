@@ -1,10 +1,10 @@
 import { parseArgs } from "node:util";
 import { definitions, parseNumber, type SettingName, SettingsError } from "../settings.ts";
 
-/** The command line is wrong. Exit codes: 0 success, 1 failure, 2 wrong command line or setting. */
+/** The command line is invalid. Exit codes: 0 success, 1 failure, 2 invalid command line or setting. */
 export class UsageError extends Error {}
 
-/** The command line is right, but something that the command needs is missing. */
+/** The command line is valid, but something that the command needs is missing. */
 export class CommandFailed extends Error {}
 
 type Flags = Record<string, string | boolean | undefined>;
@@ -19,7 +19,7 @@ export interface Command {
     string,
     { type: "string" | "boolean"; help: string; value?: string; short?: string }
   >;
-  /** The settings that it reads: it accepts their flags, and its help lists them. */
+  /** The settings that the command reads: it accepts their flags, and its help lists them. */
   settings: readonly (SettingName | "secrets")[];
   /** Accepts the flags of all other settings too. */
   acceptsAllSettings?: true;

@@ -16,21 +16,26 @@ export const config: Command = {
     if (flags.json) {
       const shown = origins.map((origin) => [
         origin.name,
-        { value: visible(origin), from: origin.from, env: origin.env },
+        { value: printable(origin), from: origin.from, env: origin.env },
       ]);
       return print(JSON.stringify(Object.fromEntries(shown), null, 2));
     }
     print(
       table([
         ["SETTING", "VALUE", "FROM", "ENVIRONMENT"],
-        ...origins.map((origin) => [origin.name, visible(origin) ?? "–", origin.from, origin.env]),
+        ...origins.map((origin) => [
+          origin.name,
+          printable(origin) ?? "–",
+          origin.from,
+          origin.env,
+        ]),
       ]),
     );
   },
 };
 
-/** Never prints a secret, only that one is set. */
-function visible({ name, value, secret }: Origin): string | null {
+/** Does not show secrets, only whether they are set. */
+function printable({ name, value, secret }: Origin): string | null {
   if (value === undefined) return null;
   if (name === "databaseUrl") return withoutPassword(String(value));
   return secret ? "(set)" : Array.isArray(value) ? value.join(",") : String(value);

@@ -44,7 +44,7 @@ export const doctor: Command = {
     if (settings) {
       const database = await checkDatabase(settings);
       findings.push(...database.findings, checkSecrets(settings, database.secrets));
-      findings.push(...(await checkReach(settings)));
+      findings.push(...(await checkReachability(settings)));
     }
     const problems = findings.filter(({ state }) => state === "problem").length;
     if (flags.json) print(JSON.stringify({ ok: problems === 0, findings }, null, 2));
@@ -73,13 +73,13 @@ function checkNode(): Finding {
       };
 }
 
-/** Also counts the secrets of stored endpoints, for `checkSecrets`. */
+/** Also returns the number of secrets of stored endpoints, for `checkSecrets`. */
 async function checkDatabase(
   settings: Settings,
 ): Promise<{ findings: Finding[]; secrets: number }> {
-  const embedded = isSqlite(settings);
-  const where = embedded ? sqliteFile(settings) : withoutPassword(settings.databaseUrl);
-  if (embedded && !existsSync(where)) return { findings: [checkFolder(where)], secrets: 0 };
+  const usesSqlite = isSqlite(settings);
+  const where = usesSqlite ? sqliteFile(settings) : withoutPassword(settings.databaseUrl);
+  if (usesSqlite && !existsSync(where)) return { findings: [checkFolder(where)], secrets: 0 };
   const findings: Finding[] = [];
   let secrets = 0;
   try {
@@ -105,7 +105,7 @@ async function checkDatabase(
       fix: "check DATABASE_URL, the permissions of the folder, and the free space",
     });
   }
-  if (embedded) {
+  if (usesSqlite) {
     const { bavail, bsize } = statfsSync(dirname(where));
     const free = (bavail * bsize) / 1024 ** 3;
     findings.push({
@@ -169,7 +169,7 @@ function checkSecrets(settings: Settings, stored: number): Finding {
 }
 
 /** Sends a request to the hub's addresses, and compares the clock with GitHub's. */
-async function checkReach(settings: Settings): Promise<Finding[]> {
+async function checkReachability(settings: Settings): Promise<Finding[]> {
   const findings = [
     await checkHub(
       "hub",

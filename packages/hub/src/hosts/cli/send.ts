@@ -79,10 +79,11 @@ export const send: Command = {
         makeHmacKey: nodeHmacKey,
       });
       const response = await post(url, headers, body);
-      const answer = await response.text();
+      const responseBody = await response.text();
       if (!response.ok) failed += 1;
-      if (flags.json) print(JSON.stringify({ status: response.status, ...parsed(answer) }));
-      else print(describe(response.status, answer, delivery));
+      if (flags.json)
+        print(JSON.stringify({ status: response.status, ...parseBody(responseBody) }));
+      else print(describe(response.status, responseBody, delivery));
     }
     if (failed > 0) process.exitCode = 1;
   },
@@ -104,19 +105,19 @@ async function post(
   }
 }
 
-function parsed(answer: string): Record<string, unknown> {
-  if (answer === "") return {};
+function parseBody(body: string): Record<string, unknown> {
+  if (body === "") return {};
   try {
-    return JSON.parse(answer) as Record<string, unknown>;
+    return JSON.parse(body) as Record<string, unknown>;
   } catch {
-    return { answer };
+    return { answer: body };
   }
 }
 
-function describe(status: number, answer: string, delivery: string): string {
-  const { outcome, id, detail } = parsed(answer);
+function describe(status: number, body: string, delivery: string): string {
+  const { outcome, id, detail } = parseBody(body);
   // An empty response, which Slack requires, does not show whether the event was a duplicate.
   if (status < 300)
     return `${green("✓")} ${status} ${outcome ?? "accepted"}  ${dim(`${id ? `event ${id}, ` : ""}delivery ${delivery}`)}`;
-  return `${red("✗")} ${status} ${detail ?? answer}`;
+  return `${red("✗")} ${status} ${detail ?? body}`;
 }

@@ -17,7 +17,7 @@ export const serve: Command = {
     const log = await createLog({ level: settings.logLevel, format: settings.logFormat });
     const hub = await startHub({ settings, log, version });
     const startedIn = Math.round(performance.now());
-    // Stdout that is not a terminal gets log lines only.
+    // If stdout is not a terminal, it gets log lines only.
     (process.stdout.isTTY ? process.stdout : process.stderr).write(
       `${banner(hub, settings, version)}\n`,
     );
@@ -27,7 +27,7 @@ export const serve: Command = {
 
     await new Promise<void>((resolve) => {
       const stop = (signal: NodeJS.Signals) => {
-        // A second signal has its default action: it ends the process immediately.
+        // The default action of a second signal ends the process immediately.
         process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM");
         log.info({ signal }, "stopping");
         hub.stop().then(resolve, (error) => {

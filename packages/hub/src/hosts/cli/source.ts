@@ -50,10 +50,10 @@ export const source: Command = {
   },
   settings: ["data", "databaseUrl", "key", "tenancy", "host", "port", "publicUrl"],
   async run({ positionals, flags }) {
-    const [action, ...rest] = positionals;
-    const work = { add, list, rotate, remove }[action ?? ""];
-    if (!work) throw new UsageError("Missing action: add KIND, list, rotate ID, or remove ID.");
-    assertNoMoreArguments(rest.slice(work === list ? 0 : work === add ? 2 : 1));
+    const [actionName, ...rest] = positionals;
+    const action = { add, list, rotate, remove }[actionName ?? ""];
+    if (!action) throw new UsageError("Missing action: add KIND, list, rotate ID, or remove ID.");
+    assertNoMoreArguments(rest.slice(action === list ? 0 : action === add ? 2 : 1));
     const [argument, name] = rest;
     const graceHours =
       numberOf(
@@ -65,13 +65,13 @@ export const source: Command = {
     const tenants = listOf(flags, "tenant");
     if (tenants && tenants.length > 1) throw new UsageError("--tenant must be one id.");
     const settings = loadSettings(flags);
-    await withStore(settings, { create: work === add }, (store) =>
-      work({ store, settings, flags, argument, name, tenant: tenants?.[0], graceHours }),
+    await withStore(settings, { create: action === add }, (store) =>
+      action({ store, settings, flags, argument, name, tenant: tenants?.[0], graceHours }),
     );
   },
 };
 
-interface Work {
+interface ActionOptions {
   store: Store;
   settings: Settings;
   flags: Record<string, string | boolean | undefined>;
@@ -84,7 +84,7 @@ interface Work {
 const urlOf = (settings: Settings, source: Pick<Source, "kind" | "key">) =>
   `${(settings.publicUrl ?? localUrl(settings)).replace(/\/$/, "")}${webhookPath(source)}`;
 
-const sourcesIn = ({ store, settings }: Work) =>
+const sourcesIn = ({ store, settings }: ActionOptions) =>
   createSources({
     store,
     seal: createSeal(sealKey(settings.key, settings.data)),
@@ -92,16 +92,16 @@ const sourcesIn = ({ store, settings }: Work) =>
     now: Date.now,
   });
 
-async function add(work: Work): Promise<void> {
-  const { settings, flags, argument: kind, name } = work;
+async function add(options: ActionOptions): Promise<void> {
+  const { settings, flags, argument: kind, name } = options;
   if (!sources.some(({ id }) => id === kind))
     throw new UsageError(
       `Missing or unknown KIND. Known kinds: ${sources.map(({ id }) => id).join(", ")}.`,
     );
-  const tenant = work.tenant ?? (settings.tenancy === "single" ? LOCAL_TENANT : undefined);
+  const tenant = options.tenant ?? (settings.tenancy === "single" ? LOCAL_TENANT : undefined);
   if (!tenant)
     throw new UsageError("Missing option: name the owner of the events with --tenant ACCOUNT_ID.");
-  const { source: made, generated: secret } = await sourcesIn(work)
+  const { source: created, generated: secret } = await sourcesIn(options)
     .add({
       tenant,
       kind: kind ?? "",
@@ -110,13 +110,14 @@ async function add(work: Work): Promise<void> {
       secret: readSecret(process.env, SECRET_VARIABLE),
     })
     .catch(asUsage);
-  if (flags.json) return print(JSON.stringify({ id: made.id, url: urlOf(settings, made), secret }));
-  print(`${green("✓")} ${made.name}`);
+  if (flags.json)
+    return print(JSON.stringify({ id: created.id, url: urlOf(settings, created), secret }));
+  print(`${green("✓")} ${created.name}`);
   print(
     table([
-      ["  URL", bold(urlOf(settings, made))],
+      ["  URL", bold(urlOf(settings, created))],
       ["  Secret", secret ? bold(secret) : "from the environment"],
-      ["  Id", made.id],
+      ["  Id", created.id],
     ]),
   );
   print(
@@ -140,7 +141,7 @@ function asUsage(error: unknown): never {
   throw new UsageError(`--${error.field.replace(".", ": ")}: ${error.message}`);
 }
 
-async function list({ store, settings, flags }: Work): Promise<void> {
+async function list({ store, settings, flags }: ActionOptions): Promise<void> {
   const found = await store.listSources();
   const shown = found.map(({ secrets, ...rest }) => ({
     ...rest,
@@ -165,11 +166,11 @@ async function list({ store, settings, flags }: Work): Promise<void> {
   );
 }
 
-async function rotate(work: Work): Promise<void> {
-  const { store, flags, argument: id, graceHours } = work;
+async function rotate(options: ActionOptions): Promise<void> {
+  const { store, flags, argument: id, graceHours } = options;
   const found = (await store.listSources()).find((one) => one.id === id);
   if (!found) throw new UsageError("Missing or unknown ID. `signalbox source list` shows the ids.");
-  const { generated, until } = await sourcesIn(work).rotate(found, {
+  const { generated, until } = await sourcesIn(options).rotate(found, {
     secret: readSecret(process.env, SECRET_VARIABLE),
     graceHours,
   });
@@ -181,7 +182,7 @@ async function rotate(work: Work): Promise<void> {
   print(dim(`  The old secrets are valid until ${new Date(until).toISOString()} at most.`));
 }
 
-async function remove({ store, flags, argument: id }: Work): Promise<void> {
+async function remove({ store, flags, argument: id }: ActionOptions): Promise<void> {
   if (!id || !(await store.deleteSource(id)))
     throw new UsageError("Missing or unknown ID. `signalbox source list` shows the ids.");
   if (flags.json) return print(JSON.stringify({ id, removed: true }));

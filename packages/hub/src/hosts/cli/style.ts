@@ -1,7 +1,7 @@
 /** Colors, if stdout is a terminal and NO_COLOR is not set. */
-const on = process.stdout.isTTY === true && !process.env.NO_COLOR;
+const isColored = process.stdout.isTTY === true && !process.env.NO_COLOR;
 const paint = (code: number, end: number) => (text: string) =>
-  on ? `\u001b[${code}m${text}\u001b[${end}m` : text;
+  isColored ? `\u001b[${code}m${text}\u001b[${end}m` : text;
 
 export const bold = paint(1, 22);
 export const dim = paint(2, 22);

@@ -39,28 +39,28 @@ export const token: Command = {
   settings: ["data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
     const [action, ...rest] = positionals;
-    const work = { create, list, revoke }[action ?? ""];
-    if (!work) throw new UsageError("Missing action: create NAME, list, or revoke ID.");
-    assertNoMoreArguments(rest.slice(work === list ? 0 : 1));
+    const run = { create, list, revoke }[action ?? ""];
+    if (!run) throw new UsageError("Missing action: create NAME, list, or revoke ID.");
+    assertNoMoreArguments(rest.slice(run === list ? 0 : 1));
     const settings = loadSettings(flags);
-    await withStore(settings, { create: work === create }, (store) =>
-      work(store, rest[0], flags, settings.tenancy),
+    await withStore(settings, { create: run === create }, (store) =>
+      run(store, rest[0], flags, settings.tenancy),
     );
   },
 };
 
-type Work = (
+type Action = (
   store: Store,
   argument: string | undefined,
   flags: Record<string, string | boolean | undefined>,
   tenancy: "single" | "github",
 ) => Promise<void>;
 
-const create: Work = async (store, name, flags, tenancy) => {
+const create: Action = async (store, name, flags, tenancy) => {
   if (!name)
     throw new UsageError("Missing argument NAME, such as in `signalbox token create laptop`.");
-  const wanted = listOf(flags, "scope") ?? ["inbox:read", "inbox:write"];
-  for (const scope of wanted)
+  const granted = listOf(flags, "scope") ?? ["inbox:read", "inbox:write"];
+  for (const scope of granted)
     if (!scopes.includes(scope as Scope))
       throw new UsageError(`Unknown scope "${scope}". Known scopes: ${scopes.join(", ")}.`);
   const tenants = listOf(flags, "tenant");
@@ -81,21 +81,21 @@ const create: Work = async (store, name, flags, tenancy) => {
   const secret = await createToken(store, {
     id,
     name,
-    scopes: wanted as Scope[],
+    scopes: granted as Scope[],
     tenants: tenants ?? [LOCAL_TENANT],
     expiresAt: days === undefined ? null : now + Math.ceil(days * DAY_MS),
     now,
   });
-  if (flags.json) return print(JSON.stringify({ id, name, scopes: wanted, token: secret }));
+  if (flags.json) return print(JSON.stringify({ id, name, scopes: granted, token: secret }));
   print(`${green("✓")} ${bold(secret)}`);
   print(
     dim(
-      `  ${name} (${wanted.join(", ")}); shown once. Revoke it with: signalbox token revoke ${id}`,
+      `  ${name} (${granted.join(", ")}); shown once. Revoke it with: signalbox token revoke ${id}`,
     ),
   );
 };
 
-const list: Work = async (store, _, flags) => {
+const list: Action = async (store, _, flags) => {
   const tokens = (await store.listTokens()).map(({ hash: _, ...rest }) => rest);
   if (flags.json) return print(JSON.stringify(tokens));
   if (tokens.length === 0)
@@ -122,7 +122,7 @@ const list: Work = async (store, _, flags) => {
   );
 };
 
-const revoke: Work = async (store, id, flags) => {
+const revoke: Action = async (store, id, flags) => {
   if (!id) throw new UsageError("Missing argument ID. `signalbox token list` shows the ids.");
   if (!(await store.revokeToken(id, Date.now())))
     throw new UsageError(

@@ -4,7 +4,7 @@ import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 import type { Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";
 
-/** Opens the store for `work`. Only with `create` a missing database is created. */
+/** Opens the store for `work`. A missing database is created only with `create`. */
 export async function withStore(
   settings: Settings,
   { create }: { create: boolean },

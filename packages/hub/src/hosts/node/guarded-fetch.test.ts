@@ -25,7 +25,7 @@ async function listen<Server extends http.Server>(server: Server): Promise<numbe
   return (server.address() as AddressInfo).port;
 }
 
-interface Seen {
+interface ReceivedRequest {
   method: string | undefined;
   url: string | undefined;
   headers: http.IncomingHttpHeaders;
@@ -33,8 +33,8 @@ interface Seen {
 }
 
 /** A server that records its requests. */
-async function serve(answer: (response: http.ServerResponse, seen: Seen) => unknown) {
-  const requests: Seen[] = [];
+async function serve(answer: (response: http.ServerResponse, seen: ReceivedRequest) => unknown) {
+  const requests: ReceivedRequest[] = [];
   const port = await listen(
     http.createServer(async (request, response) => {
       const body = await text(request);
@@ -47,7 +47,7 @@ async function serve(answer: (response: http.ServerResponse, seen: Seen) => unkn
   return { port, requests, url: `http://hooks.test:${port}` };
 }
 
-/** `.test` does not exist in DNS: only this lookup leads to a server. */
+/** `.test` names do not exist in DNS; this lookup resolves all of them to the loopback address. */
 const toLoopback: GuardedFetchOptions = {
   allowPrivate: ["127.0.0.1"],
   lookup: async () => ["127.0.0.1"],
@@ -150,18 +150,18 @@ describe("a call", () => {
   });
 });
 
-describe("the address", () => {
-  const shut: Partial<GuardedFetchOptions> = { allowPrivate: false };
+describe("the address of a call", () => {
+  const publicOnly: Partial<GuardedFetchOptions> = { allowPrivate: false };
 
-  it("is rejected if the name resolves to a private one", async () => {
+  it("is rejected if it is private", async () => {
     const { url, requests } = await serve((response) => response.end());
-    const error = await failure({ url }, shut);
+    const error = await failure({ url }, publicOnly);
     expect(error.code).toBe("address_refused");
     expect(error.message).toMatch(/^hooks\.test resolves to a loopback .*SIGNALBOX_ALLOW_PRIVATE/);
     expect(requests).toEqual([]);
   });
 
-  it("is rejected if the system's resolver returns a loopback one", async () => {
+  it("is rejected if the system's resolver returns a loopback address", async () => {
     const guarded = createGuardedFetch({ allowPrivate: false });
     const outcome = guarded({
       method: "GET",
@@ -174,7 +174,7 @@ describe("the address", () => {
   });
 
   it("is not shown in the message", async () => {
-    const error = await failure({}, { ...shut, lookup: async () => ["10.11.12.13"] });
+    const error = await failure({}, { ...publicOnly, lookup: async () => ["10.11.12.13"] });
     expect(error.message).toContain("hooks.test resolves to a private address");
     expect(error.message).not.toContain("10.11.12.13");
   });
@@ -192,7 +192,7 @@ describe("the address", () => {
 
   it("is checked in every notation of a URL, without a DNS lookup", async () => {
     const lookup = () => {
-      throw new Error("asked for an address");
+      throw new Error("unexpected DNS lookup");
     };
     const hosts = fc.constantFrom(
       ...["127.0.0.1", "2130706433", "0177.0.0.1", "0x7f.0.0.1", "127.1", "127.0.0.1.", "0"],
@@ -201,20 +201,20 @@ describe("the address", () => {
     );
     await fc.assert(
       fc.asyncProperty(hosts, fc.constantFrom("http", "https"), async (host, scheme) => {
-        const error = await failure({ url: `${scheme}://${host}:1/` }, { ...shut, lookup });
+        const error = await failure({ url: `${scheme}://${host}:1/` }, { ...publicOnly, lookup });
         expect(error).toMatchObject({ code: "address_refused" });
       }),
     );
   });
 
-  it("is the checked one, whatever a second lookup returns", async () => {
+  it("is the checked one, even if a second lookup would return another", async () => {
     const { url, port, requests } = await serve((response) => response.end("checked"));
     const answers = [["127.0.0.1"], ["127.0.0.2"], ["::1"], ["169.254.169.254"]];
-    let asked = 0;
-    const lookup = async () => answers[asked++] ?? [];
+    let lookups = 0;
+    const lookup = async () => answers[lookups++] ?? [];
     const guarded = { url, redirects: 3 };
     expect(textOf(await call(guarded, { lookup }))).toBe("checked");
-    expect(asked).toBe(1);
+    expect(lookups).toBe(1);
     expect(requests[0]?.headers.host).toBe(`hooks.test:${port}`);
     // No connection stays open that a later call could use without an address check.
     for (let at = 0; at < 3; at += 1)
@@ -222,13 +222,13 @@ describe("the address", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("is followed by the next one if it does not respond", async () => {
+  it("is replaced by the next one of the name if it does not respond", async () => {
     const { url } = await serve((response) => response.end("second"));
     const lookup = async () => ["::1", "127.0.0.1"];
     expect(textOf(await call({ url }, { lookup, allowPrivate: true }))).toBe("second");
   });
 
-  it("must exist", async () => {
+  it("must exist in DNS", async () => {
     expect(await failure({}, { lookup: async () => [] })).toMatchObject({
       code: "dns_failed",
       message: expect.stringMatching(/hooks\.test does not resolve.*spelling/),
@@ -250,7 +250,7 @@ describe("a redirect", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("is followed, with a new address check, without secrets for other hosts, with the right method", async () => {
+  it("is followed with a new address check and the right method, and without secrets for other hosts", async () => {
     const { url, port, requests } = await serve((response, { url: path }) =>
       path === "/"
         ? response.writeHead(307, { location: "/same" }).end()
@@ -258,7 +258,7 @@ describe("a redirect", () => {
           ? response.writeHead(302, { location: `http://other.test:${port}/other` }).end()
           : response.end("there"),
     );
-    const asked: string[] = [];
+    const lookups: string[] = [];
     const response = await call(
       {
         method: "POST",
@@ -269,14 +269,14 @@ describe("a redirect", () => {
       },
       {
         lookup: async (host) => {
-          asked.push(host);
+          lookups.push(host);
           return ["127.0.0.1"];
         },
       },
     );
     expect(textOf(response)).toBe("there");
     expect(response.url).toBe(`http://other.test:${port}/other`);
-    expect(asked).toEqual(["hooks.test", "hooks.test", "other.test"]);
+    expect(lookups).toEqual(["hooks.test", "hooks.test", "other.test"]);
     expect(
       requests.map(({ method, body, headers }) => [method, body, headers.authorization]),
     ).toEqual([
@@ -333,7 +333,7 @@ describe("a body", () => {
     expect(error.message).toMatch(/hooks\.test.*more than 999 bytes/);
   });
 
-  it("without an end is aborted at the limit", async () => {
+  it("that does not end is aborted at the limit", async () => {
     const { url } = await serve((response) => {
       const more = () => {
         while (!response.destroyed && response.write("x".repeat(10_000)));
@@ -350,22 +350,25 @@ describe("a body", () => {
     ["GZIP", gzipSync],
     ["deflate", deflateSync],
     ["br", brotliCompressSync],
-  ] as const)("in %s is decompressed, and counted as such", async (encoding, compress) => {
-    const whole = utf8("z".repeat(1_000_000));
-    const { url } = await serve((response) => {
-      const body = compress(whole);
-      expect(body.byteLength).toBeLessThan(10_000);
-      response
-        .writeHead(200, { "content-encoding": encoding, "content-length": body.byteLength })
-        .end(body);
-    });
-    const response = await call({ url, maxResponseBytes: whole.byteLength });
-    expect(Buffer.compare(response.body, whole)).toBe(0);
-    expect(response.headers.has("content-encoding")).toBe(false);
-    expect(response.headers.has("content-length")).toBe(false);
-    const error = await failure({ url, maxResponseBytes: whole.byteLength - 1 });
-    expect(error).toMatchObject({ code: "too_large" });
-  });
+  ] as const)(
+    "in %s is decompressed, and its decompressed size is limited",
+    async (encoding, compress) => {
+      const whole = utf8("z".repeat(1_000_000));
+      const { url } = await serve((response) => {
+        const body = compress(whole);
+        expect(body.byteLength).toBeLessThan(10_000);
+        response
+          .writeHead(200, { "content-encoding": encoding, "content-length": body.byteLength })
+          .end(body);
+      });
+      const response = await call({ url, maxResponseBytes: whole.byteLength });
+      expect(Buffer.compare(response.body, whole)).toBe(0);
+      expect(response.headers.has("content-encoding")).toBe(false);
+      expect(response.headers.has("content-length")).toBe(false);
+      const error = await failure({ url, maxResponseBytes: whole.byteLength - 1 });
+      expect(error).toMatchObject({ code: "too_large" });
+    },
+  );
 
   it("in an unknown encoding is returned unchanged, with its header", async () => {
     for (const encoding of ["compress", "gzip, gzip", "constructor"]) {
@@ -401,13 +404,13 @@ describe("a body", () => {
       },
     ],
     [
-      "is no gzip",
+      "is not gzip",
       (response: http.ServerResponse) => {
         response.writeHead(200, { "content-encoding": "gzip" }).end("plain text");
       },
     ],
     [
-      "is half of a gzip",
+      "is truncated gzip",
       (response: http.ServerResponse) => {
         response
           .writeHead(200, { "content-encoding": "gzip" })
@@ -450,12 +453,12 @@ describe("the time limit", () => {
     fail(new Error("late"));
   });
 
-  it("may exceed the maximum of a timer", async () => {
-    const { url } = await serve((response) => response.end("soon"));
+  it("may exceed the maximum delay of a timer", async () => {
+    const { url } = await serve((response) => response.end("done"));
     // Node sets a timer that overflows to 1 ms, which is shorter than this delay.
     const lookup = () => setTimeout(10, ["127.0.0.1"]);
     for (const timeoutMs of [2 ** 40, Number.POSITIVE_INFINITY])
-      expect(textOf(await call({ url, timeoutMs }, { lookup }))).toBe("soon");
+      expect(textOf(await call({ url, timeoutMs }, { lookup }))).toBe("done");
   });
 
   it("includes all redirects", async () => {
@@ -516,7 +519,7 @@ describe("https", () => {
     return listen(server);
   };
 
-  it("checks the certificate of the name, at the checked address", async () => {
+  it("checks the certificate against the name, at the checked address", async () => {
     const port = await serveTls();
     for (const host of ["hooks.test", "hooks.test."]) {
       const response = await call({ url: `https://${host}:${port}`, allowHttp: false }, { ca });
@@ -581,7 +584,7 @@ describe("https", () => {
 });
 
 describe("a server", () => {
-  it("that does not run is reported as connection_refused", async () => {
+  it("that is not running causes connection_refused", async () => {
     const { url, port } = await serve(() => {});
     for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
     const error = await failure({ url });
@@ -597,10 +600,10 @@ describe("a server", () => {
 
   it.each([
     ["hangs up", ""],
-    ["talks nonsense", "SSH-2.0-OpenSSH_9\r\n\r\n"],
+    ["does not send HTTP", "SSH-2.0-OpenSSH_9\r\n\r\n"],
     ["switches protocols", "HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
-    ["sends endless headers", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`],
-  ])("that %s is reported as a network error", async (_, message) => {
+    ["sends too large headers", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`],
+  ])("that %s causes a network error", async (_, message) => {
     const server = http.createServer();
     server.removeAllListeners("connection");
     server.on("connection", (socket: Socket) => {

@@ -63,7 +63,7 @@ export function createGuardedFetch({
   return async (request) => {
     const { redirects = 0, allowHttp = false, maxResponseBytes } = request;
     let hop = firstHop(request);
-    const stop = stopFor(request, () => hop.url.host);
+    const stop = createStop(request, () => hop.url.host);
     try {
       for (let followed = 0; ; followed += 1) {
         stop.signal.throwIfAborted();
@@ -90,7 +90,7 @@ export function createGuardedFetch({
         }
       }
     } catch (error) {
-      // After an abort, its reason explains more than the error that it caused.
+      // The reason of an abort explains more than the error that the abort caused.
       throw stop.signal.aborted ? stop.signal.reason : outboundFailure(error, hop.url);
     } finally {
       stop.clear();
@@ -102,7 +102,7 @@ export function createGuardedFetch({
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A signal for the time limit and the caller's abort; its reason is the error to throw. */
-function stopFor({ signal, timeoutMs }: OutboundRequest, host: () => string) {
+function createStop({ signal, timeoutMs }: OutboundRequest, host: () => string) {
   const stop = new AbortController();
   const onTimeout = () =>
     stop.abort(
@@ -132,7 +132,7 @@ function stopFor({ signal, timeoutMs }: OutboundRequest, host: () => string) {
 const allAddresses = async (host: string) =>
   (await systemLookup(host, { all: true })).map(({ address }) => address);
 
-/** Set by the HTTP client itself, like `host`. With `expect` Node would wait for a 100 Continue. */
+/** The HTTP client sets these itself. With `expect`, Node would wait for a 100 Continue. */
 const CONNECTION_HEADERS = new Set([
   "connection",
   "content-length",
@@ -161,7 +161,7 @@ function firstHop({ method, url, headers, body, allowHttp = false }: OutboundReq
   try {
     const sent = new Headers({ "accept-encoding": "gzip, br", "user-agent": "signalbox" });
     for (const [name, value] of Object.entries(headers)) {
-      validateHeaderValue(name, value); // stricter than Headers; Node would throw it later
+      validateHeaderValue(name, value); // stricter than Headers; Node would throw the error later
       sent.set(name, value);
     }
     for (const name of CONNECTION_HEADERS) sent.delete(name);

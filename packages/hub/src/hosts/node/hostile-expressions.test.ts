@@ -1,6 +1,6 @@
 /**
- * Expressions that take any time or memory, through the real sandbox: each ends within its limits,
- * and the event loop stays responsive meanwhile.
+ * Expressions that need unlimited time or memory, in the real sandbox: each ends within its limits,
+ * and the event loop stays responsive.
  */
 import { evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
 import type { EvaluationCaller } from "@signalbox/rules/flows/evaluation.ts";
@@ -13,7 +13,7 @@ const sandbox = createSandbox({ maxWorkers: 3 });
 afterAll(sandbox.close);
 const caller: EvaluationCaller = { tenant: "acme", signal: new AbortController().signal };
 
-/** Fails if the event loop was blocked for the whole evaluation. */
+/** Fails if the event loop is blocked during the evaluation. */
 async function responsively<Result>(work: () => Promise<Result>): Promise<Result> {
   let ticks = 0;
   const ticking = setInterval(() => {
@@ -30,10 +30,10 @@ async function responsively<Result>(work: () => Promise<Result>): Promise<Result
 
 const LIMITS = /time limit|memory limit|Invalid string length|sequence|overflow|out of range|D20/;
 
-/** `{"a": x, "b": x}` of itself: small to build, exponential to traverse. */
-const twice = '$f := function($o, $n) { $n = 0 ? $o : $f({"a": $o, "b": $o}, $n - 1) }';
-const doubled = "$d := function($s, $n) { $n = 0 ? $s : $d($s & $s, $n - 1) }";
-const grown = "$g := function($l, $n) { $n = 0 ? $l : $g($append($l, $l), $n - 1) }";
+/** Nests `{"a": x, "b": x}` n times: linear in memory, exponential to traverse. */
+const selfNested = '$f := function($o, $n) { $n = 0 ? $o : $f({"a": $o, "b": $o}, $n - 1) }';
+const doubledText = "$d := function($s, $n) { $n = 0 ? $s : $d($s & $s, $n - 1) }";
+const doubledList = "$g := function($l, $n) { $n = 0 ? $l : $g($append($l, $l), $n - 1) }";
 const nested = (levels: number, operator: string) =>
   `${"(".repeat(levels)}a${` ${operator} b)`.repeat(levels)}`;
 
@@ -44,71 +44,74 @@ const data: Json = {
   keys: Object.fromEntries(Array.from({ length: 6000 }, (_, n) => [`k${n}`, [n]])),
 };
 
-describe("an expression ends within its limits", () => {
+describe("an expression", () => {
   it.each([
     ["a regular expression that backtracks", '$match($pad("", 60, "a") & "b", /^(a+)+$/)'],
-    ["one on the input", "$contains(text & 'b', /^(a|a)*$/)"],
-    ["one in $replace", '$replace($pad("", 60, "a") & "b", /(a*)*c/, "")'],
-    ["one in $split", '$split($pad("", 60, "x") & "y", /(x+x+)+z/)'],
-    ["one in $eval", '$eval("$match($pad(\\"\\", 60, \\"a\\") & \\"b\\", /^(a+)+$/)")'],
+    ["a backtracking expression on the input", "$contains(text & 'b', /^(a|a)*$/)"],
+    ["a backtracking expression in $replace", '$replace($pad("", 60, "a") & "b", /(a*)*c/, "")'],
+    ["a backtracking expression in $split", '$split($pad("", 60, "x") & "y", /(x+x+)+z/)'],
+    [
+      "a backtracking expression in $eval",
+      '$eval("$match($pad(\\"\\", 60, \\"a\\") & \\"b\\", /^(a+)+$/)")',
+    ],
     ["endless recursion", "($f := function($n) { $f($n + 1) }; $f(1))"],
     ["deep recursion", "($f := function($n) { 1 + $f($n + 1) }; $f(1))"],
     ["nested loops", "$map([1..9999], function($a) { $map([1..9999], function($b) { $a }) })"],
-    ["comparing a value that contains itself", `(${twice}; $f({}, 40) = $f({}, 40))`],
-    ["serializing it", `(${twice}; $string($f({}, 40)))`],
-    ["traversing it", `(${twice}; $f({}, 40).**)`],
-    ["searching it", `(${twice}; $f({}, 40) in [$f({}, 40)])`],
-    ["returning it", `(${twice}; $f({}, 40))`],
-    ["long texts", `(${doubled}; $length($d("aaaaaaaaaa", 25)))`],
-    ["long texts in pieces", `(${doubled}; $split($d("aaaaaaaaaa", 25), ""))`],
-    ["long texts in upper case", `(${doubled}; $uppercase($d("aaaaaaaaaa", 25)))`],
+    ["comparing an exponential value", `(${selfNested}; $f({}, 40) = $f({}, 40))`],
+    ["serializing an exponential value", `(${selfNested}; $string($f({}, 40)))`],
+    ["traversing an exponential value", `(${selfNested}; $f({}, 40).**)`],
+    ["searching an exponential value", `(${selfNested}; $f({}, 40) in [$f({}, 40)])`],
+    ["returning an exponential value", `(${selfNested}; $f({}, 40))`],
+    ["long texts", `(${doubledText}; $length($d("aaaaaaaaaa", 25)))`],
+    ["long texts in pieces", `(${doubledText}; $split($d("aaaaaaaaaa", 25), ""))`],
+    ["long texts in upper case", `(${doubledText}; $uppercase($d("aaaaaaaaaa", 25)))`],
     ["padding", '$length($pad("", 500000000))'],
     ["padding by a native call", '$reduce(["a", 400000000, 5], $pad)'],
-    ["long lists", `(${grown}; $sort($g([1..1000], 20)))`],
-    ["longer lists", `(${grown}; $count($g([1..9999999], 10)))`],
+    ["long lists", `(${doubledList}; $sort($g([1..1000], 20)))`],
+    ["longer lists", `(${doubledList}; $count($g([1..9999999], 10)))`],
     ["ranges", "[[1..9999999], [1..9999999], [1..9999999], [1..9999999], [1..9999999]]"],
     ["replacing", '$replace($pad("", 99999, "a"), "a", $pad("", 99999))'],
-    ["joining", `(${grown}; $join($g(["a"], 16), $pad("", 99999)))`],
+    ["joining", `(${doubledList}; $join($g(["a"], 16), $pad("", 99999)))`],
     ["grouping", "$merge([1..9999999].{ $string($): $ })"],
     ["distinct values", "$distinct([1..999999])"],
     ["zipping", "$zip([1..9999999], [1..9999999], [1..9999999], [1..9999999])"],
     ["an error message", "$error(braces & braces & braces & braces & braces & braces)"],
     [
-      "a picture of a time",
+      "a date picture",
       '$toMillis($pad("", 300, "1") & "x", $pad("", 900, "[Y]") & "[M][D][H][m]")',
     ],
-    ["a picture of an integer", '$formatInteger(12345, $pad("0", 2000000, ",0"))'],
+    ["an integer picture", '$formatInteger(12345, $pad("0", 2000000, ",0"))'],
     ["nested ??", nested(60, "??")],
     ["nested ?:", nested(60, "?:")],
     ["nested ?? after a comment", `/**/*.${nested(30, "??")}`],
     ["nested ?? between bars", `${"|".repeat(30)}a${" ?? b|c|".repeat(30)}`],
     ["a function signature", `function($x)<${"x+".repeat(20)}n:x>{1}(${"1,".repeat(30)}1)`],
-  ])("%s", async (_, expression) => {
+  ])("ends within its limits: %s", async (_, expression) => {
     const result = await responsively(() =>
       sandbox.evaluate({ language: "jsonata", expression, data, timeoutMs: 300 }, caller),
     );
-    // Some of these fail for another reason, or are cheap enough: they only have to end.
+    // Some of these fail for another reason, or succeed: they only have to end.
     if ("error" in result && result.error !== "code_failed") expect(result.message).toMatch(LIMITS);
   });
 
-  it("leaves the sandbox usable", async () => {
+  it("can be evaluated after all of these", async () => {
     const evaluation = { language: "jsonata", expression: "1 + 1", data, timeoutMs: 5000 } as const;
     expect(await sandbox.evaluate(evaluation, caller)).toEqual({ log: [], output: 2 });
   });
 });
 
-describe("filters of one event", () => {
+describe("the filters of one event", () => {
   const filters = evaluateFilters(sandbox.evaluate, "acme");
   const bomb = '$match($pad("", 60, "a") & "b", /^(a+)+$/)';
   const exceeded = { problem: "expression exceeds the time limit of 1 s" };
 
-  it("one that exceeds the time limit does not change the results of the others", async () => {
+  it("return their results even if one of them exceeds the time limit", async () => {
     const results = await responsively(() => filters(["n = 1", bomb, "n = 2", "n > 0"], { n: 1 }));
     expect(results).toEqual([{ holds: true }, exceeded, { holds: false }, { holds: true }]);
   });
 
-  it("one that exhausts the memory does not change the results of the others", async () => {
-    const large = `(${doubled}; $split($d("aaaaaaaaaa", 25), ""))`;
+  it("return their results even if one of them exhausts the memory", async () => {
+    const large = `(${doubledText}; $split($d("aaaaaaaaaa", 25), ""))`;
     const [first, second, third] = await responsively(() =>
       filters(["n = 1", large, "n > 0"], { n: 1 }),
     );
@@ -126,7 +129,7 @@ describe("filters of one event", () => {
   });
 });
 
-it("analyzes expressions within a time limit, and keeps the results of the others", async () => {
+it("returns the analyses of the other expressions if one exceeds the time limit", async () => {
   const results = await responsively(() =>
     evaluateBatch((evaluation) => sandbox.evaluate(evaluation, caller), {
       language: "jsonata-analysis",

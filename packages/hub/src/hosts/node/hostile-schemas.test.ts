@@ -1,4 +1,4 @@
-/** Schemas and values that are slow to validate: each ends within its deadline, in a thread. */
+/** Schemas and values that are slow to validate: each ends within its deadline, in a process of the sandbox. */
 import type { Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import { schemaProblem } from "@signalbox/rules/flows/schema-problem.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";
@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { createSandbox } from "./sandbox.ts";
 
 const TIMEOUT_MS = 200;
-/** Of the main thread: to serialize the largest of these values takes some 50 ms. */
+/** CPU time of the main thread; to serialize the largest of these values takes about 50 ms. */
 const MAX_MAIN_CPU_MS = 150;
 
 const sandbox = createSandbox();
@@ -165,7 +165,7 @@ const hostile: [string, JsonSchema, Json][] = [
   ],
 ];
 
-/** CPU time of this thread: other processes and the sandbox's threads do not count. */
+/** CPU time of this thread: the sandbox's processes do not count. */
 async function mainCpuMs(work: () => unknown): Promise<number> {
   const before = process.threadCpuUsage();
   await work();
@@ -192,13 +192,13 @@ describe.each(hostile)("%s", (_, schema, value) => {
         errors = await validate([{ schema, value }]);
       }),
     ).toBeLessThan(MAX_MAIN_CPU_MS);
-    // With the start of a thread, on a busy machine.
+    // The margin is for the start of a process on a busy machine.
     expect(performance.now() - started).toBeLessThan(TIMEOUT_MS + 5000);
     expect((errors[0]?.message ?? "").length).toBeLessThanOrEqual(2001);
   });
 });
 
-it("validates what is only large", async () => {
+it("accepts large schemas and values that are cheap to validate", async () => {
   const validateSlowly = createSchemaValidator(evaluate, 5000);
   const names = Object.fromEntries(many(800, (n) => [`k${n}`, true]));
   const large: [JsonSchema, Json][] = [

@@ -11,20 +11,20 @@ import { createGuardedFetch, type GuardedFetchOptions } from "./guarded-fetch.ts
 
 const servers: http.Server[] = [];
 
-/** Resolves only when every connection has ended. */
+/** Closing waits for every connection, so a connection that is left open fails the test. */
 afterEach(async () => {
   for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
 });
 
-interface Seen {
+interface ReceivedRequest {
   method: string | undefined;
   url: string | undefined;
   headers: http.IncomingHttpHeaders;
   body: string;
 }
 
-async function serve(answer: (response: http.ServerResponse, seen: Seen) => unknown) {
-  const requests: Seen[] = [];
+async function serve(answer: (response: http.ServerResponse, seen: ReceivedRequest) => unknown) {
+  const requests: ReceivedRequest[] = [];
   const server = http.createServer(async (request, response) => {
     const { method, url, headers } = request;
     const seen = { method, url, headers, body: await text(request) };
@@ -37,7 +37,7 @@ async function serve(answer: (response: http.ServerResponse, seen: Seen) => unkn
   return { requests, port, url: `http://api.test:${port}` };
 }
 
-/** `.test` is no real domain: whoever reaches a server did so by the answer given here. */
+/** `.test` names do not exist in DNS; this lookup resolves all of them to the loopback address. */
 const toLoopback: GuardedFetchOptions = {
   allowPrivate: ["127.0.0.1"],
   lookup: async () => ["127.0.0.1"],
@@ -82,7 +82,7 @@ describe("the request", () => {
     ]);
   });
 
-  it("appends the query to the URL", async () => {
+  it("has the query appended to the URL", async () => {
     const { url, requests } = await serve((response) => response.end());
     const query = { q: "a&b c", tag: ["x", 2], none: null, é: true };
     await output({ url: `${url}/s?have=1#part`, query });
@@ -111,13 +111,13 @@ describe("the request", () => {
     [{ type: "bearer", token: "t" }, "authorization", "Bearer t"],
     [{ type: "basic", username: "ü", password: "p:q" }, "authorization", "Basic w7w6cDpx"],
     [{ type: "header", name: "X-Key", value: "k" }, "x-key", "k"],
-  ])("carries %j", async (auth, name, value) => {
+  ])("is sent with the credentials %j", async (auth, name, value) => {
     const { url, requests } = await serve((response) => response.end());
     await output({ url, auth });
     expect(requests[0]?.headers[name]).toBe(value);
   });
 
-  it("sends the configured headers, which override default ones", async () => {
+  it("has the configured headers, which override the default ones", async () => {
     const { url, requests } = await serve((response) => response.end());
     await output({
       url,
@@ -139,7 +139,7 @@ describe("the request", () => {
     expect(headers).not.toHaveProperty("none");
   });
 
-  it("sends an idempotency key with unsafe methods", async () => {
+  it("has an idempotency key if the method is unsafe", async () => {
     const { url, requests } = await serve((response) => response.end());
     for (const method of ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"])
       await output({ url, method });
@@ -149,7 +149,7 @@ describe("the request", () => {
     ]);
   });
 
-  it("accepts secrets only in headers and auth", () => {
+  it("may contain secrets only in headers and auth", () => {
     const secret = "{{ secrets.KEY }}";
     const render = (config: JsonObject) =>
       renderConfig(config, httpRequest, { nodes: {} }, { KEY: "hush" });
@@ -174,15 +174,15 @@ describe("the request", () => {
     [{ url: "x", body: { type: "form", value: { a: {} } } }, /^body/],
     [{ url: "x", failures: ["5xx"] }, /^failures\[0\]/],
     [{ url: "x", redirects: 11 }, /^redirects/],
-  ])("rejects %j", async (config, words) => {
+  ])("is rejected for the config %j", async (config, message) => {
     expect(await failure(config)).toMatchObject({
       code: "invalid_config",
-      message: expect.stringMatching(words),
+      message: expect.stringMatching(message),
     });
   });
 
   it.each(["not a url", "ftp://example.com/", "http://user:pass@api.test/"])(
-    "does not go to %s",
+    "is not sent to %s",
     async (url) => {
       const error = await failure({ url });
       expect(error).toBeInstanceOf(Permanent);
@@ -202,7 +202,7 @@ describe("the response", () => {
     ["image/svg+xml", "<svg/>", "PHN2Zy8+", "base64"],
     ["text/plain; charset=nonsense", "x", "eA==", "base64"],
     ["application/json", "", null, "empty"],
-  ])("of %s: %j gives %j", async (type, sent, body, format) => {
+  ])("of type %s with body %j becomes %j", async (type, sent, body, format) => {
     const { url } = await serve((response) =>
       response.writeHead(200, { ...(type && { "content-type": type }), "X-One": "1" }).end(sent),
     );
@@ -211,7 +211,7 @@ describe("the response", () => {
     expect(answer.headers).toMatchObject({ "x-one": "1" });
   });
 
-  it("keeps __proto__ in headers and JSON as a property", async () => {
+  it("may contain __proto__ as a property of JSON", async () => {
     const { url } = await serve((response) =>
       response
         .writeHead(200, { "content-type": "application/json", __proto__x: "1" })
@@ -223,7 +223,7 @@ describe("the response", () => {
   });
 
   it.each(["{", `${"[".repeat(5000)}${"]".repeat(5000)}`])(
-    "that is no JSON, or too deep, fails for good: what it answers was done",
+    "that is invalid or too deep JSON is a permanent error, since the request was processed",
     async (sent) => {
       const { url } = await serve((response) =>
         response.writeHead(200, { "content-type": "application/json" }).end(sent),
@@ -253,7 +253,7 @@ describe("the response", () => {
     expect(error).toMatchObject({ code: "too_large" });
   });
 
-  it("follows redirects up to the limit", async () => {
+  it("is a redirect's target, up to the limit of redirects", async () => {
     const { url, requests } = await serve((response, { url: path }) =>
       path === "/a" ? response.writeHead(302, { location: "/b" }).end() : response.end("b"),
     );
@@ -270,7 +270,8 @@ describe("the response", () => {
 
 describe("a failure", () => {
   const answering = async (status: number, headers: Record<string, string> = {}) =>
-    (await serve((response) => response.writeHead(status, headers).end("words of the server"))).url;
+    (await serve((response) => response.writeHead(status, headers).end("message of the server")))
+      .url;
 
   it.each([
     [400, {}, "Permanent"],
@@ -284,13 +285,15 @@ describe("a failure", () => {
     [429, { "retry-after": "soon" }, "Error"],
     [429, { "retry-after": "5" }, "RetryAt"],
     [503, { "retry-after": "5" }, "RetryAt"],
-  ])("of %i with %j is a %s with the response text", async (status, headers, name) => {
+  ])("with status %i and %j is a %s with the response text", async (status, headers, name) => {
     const error = await failure({ url: await answering(status, headers), method: "PUT" });
     expect(error).toMatchObject({
       name,
       code: `http_${status}`,
       details: { status },
-      message: expect.stringMatching(`^PUT api.test:\\d+ returned ${status}: words of the server$`),
+      message: expect.stringMatching(
+        `^PUT api.test:\\d+ returned ${status}: message of the server$`,
+      ),
     });
   });
 
@@ -313,19 +316,19 @@ describe("a failure", () => {
     [["500-599"], 404, false],
     [["200-299"], 204, true],
     [["404", 500], 404, true],
-  ])("for %j and %i: %s", async (failures, status, fails) => {
+  ])("with failures %j and status %i: %s", async (failures, status, fails) => {
     const url = await answering(status);
     if (fails) expect(await failure({ url, failures })).toMatchObject({ code: `http_${status}` });
     else expect(await output({ url, failures })).toMatchObject({ status });
   });
 
   it("has the whole response text, since secrets are masked before it is shortened", async () => {
-    const words = "words ".repeat(1_000).trim();
-    const { url } = await serve((response) => response.writeHead(400).end(words));
-    expect(await failure({ url })).toMatchObject({ message: expect.stringContaining(words) });
+    const message = "message ".repeat(1_000).trim();
+    const { url } = await serve((response) => response.writeHead(400).end(message));
+    expect(await failure({ url })).toMatchObject({ message: expect.stringContaining(message) });
   });
 
-  it("of the network can be retried", async () => {
+  it("of the network is not permanent", async () => {
     const { url } = await serve(() => {});
     for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
     const refused = await failure({ url });
@@ -335,7 +338,7 @@ describe("a failure", () => {
     expect(await failure({ url }, {}, { lookup })).toMatchObject({ code: "dns_failed" });
   });
 
-  it("by timeout can be retried", async () => {
+  it("by timeout is not permanent", async () => {
     const { url } = await serve(() => {});
     const error = await failure({ url, timeoutMs: 50 });
     expect(error).not.toBeInstanceOf(Permanent);
@@ -343,15 +346,15 @@ describe("a failure", () => {
   });
 });
 
-it("is aborted when the run is cancelled", async () => {
+it("the request is aborted when the run is cancelled", async () => {
   const controller = new AbortController();
   const { url } = await serve(() => controller.abort());
   expect(await failure({ url }, { signal: controller.signal })).toMatchObject({ code: "aborted" });
 });
 
-describe("by default, rejects private addresses:", () => {
+describe("a request to a private address is rejected:", () => {
   const strict = { allowPrivate: false } as const;
-  const refuses = async (config: JsonObject, options: Partial<GuardedFetchOptions>) => {
+  const expectRefused = async (config: JsonObject, options: Partial<GuardedFetchOptions>) => {
     const error = await failure(config, {}, options);
     expect(error).toBeInstanceOf(Permanent);
     expect(error).toMatchObject({ code: "address_refused" });
@@ -381,24 +384,24 @@ describe("by default, rejects private addresses:", () => {
     "127。0。0。1",
   ])("%s", async (host) => {
     const { port, requests } = await serve((response) => response.end("inside"));
-    await refuses({ url: `http://${host}:${port}/` }, strict);
+    await expectRefused({ url: `http://${host}:${port}/` }, strict);
     expect(requests).toEqual([]);
   });
 
   it("a name with a private address among public ones", async () => {
     const { port, requests } = await serve((response) => response.end("inside"));
     const lookup = async () => ["93.184.216.34", "127.0.0.1"];
-    await refuses({ url: `http://both.test:${port}/` }, { ...strict, lookup });
+    await expectRefused({ url: `http://both.test:${port}/` }, { ...strict, lookup });
     expect(requests).toEqual([]);
   });
 
-  it("a name that resolves to a public and then to a private address", async () => {
+  it("a name that resolves first to a public, then to a private address", async () => {
     const { port, requests } = await serve((response) => response.end("inside"));
-    const asked: string[] = [];
-    // TEST-NET-1 stands for a public address that nobody answers at; it is opened by name.
+    const lookups: string[] = [];
+    // 192.0.2.1 (TEST-NET-1) stands for a public address that does not respond.
     const lookup = async (host: string) => {
-      asked.push(host);
-      return asked.length === 1 ? ["192.0.2.1"] : ["127.0.0.1"];
+      lookups.push(host);
+      return lookups.length === 1 ? ["192.0.2.1"] : ["127.0.0.1"];
     };
     const options = { allowPrivate: ["192.0.2.1"], lookup };
     const url = `http://rebinding.test:${port}/`;
@@ -406,8 +409,8 @@ describe("by default, rejects private addresses:", () => {
     expect(first).toMatchObject({
       code: expect.stringMatching(/timeout|network|connection_refused/),
     });
-    expect(asked).toHaveLength(1);
-    await refuses({ url }, options);
+    expect(lookups).toHaveLength(1);
+    await expectRefused({ url }, options);
     expect(requests).toEqual([]);
   });
 
@@ -421,12 +424,12 @@ describe("by default, rejects private addresses:", () => {
     const outside = await serve((response) =>
       response.writeHead(302, { location: `${target}:${inside.port}/` }).end(),
     );
-    // Of the loopback network only 127.0.0.2 stands for the outside.
+    // 127.0.0.2 stands for a public address.
     const server = servers.at(-1) as http.Server;
     await new Promise((resolve) => server.close(resolve));
     await new Promise<void>((resolve) => server.listen(outside.port, "127.0.0.2", resolve));
     const lookup = async (host: string) => [host === "outside.test" ? "127.0.0.2" : "127.0.0.1"];
-    await refuses(
+    await expectRefused(
       { url: `http://outside.test:${outside.port}/` },
       { allowPrivate: ["127.0.0.2"], lookup },
     );

@@ -18,22 +18,22 @@ async function open(handle: (request: IncomingMessage, response: ServerResponse)
   onTestFinished(() => server.close(0));
   const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
   onTestFinished(() => void socket.destroy());
-  const ask = (count: number) =>
+  const sendRequests = (count: number) =>
     socket.write("GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".repeat(count));
-  return { socket, ask };
+  return { socket, sendRequests };
 }
 
 it("emits close once on each pipelined response when the client disconnects", async () => {
-  const all = Promise.withResolvers<void>();
+  const allReceived = Promise.withResolvers<void>();
   const closed: number[] = [];
-  let begun = 0;
-  const { socket, ask } = await open((_, response) => {
-    const nth = begun++;
+  let received = 0;
+  const { socket, sendRequests } = await open((_, response) => {
+    const nth = received++;
     response.on("close", () => closed.push(nth));
-    if (begun === 20) all.resolve();
+    if (received === 20) allReceived.resolve();
   });
-  ask(20);
-  await all.promise;
+  sendRequests(20);
+  await allReceived.promise;
   socket.destroy();
   await expect.poll(() => closed.toSorted((a, b) => a - b)).toEqual([...Array(20).keys()]);
 });
@@ -41,14 +41,14 @@ it("emits close once on each pipelined response when the client disconnects", as
 it("emits no second close on a pipelined response that was sent", async () => {
   const responses: ServerResponse[] = [];
   const closed: number[] = [];
-  const { socket, ask } = await open((_, response) => {
+  const { socket, sendRequests } = await open((_, response) => {
     const nth = responses.push(response) - 1;
     response.on("close", () => closed.push(nth));
     // The second is ready before the first.
     if (nth === 1) for (const one of responses.toReversed()) one.end();
   });
   socket.resume();
-  ask(2);
+  sendRequests(2);
   await expect.poll(() => closed).toEqual([0, 1]);
   socket.destroy();
   await once(socket, "close");

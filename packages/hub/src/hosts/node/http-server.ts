@@ -84,7 +84,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 
   const rejectSocket = (socket: Socket, rejected: Rejection) => {
     onRejected(rejected, socket.remoteAddress ?? "");
-    // After CONNECT or an upgrade Node has no error listener; a reset would end the process.
+    // After CONNECT or an upgrade, Node has no error listener: a reset would crash the process.
     socket.on("error", () => socket.destroy());
     rejectedSockets.set(socket, socket.bytesRead);
     const { status, headers, body } = toAnswer(rejected);
@@ -171,7 +171,7 @@ const isWebSocket = ({ headers }: IncomingMessage): boolean =>
 
 const isEnd = ({ code }: NodeJS.ErrnoException): boolean => code === "HPE_INVALID_EOF_STATE";
 
-/** Undefined if the connection broke: no client is left to answer. */
+/** Undefined if the connection is broken, so that no response can be sent. */
 function rejectionOf({ code = "" }: NodeJS.ErrnoException): Rejection | undefined {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
     return rejection("request_timeout", "The request did not arrive within the time limit.");
@@ -234,12 +234,12 @@ function addressOf(server: Server): string {
 
 function close(server: Server, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const late = setTimeout(() => server.closeAllConnections(), timeoutMs);
+    const timeout = setTimeout(() => server.closeAllConnections(), timeoutMs);
     // Connections become idle at different times, and stay open for the client's next request.
-    const idle = setInterval(() => server.closeIdleConnections(), 50);
+    const closeIdle = setInterval(() => server.closeIdleConnections(), 50);
     server.close(() => {
-      clearTimeout(late);
-      clearInterval(idle);
+      clearTimeout(timeout);
+      clearInterval(closeIdle);
       resolve();
     });
     server.closeIdleConnections();

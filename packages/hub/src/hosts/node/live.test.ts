@@ -1,4 +1,4 @@
-/** Live streams on real sockets: frames, back-pressure, and the life of a connection. */
+/** Live streams on real sockets: frames, back-pressure, and the lifecycle of connections. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
@@ -20,7 +20,7 @@ import { systemTimers } from "./system-timers.ts";
 let store: Store;
 let token: string;
 let bearer: { authorization: string };
-/** The hub's ends of the connections. */
+/** The server's sockets. */
 let sockets: Set<Socket>;
 let errors: unknown[];
 
@@ -92,10 +92,10 @@ function openSocket(url: string, path: string) {
   return { socket, messages, closed };
 }
 
-const ONE = "/events?tenant=acme";
+const ACME_EVENTS = "/events?tenant=acme";
 
 /** A client that is authorized and never reads. */
-const stuck = (url: string, head: string) => {
+const connectAndNeverRead = (url: string, head: string) => {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname).pause();
   socket.on("error", () => {});
@@ -103,18 +103,19 @@ const stuck = (url: string, head: string) => {
   socket.write(`${head}host: hub\r\nauthorization: ${bearer.authorization}\r\n\r\n`);
   return socket;
 };
-const asSse = (url: string) => stuck(url, `GET ${ONE}&after=0 HTTP/1.1\r\n`);
-const asSocket = (url: string) =>
-  stuck(
+const stuckSse = (url: string) =>
+  connectAndNeverRead(url, `GET ${ACME_EVENTS}&after=0 HTTP/1.1\r\n`);
+const stuckSocket = (url: string) =>
+  connectAndNeverRead(
     url,
-    `GET ${ONE}&after=0 HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${"A".repeat(22)}==\r\n`,
+    `GET ${ACME_EVENTS}&after=0 HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${"A".repeat(22)}==\r\n`,
   );
 
 describe("the first frame and every heartbeat", () => {
-  it("contain the cursor, on SSE also as the id, past filtered events", async () => {
+  it("contain the cursor, on SSE also as the id, even if the last events do not match the filter", async () => {
     const url = await serve({ heartbeatMs: 20 });
     await appendEvents(store, sampleEvents(3));
-    const sse = await openSse(`${url}${ONE}&type=push`, bearer);
+    const sse = await openSse(`${url}${ACME_EVENTS}&type=push`, bearer);
     await expect
       .poll(() => sse.messages[0])
       .toEqual({
@@ -122,7 +123,7 @@ describe("the first frame and every heartbeat", () => {
         event: undefined,
         data: { status: "connected", cursor: "3", log: expect.any(String) },
       });
-    const ws = openSocket(url, `${ONE}&type=push`);
+    const ws = openSocket(url, `${ACME_EVENTS}&type=push`);
     await expect.poll(() => ws.messages[0]).toEqual(sse.messages[0]?.data);
     await appendEvents(store, sampleEvents(2));
     const beat = { heartbeat: expect.any(Number), cursor: "5" };
@@ -168,7 +169,7 @@ it("identifies the log in the first frame, independent of the token", async () =
   expect(await store.getLogId()).toMatch(new RegExp(`^${both?.split("@")[1]}`));
   expect(await logOf(["umbrella", "acme"])).toBe(both);
   const acme = await logOf(["acme"]);
-  expect(await logOf(["*"], ONE)).toBe(acme);
+  expect(await logOf(["*"], ACME_EVENTS)).toBe(acme);
   expect(
     new Set([both, acme, await logOf(["umbrella"]), await logOf(["acme,umbrella"])]).size,
   ).toBe(4);
@@ -177,16 +178,16 @@ it("identifies the log in the first frame, independent of the token", async () =
 it("counts bytes in chunk sizes, and sends no chunks to an HTTP/1.0 client", async () => {
   const url = await serve();
   const { hostname, port } = new URL(url);
-  const old = connect(Number(port), hostname).setEncoding("utf8");
-  onTestFinished(() => void old.destroy());
+  const http10 = connect(Number(port), hostname).setEncoding("utf8");
+  onTestFinished(() => void http10.destroy());
   let received = "";
-  old.on("data", (text: string) => {
+  http10.on("data", (text: string) => {
     received += text;
   });
-  old.write(
-    `GET ${ONE}&after=0 HTTP/1.0\r\nhost: hub\r\nauthorization: ${bearer.authorization}\r\n\r\n`,
+  http10.write(
+    `GET ${ACME_EVENTS}&after=0 HTTP/1.0\r\nhost: hub\r\nauthorization: ${bearer.authorization}\r\n\r\n`,
   );
-  const sse = await openSse(`${url}${ONE}&after=0`, bearer);
+  const sse = await openSse(`${url}${ACME_EVENTS}&after=0`, bearer);
   const title = "Zürich → 東京 🚂";
   await appendEvents(store, [sampleEvent({ title }), sampleEvent({ title: "next" })]);
   const titles = () =>
@@ -209,7 +210,7 @@ it("reads the tenant from the query, then from the header", async () => {
   const named = { ...bearer, "x-signalbox-tenant": "umbrella" };
   for (const [path, cursor] of [
     ["/events", "1"],
-    [ONE, "2"],
+    [ACME_EVENTS, "2"],
   ] as const) {
     const sse = await openSse(`${url}${path}`, named);
     await expect.poll(() => sse.lastId()).toBe(cursor);
@@ -222,23 +223,23 @@ it("reads the tenant from the query, then from the header", async () => {
 it("ignores an empty filter", async () => {
   const url = await serve();
   await appendEvents(store, sampleEvents(2));
-  const sse = await openSse(`${url}${ONE}&after=0&type=&repo=&source=`, bearer);
+  const sse = await openSse(`${url}${ACME_EVENTS}&after=0&type=&repo=&source=`, bearer);
   await expect.poll(sse.seqs).toEqual([1, 2]);
   sse.close();
 });
 
-it("rejects other methods than GET, and requests without a token", async () => {
+it("returns 405 for methods other than GET, and 401 without a token", async () => {
   const url = await serve(authorizationOf("https://hub.example/"));
   for (const method of ["HEAD", "POST", "DELETE"]) {
-    const response = await fetch(`${url}${ONE}`, { method, headers: bearer });
+    const response = await fetch(`${url}${ACME_EVENTS}`, { method, headers: bearer });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"]);
   }
-  const { status, headers } = await fetch(`${url}${ONE}`);
+  const { status, headers } = await fetch(`${url}${ACME_EVENTS}`);
   expect([status, headers.get("www-authenticate")]).toEqual([
     401,
     'Bearer resource_metadata="https://hub.example/.well-known/oauth-protected-resource"',
   ]);
-  const refused = new WebSocket(`${url.replace("http", "ws")}${ONE}`);
+  const refused = new WebSocket(`${url.replace("http", "ws")}${ACME_EVENTS}`);
   const [, answer] = (await once(refused, "unexpected-response")) as [unknown, IncomingMessage];
   expect([answer.statusCode, answer.headers["www-authenticate"]]).toEqual([
     401,
@@ -276,8 +277,8 @@ it("resumes after the longest cursor, from a header and from the query", async (
 it("reports a cursor ahead of the log or of another log, and continues with new events", async () => {
   const url = await serve();
   await appendEvents(store, sampleEvents(2));
-  const sse = await openSse(`${url}${ONE}&after=77`, bearer);
-  const ws = openSocket(url, `${ONE}&after=1@0a1b2c3d`);
+  const sse = await openSse(`${url}${ACME_EVENTS}&after=77`, bearer);
+  const ws = openSocket(url, `${ACME_EVENTS}&after=1@0a1b2c3d`);
   const frames = [
     { status: "connected", cursor: "2", log: expect.any(String) },
     {
@@ -298,19 +299,19 @@ it("reports a cursor ahead of the log or of another log, and continues with new 
 
 it("sends the current state of an event", async () => {
   const url = await serve();
-  const there = await openSse(`${url}${ONE}`, bearer);
-  await expect.poll(() => there.lastId()).toBe("0");
+  const connected = await openSse(`${url}${ACME_EVENTS}`, bearer);
+  await expect.poll(() => connected.lastId()).toBe("0");
   const [first, second, third] = sampleEvents(3);
   await appendEvents(store, [first, second, third] as NewEvent[]);
-  await expect.poll(there.seqs).toEqual([1, 2, 3]);
+  await expect.poll(connected.seqs).toEqual([1, 2, 3]);
   await store.markProcessed("acme", [second?.id ?? ""], Date.now(), null);
-  const late = await openSse(`${url}${ONE}&after=0`, bearer);
+  const late = await openSse(`${url}${ACME_EVENTS}&after=0`, bearer);
   await expect.poll(late.seqs).toEqual([1, 2, 3]);
-  const said = late.messages.slice(1).map(({ data }) => data as { summary: unknown });
-  expect(said.map(({ summary }) => summary)).toMatchObject(
+  const events = late.messages.slice(1).map(({ data }) => data as { summary: unknown });
+  expect(events.map(({ summary }) => summary)).toMatchObject(
     [false, true, false].map((processed) => ({ processed })),
   );
-  there.close();
+  connected.close();
   late.close();
 });
 
@@ -322,16 +323,16 @@ it("rejects an invalid cursor", async () => {
   }
 });
 
-it("rejects a stream with 503 if the log cannot be read", async () => {
+it("returns 503, or closes with 1011, if the log cannot be read", async () => {
   const url = await serve({
     feed: {
       follow: () => Promise.reject(new Error("no database")),
       close: () => {},
     },
   });
-  const { response } = await openSse(`${url}${ONE}`, bearer);
+  const { response } = await openSse(`${url}${ACME_EVENTS}`, bearer);
   expect(response.status).toBe(503);
-  expect(await openSocket(url, ONE).closed).toBe(1011);
+  expect(await openSocket(url, ACME_EVENTS).closed).toBe(1011);
   expect(errors.splice(0)).toHaveLength(2);
 });
 
@@ -340,19 +341,19 @@ describe("clients that never read", () => {
 
   const buffered = () => [...sockets].map(({ writableLength }) => writableLength);
 
-  it("cost one buffer each, do not delay others, and are disconnected", async () => {
+  it("use one buffer each, do not delay others, and are disconnected", async () => {
     const url = await serve({ stallMs: 400, stallCheckMs: 20 });
-    const clients = [asSse(url), asSse(url), asSocket(url), asSocket(url)];
+    const clients = [stuckSse(url), stuckSse(url), stuckSocket(url), stuckSocket(url)];
     await expect.poll(() => sockets.size).toBe(clients.length);
-    const quick = await openSse(`${url}${ONE}`, bearer);
-    let most = 0;
+    const quick = await openSse(`${url}${ACME_EVENTS}`, bearer);
+    let max = 0;
     for (let batch = 0; batch < 20; batch += 1) {
       await appendEvents(store, large(10));
       await expect.poll(() => quick.seqs().length).toBe((batch + 1) * 10);
-      most = Math.max(most, ...buffered());
+      max = Math.max(max, ...buffered());
     }
-    // Of 20 MB, a client that does not read holds one buffer and the message that filled it.
-    expect(most).toBeLessThan(400_000);
+    // 20 MB are sent; a client that does not read holds one buffer and the message that filled it.
+    expect(max).toBeLessThan(400_000);
     await expect.poll(() => sockets.size).toBe(1);
     await appendEvents(store, [sampleEvent()]);
     await expect.poll(() => quick.seqs().at(-1)).toBe(201);
@@ -362,7 +363,7 @@ describe("clients that never read", () => {
 
   it("continue where they stopped when they read again", async () => {
     const url = await serve();
-    for (const client of [asSse(url), asSocket(url)]) {
+    for (const client of [stuckSse(url), stuckSocket(url)]) {
       await appendEvents(store, large(100));
       await expect.poll(() => Math.max(...buffered())).toBeGreaterThan(0);
       let received = "";
@@ -377,9 +378,9 @@ describe("clients that never read", () => {
     }
   });
 
-  it("cannot fill the memory with pings", async () => {
+  it("cannot exhaust the memory with pings", async () => {
     const url = await serve();
-    const client = asSocket(url);
+    const client = stuckSocket(url);
     await expect.poll(() => sockets.size).toBe(1);
     const ping = (opcode: number) => {
       const frame = Buffer.alloc(10);
@@ -390,26 +391,26 @@ describe("clients that never read", () => {
     const flood = Buffer.concat(
       Array.from({ length: 50_000 }, (_, at) => ping(at % 2 ? 0x1 : 0x9)),
     );
-    const [end] = sockets;
+    const [serverSocket] = sockets;
     for (let round = 0; round < 12; round += 1) {
       if (!client.write(flood)) await once(client, "drain");
-      expect(end?.writableLength).toBeLessThan(200_000);
+      expect(serverSocket?.writableLength).toBeLessThan(200_000);
     }
-    await expect.poll(() => end?.bytesRead).toBeGreaterThan(12 * flood.length);
-    expect(end?.writableLength).toBeLessThan(200_000);
+    await expect.poll(() => serverSocket?.bytesRead).toBeGreaterThan(12 * flood.length);
+    expect(serverSocket?.writableLength).toBeLessThan(200_000);
   });
 });
 
 it("releases everything for clients that disconnect during authorization", async () => {
   const feed = createFeed(store);
   const { authorizeRequest } = authorizationOf();
-  const { promise: goneAgain, resolve: letIn } = Promise.withResolvers<void>();
+  const { promise: disconnected, resolve: authorizeAll } = Promise.withResolvers<void>();
   let checked = 0;
   let following = 0;
   const url = await serve({
     async authorizeRequest(...args) {
       checked += 1;
-      await goneAgain;
+      await disconnected;
       return authorizeRequest(...args);
     },
     feed: {
@@ -427,12 +428,12 @@ it("releases everything for clients that disconnect during authorization", async
       },
     },
   });
-  const early = [asSse(url), asSocket(url)];
+  const early = [stuckSse(url), stuckSocket(url)];
   await expect.poll(() => checked).toBe(2);
   for (const socket of early) socket.resetAndDestroy();
   await expect.poll(() => sockets.size).toBe(0);
-  letIn();
-  const quick = await openSse(`${url}${ONE}`, bearer);
+  authorizeAll();
+  const quick = await openSse(`${url}${ACME_EVENTS}`, bearer);
   await expect.poll(() => following).toBe(1);
   quick.close();
   await expect.poll(() => following).toBe(0);
@@ -455,9 +456,9 @@ it("starts a pipelined stream only after the earlier responses", async () => {
   socket.on("data", (data) => {
     received += data;
   });
-  const ask = (query: string) =>
+  const request = (query: string) =>
     `GET /events${query} HTTP/1.1\r\nhost: hub\r\nauthorization: ${bearer.authorization}\r\n\r\n`;
-  socket.write(ask("?type=a") + ask("?type=b") + ask("?type=c"));
+  socket.write(request("?type=a") + request("?type=b") + request("?type=c"));
   await expect.poll(() => received).toContain("connected");
   await appendEvents(store, [
     sampleEvent({ type: "b" }),

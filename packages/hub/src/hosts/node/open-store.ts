@@ -81,7 +81,7 @@ export function withoutPassword(url: string): string {
   return parsed.href;
 }
 
-/** A refused connection is an AggregateError without a message. */
+/** For a refused connection, Node throws an AggregateError without a message. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join("; ");
   return error instanceof Error ? error.message : String(error);

@@ -21,7 +21,7 @@ const ATTEMPT_MS = 1_000;
 
 /**
  * One request over a new connection to the given addresses. A pooled connection could lead to an
- * address that was not checked. The certificate and the Host header are checked against the name.
+ * address that was not checked. The Host header and the certificate check use the host name.
  */
 export async function openPinned(
   { method, url, headers, body }: Hop,
@@ -47,7 +47,7 @@ export async function openPinned(
     headers: {
       ...Object.fromEntries(headers),
       host: url.host,
-      // Without it Node would send the body of a GET or DELETE without a length.
+      // Otherwise Node would send the body of a GET or DELETE without a length.
       ...(body ? { "content-length": String(body.byteLength) } : {}),
     },
     signal,
@@ -65,7 +65,7 @@ export async function openPinned(
 
   const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
     request.once("response", resolve);
-    // This listener stays attached: a late error without a listener would end the process.
+    // This listener stays attached: a late error without a listener would crash the process.
     request.on("error", (error) => reject(isHandshaking ? tlsFailure(error, url) : error));
     request.once("close", () => reject(new Error("the connection was closed")));
     request.end(body);

@@ -27,7 +27,7 @@ function open(
 
 it("returns all chunks, in order", async () => {
   const { stream, body, isContinued } = open(createBodyReader(createBodyBudget(1_000)));
-  for (const piece of ["one ", "two ", "three"]) stream.write(piece);
+  for (const chunk of ["one ", "two ", "three"]) stream.write(chunk);
   stream.end();
   expect(Buffer.from((await body) as Uint8Array).toString()).toBe("one two three");
   expect(isContinued()).toBe(false);
@@ -56,7 +56,7 @@ it("accepts a body of exactly the limit, and rejects one byte more", async () =>
   expect(await over.body).toMatchObject({ reason: "body_too_large" });
 });
 
-it("rejects a Content-Length above the limit before it reads or continues", async () => {
+it("rejects a Content-Length above the limit before it reads the body or sends 100 Continue", async () => {
   const { body, isContinued } = open(createBodyReader(createBodyBudget(1_000)), {
     headers: { "content-length": "101", expect: "100-continue" },
   });
@@ -64,7 +64,7 @@ it("rejects a Content-Length above the limit before it reads or continues", asyn
   expect(isContinued()).toBe(false);
 });
 
-it("rejects bodies above the shared budget, and releases finished ones", async () => {
+it("rejects bodies above the shared budget, and releases the bytes of finished ones", async () => {
   const readBody = createBodyReader(createBodyBudget(150));
   const first = open(readBody);
   first.stream.write("x".repeat(90));
@@ -91,7 +91,7 @@ it("releases the bytes of a broken connection", async () => {
   expect(await next.body).toHaveLength(100);
 });
 
-it("returns the rejection with which a body is aborted", async () => {
+it("returns the rejection of an aborted body", async () => {
   const { stream, body } = open(createBodyReader(createBodyBudget(100)));
   stream.write("x");
   stream.emit(BODY_ABORTED, rejection("request_timeout", "Too slow."));

@@ -3,7 +3,7 @@ import type { BodyBudget } from "../../ingest/body-budget.ts";
 import { incompleteBody, tooLarge } from "../../ingest/incoming-request.ts";
 import type { Rejection } from "../../ingest/ingest-outcome.ts";
 
-/** Emitted on a request whose body will not be complete, with the rejection to answer with. */
+/** Emitted on a request whose body will not be complete, with the rejection to send. */
 export const BODY_ABORTED = "bodyAborted";
 
 /** Reads bodies from the socket, and counts their bytes while they arrive. */
@@ -30,7 +30,7 @@ export function createBodyReader(budget: BodyBudget) {
       };
       const onClose = () => finish(incompleteBody());
       request.on("data", (chunk: Buffer) => {
-        if (finished) return; // drained, so that the client can read the answer
+        if (finished) return; // read and discarded, so that the client can read the response
         const size = chunk.byteLength;
         const rejected = reserved + size > limit ? tooLarge(limit) : budget.reserve(size);
         if (rejected) return finish(rejected);

@@ -35,7 +35,7 @@ export function createReceiver({ receive, isStopping, bodyBudget, lingerMs }: Re
   };
 }
 
-/** All values of one header. `headersDistinct` would build the lists of all headers. */
+/** All values of one header. `headersDistinct` would build the lists of every header. */
 function headerValues(raw: readonly string[], name: string): readonly string[] {
   let found: string[] | undefined;
   for (let at = 0; at < raw.length; at += 2) {

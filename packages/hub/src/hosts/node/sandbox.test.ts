@@ -111,7 +111,7 @@ describe("JavaScript", () => {
     ["return 1 +", "SyntaxError: "],
     ["\n\nfoo.bar", "ReferenceError: 'foo' is not defined (line 3)"],
     ["throw new Error('no such city')", "Error: no such city (line 1)"],
-    ["throw 'words'", "throws words"],
+    ["throw 'text'", "throws text"],
     ["throw null", "throws null"],
     ["throw undefined", "throws undefined"],
     ["throw new Error('before\\0after')", "Error: before\0after (line 1)"],
@@ -178,9 +178,12 @@ describe("JavaScript", () => {
       log: [],
       output: null,
     });
-    const look =
+    const readAll =
       "return [({}).polluted, [1].map((n) => n + 1), typeof left, 'abc'.slice(1), ({}).y]";
-    expect(await evaluate(look)).toEqual({ log: [], output: [null, [2], "undefined", "bc", null] });
+    expect(await evaluate(readAll)).toEqual({
+      log: [],
+      output: [null, [2], "undefined", "bc", null],
+    });
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
     expect([1].map((n) => n)).toEqual([1]);
   });
@@ -198,18 +201,21 @@ describe("JavaScript", () => {
 
   it.each([
     ["an endless loop", "for (;;);"],
-    ["one that catches", "for (;;) try { for (;;); } catch { } finally { for (;;); }"],
+    [
+      "an endless loop that catches exceptions",
+      "for (;;) try { for (;;); } catch { } finally { for (;;); }",
+    ],
     ["a regular expression that backtracks", "return /(a+)+$/.test('a'.repeat(40) + 'b')"],
     ["a getter of the result", "return { get a() { for (;;); } }"],
-    ["toJSON", "return { toJSON() { for (;;); } }"],
+    ["a toJSON method", "return { toJSON() { for (;;); } }"],
     ["a proxy", "return new Proxy({}, { ownKeys() { for (;;); } })"],
-    ["an error's message", "throw { get message() { for (;;); } }"],
+    ["a getter of an error's message", "throw { get message() { for (;;); } }"],
     [
       "an error's stack",
       "const e = new Error(); Object.defineProperty(e, 'stack', { get() { for (;;); } }); throw e",
     ],
-    ["a then", "return { get then() { for (;;); }, get a() { for (;;); } }"],
-    ["what the log is given", "console.log({ toJSON() { for (;;); } })"],
+    ["a getter of `then`", "return { get then() { for (;;); }, get a() { for (;;); } }"],
+    ["an argument of console.log", "console.log({ toJSON() { for (;;); } })"],
     ["a generator", "function* g() { for (;;) yield 1 } for (const _ of g());"],
     ["a sort", "[1, 2].sort(() => { for (;;); })"],
     ["code outside of the function", "}); for (;;); (function () {"],
@@ -227,7 +233,10 @@ describe("JavaScript", () => {
     ["large buffers", "const all = []; for (;;) all.push(new Uint8Array(1e6))"],
     ["one large buffer", "return new ArrayBuffer(2 ** 30).byteLength"],
     ["a large array", "return new Array(1e9).fill(1)"],
-    ["a large array that is caught", "for (;;) try { new Array(1e9).fill(1) } catch { }"],
+    [
+      "a large array whose allocation error is caught",
+      "for (;;) try { new Array(1e9).fill(1) } catch { }",
+    ],
     ["a large number", "let n = 3n; for (;;) n = n * n"],
     ["a map", "const m = new Map(); for (let i = 0; ; i++) m.set(i, [i])"],
     ["the log", "for (;;) console.log('x'.repeat(1e6))"],
@@ -247,13 +256,13 @@ describe("JavaScript", () => {
     "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a",
     "return '('.repeat(1e5) && eval('('.repeat(1e5))",
     "new RegExp('('.repeat(1e5) + ')'.repeat(1e5))",
-  ])("fails when it nests too deeply: %s", async (code) => {
+  ])("fails if it recurses or nests too deeply: %s", async (code) => {
     expect(await evaluate(code, { timeoutMs: 500, memoryMb: 128 })).toMatchObject({
       error: expect.stringMatching(/^code_(failed|out_of_memory|timeout)$/),
     });
   });
 
-  it("limits the size and the depth of the output", async () => {
+  it("fails if its output is too large or nested too deeply", async () => {
     expect(await evaluate("return 'x'.repeat(5e6)", { memoryMb: 128 })).toMatchObject({
       error: "output_too_large",
       message: "returns more than 4000000 characters as JSON",
@@ -266,7 +275,7 @@ describe("JavaScript", () => {
     });
   });
 
-  it("limits the size of its data", async () => {
+  it("fails if its data is too large", async () => {
     expect(await evaluate("return 1", data("x".repeat(32_000_000)))).toMatchObject({
       error: "code_out_of_memory",
       message: "would read more than 32000000 characters of data as JSON",
@@ -323,7 +332,7 @@ describe("JSONata", () => {
   });
 });
 
-describe("the processes", () => {
+describe("the sandbox's processes", () => {
   it("do not block the event loop while code hangs", async () => {
     let ticks = 0;
     const ticking = setInterval(() => {
@@ -350,10 +359,10 @@ describe("the processes", () => {
   });
 
   it("return each result to its caller", async () => {
-    const two = createSandbox({ maxWorkers: 3 });
-    const answers = await Promise.all(
+    const pool = createSandbox({ maxWorkers: 3 });
+    const results = await Promise.all(
       Array.from({ length: 20 }, (_, at) =>
-        two.evaluate(
+        pool.evaluate(
           {
             language: "javascript",
             code: "return input",
@@ -365,8 +374,8 @@ describe("the processes", () => {
         ),
       ),
     );
-    expect(answers).toEqual(answers.map((_, output) => ({ log: [], output })));
-    await two.close();
+    expect(results).toEqual(results.map((_, output) => ({ log: [], output })));
+    await pool.close();
   });
 
   it("reject an aborted evaluation, running or queued, and continue with the next", async () => {
@@ -397,12 +406,12 @@ describe("the processes", () => {
     expect(begun).toEqual(["working", "last"]);
   });
 
-  it("reject every evaluation once closed", async () => {
+  it("reject every evaluation after they were closed", async () => {
     const closing = createSandbox({ maxWorkers: 2 });
     const work = { language: "javascript", data: {}, timeoutMs: 2000, memoryMb: 16 } as const;
-    const under = closing.evaluate({ ...work, code: "for (;;);" }, acme);
+    const running = closing.evaluate({ ...work, code: "for (;;);" }, acme);
     const waiting = closing.evaluate({ ...work, code: "return 1" }, acme);
-    const both = Promise.allSettled([under, waiting]);
+    const both = Promise.allSettled([running, waiting]);
     await closing.close();
     expect((await both).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     await expect(closing.evaluate({ ...work, code: "return 1" }, acme)).rejects.toThrow("stopping");

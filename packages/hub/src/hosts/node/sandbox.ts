@@ -46,7 +46,7 @@ function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): Sandbo
       `--max-old-space-size=${HEAP_MB}`,
       ...(isSource ? ["--experimental-strip-types"] : []),
     ],
-    // Faster than JSON, since data and output are one string each.
+    // Faster than JSON, because data and output are one string each.
     serialization: "advanced",
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });

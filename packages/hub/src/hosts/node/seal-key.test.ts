@@ -34,7 +34,7 @@ it("rejects an invalid key file, and never replaces it", () => {
   expect(readFileSync(file, "utf8")).toBe("c2hvcnQ=\n");
 });
 
-it("is the same for processes that start together", async () => {
+it("returns the same key in processes that start together", async () => {
   const script = `import { sealKey } from ${JSON.stringify(join(import.meta.dirname, "seal-key.ts"))};
     process.stdout.write(Buffer.from(sealKey(undefined, process.argv[1])).toString("base64"))`;
   const data = join(tempFolder(), "new");

@@ -42,18 +42,18 @@ function readKey(file: string): string | undefined {
  * processes start together, the second one finds the link and reads the first one's key.
  */
 function createKey(file: string): string {
-  const draft = `${file}.${randomUUID()}`;
+  const temporary = `${file}.${randomUUID()}`;
   const created = randomBytes(KEY_BYTES).toString("base64");
   try {
-    writeDurably(draft, `${created}\n`);
-    linkSync(draft, file);
+    writeDurably(temporary, `${created}\n`);
+    linkSync(temporary, file);
     fsyncFolder(join(file, ".."));
     return created;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     return readKey(file) ?? "";
   } finally {
-    rmSync(draft, { force: true });
+    rmSync(temporary, { force: true });
   }
 }
 

@@ -7,7 +7,7 @@ export const LINGER_BYTES = 1024 * 1024;
 export interface SendOptions {
   /** How long a client that is still sending may read the response. */
   lingerMs: number;
-  /** Close the connection after the response. */
+  /** Whether to close the connection after the response. */
   close?: boolean;
 }
 

@@ -36,11 +36,11 @@ const waitFor = (url: string) =>
     }),
   });
 
-it("answers clients that wait for an event before it stops", async () => {
+it("responds to clients that wait for an event before it stops", async () => {
   const hub = await start();
-  // The response headers arrive when the calls wait.
-  const answers = await Promise.all([waitFor(hub.url), waitFor(hub.url)]);
-  const texts = answers.map((answer) => answer.text());
+  // The response headers arrive as soon as the calls wait.
+  const responses = await Promise.all([waitFor(hub.url), waitFor(hub.url)]);
+  const texts = responses.map((response) => response.text());
   await hub.stop();
   for (const text of await Promise.all(texts))
     expect(text).toContain("wait_for_event: the hub is stopping; try again later");

@@ -35,13 +35,13 @@ export interface StartOptions {
 }
 
 export interface RunningHub {
-  /** Where it listens. */
+  /** The address on which it listens. */
   url: string;
   publicUrl: string;
   store: Store;
-  /** It accepts webhooks of sources without a secret. */
+  /** Whether it accepts webhooks of sources without a secret. */
   unsigned: boolean;
-  /** Only on the first start, if the settings contain none. */
+  /** The generated token; only on the first start, if the settings contain none. */
   adminToken: string | undefined;
   stop(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function startHub({
   bodyBudgetBytes = 512 * 1024 * 1024,
   sweepEveryMs,
 }: StartOptions): Promise<RunningHub> {
-  const onStorageError = (error: unknown) => log.error({ err: error }, "storage trouble");
+  const onStorageError = (error: unknown) => log.error({ err: error }, "storage error");
   const store = await openStore(settings, onStorageError);
   const sandbox = createSandbox();
   let hub: Hub | undefined;

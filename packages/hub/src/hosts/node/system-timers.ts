@@ -1,6 +1,6 @@
 import type { Timers } from "../../lib/timers.ts";
 
-/** `setImmediate` for `defer`: I/O that is ready is handled first, so a batch collects more of it. */
+/** `defer` is `setImmediate`: pending I/O is handled first, so a batch collects more requests. */
 export const systemTimers: Timers = {
   now: Date.now,
   defer: (work) => void setImmediate(work),

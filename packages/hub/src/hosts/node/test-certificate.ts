@@ -23,18 +23,18 @@ export function makeCertificate({
   until = "20990101000000Z",
 }): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
-  const who = sequence(der(0x31, sequence(COMMON_NAME, text(0x0c, "signalbox test"))));
+  const name = sequence(der(0x31, sequence(COMMON_NAME, text(0x0c, "signalbox test"))));
   const altNames = [
-    ...names.map((name) => text(0x82, name)),
+    ...names.map((dnsName) => text(0x82, dnsName)),
     ...ipv4.map((address) => der(0x87, Buffer.from(address.split(".").map(Number)))),
   ];
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))), // version 3
     der(0x02, Buffer.from([1])), // serial number
     ED25519,
-    who,
+    name,
     sequence(text(0x18, "20000101000000Z"), text(0x18, until)),
-    who,
+    name,
     publicKey.export({ type: "spki", format: "der" }),
     der(0xa3, sequence(sequence(SUBJECT_ALT_NAME, der(0x04, sequence(...altNames))))),
   );
