@@ -46,7 +46,7 @@ async function setup(options: Partial<AuthorizerOptions> = {}) {
     revoke,
     errors,
     queries: () => queries,
-    pass: (ms: number) => (at += ms),
+    advance: (ms: number) => (at += ms),
   };
 }
 
@@ -59,12 +59,12 @@ const access = (token: string, given: Partial<Access> = {}): Access => ({
 });
 
 describe("authorize", () => {
-  it("returns what the token may do", async () => {
+  it("returns the access that the token grants", async () => {
     const { authorize, add } = await setup();
     await add("ada", { tenants: ["acme", "umbrella"] });
-    const wanted = access("ada", { tenants: ["acme", "umbrella"] });
-    expect(await authorize("Bearer ada")).toEqual(wanted);
-    expect(await authorize("bearer  ada", { scope: "inbox:read" })).toEqual(wanted);
+    const expected = access("ada", { tenants: ["acme", "umbrella"] });
+    expect(await authorize("Bearer ada")).toEqual(expected);
+    expect(await authorize("bearer  ada", { scope: "inbox:read" })).toEqual(expected);
     expect(await authorize("Bearer ada", { tenant: "umbrella" })).toMatchObject({
       tenants: ["umbrella"],
     });
@@ -88,7 +88,7 @@ describe("authorize", () => {
     expect(denied).toMatchObject({ status, code });
   });
 
-  it("needs a tenant with a token for every tenant, unless the data is shared", async () => {
+  it("requires a tenant if the token is for all tenants (`*`), except for shared data", async () => {
     const { authorize, add } = await setup();
     await add("every", { tenants: ["*"], scopes: ["admin"] });
     expect(await authorize("Bearer every")).toMatchObject({ code: "no_tenant" });
@@ -96,20 +96,20 @@ describe("authorize", () => {
     expect(await authorize("Bearer every", { tenant: "acme" })).toMatchObject({
       tenants: ["acme"],
     });
-    const single = await setup({ everyTenant: ["local"] });
-    await single.add("every", { tenants: ["*"] });
-    expect(await single.authorize("Bearer every")).toMatchObject({ tenants: ["local"] });
+    const singleTenant = await setup({ everyTenant: ["local"] });
+    await singleTenant.add("every", { tenants: ["*"] });
+    expect(await singleTenant.authorize("Bearer every")).toMatchObject({ tenants: ["local"] });
   });
 
   it("caches a token for one second", async () => {
-    const { authorize, add, revoke, queries, pass } = await setup();
+    const { authorize, add, revoke, queries, advance } = await setup();
     await add("ada");
     await Promise.all([authorize("Bearer ada"), authorize("Bearer ada")]);
     revoke("ada");
-    pass(999);
+    advance(999);
     expect(await authorize("Bearer ada")).toMatchObject({ token: "ada" });
     expect(queries()).toBe(1);
-    pass(1);
+    advance(1);
     expect(await authorize("Bearer ada")).toMatchObject({ code: "token_revoked" });
   });
 
@@ -118,26 +118,26 @@ describe("authorize", () => {
     const { authorize } = await setup({
       store: {
         findToken: async () => {
-          if (isDown) throw new Error("no database");
+          if (isDown) throw new Error("the database is unavailable");
           return undefined;
         },
         getToken: async () => undefined,
       },
     });
-    await expect(authorize("Bearer ada")).rejects.toThrow("no database");
+    await expect(authorize("Bearer ada")).rejects.toThrow("the database is unavailable");
     isDown = false;
     expect(await authorize("Bearer ada")).toMatchObject({ code: "token_unknown" });
   });
 });
 
-it("rechecks that the token still grants the whole access", async () => {
-  const { recheck, add, revoke, pass } = await setup();
+it("recheck returns whether the token still grants the whole access", async () => {
+  const { recheck, add, revoke, advance } = await setup();
   await add("ada", { expires_at: 2_000 });
   expect(await recheck(access("ada"))).toBe(true);
   expect(await recheck(access("bob"))).toBe(false);
   expect(await recheck(access("ada", { tenants: ["acme", "umbrella"] }))).toBe(false);
   expect(await recheck(access("ada", { scopes: ["inbox:write"] }))).toBe(false);
-  pass(1_000);
+  advance(1_000);
   expect(await recheck(access("ada"))).toBe(false);
   await add("eve", { tenants: ["*"], scopes: ["admin"] });
   expect(await recheck(access("eve"))).toBe(true);
@@ -151,7 +151,7 @@ describe("watch", () => {
     onTestFinished(() => void vi.useRealTimers());
   };
 
-  it("notifies every watcher of a revoked token once, with one query per token", async () => {
+  it("calls each callback of a revoked token once, with one query per token", async () => {
     useFakeTimers();
     const { watch, add, revoke, queries } = await setup();
     await add("ada");
@@ -172,7 +172,7 @@ describe("watch", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("does not notify a watcher that has stopped", async () => {
+  it("does not call a callback that has been stopped", async () => {
     useFakeTimers();
     const { watch, add, revoke } = await setup();
     await add("ada");
@@ -201,14 +201,14 @@ describe("watch", () => {
     expect(onRevoked).toHaveBeenCalledTimes(1);
   });
 
-  it("keeps watching while the store fails", async () => {
+  it("continues after failures of the store", async () => {
     useFakeTimers();
     let isDown = true;
     const { watch, errors } = await setup({
       store: {
         findToken: async () => undefined,
         getToken: async () => {
-          if (isDown) throw new Error("no database");
+          if (isDown) throw new Error("the database is unavailable");
           return undefined;
         },
       },

@@ -1,7 +1,7 @@
 /**
- * Decides what a bearer token may do, for HTTP routes, live streams, MCP and deliveries. Requests
- * read a token from a cache of one second, so a busy client costs few queries. A revoked token is
- * rejected within that second, and its open streams end at the next re-check.
+ * Decides what a bearer token may do, for HTTP routes, live streams, MCP and deliveries. A token is
+ * cached for one second, so a busy client costs few queries. A revoked token is rejected after at most
+ * one second, and its open streams end at the next re-check.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
@@ -10,16 +10,16 @@ import { EVERY_TENANT } from "./tokens.ts";
 
 /** What a token may do. */
 export interface Access {
-  /** The token's id, which claims carry. */
+  /** The token's id, which is stored with claims. */
   token: string;
-  /** The token's name, which published events carry. */
+  /** The token's name, which is stored with published events. */
   name: string;
   scopes: readonly Scope[];
   /** The tenants whose data the token may read. */
   tenants: readonly string[];
 }
 
-/** Why a request is not authorized, as its HTTP response. */
+/** The HTTP response to a request that is not authorized. */
 export class Denied {
   readonly status: 401 | 403 | 421;
   readonly code: string;
@@ -43,16 +43,16 @@ export interface Requirement {
   scope?: Scope | undefined;
   /** Narrows the access to this tenant. */
   tenant?: string | undefined;
-  /** False for what all tenants share: a token for every tenant need not name one. */
+  /** False for data that all tenants share: a request with a token for `*` then needs no tenant. */
   needsTenant?: boolean | undefined;
 }
 
 export interface AuthorizerOptions {
   store: Pick<Store, "findToken" | "getToken">;
   now: () => number;
-  /** The tenants that `*` means; undefined: the request has to name one. */
+  /** The tenants of a token for `*`; if undefined, its requests must name a tenant. */
   everyTenant: readonly string[] | undefined;
-  /** How often the tokens of watched accesses are checked again. */
+  /** How often the tokens of `watch` are checked again. */
   recheckMs?: number;
   onError?: (error: unknown) => void;
 }
@@ -105,7 +105,7 @@ export function createAuthorizer({
 
   /** One query per token, however many streams it has. */
   const recheckAll = async () => {
-    // A slow database must not accumulate queries.
+    // While the database is slow, queries must not accumulate.
     if (rechecking) return;
     rechecking = true;
     for (const [id, watching] of watches)

@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 export const MAX_GRACE_HOURS = 87_600;
 export const GRACE_HOURS = 24;
 
-/** Generators for kinds whose senders need secrets in a certain format. */
+/** Generators for kinds that require a certain format of secrets. */
 const generators: Record<string, () => string> = {
   "standard-webhooks": () => `whsec_${toBase64(crypto.getRandomValues(new Uint8Array(32)))}`,
 };
@@ -30,7 +30,7 @@ export interface NewSource {
   kind: string;
   name?: string | undefined;
   config?: unknown;
-  /** Generated if undefined. */
+  /** If undefined, the hub generates one. */
   secret?: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export const webhookPath = ({ kind, key }: Pick<Source, "kind" | "key">): string
   `/webhooks/${kind}/${key}`;
 
 export function createSources({ store, seal, newId, now }: SourcesOptions) {
-  /** Seals a secret; `generated` is its plain text if the hub generated it, to be shown once. */
+  /** Encrypts a secret. `generated` is the plain text of a generated secret, to be shown once. */
   async function createSecret(
     kind: string,
     given: string | undefined,
@@ -80,7 +80,7 @@ export function createSources({ store, seal, newId, now }: SourcesOptions) {
     ): Promise<{ generated: string | undefined; until: number }> {
       const until = now() + Math.round(graceHours * HOUR_MS);
       const { sealed, generated } = await createSecret(source.kind, secret);
-      // The new secret first: after a crash in between, the endpoint still has a valid secret.
+      // The new secret is added first, so a crash leaves a valid secret.
       await store.addSourceSecret(source.id, sealed);
       for (const old of source.secrets)
         if (old.expires_at === null || old.expires_at > until)

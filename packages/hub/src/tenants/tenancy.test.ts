@@ -1,4 +1,4 @@
-/** Whose a delivery of the GitHub App is, on a real registry and with a clock that is driven by hand. */
+/** The tenants of events of a GitHub App, with a real registry and a manual clock. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,8 +52,8 @@ afterEach(async () => {
 const resolve = (type: string, body: JsonObject, by = tenancy) =>
   by.resolve(github.installation(type, body));
 
-/** An event about the installation itself; GitHub writes times as texts, or in seconds. */
-const about = (
+/** Resolves an event about the installation itself. */
+const resolveInstallation = (
   action: string,
   account: JsonObject,
   updated: number | string | undefined,
@@ -65,124 +65,127 @@ const about = (
     by,
   );
 const second = (seconds: number) => START / 1000 + seconds;
-const issue = (owner?: JsonObject, by = tenancy) =>
+const resolveIssue = (owner?: JsonObject, by = tenancy) =>
   resolve("issues", { installation: { id: 7 }, ...(owner ? { repository: { owner } } : {}) }, by);
 
 describe("an installation", () => {
   it("belongs to the account of the event that created it", async () => {
-    expect(await issue()).toBeUndefined();
-    expect(await about("created", ACME, second(1))).toBe("100");
-    expect(await issue()).toBe("100");
+    expect(await resolveIssue()).toBeUndefined();
+    expect(await resolveInstallation("created", ACME, second(1))).toBe("100");
+    expect(await resolveIssue()).toBe("100");
     expect(await store.getTenant("100")).toMatchObject({ name: "acme" });
   });
 
   it("is registered by the first event with an owner, and keeps that owner", async () => {
-    expect(await issue(ACME)).toBe("100");
-    expect(await issue(UMBRELLA)).toBe("100");
-    expect(await issue(UMBRELLA, createTenancy())).toBe("100");
+    expect(await resolveIssue(ACME)).toBe("100");
+    expect(await resolveIssue(UMBRELLA)).toBe("100");
+    expect(await resolveIssue(UMBRELLA, createTenancy())).toBe("100");
     expect(await store.getTenant("200")).toBeUndefined();
     expect(await resolve("member", { installation: { id: 8 }, organization: UMBRELLA })).toBe(
       "200",
     );
   });
 
-  it("moves to another account only by a newer event about it", async () => {
-    await about("created", ACME, second(1));
-    expect(await about("created", UMBRELLA, second(2))).toBe("200");
-    expect(await issue()).toBe("200");
-    // Redelivered, late, simultaneous or without a time: it belongs to its own account, and moves nothing.
+  it("moves to another account only by a newer event about the installation itself", async () => {
+    await resolveInstallation("created", ACME, second(1));
+    expect(await resolveInstallation("created", UMBRELLA, second(2))).toBe("200");
+    expect(await resolveIssue()).toBe("200");
+    // Events that are redelivered, late, simultaneous or without a valid time do not move it.
     for (const time of [second(1), second(2), undefined, "soon", -5]) {
-      expect(await about("created", ACME, time), String(time)).toBe("100");
-      expect(await issue()).toBe("200");
-      expect(await issue(undefined, createTenancy())).toBe("200");
+      expect(await resolveInstallation("created", ACME, time), String(time)).toBe("100");
+      expect(await resolveIssue()).toBe("200");
+      expect(await resolveIssue(undefined, createTenancy())).toBe("200");
     }
-    // Nor do events that only mention it, whatever time they carry.
+    // Events that only mention the installation do not move it, whatever their time is.
     const installation = { id: 7, account: ACME, updated_at: second(9) };
     expect(await resolve("installation_repositories", { installation })).toBe("200");
   });
 
   it("accepts GitHub's times as ISO strings and in seconds", async () => {
-    await about("created", ACME, "2026-01-05T01:00:02.000+01:00");
-    await about("created", UMBRELLA, second(1));
-    expect(await issue()).toBe("100");
-    await about("created", UMBRELLA, second(3));
-    expect(await issue()).toBe("200");
+    await resolveInstallation("created", ACME, "2026-01-05T01:00:02.000+01:00");
+    await resolveInstallation("created", UMBRELLA, second(1));
+    expect(await resolveIssue()).toBe("100");
+    await resolveInstallation("created", UMBRELLA, second(3));
+    expect(await resolveIssue()).toBe("200");
   });
 
-  it("is corrected by an event about it", async () => {
-    await issue(UMBRELLA);
-    await about("new_permissions_accepted", ACME, second(1));
-    expect(await issue()).toBe("100");
+  it("moves to the account in an event about the installation itself", async () => {
+    await resolveIssue(UMBRELLA);
+    await resolveInstallation("new_permissions_accepted", ACME, second(1));
+    expect(await resolveIssue()).toBe("100");
   });
 });
 
-describe("a removed installation", () => {
+describe("the removal of an installation", () => {
   beforeEach(async () => {
-    await about("created", ACME, second(1));
-    expect(await issue()).toBe("100");
+    await resolveInstallation("created", ACME, second(1));
+    expect(await resolveIssue()).toBe("100");
   });
 
-  it("resolves its removal event, and no later event in this process", async () => {
-    expect(await about("deleted", ACME, second(1))).toBe("100");
-    expect(await issue()).toBeUndefined();
-    expect(await issue(ACME)).toBeUndefined();
-    expect(await issue(ACME, createTenancy())).toBeUndefined();
-    expect(await about("deleted", ACME, second(1))).toBe("100");
+  it("is resolved, but later events of the installation are not", async () => {
+    expect(await resolveInstallation("deleted", ACME, second(1))).toBe("100");
+    expect(await resolveIssue()).toBeUndefined();
+    expect(await resolveIssue(ACME)).toBeUndefined();
+    expect(await resolveIssue(ACME, createTenancy())).toBeUndefined();
+    expect(await resolveInstallation("deleted", ACME, second(1))).toBe("100");
     expect(await store.findInstallation("7")).toMatchObject({ removed_at: START });
   });
 
-  it("is not restored by a redelivery or by events other than its creation", async () => {
-    await about("deleted", ACME, second(2));
-    expect(await about("created", ACME, second(1))).toBeUndefined();
-    expect(await about("created", ACME, second(2))).toBeUndefined();
-    expect(await about("suspend", ACME, second(3))).toBeUndefined();
-    expect(await issue()).toBeUndefined();
+  it("is not undone by a redelivery, a suspension or other events", async () => {
+    await resolveInstallation("deleted", ACME, second(2));
+    expect(await resolveInstallation("created", ACME, second(1))).toBeUndefined();
+    expect(await resolveInstallation("created", ACME, second(2))).toBeUndefined();
+    expect(await resolveInstallation("suspend", ACME, second(3))).toBeUndefined();
+    expect(await resolveIssue()).toBeUndefined();
   });
 
-  it.each(["created", "unsuspend"])("is restored when it is %s later", async (action) => {
-    await about("deleted", ACME, second(2));
-    expect(await about(action, UMBRELLA, second(3))).toBe("200");
-    expect(await issue()).toBe("200");
+  it.each(["created", "unsuspend"])(
+    "is undone by a later event with the action %s",
+    async (action) => {
+      await resolveInstallation("deleted", ACME, second(2));
+      expect(await resolveInstallation(action, UMBRELLA, second(3))).toBe("200");
+      expect(await resolveIssue()).toBe("200");
+    },
+  );
+
+  it("has no effect if it is older than the last change", async () => {
+    await resolveInstallation("created", ACME, second(5));
+    await resolveInstallation("deleted", ACME, second(4));
+    expect(await resolveIssue()).toBe("100");
   });
 
-  it("is not removed by an event older than its last change", async () => {
-    await about("created", ACME, second(5));
-    await about("deleted", ACME, second(4));
-    expect(await issue()).toBe("100");
-  });
-
-  it("is removed from another process's cache within a minute", async () => {
+  it("takes effect in other processes within a minute", async () => {
     const other = createTenancy();
-    expect(await issue(undefined, other)).toBe("100");
-    await about("deleted", ACME, second(2));
+    expect(await resolveIssue(undefined, other)).toBe("100");
+    await resolveInstallation("deleted", ACME, second(2));
     now = START + 59_999;
-    expect(await issue(undefined, other)).toBe("100");
+    expect(await resolveIssue(undefined, other)).toBe("100");
     now = START + 60_000;
-    expect(await issue(undefined, other)).toBeUndefined();
+    expect(await resolveIssue(undefined, other)).toBeUndefined();
   });
 
-  it("is not cached by a query that started before the removal", async () => {
+  it("takes effect even if a query started before it", async () => {
     now = START + 60_000;
     const { promise, resolve } = Promise.withResolvers<void>();
     blocked = promise;
-    const late = issue();
-    await about("deleted", ACME, second(2));
+    const late = resolveIssue();
+    await resolveInstallation("deleted", ACME, second(2));
     resolve();
     await late;
-    expect(await issue()).toBeUndefined();
+    expect(await resolveIssue()).toBeUndefined();
   });
 });
 
 describe("the registry", () => {
-  it("is queried once a minute", async () => {
+  it("is queried at most once a minute for an installation", async () => {
     await store.putInstallation(
       { id: "7", tenant: "100", account: null, version: 1, change: null },
       START,
     );
-    for (let at = 0; at < 5; at += 1) expect(await issue(UMBRELLA)).toBe("100");
+    for (let at = 0; at < 5; at += 1) expect(await resolveIssue(UMBRELLA)).toBe("100");
     expect(finds).toBe(1);
     now = START + 60_000;
-    expect(await issue()).toBe("100");
+    expect(await resolveIssue()).toBe("100");
     expect(finds).toBe(2);
   });
 

@@ -18,13 +18,13 @@ export const LOCAL_TENANT = "local";
 /** Other replicas see a removal within this time. */
 const CACHE_MS = 60_000;
 
-/** Also updates the registry of installations in the store. */
+/** `resolve` also updates the registry of installations in the store. */
 export function createGithubTenancy(
   store: Pick<Store, "findInstallation" | "putInstallation">,
   now: () => number,
 ): Tenancy {
   const cache = new BoundedMap<string, { tenant: string; until: number }>(50_000);
-  /** Counts changes of installations: a row that was read before a change must not be cached. */
+  /** Counts changes of installations: rows that were read before a change are not cached. */
   let changes = 0;
 
   const put = ({ id, account, about }: Required<Installation> | MentionedInstallation) =>

@@ -16,7 +16,7 @@ function open() {
   return { store, isValid };
 }
 
-it("creates an admin token on the first start only", async () => {
+it("creates an admin token only on the first start", async () => {
   const { store, isValid } = open();
   const created = await ensureAdminToken(store, undefined, NOW);
   expect(created).toMatch(/^sbx_[\w-]{43}$/);
@@ -39,21 +39,21 @@ it("revokes the token from the settings when it changes, and restores it when it
 
 it("revokes the token from the settings when it is removed, and creates one instead", async () => {
   const { store, isValid } = open();
-  await ensureAdminToken(store, "given for a while", NOW);
+  await ensureAdminToken(store, "from the settings", NOW);
   const created = await ensureAdminToken(store, undefined, NOW + 1);
-  expect([await isValid("given for a while"), await isValid(created)]).toEqual([false, true]);
+  expect([await isValid("from the settings"), await isValid(created)]).toEqual([false, true]);
 });
 
-it("keeps all other tokens", async () => {
+it("does not revoke tokens that are not from the settings", async () => {
   const { store, isValid } = open();
   const created = await ensureAdminToken(store, undefined, NOW);
-  await ensureAdminToken(store, "given later on", NOW + 1);
+  await ensureAdminToken(store, "from the settings", NOW + 1);
   expect(await isValid(created)).toBe(true);
 });
 
 it("rejects a token for more tenants than a cursor can hold", async () => {
   const { store } = open();
-  const make = (count: number) =>
+  const create = (count: number) =>
     createToken(store, {
       id: `of ${count}`,
       name: "many",
@@ -62,7 +62,10 @@ it("rejects a token for more tenants than a cursor can hold", async () => {
       expiresAt: null,
       now: NOW,
     });
-  await expect(make(MAX_TENANTS + 1)).rejects.toMatchObject({ code: "invalid", field: "tenants" });
+  await expect(create(MAX_TENANTS + 1)).rejects.toMatchObject({
+    code: "invalid",
+    field: "tenants",
+  });
   expect(await store.listTokens()).toEqual([]);
-  expect(await make(MAX_TENANTS)).toMatch(/^sbx_/);
+  expect(await create(MAX_TENANTS)).toMatch(/^sbx_/);
 });

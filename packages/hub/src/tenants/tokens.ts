@@ -6,9 +6,9 @@ import type { Scope, Store } from "../store/store.ts";
 
 export const scopes: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call", "admin"];
 export const EVERY_TENANT = "*";
-/** The longest lifetime; a token without an expiry is valid until it is revoked. */
+/** The maximum lifetime of a token with an expiry, in days. */
 export const MAX_DAYS = 36_500;
-/** Of one token: a cursor holds a position in each tenant's log, and has to fit into a header. */
+/** The maximum per token: a cursor has a position for each tenant, and must fit into a header. */
 export const MAX_TENANTS = 200;
 const MAX_TENANTS_LENGTH = 4_000;
 const ADMIN_ID = "admin";
@@ -60,9 +60,9 @@ export async function createToken(
 }
 
 /**
- * Ensures that there is an admin token. A token from the settings is valid while the settings name
- * it: a start with another one, or without one, revokes it. Returns a token only if this call created
- * it; when several replicas start on an empty database, one of them does.
+ * Ensures that there is an admin token. A token from the settings is valid while the settings contain
+ * it: a start with another token, or without one, revokes it. Returns a token only if this call has
+ * created it; if several replicas start with an empty database, one of them does.
  */
 export async function ensureAdminToken(
   store: Pick<Store, "putToken" | "replaceTokens">,
