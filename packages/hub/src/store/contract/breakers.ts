@@ -7,7 +7,7 @@ import { SECOND, START, sampleEvent } from "./sample.ts";
 import type { It } from "./subject.ts";
 
 const MINUTE = 60 * SECOND;
-const reason = { on: "breaker", holds: false, message: "enough" } as const;
+const reason = { on: "breaker", holds: false, message: "stopped" } as const;
 
 const verdict = (given: Partial<PlannedVerdict> = {}): PlannedVerdict => ({
   flow_id: "a flow",
@@ -17,10 +17,10 @@ const verdict = (given: Partial<PlannedVerdict> = {}): PlannedVerdict => ({
   reasons: [],
   ...given,
 });
-/** A trigger that fires on events of its own flow. */
+/** The verdict of a trigger that fires on an event of its own flow. */
 const looping = (most: number, given: Partial<PlannedVerdict> = {}) =>
   verdict({ breaker: { limit: "loops", most, reason }, ...given });
-/** A trigger that was stopped by the length of the chain. */
+/** The verdict of a trigger that the limit of the causation chain has stopped. */
 const tooLong = (most: number) =>
   verdict({
     matched: false,
@@ -33,11 +33,11 @@ interface Given {
   at?: number;
   /** The number of events in one request. */
   count?: number;
-  /** Fields of the runs that they start. */
+  /** Fields of the runs that the events start. */
   run?: Partial<NewRun>;
 }
 
-/** Appends events with these verdicts of their triggers, and returns the results. */
+/** Appends events whose triggers have these verdicts. */
 async function append(
   store: Store,
   verdicts: PlannedVerdict[],
@@ -66,7 +66,9 @@ const runsOf = async (store: Store, tenant = "acme") =>
   (await store.listRuns({ tenant, limit: 100 })).map(({ id }) => id).toSorted();
 
 export function breakersContract(it: It): void {
-  it("limit how often per minute a trigger fires on events of its own flow", async ({ store }) => {
+  it("limit how many times per minute a trigger fires on events of its own flow", async ({
+    store,
+  }) => {
     const first = await append(store, [looping(3)], { count: 2 });
     expect(first.tripped).toBeUndefined();
     const second = await append(store, [looping(3)], { count: 3, at: START + 1 });
@@ -83,18 +85,20 @@ export function breakersContract(it: It): void {
     const started = [...first.runs, ...second.runs.slice(0, 1)].flat().map(({ id }) => id);
     expect(await runsOf(store)).toEqual(started.toSorted());
     expect(runIds(await claim(store)).toSorted()).toEqual(started.toSorted());
-    // The events are stored, and their verdicts have the reason.
-    const [good, bad] = second.events;
-    expect(await store.listVerdicts("acme", good?.id ?? "")).toMatchObject([
+    // The events are stored, and the verdict of a stopped trigger has the reason.
+    const [fired, stopped] = second.events;
+    expect(await store.listVerdicts("acme", fired?.id ?? "")).toMatchObject([
       { matched: true, reasons: [], run_id: second.runs[0]?.[0]?.id },
     ]);
-    expect(await store.listVerdicts("acme", bad?.id ?? "")).toEqual([
+    expect(await store.listVerdicts("acme", stopped?.id ?? "")).toEqual([
       { ...verdict(), matched: false, reasons: [reason], run_id: null },
     ]);
-    expect(await store.getEvent("acme", bad?.id ?? "")).toMatchObject({ trigger_status: null });
+    expect(await store.getEvent("acme", stopped?.id ?? "")).toMatchObject({ trigger_status: null });
   });
 
-  it("let a trigger fire again after a minute, and never with a limit of 0", async ({ store }) => {
+  it("allow a stopped trigger to fire again after a minute, but never if its limit is 0", async ({
+    store,
+  }) => {
     const fires = async (most: number, at: number) =>
       (await append(store, [looping(most)], { at })).tripped === undefined;
     expect(await fires(1, START)).toBe(true);
@@ -102,34 +106,34 @@ export function breakersContract(it: It): void {
     expect(await fires(1, START + MINUTE)).toBe(true);
     expect(await fires(1, START + 2 * MINUTE - 1)).toBe(false);
     expect(await fires(0, START + 9 * MINUTE)).toBe(false);
-    // A small clock difference stays within the minute; a clock that was set back starts a new one.
+    // A small clock difference does not end the minute; a clock that was set back starts a new minute.
     expect(await fires(1, START + 20 * MINUTE)).toBe(true);
     expect(await fires(1, START + 20 * MINUTE - 5)).toBe(false);
     expect(await fires(1, START)).toBe(true);
   });
 
-  it("count each trigger separately, and do not stop others for the same event", async ({
+  it("count each trigger separately, and do not stop other triggers of the same event", async ({
     store,
   }) => {
     const own = looping(1);
-    const stranger = verdict({ node_id: "stranger" });
-    const twin = looping(1, { node_id: "second" });
-    const closed = verdict({ node_id: "closed", matched: false });
+    const unlimited = verdict({ node_id: "unlimited" });
+    const second = looping(1, { node_id: "second" });
+    const unmatched = verdict({ node_id: "unmatched", matched: false });
     await append(store, [own]);
     await append(store, [own], { tenant: "umbrella" });
-    const { events, runs, tripped } = await append(store, [closed, own, twin, stranger]);
+    const { events, runs, tripped } = await append(store, [unmatched, own, second, unlimited]);
     expect(tripped).toMatchObject([{ node_id: "on event" }]);
-    const [, second, third] = runs[0] ?? [];
+    const [, secondRun, thirdRun] = runs[0] ?? [];
     expect(await store.listVerdicts("acme", events[0]?.id ?? "")).toMatchObject([
-      { node_id: "closed", matched: false, run_id: null },
+      { node_id: "unmatched", matched: false, run_id: null },
       { node_id: "on event", matched: false, run_id: null },
-      { node_id: "second", matched: true, run_id: second?.id },
-      { node_id: "stranger", matched: true, run_id: third?.id },
+      { node_id: "second", matched: true, run_id: secondRun?.id },
+      { node_id: "unlimited", matched: true, run_id: thirdRun?.id },
     ]);
     expect((await runsOf(store, "umbrella")).length).toBe(1);
   });
 
-  it("count across restarts and replicas, and within one batch", async ({ store, reopen }) => {
+  it("count across restarts and concurrent replicas", async ({ store, reopen }) => {
     await append(store, [looping(4)]);
     const again = await reopen();
     await Promise.all([
@@ -139,14 +143,16 @@ export function breakersContract(it: It): void {
     expect((await runsOf(again)).length).toBe(4);
   });
 
-  it("count only new runs: none that are gathered, skipped or duplicates", async ({ store }) => {
+  it("count only runs that are created, not gathered, skipped or duplicate ones", async ({
+    store,
+  }) => {
     // Events that are gathered into one run count once.
     const gather = { gather: { lane: "burst" }, due_at: START + 9 };
     const burst = await append(store, [looping(1)], { count: 5, run: gather });
     const more = await append(store, [looping(1)], { count: 5, run: gather });
     expect([burst.tripped, more.tripped]).toEqual([undefined, undefined]);
-    const [host] = await runsOf(store);
-    expect(await store.getRun("acme", host ?? "")).toMatchObject({ gathered_count: 9 });
+    const [target] = await runsOf(store);
+    expect(await store.getRun("acme", target ?? "")).toMatchObject({ gathered_count: 9 });
     // After that run has started, the next run exceeds the limit.
     await claim(store, { now: START + 9 });
     const next = await append(store, [looping(1)], { count: 2, run: gather });
@@ -171,7 +177,7 @@ export function breakersContract(it: It): void {
     expect((await append(store, [fourth], { count: 3, ...same })).tripped).toBeUndefined();
   });
 
-  it("report once a minute which triggers were stopped, and why", async ({ store }) => {
+  it("report a stopped trigger and its limit once a minute", async ({ store }) => {
     const isFirst = async (planned: PlannedVerdict, at: number) =>
       (await append(store, [planned], { at })).tripped?.map((one) => one.isFirst);
     const trips = (since = 0, flows = ["another", "a flow"], tenant = "acme") =>
@@ -194,7 +200,7 @@ export function breakersContract(it: It): void {
     expect(await trips(0, ["a flow"], "umbrella")).toEqual([]);
   });
 
-  it("are deleted with their triggers", async ({ store }) => {
+  it("lose their history when their trigger is removed", async ({ store }) => {
     const flow = await makeFlow(store);
     const own = { ...tooLong(5), flow_id: flow.id };
     const trips = async () => (await store.listTrips("acme", [flow.id], 0)).length;
@@ -206,19 +212,19 @@ export function breakersContract(it: It): void {
     expect(await trips()).toBe(0);
   });
 
-  it("also apply to events that are gathered into a run of a shorter chain", async ({ store }) => {
+  it("use the longest causation chain of all events that a run has gathered", async ({ store }) => {
     const gather = { lane: "burst" };
-    const [host, deep, shallow] = [
+    const [target, deep, shallow] = [
       sampleRun({ gather, depth: 1 }),
       sampleRun({ gather, depth: 3, chain: ["a", "b"] }),
       sampleRun({ gather, depth: 2, chain: ["c"] }),
     ];
-    await store.queueRuns([host]);
+    await store.queueRuns([target]);
     await store.queueRuns([deep]);
     await store.queueRuns([shallow]);
     const expected = { depth: 3, chain: ["a", "b"], gathered_count: 2 };
-    expect(await store.getRun("acme", host.id)).toMatchObject(expected);
-    // In one batch as well as in several.
+    expect(await store.getRun("acme", target.id)).toMatchObject(expected);
+    // Also if the events are gathered within one batch.
     const other = { lane: "other" };
     await store.queueRuns([
       { ...sampleRun({ gather: other, depth: 1 }), id: "first" },

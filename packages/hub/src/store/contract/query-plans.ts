@@ -1,6 +1,6 @@
 /**
- * The index that each statement on `events` must use. With it, the cost depends on the page or the
- * batch, not on the backlog.
+ * The indexes that the operations on `events` must use, so that their cost depends on the size of the
+ * page or the batch, not on the backlog.
  */
 import type { Dialect, Verb } from "../sql.ts";
 import { verbTable } from "../verbs/index.ts";
@@ -9,38 +9,38 @@ import { appendRequest, DAY, START, sampleEvents } from "./sample.ts";
 export interface PlanCase {
   what: string;
   verb(dialect: Dialect): Verb<unknown>;
-  /** One for each access to the table; `primary` is its primary key. */
+  /** One for each access to the table. `primary` is its primary key. */
   indexes: string[];
-  /** What is sorted, if anything; never events. */
+  /** What a statement sorts, if anything. It must not sort events. */
   sorts?: string;
 }
 
 const tenant = "acme";
 const list = { tenant, limit: 20 } as const;
 const claim = { tenant, by: "ada", limit: 10, now: START, until: START + 1 };
-/** No event is due by age, all are due by volume. */
-const keep = { now: 0, processedFor: 3 * DAY, pendingFor: 90 * DAY, maxBytes: 1, limit: 100 };
+/** Retention removes no event because of its age, but all because of the maximum bytes. */
+const retention = { now: 0, processedFor: 3 * DAY, pendingFor: 90 * DAY, maxBytes: 1, limit: 100 };
 
 // biome-ignore format: a table
 export const planCases: PlanCase[] = [
   { what: "pending status", verb: (d) => verbTable(d).pendingStatus.run(tenant), indexes: ["events_pending"], sorts: "the types" },
   { what: "the newest pending events", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true }), indexes: ["events_pending"] },
-  { what: "the next page of them", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, cursor: 9_000 }), indexes: ["events_pending"] },
+  { what: "the next page of the newest pending events", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, cursor: 9_000 }), indexes: ["events_pending"] },
   { what: "the oldest pending events", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, order: "oldest", cursor: 10 }), indexes: ["events_pending"] },
   { what: "pending events of a type", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, type: "rare" }), indexes: ["events_pending_type"] },
   { what: "pending events of a repo", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: true, repo: "acme/web" }), indexes: ["events_pending", "events_pending"] },
   { what: "processed events", verb: (d) => verbTable(d).listEvents.run({ ...list, pending: false }), indexes: ["events_done"] },
   { what: "the types of pending events", verb: (d) => verbTable(d).listEventTypes.run(tenant, "", 100), indexes: ["events_pending_type"] },
   { what: "all events after a cursor", verb: (d) => verbTable(d).listEvents.run({ ...list, order: "oldest", cursor: 19_000 }), indexes: ["primary"] },
-  { what: "one event", verb: (d) => verbTable(d).getEvent.run(tenant, "id-1"), indexes: ["events_id"] },
-  { what: "its payload", verb: (d) => verbTable(d).getPayload.run(tenant, 1), indexes: ["primary"] },
-  { what: "marking", verb: (d) => verbTable(d).markProcessed.run(tenant, ["id-1", "id-2", "none"], START, null), indexes: ["events_id", "events_id"] },
-  { what: "claiming", verb: (d) => verbTable(d).claimEvents.run(claim), indexes: ["events_leased", "primary", "events_pending", "primary"] },
-  { what: "claiming a type", verb: (d) => verbTable(d).claimEvents.run({ ...claim, type: "rare" }), indexes: ["events_leased", "primary", "events_pending_type", "primary"] },
-  { what: "releasing", verb: (d) => verbTable(d).releaseEvents.run(tenant, ["id-1", "id-2"], "ada"), indexes: ["events_id"] },
+  { what: "an event by its id", verb: (d) => verbTable(d).getEvent.run(tenant, "id-1"), indexes: ["events_id"] },
+  { what: "the payload of an event", verb: (d) => verbTable(d).getPayload.run(tenant, 1), indexes: ["primary"] },
+  { what: "marking events", verb: (d) => verbTable(d).markProcessed.run(tenant, ["id-1", "id-2", "none"], START, null), indexes: ["events_id", "events_id"] },
+  { what: "claiming events", verb: (d) => verbTable(d).claimEvents.run(claim), indexes: ["events_leased", "primary", "events_pending", "primary"] },
+  { what: "claiming events of a type", verb: (d) => verbTable(d).claimEvents.run({ ...claim, type: "rare" }), indexes: ["events_leased", "primary", "events_pending_type", "primary"] },
+  { what: "releasing events", verb: (d) => verbTable(d).releaseEvents.run(tenant, ["id-1", "id-2"], "ada"), indexes: ["events_id"] },
   { what: "finding duplicates", verb: (d) => verbTable(d).appendEvents.run([appendRequest(sampleEvents(50), tenant)], null), indexes: ["events_external"] },
-  { what: "sweeping", verb: (d) => verbTable(d).sweep.run(keep), indexes: ["events_processed", "events_id", "events_done", "primary"], sorts: "the tenants" },
-  { what: "searching", verb: (d) => verbTable(d).searchEvents.run({ ...list, text: "lamp" }), indexes: ["primary", "primary"] },
+  { what: "sweeping events", verb: (d) => verbTable(d).sweep.run(retention), indexes: ["events_processed", "events_id", "events_done", "primary"], sorts: "the tenants" },
+  { what: "searching events", verb: (d) => verbTable(d).searchEvents.run({ ...list, text: "lamp" }), indexes: ["primary", "primary"] },
 ];
 
 /** Two thirds are processed, one in a thousand has a rare type and repo, a few are leased. */

@@ -15,7 +15,7 @@ import {
 import { appendEvents, ids, nth, START, sampleEvent, type Tuple } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-/** Claims with many workers until no run is left. Returns the runs of each worker. */
+/** Claims runs with concurrent workers until none is due. Returns the run ids of each worker. */
 export async function claimAll(
   stores: readonly Store[],
   workers: number,
@@ -24,19 +24,19 @@ export async function claimAll(
   return Promise.all(
     Array.from({ length: workers }, async (_, at) => {
       const store = nth(stores, at % stores.length);
-      const mine: string[] = [];
-      for (let look = 0; look < 1_000; look += 1) {
+      const claimed: string[] = [];
+      for (let attempt = 0; attempt < 1_000; attempt += 1) {
         const more = await claim(store, { by: `worker ${at}`, limit: 7, now });
-        mine.push(...runIds(more));
+        claimed.push(...runIds(more));
         // A claim can return fewer runs while another worker claims.
-        if (more.length === 0 && ((await store.nextDue()) ?? Infinity) > now) return mine;
+        if (more.length === 0 && ((await store.nextDue()) ?? Infinity) > now) return claimed;
       }
-      throw new Error("something is due, but cannot be claimed");
+      throw new Error("a run is due, but cannot be claimed");
     }),
   );
 }
 
-/** Three runs; each one was called by the one before. */
+/** Three runs; each one called the next. */
 function callChain(): Tuple<3, NewRun> {
   const [top, middle, bottom] = sampleRuns(3, () => ({ cause: "flow" }));
   return [top, { ...middle, parent_run: top.id }, { ...bottom, parent_run: middle.id }];
@@ -52,57 +52,57 @@ export function runClaimsContract(it: It): void {
     await store.queueRuns([late, early, future, middle]);
     expect(await claim(store, { now: START })).toEqual([]);
     const now = START + 3;
-    const taken = await claim(store, { now, limit: 2 });
-    expect(runIds(taken)).toEqual([early.id, middle.id]);
-    expect(taken).toMatchObject([
+    const claimed = await claim(store, { now, limit: 2 });
+    expect(runIds(claimed)).toEqual([early.id, middle.id]);
+    expect(claimed).toMatchObject([
       { run: { status: "running", worker: "ada", claims: 1, started_at: now }, steps: [] },
       {},
     ]);
-    expect(await store.getRun("acme", early.id)).toEqual(nth(taken, 0).run);
+    expect(await store.getRun("acme", early.id)).toEqual(nth(claimed, 0).run);
     expect(runIds(await claim(store, { now }))).toEqual([late.id]);
     expect(await claim(store, { now })).toEqual([]);
     expect(runIds(await claim(store, { now: START + 9 }))).toEqual([future.id]);
     expect(await claim(store, { now: START + 9, limit: 0 })).toEqual([]);
   });
 
-  it("serves tenants round robin, whatever the backlog of one", async ({ store }) => {
-    const crowd = sampleRuns(1_000, () => ({ tenant: "crowd" }));
-    for (let at = 0; at < 1_000; at += 200) await store.queueRuns(crowd.slice(at, at + 200));
+  it("serves tenants round robin, however long the backlog of one tenant is", async ({ store }) => {
+    const backlog = sampleRuns(1_000, () => ({ tenant: "many" }));
+    for (let at = 0; at < 1_000; at += 200) await store.queueRuns(backlog.slice(at, at + 200));
     await store.queueRuns(sampleRuns(3, () => ({ tenant: "few", at: START + 9 })));
     const first = await claim(store, { limit: 10 });
     const second = await claim(store, { limit: 10, now: START + 1 });
     expect([...first, ...second]).toHaveLength(20);
     expect(tenantsOf([...first, ...second]).filter((tenant) => tenant === "few")).toHaveLength(3);
-    // Also with single claims: a tenant waits until each of the others was served once.
+    // Also if each claim takes one run: a tenant is served again only after all others.
     await store.queueRuns(sampleRuns(2, () => ({ tenant: "few", due_at: START + 2 })));
     await store.queueRuns(sampleRuns(2, () => ({ tenant: "late", due_at: START + 2 })));
     const served: string[] = [];
     for (let at = 0; at < 6; at += 1)
       served.push(...tenantsOf(await claim(store, { limit: 1, now: START + 3 + at })));
-    expect(served.slice(0, 3).sort()).toEqual(["crowd", "few", "late"]);
-    expect(served.slice(3).sort()).toEqual(["crowd", "few", "late"]);
+    expect(served.slice(0, 3).sort()).toEqual(["few", "late", "many"]);
+    expect(served.slice(3).sort()).toEqual(["few", "late", "many"]);
   });
 
-  it("uses the unused share of a tenant for the others", async ({ store }) => {
+  it("gives the unused share of a tenant to the others", async ({ store }) => {
     await store.queueRuns([
       ...sampleRuns(20, () => ({ tenant: "a" })),
       ...sampleRuns(1, () => ({ tenant: "b" })),
       ...sampleRuns(20, () => ({ tenant: "c" })),
       ...sampleRuns(2, () => ({ tenant: "d" })),
     ]);
-    const taken = tenantsOf(await claim(store, { limit: 20 }));
-    expect(taken).toHaveLength(20);
-    expect(new Set(taken)).toEqual(new Set(["a", "b", "c", "d"]));
+    const claimed = tenantsOf(await claim(store, { limit: 20 }));
+    expect(claimed).toHaveLength(20);
+    expect(new Set(claimed)).toEqual(new Set(["a", "b", "c", "d"]));
   });
 
-  it("claims every run once with concurrent workers", async ({ store }) => {
+  it("gives each run to one of many concurrent workers", async ({ store }) => {
     const runs = sampleRuns(150, (at) => ({ tenant: `tenant ${at % 4}` }));
     await store.queueRuns(runs);
-    const taken = (await claimAll([store], 8)).flat();
-    expect(taken.sort()).toEqual(ids(runs).sort());
+    const claimed = (await claimAll([store], 8)).flat();
+    expect(claimed.sort()).toEqual(ids(runs).sort());
   });
 
-  it("claims the runs of a dead worker, with their steps, only after the lease expired", async ({
+  it("returns a run of a dead worker, with its steps, only after the lease has expired", async ({
     store,
     reopen,
   }) => {
@@ -129,15 +129,15 @@ export function runClaimsContract(it: It): void {
     await store.queueRuns([poison, next]);
     const interrupted = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
     let now = START;
-    for (let taken = 1; taken <= 10; taken += 1, now += LEASE) {
+    for (let count = 1; count <= 10; count += 1, now += LEASE) {
       const [one, ...none] = await claim(store, { now });
-      expect(one).toMatchObject({ run: { id: poison.id, claims: taken } });
+      expect(one).toMatchObject({ run: { id: poison.id, claims: count } });
       expect(none).toEqual([]);
-      // A worker starts the interrupted step again; this is no progress.
+      // Starting the interrupted step again does not count as progress.
       if (one)
-        await save(store, [one], { steps: [...(taken === 1 ? [sampleStep()] : []), interrupted] });
+        await save(store, [one], { steps: [...(count === 1 ? [sampleStep()] : []), interrupted] });
     }
-    // The other run of the lane is admitted.
+    // The lane admits its other run.
     expect(runIds(await claim(store, { now }))).toEqual([next.id]);
     const error = {
       code: "gave_up",
@@ -170,95 +170,103 @@ export function runClaimsContract(it: It): void {
     expect((await store.getRun("acme", poison.id))?.status).not.toBe("failed");
   });
 
-  it("continues a run while it makes progress or is released", async ({ store }) => {
+  it("returns a run any number of times while it makes progress or is released", async ({
+    store,
+  }) => {
     const [slow, moved] = sampleRuns(2, (at) => ({ tenant: at === 0 ? "acme" : "umbrella" }));
     await store.queueRuns([slow, moved]);
     let now = START;
-    for (let taken = 1; taken <= 25; taken += 1, now += LEASE) {
+    for (let count = 1; count <= 25; count += 1, now += LEASE) {
       const both = await claim(store, { now });
       expect(both).toHaveLength(2);
       for (const one of both)
         if (one.run.id === slow.id)
-          await save(store, [one], { steps: [sampleStep({ node_id: `step ${taken}` })] });
-      // A hub that stops releases its runs. The other run was renewed, and has not expired.
+          await save(store, [one], { steps: [sampleStep({ node_id: `step ${count}` })] });
+      // A hub that stops releases its runs, so their leases do not expire.
       await store.renewRuns(lease("ada", now), [moved.id]);
       await store.releaseRuns("ada", now);
     }
-    // Only expired leases since the last progress count.
-    for (let taken = 0; taken < 9; taken += 1, now += LEASE)
+    // Only leases that expired since the last progress count.
+    for (let count = 0; count < 9; count += 1, now += LEASE)
       expect(await claim(store, { now })).toHaveLength(2);
     for (const one of await claim(store, { now }))
       await save(store, [one], { steps: [sampleStep({ node_id: "at last" })] });
-    for (let taken = 0; taken < 10; taken += 1) {
+    for (let count = 0; count < 10; count += 1) {
       now += LEASE;
       expect(await claim(store, { now })).toHaveLength(2);
     }
     expect(await claim(store, { now: now + LEASE })).toEqual([]);
   });
 
-  it("continues a caller while the runs that it called make progress", async ({ store }) => {
+  it("returns a caller any number of times while the runs that it called make progress", async ({
+    store,
+  }) => {
     const [top, middle, bottom] = callChain();
     await store.queueRuns([top, middle, bottom]);
     let now = START;
-    for (let taken = 1; taken <= 13; taken += 1, now += LEASE) {
+    for (let count = 1; count <= 13; count += 1, now += LEASE) {
       const all = await claim(store, { now });
       expect(runIds(all).sort()).toEqual(ids([top, middle, bottom]).sort());
       const at = all.filter(({ run }) => run.id === bottom.id);
-      await save(store, at, { steps: [sampleStep({ node_id: `step ${taken}` })] });
+      await save(store, at, { steps: [sampleStep({ node_id: `step ${count}` })] });
     }
-    // Only the called run fails; its callers continue with that result.
-    for (let taken = 1; taken <= 10; taken += 1, now += LEASE)
-      expect(await claim(store, { now })).toHaveLength(taken < 10 ? 3 : 2);
+    // Only the called run fails; its callers continue.
+    for (let count = 1; count <= 10; count += 1, now += LEASE)
+      expect(await claim(store, { now })).toHaveLength(count < 10 ? 3 : 2);
     expect(await store.getRun("acme", bottom.id)).toMatchObject({ error: { code: "gave_up" } });
-    for (let taken = 2; taken <= 10; taken += 1, now += LEASE)
+    for (let count = 2; count <= 10; count += 1, now += LEASE)
       expect(await claim(store, { now })).toHaveLength(2);
     expect(await claim(store, { now })).toMatchObject([{ run: { id: top.id } }]);
   });
 
   it("cancels the runs that a failed run has called", async ({ store, notices }) => {
-    const [top, waits, below] = callChain();
-    const under = sampleRun({ cause: "flow", parent_run: top.id });
-    await store.queueRuns([waits]);
+    const [top, waiting, queued] = callChain();
+    const running = sampleRun({ cause: "flow", parent_run: top.id });
+    await store.queueRuns([waiting]);
     await save(store, await claim(store), {
       steps: [sampleStep({ status: "waiting", finished_at: null })],
       next: { status: "waiting", due_at: null },
     });
-    await store.queueRuns([under]);
+    await store.queueRuns([running]);
     await store.claimRuns({ ...lease("bob"), until: START + 99 * LEASE }, 1);
-    await store.queueRuns([{ ...below, due_at: START + 99 * LEASE }, top]);
+    await store.queueRuns([{ ...queued, due_at: START + 99 * LEASE }, top]);
     let now = START;
-    for (let taken = 1; taken <= 10; taken += 1, now += LEASE)
+    for (let count = 1; count <= 10; count += 1, now += LEASE)
       expect(runIds(await claim(store, { now }))).toEqual([top.id]);
     expect(await claim(store, { now })).toEqual([]);
     expect(await store.getRun("acme", top.id)).toMatchObject({ status: "failed" });
     const end = { status: "cancelled", cancel_requested: true, finished_at: now };
-    expect(await store.getRun("acme", waits.id)).toMatchObject(end);
-    expect(await store.getRun("acme", below.id)).toMatchObject(end);
-    expect(await store.listSteps("acme", waits.id)).toMatchObject([
+    expect(await store.getRun("acme", waiting.id)).toMatchObject(end);
+    expect(await store.getRun("acme", queued.id)).toMatchObject(end);
+    expect(await store.listSteps("acme", waiting.id)).toMatchObject([
       { status: "failed", error: { code: "cancelled" } },
     ]);
-    // The worker of a running one is asked to cancel it.
-    expect(await store.getRun("acme", under.id)).toMatchObject({
+    // The worker of the running one is asked to cancel it.
+    expect(await store.getRun("acme", running.id)).toMatchObject({
       status: "running",
       cancel_requested: true,
     });
     await vi.waitFor(async () => {
-      expect(await notices()).toContainEqual({ topic: "run_cancel", run: under.id });
-      expect(await notices()).toContainEqual({ topic: "run_ended", tenant: "acme", run: below.id });
+      expect(await notices()).toContainEqual({ topic: "run_cancel", run: running.id });
+      expect(await notices()).toContainEqual({
+        topic: "run_ended",
+        tenant: "acme",
+        run: queued.id,
+      });
     }, 60_000);
   });
 
   it("serves other tenants when a worker with many runs has died", async ({ store }) => {
-    await store.queueRuns(sampleRuns(50, () => ({ tenant: "crowd" })));
+    await store.queueRuns(sampleRuns(50, () => ({ tenant: "many" })));
     await claim(store, { limit: 50 });
     const now = START + LEASE;
     await store.queueRuns(sampleRuns(3, () => ({ tenant: "few", due_at: now })));
-    const taken = [...(await claim(store, { now })), ...(await claim(store, { now }))];
-    expect(tenantsOf(taken).filter((tenant) => tenant === "few")).toHaveLength(3);
-    expect(taken).toHaveLength(20);
+    const claimed = [...(await claim(store, { now })), ...(await claim(store, { now }))];
+    expect(tenantsOf(claimed).filter((tenant) => tenant === "few")).toHaveLength(3);
+    expect(claimed).toHaveLength(20);
   });
 
-  it("renews leases, but no expired ones", async ({ store }) => {
+  it("renews only leases that have not expired", async ({ store }) => {
     const [one, two, three] = sampleRuns(3);
     await store.queueRuns([one, two, three]);
     await claim(store, { limit: 2 });
@@ -266,22 +274,22 @@ export function runClaimsContract(it: It): void {
     const now = START + LEASE - 1;
     const all = ids([one, two, three]);
     expect(await store.renewRuns(lease("ada", now), all)).toEqual({ cancel: [] });
-    // Runs that bob did not renew can be claimed; those of ada cannot.
+    // bob has not renewed his run, so it can be claimed.
     expect(runIds(await claim(store, { by: "cy", now: START + LEASE }))).toEqual([three.id]);
     await store.cancelRun("acme", two.id, now);
     expect(await store.renewRuns(lease("ada", now + 1), all)).toEqual({ cancel: [two.id] });
     expect(await store.renewRuns(lease("bob", now + 1), all)).toEqual({ cancel: [] });
     expect(await store.getRun("acme", three.id)).toMatchObject({ worker: "cy", claims: 2 });
-    // Too late: the lease has expired, and another worker can claim the run.
-    const over = now + 1 + LEASE;
-    expect(await store.renewRuns(lease("ada", over), all)).toEqual({ cancel: [] });
-    const taken = await claim(store, { by: "dee", now: over });
-    expect(runIds(taken).sort()).toEqual(all.sort());
+    // The leases have expired: other workers can claim the runs.
+    const expired = now + 1 + LEASE;
+    expect(await store.renewRuns(lease("ada", expired), all)).toEqual({ cancel: [] });
+    const claimed = await claim(store, { by: "dee", now: expired });
+    expect(runIds(claimed).sort()).toEqual(all.sort());
   });
 
-  it("does not renew leases that the worker does not name", async ({ store }) => {
+  it("renews only the leases of the given runs", async ({ store }) => {
     const runs = sampleRuns(250);
-    const [unnamed, ...walked] = runs;
+    const [omitted, ...renewed] = runs;
     await store.queueRuns(runs.slice(0, 125));
     await store.queueRuns(runs.slice(125));
     expect(await claim(store, { limit: 250 })).toHaveLength(250);
@@ -289,16 +297,16 @@ export function runClaimsContract(it: It): void {
     await store.cancelRun("acme", nth(runs, 249).id, START);
     const now = START + LEASE - 1;
     expect(await store.renewRuns(lease("ada", now), [])).toEqual({ cancel: [] });
-    expect(await store.renewRuns(lease("ada", now), ids(walked))).toEqual({
+    expect(await store.renewRuns(lease("ada", now), ids(renewed))).toEqual({
       cancel: [nth(runs, 249).id],
     });
-    // The same worker can claim it again.
+    // The lease of the omitted run expires. The same worker can claim it again.
     expect(await claim(store, { now: START + LEASE, limit: 250 })).toMatchObject([
-      { run: { id: unnamed?.id, worker: "ada", claims: 2, cancel_requested: true } },
+      { run: { id: omitted?.id, worker: "ada", claims: 2, cancel_requested: true } },
     ]);
   });
 
-  it("releases the runs of a worker that stops, which are claimed first", async ({ store }) => {
+  it("releases the runs of a worker that stops, and returns them first", async ({ store }) => {
     const [one, two, three] = sampleRuns(3);
     await store.queueRuns([one, two, three]);
     const [first] = await claim(store, { limit: 1 });
@@ -314,13 +322,13 @@ export function runClaimsContract(it: It): void {
     await store.releaseRuns("unknown worker", START + 1);
   });
 
-  it("returns when the next run is due or the next lease expires", async ({ store }) => {
+  it("returns the time when the next run is due or the next lease expires", async ({ store }) => {
     expect(await store.nextDue()).toBeNull();
     await store.queueRuns([sampleRun({ due_at: START + 500 }), sampleRun({ due_at: START + 20 })]);
     expect(await store.nextDue()).toBe(START + 20);
-    const [taken] = await claim(store, { now: START + 20 });
+    const [claimed] = await claim(store, { now: START + 20 });
     expect(await store.nextDue()).toBe(START + 20 + LEASE);
-    if (taken) await save(store, [taken], { next: { status: "waiting", due_at: null } });
+    if (claimed) await save(store, [claimed], { next: { status: "waiting", due_at: null } });
     expect(await store.nextDue()).toBe(START + 500);
     await claim(store, { now: START + 500, limit: 1 });
     await store.releaseRuns("ada", START + 501);
@@ -331,12 +339,12 @@ export function runClaimsContract(it: It): void {
     expect(await store.nextDue()).toBeNull();
   });
 
-  it("notifies of due runs and of ended runs", async ({ store, notices }) => {
+  it("sends notices of due, cancelled and ended runs", async ({ store, notices }) => {
     const run = sampleRun({ due_at: START + 7 });
     await store.queueRuns([run, sampleRun({ tenant: "umbrella", due_at: START + 5 })]);
-    const [, taken] = await claim(store, { now: START + 7 });
+    const [, claimed] = await claim(store, { now: START + 7 });
     await store.cancelRun("acme", run.id, START);
-    if (taken) await save(store, [taken]);
+    if (claimed) await save(store, [claimed]);
     await vi.waitFor(
       async () =>
         expect((await notices()).filter(({ topic }) => topic !== "gap")).toEqual([

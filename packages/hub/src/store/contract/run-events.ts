@@ -4,7 +4,7 @@ import { claim, failed, LEASE, lease, sampleRun, sampleRuns, save } from "./run-
 import { appendEvents, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
-const shown = async (store: Store, event: { id: string }) => {
+const statusOf = async (store: Store, event: { id: string }) => {
   const row = await store.getEvent("acme", event.id);
   return [row?.trigger_status, row?.last_triggered_at];
 };
@@ -13,60 +13,60 @@ export function runEventsContract(it: It): void {
   it("have the combined status of their runs", async ({ store }) => {
     const [event, other] = sampleEvents(2);
     await appendEvents(store, [event, other]);
-    expect(await shown(store, event)).toEqual([null, null]);
+    expect(await statusOf(store, event)).toEqual([null, null]);
     const runs = sampleRuns(3, () => ({ event_id: event.id }));
     await store.queueRuns(runs);
-    expect(await shown(store, event)).toEqual(["pending", null]);
+    expect(await statusOf(store, event)).toEqual(["pending", null]);
 
     const [one] = await claim(store, { limit: 1, now: START + 1 });
-    expect(await shown(store, event)).toEqual(["running", START + 1]);
+    expect(await statusOf(store, event)).toEqual(["running", START + 1]);
     if (one) await save(store, [one]);
-    expect(await shown(store, event)).toEqual(["running", START + 1]);
+    expect(await statusOf(store, event)).toEqual(["running", START + 1]);
     const [two, three] = await claim(store, { now: START + 2 });
     if (!two || !three) throw new Error("not claimed");
     await save(store, [two], { next: { status: "waiting", due_at: null } });
     await save(store, [three]);
-    expect(await shown(store, event)).toEqual(["running", START + 2]);
+    expect(await statusOf(store, event)).toEqual(["running", START + 2]);
     await store.wakeRun("acme", two.run.id, START + 3);
     const [again] = await claim(store, { now: START + 3 });
     if (again) await save(store, [again]);
-    expect(await shown(store, event)).toEqual(["succeeded", START + 2]);
-    expect(await shown(store, other)).toEqual([null, null]);
+    expect(await statusOf(store, event)).toEqual(["succeeded", START + 2]);
+    expect(await statusOf(store, other)).toEqual([null, null]);
   });
 
-  it("stay failed until a retry succeeds", async ({ store }) => {
+  it("are failed if a run failed or was cancelled, until it is retried", async ({ store }) => {
     const event = sampleEvent();
     await appendEvents(store, [event]);
-    const [bad, off] = sampleRuns(2, () => ({ event_id: event.id }));
-    await store.queueRuns([bad, off]);
+    const [failing, cancelled] = sampleRuns(2, () => ({ event_id: event.id }));
+    await store.queueRuns([failing, cancelled]);
     const [first] = await claim(store, { limit: 1 });
     if (first) await save(store, [first], { next: failed });
-    expect(await shown(store, event)).toEqual(["running", START]);
-    await store.cancelRun("acme", off.id, START);
-    expect(await shown(store, event)).toEqual(["failed", START]);
-    await store.retryRun("acme", bad.id, START);
-    await store.retryRun("acme", off.id, START);
-    expect(await shown(store, event)).toEqual(["pending", START]);
+    expect(await statusOf(store, event)).toEqual(["running", START]);
+    await store.cancelRun("acme", cancelled.id, START);
+    expect(await statusOf(store, event)).toEqual(["failed", START]);
+    await store.retryRun("acme", failing.id, START);
+    await store.retryRun("acme", cancelled.id, START);
+    expect(await statusOf(store, event)).toEqual(["pending", START]);
     await save(store, await claim(store, { now: START + 4 }));
-    expect(await shown(store, event)).toEqual(["succeeded", START + 4]);
-    // Removed runs do not count, but the status stays.
+    expect(await statusOf(store, event)).toEqual(["succeeded", START + 4]);
+    // The status does not change when the runs are removed.
     await store.sweepRuns(START * 2, 99);
-    expect(await shown(store, event)).toEqual(["succeeded", START + 4]);
+    expect(await statusOf(store, event)).toEqual(["succeeded", START + 4]);
   });
 
-  it("follow runs whose workers died or stopped", async ({ store }) => {
+  it("change their status when a worker dies or releases its runs", async ({ store }) => {
     const event = sampleEvent();
     await appendEvents(store, [event]);
     const started = await store.startRun(sampleRun({ event_id: event.id }), lease());
-    expect(await shown(store, event)).toEqual(["running", START]);
+    expect(await statusOf(store, event)).toEqual(["running", START]);
     await store.releaseRuns("ada", START);
-    expect(await shown(store, event)).toEqual(["pending", START]);
+    expect(await statusOf(store, event)).toEqual(["pending", START]);
     await claim(store, { by: "bob" });
-    expect(await shown(store, event)).toEqual(["running", START]);
+    expect(await statusOf(store, event)).toEqual(["running", START]);
     const [last] = await claim(store, { by: "cy", now: START + LEASE });
     expect(last?.run.id).toBe(started?.run.id);
     if (last) await save(store, [last], { next: failed });
-    expect(await shown(store, event)).toEqual(["failed", START]);
+    expect(await statusOf(store, event)).toEqual(["failed", START]);
   });
 
   it("are not changed by runs of another tenant", async ({ store }) => {
@@ -74,20 +74,29 @@ export function runEventsContract(it: It): void {
     await appendEvents(store, [event]);
     await store.queueRuns([sampleRun({ tenant: "umbrella", event_id: event.id })]);
     await save(store, await claim(store));
-    expect(await shown(store, event)).toEqual([null, null]);
+    expect(await statusOf(store, event)).toEqual([null, null]);
     expect(await store.listRuns({ tenant: "acme", limit: 9, event: event.id })).toEqual([]);
   });
 
-  it("follow hundreds of runs", async ({ store }) => {
+  it("change their status in batches of hundreds, and have no runs after their removal", async ({
+    store,
+  }) => {
     const events = sampleEvents(150);
     await appendEvents(store, events);
     await store.queueRuns(events.map(({ id }) => sampleRun({ event_id: id })));
     await save(store, await claim(store, { limit: 150 }));
-    expect(await shown(store, nth(events, 0))).toEqual(["succeeded", START]);
-    expect(await shown(store, nth(events, 149))).toEqual(["succeeded", START]);
+    expect(await statusOf(store, nth(events, 0))).toEqual(["succeeded", START]);
+    expect(await statusOf(store, nth(events, 149))).toEqual(["succeeded", START]);
     await store.markProcessed("acme", [nth(events, 0).id], START, null);
     await store.sweep({ now: START, processedFor: 0, pendingFor: 1e12, maxBytes: 1e12, limit: 9 });
     const event = nth(events, 0).id;
     expect(await store.listRuns({ tenant: "acme", limit: 9, event })).toEqual([]);
+  });
+
+  it("have no verdicts if they were stored without a plan", async ({ store }) => {
+    const event = sampleEvent();
+    await appendEvents(store, [event]);
+    expect(await store.listVerdicts("acme", event.id)).toEqual([]);
+    expect(await store.listVerdicts("acme", "unknown")).toEqual([]);
   });
 }

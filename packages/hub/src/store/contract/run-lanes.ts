@@ -8,7 +8,7 @@ import type { It } from "./subject.ts";
 const inLane = (max: number, lane = "one", whenFull?: WhenFull): Partial<NewRun> => ({
   limit: { lane, max, whenFull },
 });
-const gathering = (lane = "one", due_at = START + 100): Partial<NewRun> => ({
+const gathered = (lane = "one", due_at = START + 100): Partial<NewRun> => ({
   gather: { lane },
   due_at,
 });
@@ -16,25 +16,25 @@ const gathering = (lane = "one", due_at = START + 100): Partial<NewRun> => ({
 const statuses = async (store: Store, runs: readonly NewRun[]) =>
   Promise.all(runs.map(async ({ id }) => (await store.getRun("acme", id))?.status));
 
-/** Starts a run whose caller waits for it. Returns the claimed run if it has started. */
+/** Starts a run whose caller waits for its result. Returns the claimed run, or why it did not start. */
 async function start(store: Store, run: NewRun, by = "eve", now = START) {
   const started = await store.startInLane(run, lease(by, now));
   return started.outcome === "started" ? started.claimed : started;
 }
 
-/** Completes all runs, one claim after another. Returns their order. */
+/** Claims and completes runs until none is due. Returns their ids in the order of the claims. */
 async function drain(store: Store, now: number): Promise<string[]> {
   const order: string[] = [];
   for (;;) {
-    const taken = await claim(store, { now });
-    if (taken.length === 0) return order;
-    order.push(...runIds(taken));
-    await save(store, taken);
+    const claimed = await claim(store, { now });
+    if (claimed.length === 0) return order;
+    order.push(...runIds(claimed));
+    await save(store, claimed);
   }
 }
 
 export function runLanesContract(it: It): void {
-  it("run at most as many runs as their limit, and admit the others one by one", async ({
+  it("run at most as many runs as their limit, and admit the others when runs end", async ({
     store,
   }) => {
     const runs = sampleRuns(5, () => inLane(2));
@@ -57,15 +57,15 @@ export function runLanesContract(it: It): void {
     const order: string[] = [];
     const now = START + 5;
     for (const _ of runs) {
-      const taken = await claim(store, { now, limit: 2 });
-      expect(taken).toHaveLength(1);
-      order.push(...runIds(taken));
-      await save(store, taken, { now, next: failed });
+      const claimed = await claim(store, { now, limit: 2 });
+      expect(claimed).toHaveLength(1);
+      order.push(...runIds(claimed));
+      await save(store, claimed, { now, next: failed });
     }
     expect(order).toEqual(ids(runs.toReversed()));
   });
 
-  it("are separate by name and by tenant", async ({ store }) => {
+  it("have separate limits for each name and tenant", async ({ store }) => {
     const runs = [
       sampleRun(inLane(1, "a")),
       sampleRun(inLane(1, "a")),
@@ -74,39 +74,41 @@ export function runLanesContract(it: It): void {
       sampleRun(),
     ];
     await store.queueRuns(runs);
-    const taken = await claim(store);
-    expect(runIds(taken).sort()).toEqual(ids(runs.filter((_, at) => at !== 1)).sort());
+    const claimed = await claim(store);
+    expect(runIds(claimed).sort()).toEqual(ids(runs.filter((_, at) => at !== 1)).sort());
   });
 
-  it("do not block the runs behind held runs", async ({ store }) => {
+  it("do not block other runs that are due after held runs", async ({ store }) => {
     await store.queueRuns([...sampleRuns(30, () => inLane(1)), sampleRun({ due_at: START + 1 })]);
-    const taken = [
+    const claimed = [
       ...(await claim(store, { now: START + 1 })),
       ...(await claim(store, { now: START + 1 })),
     ];
-    expect(taken).toHaveLength(2);
-    expect(nth(taken, 1).run.due_at).toBe(START + 1);
+    expect(claimed).toHaveLength(2);
+    expect(nth(claimed, 1).run.due_at).toBe(START + 1);
   });
 
-  it("admit the next run when a run fails, waits, is requeued or cancelled", async ({ store }) => {
+  it("admit the next run when a run fails, is suspended, requeued or cancelled", async ({
+    store,
+  }) => {
     const runs = sampleRuns(8, () => inLane(1));
     await store.queueRuns(runs);
     const next = async () => nth(await claim(store), 0);
-    const at = (nr: number) => nth(runs, nr).id;
+    const at = (index: number) => nth(runs, index).id;
 
-    const fails = await next();
-    await save(store, [fails], { next: failed });
-    const waits = await next();
-    expect(waits.run.id).toBe(at(1));
-    await save(store, [waits], { next: { status: "waiting", due_at: START + 10 } });
-    const later = await next();
-    expect(later.run.id).toBe(at(2));
-    await save(store, [later], { next: { status: "queued", due_at: START + 20 } });
-    const stops = await next();
-    expect(stops.run.id).toBe(at(3));
+    const failing = await next();
+    await save(store, [failing], { next: failed });
+    const suspended = await next();
+    expect(suspended.run.id).toBe(at(1));
+    await save(store, [suspended], { next: { status: "waiting", due_at: START + 10 } });
+    const requeued = await next();
+    expect(requeued.run.id).toBe(at(2));
+    await save(store, [requeued], { next: { status: "queued", due_at: START + 20 } });
+    const cancelled = await next();
+    expect(cancelled.run.id).toBe(at(3));
     await store.cancelRun("acme", at(3), START);
-    await save(store, [stops], { next: { status: "cancelled" } });
-    // The one that was just admitted, and a held one.
+    await save(store, [cancelled], { next: { status: "cancelled" } });
+    // An admitted run, and a held run.
     await store.cancelRun("acme", at(4), START);
     await store.cancelRun("acme", at(5), START);
     const sixth = await next();
@@ -118,7 +120,7 @@ export function runLanesContract(it: It): void {
     expect(order.sort()).toEqual([at(6), at(7), at(1), at(2)].sort());
   });
 
-  it("have capacity again for a run that returns from waiting", async ({ store }) => {
+  it("hold a run that resumes after a suspension until they have capacity", async ({ store }) => {
     const [one, two] = sampleRuns(2, () => inLane(1));
     await store.queueRuns([one, two]);
     const [first] = await claim(store);
@@ -131,7 +133,7 @@ export function runLanesContract(it: It): void {
     expect(await drain(store, START + 5)).toEqual([one.id]);
   });
 
-  it("count a run whose worker died", async ({ store }) => {
+  it("count a run whose worker died, until it ends", async ({ store }) => {
     const runs = sampleRuns(3, () => inLane(1));
     await store.queueRuns(runs);
     await claim(store);
@@ -142,7 +144,7 @@ export function runLanesContract(it: It): void {
     expect(await drain(store, START + LEASE)).toEqual(ids(runs.slice(1)));
   });
 
-  it("hold a retried run at the limit", async ({ store }) => {
+  it("hold a retried run while they are at their limit", async ({ store }) => {
     const [one, two] = sampleRuns(2, () => inLane(1));
     await store.queueRuns([one, two]);
     const [first] = await claim(store);
@@ -153,7 +155,7 @@ export function runLanesContract(it: It): void {
     expect(await statuses(store, [one, two])).toEqual(["held", "running"]);
   });
 
-  it("below the limit start a run immediately whose caller waits, ahead of queued runs", async ({
+  it("start a run ahead of queued runs if its caller waits and they are below their limit", async ({
     store,
     notices,
   }) => {
@@ -180,25 +182,27 @@ export function runLanesContract(it: It): void {
     expect(await start(store, three)).toEqual({ outcome: "queued", id: three.id });
     expect(await start(store, four)).toEqual({ outcome: "queued", id: four.id });
     expect(await statuses(store, [three, four])).toEqual(["held", "held"]);
-    // When it is admitted, it precedes the runs that were queued before it.
+    // An admitted run precedes other runs that were queued before it.
     if ("run" in first) await save(store, [first]);
     expect(runIds(await claim(store, { limit: 1 }))).toEqual([three.id]);
     expect(await statuses(store, [four])).toEqual(["held"]);
-    // A run whose worker dies is claimed again in its lane.
+    // A run whose worker died still counts in its lane when it is claimed again.
     const now = START + LEASE;
     const later = await claim(store, { limit: 40, now });
     expect(later).toHaveLength(32);
     expect(await statuses(store, [two, three, four])).toEqual(["running", "running", "held"]);
     await save(store, later);
     expect(await drain(store, now)).toEqual([four.id]);
-    // Without a limit it always starts.
+    // A run without a lane always starts.
     expect(await start(store, sampleRun())).toHaveProperty("run");
   });
 
-  it("keep their order if a caller waits for a run", async ({ store }) => {
+  it("do not let a run whose caller waits overtake due runs of the same lane", async ({
+    store,
+  }) => {
     const [one, two, three, four] = sampleRuns(4, () => inLane(1));
     const later = sampleRun({ ...inLane(1), due_at: START + 9 });
-    // Runs that are queued for later do not count yet.
+    // A run that is not due yet does not count.
     await store.queueRuns([later]);
     const first = await start(store, one);
     await store.queueRuns([two]);
@@ -206,53 +210,57 @@ export function runLanesContract(it: It): void {
     await start(store, three);
     expect(await statuses(store, [one, two, three])).toEqual(["running", "held", "held"]);
     if ("run" in first) await save(store, [first]);
-    // The second one is due: no other run overtakes it.
+    // The second run is due, so the fourth run does not overtake it.
     expect(await start(store, four)).toEqual({ outcome: "queued", id: four.id });
     expect(await drain(store, START)).toEqual(ids([two, three, four]));
   });
 
-  it("keep their limit in concurrent calls, and admit every run", async ({ store, reopen }) => {
+  it("observe their limit in concurrent calls, and admit every run", async ({ store, reopen }) => {
     const queued = sampleRuns(10, () => inLane(3));
-    const entering = sampleRuns(20, () => inLane(3));
+    const starting = sampleRuns(20, () => inLane(3));
     const other = await reopen();
-    const taken = await Promise.all([
+    const claimed = await Promise.all([
       ...queued.map(async (run, at) => {
         await store.queueRuns([run]);
         return claim(at % 2 ? store : other, { by: "bob" });
       }),
-      ...entering.map(async (run, at) => {
-        const entered = await start(at % 2 ? store : other, run);
-        return "run" in entered ? [entered] : [];
+      ...starting.map(async (run, at) => {
+        const started = await start(at % 2 ? store : other, run);
+        return "run" in started ? [started] : [];
       }),
     ]);
-    const all = await statuses(store, [...queued, ...entering]);
-    expect(all.filter((status) => status === "running").length).toBe(taken.flat().length);
-    expect(taken.flat().length).toBeLessThanOrEqual(3);
-    await save(store, taken.flat());
+    const all = await statuses(store, [...queued, ...starting]);
+    expect(all.filter((status) => status === "running").length).toBe(claimed.flat().length);
+    expect(claimed.flat().length).toBeLessThanOrEqual(3);
+    await save(store, claimed.flat());
     const rest = await drain(store, START);
-    expect([...rest, ...runIds(taken.flat())].sort()).toEqual(ids([...queued, ...entering]).sort());
+    expect([...rest, ...runIds(claimed.flat())].sort()).toEqual(
+      ids([...queued, ...starting]).sort(),
+    );
   });
 
-  it("admit a run that arrives while another one ends", async ({ store, reopen }) => {
+  it("admit a run that is started while another run ends", async ({ store, reopen }) => {
     const other = await reopen();
     const lanes = Array.from({ length: 20 }, (_, at) => inLane(1, `lane ${at}`));
-    const leaving = await Promise.all(lanes.map((lane) => start(store, sampleRun(lane))));
-    const coming = lanes.map((lane) => sampleRun(lane));
-    const [entered] = await Promise.all([
-      Promise.all(coming.map((run) => start(other, run))),
-      ...leaving.map((one) => ("run" in one ? save(store, [one]) : undefined)),
+    const ending = await Promise.all(lanes.map((lane) => start(store, sampleRun(lane))));
+    const starting = lanes.map((lane) => sampleRun(lane));
+    const [started] = await Promise.all([
+      Promise.all(starting.map((run) => start(other, run))),
+      ...ending.map((one) => ("run" in one ? save(store, [one]) : undefined)),
     ]);
-    const running = entered.flatMap((one) => ("run" in one ? [one.run.id] : []));
-    expect([...running, ...(await drain(store, START))].sort()).toEqual(ids(coming).sort());
+    const running = started.flatMap((one) => ("run" in one ? [one.run.id] : []));
+    expect([...running, ...(await drain(store, START))].sort()).toEqual(ids(starting).sort());
   });
 
-  it("skip or replace a run whose caller waits, and recognize its key", async ({ store }) => {
+  it("skip or replace a run whose caller waits, and return the run with the same key", async ({
+    store,
+  }) => {
     const skip = inLane(1, "one", "skip");
     const first = sampleRun({ ...skip, key: "k" });
     expect(await start(store, first)).toHaveProperty("run");
     expect(await start(store, sampleRun(skip))).toEqual({ outcome: "full" });
-    const twin = sampleRun({ ...skip, key: "k" });
-    expect(await start(store, twin)).toEqual({ outcome: "queued", id: first.id });
+    const duplicate = sampleRun({ ...skip, key: "k" });
+    expect(await start(store, duplicate)).toEqual({ outcome: "queued", id: first.id });
 
     const [event] = sampleEvents(1);
     await appendEvents(store, [event]);
@@ -273,7 +281,7 @@ export function runLanesContract(it: It): void {
     expect(await drain(store, START)).toEqual([three.id]);
   });
 
-  it("with skip accept runs up to the limit, and hold none", async ({ store }) => {
+  it("with `skip` accept runs up to their limit, and hold none", async ({ store }) => {
     const skip = inLane(2, "one", "skip");
     const [one, two, three, four] = sampleRuns(4, () => skip);
     const five = sampleRun(skip);
@@ -282,46 +290,50 @@ export function runLanesContract(it: It): void {
     // A queued run counts like a running one.
     expect(await store.queueRuns([one, elsewhere, theirs])).toEqual(ids([one, elsewhere, theirs]));
     expect(await store.queueRuns([two, three])).toEqual([two.id, null]);
-    const taken = await claim(store);
-    expect(taken).toHaveLength(4);
+    const claimed = await claim(store);
+    expect(claimed).toHaveLength(4);
     expect(await store.queueRuns([four])).toEqual([null]);
     expect(await store.getRun("acme", four.id)).toBeUndefined();
-    const [first, second] = taken.filter(({ run }) => run.id === one.id || run.id === two.id);
+    const [first, second] = claimed.filter(({ run }) => run.id === one.id || run.id === two.id);
     if (!first || !second) throw new Error("not claimed");
     await save(store, [first]);
-    // A run that waits for another reason does not count.
+    // A suspended run does not count.
     await save(store, [second], { next: { status: "waiting", due_at: null } });
     expect(await store.queueRuns([four, five])).toEqual([four.id, five.id]);
     expect(runIds(await claim(store))).toEqual([four.id, five.id]);
   });
 
-  it("with skip recognize a key, and do not skip gathered inputs", async ({ store }) => {
+  it("with `skip` return the run with the same key, and gather inputs at their limit", async ({
+    store,
+  }) => {
     const skip = { ...inLane(1, "one", "skip"), gather: { lane: "g" } };
     const [one, two, three, four] = sampleRuns(4, (at) => ({ ...skip, key: `key ${at}` }));
     expect(await store.queueRuns([one, two])).toEqual([one.id, one.id]);
     await claim(store);
     expect(await store.queueRuns([one, three])).toEqual([one.id, null]);
-    // It was never stored.
+    // The key of the skipped run was not stored.
     await store.cancelRun("acme", one.id, START);
     await store.releaseRuns("ada", START);
     await save(store, await claim(store));
     expect(await store.queueRuns([three, four])).toEqual([three.id, three.id]);
   });
 
-  it("with skip add the reason to the verdict of the event", async ({ store }) => {
+  it("with `skip` add the reason to the verdict of the event", async ({ store }) => {
     const flow = { flow_id: "a flow", node_id: "start", version: 1 };
     const reasons = [{ on: "active" as const, holds: true, message: "the trigger is active" }];
-    const arrive = async () => {
+    const append = async () => {
       const event = sampleEvent();
       const run = sampleRun({ ...inLane(1, "one", "skip"), event_id: event.id });
       const plan = { verdicts: [{ ...flow, matched: true, reasons }], runs: [run] };
-      const arrived = { tenant: "acme", events: [event], plan: { revision: 0, events: [plan] } };
-      await store.appendEvents([{ ...arrived, skipQuota: false }], null);
+      await store.appendEvents(
+        [{ tenant: "acme", events: [event], plan: { revision: 0, events: [plan] } }],
+        null,
+      );
       return { event, run, verdicts: await store.listVerdicts("acme", event.id) };
     };
-    const first = await arrive();
+    const first = await append();
     expect(first.verdicts).toEqual([{ ...flow, matched: true, reasons, run_id: first.run.id }]);
-    const second = await arrive();
+    const second = await append();
     expect(second.verdicts).toMatchObject([
       { matched: true, run_id: null, reasons: [{}, { on: "concurrency", holds: false }] },
     ]);
@@ -333,7 +345,7 @@ export function runLanesContract(it: It): void {
     expect(theirs).toEqual([]);
   });
 
-  it("with replace hold only the newest run, and cancel the one before with its id", async ({
+  it("with `replace` hold only the newest run, and cancel the previous one with an error that names it", async ({
     store,
     notices,
   }) => {
@@ -345,10 +357,10 @@ export function runLanesContract(it: It): void {
     }));
     const five = sampleRun(inLane(1, "one", "replace"));
     await store.queueRuns([one]);
-    // The first one is due and stays; the second one waits behind it.
+    // The first run is below the limit, so the second run does not replace it.
     await store.queueRuns([two]);
     expect(await statuses(store, [one, two])).toEqual(["queued", "queued"]);
-    const [taken] = await claim(store);
+    const [claimed] = await claim(store);
     expect(await statuses(store, [one, two])).toEqual(["running", "held"]);
     expect(await store.queueRuns([three])).toEqual([three.id]);
     expect(await store.getRun("acme", two.id)).toMatchObject({
@@ -367,7 +379,7 @@ export function runLanesContract(it: It): void {
         expect(await notices()).toContainEqual({ topic: "run_ended", tenant: "acme", run: two.id }),
       60_000,
     );
-    // Also within one batch.
+    // Also if both runs are in one batch.
     expect(await store.queueRuns([four, five])).toEqual([four.id, five.id]);
     expect(await statuses(store, [one, three, four, five])).toEqual([
       "running",
@@ -375,14 +387,16 @@ export function runLanesContract(it: It): void {
       "cancelled",
       "queued",
     ]);
-    if (taken) await save(store, [taken]);
+    if (claimed) await save(store, [claimed]);
     expect(await drain(store, START)).toEqual([five.id]);
     // A replaced run can be retried.
     await store.retryRun("acme", two.id, START);
     expect(await drain(store, START)).toEqual([two.id]);
   });
 
-  it("with replace keep runs that have started or are below the limit", async ({ store }) => {
+  it("with `replace` do not cancel runs that have started or are below their limit", async ({
+    store,
+  }) => {
     const replace = inLane(2, "one", "replace");
     const [one, two, three, four] = sampleRuns(4, () => replace);
     const [five, six] = sampleRuns(2, () => replace);
@@ -391,7 +405,7 @@ export function runLanesContract(it: It): void {
     if (running) await save(store, [running], { next: { status: "waiting", due_at: START + 1 } });
     await store.queueRuns([two, three]);
     await claim(store, { limit: 2 });
-    // It has returned from waiting, and is held again.
+    // The suspension of the first run has ended, and the run is held.
     expect(await claim(store, { now: START + 1 })).toEqual([]);
     expect(await statuses(store, [one, two, three])).toEqual(["held", "running", "running"]);
     await store.queueRuns([four]);
@@ -402,21 +416,21 @@ export function runLanesContract(it: It): void {
     expect(order.sort()).toEqual(ids([one, two, three, six]).sort());
   });
 
-  it("gather inputs until the run starts", async ({ store }) => {
+  it("gather inputs into one run until it starts", async ({ store }) => {
     const events = sampleEvents(3);
     await appendEvents(store, events);
     const runs = sampleRuns(3, (at) => ({
-      ...gathering(),
+      ...gathered(),
       input: { at },
       at: START + at,
       event_id: nth(events, at).id,
     }));
-    const [host] = runs;
-    expect(await store.queueRuns([nth(runs, 0)])).toEqual([host.id]);
-    expect(await store.queueRuns(runs.slice(1))).toEqual([host.id, host.id]);
-    const [taken] = await claim(store, { now: START + 100 });
-    expect(taken?.run).toMatchObject({
-      id: host.id,
+    const [target] = runs;
+    expect(await store.queueRuns([nth(runs, 0)])).toEqual([target.id]);
+    expect(await store.queueRuns(runs.slice(1))).toEqual([target.id, target.id]);
+    const [claimed] = await claim(store, { now: START + 100 });
+    expect(claimed?.run).toMatchObject({
+      id: target.id,
       input: { at: 0 },
       gathered_count: 2,
       gathered: [
@@ -426,20 +440,22 @@ export function runLanesContract(it: It): void {
     });
     // Each event is linked to the run that gathered it.
     for (const { id } of events) {
-      expect(ids(await store.listRuns({ tenant: "acme", limit: 9, event: id }))).toEqual([host.id]);
+      expect(ids(await store.listRuns({ tenant: "acme", limit: 9, event: id }))).toEqual([
+        target.id,
+      ]);
       expect(await store.getEvent("acme", id)).toMatchObject({ trigger_status: "running" });
     }
     // A run that has started gathers no more inputs.
-    const late = sampleRun(gathering());
+    const late = sampleRun(gathered());
     expect(await store.queueRuns([late])).toEqual([late.id]);
-    if (taken) await save(store, [taken]);
+    if (claimed) await save(store, [claimed]);
     for (const { id } of events)
       expect(await store.getEvent("acme", id)).toMatchObject({ trigger_status: "succeeded" });
   });
 
-  it("gather within one batch, by lane and tenant", async ({ store }) => {
-    const [a, b, c, d] = sampleRuns(4, (at) => gathering(at === 2 ? "two" : "one"));
-    const theirs = sampleRun({ ...gathering(), tenant: "umbrella" });
+  it("gather the inputs of one batch separately for each lane and tenant", async ({ store }) => {
+    const [a, b, c, d] = sampleRuns(4, (at) => gathered(at === 2 ? "two" : "one"));
+    const theirs = sampleRun({ ...gathered(), tenant: "umbrella" });
     expect(await store.queueRuns([a, b, c, d, theirs])).toEqual([
       a.id,
       a.id,
@@ -450,7 +466,9 @@ export function runLanesContract(it: It): void {
     expect(await store.getRun("acme", a.id)).toMatchObject({ gathered_count: 2 });
   });
 
-  it("gather into a held run, not into a waiting or cancelled one", async ({ store }) => {
+  it("gather inputs into a held run, but not into a suspended or cancelled one", async ({
+    store,
+  }) => {
     const both = { ...inLane(1), gather: { lane: "g" } };
     const runs = sampleRuns(5, () => both);
     await store.queueRuns([nth(runs, 0)]);
@@ -465,16 +483,16 @@ export function runLanesContract(it: It): void {
   });
 
   it("gather all inputs of concurrent calls", async ({ store }) => {
-    const runs = sampleRuns(30, () => gathering());
-    const hosts = await Promise.all(runs.map((run) => store.queueRuns([run])));
-    expect(new Set(hosts.flat()).size).toBe(1);
-    const host = nth(hosts.flat(), 0) ?? "";
-    expect(await store.getRun("acme", host)).toMatchObject({ gathered_count: 29 });
+    const runs = sampleRuns(30, () => gathered());
+    const targets = await Promise.all(runs.map((run) => store.queueRuns([run])));
+    expect(new Set(targets.flat()).size).toBe(1);
+    const target = nth(targets.flat(), 0) ?? "";
+    expect(await store.getRun("acme", target)).toMatchObject({ gathered_count: 29 });
   });
 
-  it("count inputs above the size limit", async ({ store }) => {
+  it("count gathered inputs above the size limit, but do not store them", async ({ store }) => {
     const text = "x".repeat(90_000);
-    const runs = sampleRuns(4, () => ({ ...gathering(), input: { text } }));
+    const runs = sampleRuns(4, () => ({ ...gathered(), input: { text } }));
     await store.queueRuns(runs);
     const run = await store.getRun("acme", nth(runs, 0).id);
     expect(run?.gathered).toHaveLength(2);

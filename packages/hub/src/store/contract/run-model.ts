@@ -20,7 +20,8 @@ const LANES: Record<string, { max: number; whenFull?: WhenFull }> = {
 const limitOf = (lane: string | null) => LANES[lane ?? ""]?.max ?? Infinity;
 /** A run fails after this many claims without progress. */
 const MAX_IDLE_CLAIMS = 10;
-const HOUR = 3_600_000;
+/** An admitted run becomes due this much earlier, so that it precedes other runs. */
+const ADMISSION_LEAD = 3_600_000;
 
 const newRun = fc.record({
   tenant: fc.constantFrom("acme", "umbrella"),
@@ -42,14 +43,14 @@ const command = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      do: fc.constant("queue" as const),
+      operation: fc.constant("queue" as const),
       runs: fc.array(newRun, { maxLength: 5 }),
     }),
   },
   {
     weight: 4,
     arbitrary: fc.record({
-      do: fc.constant("start" as const),
+      operation: fc.constant("start" as const),
       run: newRun.map((run) => ({ ...run, key: null })),
       worker,
       lease: small,
@@ -57,21 +58,29 @@ const command = fc.oneof(
   },
   {
     weight: 5,
-    arbitrary: fc.record({ do: fc.constant("claim" as const), worker, limit: small, lease: small }),
+    arbitrary: fc.record({
+      operation: fc.constant("claim" as const),
+      worker,
+      limit: small,
+      lease: small,
+    }),
   },
   {
     weight: 6,
     arbitrary: fc.record({
-      do: fc.constant("save" as const),
+      operation: fc.constant("save" as const),
       all: fc.array(fc.record({ pick, next, delay: small }), { minLength: 1, maxLength: 3 }),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("cancel" as const), pick }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("retry" as const), pick }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("wake" as const), pick }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("renew" as const), worker, lease: small }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("release" as const), worker }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant("pass" as const), time: small }) },
+  { weight: 1, arbitrary: fc.record({ operation: fc.constant("cancel" as const), pick }) },
+  { weight: 1, arbitrary: fc.record({ operation: fc.constant("retry" as const), pick }) },
+  { weight: 1, arbitrary: fc.record({ operation: fc.constant("wake" as const), pick }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ operation: fc.constant("renew" as const), worker, lease: small }),
+  },
+  { weight: 1, arbitrary: fc.record({ operation: fc.constant("release" as const), worker }) },
+  { weight: 1, arbitrary: fc.record({ operation: fc.constant("advance" as const), time: small }) },
 );
 type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never;
 
@@ -88,14 +97,16 @@ interface ModelRun {
   worker: string | null;
   until: number;
   claims: number;
+  /** Claims since the last progress. */
   idle: number;
   cancel: boolean;
+  /** `wakeRun` was called since the last suspension. */
   woken: boolean;
 }
 
-type Given = typeof newRun extends fc.Arbitrary<infer Value> ? Value : never;
+type Generated = typeof newRun extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** The store, and a simple model of runs. */
+/** Executes each command on the store and on a simple model, and compares all runs. */
 class StoreAndModel {
   readonly #store: Store;
   readonly #name: (tenant: string) => string;
@@ -109,11 +120,11 @@ class StoreAndModel {
     this.#name = name;
   }
 
-  async do(command: Command): Promise<void> {
+  async execute(command: Command): Promise<void> {
     this.#now += 1;
     const now = this.#now;
     const run = "pick" in command ? this.#runs[command.pick % this.#runs.length] : undefined;
-    switch (command.do) {
+    switch (command.operation) {
       case "queue":
         await this.#queue(command.runs);
         break;
@@ -145,13 +156,13 @@ class StoreAndModel {
           this.#release(one, "open", one.due);
         }
         break;
-      case "pass":
+      case "advance":
         this.#now += command.time;
     }
     await this.compare();
   }
 
-  #make = ({ tenant, lane, key, delay }: Given): NewRun =>
+  #createRun = ({ tenant, lane, key, delay }: Generated): NewRun =>
     sampleRun({
       id: this.#ids(),
       tenant: this.#name(tenant),
@@ -161,25 +172,25 @@ class StoreAndModel {
       limit: lane === null ? undefined : { lane, max: limitOf(lane), ...LANES[lane] },
     });
 
-  /** A new run; or the id of the run with the same key; or null if it is skipped. */
-  #add({ id, tenant, key, due_at, limit }: NewRun): ModelRun | string | null {
+  /** Returns the new run, the id of the run with the same key, or null if the run is skipped. */
+  #toModel({ id, tenant, key, due_at, limit }: NewRun): ModelRun | string | null {
     const existing = this.#runs.find(
       (one) => key !== undefined && one.key === key && one.tenant === tenant,
     );
     if (existing) return existing.id;
     const lane = limit?.lane ?? null;
-    const fresh = { worker: null, until: 0, claims: 0, idle: 0, cancel: false, woken: false };
-    const one: ModelRun = { id, tenant, lane, key, state: "open", due: due_at, ...fresh };
+    const initial = { worker: null, until: 0, claims: 0, idle: 0, cancel: false, woken: false };
+    const one: ModelRun = { id, tenant, lane, key, state: "open", due: due_at, ...initial };
     if (limit?.whenFull === "skip")
       if (this.#inLane(one, "open", "running").length >= limit.max) return null;
     return one;
   }
 
-  async #queue(given: readonly Given[]) {
-    const runs = given.map(this.#make);
+  async #queue(generated: readonly Generated[]) {
+    const runs = generated.map(this.#createRun);
     const newest = new Map<string, ModelRun>();
     const ids = runs.map((run) => {
-      const one = this.#add(run);
+      const one = this.#toModel(run);
       if (one === null || typeof one === "string") return one;
       if (run.limit?.whenFull === "replace") newest.set(`${one.tenant} ${one.lane}`, one);
       this.#runs.push(one);
@@ -189,10 +200,10 @@ class StoreAndModel {
     for (const one of newest.values()) this.#replace(one);
   }
 
-  async #start(given: Given, worker: string, until: number) {
+  async #start(generated: Generated, worker: string, until: number) {
     const now = this.#now;
-    const run = this.#make({ ...given, delay: 0 });
-    const one = this.#add(run);
+    const run = this.#createRun({ ...generated, delay: 0 });
+    const one = this.#toModel(run);
     const started = await this.#store.startInLane(run, { worker, now, until });
     if (one === null) return expect(started).toEqual({ outcome: "full" });
     if (typeof one === "string") return expect(started).toEqual({ outcome: "queued", id: one });
@@ -221,9 +232,9 @@ class StoreAndModel {
   async #claim(worker: string, until: number, limit: number): Promise<ClaimedRun[]> {
     const now = this.#now;
     const expired = this.#runs.filter((one) => this.#isExpired(one));
-    const taken = await this.#store.claimRuns({ worker, now, until }, limit);
-    expect(taken.length).toBeLessThanOrEqual(limit);
-    for (const { run } of taken) {
+    const claimed = await this.#store.claimRuns({ worker, now, until }, limit);
+    expect(claimed.length).toBeLessThanOrEqual(limit);
+    for (const { run } of claimed) {
       const known = this.#runs.find(({ id }) => id === run.id) as ModelRun;
       expect(this.#isDue(known) || this.#isExpired(known)).toBe(true);
       Object.assign(known, { state: "running", worker, until, claims: known.claims + 1 });
@@ -235,14 +246,14 @@ class StoreAndModel {
         cancel_requested: known.cancel,
       });
     }
-    this.#claims.push(...taken);
-    // At most as many expired runs are requeued as can be claimed.
+    this.#claims.push(...claimed);
+    // A claim requeues at most `limit` expired runs, so the model reads which ones.
     for (const known of expired.filter((one) => this.#isExpired(one) && one.claims > 0)) {
       const run = (await this.#store.getRun(known.tenant, known.id)) as Run;
       const state = known.idle >= MAX_IDLE_CLAIMS ? "failed" : "open";
       if (run.status !== "running") this.#release(known, state, known.due);
     }
-    return taken;
+    return claimed;
   }
 
   async #save(all: readonly { pick: number; next: string; delay: number }[]) {
@@ -291,20 +302,22 @@ class StoreAndModel {
   async #wake(run: ModelRun) {
     const woken = await this.#store.wakeRun(run.tenant, run.id, this.#now);
     if (run.state === "running") run.woken = true;
-    // A run that waited, and is held now, can be woken too.
+    // In the store, a waiting run may be held already, and then cannot be woken.
     if (run.state === "waiting" && woken) run.due = this.#now;
     if (run.state !== "waiting") expect(woken).toBe(run.state === "running");
   }
 
   async #renew(worker: string, until: number) {
-    // Only half of them; the leases of the others expire.
-    const named = this.#runs.filter((_, at) => at % 2 === 0);
+    // The worker renews only half of its leases; the others expire.
+    const renewed = this.#runs.filter((_, at) => at % 2 === 0);
     const lease = { worker, now: this.#now, until };
     const { cancel } = await this.#store.renewRuns(
       lease,
-      named.map(({ id }) => id),
+      renewed.map(({ id }) => id),
     );
-    const held = this.#heldBy(worker).filter((one) => one.until > this.#now && named.includes(one));
+    const held = this.#heldBy(worker).filter(
+      (one) => one.until > this.#now && renewed.includes(one),
+    );
     for (const one of held) one.until = until;
     expect(cancel.sort()).toEqual(
       held
@@ -339,9 +352,9 @@ class StoreAndModel {
       const isOpen = status === "queued" || status === "held";
       // A run that became due while its lane was at its limit is held.
       if (known.state === "waiting" && isOpen) known.state = "open";
-      // An admitted run precedes others.
+      // The store has admitted the run.
       const ahead = (known.due ?? 0) - (due_at ?? 0);
-      if (known.lane !== null && known.claims <= 1 && ahead > 0 && ahead % HOUR === 0)
+      if (known.lane !== null && known.claims <= 1 && ahead > 0 && ahead % ADMISSION_LEAD === 0)
         known.due = due_at;
       const { state, due, lane, worker: holder, cancel } = known;
       expect({ state: isOpen ? "open" : status, due_at, worker, claims, cancel_requested }).toEqual(
@@ -357,7 +370,7 @@ class StoreAndModel {
         lane === null ? Infinity : limitOf(lane),
       );
     }
-    // `nextDue` is not later than a run that can be claimed.
+    // If a run can be claimed, `nextDue` is not in the future.
     const due = (await this.#store.nextDue()) ?? Infinity;
     const hasClaimable = this.#runs.some(
       (one) =>
@@ -370,13 +383,13 @@ class StoreAndModel {
   async drain(): Promise<void> {
     this.#now += 100;
     for (const run of this.#runs) if (run.state === "waiting") await this.#wake(run);
-    for (let pass = 0; ; pass += 1) {
-      expect(pass).toBeLessThan(1_000);
+    for (let round = 0; ; round += 1) {
+      expect(round).toBeLessThan(1_000);
       this.#now += 1;
-      const taken = await this.#claim("last worker", this.#now + 1, 3);
-      if (taken.length === 0 && ((await this.#store.nextDue()) ?? Infinity) > this.#now) break;
-      this.#claims.splice(0, Infinity, ...taken);
-      await this.#save(taken.map((_, pick) => ({ pick, next: "succeeded", delay: 0 })));
+      const claimed = await this.#claim("last worker", this.#now + 1, 3);
+      if (claimed.length === 0 && ((await this.#store.nextDue()) ?? Infinity) > this.#now) break;
+      this.#claims.splice(0, Infinity, ...claimed);
+      await this.#save(claimed.map((_, pick) => ({ pick, next: "succeeded", delay: 0 })));
     }
     await this.compare();
     const left = this.#runs.filter(
@@ -393,7 +406,7 @@ function progressOf(next: string, due_at: number): Pick<RunProgress, "next"> {
     case "succeeded":
       return { next: { status: "succeeded", output: null } };
     case "failed":
-      return { next: { status: "failed", error: { code: "oops", message: "No." } } };
+      return { next: { status: "failed", error: { code: "oops", message: "failed" } } };
     case "suspended":
       return { next: { status: "waiting", due_at: null } };
     default:
@@ -404,11 +417,11 @@ function progressOf(next: string, due_at: number): Pick<RunProgress, "next"> {
 export function runModelContract(it: It): void {
   it("complete every run once, and never exceed the limit of a lane", async ({ store }) => {
     let round = 0;
-    const series = fc.array(command, { minLength: 1, maxLength: 40 });
-    const property = fc.asyncProperty(series, async (commands) => {
+    const sequence = fc.array(command, { minLength: 1, maxLength: 40 });
+    const property = fc.asyncProperty(sequence, async (commands) => {
       round += 1;
       const both = new StoreAndModel(store, (tenant) => `${tenant} ${round}`);
-      for (const command of commands) await both.do(command);
+      for (const command of commands) await both.execute(command);
       await both.drain();
     });
     await fc.assert(property, { numRuns: 30 });

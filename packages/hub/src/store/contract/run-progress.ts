@@ -28,13 +28,13 @@ const later = (run: NewRun): NewRun => ({ ...run, due_at: START + 1_000 });
 const waiting = (due_at: number | null) => ({ next: { status: "waiting", due_at } }) as const;
 
 export function runProgressContract(it: It): void {
-  it("stores the latest state of each step, in the order of their starts", async ({
+  it("saves the latest state of each step, in the order of the starts", async ({
     store,
     reopen,
   }) => {
-    const taken = await claimOne(store);
+    const claimed = await claimOne(store);
     const running = sampleStep({ nth: 2, node_id: "b", status: "running", finished_at: null });
-    await save(store, [taken], { steps: [running, sampleStep({ node_id: "z" })] });
+    await save(store, [claimed], { steps: [running, sampleStep({ node_id: "z" })] });
     const ended: Step = {
       ...running,
       status: "failed",
@@ -44,21 +44,21 @@ export function runProgressContract(it: It): void {
       log: [{ level: "warn", text: 'a line with a \0 and a "quote"' }],
       finished_at: START + 3,
     };
-    const round = sampleStep({ nth: 4, node_id: "b", item: "each:1", attempt: 2 });
-    // It keeps its number.
-    await save(store, [taken], { steps: [running, { ...ended, nth: 3 }, round] });
-    const steps = [sampleStep({ node_id: "z" }), ended, round];
-    expect(await (await reopen()).listSteps("acme", taken.run.id)).toEqual(steps);
-    expect(await store.listSteps("umbrella", taken.run.id)).toEqual([]);
+    const iteration = sampleStep({ nth: 4, node_id: "b", item: "each:1", attempt: 2 });
+    // A step keeps the number with which it was first saved.
+    await save(store, [claimed], { steps: [running, { ...ended, nth: 3 }, iteration] });
+    const steps = [sampleStep({ node_id: "z" }), ended, iteration];
+    expect(await (await reopen()).listSteps("acme", claimed.run.id)).toEqual(steps);
+    expect(await store.listSteps("umbrella", claimed.run.id)).toEqual([]);
     const since = { after: 2, open: [] };
-    expect(await store.listSteps("acme", taken.run.id, since)).toEqual([round]);
+    expect(await store.listSteps("acme", claimed.run.id, since)).toEqual([iteration]);
     const withOpen = { after: 2, open: [2, 9] };
-    expect(await store.listSteps("acme", taken.run.id, withOpen)).toEqual([ended, round]);
-    expect(await store.listSteps("umbrella", taken.run.id, withOpen)).toEqual([]);
-    expect(await statusOf(store, taken)).toBe("running");
+    expect(await store.listSteps("acme", claimed.run.id, withOpen)).toEqual([ended, iteration]);
+    expect(await store.listSteps("umbrella", claimed.run.id, withOpen)).toEqual([]);
+    expect(await statusOf(store, claimed)).toBe("running");
   });
 
-  it("ends runs finally", async ({ store }) => {
+  it("ends a run, and rejects further progress of it", async ({ store }) => {
     await store.queueRuns(sampleRuns(3));
     const [good, bad, off] = await claim(store);
     if (!good || !bad || !off) throw new Error("not claimed");
@@ -90,7 +90,7 @@ export function runProgressContract(it: It): void {
     expect(await store.getRun("acme", good.run.id)).toMatchObject({ status: "succeeded" });
   });
 
-  it("rejects the progress of a run that another worker claimed, and saves the others", async ({
+  it("rejects the progress of a run that another worker has claimed, and saves the rest of the batch", async ({
     store,
   }) => {
     await store.queueRuns(sampleRuns(2));
@@ -128,40 +128,44 @@ export function runProgressContract(it: It): void {
     expect(await statusOf(store, again)).toBe("succeeded");
   });
 
-  it("is saved after the lease expired if no other worker claimed the run", async ({ store }) => {
-    const taken = await claimOne(store);
-    await save(store, [taken], { now: START + 9 * LEASE, next: succeeded });
+  it("saves progress after the lease has expired if no other worker has claimed the run", async ({
+    store,
+  }) => {
+    const claimed = await claimOne(store);
+    await save(store, [claimed], { now: START + 9 * LEASE, next: succeeded });
     expect(await claim(store, { now: START + 99 * LEASE })).toEqual([]);
   });
 
-  it("of one run can come in several parts, but not after its end", async ({ store }) => {
-    const taken = await claimOne(store);
+  it("saves several parts of the progress of one run in a batch, but none after its end", async ({
+    store,
+  }) => {
+    const claimed = await claimOne(store);
     const running = sampleStep({ status: "running" });
     expect(
       await store.saveProgress([
-        progress(taken, { steps: [running] }),
-        progress(taken, { steps: [sampleStep()], next: succeeded }),
-        progress(taken, { steps: [sampleStep({ node_id: "after" })], next: failed }),
+        progress(claimed, { steps: [running] }),
+        progress(claimed, { steps: [sampleStep()], next: succeeded }),
+        progress(claimed, { steps: [sampleStep({ node_id: "after" })], next: failed }),
       ]),
     ).toEqual(["saved", "saved", "lost"]);
-    expect(await store.listSteps("acme", taken.run.id)).toEqual([sampleStep()]);
-    expect(await statusOf(store, taken)).toBe("succeeded");
+    expect(await store.listSteps("acme", claimed.run.id)).toEqual([sampleStep()]);
+    expect(await statusOf(store, claimed)).toBe("succeeded");
     expect(await store.saveProgress([])).toEqual([]);
   });
 
-  it("is saved for hundreds of runs", async ({ store }) => {
+  it("saves the progress of hundreds of runs", async ({ store }) => {
     await store.queueRuns(sampleRuns(250));
-    const taken = await claim(store, { limit: 250 });
-    await save(store, taken, { steps: [sampleStep()], next: succeeded });
+    const claimed = await claim(store, { limit: 250 });
+    await save(store, claimed, { steps: [sampleStep()], next: succeeded });
     expect(await store.listRuns({ tenant: "acme", limit: 999, status: "succeeded" })).toHaveLength(
       250,
     );
   });
 
   it("suspends a run until a time, or queues it again", async ({ store }) => {
-    const taken = await claimOne(store);
-    await save(store, [taken], { steps: [sampleStep()], ...waiting(START + 100) });
-    expect(await store.getRun("acme", taken.run.id)).toMatchObject({
+    const claimed = await claimOne(store);
+    await save(store, [claimed], { steps: [sampleStep()], ...waiting(START + 100) });
+    expect(await store.getRun("acme", claimed.run.id)).toMatchObject({
       status: "waiting",
       due_at: START + 100,
       worker: null,
@@ -176,7 +180,7 @@ export function runProgressContract(it: It): void {
     expect(await claim(store, { now: START + 200 })).toHaveLength(1);
   });
 
-  it("suspends a run until it is woken, also before its time", async ({ store }) => {
+  it("suspends a run until it is woken, even before its due time", async ({ store }) => {
     await store.queueRuns(sampleRuns(2));
     const [forever, timed] = await claim(store);
     if (!forever || !timed) throw new Error("not claimed");
@@ -194,45 +198,47 @@ export function runProgressContract(it: It): void {
     expect(runIds(await claim(store, { now }))).toEqual(runIds([forever, timed]));
   });
 
-  it("ends a suspension immediately if the run was woken just before", async ({ store }) => {
-    const taken = await claimOne(store);
-    expect(await store.wakeRun("acme", taken.run.id, START + 1)).toBe(true);
-    await save(store, [taken], { now: START + 2, ...waiting(null) });
+  it("ends a suspension immediately if the run was woken while it was running", async ({
+    store,
+  }) => {
+    const claimed = await claimOne(store);
+    expect(await store.wakeRun("acme", claimed.run.id, START + 1)).toBe(true);
+    await save(store, [claimed], { now: START + 2, ...waiting(null) });
     const [again] = await claim(store, { now: START + 2 });
     if (!again) throw new Error("not claimed");
     // A wake applies to one suspension only.
     await save(store, [again], { now: START + 3, ...waiting(null) });
     expect(await claim(store, { now: START + 9 })).toEqual([]);
-    expect(await store.wakeRun("acme", taken.run.id, START + 9)).toBe(true);
+    expect(await store.wakeRun("acme", claimed.run.id, START + 9)).toBe(true);
     const [last] = await claim(store, { now: START + 9 });
     if (last) await save(store, [last]);
-    expect(await store.wakeRun("acme", taken.run.id, START + 9)).toBe(false);
+    expect(await store.wakeRun("acme", claimed.run.id, START + 9)).toBe(false);
   });
 
   it("cancels the called runs when a run ends, recursively", async ({ store }) => {
     const callers = sampleRuns(4);
     const children = callers.map(({ id }) => sampleRun({ cause: "flow", parent_run: id }));
     const grandchildren = children.map(({ id }) => sampleRun({ cause: "flow", parent_run: id }));
-    const apart = sampleRun({ cause: "flow", parent_run: "another" });
-    await store.queueRuns([...children, ...grandchildren, apart].map(later));
+    const unrelated = sampleRun({ cause: "flow", parent_run: "another" });
+    await store.queueRuns([...children, ...grandchildren, unrelated].map(later));
     await store.queueRuns(callers);
-    const [good, bad, off, on] = await claim(store);
-    if (!good || !bad || !off || !on) throw new Error("not claimed");
+    const [good, bad, off, suspended] = await claim(store);
+    if (!good || !bad || !off || !suspended) throw new Error("not claimed");
     await save(store, [good], { next: succeeded });
     await save(store, [bad], { next: failed });
     await save(store, [off], { next: { status: "cancelled" } });
-    await save(store, [on], waiting(START + 5));
+    await save(store, [suspended], waiting(START + 5));
     const statuses = async () =>
       Promise.all(
-        [...children, ...grandchildren, apart].map(
+        [...children, ...grandchildren, unrelated].map(
           async ({ id }) => (await store.getRun("acme", id))?.status,
         ),
       );
-    const over = ["cancelled", "cancelled", "cancelled"];
-    expect(await statuses()).toEqual([...over, "queued", ...over, "queued", "queued"]);
-    // The waiting one is cancelled.
-    await store.cancelRun("acme", on.run.id, START + 6);
-    expect(await statuses()).toEqual([...over, "cancelled", ...over, "cancelled", "queued"]);
+    const ended = ["cancelled", "cancelled", "cancelled"];
+    expect(await statuses()).toEqual([...ended, "queued", ...ended, "queued", "queued"]);
+    // The waiting caller is cancelled.
+    await store.cancelRun("acme", suspended.run.id, START + 6);
+    expect(await statuses()).toEqual([...ended, "cancelled", ...ended, "cancelled", "queued"]);
   });
 
   it("cancels a called run that is suspended in the same batch", async ({ store }) => {
@@ -240,11 +246,11 @@ export function runProgressContract(it: It): void {
     await store.queueRuns([caller, sampleRun({ cause: "flow", parent_run: caller.id, depth: 1 })]);
     const [top, called] = await claim(store);
     if (!top || !called) throw new Error("not claimed");
-    const parked = progress(called, {
+    const suspended = progress(called, {
       steps: [sampleStep({ status: "waiting" })],
       ...waiting(null),
     });
-    expect(await store.saveProgress([parked, progress(top, { next: failed })])).toEqual([
+    expect(await store.saveProgress([suspended, progress(top, { next: failed })])).toEqual([
       "saved",
       "saved",
     ]);
@@ -252,7 +258,7 @@ export function runProgressContract(it: It): void {
     expect(await store.listSteps("acme", called.run.id)).toMatchObject([{ status: "failed" }]);
   });
 
-  it("is ended by a cancel immediately if no worker has the run", async ({ store }) => {
+  it("cancels a run immediately if no worker has claimed it", async ({ store }) => {
     const [queued, later] = sampleRuns(2, (at) => ({ due_at: START + at * 100 }));
     await store.queueRuns([queued, later]);
     const [waits] = await claim(store);
@@ -271,34 +277,34 @@ export function runProgressContract(it: It): void {
     expect(await store.wakeRun("acme", waits.run.id, at)).toBe(false);
   });
 
-  it("is cancelled by the worker if one has the run", async ({ store }) => {
+  it("requests the cancellation of a running run from its worker", async ({ store }) => {
     await store.queueRuns(sampleRuns(4));
-    const [stops, ends, parks, dies] = await claim(store);
-    if (!stops || !ends || !parks || !dies) throw new Error("not claimed");
-    for (const { run } of [stops, ends, parks, dies])
+    const [cancelled, ended, suspended, abandoned] = await claim(store);
+    if (!cancelled || !ended || !suspended || !abandoned) throw new Error("not claimed");
+    for (const { run } of [cancelled, ended, suspended, abandoned])
       expect(await store.cancelRun("acme", run.id, START)).toMatchObject({
         status: "running",
         cancel_requested: true,
         finished_at: null,
       });
-    await save(store, [stops], { next: { status: "cancelled" } });
-    expect(await statusOf(store, stops)).toBe("cancelled");
-    // It had already ended.
-    await save(store, [ends]);
-    expect(await statusOf(store, ends)).toBe("succeeded");
-    // Without a worker it ends immediately.
-    await save(store, [parks], waiting(null));
-    expect(await statusOf(store, parks)).toBe("cancelled");
+    await save(store, [cancelled], { next: { status: "cancelled" } });
+    expect(await statusOf(store, cancelled)).toBe("cancelled");
+    // The run had already ended when its worker received the request.
+    await save(store, [ended]);
+    expect(await statusOf(store, ended)).toBe("succeeded");
+    // A suspended run has no worker, so it is cancelled immediately.
+    await save(store, [suspended], waiting(null));
+    expect(await statusOf(store, suspended)).toBe("cancelled");
     const [again] = await claim(store, { by: "bob", now: START + LEASE });
-    expect(again).toMatchObject({ run: { id: dies.run.id, cancel_requested: true } });
-    expect(await store.cancelRun("acme", ends.run.id, START)).toBeUndefined();
-    expect(await statusOf(store, ends)).toBe("succeeded");
+    expect(again).toMatchObject({ run: { id: abandoned.run.id, cancel_requested: true } });
+    expect(await store.cancelRun("acme", ended.run.id, START)).toBeUndefined();
+    expect(await statusOf(store, ended)).toBe("succeeded");
   });
 
-  it("has no open step after a cancel", async ({ store }) => {
+  it("closes the open steps of a cancelled run", async ({ store }) => {
     await store.queueRuns(sampleRuns(2));
-    const [waits, parks] = await claim(store);
-    if (!waits || !parks) throw new Error("not claimed");
+    const [waits, suspends] = await claim(store);
+    if (!waits || !suspends) throw new Error("not claimed");
     const open = { status: "waiting", finished_at: null } as const;
     const steps = [
       sampleStep(),
@@ -309,11 +315,11 @@ export function runProgressContract(it: It): void {
     await save(store, [waits], { steps, ...waiting(null) });
     const at = START + 7;
     await store.cancelRun("acme", waits.run.id, at);
-    // A worker that suspends a cancelled run does not close its steps.
-    await store.cancelRun("acme", parks.run.id, START);
-    await save(store, [parks], { now: at, steps, ...waiting(null) });
+    // The worker suspends a run whose cancellation was requested.
+    await store.cancelRun("acme", suspends.run.id, START);
+    await save(store, [suspends], { now: at, steps, ...waiting(null) });
     const error = { code: "cancelled", message: "The run was cancelled before this step ended." };
-    for (const { run } of [waits, parks]) {
+    for (const { run } of [waits, suspends]) {
       const [done, ...closed] = await store.listSteps("acme", run.id);
       expect(done).toEqual(sampleStep());
       expect(closed).toMatchObject(
@@ -328,8 +334,8 @@ export function runProgressContract(it: It): void {
     }
   });
 
-  it("is continued by a retry, without repeating completed steps", async ({ store }) => {
-    const taken = await claimOne(store);
+  it("retries a failed run without repeating its completed steps", async ({ store }) => {
+    const claimed = await claimOne(store);
     const done = sampleStep({ node_id: "a" });
     const bad = sampleStep({
       nth: 2,
@@ -339,29 +345,29 @@ export function runProgressContract(it: It): void {
     });
     const broken = sampleStep({ nth: 3, node_id: "c", status: "running" });
     const skipped = sampleStep({ nth: 4, node_id: "d", status: "skipped" });
-    expect(await store.retryRun("acme", taken.run.id, START)).toBeUndefined();
-    await save(store, [taken], { steps: [done, bad, broken, skipped], next: failed });
-    expect(await store.retryRun("umbrella", taken.run.id, START)).toBeUndefined();
+    expect(await store.retryRun("acme", claimed.run.id, START)).toBeUndefined();
+    await save(store, [claimed], { steps: [done, bad, broken, skipped], next: failed });
+    expect(await store.retryRun("umbrella", claimed.run.id, START)).toBeUndefined();
     const at = START + 50;
-    expect(await store.retryRun("acme", taken.run.id, at)).toMatchObject({
+    expect(await store.retryRun("acme", claimed.run.id, at)).toMatchObject({
       status: "queued",
       due_at: at,
       error: null,
       finished_at: null,
     });
-    expect(await store.retryRun("acme", taken.run.id, at)).toBeUndefined();
+    expect(await store.retryRun("acme", claimed.run.id, at)).toBeUndefined();
     const [again] = await claim(store, { now: at });
-    expect(again).toMatchObject({ run: { id: taken.run.id, claims: 2, started_at: START } });
+    expect(again).toMatchObject({ run: { id: claimed.run.id, claims: 2, started_at: START } });
     expect(again?.steps).toEqual([
       done,
       { ...bad, status: "retried" },
       { ...broken, status: "retried" },
     ]);
     if (again) await save(store, [again]);
-    expect(await store.retryRun("acme", taken.run.id, at)).toBeUndefined();
+    expect(await store.retryRun("acme", claimed.run.id, at)).toBeUndefined();
   });
 
-  it("starts with a retry if the run was cancelled before its start", async ({ store }) => {
+  it("retries a run that was cancelled before it started", async ({ store }) => {
     const run = sampleRun();
     await store.queueRuns([run]);
     await store.cancelRun("acme", run.id, START);

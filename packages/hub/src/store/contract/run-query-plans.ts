@@ -1,6 +1,6 @@
 /**
- * The indexes that the statements of each verb of flows and runs may use. No statement may scan a
- * table: the cost of claiming, saving and listing does not depend on the backlog.
+ * The indexes that the operations on flows and runs must use. No statement may scan a table, so the
+ * cost of claiming, saving and listing does not depend on the backlog.
  */
 import type { Dialect, Verb } from "../sql.ts";
 import { loadLoopGuard, type PlannedEvent } from "../verbs/breakers.ts";
@@ -12,28 +12,30 @@ import { START } from "./sample.ts";
 interface RunPlanCase {
   what: string;
   verb(dialect: Dialect): Verb<unknown>;
-  /** Each used index once; `runs` is the primary key of that table. */
+  /** Each used index once. The name of a table, such as `runs`, is its primary key. */
   indexes: string[];
 }
 
-/** For a few rows both are equally good; an engine may use either. */
-const ALIKE: Record<string, string> = {
+/** For a few rows the primary key is as good as these indexes, so an engine may use either. */
+const EQUIVALENT: Record<string, string> = {
   runs_tenant: "runs",
   runs_worker: "runs",
   flows_tenant: "flows",
 };
 
-/** The used indexes, named as in the table below. */
+/** The used indexes without duplicates, named as in the table below. */
 export const normalizeIndexes = ({ indexes }: RunPlanCase, used: readonly string[]): string[] =>
   [
-    ...new Set(used.map((index) => (indexes.includes(index) ? index : (ALIKE[index] ?? index)))),
-  ].filter((index) => index !== "tenants"); // each engine locks its rows differently
+    ...new Set(
+      used.map((index) => (indexes.includes(index) ? index : (EQUIVALENT[index] ?? index))),
+    ),
+  ].filter((index) => index !== "tenants"); // Each engine locks the rows of this table differently.
 
 const tenant = "acme";
 const list = { tenant, limit: 20 };
 const lease = { worker: "worker-7", now: START, until: START + 60 };
 const flow = { tenant, id: "flow-7" };
-/** Running, in a lane, and started by an event. */
+/** A running run in a lane, started by an event. */
 const RUNNING = "run-00500";
 const save = { run: RUNNING, claim: 1, steps: [], now: START, next: succeeded };
 const queued = [
@@ -54,11 +56,11 @@ const looping = {
   reasons: [],
   breaker,
 };
-const { breaker: _breaker, ...ordinary } = looping;
-const round = { tenant, event_id: "id-5", at: START, verdicts: [looping], runs: sampleRuns(1) };
-function* goRound(dialect: Dialect, caused: PlannedEvent): Verb<void> {
-  const guard = yield* loadLoopGuard(dialect, [caused]);
-  for (const run of caused.runs) guard.count(run);
+const { breaker: _breaker, ...unlimited } = looping;
+const event = { tenant, event_id: "id-5", at: START, verdicts: [looping], runs: sampleRuns(1) };
+function* countRuns(dialect: Dialect, event: PlannedEvent): Verb<void> {
+  const guard = yield* loadLoopGuard(dialect, [event]);
+  for (const run of event.runs) guard.count(run);
   yield* guard.save();
 }
 const EVENT_STATUS = ["run_events_run", "events_id", "run_events", "runs"];
@@ -68,7 +70,7 @@ export const runPlanCases: RunPlanCase[] = [
   { what: "claiming runs", verb: (d) => verbTable(d).claimRuns.run(lease, 10), indexes: ["runs_leased", "queues_due", "runs_due", "runs_lane", "queues", "flow_versions", "steps", ...EVENT_STATUS] },
   { what: "renewing leases", verb: (d) => verbTable(d).renewRuns.run(lease, [RUNNING, "run-03500"]), indexes: ["runs"] },
   { what: "releasing runs", verb: (d) => verbTable(d).releaseRuns.run("worker-7", START), indexes: ["runs_worker", ...EVENT_STATUS] },
-  { what: "when the next run is due", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
+  { what: "the time of the next due run", verb: (d) => verbTable(d).nextDue.run(), indexes: ["queues_due", "runs_leased"] },
   { what: "saving progress", verb: (d) => verbTable(d).saveProgress.run([save, { ...save, run: "run-01500" }]), indexes: ["runs_called", "runs_lane", ...EVENT_STATUS] },
   { what: "queueing runs", verb: (d) => verbTable(d).queueRuns.run(queued), indexes: ["runs_key", "runs_gather", ...EVENT_STATUS] },
   { what: "queueing runs in limited lanes", verb: (d) => verbTable(d).queueRuns.run(limited), indexes: ["runs_lane", ...EVENT_STATUS] },
@@ -81,7 +83,7 @@ export const runPlanCases: RunPlanCase[] = [
   { what: "sweeping runs", verb: (d) => verbTable(d).sweepRuns.run(100, 50), indexes: ["runs_ended", "runs", "steps", "run_events_run"] },
   { what: "a run by its key", verb: (d) => verbTable(d).findRun.run(tenant, "key-7"), indexes: ["runs_key"] },
   { what: "the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9" }), indexes: ["runs_tenant"] },
-  { what: "the next page of them", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9", before: "run-15000" }), indexes: ["runs_tenant"] },
+  { what: "the next page of the newest runs", verb: (d) => verbTable(d).listRuns.run({ ...list, tenant: "tenant-9", before: "run-15000" }), indexes: ["runs_tenant"] },
   { what: "runs of a flow", verb: (d) => verbTable(d).listRuns.run({ ...list, flow: "flow-7" }), indexes: ["runs_flow"] },
   { what: "runs of an app", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", before: "run-15000" }), indexes: ["runs_app"] },
   { what: "runs of a token", verb: (d) => verbTable(d).listRuns.run({ ...list, app: "app-7", token: "token-7", before: "run-15000" }), indexes: ["runs_token"] },
@@ -95,24 +97,24 @@ export const runPlanCases: RunPlanCase[] = [
   { what: "a tool", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "tool-7", START), indexes: ["triggers_tool"] },
   { what: "a tool by an alias", verb: (d) => verbTable(d).findTool.run(tenant, "app-7", "former-7", START), indexes: ["triggers_tool", "tool_names", "triggers"] },
   { what: "triggers that were stopped", verb: (d) => verbTable(d).listTrips.run(tenant, ["flow-7", "flow-8"], 0), indexes: ["breakers"] },
-  { what: "checking events without circuit breakers", verb: (d) => goRound(d, { ...round, verdicts: [ordinary] }), indexes: [] },
-  { what: "counting runs for circuit breakers", verb: (d) => goRound(d, round), indexes: ["breakers"] },
-  { what: "apps", verb: (d) => verbTable(d).listApps.run(tenant, "app-1", 20), indexes: ["apps"] },
-  { what: "flows", verb: (d) => verbTable(d).listFlows.run(tenant, { after: "flow-1", limit: 20 }), indexes: ["flows_tenant"] },
+  { what: "checking events without circuit breakers", verb: (d) => countRuns(d, { ...event, verdicts: [unlimited] }), indexes: [] },
+  { what: "counting runs for circuit breakers", verb: (d) => countRuns(d, event), indexes: ["breakers"] },
+  { what: "apps of a tenant", verb: (d) => verbTable(d).listApps.run(tenant, "app-1", 20), indexes: ["apps"] },
+  { what: "flows of a tenant", verb: (d) => verbTable(d).listFlows.run(tenant, { after: "flow-1", limit: 20 }), indexes: ["flows_tenant"] },
   { what: "flows of an app", verb: (d) => verbTable(d).listFlows.run(tenant, { app: "app-7", limit: 20 }), indexes: ["flows_app"] },
   { what: "a version", verb: (d) => verbTable(d).getVersion.run(tenant, "flow-7", 1), indexes: ["flows", "flow_versions"] },
   { what: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, setDraft("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
   { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "breakers"] },
   { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "breakers"] },
   { what: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions"] },
-  { what: "secrets", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
+  { what: "secrets by name", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
 ];
 
 const series = (count: number) =>
   `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ${count})`;
 const padded = "substr('run-00000', 1, 9 - length('' || n)) || n";
 
-/** One third of the runs has ended, a few are running, the others are queued or waiting. */
+/** About two thirds of the runs have ended, a few are running or held, the others are queued or waiting. */
 export const FILL_RUNS = [
   `${series(3000)} INSERT INTO tenants (id, created_at, triggers_rev) SELECT 'tenant-' || n, 0, 1 FROM series`,
   `INSERT INTO tenants (id, created_at, triggers_rev) VALUES ('${tenant}', 0, 1) ON CONFLICT (id) DO UPDATE SET triggers_rev = 1`,

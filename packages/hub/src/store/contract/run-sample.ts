@@ -48,9 +48,9 @@ export const progress = (
 ): RunProgress => ({ run: run.id, claim: run.claims, steps: [], now: START, ...given });
 
 export const succeeded = { status: "succeeded", output: { ok: true } } as const;
-export const failed = { status: "failed", error: { code: "oops", message: "No." } } as const;
+export const failed = { status: "failed", error: { code: "oops", message: "failed" } } as const;
 
-/** Saves the next state of each run, which must succeed. */
+/** Saves the progress of each run; by default, all runs succeed. Throws if a claim is lost. */
 export async function save(
   store: Store,
   claimed: readonly ClaimedRun[],
