@@ -12,7 +12,7 @@ import {
 import type { It } from "./subject.ts";
 
 export function appendContract(it: It): void {
-  it("stores every field of an event, with seq starting at 1", async ({ store }) => {
+  it("stores every field of an event, and starts the seq at 1", async ({ store }) => {
     const full = sampleEvent();
     const minimal = sampleEvent({
       external_id: null,

@@ -228,7 +228,7 @@ export function flowsContract(it: It): void {
     }
   });
 
-  it("deletes a flow only at the given revision", async ({ store }) => {
+  it("deletes a flow only if it still has the given revision", async ({ store }) => {
     const flow = await publish(store, await makeFlow(store, intents("Go")));
     const key = { tenant: "acme", id: flow.id };
     const stale = { ...key, ifRevision: flow.revision - 1 };
@@ -242,7 +242,9 @@ export function flowsContract(it: It): void {
     expect(await store.deleteFlow(current, START)).toEqual({ outcome: "deleted" });
   });
 
-  it("removes flows that were deleted before a time and have no runs", async ({ store }) => {
+  it("removes flows that were deleted before the given time and have no runs", async ({
+    store,
+  }) => {
     const key = ({ id }: { id: string }) => ({ tenant: "acme", id });
     const make = async (app?: string) =>
       publish(store, await makeFlow(store, intents(), app === undefined ? {} : { app }));

@@ -64,7 +64,7 @@ export function listContract(it: It): void {
     expect(await (await reopenOn("CREATE TABLE theirs (id TEXT)")).getLogId()).not.toBe(id);
   });
 
-  it("counts the most frequent type first", async ({ store }) => {
+  it("returns the most frequent type first", async ({ store }) => {
     const types = ["rare", "common", "common", "usual", "usual", "usual"];
     await appendEvents(
       store,

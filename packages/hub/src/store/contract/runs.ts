@@ -148,7 +148,7 @@ export function runsContract(it: It): void {
     expect(await store.listRuns({ tenant: "umbrella", limit: 9, event: event.id })).toEqual([]);
   });
 
-  it("are removed with their steps if they ended before a time", async ({ store }) => {
+  it("are removed with their steps if they ended before the given time", async ({ store }) => {
     const event = sampleEvent();
     await appendEvents(store, [event]);
     const runs = sampleRuns(4, () => ({ event_id: event.id }));

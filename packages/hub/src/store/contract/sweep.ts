@@ -28,7 +28,7 @@ const nothing = { processed: 0, expired: 0, overflow: 0, more: false };
 const bytes = (length: number) => ({ body: new Uint8Array(length) });
 
 export function sweepContract(it: It): void {
-  it("removes processed events exactly after their retention time", async ({ store }) => {
+  it("removes processed events exactly at the end of their retention time", async ({ store }) => {
     const [early, late, pending] = sampleEvents(3);
     await appendEvents(store, [early, late, pending]);
     await store.markProcessed("acme", [early.id], START, null);

@@ -11,7 +11,7 @@ async function publishTriggers(store: Store, triggers: NewTrigger[], owner = {})
 }
 
 export function triggersContract(it: It): void {
-  it("are found by any of the given sources, and by their event type; without a type they match every event", async ({
+  it("are found by the given sources and the event type; those without a type match every type", async ({
     store,
   }) => {
     const flow = await publishTriggers(store, [
