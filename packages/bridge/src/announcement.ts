@@ -36,7 +36,7 @@ export function announceEvent(event: StreamEvent): Announcement {
   };
 }
 
-/** Events of a digest, counted by type and repository. Its size is bounded. */
+/** Events of a digest, counted by kind: type and repository. */
 export interface Tally {
   count: number;
   kinds: Map<string, number>;
@@ -69,7 +69,7 @@ export function announceReminder(tally: Tally): Announcement {
   );
 }
 
-/** Reports that events or the whole log were deleted, so that announcements may be missing. */
+/** Reports that events or the whole log were deleted, so announcements may be missing. */
 export function announceGap(at: number): Announcement {
   return {
     content:

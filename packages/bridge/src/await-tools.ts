@@ -5,7 +5,7 @@ import { createBackoff } from "./backoff.ts";
 export interface AwaitToolsOptions {
   list: () => Promise<unknown>;
   /** Called once for any number of earlier failures. */
-  onBack: () => Promise<void>;
+  onAvailable: () => Promise<void>;
   signal: AbortSignal;
   random?: () => number;
   wait?: (ms: number, signal: AbortSignal) => Promise<unknown>;
@@ -13,7 +13,7 @@ export interface AwaitToolsOptions {
 
 /** Returns the function to call after each failure. */
 export function createAwaitTools(options: AwaitToolsOptions): () => void {
-  const { list, onBack, signal, random = Math.random } = options;
+  const { list, onAvailable, signal, random = Math.random } = options;
   const { wait = (ms: number, until: AbortSignal) => sleep(ms, undefined, { signal: until }) } =
     options;
   let waiting = false;
@@ -24,13 +24,13 @@ export function createAwaitTools(options: AwaitToolsOptions): () => void {
     while (!(await succeeds(list)));
     // Reset before the notification, because the client may fail again immediately.
     waiting = false;
-    await onBack();
+    await onAvailable();
   }
 
   return () => {
     if (waiting) return;
     waiting = true;
-    awaitTools().catch(() => {}); // rejects after the client has disconnected
+    awaitTools().catch(() => {}); // aborted: the client has disconnected
   };
 }
 

@@ -12,7 +12,7 @@ const frame = (seq: number, summary: object = {}) =>
   `id: ${seq}\ndata: ${JSON.stringify({ event_id: `e${seq}`, type: "push", summary })}\n\n`;
 
 /** A hub that sends some events and keeps the stream open; its tools return `results`. */
-const hubOf =
+const fakeHub =
   (frames: string, results: object[] = []): typeof fetch =>
   async (url, init) => {
     if (String(url).endsWith("/mcp")) {
@@ -28,21 +28,21 @@ const hubOf =
           : results.shift();
       return Response.json({ jsonrpc: "2.0", id, result });
     }
-    const hungUp = new AbortController();
+    const cancelled = new AbortController();
     return new Response(
       new ReadableStream({
         start(controller) {
           controller.enqueue(new TextEncoder().encode(frames));
           const close = () => controller.close();
-          init?.signal?.addEventListener("abort", close, { signal: hungUp.signal });
+          init?.signal?.addEventListener("abort", close, { signal: cancelled.signal });
         },
-        cancel: () => hungUp.abort(),
+        cancel: () => cancelled.abort(),
       }),
       { headers: { "content-type": "text/event-stream" } },
     );
   };
 
-const complaint = (text: string) => ({ isError: true, content: [{ type: "text", text }] });
+const toolError = (text: string) => ({ isError: true, content: [{ type: "text", text }] });
 
 /** A bridge with an initialized client. */
 async function startBridge(options: {
@@ -97,26 +97,26 @@ async function startBridge(options: {
 
 it("waits for the last announcement and its state when the client disconnects", async () => {
   const { promise: flushed, resolve: flush } = Promise.withResolvers<void>();
-  const bridge = await startBridge({ hub: hubOf(connected + frame(1)), flush: () => flushed });
-  let over = false;
+  const bridge = await startBridge({ hub: fakeHub(connected + frame(1)), flush: () => flushed });
+  let hasEnded = false;
   const ended = bridge.serving.then(() => {
-    over = true;
+    hasEnded = true;
   });
   await expect.poll(() => bridge.sent.length).toBe(2);
   expect(bridge.sent[1]).toMatchObject({ params: { meta: { message_id: "e1" } } });
   await bridge.transport.close();
   await new Promise((resolve) => setImmediate(resolve));
-  expect([over, bridge.state()]).toMatchObject([false, { cursor: "0" }]);
+  expect([hasEnded, bridge.state()]).toMatchObject([false, { cursor: "0" }]);
   flush();
   await ended;
   expect(bridge.state()).toMatchObject({ cursor: "1" });
 });
 
-it("reminds after a failed lookup, and names the repository", async () => {
-  const busy = complaint("The hub could not do that just now; its log says why. Try again later.");
+it("retries a failed lookup, then sends a reminder that names the repository", async () => {
+  const busy = toolError("The hub failed to handle the request.");
   const pending = { content: [], structuredContent: { id: "e1", type: "push", processed: false } };
   const bridge = await startBridge({
-    hub: hubOf(connected + frame(1, { repo: "octo/town" }), [busy, pending]),
+    hub: fakeHub(connected + frame(1, { repo: "octo/town" }), [busy, pending]),
     env: { SIGNALBOX_BRIDGE_REMIND_MINUTES: "0.0001" },
   });
   await expect.poll(() => bridge.contents().length).toBe(2);
@@ -127,9 +127,9 @@ it("reminds after a failed lookup, and names the repository", async () => {
 
 it("does not remind of processed or deleted events", async () => {
   const processed = { content: [], structuredContent: { id: "e1", type: "push", processed: true } };
-  const results = [processed, complaint("event_id: there is no event e2")];
+  const results = [processed, toolError("event_id: there is no event e2")];
   const bridge = await startBridge({
-    hub: hubOf(connected + frame(1) + frame(2), results),
+    hub: fakeHub(connected + frame(1) + frame(2), results),
     env: { SIGNALBOX_BRIDGE_REMIND_MINUTES: "0.0001" },
   });
   await expect.poll(() => results.length).toBe(0);
@@ -139,7 +139,7 @@ it("does not remind of processed or deleted events", async () => {
 });
 
 /** A hub with several tenants, each with a token and a growing log. */
-function hubOfTenants(
+function fakeHubOfTenants(
   tokens: Record<string, string>,
   logs: Record<string, number>,
   database = () => "db",
@@ -151,34 +151,34 @@ function hubOfTenants(
     const after = Math.min(Number(headers.get("last-event-id") ?? last), last);
     const first = JSON.stringify({ status: "connected", log: `hash of ${tenant}@${database()}` });
     const events = Array.from({ length: last - after }, (_, at) => frame(after + at + 1));
-    return hubOf(`id: ${after}\ndata: ${first}\n\n${events.join("")}`)(url, init);
+    return fakeHub(`id: ${after}\ndata: ${first}\n\n${events.join("")}`)(url, init);
   };
 }
 
-it("separates the cursors of two tenants, also in parallel and after a token rotation", async () => {
+it("separates the cursors of two tenants, in parallel and after a token rotation", async () => {
   const logs = { acme: 2, umbrella: 7 };
-  const hub = hubOfTenants({ old: "acme", rotated: "acme", other: "umbrella" }, logs);
+  const hub = fakeHubOfTenants({ old: "acme", rotated: "acme", other: "umbrella" }, logs);
   const folder = tempFolder();
   const start = (token: string) => startBridge({ hub, folder, env: { SIGNALBOX_TOKEN: token } });
-  const places = () =>
+  const cursors = () =>
     readdirSync(folder)
       .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")).cursor)
       .toSorted();
   const [acme, umbrella] = [await start("old"), await start("other")];
-  await expect.poll(places).toEqual(["2", "7"]);
+  await expect.poll(cursors).toEqual(["2", "7"]);
   await Promise.all([acme.end(), umbrella.end()]);
   Object.assign(logs, { acme: 9, umbrella: 8 });
   const [later, others] = [await start("rotated"), await start("other")];
-  await expect.poll(places).toEqual(["8", "9"]);
+  await expect.poll(cursors).toEqual(["8", "9"]);
   const counts = [acme, umbrella, later, others].map(({ contents }) => contents().length);
   expect(counts).toEqual([0, 0, 7, 1]);
   await Promise.all([later.end(), others.end()]);
 });
 
-it("starts over with a replaced log that is longer, and announces it once", async () => {
+it("reads a replaced log from its start, and announces the gap once", async () => {
   const logs = { acme: 6 };
   let database = "before";
-  const hub = hubOfTenants({ token: "acme" }, logs, () => database);
+  const hub = fakeHubOfTenants({ token: "acme" }, logs, () => database);
   const folder = tempFolder();
   const run = async (cursor: string) => {
     const bridge = await startBridge({ hub, folder, env: { SIGNALBOX_TOKEN: "token" } });
@@ -198,13 +198,13 @@ it("starts over with a replaced log that is longer, and announces it once", asyn
   expect(await run("10")).toHaveLength(1);
 });
 
-it("notifies a client when the tools are available again, also without a channel", async () => {
+it("notifies the client when the tools are available again, even without a channel", async () => {
   let down = true;
-  const up = hubOf("", [{ tools: [] }]);
+  const up = fakeHub("", [{ tools: [] }]);
   const bridge = await startBridge({
-    hub: async (...asked) => {
+    hub: async (...request) => {
       if (down) throw new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") });
-      return up(...asked);
+      return up(...request);
     },
     env: { WEBHOOK_CHANNEL: "0" },
   });
@@ -219,11 +219,11 @@ it("notifies a client when the tools are available again, also without a channel
 });
 
 it("does not announce events that were processed while it was stopped", async () => {
-  const first = await startBridge({ hub: hubOf(connected) });
+  const first = await startBridge({ hub: fakeHub(connected) });
   await expect.poll(first.state).toMatchObject({ cursor: "0" });
   await first.end();
   const frames = connected + frame(1, { processed: true }) + frame(2, { processed: false });
-  const next = await startBridge({ hub: hubOf(frames), folder: first.folder });
+  const next = await startBridge({ hub: fakeHub(frames), folder: first.folder });
   await expect.poll(next.state).toMatchObject({ cursor: "2", announced: [{ id: "e2" }] });
   expect(next.contents()).toHaveLength(1);
   await next.end();

@@ -6,11 +6,11 @@ import type { BridgeState } from "./state-file.ts";
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 15) }));
 afterEach(() => void vi.useRealTimers());
 
-const waiting = { id: "e2", type: "issues", source: "github", repo: null, action: null, title: null, sender: null, number: null, receivedAt: "", processed: false }; // biome-ignore format: one event
+const pendingEvent = { id: "e2", type: "issues", source: "github", repo: null, action: null, title: null, sender: null, number: null, receivedAt: "", processed: false }; // biome-ignore format: one event
 
-const nothing: BridgeState = { cursor: null, announced: [] };
+const emptyState: BridgeState = { cursor: null, announced: [] };
 
-function setup(state: BridgeState = nothing, options: Partial<ChannelOptions> = {}) {
+function setup(state: BridgeState = emptyState, options: Partial<ChannelOptions> = {}) {
   const disk = { state };
   const sent: Announcement[] = [];
   const channel = createChannel({
@@ -46,7 +46,7 @@ function setup(state: BridgeState = nothing, options: Partial<ChannelOptions> = 
 }
 
 describe("createChannel", () => {
-  it("starts with new events, and announces them immediately", async () => {
+  it("announces only new events, immediately, if no cursor is saved", async () => {
     const { channel, disk, ids, take, open } = setup();
     expect(channel.position()).toBeUndefined();
     open(false);
@@ -60,7 +60,7 @@ describe("createChannel", () => {
 
   it("saves a cursor only after its announcement was sent", async () => {
     let fail = false;
-    const { channel, disk, take, open } = setup(nothing, {
+    const { channel, disk, take, open } = setup(emptyState, {
       send: async () => {
         if (fail) throw new Error("EPIPE");
       },
@@ -78,7 +78,7 @@ describe("createChannel", () => {
   });
 
   it("announces a small backlog event by event, in order, before later events", async () => {
-    const { channel, disk, ids, take, open } = setup({ ...nothing, cursor: "3" });
+    const { channel, disk, ids, take, open } = setup({ ...emptyState, cursor: "3" });
     expect(channel.position()).toBe("3");
     open(true);
     for (let seq = 4; seq <= 13; seq += 1) take(seq);
@@ -92,7 +92,7 @@ describe("createChannel", () => {
 
   it("announces a large backlog as a digest, without processed events and excluded senders", async () => {
     const { channel, sent, take, open } = setup(
-      { ...nothing, cursor: "3" },
+      { ...emptyState, cursor: "3" },
       { mayWake: (sender) => sender !== "mallory" },
     );
     open(true);
@@ -105,8 +105,8 @@ describe("createChannel", () => {
     expect(channel.position()).toBe("17");
   });
 
-  it("announces a backlog that does not end", async () => {
-    const { channel, sent, take, open } = setup({ ...nothing, cursor: "3" });
+  it("announces a backlog in parts if it does not end", async () => {
+    const { channel, sent, take, open } = setup({ ...emptyState, cursor: "3" });
     open(true);
     for (let seq = 4; seq < 104; seq += 1) {
       take(seq, { received_at: "2026-01-01T00:00:00.000Z" });
@@ -121,7 +121,7 @@ describe("createChannel", () => {
   });
 
   it("ends the backlog at an event that is newer than the connection", async () => {
-    const { channel, disk, ids, take, open } = setup({ ...nothing, cursor: "3" });
+    const { channel, disk, ids, take, open } = setup({ ...emptyState, cursor: "3" });
     open(true);
     take(4);
     take(5, { received_at: new Date(Date.now() + 1_000).toISOString() });
@@ -142,26 +142,26 @@ describe("createChannel", () => {
   });
 
   it("advances with heartbeats, but never past unannounced events", async () => {
-    let handOver: (() => void) | undefined;
-    const { channel, disk, take, move, open } = setup(nothing, {
+    let finishSend: (() => void) | undefined;
+    const { channel, disk, take, move, open } = setup(emptyState, {
       send: () =>
         new Promise((resolve) => {
-          handOver = resolve;
+          finishSend = resolve;
         }),
     });
     open(false);
     move(1);
     take(2);
     move(5, { heartbeat: 1 });
-    await vi.waitUntil(() => handOver, 60_000);
+    await vi.waitUntil(() => finishSend, 60_000);
     expect(disk.state.cursor).toBe("1");
-    handOver?.();
+    finishSend?.();
     await channel.drained();
     expect(disk.state.cursor).toBe("5");
   });
 
   it("advances with heartbeats after the backlog is announced", async () => {
-    const { channel, disk, ids, take, move, open } = setup({ ...nothing, cursor: "3" });
+    const { channel, disk, ids, take, move, open } = setup({ ...emptyState, cursor: "3" });
     open(true);
     move(3);
     take(4);
@@ -174,24 +174,24 @@ describe("createChannel", () => {
     expect(disk.state.cursor).toBe("6");
   });
 
-  it("saves each event of a small backlog: a crash repeats at most one", async () => {
-    const places: (string | null)[] = [];
+  it("saves the cursor after each event of a small backlog", async () => {
+    const cursors: (string | null)[] = [];
     const { channel, disk, take, open } = setup(
-      { ...nothing, cursor: "3" },
-      { send: async () => void places.push(disk.state.cursor) },
+      { ...emptyState, cursor: "3" },
+      { send: async () => void cursors.push(disk.state.cursor) },
     );
     open(true);
     for (let seq = 4; seq <= 7; seq += 1) take(seq);
     vi.advanceTimersByTime(300);
     await channel.drained();
-    expect(places).toEqual(["3", "4", "5", "6"]);
+    expect(cursors).toEqual(["3", "4", "5", "6"]);
     expect(disk.state.cursor).toBe("7");
   });
 
   it("announces a gap once and continues after it", async () => {
     const warnings: string[] = [];
     const { channel, disk, sent, ids, take, move, open } = setup(
-      { ...nothing, cursor: "900" },
+      { ...emptyState, cursor: "900" },
       { warn: (line) => warnings.push(line) },
     );
     const truncated = () =>
@@ -213,7 +213,7 @@ describe("createChannel", () => {
     expect(sent).toHaveLength(3);
   });
 
-  it("announces that the log was replaced, or announces it at the next start", async () => {
+  it("announces that the log was replaced, at the next start if sending fails", async () => {
     const replaced = { cursor: "0", announced: [], replaced: true };
     let fail = true;
     const send = async () => {
@@ -237,16 +237,17 @@ describe("createChannel", () => {
   });
 
   it("continues with new events after a reset of its position", () => {
-    const { channel, disk } = setup({ ...nothing, cursor: "3" });
+    const { channel, disk } = setup({ ...emptyState, cursor: "3" });
     channel.resetPosition();
     expect(channel.position()).toBeUndefined();
     expect(disk.state.cursor).toBeNull();
   });
 
-  it("announces pending events once more", async () => {
+  it("announces events once more if they are still pending", async () => {
     let hubIsUp = false;
-    const { channel, disk, sent, take, open } = setup(nothing, {
-      lookUp: async (id) => (hubIsUp ? (id === "e2" ? { pending: waiting } : "gone") : "unknown"),
+    const { channel, disk, sent, take, open } = setup(emptyState, {
+      lookUp: async (id) =>
+        hubIsUp ? (id === "e2" ? { pending: pendingEvent } : "gone") : "unknown",
     });
     open(false);
     take(1);
@@ -272,24 +273,24 @@ describe("createChannel", () => {
     cursor: "9",
     announced: ids.map((id) => ({ id, at: 0 })),
   });
-  const pending = async (id: string) => ({ pending: { ...waiting, id } });
+  const pending = async (id: string) => ({ pending: { ...pendingEvent, id } });
 
-  it("reminds once for parallel requests while the hub is slow", async () => {
-    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  it("sends one reminder for concurrent calls", async () => {
+    const { promise: responded, resolve: respond } = Promise.withResolvers<void>();
     const { channel, sent, disk } = setup(announced("a", "b"), {
       lookUp: async (id) => {
-        await answered;
+        await responded;
         return pending(id);
       },
     });
     const reminders = [channel.remind(), channel.remind()];
-    answer();
+    respond();
     await Promise.all(reminders);
     expect(sent.map(({ meta }) => meta.count)).toEqual(["2"]);
     expect(disk.state.announced).toEqual([]);
   });
 
-  it("reminds of the known events now and of the others later", async () => {
+  it("reminds later of events whose lookup failed", async () => {
     const bad = new Set(["b"]);
     const { channel, sent, disk } = setup(announced("a", "b", "c"), {
       lookUp: async (id) => (bad.has(id) ? "unknown" : pending(id)),
@@ -304,26 +305,26 @@ describe("createChannel", () => {
     expect(sent[1]?.content).toMatch(/^1 event was announced/);
   });
 
-  it("looks up a few events in parallel, stops if none is answered, and starts with others next time", async () => {
+  it("looks up four events in parallel, stops if all fail, and starts with others next time", async () => {
     const ids = Array.from({ length: 20 }, (_, at) => `e${at}`);
-    const asked: string[] = [];
-    let [now, most, answers] = [0, 0, false];
+    const lookedUp: string[] = [];
+    let [running, max, hubIsUp] = [0, 0, false];
     const { channel, sent } = setup(announced(...ids), {
       lookUp: async (id) => {
-        asked.push(id);
-        now += 1;
-        most = Math.max(most, now);
+        lookedUp.push(id);
+        running += 1;
+        max = Math.max(max, running);
         await Promise.resolve();
-        now -= 1;
-        return answers ? pending(id) : "unknown";
+        running -= 1;
+        return hubIsUp ? pending(id) : "unknown";
       },
     });
     await channel.remind();
     await channel.remind();
-    expect(asked).toEqual(ids.slice(0, 8));
-    answers = true;
+    expect(lookedUp).toEqual(ids.slice(0, 8));
+    hubIsUp = true;
     await channel.remind();
-    expect(most).toBe(4);
+    expect(max).toBe(4);
     expect(sent.map(({ meta }) => meta.count)).toEqual(["20"]);
   });
 
@@ -341,8 +342,11 @@ describe("createChannel", () => {
     expect(next.sent[0]?.content).toMatch(/: 1 issues in octo\/town, 1 issues in o{80,100}…?\./);
   });
 
-  it("keeps the repositories of a large backlog", async () => {
-    const { channel, sent, take, open } = setup({ ...nothing, cursor: "3" }, { lookUp: pending });
+  it("names the repositories of a large backlog in the reminder", async () => {
+    const { channel, sent, take, open } = setup(
+      { ...emptyState, cursor: "3" },
+      { lookUp: pending },
+    );
     open(true);
     for (let seq = 4; seq <= 20; seq += 1) take(seq, { repo: "octo/town" });
     vi.advanceTimersByTime(300);
@@ -352,8 +356,8 @@ describe("createChannel", () => {
     expect(sent[1]?.content).toContain("17 issues in octo/town.");
   });
 
-  it("keeps the last events of a backlog above the limit", async () => {
-    const { channel, disk, take, open } = setup({ ...nothing, cursor: "0" });
+  it("saves only the last 500 events of a larger backlog", async () => {
+    const { channel, disk, take, open } = setup({ ...emptyState, cursor: "0" });
     open(true);
     for (let seq = 1; seq <= 600; seq += 1) take(seq);
     vi.advanceTimersByTime(300);
@@ -363,8 +367,8 @@ describe("createChannel", () => {
     );
   });
 
-  it("does not announce a backlog that is already processed", async () => {
-    const { channel, disk, sent, take, open } = setup({ ...nothing, cursor: "3" });
+  it("announces only the unprocessed events of a backlog", async () => {
+    const { channel, disk, sent, take, open } = setup({ ...emptyState, cursor: "3" });
     open(true);
     for (let seq = 4; seq <= 20; seq += 1) take(seq, { processed: seq !== 9 });
     vi.advanceTimersByTime(300);

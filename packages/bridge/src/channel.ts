@@ -1,8 +1,8 @@
 /**
- * Turns the hub's stream into announcements. The cursor is saved after each announcement has been
- * handed to the client. So every event is announced exactly once if the bridge is stopped in an orderly
- * manner; a crash loses none and repeats at most the last message. The backlog from the time without a
- * client is announced event by event if it is small, otherwise as one digest.
+ * Turns the hub's stream into announcements. The cursor is saved after each announcement has been sent
+ * to the client. So every event is announced exactly once if the bridge is shut down normally; a crash
+ * loses none and repeats at most the last announcement. The backlog (events that arrived while no client
+ * was connected) is announced event by event if it is small, otherwise as one digest.
  */
 import {
   type Announcement,
@@ -18,7 +18,7 @@ import type { SseMessage } from "./sse-parser.ts";
 import { type Announced, type BridgeState, MAX_ANNOUNCED, type StateFile } from "./state-file.ts";
 import { readStreamEvent, type StreamEvent } from "./stream-event.ts";
 
-/** `gone`: processed or deleted. `unknown`: the hub did not answer. */
+/** `gone`: processed or deleted. `unknown`: the lookup failed. */
 export type Lookup = { pending: StreamEvent } | "gone" | "unknown";
 
 export interface ChannelOptions {
@@ -29,7 +29,7 @@ export interface ChannelOptions {
   remindMs: number;
   warn: (message: string) => void;
   now?: () => number;
-  /** The stream does not mark the end of the backlog: it has ended after this time without an event. */
+  /** The stream does not mark the end of the backlog. A backlog ends after this time without an event. */
   quietMs?: number;
   /** A backlog that does not end is announced after this time. */
   maxBacklogMs?: number;
@@ -48,8 +48,9 @@ export interface Channel {
   drained(): Promise<void>;
 }
 
+/** A larger backlog is announced as a digest. */
 const MAX_SINGLE = 10;
-/** Lookups in parallel. The agent's calls go to the same hub. */
+/** The limit of parallel lookups, because the agent's calls go to the same hub. */
 const MAX_LOOKUPS = 4;
 const MAX_REPO = 100;
 
@@ -59,6 +60,7 @@ const toAnnounced = ({ id, repo }: StreamEvent): AnnouncedEvent =>
   repo === null ? { id } : { id, repo: truncate(repo, MAX_REPO) };
 
 interface Backlog {
+  /** At most `MAX_SINGLE`. */
   first: { event: StreamEvent; cursor: string }[];
   events: AnnouncedEvent[];
   tally: Tally | undefined;
@@ -76,8 +78,8 @@ export function createChannel(options: ChannelOptions): Channel {
   let liveFrom = 0;
   let backlog: Backlog | undefined;
   /** The cursor at which the last gap was announced. */
-  let gap: string | null | undefined;
-  let quiet: NodeJS.Timeout | undefined;
+  let gapCursor: string | null | undefined;
+  let quietTimer: NodeJS.Timeout | undefined;
   let stopped = false;
   let reminding: Promise<void> | undefined;
   let tail: Promise<void> = Promise.resolve();
@@ -94,7 +96,7 @@ export function createChannel(options: ChannelOptions): Channel {
           -MAX_ANNOUNCED,
         );
 
-  /** Runs `work` after all earlier work. After a failure (the client disconnected) nothing runs. */
+  /** Runs `work` after all earlier work, unless sending failed before: the client has disconnected. */
   const enqueue = (work: () => Promise<void>): Promise<void> => {
     tail = tail.then(async () => {
       if (stopped) return;
@@ -117,7 +119,7 @@ export function createChannel(options: ChannelOptions): Channel {
     });
 
   function announceCollected(): void {
-    clearTimeout(quiet);
+    clearTimeout(quietTimer);
     if (!backlog || stopped) return;
     const { first, events, tally } = backlog;
     if (tally && tally.count > first.length) {
@@ -169,13 +171,14 @@ export function createChannel(options: ChannelOptions): Channel {
         if (typeof one === "object")
           tally = addToTally(tally, { ...one.pending, repo: repo ?? one.pending.repo });
       }
-      // The hub is down. These events move to the end, in case the hub cannot read them at all.
+      // The hub is probably down.
       if (found.every((one) => one === "unknown")) break;
     }
     if (done.size + unknown.size === 0) return;
     await enqueue(async () => {
       if (tally) await send(announceReminder(tally));
       const left = state.announced.filter(({ id }) => !done.has(id));
+      // Failed lookups move to the end, so that the next reminder starts with other events.
       saveState({
         announced: [
           ...left.filter(({ id }) => !unknown.has(id)),
@@ -189,7 +192,7 @@ export function createChannel(options: ChannelOptions): Channel {
     warn(
       "the hub's log was replaced: events may be missing; starting at the beginning of the new log.",
     );
-    gap = cursor;
+    gapCursor = cursor;
     void announce(announceGap(now()), [], cursor);
   }
 
@@ -201,19 +204,19 @@ export function createChannel(options: ChannelOptions): Channel {
       // The hub's Date header has a resolution of one second.
       liveFrom = hubTime + 1_000;
       backlog ??= emptyBacklog();
-      clearTimeout(quiet);
-      quiet = setTimeout(endBacklog, quietMs);
+      clearTimeout(quietTimer);
+      quietTimer = setTimeout(endBacklog, quietMs);
     },
 
     take({ id, event: kind, data }) {
       if (stopped) return;
       if (kind === "truncated") {
         // The hub repeats this message on every connection until an event follows the gap.
-        if (cursor !== gap) {
+        if (cursor !== gapCursor) {
           warn("the hub no longer has all events after the saved cursor: events may be missing.");
           void enqueue(() => send(announceGap(now())));
         }
-        gap = cursor;
+        gapCursor = cursor;
         return;
       }
       if (id === undefined) return;
@@ -235,8 +238,8 @@ export function createChannel(options: ChannelOptions): Channel {
         announceCollected();
         backlog = emptyBacklog();
       }
-      clearTimeout(quiet);
-      quiet = setTimeout(endBacklog, quietMs);
+      clearTimeout(quietTimer);
+      quietTimer = setTimeout(endBacklog, quietMs);
     },
 
     resetPosition() {
@@ -253,7 +256,7 @@ export function createChannel(options: ChannelOptions): Channel {
 
     stop() {
       stopped = true;
-      clearTimeout(quiet);
+      clearTimeout(quietTimer);
     },
 
     drained: () => tail,

@@ -7,7 +7,7 @@ const stream = (text: string) =>
   });
 
 /** Follows the given responses, one per connection, without delays, then stops. */
-async function follow(...answers: (Response | Error)[]) {
+async function follow(...responses: (Response | Error)[]) {
   const stop = new AbortController();
   const seen = {
     positions: [] as (string | null)[],
@@ -21,7 +21,7 @@ async function follow(...answers: (Response | Error)[]) {
     url: "http://hub.example",
     token: "t",
     position: () => position,
-    onOpen: (how) => opened.push(how),
+    onOpen: (stream) => opened.push(stream),
     onMessage({ id, data }) {
       if (id !== undefined) position = id;
       messages.push(data);
@@ -35,13 +35,13 @@ async function follow(...answers: (Response | Error)[]) {
     random: () => 0,
     fetch: async (_, init) => {
       seen.positions.push(new Headers(init?.headers).get("last-event-id"));
-      const answer = answers.shift();
-      if (answer instanceof Error) throw answer;
-      return answer ?? new Response(null, { status: 500 });
+      const response = responses.shift();
+      if (response instanceof Error) throw response;
+      return response ?? new Response(null, { status: 500 });
     },
     wait: async (ms) => {
       seen.waits.push(ms);
-      if (answers.length === 0) stop.abort();
+      if (responses.length === 0) stop.abort();
     },
   });
   return { ...seen, messages, opened };
@@ -50,7 +50,7 @@ async function follow(...answers: (Response | Error)[]) {
 const down = () => new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") });
 
 describe("followEvents", () => {
-  it("resumes after the last message, after any end of the stream", async () => {
+  it("resumes after the last complete message if the stream ends or a connection fails", async () => {
     const { positions, messages, opened } = await follow(
       stream("id: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 3\ndata: cut o"),
       down(),
@@ -76,8 +76,8 @@ describe("followEvents", () => {
   });
 
   it("reports a rejected token once, and retries slowly", async () => {
-    const no = () => new Response("", { status: 401 });
-    const { waits, warnings } = await follow(no(), no(), no());
+    const unauthorized = () => new Response("", { status: 401 });
+    const { waits, warnings } = await follow(unauthorized(), unauthorized(), unauthorized());
     expect(warnings).toEqual([expect.stringContaining("SIGNALBOX_TOKEN")]);
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(30_000);
   });
@@ -91,13 +91,13 @@ describe("followEvents", () => {
     expect(positions).toEqual([null, "9", null]);
   });
 
-  it("reconnects with a delay on request, and stops reading", async () => {
-    let hungUp = false;
+  it("stops reading and reconnects, with a delay, if onMessage requests it", async () => {
+    let cancelled = false;
     const body = new ReadableStream({
       start: (controller) =>
         controller.enqueue(new TextEncoder().encode("id: 9\ndata: elsewhere\n\ndata: a\n\n")),
       cancel: () => {
-        hungUp = true;
+        cancelled = true;
       },
     });
     const headers = { "content-type": "text/event-stream" };
@@ -107,10 +107,10 @@ describe("followEvents", () => {
     );
     expect(positions).toEqual([null, "9"]);
     expect(messages).toEqual(["elsewhere", "b"]);
-    expect([hungUp, waits, warnings]).toEqual([true, [125, 125], []]);
+    expect([cancelled, waits, warnings]).toEqual([true, [125, 125], []]);
   });
 
-  it("rejects an HTML page", async () => {
+  it("rejects a response that is not an event stream", async () => {
     const { messages, warnings } = await follow(new Response("data: x\n\n"));
     expect(messages).toEqual([]);
     expect(warnings).toEqual([expect.stringContaining("does not stream events")]);

@@ -1,6 +1,6 @@
 /**
- * Follows the hub's live stream until it is aborted. Reconnects after every end of the stream, with a
- * backoff while that fails, and resumes after the last processed message.
+ * Follows the hub's live stream until it is aborted. Reconnects whenever the stream ends, with
+ * exponential backoff, and resumes after the last processed message.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBackoff } from "./backoff.ts";
@@ -12,7 +12,7 @@ export interface FollowOptions {
   token: string | undefined;
   /** The message after which the stream resumes; undefined: only new messages. */
   position(): string | undefined;
-  /** Receives the hub's clock, if it sends it; `resumed` if older messages may follow. */
+  /** `hubTime`: the hub's `Date` header, or else the local time. `resumed`: older messages may follow. */
   onOpen(opened: { hubTime: number; resumed: boolean }): void;
   /** `reconnect`: the position has changed, so the stream must be opened again. */
   onMessage(message: SseMessage): "reconnect" | undefined;
@@ -28,7 +28,7 @@ export interface FollowOptions {
   idleTimeoutMs?: number;
 }
 
-const REFUSED_MS = 60_000;
+const REJECTED_RETRY_MS = 60_000;
 
 export async function followEvents(options: FollowOptions): Promise<void> {
   const { url, token, position, onOpen, onMessage, onBadPosition, signal } = options;
@@ -41,7 +41,7 @@ export async function followEvents(options: FollowOptions): Promise<void> {
   } = options;
   const backoff = createBackoff({ random });
   let lastWarning: string | undefined;
-  /** Reports the same problem once instead of at every attempt. */
+  /** Does not repeat a warning at every attempt. */
   const warnOnce = (message: string) => {
     if (message !== lastWarning) options.warn(message);
     lastWarning = message;
@@ -103,7 +103,7 @@ export async function followEvents(options: FollowOptions): Promise<void> {
           ? `the hub at ${url} rejects the token (401): check SIGNALBOX_TOKEN. Events are not announced.`
           : `the hub at ${url} does not allow this token to read the inbox (403). Events are not announced.`,
       );
-      return REFUSED_MS / 2 + REFUSED_MS * random();
+      return REJECTED_RETRY_MS / 2 + REJECTED_RETRY_MS * random();
     }
     if (status === 400 && after !== undefined) {
       warnOnce(`the hub at ${url} rejects the saved position: continuing with new events.`);

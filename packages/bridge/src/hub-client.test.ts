@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createHubClient } from "./hub-client.ts";
 
-type Answer = (
+type Respond = (
   message: { id?: number; method: string; params?: { name?: string; cursor?: string } },
   response: ServerResponse,
   request: IncomingMessage,
@@ -17,14 +17,14 @@ const json = (response: ServerResponse, body: unknown, headers: Record<string, s
     .writeHead(200, { "content-type": "application/json", ...headers })
     .end(JSON.stringify(body));
 
-async function start(answer: Answer) {
+async function start(respond: Respond) {
   const methods: string[] = [];
   const server = createServer(async (request, response) => {
     if (request.method !== "POST") return void response.writeHead(405).end();
     const message = JSON.parse(await text(request));
     methods.push(message.method);
     if (message.method === "notifications/initialized") return void response.writeHead(202).end();
-    answer(message, response, request);
+    respond(message, response, request);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
@@ -37,7 +37,7 @@ async function start(answer: Answer) {
   return { hub, methods, server, url };
 }
 
-const hello = (id: number | undefined) => ({
+const initializeResult = (id: number | undefined) => ({
   jsonrpc: "2.0",
   id,
   result: {
@@ -46,7 +46,7 @@ const hello = (id: number | undefined) => ({
     serverInfo: { name: "hub", version: "1" },
   },
 });
-const done = (id: number | undefined) => ({
+const toolResult = (id: number | undefined) => ({
   jsonrpc: "2.0",
   id,
   result: { content: [{ type: "text", text: "done" }] },
@@ -60,11 +60,11 @@ describe("createHubClient", () => {
     const { hub, methods } = await start(({ id, method }, response, request) => {
       if (method === "initialize") {
         current += 1;
-        return json(response, hello(id), { "mcp-session-id": `s${current}` });
+        return json(response, initializeResult(id), { "mcp-session-id": `s${current}` });
       }
       if (request.headers["mcp-session-id"] !== `s${current}`)
         return void response.writeHead(404, { "content-type": "application/json" }).end("{}");
-      json(response, done(id));
+      json(response, toolResult(id));
     });
     await Promise.all([1, 2, 3].map(() => hub.request("tools/call", call)));
     await hub.request("tools/call", call);
@@ -94,16 +94,17 @@ describe("createHubClient", () => {
     ...(annotations ? { annotations } : {}),
   });
 
-  /** A hub that executes requests, but loses responses as `lose` does. */
+  /** A hub that executes requests, but loses the next `lossy.remaining` responses. */
   async function startLossy(lose: (response: ServerResponse) => void) {
-    const lossy = { answers: 0 };
+    const lossy = { remaining: 0 };
     const started = await start(({ id, method, params }, response) => {
-      if (method === "initialize") return json(response, hello(id), { "mcp-session-id": "s" });
-      if (method === "tools/list" && lossy.answers <= 0)
+      if (method === "initialize")
+        return json(response, initializeResult(id), { "mcp-session-id": "s" });
+      if (method === "tools/list" && lossy.remaining <= 0)
         return json(response, annotated(id, params?.cursor));
-      lossy.answers -= 1;
-      if (lossy.answers >= 0) return lose(response);
-      json(response, done(id));
+      lossy.remaining -= 1;
+      if (lossy.remaining >= 0) return lose(response);
+      json(response, toolResult(id));
     });
     const calls = () => started.methods.filter((method) => method === "tools/call").length;
     return { ...started, lossy, calls };
@@ -112,7 +113,7 @@ describe("createHubClient", () => {
   const losses: [string, (response: ServerResponse) => void][] = [
     ["a broken connection", (response) => void response.destroy()],
     [
-      "half an answer",
+      "half a response",
       (response) => {
         response.writeHead(200, { "content-type": "application/json", "content-length": "99" });
         response.write('{"jsonrpc"', () => setTimeout(() => response.destroy(), 20));
@@ -127,23 +128,23 @@ describe("createHubClient", () => {
   it.each(losses)("retries an idempotent call once after %s", async (_, lose) => {
     const { hub, lossy, calls } = await startLossy(lose);
     for (const name of ["get_pending_status", "mark_processed"]) {
-      lossy.answers = 1;
+      lossy.remaining = 1;
       expect(await hub.request("tools/call", { name })).toMatchObject({
         content: [{ text: "done" }],
       });
     }
     expect(calls()).toBe(4);
-    lossy.answers = 1;
+    lossy.remaining = 1;
     expect(await hub.request("tools/list", {})).toMatchObject({ tools: [{}] });
-    lossy.answers = 99;
+    lossy.remaining = 99;
     await expect(hub.request("resources/list", {})).rejects.toMatchObject({ code: "lost" });
-    expect(lossy.answers).toBe(97);
+    expect(lossy.remaining).toBe(97);
   });
 
   it.each(losses)("does not retry other calls after %s", async (_, lose) => {
     const { hub, lossy, calls } = await startLossy(lose);
     for (const name of ["claim_events", "replay_event", "unheard_of"]) {
-      lossy.answers = 1;
+      lossy.remaining = 1;
       await expect(hub.request("tools/call", { name })).rejects.toMatchObject({
         code: "lost",
         message: expect.stringContaining(`may have executed ${name}`),
@@ -155,15 +156,15 @@ describe("createHubClient", () => {
     });
   });
 
-  it("retries a call that was not sent: the session had expired, or no server was listening", async () => {
+  it("retries a call that was not processed because the session had expired or no server was listening", async () => {
     let [expired, refused] = [false, 0];
     const { methods, url } = await start(({ id, method }, response) => {
       if (method === "initialize") {
         expired = false;
-        return json(response, hello(id), { "mcp-session-id": "s" });
+        return json(response, initializeResult(id), { "mcp-session-id": "s" });
       }
       if (expired) return void response.writeHead(404).end();
-      json(response, done(id));
+      json(response, toolResult(id));
     });
     const closed = createServer().listen(0, "127.0.0.1");
     await once(closed, "listening");
@@ -193,13 +194,13 @@ describe("createHubClient", () => {
     expect(String(failed)).not.toContain("may have executed");
   });
 
-  it("sends a call that waited for a session that failed to open", async () => {
+  it("sends a waiting call in a new session if the first session fails to open", async () => {
     let broken = 1;
     const { hub, methods } = await start(({ id, method }, response) => {
-      if (method !== "initialize") return json(response, done(id));
+      if (method !== "initialize") return json(response, toolResult(id));
       broken -= 1;
       if (broken >= 0) return void response.destroy();
-      json(response, hello(id));
+      json(response, initializeResult(id));
     });
     expect(await hub.request("tools/call", { name: "claim_events" })).toMatchObject({
       content: [{ text: "done" }],
@@ -212,7 +213,7 @@ describe("createHubClient", () => {
     const { hub, methods } = await start(({ id, method }, response) => {
       if (method === "initialize") {
         sessions += 1;
-        return json(response, hello(id), { "mcp-session-id": `s${sessions}` });
+        return json(response, initializeResult(id), { "mcp-session-id": `s${sessions}` });
       }
       if (method === "tools/list") return json(response, annotated(id, "2"));
       if (sessions === 1) return void response.writeHead(404).end();
@@ -224,11 +225,12 @@ describe("createHubClient", () => {
     expect(methods.filter((method) => method === "tools/call")).toHaveLength(2);
   });
 
-  it("keeps other calls alive if one connection breaks", async () => {
+  it("does not abort other calls if one connection breaks", async () => {
     const slow: (() => void)[] = [];
     const { hub } = await start(({ id, method, params }, response) => {
-      if (method === "initialize") return json(response, hello(id), { "mcp-session-id": "s" });
-      if (params?.name === "wait_for_event") slow.push(() => json(response, done(id)));
+      if (method === "initialize")
+        return json(response, initializeResult(id), { "mcp-session-id": "s" });
+      if (params?.name === "wait_for_event") slow.push(() => json(response, toolResult(id)));
       else response.destroy();
     });
     const waiting = hub.request("tools/call", { name: "wait_for_event" });
@@ -241,10 +243,10 @@ describe("createHubClient", () => {
 
   it.each([
     ["an early end", (response: ServerResponse) => void response.end(": hi\n\n")],
-    ["a break", (response: ServerResponse) => void response.destroy()],
-  ])("does not wait for a response after a stream with %s", async (_, end) => {
+    ["a broken connection", (response: ServerResponse) => void response.destroy()],
+  ])("fails before the timeout after a stream with %s", async (_, end) => {
     const { hub } = await start(({ id, method }, response) => {
-      if (method === "initialize") return json(response, hello(id));
+      if (method === "initialize") return json(response, initializeResult(id));
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(": hi\n\n", () => setTimeout(() => end(response), 20));
     });
@@ -252,14 +254,20 @@ describe("createHubClient", () => {
   });
 
   it.each<[string, number, string, string, string]>([
-    ["a page", 200, "text/html", "<!doctype html>", "not JSON but text/html"],
-    ["no JSON where it says JSON", 200, "application/json", "<oops>", "not an MCP message"],
-    ["other JSON", 200, "application/json", '{"ok":true}', "not an MCP message"],
+    ["an HTML page", 200, "text/html", "<!doctype html>", "not JSON but text/html"],
+    ["invalid JSON", 200, "application/json", "<oops>", "not an MCP message"],
+    ["JSON that is not MCP", 200, "application/json", '{"ok":true}', "not an MCP message"],
     ["a proxy's error", 502, "text/html", "<h1>Bad gateway</h1>", "returned 502: Bad Gateway"],
-    ["a problem", 403, "application/problem+json", '{"detail":"Not you."}', "403: Not you."],
-    ["no such path", 404, "text/plain", "nope", "404, not found"],
-    ["a refusal", 401, "application/json", "{}", "check SIGNALBOX_TOKEN"],
-  ])("reports %s with a clear message", async (_, status, type, body, message) => {
+    [
+      "a problem document",
+      403,
+      "application/problem+json",
+      '{"detail":"Not you."}',
+      "403: Not you.",
+    ],
+    ["an unknown path", 404, "text/plain", "nope", "404, not found"],
+    ["a rejected token", 401, "application/json", "{}", "check SIGNALBOX_TOKEN"],
+  ])("reports %s in its error message", async (_, status, type, body, message) => {
     const { hub } = await start((_message, response) => {
       response.writeHead(status, { "content-type": type }).end(body);
     });
@@ -273,7 +281,7 @@ describe("createHubClient", () => {
       json(
         response,
         method === "initialize"
-          ? hello(id)
+          ? initializeResult(id)
           : { jsonrpc: "2.0", id, error: { code: -32602, message: "There is no tool x." } },
       ),
     );

@@ -1,7 +1,8 @@
 /**
  * A client of the hub's `/mcp` endpoint with one session, opened on first use. A call whose session has
- * expired or whose connection failed is retried once with a new session; a call whose response was lost
- * is retried only if the tool is idempotent. Other failures are a `HubError` or the hub's protocol error.
+ * expired or whose connection failed is retried once with a new session; a tool call whose response was
+ * lost is retried only if the tool is idempotent. Other failures throw a `HubError` or the hub's protocol
+ * error.
  */
 import {
   Client,
@@ -71,7 +72,7 @@ const requestOf = <Method extends ProxiedMethod>(
 /** Not a code of JSON-RPC or MCP, so no hub sends it. */
 const STREAM_ENDED = -1;
 
-/** The SDK would wait for the timeout if a stream ends without the response. */
+/** Fails a request whose stream ends without a response; the SDK would wait for the timeout. */
 class HubTransport extends StreamableHTTPClientTransport {
   override send(...[message, options]: Parameters<StreamableHTTPClientTransport["send"]>) {
     if (Array.isArray(message) || !("method" in message && "id" in message))
@@ -151,7 +152,7 @@ export function createHubClient(options: HubClientOptions): HubClient {
     }
   }
 
-  /** The hub annotates idempotent tools; a tool without annotations is not repeated. */
+  /** The hub annotates idempotent tools. A tool without annotations is not idempotent. */
   async function isIdempotent(name: unknown, { signal }: RequestOptions): Promise<boolean> {
     const options = { timeout: CONNECT_MS, ...(signal ? { signal } : {}) };
     let cursor: string | undefined;
@@ -192,7 +193,7 @@ export function createHubClient(options: HubClientOptions): HubClient {
     },
     async close() {
       if (!session) return;
-      // Pending responses are not needed any more.
+      // Pending calls are aborted.
       session.calls = 0;
       await drop(session);
     },
@@ -204,26 +205,26 @@ const isSessionFailure = (error: unknown): error is HubError =>
   error instanceof HubError && ["unreachable", "expired", "lost"].includes(error.code);
 
 function toHubError(error: unknown, url: string): unknown {
-  const as = (code: HubError["code"], message: string) =>
+  const hubError = (code: HubError["code"], message: string) =>
     new HubError(code, message, { cause: error });
-  const lost = (why: string) =>
-    as("lost", `The hub at ${url} cannot be reached any more: ${why} before the response.`);
+  const lost = (reason: string) =>
+    hubError("lost", `The response of the hub at ${url} was lost: ${reason}.`);
   if (error instanceof HubError) return error;
   if (error instanceof ProtocolError)
     return error.code === STREAM_ENDED ? lost("the stream ended") : error;
   if (error instanceof SdkError) {
     if (error.code === SdkErrorCode.RequestTimeout)
-      return as(
+      return hubError(
         "timeout",
         `The hub at ${url} did not respond in time. It may have executed the request.`,
       );
     if (error.code === SdkErrorCode.NotConnected)
-      return as("unreachable", `The connection to the hub at ${url} was closed.`);
+      return hubError("unreachable", `The connection to the hub at ${url} was closed.`);
     if (error.code === SdkErrorCode.ConnectionClosed) return lost("the connection was closed");
-    return as("refused", `The hub at ${url} failed: ${causeOf(error)}.`);
+    return hubError("refused", `The hub at ${url} failed: ${causeOf(error)}.`);
   }
   if (error instanceof SyntaxError || (error instanceof Error && error.name === "ZodError"))
-    return as("not_a_hub", notAHub(url, "not an MCP message"));
+    return hubError("not_a_hub", notAHub(url, "not an MCP message"));
   return lost(`the connection broke (${causeOf(error)})`);
 }
 
@@ -231,8 +232,8 @@ const notAHub = (url: string, what: string) =>
   `The response of ${url}/mcp is ${what}: check that WEBHOOK_WORKER_URL is the URL of a Signalbox hub.`;
 
 /**
- * Checks a response before the SDK reads it: an HTML page of a proxy would become a SyntaxError, and a
- * failed connection "fetch failed".
+ * Checks a response before the SDK reads it. Otherwise an HTML page of a proxy would become a
+ * `SyntaxError`, and a failed connection only "fetch failed".
  */
 function createCheckedFetch(url: string, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init) => {

@@ -1,13 +1,13 @@
 /**
- * Selects the channel for the log that the stream belongs to. A cursor is a plain number and valid in
- * every log, so the bridge sends its cursor only after the hub has named the log of the token.
+ * Selects the channel for the log that the stream belongs to. The hub cannot detect a cursor of another
+ * log, so the bridge sends its cursor only after the hub has named the log of the token.
  */
 import { type Channel, parseJson } from "./channel.ts";
 import type { SseMessage } from "./sse-parser.ts";
 import { isRecord } from "./stream-event.ts";
 
 export interface LogChannel extends Omit<Channel, "take"> {
-  /** `reconnect`: the stream must be opened again, after the cursor of its log. */
+  /** `reconnect`: the stream must be opened again, with the cursor of its log. */
   take(message: SseMessage): "reconnect" | undefined;
 }
 
@@ -27,7 +27,7 @@ export function createLogChannel(open: (log: string) => Channel): LogChannel {
     take(message) {
       const named = logOf(message);
       if (!channel || (named !== undefined && named !== log)) {
-        // Events that are not announced yet are not in the saved state either: none is lost.
+        // Events that are not announced yet come after the saved cursor, so none is lost.
         channel?.stop();
         log = named ?? "";
         channel = open(log);

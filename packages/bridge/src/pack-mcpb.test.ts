@@ -27,7 +27,7 @@ it("packs a bundle that starts without installed packages and with the user's se
   const manifest: Manifest = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
   expect(manifest.version).toBe(version);
 
-  // Claude Desktop replaces them with the user's value or the default.
+  // Claude Desktop replaces placeholders with the user's value or the default.
   const given: Record<string, string> = { url: "http://127.0.0.1:9", token: "sbx_x" };
   const fill = (text: string) =>
     text

@@ -26,8 +26,8 @@ export function sanitizeText(text: string, maxLength: number): string {
 
 /** A decoder would turn &lt; and &#60 into tags; some do so without the semicolon. */
 function unlessEntity(_: string, at: number, line: string): string {
-  const read = line.slice(at, at + 40).normalize("NFKC");
-  return /^&(#|\w+;|lt|gt|amp|quot)/i.test(read) ? "+" : "&";
+  const decoded = line.slice(at, at + 40).normalize("NFKC");
+  return /^&(#|\w+;|lt|gt|amp|quot)/i.test(decoded) ? "+" : "&";
 }
 
 /**

@@ -11,21 +11,21 @@ describe("createSenderRule", () => {
     ["*[bot]", "dependabot", false],
     ["m?na", "mina", true],
     ["m?na", "mna", false],
-    ["*", "anybody", true],
+    ["*", "anyone", true],
     ["a*b*c", "aXbXbXc", true],
     ["a*b*c", "aXbX", false],
     ["mo.a", "mona", false],
-  ])("%s matches %s: %s", (glob, sender, passes) => {
-    expect(createSenderRule(["nobody", glob])(sender)).toBe(passes);
+  ])("%s matches %s: %s", (glob, sender, expected) => {
+    expect(createSenderRule(["other", glob])(sender)).toBe(expected);
   });
 
-  it("allows all senders without a list, and none with an empty list or without a name", () => {
+  it("allows all senders without a list, and an event without a sender only then", () => {
     expect(createSenderRule(undefined)(null)).toBe(true);
     expect(createSenderRule(["*"])(null)).toBe(false);
     expect(createSenderRule([])("mona")).toBe(false);
   });
 
-  it("is fast for hostile names", () => {
+  it("does not backtrack exponentially on hostile names", () => {
     const started = performance.now();
     expect(createSenderRule([`${"*a".repeat(30)}b`])("a".repeat(5_000))).toBe(false);
     expect(performance.now() - started).toBeLessThan(10_000);

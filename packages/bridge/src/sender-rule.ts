@@ -1,4 +1,4 @@
-/** Decides whose events may wake the agent, by globs of logins: `*` any characters, `?` one. */
+/** Decides which senders may wake the agent: `*` in a glob matches any characters, `?` matches one. */
 export function createSenderRule(
   globs: readonly string[] | undefined,
 ): (sender: string | null) => boolean {

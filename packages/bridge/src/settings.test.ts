@@ -37,8 +37,8 @@ describe("readSettings", () => {
 
   it("treats an unreplaced placeholder as unset", () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of an MCP client
-    const left = "${user_config.senders}";
-    expect(readSettings({ ...url, WEBHOOK_CHANNEL_SENDERS: left }).senders).toBeUndefined();
+    const placeholder = "${user_config.senders}";
+    expect(readSettings({ ...url, WEBHOOK_CHANNEL_SENDERS: placeholder }).senders).toBeUndefined();
   });
 
   it.each([

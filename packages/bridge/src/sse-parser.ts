@@ -5,7 +5,7 @@ export interface SseMessage {
   data: string;
 }
 
-/** More than any message of a hub. */
+/** In characters; larger than any message of a hub. */
 const MAX_PENDING = 16 * 1024 * 1024;
 
 export function createSseParser(): (chunk: string) => SseMessage[] {
@@ -14,7 +14,7 @@ export function createSseParser(): (chunk: string) => SseMessage[] {
   let size = 0;
   let event = "";
   let id: string | undefined;
-  let start = true;
+  let isStart = true;
 
   const finish = (): SseMessage[] => {
     const message = { id, event: event || "message", data: data.join("\n") };
@@ -39,8 +39,8 @@ export function createSseParser(): (chunk: string) => SseMessage[] {
 
   return (chunk) => {
     if (chunk === "") return [];
-    rest += start ? chunk.replace(/^\uFEFF/, "") : chunk;
-    start = false;
+    rest += isStart ? chunk.replace(/^\uFEFF/, "") : chunk;
+    isStart = false;
     // A carriage return at the end of a chunk may be half of a CRLF.
     const lines = rest.split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop() ?? "";

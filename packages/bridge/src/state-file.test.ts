@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { createStateFile, MAX_ANNOUNCED } from "./state-file.ts";
 
-const nothing = { cursor: null, announced: [] };
+const emptyState = { cursor: null, announced: [] };
 
 function open(folder: string, url = "http://hub.example", log = "a") {
   const warnings: string[] = [];
@@ -18,13 +18,13 @@ describe("createStateFile", () => {
   it("saves the state per hub and log, and leaves no other files", () => {
     const folder = join(tempFolder(), "not", "there", "yet");
     const file = open(folder);
-    expect(file.read()).toEqual(nothing);
+    expect(file.read()).toEqual(emptyState);
     const state = { cursor: "7", announced: [{ id: "e", at: 1 }] };
     file.write(state);
     expect(open(folder).read()).toEqual(state);
-    expect(open(folder, "http://other.example").read()).toEqual(nothing);
+    expect(open(folder, "http://other.example").read()).toEqual(emptyState);
     const other = open(folder, "http://hub.example", "b");
-    expect(other.read()).toEqual(nothing);
+    expect(other.read()).toEqual(emptyState);
     expect(readdirSync(folder)).toHaveLength(1);
     other.write({ ...state, cursor: "900" });
     expect(open(folder).read()).toEqual(state);
@@ -38,15 +38,15 @@ describe("createStateFile", () => {
     const openLog = (log: string) => open(folder, "http://hub.example", log);
     openLog("acme@1").write(before);
     expect(openLog("acme@1").read()).toEqual(before);
-    const anew = { cursor: "0", announced: [], replaced: true };
-    expect(openLog("acme@2").read()).toEqual(anew);
-    expect(openLog("acme@2").read()).toEqual(anew);
-    expect(openLog("umbrella@2").read()).toEqual(nothing);
-    openLog("acme@2").write({ ...nothing, cursor: "0" });
-    expect(openLog("acme@2").read()).toEqual({ ...nothing, cursor: "0" });
+    const restarted = { cursor: "0", announced: [], replaced: true };
+    expect(openLog("acme@2").read()).toEqual(restarted);
+    expect(openLog("acme@2").read()).toEqual(restarted);
+    expect(openLog("umbrella@2").read()).toEqual(emptyState);
+    openLog("acme@2").write({ ...emptyState, cursor: "0" });
+    expect(openLog("acme@2").read()).toEqual({ ...emptyState, cursor: "0" });
   });
 
-  it("accepts a cursor of many tenants, and keeps the repository of an event", () => {
+  it("saves a cursor of many tenants, and the repository of an event", () => {
     const folder = tempFolder();
     const state = {
       cursor: "x".repeat(64 * 1024),
@@ -66,13 +66,13 @@ describe("createStateFile", () => {
   });
 
   it.each(["", "{", "null", '{"version":2}', '{"version":1,"cursor":"a\\r\\nb"}', '{"version":1}'])(
-    "takes %j for nothing, and says so",
+    "ignores the invalid content %j, and warns",
     (text) => {
       const folder = tempFolder();
       const file = open(folder);
-      file.write({ ...nothing, cursor: "1" });
+      file.write({ ...emptyState, cursor: "1" });
       for (const name of readdirSync(folder)) writeFileSync(join(folder, name), text);
-      expect(file.read()).toEqual(nothing);
+      expect(file.read()).toEqual(emptyState);
       expect(file.warnings).toEqual([expect.stringContaining("damaged")]);
     },
   );
@@ -81,8 +81,8 @@ describe("createStateFile", () => {
     const folder = join(tempFolder(), "taken");
     writeFileSync(folder, "a file, not a folder");
     const file = open(folder);
-    file.write(nothing);
-    file.write(nothing);
+    file.write(emptyState);
+    file.write(emptyState);
     expect(file.warnings).toEqual([expect.stringContaining("cannot save its state")]);
   });
 
@@ -90,7 +90,7 @@ describe("createStateFile", () => {
     const folder = tempFolder();
     mkdirSync(folder, { recursive: true });
     const file = open(folder);
-    file.write({ ...nothing, cursor: "1" });
+    file.write({ ...emptyState, cursor: "1" });
     const [name = ""] = readdirSync(folder);
     writeFileSync(join(folder, `${name}.1.abc.tmp`), "{");
     expect(file.read().cursor).toBe("1");

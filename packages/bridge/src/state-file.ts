@@ -1,4 +1,4 @@
-/** The state of the bridge between two starts: its cursor in the hub's log and the announced events. */
+/** The state that the bridge saves: its cursor in the hub's log, and the announced events. */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,14 +15,14 @@ export interface Announced {
 export interface BridgeState {
   /** The `id:` of the last processed message; null before the first one. */
   cursor: string | null;
-  /** Announced events that are neither known to be processed nor announced again; oldest first. */
+  /** Announced events that are not yet known to be processed, and for which no reminder was sent. */
   announced: readonly Announced[];
 }
 
 export const MAX_ANNOUNCED = 500;
 
 export interface StateFile {
-  /** `replaced`: the saved state belongs to a deleted log; the cursor is the start of the new one. */
+  /** `replaced`: the saved state belongs to a replaced log; `cursor` is the start of the new log. */
   read(): BridgeState & { replaced?: boolean };
   write(state: BridgeState): void;
 }
@@ -31,8 +31,8 @@ export interface StateFileOptions {
   folder: string;
   url: string;
   /**
-   * The hub's name of the log, `owner@id`. Cursors of two logs are unrelated. The id changes when the
-   * hub's data was deleted.
+   * The hub's name of the log, `TENANTS@DATABASE`. Cursors of two logs are unrelated. The second part
+   * changes when the database is replaced.
    */
   log: string;
   onError: (message: string) => void;
@@ -66,9 +66,8 @@ export function createStateFile({ folder, url, log, onError }: StateFileOptions)
       return state ? { cursor: state.cursor, announced: state.announced } : emptyState;
     },
     /**
-     * Atomic: a reader sees the old state or the new one. Synchronous, so that no other work runs
-     * between an announcement and its state. Without fsync, because after a power failure the worst
-     * case is a repeated announcement.
+     * Atomic: a reader sees the old state or the new one. Synchronous: no other work runs between an
+     * announcement and its state. Without fsync: after a power failure, announcements may be repeated.
      */
     write(state) {
       const announced = state.announced.slice(-MAX_ANNOUNCED);
