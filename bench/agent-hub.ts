@@ -37,7 +37,7 @@ export async function startAgentHub(options: AgentHubOptions): Promise<AgentHub>
   };
 }
 
-/** Created with the CLI, so that an older build under test knows its format. */
+/** Uses the measured CLI, so that the token has the format of that version. */
 export function createToken(
   cli: string,
   data: string,

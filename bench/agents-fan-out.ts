@@ -1,5 +1,5 @@
 /**
- * Sends each event to many stream clients, beside a baseline server that only writes to sockets. It
+ * Sends each event to many stream clients, compared with a server that only writes to sockets. It
  * checks that every client got every event once and in order.
  */
 import { startAgentHub } from "./agent-hub.ts";

@@ -1,6 +1,6 @@
 /**
- * Latency from a POST until a stream client has parsed the event: alone, and while other webhooks
- * arrive. The baseline forwards the event without storing it; the hub fsyncs first.
+ * Latency from a POST until a stream client has parsed the event: without and with other webhooks
+ * at the same time. The baseline forwards the event without storing it; the hub fsyncs first.
  */
 import { startAgentHub } from "./agent-hub.ts";
 import { startBaseline } from "./baseline-process.ts";
@@ -96,16 +96,16 @@ async function probe(
           seconds: 2 * seconds,
           rate,
         });
-  const seen = await prober.run({ ...signedDeliveries(target.port), token, probes, intervalMs });
+  const report = await prober.run({ ...signedDeliveries(target.port), token, probes, intervalMs });
   const others = await sending;
   const storedAfter = await target.stored?.();
-  const sent = seen.seen + (others?.accepted ?? 0);
+  const sent = report.received + (others?.accepted ?? 0);
   const stored = (storedAfter ?? 0) - (storedBefore ?? 0);
   return {
-    probes: seen,
+    probes: report,
     others,
     problems: [
-      ...seen.failures,
+      ...report.failures,
       ...(others && !others.valid ? [`others: ${JSON.stringify(others.statuses)}`] : []),
       ...(target.stored && stored !== sent ? [`${sent} acknowledged, ${stored} stored`] : []),
     ].map((problem) => `${target.name}: INVALID: ${problem}`),

@@ -1,5 +1,5 @@
 /**
- * MCP calls with a small and a large backlog, beside a baseline server of the same SDK. CPU is
+ * MCP calls with a small and a large backlog, compared with a minimal server of the same SDK. CPU is
  * measured at concurrency 16, latency at concurrency 1.
  */
 import { type AgentHub, startAgentHub } from "./agent-hub.ts";
@@ -19,7 +19,7 @@ const CONCURRENCIES = [1, 16];
 const GOAL_RATIO = 1.5;
 /** Number of 10 KB events that `get_event` reads, round-robin. */
 const LARGE_EVENTS = 100;
-/** Upper limit of one round; it is never reached. */
+/** High enough that each round ends by time. */
 const MAX_CALLS = 100_000;
 
 /** One tool call on one server, sent repeatedly. */
@@ -100,7 +100,7 @@ async function callerOf(
 ): Promise<Caller> {
   const maxConnections = Math.max(...CONCURRENCIES);
   const recorded = await recordCall(port, token, call);
-  // Connections of the load generator do not share requests.
+  // At least one per connection: connections of the load generator do not share requests.
   const argumentLists = Array.from(
     { length: Math.max(maxConnections, all.length) },
     (_, at) => all[at % all.length],
@@ -221,7 +221,7 @@ function toResult(lines: Line[]): Result {
 function goalOf({ call, pending, concurrency, ratio }: Line): Goal {
   const [what, found] = concurrency === 1 ? ["p50 latency", ratio.p50] : ["CPU", ratio.cpu];
   return {
-    what: `${call} at ${figure(pending ?? 0)} pending: ${what} at most ${GOAL_RATIO}× of an empty tool`,
+    what: `${call} at ${figure(pending ?? 0)} pending: ${what} at most ${GOAL_RATIO}× that of an empty tool`,
     met: found <= GOAL_RATIO,
     found: times(found),
   };

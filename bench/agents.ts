@@ -1,4 +1,4 @@
-/** `npm run bench -- agents`: latency, fan-out and CPU cost of the ways in which agents get events. */
+/** `npm run bench -- agents`: latency of live streams, fan-out, and MCP calls. */
 import { measureFanOut } from "./agents-fan-out.ts";
 import { measureLatency } from "./agents-latency.ts";
 import { measureMcp } from "./agents-mcp.ts";

@@ -37,7 +37,7 @@ interface Database {
   store: Store;
   cache: StoreCache;
   /** Runs the maintenance that would happen over time, and returns the size on disk. */
-  settle(): Promise<number>;
+  runMaintenance(): Promise<number>;
 }
 
 export async function openBacklogs(
@@ -54,7 +54,7 @@ export async function openBacklogs(
   try {
     for (const size of sizes) {
       reportProgress(`reads: ${backend}: seeding ${figure(size)} pending events`);
-      const { settle, ...database } = await engine.open();
+      const { runMaintenance, ...database } = await engine.open();
       const { store } = database;
       const fresh = { size, ids: [], claimed: [], takeId, bytes: 0, seconds: 0 };
       const backlog: Backlog = { ...database, ...fresh };
@@ -62,7 +62,7 @@ export async function openBacklogs(
       const start = performance.now();
       backlog.ids = await seed(store, size);
       backlog.seconds = (performance.now() - start) / 1000;
-      backlog.bytes = await settle();
+      backlog.bytes = await runMaintenance();
     }
     return { backlogs, close };
   } catch (error) {
@@ -91,7 +91,7 @@ function sqliteEngine(): Engine {
       return {
         store: openSqlite(join(folder, "signalbox.db"), { cache }),
         cache,
-        settle: async () =>
+        runMaintenance: async () =>
           readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0),
       };
     },
@@ -108,14 +108,14 @@ async function postgresEngine(): Promise<Engine> {
       const url = await createDatabase(server.url);
       const cache = createStoreCache();
       const store = await openPostgres(url, { cache });
-      return { store, cache, settle: () => settlePostgres(url) };
+      return { store, cache, runMaintenance: () => vacuumPostgres(url) };
     },
     stop: () => server.stop(),
   };
 }
 
 /** Does what autovacuum would do within minutes, so that the planner has current statistics. */
-async function settlePostgres(url: string): Promise<number> {
+async function vacuumPostgres(url: string): Promise<number> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

@@ -35,7 +35,7 @@ export async function measureChain({ quick, reportProgress }: Options): Promise<
       return performance.now() - startedAt;
     };
     const rounds = quick ? 30 : 100;
-    // The number of steps decides when code is compiled, so the warm-up counts chains.
+    // V8 compiles code after a number of calls, so the warm-up is a number of chains.
     for (let warm = 0; warm < (quick ? 100 : 500); warm += 1) coldMs.push(await chain());
     for (let round = 1; round <= rounds; round += 1) {
       reportProgress(`flows: chain: round ${round}`);
@@ -49,8 +49,8 @@ export async function measureChain({ quick, reportProgress }: Options): Promise<
   }
   const ratio = median(chainMs.map((ms, at) => ms / (plainMs[at] as number)));
   const line = (name: string, ms: number[]) => {
-    const of = spread(ms);
-    return [name, figure(of.median), range(of), figure((of.median / STEPS) * 1000)];
+    const rounds = spread(ms);
+    return [name, figure(rounds.median), range(rounds), figure((rounds.median / STEPS) * 1000)];
   };
   return {
     tables: [
@@ -68,7 +68,7 @@ export async function measureChain({ quick, reportProgress }: Options): Promise<
     ],
     goals: [
       {
-        what: `${STEPS} durable steps at most ${GOAL}× of ${STEPS} plain commits`,
+        what: `${STEPS} durable steps take at most ${GOAL}× as long as ${STEPS} plain commits`,
         met: ratio <= GOAL,
         found: times(ratio),
       },
@@ -78,7 +78,7 @@ export async function measureChain({ quick, reportProgress }: Options): Promise<
   };
 }
 
-/** The same settings and a table like `steps`, one row per commit. */
+/** A database with the hub's settings and a table like `steps`; each commit inserts one row. */
 function openPlain(file: string) {
   const db = connect(file);
   db.exec(

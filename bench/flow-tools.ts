@@ -1,6 +1,7 @@
 /**
- * Flows as MCP tools: a call of a flow with one node beside an empty tool of the plain SDK, and lists
- * of growing numbers of tools. A call is a run, so it is on disk before the response.
+ * Flows as MCP tools: tools/call of a flow with one node after its trigger, compared with an empty
+ * tool of the MCP SDK; and tools/list for 10 to 10,000 tools. A call is a run, which is on disk
+ * before the response.
  */
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -24,13 +25,13 @@ const SIZES = [10, 100, 1_000, 10_000];
 /** Tools per flow, the maximum of one graph. */
 const PER_FLOW = 200;
 
-interface Called {
+interface CallTimes {
   name: string;
   cpuMicros: number[];
   p50: number[];
 }
 
-interface Listed {
+interface ListTimes {
   tools: number;
   pages: number;
   ms: number[];
@@ -40,8 +41,8 @@ export async function measureTools(options: Options, cli: string, load: Load): P
   const { quick, reportProgress } = options;
   const data = makeFolder();
   const targets: Target[] = [];
-  const called: Called[] = [];
-  const listed: Listed[] = [];
+  const calls: CallTimes[] = [];
+  const lists: ListTimes[] = [];
   let valid = true;
   try {
     const store = openSqlite(join(data, "signalbox.db"));
@@ -65,13 +66,14 @@ export async function measureTools(options: Options, cli: string, load: Load): P
       { target: baseline, path: "/mcp", call },
       { target: hub, path, call: { name: "tool_0", arguments: { n: 1 } } },
     ];
-    const plans: { plan: Pick<LoadPlan, "port" | "templates">; pid: number; found: Called }[] = [];
+    const plans: { plan: Pick<LoadPlan, "port" | "templates">; pid: number; found: CallTimes }[] =
+      [];
     for (const { target, path: where, call: what } of callers) {
       const recorded = await recordCall(target.port, token, what, where);
       const templates = toTemplates(recorded, Array(16).fill(what.arguments));
       const found = { name: target.name, cpuMicros: [], p50: [] };
       plans.push({ plan: { port: target.port, templates }, pid: target.pid, found });
-      called.push(found);
+      calls.push(found);
     }
     for (let round = 0; round <= (quick ? 3 : 7); round += 1)
       for (const { plan, pid, found } of plans) {
@@ -91,13 +93,13 @@ export async function measureTools(options: Options, cli: string, load: Load): P
       }
     for (const size of SIZES) {
       reportProgress(`flows: tools: listing ${figure(size)}`);
-      listed.push(await listAll(hub.port, token, size, quick ? 5 : 15));
+      lists.push(await listAll(hub.port, token, size, quick ? 5 : 15));
     }
   } finally {
     for (const target of targets) await target.stop();
     removeFolder(data);
   }
-  return toResult(called, listed, valid);
+  return toResult(calls, lists, valid);
 }
 
 const appOf = (size: number): string => `tools-${size}`;
@@ -125,7 +127,12 @@ async function storeTools(store: Store, app: string, count: number): Promise<voi
 }
 
 /** Reads all pages, as a client does. */
-async function listAll(port: number, token: string, size: number, rounds: number): Promise<Listed> {
+async function listAll(
+  port: number,
+  token: string,
+  size: number,
+  rounds: number,
+): Promise<ListTimes> {
   const client = new Client(
     { name: "bench", version: "1" },
     { versionNegotiation: { mode: { pin: "2026-07-28" } } },
@@ -161,14 +168,15 @@ async function listAll(port: number, token: string, size: number, rounds: number
   return { tools: size, pages, ms };
 }
 
-function toResult(called: Called[], listed: Listed[], valid: boolean): Result {
-  const [baseline, hub] = called as [Called, Called];
-  const ratio = (value: (one: Called) => number[]) =>
+function toResult(calls: CallTimes[], lists: ListTimes[], valid: boolean): Result {
+  const [baseline, hub] = calls as [CallTimes, CallTimes];
+  const ratio = (value: (one: CallTimes) => number[]) =>
     median(value(hub).map((one, at) => one / (value(baseline)[at] as number)));
   return {
     tables: [
       {
-        title: "tools/call of a flow with one node (durable), beside an empty tool of the SDK",
+        title:
+          "tools/call of a flow with one node (durable), compared with an empty tool of the SDK",
         text: table(
           [
             "server",
@@ -193,7 +201,7 @@ function toResult(called: Called[], listed: Listed[], valid: boolean): Result {
         title: "tools/list, all pages, with the SDK's client",
         text: table(
           ["tools", "pages", "ms", "µs per tool"],
-          listed.map(({ tools, pages, ms }) => [
+          lists.map(({ tools, pages, ms }) => [
             figure(tools),
             String(pages),
             figure(median(ms)),
@@ -204,6 +212,6 @@ function toResult(called: Called[], listed: Listed[], valid: boolean): Result {
     ],
     goals: [],
     valid,
-    data: { called, listed },
+    data: { called: calls, listed: lists },
   };
 }

@@ -20,7 +20,7 @@ interface Case {
   kind: "filter" | "glob" | "Transform" | "Code" | "schema";
   /** The hostile program. */
   program: unknown;
-  /** The value it is run on. */
+  /** Its input. */
   value: unknown;
 }
 
@@ -36,7 +36,7 @@ const EXPRESSIONS: [string, string][] = [
   ["regular expression in $replace", '$replace(text, /(a|aa)+$/, "")'],
   ["nested ??", nested(24, "text", (inner) => `(${inner} ?? ${inner.length < 99 ? inner : "1"})`)],
   ["nested conditionals", nested(28, "1", (inner) => `(x ? ${inner} : 2)`)],
-  ["recursion without end", "($f := function($n) { $f($n + 1) }; $f(0))"],
+  ["endless recursion", "($f := function($n) { $f($n + 1) }; $f(0))"],
   ["large ranges", "$sum([1..9999999].($ * $))"],
   ["quadratic $distinct", "$count($distinct(list.{'x': $}))"],
   ["quadratic $sort", "$sort(list, function($l, $r) { $length($l) > $length($r) })[0]"],
@@ -65,9 +65,9 @@ const CASES: Case[] = [
     program: `${"*a".repeat(400)}*b`,
     value: { text: "a".repeat(100_000) },
   },
-  { name: "loop without end", kind: "Code", program: "for (;;) {}", value: {} },
+  { name: "endless loop", kind: "Code", program: "for (;;) {}", value: {} },
   {
-    name: "memory without end",
+    name: "endless allocation",
     kind: "Code",
     program: "const all = []; for (;;) all.push('x'.repeat(1e6) + all.length)",
     value: {},
@@ -138,7 +138,7 @@ export const hostile: Benchmark = async ({ hub: path, reportProgress }) => {
   return {
     tables: [
       {
-        title: "The slowest answer of /healthz while a hostile program runs",
+        title: "Slowest response of /healthz while a hostile program runs",
         text: table(
           ["where", "program", "/healthz ms, worst", "seconds", "result"],
           rows.map(({ test, worstMs, seconds, result }) => [
@@ -153,7 +153,7 @@ export const hostile: Benchmark = async ({ hub: path, reportProgress }) => {
     ],
     goals: [
       {
-        what: `/healthz answers within ${GOAL_MS} ms during every hostile program`,
+        what: `/healthz responds within ${GOAL_MS} ms during every hostile program`,
         met: worst <= GOAL_MS,
         found: `${figure(worst)} ms`,
       },
@@ -165,7 +165,10 @@ export const hostile: Benchmark = async ({ hub: path, reportProgress }) => {
 
 type Api = (method: string, route: string, body?: unknown) => Promise<unknown>;
 
-/** Saves and publishes a flow with the program, runs it, and returns what the hub says of it. */
+/**
+ * Saves, publishes and runs a flow with the program. Returns the hub's message, or the run's
+ * status.
+ */
 async function run({ kind, program, value }: Case, api: Api, port: number): Promise<string> {
   const trigger =
     kind === "filter"

@@ -1,4 +1,4 @@
-/** Latency of webhooks while another client lists pending events in a tight loop. */
+/** Latency of webhooks while a loop in the hub's process lists pending events. */
 import { fork } from "node:child_process";
 import { openSync } from "node:fs";
 import { join } from "node:path";
@@ -83,7 +83,7 @@ export async function measureListing(
   return {
     tables: [
       {
-        title: `Ingest latency in ms while another client lists events, SQLite, ${figure(BACKLOG)} pending`,
+        title: `Ingest latency in ms while a loop lists events, SQLite, ${figure(BACKLOG)} pending`,
         text: table(
           [
             "webhooks",
@@ -108,7 +108,7 @@ export async function measureListing(
       ...(problems.length > 0 ? [{ title: "Invalid rounds", text: problems.join("\n") }] : []),
     ],
     goals: lines.map(({ load, ratio }) => ({
-      what: `Webhooks, ${load}: p99 with a listing loop at most ${GOAL_RATIO}× of p99 without`,
+      what: `Webhooks, ${load}: p99 with a listing loop at most ${GOAL_RATIO}× p99 without it`,
       met: ratio <= GOAL_RATIO,
       found: times(ratio),
     })),

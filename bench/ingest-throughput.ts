@@ -1,8 +1,8 @@
 /**
- * Requests per CPU-second and latency of the hub at several concurrencies, beside two reference
- * servers: the baseline (HTTP only) and `parts` (the same work without gates and log). The servers
- * alternate, round by round, because machines are noisy; a column shows the median. Every round
- * checks that all acknowledged events were stored.
+ * Requests per CPU-second and latency of the hub at several concurrencies, compared with two
+ * reference servers: the baseline (HTTP only) and `parts` (the same work without rate limit and
+ * log). The servers alternate round by round, because the speed of a machine varies. A column shows
+ * the median. Every round checks that all acknowledged events were stored.
  */
 import { createDatabase, startPostgres } from "../test/support/postgres.ts";
 import { startBaseline } from "./baseline-process.ts";
@@ -98,7 +98,7 @@ async function alternateRounds(
   const measured = new Map<Target, Measurement[]>(targets.map((target) => [target, []]));
   for (const target of targets) {
     reportProgress(`ingest: concurrency ${concurrency}: warm-up of ${target.name}`);
-    // At a high concurrency, because the number of requests decides when code is compiled.
+    // At a high concurrency, because V8 compiles code after a number of requests.
     await load.run({
       ...signedDeliveries(target.port),
       rate: undefined,
@@ -200,7 +200,7 @@ const goalsOf = ({ target, ofParts, p50, p99 }: Line): Goal[] => [
     found: percent(ofParts),
   },
   {
-    what: `${target}, concurrency ${GOAL_CONCURRENCY}: p99 at most ${GOAL_TAIL}× of p50`,
+    what: `${target}, concurrency ${GOAL_CONCURRENCY}: p99 at most ${GOAL_TAIL}× p50`,
     met: p99 / p50 <= GOAL_TAIL,
     found: times(p99 / p50),
   },

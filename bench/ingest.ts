@@ -1,4 +1,4 @@
-/** `npm run bench -- ingest`: throughput and latency of webhooks, also while another client lists events. */
+/** `npm run bench -- ingest`: throughput and latency of webhooks, also while a loop lists events. */
 import type { Benchmark } from "./benchmark.ts";
 import { findCli } from "./hub-process.ts";
 import { measureListing } from "./ingest-listing.ts";

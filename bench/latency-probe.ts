@@ -16,8 +16,8 @@ export interface ProbePlan extends Pick<LoadPlan, "port" | "templates"> {
 }
 
 export interface ProbeReport {
-  /** Number of probes that arrived as events. */
-  seen: number;
+  /** Number of probes whose event arrived. */
+  received: number;
   /** Error messages. */
   failures: string[];
   cpuSeconds: number;
@@ -59,7 +59,7 @@ async function probe(plan: ProbePlan): Promise<ProbeReport> {
   const { user, system } = process.cpuUsage(cpuBefore);
   const inOrder = sorted(latencies);
   return {
-    seen: latencies.length,
+    received: latencies.length,
     failures,
     cpuSeconds: (user + system) / 1e6,
     latency: {

@@ -14,7 +14,10 @@ export interface LoadPlan {
   /** The load ends at the first of the two limits. */
   requests: number;
   seconds: number;
-  /** Requests per second (open loop). Undefined: each response triggers the next request (closed loop). */
+  /**
+   * Requests per second (open loop). If undefined, each response triggers the next request (closed
+   * loop).
+   */
   rate: number | undefined;
 }
 
@@ -25,7 +28,7 @@ export interface LoadReport {
   accepted: number;
   /** Broken connections, and requests without a response. */
   failures: number;
-  /** All responses were 2xx, and there were no failures. */
+  /** Whether all responses were 2xx, without failures. */
   valid: boolean;
   seconds: number;
   perSecond: number;
@@ -169,7 +172,7 @@ function openConnection(
     port,
     host: "127.0.0.1",
     noDelay: true,
-    // One buffer for all reads avoids streams and garbage.
+    // One buffer for all reads avoids streams and allocations.
     onread: {
       buffer: Buffer.allocUnsafe(16 * 1024),
       callback(size, buffer) {

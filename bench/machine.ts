@@ -14,7 +14,7 @@ export interface Machine {
   cores: number;
   cpu: string;
   memoryGB: number;
-  /** Time to append 10 KB to a file and fsync it: the minimum of every durable response. */
+  /** Time to append 10 KB to a file and fsync it: the lower limit for a durable response. */
   fsyncMs: number;
 }
 

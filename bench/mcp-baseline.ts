@@ -1,6 +1,6 @@
 /**
  * The minimal MCP server: the SDK with one tool and an empty result, behind the same HTTP adapter as
- * the hub. The difference to the hub is the cost of tokens, arguments, reads and serialization.
+ * the hub. The hub's additional cost is tokens, arguments, reads and serialization.
  * Forked by baseline-process.ts.
  */
 import { createServer } from "node:http";

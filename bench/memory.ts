@@ -1,4 +1,4 @@
-/** `npm run bench -- memory`: resident memory of the hub during many deliveries. */
+/** `npm run bench -- memory`: resident memory of the hub while it receives many webhooks. */
 import type { Benchmark } from "./benchmark.ts";
 import { findCli, startHub } from "./hub-process.ts";
 import { startLoad } from "./load-process.ts";
@@ -28,7 +28,7 @@ export const memory: Benchmark = async ({ quick, hub: cliPath, reportProgress })
       const measured = await measure(load, hub, { connections: 64, requests: step, seconds: 120 });
       problems.push(...invalidReasons(hub.name, measured));
       if (measured.completed < step)
-        problems.push(`only ${measured.completed} of ${step} deliveries got a response in time`);
+        problems.push(`only ${measured.completed} of ${step} webhooks got a response in time`);
       series.push({ deliveries: at * step, bytes: residentBytes(hub.pid) });
     }
   } finally {

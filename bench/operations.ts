@@ -6,7 +6,7 @@ export interface Operation {
   name: string;
   /** Calls per round. */
   calls: number;
-  /** Its cost must not grow with the backlog. */
+  /** Whether the cost must not grow with the backlog. */
   flat: boolean;
   /** Prepares one call and returns it; only the call is timed. */
   prepare(backlog: Backlog): () => Promise<unknown>;
@@ -19,7 +19,7 @@ export interface Operation {
 const READS = 100;
 const WRITES = 10;
 const PAGE = 20;
-const CLAIMED = 10;
+const CLAIM_SIZE = 10;
 const WORKER = "bench";
 
 const define = <Returned>(
@@ -35,7 +35,7 @@ const define = <Returned>(
   },
 });
 
-const listing = (name: string, query: { order: "newest" | "oldest"; type?: string }) =>
+const listEvents = (name: string, query: { order: "newest" | "oldest"; type?: string }) =>
   define({
     name,
     calls: READS,
@@ -47,7 +47,7 @@ const listing = (name: string, query: { order: "newest" | "oldest"; type?: strin
     isExpected: ({ items }) => items.length === PAGE,
   });
 
-const getting = (name: string, pick: (backlog: Backlog) => string) =>
+const getEvent = (name: string, pick: (backlog: Backlog) => string) =>
   define({
     name,
     calls: READS,
@@ -76,12 +76,12 @@ export const operations: readonly Operation[] = [
         store.pendingStatus(TENANT),
     isExpected: ({ pending_count }) => pending_count > 0,
   }),
-  listing("list 20 newest", { order: "newest" }),
-  listing("list 20 oldest", { order: "oldest" }),
-  listing("list 20 of a rare type", { order: "newest", type: RARE_TYPE }),
-  getting("get a recent event, with payload", ({ ids }) => randomItem(ids.slice(-PAGE))),
+  listEvents("list 20 newest", { order: "newest" }),
+  listEvents("list 20 oldest", { order: "oldest" }),
+  listEvents("list 20 of a rare type", { order: "newest", type: RARE_TYPE }),
+  getEvent("get a recent event, with payload", ({ ids }) => randomItem(ids.slice(-PAGE))),
   // Small backlogs fit into the cache and large ones do not, so the cache is cleared before each call.
-  getting("get a random event, with payload, cache empty", ({ ids, cache }) => {
+  getEvent("get a random event, with payload, cache empty", ({ ids, cache }) => {
     cache.clear();
     return randomItem(ids);
   }),
@@ -96,19 +96,19 @@ export const operations: readonly Operation[] = [
     isExpected: ({ marked }) => marked.length === 1,
   }),
   define({
-    name: `claim ${CLAIMED}`,
+    name: `claim ${CLAIM_SIZE}`,
     calls: WRITES,
     flat: false,
     prepare({ store, claimed }) {
       const now = Date.now();
       return async () => {
-        const claim = { tenant: TENANT, by: WORKER, limit: CLAIMED, now, until: now + 600_000 };
+        const claim = { tenant: TENANT, by: WORKER, limit: CLAIM_SIZE, now, until: now + 600_000 };
         const events = await store.claimEvents(claim);
         claimed.push(...events.map(({ id }) => id));
         return events;
       };
     },
-    isExpected: (events) => events.length === CLAIMED,
+    isExpected: (events) => events.length === CLAIM_SIZE,
     async restore({ store, claimed }) {
       await store.releaseEvents(TENANT, claimed.splice(0), WORKER);
     },

@@ -1,7 +1,8 @@
 /**
- * A server that does the necessary work of a webhook and nothing else: it checks the HMAC, parses and
- * summarizes the body, and stores the event with fsync. It has no gates, metrics or log. The first
- * argument is the number of these parts that it does. Forked by parts-process.ts.
+ * A server that does the necessary work of a webhook and nothing else: it checks the HMAC, parses
+ * and summarizes the body, and stores the event with fsync. It has no rate limit, address checks,
+ * metrics or log. The first argument is the number of these parts that it does. Forked by
+ * parts-process.ts.
  */
 import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage } from "node:http";
@@ -34,19 +35,19 @@ const headers = {
   "content-length": Buffer.byteLength(responseBody),
 };
 
-async function handle({ headers: received }: IncomingMessage, body: Buffer): Promise<number> {
-  const header = (name: string) => String(received[name]);
+async function handle(request: IncomingMessage, body: Buffer): Promise<number> {
+  const header = (name: string) => String(request.headers[name]);
   if (parts < 1) return 202;
-  const signature = createHmac("sha256", key).update(body).digest();
-  const expected = Buffer.from(header("x-hub-signature-256").slice("sha256=".length), "hex");
-  if (!timingSafeEqual(signature, expected)) return 401;
+  const expected = createHmac("sha256", key).update(body).digest();
+  const received = Buffer.from(header("x-hub-signature-256").slice("sha256=".length), "hex");
+  if (!timingSafeEqual(expected, received)) return 401;
   if (parts < 2) return 202;
   const decoded = decodeObject("application/json", body);
   if (!("object" in decoded)) return 400;
   const type = header("x-github-event");
   const summary = sanitizeSummary(summarizeGithub(type, decoded.object));
   if (parts < 3) return 202;
-  const kept = ["x-github-event", "x-github-delivery", "x-hub-signature-256"];
+  const storedHeaders = ["x-github-event", "x-github-delivery", "x-hub-signature-256"];
   const event = {
     id: newId(),
     source: "github",
@@ -56,7 +57,7 @@ async function handle({ headers: received }: IncomingMessage, body: Buffer): Pro
     received_at: Date.now(),
     ...summary,
     content_type: "application/json",
-    headers: Object.fromEntries(kept.map((name) => [name, header(name)])),
+    headers: Object.fromEntries(storedHeaders.map((name) => [name, header(name)])),
     body,
   };
   await group.append({ tenant: TENANT, events: [event] });

@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- parts`: CPU per webhook of a series of servers, from plain HTTP to the complete
- * hub. Each server does one more part of the work.
+ * hub. Each server does one more part of the work than the previous one.
  */
 import { startBaseline } from "./baseline-process.ts";
 import type { Benchmark } from "./benchmark.ts";

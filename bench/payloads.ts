@@ -1,7 +1,7 @@
 /**
  * Realistic payloads: `issues` events of 25 repositories and 100 users, all different. They are
  * generated from one real example with other names, ids, times and texts, because identical bytes
- * would make caches and compression look too good. The seed is fixed, so every run has the same.
+ * would make caches and compression look too good. The seed is fixed, so every run uses the same ones.
  */
 import { createRequire } from "node:module";
 
@@ -58,9 +58,9 @@ function vary(value: Json, key: string, variant: Variant): Json {
   if (typeof value === "number") return varyNumber(value, key, variant);
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => vary(item, key, variant));
-  const within = variantFor(value, key, variant);
+  const inner = variantFor(value, key, variant);
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [name, vary(part, name, within)]),
+    Object.entries(value).map(([name, part]) => [name, vary(part, name, inner)]),
   );
 }
 

@@ -109,7 +109,7 @@ function goalOf(backend: Backend, lines: readonly Line[], largest: number): Goal
     .filter((line) => line.backend === backend && line.size === largest && flat.has(line.operation))
     .sort((a, b) => b.ratio - a.ratio);
   return {
-    what: `${backend}: status, list and get at ${figure(largest)} pending events at most ${GOAL_RATIO}× of 1,000`,
+    what: `${backend}: status, list and get take at most ${GOAL_RATIO}× as long at ${figure(largest)} pending events as at 1,000`,
     met: (worst?.ratio ?? Number.POSITIVE_INFINITY) <= GOAL_RATIO,
     found: worst ? `at most ${times(worst.ratio)} (${worst.operation})` : "no measurement",
   };

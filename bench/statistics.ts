@@ -26,7 +26,7 @@ export const spread = (values: readonly number[]): Spread => ({
   max: Math.max(...values),
 });
 
-/** The median of the ratios of two servers, round by round: both measured one after the other. */
+/** The median of the per-round ratios of two servers. Each round measures both, one after the other. */
 export const relativeTo = <Round>(
   reference: readonly Round[],
   rounds: readonly Round[],

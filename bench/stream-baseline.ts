@@ -1,6 +1,6 @@
 /**
  * The minimal Node server for live streams: on a POST it writes a frame to every client and returns
- * 202. The difference to the hub is the cost of storage, cursors and filters. Forked by
+ * 202. The hub's additional cost is storage, cursors and filters. Forked by
  * baseline-process.ts.
  */
 import { createServer, type ServerResponse } from "node:http";

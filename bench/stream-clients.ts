@@ -1,5 +1,5 @@
 /**
- * Many stream clients in one separate process: raw sockets that share a buffer and parse only the id
+ * Many stream clients in one process: raw sockets that share a buffer and parse only the id
  * of each frame. Ids grow by one, so a missing or repeated event is detected. Forked by
  * stream-processes.ts: receives commands over IPC and responds to each.
  */
@@ -23,7 +23,7 @@ export interface StreamClientsReport {
 
 interface StreamClient {
   last: number;
-  seen: number;
+  received: number;
   rest: string;
 }
 
@@ -49,8 +49,8 @@ function read(client: StreamClient, chunk: string): void {
     if (seq !== client.last + 1 && failures.length < 10)
       failures.push(`event ${seq} followed event ${client.last}`);
     client.last = seq;
-    client.seen += 1;
-    if (client.seen === expected) {
+    client.received += 1;
+    if (client.received === expected) {
       finished += 1;
       if (finished === clients.length) onFinished();
     }
@@ -59,7 +59,7 @@ function read(client: StreamClient, chunk: string): void {
 }
 
 function open(port: number, token: string): Promise<void> {
-  const client: StreamClient = { last: Number.NaN, seen: 0, rest: "" };
+  const client: StreamClient = { last: Number.NaN, received: 0, rest: "" };
   clients.push(client);
   return new Promise((resolve, reject) => {
     const socket = connect({
@@ -99,7 +99,7 @@ async function awaitEvents(events: number, timeoutMs: number): Promise<StreamCli
   const cpuBefore = process.cpuUsage();
   bytes = 0;
   finished = 0;
-  for (const client of clients) client.seen = 0;
+  for (const client of clients) client.received = 0;
   expected = events;
   await new Promise<void>((resolve) => {
     const timeout = setTimeout(resolve, timeoutMs);
@@ -109,12 +109,12 @@ async function awaitEvents(events: number, timeoutMs: number): Promise<StreamCli
     };
   });
   const { user, system } = process.cpuUsage(cpuBefore);
-  const seen = clients.map((client) => client.seen);
+  const received = clients.map((client) => client.received);
   return {
-    min: Math.min(...seen),
-    max: Math.max(...seen),
+    min: Math.min(...received),
+    max: Math.max(...received),
     failures: failures.splice(0),
-    bytesPerEvent: bytes / seen.reduce((sum, count) => sum + count, 0),
+    bytesPerEvent: bytes / received.reduce((sum, count) => sum + count, 0),
     cpuSeconds: (user + system) / 1e6,
   };
 }

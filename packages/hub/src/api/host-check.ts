@@ -25,7 +25,10 @@ const WRONG_HOST = new Denied(
   "wrong_host",
   "The Host header does not name this hub. Set SIGNALBOX_PUBLIC_URL to the address that you use.",
 );
-/** Browsers do not send tokens by themselves, but a page of another site must not be able to guess one. */
+/**
+ * Browsers do not send tokens by themselves, but pages of other sites must not be able to guess
+ * them.
+ */
 const FOREIGN_ORIGIN = new Denied(
   403,
   "foreign_origin",

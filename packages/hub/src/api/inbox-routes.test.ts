@@ -1,4 +1,7 @@
-/** The inbox over HTTP, and over MCP with clients of the protocol versions 2026-07-28 and 2025-11-25. */
+/**
+ * The inbox over HTTP, and over MCP with clients of the protocol versions 2026-07-28 and
+ * 2025-11-25.
+ */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Client as Client2025 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Transport2025 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";

@@ -5,7 +5,7 @@ import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { RequestError } from "../lib/request-error.ts";
 
 const MAX_BYTES = 8 * 1024 * 1024;
-/** Many clients read the response only after sending the body, so this much of it is read and discarded. */
+/** Many clients read the response only after sending the body, so up to this much is discarded. */
 export const MAX_DISCARDED = 64 * 1024 * 1024;
 /** Code that recurses over JSON relies on this limit. */
 const MAX_DEPTH = 100;

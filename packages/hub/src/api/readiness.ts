@@ -1,7 +1,8 @@
 /**
- * Whether events can be stored, for `/readyz`. Probes may call it often: the result is cached, so it
- * costs at most one small write per second. That small write can succeed while batches of events
- * fail, so a failed batch also counts as not ready, until a batch succeeds or `failureForMs` has passed.
+ * Whether events can be stored, for `/readyz`. Probes may call it often: the result is cached, so
+ * it costs at most one small write per second. That small write can succeed while batches of events
+ * fail, so a failed batch also counts as not ready, until a batch succeeds or `failureForMs` has
+ * passed.
  */
 import type { Timers } from "../lib/timers.ts";
 import { withTimeout } from "../lib/with-timeout.ts";

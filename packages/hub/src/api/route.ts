@@ -1,4 +1,4 @@
-/** A route of the API as data. The OpenAPI document is generated from the schemas that validate requests. */
+/** A route of the API as data. The schemas validate requests, and generate the OpenAPI document. */
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
@@ -121,7 +121,10 @@ function onlyTenant({ tenants: [tenant, another] }: Access): string {
   return tenant;
 }
 
-/** A route without query parameters rejects every parameter, so that a misspelled one is not ignored. */
+/**
+ * A route without query parameters rejects every parameter, so that a misspelled one is not
+ * ignored.
+ */
 const noQuery = z.strictObject({});
 
 function parse(schema: z.ZodType | undefined, value: unknown, where: string): unknown {

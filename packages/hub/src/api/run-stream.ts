@@ -1,7 +1,7 @@
 /**
  * Server-Sent Events with the changes of a run. The first event `run` has the whole run with all of
- * its steps. Each later one has the fields of the run that can change, and the steps that changed. A client
- * that reads slowly delays the next read of the store, so that nothing accumulates here.
+ * its steps. Each later one has the fields of the run that can change, and the steps that changed.
+ * A client that reads slowly delays the next read of the store, so that nothing accumulates here.
  */
 import type { RunChange } from "../runs/follow-run.ts";
 import { viewRun, viewStep } from "./views.ts";

@@ -97,7 +97,10 @@ export function createFlows(options: FlowsOptions) {
   const describeOne = async (flow: StoredFlow): Promise<DescribedFlow> =>
     (await describeAll(flow.tenant, [flow]))[0] as DescribedFlow;
 
-  /** Turns a change of a draft into an edit of the stored flow: also names tools, and rejects cycles. */
+  /**
+   * Turns a change of a draft into an edit of the stored flow: also names tools, and rejects
+   * cycles.
+   */
   const toEdit =
     (change: (draft: FlowDraft, taken: ReadonlySet<string>) => FlowDraft): EditFlow =>
     ({ flow, taken, callable }) => {

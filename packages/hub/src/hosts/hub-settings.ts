@@ -1,4 +1,4 @@
-/** Derives the hub's settings from the operator's: defaults that depend on other settings, and safety checks. */
+/** Derives the hub's settings from the operator's, and checks that they are safe. */
 import type { HubSettings } from "../host-ports.ts";
 import { parseNetworks } from "../ingest/addresses.ts";
 import { type Settings, SettingsError } from "./settings.ts";

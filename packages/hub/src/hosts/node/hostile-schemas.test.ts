@@ -1,4 +1,4 @@
-/** Schemas and values that are slow to validate: each ends within its deadline, in a process of the sandbox. */
+/** Schemas and values that are slow to validate: the sandbox ends each of them at its deadline. */
 import type { Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import { schemaProblem } from "@signalbox/rules/flows/schema-problem.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";

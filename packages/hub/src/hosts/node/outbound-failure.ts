@@ -1,4 +1,7 @@
-/** Maps Node's errors to `OutboundError`. Node's messages contain addresses, so they stay in `cause`. */
+/**
+ * Maps Node's errors to `OutboundError`. Node's messages contain addresses, so they stay in
+ * `cause`.
+ */
 import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
 
 interface SystemError extends NodeJS.ErrnoException {
