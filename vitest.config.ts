@@ -34,7 +34,7 @@ export default defineConfig({
           cloudflareTest({
             main: "packages/hub/src/store/backends/durable-object.test-worker.ts",
             miniflare: {
-              // Not later than the plugin's workerd.
+              // Must not be later than the date of the plugin's workerd.
               compatibilityDate: "2026-09-01",
               durableObjects: { STORE: { className: "StoreObject", useSQLite: true } },
             },

@@ -1,6 +1,6 @@
 /**
- * Kills the hub with `kill -9` at random moments. Every acknowledged delivery is stored exactly once,
- * no rejected one is stored, and no `seq` is used twice. CRASH_KILLS sets the number of kills.
+ * Kills the hub with `kill -9` at random moments. Every acknowledged webhook is stored exactly once,
+ * no rejected webhook is stored, and no `seq` is used twice. CRASH_KILLS sets the number of kills.
  */
 import { createHmac, randomInt } from "node:crypto";
 import { Agent, request } from "node:http";
@@ -25,7 +25,7 @@ const BAD = sign("another");
 interface Outcomes {
   stored: Set<string>;
   rejected: Set<string>;
-  /** Returned "duplicate": stored by an attempt whose response was lost. */
+  /** Ids that an earlier attempt has stored, whose response was lost. */
   duplicate: Set<string>;
 }
 
@@ -61,7 +61,7 @@ function post(agent: Agent, url: string, id: string, signature: string): Promise
   });
 }
 
-/** Sends until the hub dies. The next round repeats the deliveries without a response. */
+/** Sends until the hub is killed. Returns the ids without a response, which the next round repeats. */
 async function sendUntilKilled(
   hub: HubProcess,
   round: number,
@@ -69,13 +69,13 @@ async function sendUntilKilled(
   outcomes: Outcomes,
 ): Promise<string[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
-  const again = [...unanswered];
+  const repeats = [...unanswered];
   const lost: string[] = [];
   let next = 0;
   const client = async () => {
     for (;;) {
       const forged = next % 10 === 9;
-      const id = again.pop() ?? `${forged ? "forged" : "real"}-${round}-${next}`;
+      const id = repeats.pop() ?? `${forged ? "forged" : "real"}-${round}-${next}`;
       next += 1;
       const isForged = id.startsWith("forged");
       try {
@@ -103,7 +103,7 @@ async function sendUntilKilled(
   await clients;
   clearInterval(watch);
   agent.destroy();
-  return [...lost, ...again];
+  return [...lost, ...repeats];
 }
 
 async function killRepeatedly(

@@ -1,7 +1,7 @@
 /**
- * Kills the process that executes runs with `kill -9`, many times. Every run ends, no recorded step
- * runs again, and an interrupted step runs again with the same idempotency key. CRASH_KILLS sets the
- * number of kills.
+ * Kills the process that executes runs with `kill -9`, many times. Every run succeeds, no recorded
+ * step runs again, and an interrupted step runs again with the same idempotency key. CRASH_KILLS sets
+ * the number of kills.
  */
 import { randomInt } from "node:crypto";
 import { createServer, type Server } from "node:http";
@@ -21,10 +21,10 @@ const EFFECTS = 9;
 const TOKEN = "sbx_crash_test_admin_token_0123456789";
 const LOCAL = "local";
 
-/** An external server that records the calls by idempotency key. */
+/** An external server that records its calls. */
 interface EffectServer {
   url: string;
-  /** The calls with their times. */
+  /** By idempotency key. */
   effects: Map<string, { run: string; node: string; at: number }[]>;
 }
 
@@ -34,12 +34,12 @@ async function startEffectServer(): Promise<EffectServer> {
     const key = String(request.headers["idempotency-key"] ?? "");
     const { searchParams } = new URL(request.url ?? "", "http://localhost");
     request.resume().on("end", () => {
-      const seen = effects.get(key) ?? [];
+      const calls = effects.get(key) ?? [];
       const [run, node] = [searchParams.get("run") ?? "", searchParams.get("node") ?? ""];
-      seen.push({ run, node, at: Date.now() });
-      effects.set(key, seen);
+      calls.push({ run, node, at: Date.now() });
+      effects.set(key, calls);
       response.setHeader("content-type", "application/json");
-      response.end(JSON.stringify({ node, nth: seen.length }));
+      response.end(JSON.stringify({ node, nth: calls.length }));
     });
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
@@ -123,7 +123,7 @@ const allRuns = async (store: Store) => {
   }
 };
 
-/** The keys of the steps that are recorded as done. */
+/** The idempotency keys of the steps that are recorded as done. */
 async function doneKeys(store: Store): Promise<Set<string>> {
   const keys = new Set<string>();
   for (const run of await allRuns(store))
@@ -138,11 +138,11 @@ async function expectAllSucceeded(store: Store, server: EffectServer): Promise<v
   expect(runs.map(({ output }) => output).toSorted((a, b) => nOf(a) - nOf(b))).toEqual(
     Array.from({ length: RUNS }, (_, n) => ({ n, last: "last" })),
   );
-  // Each call has a distinct key.
+  // Each key belongs to one node of one run.
   expect(server.effects.size).toBe(RUNS * EFFECTS);
-  for (const [key, seen] of server.effects) {
-    expect(new Set(seen.map(({ run, node }) => `${run} ${node}`)).size, key).toBe(1);
-    expect(key.endsWith(`:${seen[0]?.node}`)).toBe(true);
+  for (const [key, calls] of server.effects) {
+    expect(new Set(calls.map(({ run, node }) => `${run} ${node}`)).size, key).toBe(1);
+    expect(key.endsWith(`:${calls[0]?.node}`)).toBe(true);
   }
 }
 const nOf = (output: unknown) => (output as { n: number }).n;
@@ -154,8 +154,8 @@ const env = {
   SIGNALBOX_LOG_LEVEL: "error",
 };
 
-describe("runs whose process is killed", () => {
-  it("end, and repeat no recorded step, on SQLite", async () => {
+describe("runs", () => {
+  it("succeed and repeat no recorded step if their process is killed, on SQLite", async () => {
     const server = await startEffectServer();
     const data = tempFolder();
     const idle = await startHubProcess({ data, env: { ...env, SIGNALBOX_RUNS_AT_ONCE: "0" } });

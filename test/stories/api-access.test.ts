@@ -6,7 +6,7 @@ import { greeting, intent } from "../support/flow-samples.ts";
 
 const HUGE = 9 * 1024 * 1024;
 
-/** Every operation of the OpenAPI document, with existing ids. */
+/** Every operation of the OpenAPI document, with these ids in its path. */
 async function operations(api: Api, ids: Record<string, string>, tenant = "") {
   const { paths } = (await api.expect(200, "GET", `/api/openapi.json${tenant}`)).json;
   return Object.entries<Record<string, { description: string }>>(paths).flatMap(([path, methods]) =>
@@ -19,8 +19,8 @@ async function operations(api: Api, ids: Record<string, string>, tenant = "") {
   );
 }
 
-/** Creates one object of every kind, and returns the path parameters. */
-async function furnish(api: Api, tenant = ""): Promise<Record<string, string>> {
+/** Creates one object of every kind except events, and returns their ids by path parameter. */
+async function createObjects(api: Api, tenant = ""): Promise<Record<string, string>> {
   await api.expect(201, "POST", `/api/apps${tenant}`, { slug: "desk", name: "Desk" });
   const flow = (await api.expect(201, "POST", `/api/apps/desk/flows${tenant}`, greeting)).json;
   await api.expect(200, "POST", `/api/flows/${flow.id}/publish${tenant}`);
@@ -44,6 +44,7 @@ async function furnish(api: Api, tenant = ""): Promise<Record<string, string>> {
   };
 }
 
+/** Valid bodies, for routes that require one. */
 const bodies: Record<string, unknown> = {
   "POST /api/apps": { slug: "new", name: "New" },
   "POST /api/apps/{app}/flows": { name: "New" },
@@ -118,9 +119,9 @@ interface Operation {
 }
 
 describe("a token", () => {
-  it("grants the routes of its scopes, and none without a token", async () => {
+  it("grants access only to the routes of its scopes", async () => {
     const api = await startApi();
-    const ids = await furnish(api);
+    const ids = await createObjects(api);
     const all = await operations(api, ids);
     const tokens = {
       "inbox:read": await api.token("--scope", "inbox:read"),
@@ -134,12 +135,12 @@ describe("a token", () => {
         expect((await api.call(method, path, body, { token })).status, path).toBe(401);
       for (const [held, token] of Object.entries(tokens)) {
         if (held === scope || scope === undefined) continue;
-        const refused = await api.call(method, path, body, { token });
-        expect([refused.status, refused.json.code], `${held} ${method} ${path}`).toEqual([
+        const rejected = await api.call(method, path, body, { token });
+        expect([rejected.status, rejected.json.code], `${held} ${method} ${path}`).toEqual([
           403,
           "insufficient_scope",
         ]);
-        expect(refused.json.detail).toContain(scope);
+        expect(rejected.json.detail).toContain(scope);
       }
     }
     // The rejected requests changed nothing.
@@ -159,7 +160,7 @@ describe("a token", () => {
     expect(allowed).toEqual(["/api/flows/{flow}/runs"]);
   });
 
-  it("starts a disabled trigger only for an admin", async () => {
+  it("starts a disabled trigger only with the scope admin", async () => {
     const api = await startApi();
     await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
     const [trigger, ...rest] = greeting.nodes;
@@ -169,8 +170,8 @@ describe("a token", () => {
     await api.expect(200, "POST", `/api/flows/${id}/publish`);
     const run = { trigger: "say_hello", input: { who: "me" } };
     const token = await api.token("--scope", "flows:call");
-    const refused = await api.expect(409, "POST", `/api/flows/${id}/runs`, run, { token });
-    expect(refused.json.detail).toBe("The trigger Say hello is not active.");
+    const rejected = await api.expect(409, "POST", `/api/flows/${id}/runs`, run, { token });
+    expect(rejected.json.detail).toBe("The trigger Say hello is not active.");
     await api.expect(202, "POST", `/api/flows/${id}/runs`, run);
   });
 });
@@ -179,7 +180,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend)
   it("never see data of each other, by any route", async () => {
     const api = await startApi(backend, { SIGNALBOX_TENANCY: "github" });
     const token = await api.token("--scope", "admin", "--tenant", "2");
-    const ids = await furnish(api, "?tenant=1");
+    const ids = await createObjects(api, "?tenant=1");
     await deliver(api.hub.url, {
       body: JSON.stringify({
         installation: { id: 7 },
@@ -189,9 +190,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend)
     const events = (await api.expect(200, "GET", "/api/events?tenant=1")).json.items;
     expect(events).toHaveLength(1);
     ids.event = events[0].id;
-    const before = await everything(api, ids);
-    const own = await operations(api, ids, "?tenant=1");
-    for (const { method, path, route } of own) {
+    const before = await readAll(api, ids);
+    const all = await operations(api, ids, "?tenant=1");
+    for (const { method, path, route } of all) {
       const body =
         method === "GET" || method === "DELETE" ? undefined : (bodies[`${method} ${route}`] ?? {});
       const answer = await api.call(method, path, body, { token });
@@ -204,17 +205,11 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend)
       const theirs = await api.call(method, `${path}?tenant=1`, body, { token });
       expect([theirs.status, theirs.json.code], what).toEqual([403, "no_tenant"]);
     }
-    expect(await everything(api, ids)).toEqual(before);
-    const reaching = { name: "x", tenants: ["1"] };
+    expect(await readAll(api, ids)).toEqual(before);
     for (const tenants of [["1"], ["2", "1"], ["*"]]) {
-      const refused = await api.expect(
-        403,
-        "POST",
-        "/api/tokens",
-        { ...reaching, tenants },
-        { token },
-      );
-      expect(refused.json.errors[0].path).toBe("tenants");
+      const body = { name: "x", tenants };
+      const rejected = await api.expect(403, "POST", "/api/tokens", body, { token });
+      expect(rejected.json.errors[0].path).toBe("tenants");
     }
     const listed = (await api.expect(200, "GET", "/api/tokens", undefined, { token })).json.items;
     expect(listed.every(({ tenants }: { tenants: string[] }) => tenants.join() === "2")).toBe(true);
@@ -232,8 +227,8 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("two tenants, on %s", (backend)
   });
 });
 
-/** Everything that the first tenant can read. */
-async function everything(api: Api, ids: Record<string, string>): Promise<unknown> {
+/** What the first tenant can read. */
+async function readAll(api: Api, ids: Record<string, string>): Promise<unknown> {
   const paths = [
     "/api/apps",
     `/api/flows/${ids.flow}`,
@@ -253,7 +248,7 @@ async function everything(api: Api, ids: Record<string, string>): Promise<unknow
 describe.each<Backend>(["SQLite", "PostgreSQL"])("invalid requests, on %s", (backend) => {
   it("get an error that names the field, and cause no server error", async () => {
     const api = await startApi(backend);
-    const ids = await furnish(api);
+    const ids = await createObjects(api);
     const flow = `/api/flows/${ids.flow}`;
     const deep = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
     const raws: [string | Uint8Array<ArrayBuffer>, number][] = [
@@ -285,7 +280,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("invalid requests, on %s", (bac
         if (status === 400) expect(answer.json.errors[0].path, what).toEqual(expect.any(String));
       }
 
-    const wrong: [string, string, object, string][] = [
+    const invalid: [string, string, object, string][] = [
       ["POST", "/api/apps", { slug: "x" }, "name"],
       ["POST", "/api/apps", { slug: "Not Good", name: "x" }, "slug"],
       ["POST", "/api/apps", { slug: "x", name: " " }, "name"],
@@ -328,7 +323,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("invalid requests, on %s", (bac
       ["POST", "/api/tokens", { name: "x", scopes: ["everything"] }, "scopes.0"],
       ["POST", "/api/tokens", { name: "x", days: 0 }, "days"],
     ];
-    for (const [method, path, body, field] of wrong) {
+    for (const [method, path, body, field] of invalid) {
       const answer = await api.call(method, path, body);
       const what = `${method} ${path} ${JSON.stringify(body)}: ${answer.text}`;
       expect(answer.status, what).toBe(400);
@@ -355,7 +350,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("invalid requests, on %s", (bac
     await api.expect(400, "GET", "/api/events/nonsense");
     for (const id of ["%zz", "%F0%9F%98%80", "'; DROP TABLE flows; --", "x".repeat(5_000)])
       await api.expect(404, "GET", `/api/flows/${id}`);
-    // Another origin, and another host name.
+    // Another origin.
     const foreign = { headers: { origin: "https://evil.example" } };
     expect((await api.expect(403, "GET", "/api/apps", undefined, foreign)).json.code).toBe(
       "foreign_origin",

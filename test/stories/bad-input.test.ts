@@ -1,5 +1,4 @@
 /** Invalid requests get a 4xx problem document that names the problem, and nothing is stored. */
-
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,17 +22,17 @@ afterAll(async () => {
   rmSync(data, { recursive: true, force: true });
 });
 
-/** Counted in the database, not in the hub's metrics. */
+/** Read from the database, not from the hub's metrics. */
 const storedCount = async () => (await store.getTenant(LOCAL_TENANT))?.seq;
 
 async function expectRejection(
-  answer: Promise<Response>,
+  rejected: Promise<Response>,
   status: number,
   code: string,
   detail: RegExp,
 ) {
   const before = await storedCount();
-  const response = await answer;
+  const response = await rejected;
   expect(response.headers.get("content-type")).toBe("application/problem+json");
   expect(await response.json()).toMatchObject({
     status,
@@ -46,7 +45,7 @@ async function expectRejection(
   expect(await storedCount()).toBe(before);
 }
 
-describe("an invalid webhook is rejected", () => {
+describe("the hub rejects", () => {
   it.each([
     ["an empty body", { body: "" }, 400, "empty_body", /no body/],
     ["a body that is not JSON", { body: "hello" }, 400, "invalid_json", /not valid JSON/],
@@ -95,7 +94,13 @@ describe("an invalid webhook is rejected", () => {
       "unsupported_media_type",
       /encoded as "gzip"/,
     ],
-    ["another secret", { secret: "guess" }, 403, "signature_mismatch", /does not match the body/],
+    [
+      "a signature with another secret",
+      { secret: "guess" },
+      403,
+      "signature_mismatch",
+      /does not match the body/,
+    ],
     [
       "a malformed signature",
       { headers: { "x-hub-signature-256": "sha256=zz" } },
@@ -104,7 +109,7 @@ describe("an invalid webhook is rejected", () => {
       /does not have the format/,
     ],
     [
-      "the old SHA-1 form",
+      "a SHA-1 signature",
       { headers: { "x-hub-signature-256": `sha1=${"0".repeat(40)}` } },
       403,
       "signature_malformed",
@@ -182,7 +187,7 @@ describe("an invalid webhook is rejected", () => {
   });
 
   it.each(["x-github-event", "x-github-delivery", "x-hub-signature-256"])(
-    "no %s",
+    "a webhook without %s",
     async (missing) => {
       const body = JSON.stringify(issueOpened);
       const headers: Record<string, string> = {
@@ -199,7 +204,7 @@ describe("an invalid webhook is rejected", () => {
     },
   );
 
-  it.each(["GET", "PUT", "DELETE"])("%s", async (method) => {
+  it.each(["GET", "PUT", "DELETE"])("a %s request", async (method) => {
     const response = await fetch(`${hub.url}/webhooks/github`, { method });
     expect(response.status).toBe(405);
     expect(response.headers.get("allow")).toBe("POST");
@@ -244,8 +249,10 @@ describe("an invalid webhook is rejected", () => {
   ])("%s", async (_, bytes, answer) => {
     expect(await rawExchange(hub.url, bytes)).toMatch(answer);
   });
+});
 
-  it("afterwards a valid webhook is stored, a duplicate is detected, and a ping gets a response", async () => {
+describe("after these requests the hub", () => {
+  it("stores a valid webhook, detects a duplicate, and responds to a ping", async () => {
     expect(await storedCount()).toBe(0);
     const first = await deliver(hub.url, { id: "good" });
     expect(first.status).toBe(202);
@@ -260,7 +267,7 @@ describe("an invalid webhook is rejected", () => {
     expect(await store.pendingStatus(LOCAL_TENANT)).toMatchObject({ pending_count: 1 });
   });
 
-  it("counts rejections by reason, without labels from the request", async () => {
+  it("has counted rejections by reason, without labels from the request", async () => {
     const text = await (await fetch(`${hub.url}/metrics`)).text();
     expect(text).toMatch(
       /signalbox_webhooks_total\{source="github",outcome="refused",reason="signature_mismatch"\} 1/,

@@ -13,8 +13,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { startBridgeProcess } from "../support/bridge-process.ts";
 import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
 import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
-import { PATIENCE_MS } from "../support/patience.ts";
 import { tempFolder } from "../support/temp-folder.ts";
+import { MAX_WAIT_MS } from "../support/timeouts.ts";
 
 const TOKEN = "sbx_of_the_story_of_the_bridge";
 const BRIDGE = fileURLToPath(
@@ -42,7 +42,7 @@ const bridgeEnv = (url: string, state: string) => ({
   SIGNALBOX_BRIDGE_STATE: state,
 });
 
-/** The handshake, for tests that write to the process directly. */
+/** The MCP handshake, for tests that write to stdin directly. */
 const HANDSHAKE = [
   {
     id: 1,
@@ -71,17 +71,17 @@ async function startBridge(url: string, state: string, env: Record<string, strin
   });
   const client = new Client({ name: "story", version: "1" });
   const messages: Message[] = [];
-  const others: string[] = [];
+  const otherMethods: string[] = [];
   client.fallbackNotificationHandler = async ({ method, params }) => {
     if (method === "notifications/claude/channel") messages.push(params as unknown as Message);
-    else others.push(method);
+    else otherMethods.push(method);
   };
   await client.connect(transport);
   onTestFinished(() => client.close());
   return {
     client,
     messages,
-    others,
+    otherMethods,
     stderr: () => stderr,
     titles: () => titlesOf(messages),
     call: (name: string, args: Record<string, unknown> = {}) =>
@@ -109,36 +109,36 @@ const post = async (hub: HubProcess, title: string, change: Record<string, unkno
   expect((await deliver(hub.url, { body })).status).toBe(202);
 };
 
-/** Waits until the stream is open, which only an announced event shows. */
-async function listening(
+/** Sends events until the bridge announces one: only then its stream is certainly open. */
+async function waitUntilListening(
   hub: HubProcess,
   bridge: { messages: Message[]; titles(): unknown[] },
 ): Promise<void> {
   for (let greeting = 1; ; greeting += 1) {
     await post(hub, `hello ${greeting}`);
-    const heard = await vi
+    const announced = await vi
       .waitUntil(() => bridge.titles().includes(`hello ${greeting}`), { timeout: 500 })
       .catch(() => false);
-    if (heard) break;
+    if (announced) break;
   }
   bridge.messages.length = 0;
 }
 
-/** A proxy that closes the connection once instead of forwarding the response to a given call. */
+/** A proxy that can drop the response to the next call of a tool, and close the connection. */
 async function startLossyProxy(hub: string) {
-  const lost: string[] = [];
-  let losing: string | undefined;
+  const dropped: string[] = [];
+  let dropping: string | undefined;
   const proxy = createServer(async (incoming, outgoing) => {
     const body = await text(incoming);
     const { method = "GET", headers } = incoming;
     const upstream = request(new URL(incoming.url ?? "/", hub), { method, headers }, (response) => {
-      if (losing === undefined || !body.includes(`"${losing}"`)) {
+      if (dropping === undefined || !body.includes(`"${dropping}"`)) {
         outgoing.writeHead(response.statusCode ?? 502, response.headers);
         response.pipe(outgoing);
         return;
       }
-      lost.push(losing);
-      losing = undefined;
+      dropped.push(dropping);
+      dropping = undefined;
       response.resume().on("end", () => outgoing.destroy());
     });
     upstream.on("error", () => outgoing.destroy());
@@ -152,14 +152,14 @@ async function startLossyProxy(hub: string) {
   });
   return {
     url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-    lost,
-    lose(name: string) {
-      losing = name;
+    dropped,
+    dropResponseTo(tool: string) {
+      dropping = tool;
     },
   };
 }
 
-/** The saved state of the bridge, once it exists. */
+/** The state that the bridge has saved; undefined before its first save. */
 function savedState(state: string): unknown {
   const [file] = readdirSync(state).filter((name) => name.endsWith(".json"));
   return file && JSON.parse(readFileSync(join(state, file), "utf8"));
@@ -194,7 +194,7 @@ describe("the bridge", () => {
   it("announces hostile events as short, inert text", async () => {
     const hub = await startHub();
     const bridge = await startBridge(hub.url, tempFolder());
-    await listening(hub, bridge);
+    await waitUntilListening(hub, bridge);
     await post(hub, "It rains");
     await expect.poll(() => bridge.messages.length).toBe(1);
     expect(bridge.messages[0]).toEqual({
@@ -234,7 +234,7 @@ describe("the bridge", () => {
     const bridge = await startBridge(hub.url, tempFolder(), {
       WEBHOOK_CHANNEL_SENDERS: "mo*, hubot",
     });
-    await listening(hub, bridge);
+    await waitUntilListening(hub, bridge);
     await post(hub, "from another sender", { sender: { login: "mallory" } });
     await post(hub, "from an allowed sender", { sender: { login: "Mona" } });
     await expect.poll(bridge.titles).toEqual(["from an allowed sender"]);
@@ -261,7 +261,7 @@ describe("the bridge", () => {
     await expect.poll(() => savedState(state)).toMatchObject({ cursor: "1" });
     await post(hub, "one");
     await expect.poll(() => titlesOf(first.messages)).toEqual(["one"]);
-    await first.end("hang up");
+    await first.end("close stdin");
     await post(hub, "two");
     await post(hub, "three");
     const second = startBridgeProcess(bridgeEnv(hub.url, state));
@@ -286,7 +286,7 @@ describe("the bridge", () => {
     const hub = await startHub();
     const state = tempFolder();
     const first = await startBridge(hub.url, state);
-    await listening(hub, first);
+    await waitUntilListening(hub, first);
     await post(hub, "one");
     await expect.poll(first.titles).toEqual(["one"]);
     await first.kill();
@@ -312,25 +312,25 @@ describe("the bridge", () => {
     const hub = await startHub();
     const state = tempFolder();
     let bridge = await startBridge(hub.url, state);
-    await listening(hub, bridge);
+    await waitUntilListening(hub, bridge);
     const announced: Message[][] = [bridge.messages];
-    /** The events of each message that a SIGKILL may have cut off from its saved state. */
+    /** How many events may be announced twice: those of the last message before each SIGKILL. */
     let repeatable = 0;
     let posted = 0;
-    let enough = false;
+    let stopped = false;
     const load = (async () => {
-      for (; !enough; posted += 1) await post(hub, `of many ${posted}`);
+      for (; !stopped; posted += 1) await post(hub, `of many ${posted}`);
     })();
     for (let killed = 0; killed < kills; killed += 1) {
       const { messages } = bridge;
-      // Each time a little later: during the backlog, at its end, and after it.
-      await vi.waitUntil(() => messages.length > killed * 3, { timeout: PATIENCE_MS, interval: 1 });
+      // Each kill comes a little later: during the backlog, at its end, and after it.
+      await vi.waitUntil(() => messages.length > killed * 3, { timeout: MAX_WAIT_MS, interval: 1 });
       await bridge.kill();
       repeatable += countEvents(messages.slice(-1));
       bridge = await startBridge(hub.url, state);
       announced.push(bridge.messages);
     }
-    enough = true;
+    stopped = true;
     await load;
     await expect.poll(() => countEvents(announced.flat())).toBeGreaterThanOrEqual(posted);
     await post(hub, "the last");
@@ -345,7 +345,7 @@ describe("the bridge", () => {
     expect(single).toEqual(single.toSorted());
   });
 
-  it("keeps its cursor for another token of the same tenant, and separates tenants", async () => {
+  it("has one cursor for all tokens of a tenant, and separate cursors for other tenants", async () => {
     const data = tempFolder();
     const hub = await startHub(data);
     const state = tempFolder();
@@ -382,11 +382,11 @@ describe("the bridge", () => {
     await expect.poll(next.titles).toEqual(["one"]);
   });
 
-  it("announces that the hub's log was replaced, then all events of the new one", async () => {
+  it("announces that the hub's log was replaced, then all events of the new log", async () => {
     const state = tempFolder();
     const hub = await startHub();
     const bridge = await startBridge(hub.url, state);
-    await listening(hub, bridge);
+    await waitUntilListening(hub, bridge);
     await post(hub, "one");
     await expect.poll(bridge.titles).toEqual(["one"]);
     await hub.stop();
@@ -409,7 +409,7 @@ describe("the bridge", () => {
     const hub = await startHub(data);
     const bridge = await startBridge(hub.url, tempFolder());
     const noChannel = await startBridge(hub.url, tempFolder(), { WEBHOOK_CHANNEL: "0" });
-    await listening(hub, bridge);
+    await waitUntilListening(hub, bridge);
     expect(await bridge.call("get_pending_status")).not.toHaveProperty("isError", true);
     await hub.stop("SIGKILL");
     const down = await bridge.call("get_pending_status");
@@ -423,8 +423,8 @@ describe("the bridge", () => {
     await post(again, "one");
     await post(again, "two");
     await expect.poll(bridge.titles).toEqual(["one", "two"]);
-    for (const { others } of [bridge, noChannel])
-      await expect.poll(() => others).toEqual(["notifications/tools/list_changed"]);
+    for (const { otherMethods } of [bridge, noChannel])
+      await expect.poll(() => otherMethods).toEqual(["notifications/tools/list_changed"]);
     expect(await bridge.call("get_pending_status")).not.toHaveProperty("isError", true);
     await post(again, "three");
     await expect.poll(bridge.titles).toEqual(["one", "two", "three"]);
@@ -434,28 +434,27 @@ describe("the bridge", () => {
     const hub = await startHub();
     await post(hub, "one");
     await post(hub, "two");
-    const lossy = await startLossyProxy(hub.url);
-    const bridge = await startBridge(lossy.url, tempFolder(), { WEBHOOK_CHANNEL: "0" });
-    lossy.lose("claim_events");
-    const lost = await bridge.call("claim_events");
-    expect(lost).toMatchObject({
+    const proxy = await startLossyProxy(hub.url);
+    const bridge = await startBridge(proxy.url, tempFolder(), { WEBHOOK_CHANNEL: "0" });
+    proxy.dropResponseTo("claim_events");
+    expect(await bridge.call("claim_events")).toMatchObject({
       isError: true,
       content: [{ text: expect.stringContaining("may have executed claim_events") }],
     });
-    lossy.lose("get_webhook_events");
+    proxy.dropResponseTo("get_webhook_events");
     const listed = await bridge.call("get_webhook_events");
     const { events } = listed.structuredContent as { events: { claimed_by: string | null }[] };
     expect(events.map(({ claimed_by }) => claimed_by !== null).toSorted()).toEqual([false, true]);
-    expect(lossy.lost).toEqual(["claim_events", "get_webhook_events"]);
+    expect(proxy.dropped).toEqual(["claim_events", "get_webhook_events"]);
   });
 
   it("does not announce events that were processed while it was stopped", async () => {
     const hub = await startHub();
     const state = tempFolder();
     const other = await startBridge(hub.url, tempFolder());
-    await listening(hub, other);
+    await waitUntilListening(hub, other);
     const first = await startBridge(hub.url, state);
-    await listening(hub, first);
+    await waitUntilListening(hub, first);
     await first.kill();
     other.messages.length = 0;
     await post(hub, "already processed");
@@ -467,11 +466,11 @@ describe("the bridge", () => {
     expect(second.titles()).toEqual(["still pending"]);
   });
 
-  it("announces a pending event once more", async () => {
+  it("reminds of a pending event once", async () => {
     const hub = await startHub();
     const state = tempFolder();
     const first = await startBridge(hub.url, state, { SIGNALBOX_BRIDGE_REMIND_MINUTES: "60" });
-    await listening(hub, first);
+    await waitUntilListening(hub, first);
     const listed = await first.call("list_pending_events", { limit: 100 });
     const { events } = listed.structuredContent as { events: { id: string }[] };
     await first.call("mark_processed", { event_ids: events.map(({ id }) => id) });
@@ -482,7 +481,7 @@ describe("the bridge", () => {
     await first.call("mark_processed", { event_id: done });
     await expect.poll(() => JSON.stringify(savedState(state))).toContain(pending);
     await first.kill();
-    // With so short an interval all reminders are due.
+    // With this interval all reminders are due.
     const second = await startBridge(hub.url, state, { SIGNALBOX_BRIDGE_REMIND_MINUTES: "0.001" });
     await expect.poll(() => second.messages.length).toBe(1);
     expect(second.messages[0]).toMatchObject({
@@ -491,12 +490,12 @@ describe("the bridge", () => {
       ),
       meta: { message_id: pending },
     });
-    // No event is announced a third time.
+    // The bridge has no further reminder to send.
     await expect.poll(() => savedState(state)).toMatchObject({ announced: [] });
     expect(second.messages).toHaveLength(1);
   });
 
-  it("reports a missing URL, a bad token, and a page instead of a hub", async () => {
+  it("reports a missing URL, an unknown token, and a URL that returns a page", async () => {
     const hub = await startHub();
     const refused = await startBridge(hub.url, tempFolder(), { SIGNALBOX_TOKEN: "guess" });
     await expect.poll(refused.stderr).toContain("rejects the token");
@@ -513,8 +512,8 @@ describe("the bridge", () => {
     onTestFinished(() => void page.close());
     await once(page, "listening");
     const { port } = page.address() as AddressInfo;
-    const lost = await startBridge(`http://127.0.0.1:${port}`, tempFolder());
-    expect(await lost.call("get_pending_status")).toMatchObject({
+    const misdirected = await startBridge(`http://127.0.0.1:${port}`, tempFolder());
+    expect(await misdirected.call("get_pending_status")).toMatchObject({
       isError: true,
       content: [{ text: expect.stringContaining("not JSON but text/html") }],
     });
@@ -540,7 +539,7 @@ describe("the bridge", () => {
     expect((await once(child, "close"))[0]).toBe(0);
   });
 
-  it("is also a command of the hub", async () => {
+  it("can be started as a command of the hub", async () => {
     const { code, stderr } = await runCli(["bridge"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("WEBHOOK_WORKER_URL")]);
   });

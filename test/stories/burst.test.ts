@@ -1,6 +1,6 @@
 /**
- * Sends a burst of ten thousand webhooks that each start a flow, and kills the hub halfway. Senders
- * repeat a delivery without a response, with the same id. At the end each delivery has one run.
+ * Sends ten thousand webhooks, each of which starts a flow, and kills the hub halfway. If a webhook
+ * gets no response, its sender repeats it with the same id. At the end each webhook has one run.
  */
 import { randomUUID } from "node:crypto";
 import { Agent, request } from "node:http";
@@ -13,7 +13,7 @@ import { startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const TOKEN = "sbx_burst_story_0123456789";
-const DELIVERIES = 10_000;
+const WEBHOOKS = 10_000;
 const SENDERS = 64;
 const TENANT = "local";
 
@@ -61,11 +61,11 @@ it("starts one run per webhook for ten thousand webhooks, although the hub is ki
   let next = 0;
   await Promise.all(
     Array.from({ length: SENDERS }, async () => {
-      for (let number = next++; number < DELIVERIES; number = next++) {
+      for (let number = next++; number < WEBHOOKS; number = next++) {
         const id = randomUUID();
         while (!(await deliver(id, number))) await sleep(50);
         acknowledged += 1;
-        if (acknowledged === DELIVERIES / 2) half.resolve();
+        if (acknowledged === WEBHOOKS / 2) half.resolve();
       }
     }),
   );
@@ -82,10 +82,10 @@ it("starts one run per webhook for ten thousand webhooks, although the hub is ki
       if (page.length < 1_000) return found;
     }
   };
-  // The runs exist as soon as the last delivery is acknowledged.
+  // The runs exist as soon as the last webhook is acknowledged.
   const stored = await runs();
-  expect(stored.length).toBe(DELIVERIES);
-  expect(new Set(stored.map(({ event_id }) => event_id)).size).toBe(DELIVERIES);
+  expect(stored.length).toBe(WEBHOOKS);
+  expect(new Set(stored.map(({ event_id }) => event_id)).size).toBe(WEBHOOKS);
 
   await expect
     .poll(async () => (await runs()).filter(({ status }) => status !== "succeeded").length, {
@@ -95,11 +95,11 @@ it("starts one run per webhook for ten thousand webhooks, although the hub is ki
     .toBe(0);
   const outputs = (await runs()).map(({ output }) => Number(output));
   expect(outputs.toSorted((a, b) => a - b)).toEqual(
-    Array.from({ length: DELIVERIES }, (_, number) => number),
+    Array.from({ length: WEBHOOKS }, (_, number) => number),
   );
 }, 400_000);
 
-/** Returns whether the delivery was acknowledged. */
+/** Returns a function that sends a webhook and returns whether it was acknowledged. */
 function createSender(url: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: SENDERS });
   onTestFinished(() => agent.destroy());

@@ -1,4 +1,4 @@
-/** Agents that share one inbox process each event once, also the events that a crashed agent had claimed. */
+/** Agents that share one inbox process each event once, including the events that a crashed agent claimed. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -111,7 +111,7 @@ async function drainTogether(agents: Record<Names, Agent>, events: string[]): Pr
   expect(await agents.one.pending()).toBe(0);
 }
 
-describe("two agents process an inbox of 10,000 events, and the claims of a crashed agent", () => {
+describe("two agents process 10,000 events once, including the claims of a crashed agent,", () => {
   it("on SQLite", async () => {
     const data = tempFolder();
     const { events, tokens } = await fill(openSqlite(join(data, "signalbox.db")));

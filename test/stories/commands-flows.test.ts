@@ -14,23 +14,22 @@ import { edge, greeting, intent, node } from "../support/flow-samples.ts";
 import { runCli } from "../support/hub-process.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
+import { WAIT } from "../support/timeouts.ts";
 
 const OLD = fileURLToPath(new URL("../fixtures/old-flows.json", import.meta.url));
 const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.url));
 
-const WAIT = { timeout: 60_000, interval: 20 };
-
-interface Desk {
+interface Fixture {
   env: Record<string, string>;
   run(...args: string[]): ReturnType<typeof runCli>;
   /** The parsed output with `--json`. */
-  // biome-ignore lint/suspicious/noExplicitAny: the tests read output of every form
+  // biome-ignore lint/suspicious/noExplicitAny: the tests read output of every shape
   json(...args: string[]): Promise<any>;
   /** Reads the database directly. */
   read<Result>(work: (store: Store) => Promise<Result>): Promise<Result>;
 }
 
-async function openDesk(backend: Backend = "SQLite"): Promise<Desk> {
+async function createFixture(backend: Backend = "SQLite"): Promise<Fixture> {
   const data = tempFolder();
   const url = backend === "SQLite" ? undefined : await createDatabase(inject("postgresUrl"));
   if (!url) await openSqlite(join(data, "signalbox.db")).close();
@@ -56,8 +55,8 @@ async function openDesk(backend: Backend = "SQLite"): Promise<Desk> {
     },
   };
 }
-const flowsOf = (desk: Desk, app: string) =>
-  desk.read((store) => store.listFlows("local", { app, limit: 1000 }));
+const flowsOf = (fixture: Fixture, app: string) =>
+  fixture.read((store) => store.listFlows("local", { app, limit: 1000 }));
 const fileOf = (content: unknown): string => {
   const file = join(tempFolder(), "flows.json");
   writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
@@ -68,8 +67,8 @@ const outcomes = (app: { flows: { name: string; outcome: string }[] }) =>
 
 describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend) => {
   it("imports a legacy table, app by app, and reports problems", async () => {
-    const desk = await openDesk(backend);
-    const { apps } = await desk.json("import-flows", OLD, "--publish");
+    const fixture = await createFixture(backend);
+    const { apps } = await fixture.json("import-flows", OLD, "--publish");
     expect(apps).toMatchObject([
       {
         app: "support-desk",
@@ -91,7 +90,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
     expect(twin).toContain("getWeather_2");
     expect(apps[1].flows[0].not_published).toMatch(/LegacyThing/);
 
-    const [first, second, third] = await flowsOf(desk, "support-desk");
+    const [first, second, third] = await flowsOf(fixture, "support-desk");
     expect(first).toMatchObject({
       id: "clx1weather",
       description: "Asks the weather service.",
@@ -120,58 +119,58 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
       edges: [{ target: "n1" }],
     });
     expect(third?.graph.nodes).toMatchObject([{ parameters: { toolName: "getWeather_2" } }]);
-    const tools = await desk.read((store) => store.listTools("local", "support-desk", "", 9));
+    const tools = await fixture.read((store) => store.listTools("local", "support-desk", "", 9));
     // The inactive tool is not listed.
     expect(tools.map(({ tool_name }) => tool_name)).toEqual(["getWeather", "getWeather_2"]);
   });
 
-  it("changes nothing if repeated, also with --replace", async () => {
-    const desk = await openDesk(backend);
-    await desk.run("import-flows", OLD, "--publish");
-    const before = await desk.read((store) => store.listFlows("local", { limit: 99 }));
+  it("changes nothing if repeated, even with --replace", async () => {
+    const fixture = await createFixture(backend);
+    await fixture.run("import-flows", OLD, "--publish");
+    const before = await fixture.read((store) => store.listFlows("local", { limit: 99 }));
     expect(before).toHaveLength(4);
-    const again = await desk.json("import-flows", OLD, "--publish");
+    const again = await fixture.json("import-flows", OLD, "--publish");
     expect(outcomes(again.apps[0])).toEqual([
       "Get Weather Data skipped",
       "Bare flow skipped",
       "Get Weather Data skipped",
     ]);
-    const replaced = await desk.json("import-flows", OLD, "--replace", "--publish");
+    const replaced = await fixture.json("import-flows", OLD, "--replace", "--publish");
     expect(replaced.apps.flatMap(outcomes)).toEqual([
       "Get Weather Data unchanged",
       "Bare flow unchanged",
       "Get Weather Data unchanged",
       "天気 unchanged",
     ]);
-    expect(await desk.read((store) => store.listFlows("local", { limit: 99 }))).toEqual(before);
+    expect(await fixture.read((store) => store.listFlows("local", { limit: 99 }))).toEqual(before);
   });
 
-  it("stores all flows of an app or none when killed, and completes the import when repeated", async () => {
-    const desk = await openDesk(backend);
+  it("stores all flows of an app or none if killed, and completes the import if repeated", async () => {
+    const fixture = await createFixture(backend);
     const file = fileOf(manyApps());
-    const child = startImport(desk, file);
-    // A printed app is stored. Nothing reads the rest of stdout, so the import blocks there.
+    const child = startImport(fixture, file);
+    // The import prints an app after it is stored. Nothing reads stdout, so the import blocks when the pipe is full.
     await once(child.stdout, "readable");
     await kill(child);
-    const half = await counts(desk);
-    expect(half.length).toBeGreaterThanOrEqual(1);
-    expect(half.length).toBeLessThan(12);
-    expect(new Set(half)).toEqual(new Set([25]));
+    const partial = await counts(fixture);
+    expect(partial.length).toBeGreaterThanOrEqual(1);
+    expect(partial.length).toBeLessThan(12);
+    expect(new Set(partial)).toEqual(new Set([25]));
 
-    const again = await desk.json("import-flows", file);
+    const again = await fixture.json("import-flows", file);
     expect(again.apps.flatMap(outcomes)).toHaveLength(300);
-    expect(await counts(desk)).toEqual(Array(12).fill(25));
-    const names = await flowsOf(desk, "app-3");
+    expect(await counts(fixture)).toEqual(Array(12).fill(25));
+    const names = await flowsOf(fixture, "app-3");
     const tools = names.flatMap(({ graph }) => graph.nodes.map((one) => one.parameters.toolName));
     expect(new Set(tools.filter(Boolean)).size).toBe(25);
   });
 });
 
 it("import-flows stores no flow of an app if killed between two of its flows", async () => {
-  const desk = await openDesk("PostgreSQL");
-  await desk.json("import-flows", fileOf([]));
+  const fixture = await createFixture("PostgreSQL");
+  await fixture.json("import-flows", fileOf([]));
   const connect = async () => {
-    const client = new pg.Client({ connectionString: desk.env.DATABASE_URL });
+    const client = new pg.Client({ connectionString: fixture.env.DATABASE_URL });
     await client.connect();
     onTestFinished(() => client.end());
     return client;
@@ -182,7 +181,7 @@ it("import-flows stores no flow of an app if killed between two of its flows", a
   await client.query(
     "INSERT INTO tool_names (tenant_id, app, name, flow_id, drafted) VALUES ('local', 'app-2', 'tool_7', 'x', 1)",
   );
-  const child = startImport(desk, fileOf(manyApps(4)));
+  const child = startImport(fixture, fileOf(manyApps(4)));
   child.stdout.resume();
   await vi.waitFor(async () => {
     const { rows } = await watcher.query(
@@ -192,13 +191,13 @@ it("import-flows stores no flow of an app if killed between two of its flows", a
   }, WAIT);
   await kill(child);
   await client.query("ROLLBACK");
-  expect(await counts(desk)).toEqual([25, 25]);
-  expect(await flowsOf(desk, "app-2")).toEqual([]);
-  await desk.json("import-flows", fileOf(manyApps(4)));
-  expect(await counts(desk)).toEqual(Array(4).fill(25));
+  expect(await counts(fixture)).toEqual([25, 25]);
+  expect(await flowsOf(fixture, "app-2")).toEqual([]);
+  await fixture.json("import-flows", fileOf(manyApps(4)));
+  expect(await counts(fixture)).toEqual(Array(4).fill(25));
 });
 
-/** Each flow causes a long note. */
+/** Each flow causes a long note, so that the output fills the pipe. */
 const manyApps = (count = 12) =>
   Array.from({ length: count }, (_, app) => ({
     app: `app-${app}`,
@@ -212,7 +211,7 @@ const manyApps = (count = 12) =>
       connections: [],
     })),
   }));
-const startImport = ({ env }: Desk, file: string) =>
+const startImport = ({ env }: Fixture, file: string) =>
   spawn(process.execPath, [CLI, "import-flows", file], {
     env: { PATH: process.env.PATH ?? "", ...env },
     stdio: ["ignore", "pipe", "inherit"],
@@ -223,60 +222,60 @@ async function kill(child: ReturnType<typeof startImport>): Promise<void> {
   expect((await ended)[1]).toBe("SIGKILL");
 }
 /** The number of flows in each app. */
-async function counts(desk: Desk): Promise<number[]> {
-  const all = await desk.read((store) => store.listFlows("local", { limit: 1000 }));
+async function counts(fixture: Fixture): Promise<number[]> {
+  const all = await fixture.read((store) => store.listFlows("local", { limit: 1000 }));
   return [...Map.groupBy(all, ({ app }) => app).values()].map(({ length }) => length);
 }
 
 describe("import-flows", () => {
   it("accepts one flow, a list, or { app, flows }, and recognizes flows by name", async () => {
-    const desk = await openDesk();
+    const fixture = await createFixture();
     const { id: _, ...one } = { id: "", ...greeting };
-    await desk.json("import-flows", fileOf(one), "--app", "one");
+    await fixture.json("import-flows", fileOf(one), "--app", "one");
     const twins = fileOf([one, one]);
-    expect(outcomes((await desk.json("import-flows", twins, "--app", "one")).apps[0])).toEqual([
+    expect(outcomes((await fixture.json("import-flows", twins, "--app", "one")).apps[0])).toEqual([
       "Greeting skipped",
       "Greeting created",
     ]);
-    expect(outcomes((await desk.json("import-flows", twins, "--app", "one")).apps[0])).toEqual([
+    expect(outcomes((await fixture.json("import-flows", twins, "--app", "one")).apps[0])).toEqual([
       "Greeting skipped",
       "Greeting skipped",
     ]);
     const app = { slug: "two", name: "The second", description: "With words" };
-    await desk.json("import-flows", fileOf({ app, flows: [one] }));
-    expect(await desk.read((store) => store.getApp("local", "two"))).toMatchObject(app);
-    expect(await flowsOf(desk, "one")).toHaveLength(2);
+    await fixture.json("import-flows", fileOf({ app, flows: [one] }));
+    expect(await fixture.read((store) => store.getApp("local", "two"))).toMatchObject(app);
+    expect(await flowsOf(fixture, "one")).toHaveLength(2);
   });
 
-  it("leaves changed flows unchanged without --replace", async () => {
-    const desk = await openDesk();
+  it("does not overwrite existing flows without --replace", async () => {
+    const fixture = await createFixture();
     const file = fileOf({ ...greeting, id: "hello" });
-    await desk.json("import-flows", file, "--app", "desk", "--publish");
+    await fixture.json("import-flows", file, "--app", "desk", "--publish");
     const changed = { ...greeting, id: "hello", description: "Changed" };
-    await desk.json("import-flows", fileOf(changed), "--app", "desk", "--replace");
-    expect(await flowsOf(desk, "desk")).toMatchObject([{ description: "Changed", version: 1 }]);
-    const result = await desk.run("import-flows", file, "--app", "desk", "--publish");
+    await fixture.json("import-flows", fileOf(changed), "--app", "desk", "--replace");
+    expect(await flowsOf(fixture, "desk")).toMatchObject([{ description: "Changed", version: 1 }]);
+    const result = await fixture.run("import-flows", file, "--app", "desk", "--publish");
     expect(result.stdout).toMatch(/desk \/ Greeting: exists already, left unchanged/);
-    expect(await flowsOf(desk, "desk")).toMatchObject([{ description: "Changed", version: 1 }]);
-    await desk.json("import-flows", file, "--app", "desk", "--replace", "--publish");
-    expect(await flowsOf(desk, "desk")).toMatchObject([{ description: "", version: 1 }]);
+    expect(await flowsOf(fixture, "desk")).toMatchObject([{ description: "Changed", version: 1 }]);
+    await fixture.json("import-flows", file, "--app", "desk", "--replace", "--publish");
+    expect(await flowsOf(fixture, "desk")).toMatchObject([{ description: "", version: 1 }]);
   });
 
   it("assigns new ids if other flows have the ids of the file", async () => {
-    const desk = await openDesk();
+    const fixture = await createFixture();
     const file = fileOf({ ...greeting, id: "hello" });
-    await desk.json("import-flows", file, "--app", "one");
-    for (const _ of [1, 2]) await desk.json("import-flows", file, "--app", "two");
-    await desk.json("import-flows", file, "--app", "one", "--tenant", "other");
-    const two = await flowsOf(desk, "two");
+    await fixture.json("import-flows", file, "--app", "one");
+    for (const _ of [1, 2]) await fixture.json("import-flows", file, "--app", "two");
+    await fixture.json("import-flows", file, "--app", "one", "--tenant", "other");
+    const two = await flowsOf(fixture, "two");
     expect(two).toMatchObject([{ name: "Greeting" }]);
     expect(two[0]?.id).not.toBe("hello");
-    const other = await desk.read((store) => store.listFlows("other", { limit: 9 }));
+    const other = await fixture.read((store) => store.listFlows("other", { limit: 9 }));
     expect(other).toHaveLength(1);
   });
 
   it("stores all flows of an app or none, continues with the next app, and reports the error", async () => {
-    const desk = await openDesk();
+    const fixture = await createFixture();
     const cycle = {
       name: "Round",
       nodes: [intent("Go"), node("A", "Merge"), node("B", "Merge")],
@@ -288,18 +287,18 @@ describe("import-flows", () => {
       { ...greeting, app: "good" },
       { name: "", app: "ugly", nodes: [{}] },
     ]);
-    const { code, stdout } = await desk.run("import-flows", file);
+    const { code, stdout } = await fixture.run("import-flows", file);
     expect(code).toBe(1);
     expect(stdout).toMatch(/✗ bad: nothing was stored\. Round: edges: Cycle: A → B → A/);
     expect(stdout).toMatch(/✓ good \/ Greeting: created/);
     expect(stdout).toMatch(/✗ ugly: nothing was stored\. .*name: must not be empty/);
-    expect(await flowsOf(desk, "bad")).toEqual([]);
-    expect(await desk.read((store) => store.getApp("local", "bad"))).toBeUndefined();
-    expect(await flowsOf(desk, "good")).toHaveLength(1);
+    expect(await flowsOf(fixture, "bad")).toEqual([]);
+    expect(await fixture.read((store) => store.getApp("local", "bad"))).toBeUndefined();
+    expect(await flowsOf(fixture, "good")).toHaveLength(1);
   });
 
   it("rejects invalid files and arguments", async () => {
-    const desk = await openDesk();
+    const fixture = await createFixture();
     const bad: [string[], RegExp][] = [
       [[], /Missing argument FILE/],
       [["no-such-file.json"], /no-such-file\.json cannot be read/],
@@ -314,14 +313,14 @@ describe("import-flows", () => {
       [[fileOf(greeting), "--nonsense"], /--nonsense/],
     ];
     for (const [args, message] of bad) {
-      const { code, stderr } = await desk.run("import-flows", ...args);
+      const { code, stderr } = await fixture.run("import-flows", ...args);
       expect([code, stderr], args.join(" ")).toEqual([2, expect.stringMatching(message)]);
     }
     const github = await runCli(["import-flows", OLD], {
-      env: { ...desk.env, SIGNALBOX_TENANCY: "github" },
+      env: { ...fixture.env, SIGNALBOX_TENANCY: "github" },
     });
     expect([github.code, github.stderr]).toEqual([2, expect.stringMatching(/--tenant/)]);
-    const empty = await desk.json("import-flows", fileOf([]));
+    const empty = await fixture.json("import-flows", fileOf([]));
     expect(empty).toEqual({ apps: [] });
   });
 
@@ -335,12 +334,12 @@ describe("import-flows", () => {
 
 describe("flows pull and push", () => {
   it("copy flows to another hub without changes", async () => {
-    const [desk, other] = [await openDesk(), await openDesk()];
+    const [fixture, other] = [await createFixture(), await createFixture()];
     const app = { slug: "desk", name: "The desk", description: "Front" };
     const second = { ...greeting, name: "Greeting" };
-    await desk.json("import-flows", fileOf({ app, flows: [greeting, second] }));
+    await fixture.json("import-flows", fileOf({ app, flows: [greeting, second] }));
     const dir = join(tempFolder(), "flows");
-    const pulled = await desk.json("flows", "pull", dir);
+    const pulled = await fixture.json("flows", "pull", dir);
     expect(pulled.files.map(({ outcome }: { outcome: string }) => outcome)).toEqual(
       Array(3).fill("written"),
     );
@@ -359,32 +358,32 @@ describe("flows pull and push", () => {
     ]);
     const strip = (flows: Awaited<ReturnType<typeof flowsOf>>) =>
       flows.map(({ id, app, name, description, graph }) => ({ id, app, name, description, graph }));
-    expect(strip(await flowsOf(other, "desk"))).toEqual(strip(await flowsOf(desk, "desk")));
+    expect(strip(await flowsOf(other, "desk"))).toEqual(strip(await flowsOf(fixture, "desk")));
     expect(await other.read((store) => store.getApp("local", "desk"))).toMatchObject(app);
     const unchanged = await other.json("flows", "push", dir, "--publish");
     expect(outcomes(unchanged.apps[0])).toEqual(["Greeting unchanged", "Greeting unchanged"]);
     expect((await flowsOf(other, "desk")).map(({ version }) => version)).toEqual([1, 1]);
-    const again = await desk.json("flows", "pull", dir);
+    const again = await fixture.json("flows", "pull", dir);
     expect(new Set(again.files.map(({ outcome }: { outcome: string }) => outcome))).toEqual(
       new Set(["unchanged"]),
     );
   });
 
-  it("push updates by id, creates new and deleted flows; pull keeps file names", async () => {
-    const desk = await openDesk();
-    await desk.json("import-flows", fileOf({ ...greeting, id: "hello" }), "--app", "desk");
+  it("update flows by id, create new and deleted flows, and keep file names", async () => {
+    const fixture = await createFixture();
+    await fixture.json("import-flows", fileOf({ ...greeting, id: "hello" }), "--app", "desk");
     const dir = join(tempFolder(), "flows");
-    await desk.run("flows", "pull", dir);
+    await fixture.run("flows", "pull", dir);
     const file = join(dir, "desk", "greeting.json");
     const content = JSON.parse(readFileSync(file, "utf8"));
     writeFileSync(file, JSON.stringify({ ...content, name: "Renamed" }));
     mkdirSync(join(dir, "shop"));
     writeFileSync(join(dir, "shop", "new.json"), JSON.stringify({ ...greeting, name: "By hand" }));
-    const pushed = await desk.run("flows", "push", dir);
+    const pushed = await fixture.run("flows", "push", dir);
     expect(pushed.code).toBe(0);
     expect(pushed.stdout).toMatch(/desk \/ Renamed: replaced/);
     expect(pushed.stdout).toMatch(/shop \/ By hand: created/);
-    await desk.run("flows", "pull", dir);
+    await fixture.run("flows", "pull", dir);
     expect(readdirSync(join(dir, "desk")).toSorted()).toEqual(["app.json", "greeting.json"]);
     expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ id: "hello", name: "Renamed" });
     // The file written by hand has no id, so pull writes a second file for its flow.
@@ -395,25 +394,25 @@ describe("flows pull and push", () => {
     ]);
     rmSync(join(dir, "shop", "new.json"));
 
-    await desk.read((store) => store.deleteFlow({ tenant: "local", id: "hello" }, 0));
-    const back = await desk.json("flows", "push", dir, "--app", "desk");
+    await fixture.read((store) => store.deleteFlow({ tenant: "local", id: "hello" }, 0));
+    const back = await fixture.json("flows", "push", dir, "--app", "desk");
     expect(back.apps).toHaveLength(1);
     expect(outcomes(back.apps[0])).toEqual(["Renamed created"]);
-    expect(await flowsOf(desk, "desk")).toMatchObject([{ id: "hello", name: "Renamed" }]);
+    expect(await flowsOf(fixture, "desk")).toMatchObject([{ id: "hello", name: "Renamed" }]);
   });
 
-  it("push rejects an id that a flow of another app has", async () => {
-    const desk = await openDesk();
-    await desk.json("import-flows", fileOf({ ...greeting, id: "hello" }), "--app", "desk");
+  it("reject an id that belongs to a flow of another app", async () => {
+    const fixture = await createFixture();
+    await fixture.json("import-flows", fileOf({ ...greeting, id: "hello" }), "--app", "desk");
     const dir = tempFolder();
     mkdirSync(join(dir, "shop"));
     writeFileSync(join(dir, "shop", "a.json"), JSON.stringify({ ...greeting, id: "hello" }));
-    const { code, stdout } = await desk.run("flows", "push", dir);
+    const { code, stdout } = await fixture.run("flows", "push", dir);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/✗ shop: .*The id hello belongs to/)]);
   });
 
   it("report missing arguments, folders and flows", async () => {
-    const desk = await openDesk();
+    const fixture = await createFixture();
     const dir = tempFolder();
     const bad: [string[], number, RegExp][] = [
       [[], 2, /pull DIR, or push DIR/],
@@ -422,7 +421,7 @@ describe("flows pull and push", () => {
       [["push", join(dir, "none")], 2, /does not exist/],
     ];
     for (const [args, code, message] of bad) {
-      const result = await desk.run("flows", ...args);
+      const result = await fixture.run("flows", ...args);
       expect([result.code, result.stderr], args.join(" ")).toEqual([
         code,
         expect.stringMatching(message),
@@ -431,19 +430,19 @@ describe("flows pull and push", () => {
     const env = { SIGNALBOX_DATA: tempFolder() };
     const nowhere = await runCli(["flows", "pull", dir], { env });
     expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringMatching(/No database at/)]);
-    expect((await desk.run("flows", "push", dir)).stdout).toMatch(/No flows found in/);
-    expect((await desk.run("flows", "pull", dir)).stdout).toMatch(/No flows found\./);
-    expect((await desk.run("flows", "pull", dir, "--app", "none")).stderr).toMatch(
+    expect((await fixture.run("flows", "push", dir)).stdout).toMatch(/No flows found in/);
+    expect((await fixture.run("flows", "pull", dir)).stdout).toMatch(/No flows found\./);
+    expect((await fixture.run("flows", "pull", dir, "--app", "none")).stderr).toMatch(
       /app none does not exist/,
     );
     mkdirSync(join(dir, "desk"));
     writeFileSync(join(dir, "desk", "a.json"), "[]");
-    expect((await desk.run("flows", "push", dir)).stderr).toMatch(
+    expect((await fixture.run("flows", "push", dir)).stderr).toMatch(
       /a\.json: must contain an object/,
     );
     expect(existsSync(join(dir, "desk", "app.json"))).toBe(false);
     for (const command of ["flows", "import-flows"]) {
-      const { code, stdout } = await desk.run(command, "--help");
+      const { code, stdout } = await fixture.run(command, "--help");
       expect([code, stdout]).toEqual([0, expect.stringMatching(/^Usage: signalbox .*--json/s)]);
     }
   });

@@ -55,8 +55,8 @@ describe("the executable `signalbox`", () => {
   });
 });
 
-describe("commands", () => {
-  it("send posts a signed sample, reports a duplicate, and fails without a hub", async () => {
+describe("the CLI", () => {
+  it("sends a signed sample, reports a duplicate, and fails without a hub", async () => {
     const hub = await startHubProcess({
       data: tempFolder(),
       env: { GITHUB_WEBHOOK_SECRET: SECRET },
@@ -92,7 +92,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("token creates, lists and revokes, and shows the secret only once", async () => {
+  it("creates, lists and revokes tokens, and shows a token only once", async () => {
     const env = { SIGNALBOX_DATA: tempFolder() };
     const created = JSON.parse(
       (await runCli(["token", "create", "laptop", "--json"], { env })).stdout,
@@ -112,7 +112,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("config shows values and origins, and no secret", async () => {
+  it("shows settings with their origins, and no secret", async () => {
     const cwd = tempFolder();
     writeFileSync(
       join(cwd, "signalbox.config.json"),
@@ -139,7 +139,7 @@ describe("commands", () => {
     ]);
   });
 
-  it("doctor reports problems", async () => {
+  it("reports problems with `doctor`", async () => {
     const data = tempFolder();
     const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
     const env = {
@@ -148,12 +148,12 @@ describe("commands", () => {
       GITHUB_WEBHOOK_SECRET: SECRET,
       GITHUB_API_URL: hub.url,
     };
-    const well = await runCli(["doctor", "--json"], { env });
-    const report = JSON.parse(well.stdout) as {
+    const healthy = await runCli(["doctor", "--json"], { env });
+    const report = JSON.parse(healthy.stdout) as {
       ok: boolean;
       findings: { check: string; state: string }[];
     };
-    expect([well.code, report.ok]).toEqual([0, true]);
+    expect([healthy.code, report.ok]).toEqual([0, true]);
     const states = Object.fromEntries(report.findings.map(({ check, state }) => [check, state]));
     expect(states).toMatchObject({
       settings: "ok",
@@ -177,7 +177,7 @@ describe("commands", () => {
     expect(down.stdout).toMatch(/! hub .*no response/);
   });
 
-  it("doctor reports a file instead of the data folder, and a missing proxy header", async () => {
+  it("reports a file instead of the data folder, and a missing proxy header, with `doctor`", async () => {
     const data = join(tempFolder(), "file");
     writeFileSync(data, "");
     const { code, stdout } = await runCli(["doctor"], {
@@ -194,7 +194,7 @@ describe("commands", () => {
     expect(statSync(data).size).toBe(0);
   });
 
-  it("every command has help, and an unknown command is rejected", async () => {
+  it("has help for every command, and rejects an unknown command", async () => {
     for (const command of ["serve", "send", "token", "source", "config", "doctor"]) {
       const { code, stdout } = await runCli([command, "--help"]);
       expect([code, stdout]).toEqual([0, expect.stringContaining(`Usage: signalbox ${command}`)]);
@@ -207,7 +207,8 @@ describe("commands", () => {
       expect.stringMatching(/Unknown command "srve"/),
     ]);
   });
-  it("send reports Slack's empty response as success", async () => {
+
+  it("reports Slack's empty response to a sample as success", async () => {
     const hub = await startHubProcess({ data: tempFolder() });
     const env = { PORT: new URL(hub.url).port };
     const { code, stdout } = await runCli(["send", "slack"], { env });
@@ -220,7 +221,7 @@ describe("commands", () => {
     expect(JSON.parse(json.stdout)).toEqual({ status: 200 });
   });
 
-  it("source creates an endpoint that accepts its secrets until they expire after a rotation", async () => {
+  it("creates an endpoint, which accepts a secret until it expires after a rotation", async () => {
     const data = tempFolder();
     const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
     const env = { SIGNALBOX_DATA: data, PORT: new URL(hub.url).port };
@@ -261,7 +262,7 @@ describe("commands", () => {
     await again.stop();
   });
 
-  it("source does not print a given secret, and rejects an empty one", async () => {
+  it("does not print a given secret of an endpoint, and rejects an empty secret", async () => {
     const data = tempFolder();
     const add = (secret: string, ...args: string[]) =>
       runCli(["source", "add", "generic", ...args], {
@@ -281,7 +282,7 @@ describe("commands", () => {
     expect(JSON.parse(listed.stdout)).toHaveLength(2);
   });
 
-  it("source prints URLs that can be reached", async () => {
+  it("prints URLs of endpoints that can be reached", async () => {
     const env = { SIGNALBOX_DATA: tempFolder() };
     const urlWith = async (extra: Record<string, string>) =>
       JSON.parse(
@@ -295,7 +296,7 @@ describe("commands", () => {
     );
   });
 
-  it("commands that read do not create a database", async () => {
+  it("creates no database for commands that only read or change existing data", async () => {
     const cwd = tempFolder();
     for (const args of [
       ["token", "list"],
@@ -342,7 +343,7 @@ describe("commands", () => {
     expect(stderr).not.toMatch(/ {4}at |hidden/);
   });
 
-  it("help lists the settings that a command reads, with their defaults", async () => {
+  it("lists in the help of a command the settings that it reads, with their defaults", async () => {
     const serve = (await runCli(["serve", "--help"])).stdout;
     expect(serve).toMatch(/--port VALUE +port to listen on \(4747\) \[PORT\]/);
     expect(serve).toMatch(/--keep-pending-days VALUE .*\(90\)/);

@@ -32,7 +32,7 @@ type Reason = keyof typeof reasons;
 /** A scenario, or one of its checks as `scenario:check`. */
 type Listed = Record<string, Reason>;
 
-const inBoth: Listed = {
+const listedInBoth: Listed = {
   "completion-complete": "completion",
   "json-schema-2020-12": "fixture",
   "prompts-get-embedded-resource": "fixture",
@@ -53,7 +53,7 @@ const inBoth: Listed = {
 
 const listed: Record<string, Listed> = {
   "2025-11-25": {
-    ...inBoth,
+    ...listedInBoth,
     "elicitation-sep1034-defaults": "clientRequests",
     "elicitation-sep1330-enums": "clientRequests",
     "logging-set-level": "logging",
@@ -65,7 +65,7 @@ const listed: Record<string, Listed> = {
     "tools-call-with-logging": "logging",
   },
   "2026-07-28": {
-    ...inBoth,
+    ...listedInBoth,
     "http-custom-header-server-validation": "headers",
     "input-required-result-basic-elicitation": "clientRequests",
     "input-required-result-basic-list-roots": "clientRequests",
@@ -102,7 +102,7 @@ interface Check {
   errorMessage?: string;
 }
 
-/** Runs a requirement set; returns the failed checks as `scenario:check` with their messages. */
+/** Runs the scenarios of a protocol version; returns the failed checks as `scenario:check` with their messages. */
 async function findFailures(
   target: string,
   token: string,
@@ -133,7 +133,7 @@ async function findFailures(
     const failed = checks.filter(({ status }) => status === "FAILURE" || status === "WARNING");
     for (const { id, errorMessage } of failed)
       found.set(`${scenario}:${id}`, errorMessage ?? "a warning");
-    // Several scenarios end without a check when they find nothing to test.
+    // Some scenarios end without a check if they find nothing to test; that is a failure too.
     if (
       failed.length === 0 &&
       !checks.some(({ id, status }) => status === "SUCCESS" && !id.startsWith("wire-schema"))

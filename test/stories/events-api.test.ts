@@ -4,10 +4,9 @@ import { describe, expect, it, vi } from "vitest";
 import { type Api, type Backend, startApi } from "../support/api-client.ts";
 import { deliver, issueOpened, signature } from "../support/deliver.ts";
 import { edge, node } from "../support/flow-samples.ts";
+import { WAIT } from "../support/timeouts.ts";
 
-const PATIENCE = { timeout: 60_000, interval: 50 };
-
-const arrive = async ({ hub }: Api, change: object = {}, type = "issues"): Promise<string> => {
+const sendEvent = async ({ hub }: Api, change: object = {}, type = "issues"): Promise<string> => {
   const body = JSON.stringify({ ...issueOpened, ...change });
   const response = await deliver(hub.url, { body, type });
   expect(response.status).toBe(202);
@@ -15,7 +14,7 @@ const arrive = async ({ hub }: Api, change: object = {}, type = "issues"): Promi
 };
 const idsOf = (page: { items: { id: string }[] }) => page.items.map(({ id }) => id);
 
-/** Starts on opened issues. */
+/** Publishes a flow that starts on opened issues. */
 async function publishTrigger(api: Api): Promise<string> {
   await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
   const flow = await api.expect(201, "POST", "/api/apps/desk/flows", {
@@ -33,9 +32,9 @@ async function publishTrigger(api: Api): Promise<string> {
 describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
   it("are listed, searched, read and marked as processed", async () => {
     const api = await startApi(backend);
-    const first = await arrive(api, { issue: { ...issueOpened.issue, title: "It snows" } });
-    const second = await arrive(api);
-    const third = await arrive(api, {}, "push");
+    const first = await sendEvent(api, { issue: { ...issueOpened.issue, title: "It snows" } });
+    const second = await sendEvent(api);
+    const third = await sendEvent(api, {}, "push");
     const list = async (query: string) =>
       idsOf((await api.expect(200, "GET", `/api/events?${query}`)).json);
     expect(await list("")).toEqual([third, second, first]);
@@ -75,24 +74,24 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
 
   it("are explained and replayed", async () => {
     const api = await startApi(backend, { SIGNALBOX_MAX_LOOPS: "2" });
-    const before = await arrive(api);
+    const before = await sendEvent(api);
     const flow = await publishTrigger(api);
-    const fits = await arrive(api);
-    const other = await arrive(api, { action: "closed" });
+    const matching = await sendEvent(api);
+    const other = await sendEvent(api, { action: "closed" });
     const explain = async (id: string) =>
       (await api.expect(200, "GET", `/api/events/${id}/explain`)).json.items;
     expect(await explain(before)).toMatchObject([
       { trigger: "On issue / start", matched: true, decided: "now", run_id: null },
     ]);
-    const [fired] = await explain(fits);
+    const [fired] = await explain(matching);
     expect(fired).toMatchObject({ flow_id: flow, matched: true, decided: "on arrival" });
-    const [refused] = await explain(other);
-    expect(refused).toMatchObject({ matched: false, run_id: null });
-    expect(refused.reason).toContain("action");
+    const [unmatched] = await explain(other);
+    expect(unmatched).toMatchObject({ matched: false, run_id: null });
+    expect(unmatched.reason).toContain("action");
     await vi.waitFor(async () => {
       const run = (await api.expect(200, "GET", `/api/runs/${fired.run_id}`)).json;
-      expect(run).toMatchObject({ status: "succeeded", output: "It rains", event_id: fits });
-    }, PATIENCE);
+      expect(run).toMatchObject({ status: "succeeded", output: "It rains", event_id: matching });
+    }, WAIT);
 
     const replayed = (await api.expect(202, "POST", `/api/events/${before}/replay`)).json;
     expect(replayed).toEqual({
@@ -119,34 +118,34 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
       })
     ).json.id;
     await api.expect(200, "POST", `/api/flows/${circle}/publish`);
-    await arrive(api, {}, "push");
-    const words = "it fired on its own flow's events more than 2 times a minute";
+    await sendEvent(api, {}, "push");
+    const reason = "it fired on its own flow's events more than 2 times a minute";
     await vi.waitFor(async () => {
       const { warnings } = (await api.expect(200, "GET", `/api/flows/${circle}`)).json;
       expect(warnings).toMatchObject([{ code: "breaker_tripped", nodeId: "rained" }]);
       expect(warnings[0].message).toMatch(/^Trigger 'rained' was stopped at \d\d:\d\d UTC: /);
-      expect(warnings[0].message).toContain(words);
-    }, PATIENCE);
+      expect(warnings[0].message).toContain(reason);
+    }, WAIT);
     const rain = (await api.expect(200, "GET", "/api/events?type=rain")).json;
     expect(rain.items.length).toBe(3);
     const stopped = (await explain(rain.items[0].id)).find(
       ({ trigger }: { trigger: string }) => trigger === "Circle / rained",
     );
     expect(stopped).toMatchObject({ matched: false, decided: "on arrival", run_id: null });
-    expect(stopped.reason).toContain(words);
+    expect(stopped.reason).toContain(reason);
     const metrics = (await api.expect(200, "GET", "/metrics")).text;
     expect(metrics).toContain('signalbox_breaker_trips_total{limit="loops"} 1\n');
     await vi.waitFor(() => {
       const lines = api.hub.output().split("\n");
       expect(lines.filter((line) => line.includes("a trigger was stopped")).length).toBe(1);
-    }, PATIENCE);
+    }, WAIT);
   });
 
-  it("and runs are counted in the statistics", async () => {
+  it("are counted in the statistics, as are runs", async () => {
     const api = await startApi(backend);
     await publishTrigger(api);
-    await arrive(api);
-    const done = await arrive(api, { action: "closed" });
+    await sendEvent(api);
+    const done = await sendEvent(api, { action: "closed" });
     await api.expect(200, "POST", `/api/events/${done}/processed`);
     await vi.waitFor(async () => {
       const stats = (await api.expect(200, "GET", "/api/stats")).json;
@@ -169,18 +168,18 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
           cancelled: 0,
         },
       });
-    }, PATIENCE);
+    }, WAIT);
   });
 });
 
-describe("sources", () => {
-  it("are created with a secret that is shown once, accept its signatures, and rotate it", async () => {
+describe("endpoints", () => {
+  it("are created with a secret that is shown once, accept its signatures, and rotate the secret", async () => {
     const api = await startApi();
     const made = await api.expect(201, "POST", "/api/sources", { kind: "github", name: "Repo" });
     expect(made.headers.get("cache-control")).toBe("no-store");
     const { id, url, secret } = made.json;
     expect(url).toMatch(new RegExp(`^${api.hub.url}/webhooks/github/[\\w-]{22}$`));
-    const send = async (key: string) => {
+    const sendSignedWith = async (key: string) => {
       const body = JSON.stringify(issueOpened);
       const response = await deliver(api.hub.url, {
         path: new URL(url).pathname,
@@ -189,8 +188,8 @@ describe("sources", () => {
       });
       return response.status;
     };
-    expect(await send(secret)).toBe(202);
-    expect(await send("guess")).toBe(403);
+    expect(await sendSignedWith(secret)).toBe(202);
+    expect(await sendSignedWith("guess")).toBe(403);
     const listed = await api.expect(200, "GET", "/api/sources");
     expect(listed.json.items).toMatchObject([{ id, name: "Repo", kind: "github", url }]);
     expect(listed.text).not.toContain(secret);
@@ -210,19 +209,19 @@ describe("sources", () => {
       { expires_at: null },
     ]);
     // The hub caches an endpoint for five seconds.
-    await vi.waitFor(async () => expect(await send(rotated.secret)).toBe(202), PATIENCE);
-    expect(await send(secret)).toBe(202);
+    await vi.waitFor(async () => expect(await sendSignedWith(rotated.secret)).toBe(202), WAIT);
+    expect(await sendSignedWith(secret)).toBe(202);
     const given = { rotate: { secret: "given by hand", grace_hours: 0 } };
     const last = await api.expect(200, "PATCH", at, given);
     expect(last.json).not.toHaveProperty("secret");
     expect(last.text).not.toContain("given by hand");
-    await vi.waitFor(async () => expect(await send("given by hand")).toBe(202), PATIENCE);
-    expect(await send(secret)).toBe(403);
+    await vi.waitFor(async () => expect(await sendSignedWith("given by hand")).toBe(202), WAIT);
+    expect(await sendSignedWith(secret)).toBe(403);
     await api.expect(204, "DELETE", at);
     for (const method of ["PATCH", "DELETE"]) await api.expect(404, method, at, {});
   });
 
-  it("accept the configuration of their kind", async () => {
+  it("accept only the configuration of their kind", async () => {
     const api = await startApi();
     const config = { header: "x-signature" };
     const made = (await api.expect(201, "POST", "/api/sources", { kind: "generic", config })).json;
@@ -249,8 +248,8 @@ describe("tokens", () => {
     const { id, token } = made.json;
     expect(made.headers.get("cache-control")).toBe("no-store");
     expect(made.json).toMatchObject({ tenants: ["local"], scopes: ["inbox:read"] });
-    const life = Date.parse(made.json.expires_at) - Date.parse(made.json.created_at);
-    expect(life).toBe(24 * 3_600_000);
+    const lifetime = Date.parse(made.json.expires_at) - Date.parse(made.json.created_at);
+    expect(lifetime).toBe(24 * 3_600_000);
     await api.expect(200, "GET", "/api/events", undefined, { token });
     await api.expect(403, "GET", "/api/tokens", undefined, { token });
     const listed = await api.expect(200, "GET", "/api/tokens");
@@ -260,10 +259,7 @@ describe("tokens", () => {
     await api.expect(204, "DELETE", `/api/tokens/${id}`);
     await api.expect(404, "DELETE", `/api/tokens/${id}`);
     // A token is cached for at most a second.
-    await vi.waitFor(
-      async () => api.expect(401, "GET", "/api/events", undefined, { token }),
-      PATIENCE,
-    );
+    await vi.waitFor(async () => api.expect(401, "GET", "/api/events", undefined, { token }), WAIT);
     const plain = (await api.expect(201, "POST", "/api/tokens", { name: "plain" })).json;
     expect(plain).toMatchObject({ scopes: ["inbox:read", "inbox:write"], expires_at: null });
   });

@@ -122,7 +122,7 @@ describe("a flow", () => {
     });
   });
 
-  it("has a warning and no tools if all triggers are disabled", async () => {
+  it("has a warning and no tools if all its triggers are disabled", async () => {
     const api = await startWithApp();
     const flow = await make(api, {
       name: "Off",
@@ -135,7 +135,7 @@ describe("a flow", () => {
     });
   });
 
-  it("is not published with errors, and the response contains each error", async () => {
+  it("with errors is not published, and the response contains each error", async () => {
     const api = await startWithApp();
     const flow = await make(api, {
       name: "Unfinished",
@@ -259,8 +259,8 @@ describe("a flow", () => {
       expect(rejected.json).toMatchObject({ code: "changed", errors: [{ path: "If-Match" }] });
       expect(rejected.json.detail).toContain("revision 2");
     }
-    const odd = await api.expect(400, "PATCH", at, {}, { headers: { "if-match": '"two"' } });
-    expect(odd.json.errors[0].path).toBe("If-Match");
+    const invalid = await api.expect(400, "PATCH", at, {}, { headers: { "if-match": '"two"' } });
+    expect(invalid.json.errors[0].path).toBe("If-Match");
     expect((await api.expect(200, "GET", at)).json).toMatchObject({ name: "Mine", revision: 2 });
     const all = await Promise.all(
       Array.from({ length: 8 }, (_, nth) =>
@@ -297,8 +297,13 @@ describe("a flow", () => {
     };
     const migrated = (await api.expect(201, "POST", "/api/apps/other/flows/import", old)).json;
     const [first, ...others] = file.json.nodes;
-    const odd = { ...file.json, team: "ops", nodes: [{ ...first, colour: "red" }, ...others] };
-    const noted = (await api.expect(201, "POST", "/api/apps/other/flows/import", odd)).json;
+    const withUnknownFields = {
+      ...file.json,
+      team: "ops",
+      nodes: [{ ...first, colour: "red" }, ...others],
+    };
+    const noted = (await api.expect(201, "POST", "/api/apps/other/flows/import", withUnknownFields))
+      .json;
     expect(noted.notes).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^team: "ops" /),
@@ -375,21 +380,21 @@ describe("tool names", () => {
     expect(toolsOf(put.json)).toEqual(["get_weather_data_3"]);
   });
 
-  it("return 409 if taken, 400 with the rule if invalid, and 400 without a description", async () => {
+  it("are rejected with 409 if taken, and with 400 if invalid or without a description", async () => {
     const api = await startWithApp();
     await make(api, greeting);
     const other = await make(api, { name: "Other", nodes: [intent("Other")] });
     const at = `/api/flows/${other.id}`;
     const taken = "Tool name 'say_hello' already exists in this app";
     const named = (toolName: unknown) => intent("Other", { toolName });
-    const tries: [string, string, object][] = [
+    const attempts: [string, string, object][] = [
       ["POST", "/api/apps/desk/flows", { name: "New", nodes: [named("say_hello")] }],
       ["PATCH", at, { nodes: [named("say_hello")] }],
       ["PUT", at, { name: "New", nodes: [named("say_hello")] }],
       ["PATCH", `${at}/nodes/intent%20Other`, { parameters: named("say_hello").parameters }],
       ["POST", `${at}/nodes`, { ...intent("More"), parameters: named("say_hello").parameters }],
     ];
-    for (const [method, path, body] of tries) {
+    for (const [method, path, body] of attempts) {
       const rejected = await api.expect(409, method, path, body);
       expect(rejected.json).toMatchObject({ detail: taken, errors: [{ path: "toolName" }] });
     }
@@ -422,7 +427,7 @@ describe("tool names", () => {
     expect(toolsOf(both.json)).toEqual(["chosen"]);
   });
 
-  it("change with the name of the node, and so do all references", async () => {
+  it("change with the name of the node, like all references to it", async () => {
     const api = await startWithApp();
     await make(api, { name: "Taken", nodes: [intent("Question")] });
     const flow = await make(api, {
@@ -453,7 +458,7 @@ describe("tool names", () => {
       body: { deep: [{ text: "a {{ question.x }} b {{ trigger.x }} ask.x {{ asker.x? }}" }] },
     });
     expect(end.parameters.value).toBe("{{ fetch.body }} {{ question.x }}");
-    // Another trigger of the same flow has the derived name.
+    // A second trigger of the same flow cannot get the same name.
     const twin = await api.expect(200, "PATCH", `${at}/nodes/intent%20Twin`, { name: "Question" });
     expect(toolsOf(twin.json)).toEqual(["question_2", "question_3"]);
   });

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { Client as Sdk1Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as Sdk1Transport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { CallToolResultSchema, CreateTaskResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { clients, newest } from "../support/app-clients.ts";
@@ -37,10 +37,10 @@ async function newApp(): Promise<{ app: string; url: string }> {
   return { app, url: `${hub.url}${mcp_path}` };
 }
 
-async function connectOld(url: string, token = TOKEN): Promise<OldClient> {
-  const client = new OldClient({ name: "story", version: "1" }, { capabilities: { tasks: {} } });
+async function connectSdk1(url: string, token = TOKEN): Promise<Sdk1Client> {
+  const client = new Sdk1Client({ name: "story", version: "1" }, { capabilities: { tasks: {} } });
   const requestInit = { headers: { authorization: `Bearer ${token}` } };
-  await client.connect(new OldTransport(new URL(url), { requestInit }) as never);
+  await client.connect(new Sdk1Transport(new URL(url), { requestInit }) as never);
   onTestFinished(() => client.close());
   return client;
 }
@@ -61,7 +61,7 @@ describe("a task", () => {
       ],
     );
 
-  it("is created for a long call of a 2026-07-28 client with task support only", async () => {
+  it("is created only for a long call of a 2026-07-28 client with task support", async () => {
     const { app, url } = await newApp();
     const flow = await slow(app);
     expect(await callAsTask(url, TOKEN, "go", { seconds: 0 })).toMatchObject({
@@ -95,13 +95,13 @@ describe("a task", () => {
     // A task of one app is unknown in another, and a run without a tool call is not a task.
     const other = await newApp();
     await expect(rpc(other.url, TOKEN, "tasks/get", { taskId })).rejects.toThrow("no task");
-    const { id } = await make.ask<{ id: string }>("POST", `/api/flows/${flow.id}/runs`, {
+    const { id } = await make.call<{ id: string }>("POST", `/api/flows/${flow.id}/runs`, {
       trigger: "go",
       input: { seconds: 0 },
     });
     await expect(rpc(url, TOKEN, "tasks/get", { taskId: id })).rejects.toThrow("no task");
     // The task belongs to the token that created it, not to others that may call the tool.
-    const { token } = await make.ask<{ token: string }>("POST", "/api/tokens", {
+    const { token } = await make.call<{ token: string }>("POST", "/api/tokens", {
       name: "another",
       scopes: ["admin"],
     });
@@ -123,7 +123,7 @@ describe("a task", () => {
   it("is created for a 2025-11-25 client that requests one", async () => {
     const { app, url } = await newApp();
     await slow(app);
-    const client = await connectOld(url);
+    const client = await connectSdk1(url);
     expect(client.getServerCapabilities()?.tasks).toEqual({
       list: {},
       cancel: {},
@@ -161,18 +161,18 @@ describe("a task", () => {
     });
     const { tasks } = await client.experimental.tasks.listTasks();
     expect(tasks.map(({ status }) => status)).toEqual(["cancelled", "completed"]);
-    const { token } = await make.ask<{ token: string }>("POST", "/api/tokens", {
+    const { token } = await make.call<{ token: string }>("POST", "/api/tokens", {
       name: "another",
       scopes: ["flows:call"],
     });
-    const other = await connectOld(url, token);
+    const other = await connectSdk1(url, token);
     expect((await other.experimental.tasks.listTasks()).tasks).toEqual([]);
     await expect(
       other.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema),
     ).rejects.toThrow("There is no task");
   });
 
-  it("completes after the hub is killed while it waits, and restarted", async () => {
+  it("completes although the hub is killed and restarted while it waits", async () => {
     const data = tempFolder();
     const env = { SIGNALBOX_TOKEN: TOKEN, SIGNALBOX_RUN_LEASE: "1" };
     const before = await startHubProcess({ data, env });
@@ -199,8 +199,8 @@ describe("a task", () => {
   });
 });
 
-/** An app with one tool, which waits. */
-async function slowApp(url: string, seconds: number) {
+/** Creates an app with one tool, which waits. */
+async function createSlowApp(url: string, seconds: number) {
   const maker = createFlowMaker(url, TOKEN);
   await maker.app("slow");
   const flow = await maker.flow(
@@ -216,12 +216,12 @@ async function slowApp(url: string, seconds: number) {
   return { ...maker, flow: flow.id, status };
 }
 
-describe.each(clients)("a call by a client, %s,", (_, connect) => {
+describe.each(clients)("a call by a client (%s)", (_, connect) => {
   it("is not cancelled when the hub stops: the run continues after the restart", async () => {
     const data = tempFolder();
     const env = { SIGNALBOX_TOKEN: TOKEN };
     const before = await startHubProcess({ data, env });
-    const { status } = await slowApp(before.url, 3_600);
+    const { status } = await createSlowApp(before.url, 3_600);
     const client = await connect(`${before.url}/mcp/slow`, TOKEN);
     const call = client.call("go").catch(() => {});
     await expect.poll(status).toBe("waiting");
@@ -245,14 +245,14 @@ it("replicas share apps, tasks and notifications", async () => {
   );
   if (!one || !other) throw new Error("not started");
   onTestFinished(async () => void (await Promise.all([one.stop(), other.stop()])));
-  const maker = await slowApp(one.url, 3_600);
+  const maker = await createSlowApp(one.url, 3_600);
   const url = `${other.url}/mcp/slow`;
   const client = await newest(url, TOKEN);
   expect(await client.tools()).toHaveLength(1);
-  const heard = await client.listen();
+  const changes = await client.listen();
   await maker.change(maker.flow, "go", { name: "Proceed" });
   await maker.publish(maker.flow);
-  await expect.poll(heard).toBe(1);
+  await expect.poll(changes).toBe(1);
   expect(await client.tools()).toMatchObject([{ name: "proceed" }]);
 
   const { taskId } = await callAsTask(`${one.url}/mcp/slow`, TOKEN, "proceed");
@@ -264,13 +264,13 @@ it("replicas share apps, tasks and notifications", async () => {
   });
 });
 
-describe("the task scenarios of the conformance suite, with flows as its tools,", () => {
+describe("the task scenarios of the conformance suite, which call flows,", () => {
   const SUITE = fileURLToPath(
     import.meta.resolve("@modelcontextprotocol/conformance/dist/index.js"),
   );
   /** The checks that are expected to fail. */
   const listed: Record<string, string[]> = {
-    // A run always ends with a tool result, so there is no protocol_error_job.
+    // It requires protocol_error_job, but a run always ends with a tool result.
     "tasks-lifecycle": ["sep-2663-tasks-get-status-failed"],
     "tasks-capability-negotiation": [],
     "tasks-wire-fields": [],
@@ -318,14 +318,14 @@ describe("the task scenarios of the conformance suite, with flows as its tools,"
     const proxy = await startBearerProxy(hub.url, TOKEN);
     onTestFinished(proxy.stop);
     const target = `${proxy.url}${new URL(url).pathname}`;
-    const short = async (scenario: string): Promise<string[]> => {
+    const failedChecks = async (scenario: string): Promise<string[]> => {
       const out = tempFolder();
       const args = ["server", "--url", target, "--scenario", scenario, "--force", "-o", out];
-      const era = ["--spec-version", "2026-07-28"];
-      await promisify(execFile)(process.execPath, [SUITE, ...args, ...era], {
+      const version = ["--spec-version", "2026-07-28"];
+      await promisify(execFile)(process.execPath, [SUITE, ...args, ...version], {
         cwd: out,
         maxBuffer: 100_000_000,
-      }).catch(() => {}); // its exit code is less specific than its checks
+      }).catch(() => {}); // the checks are more specific than the exit code
       const [result = ""] = readdirSync(out);
       const checks: { id: string; status: string }[] = JSON.parse(
         readFileSync(join(out, result, "checks.json"), "utf8"),
@@ -334,7 +334,7 @@ describe("the task scenarios of the conformance suite, with flows as its tools,"
       return checks.filter(({ status }) => status !== "SUCCESS").map(({ id }) => id);
     };
     const found: Record<string, string[]> = {};
-    for (const scenario of Object.keys(listed)) found[scenario] = await short(scenario);
+    for (const scenario of Object.keys(listed)) found[scenario] = await failedChecks(scenario);
     expect(found).toEqual(listed);
   }, 300_000);
 });

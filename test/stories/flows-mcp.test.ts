@@ -1,4 +1,4 @@
-/** An app is an MCP server whose tools are the intents of its flows, for clients of every protocol version. */
+/** An app is an MCP server. Its tools are the intents of its flows, in every protocol version. */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 let apps = 0;
-/** An app of the running test, and its URL. */
+/** Creates an app, and returns its slug and its URL. */
 async function newApp(more: object = {}): Promise<{ app: string; url: string }> {
   const app = `app-${++apps}`;
   const { mcp_path } = await make.app(app, more);
@@ -40,8 +40,8 @@ const names = (tools: { name: string }[]) => tools.map(({ name }) => name);
 const city = { name: "city", type: "string", description: "Such as Bern" };
 const days = { name: "days", type: "integer", optional: true };
 
-/** Two intents with separate branches and one shared node. */
-const weather = (app: string) =>
+/** Publishes a flow with two intents: their branches join at the last two nodes. */
+const publishWeather = (app: string) =>
   make.flow(
     app,
     "Weather",
@@ -79,10 +79,10 @@ const weather = (app: string) =>
     ],
   );
 
-describe.each(clients)("a client, %s,", (_, connect) => {
+describe.each(clients)("a client (%s)", (_, connect) => {
   it("lists two intents of one flow as two tools, and each runs only its nodes", async () => {
     const { app, url } = await newApp({ name: "The weather", description: "Of any city." });
-    await weather(app);
+    await publishWeather(app);
     const client = await connect(url, TOKEN);
     const tools = await client.tools();
     expect(names(tools)).toEqual(["get_forecast", "get_weather_data"]);
@@ -109,7 +109,7 @@ describe.each(clients)("a client, %s,", (_, connect) => {
 
   it("gets an error with the name of an invalid argument", async () => {
     const { app, url } = await newApp();
-    await weather(app);
+    await publishWeather(app);
     const client = await connect(url, TOKEN);
     const missing = await client.call("get_forecast");
     expect(missing).toMatchObject({ isError: true, content: [{ text: "city: is missing" }] });
@@ -123,19 +123,19 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     expect((await make.runs(app)).items).toEqual([]);
   });
 
-  it("is notified of added, removed and renamed tools; a former name still works with a notice", async () => {
+  it("is notified of added, removed and renamed tools, and can call a tool by its former name", async () => {
     const { app, url } = await newApp();
     const client = await connect(url, TOKEN);
     expect(await client.tools()).toEqual([]);
-    const heard = await client.listen();
-    const flow = await weather(app);
-    await expect.poll(heard).toBe(1);
+    const changes = await client.listen();
+    const flow = await publishWeather(app);
+    await expect.poll(changes).toBe(1);
     expect(await client.tools()).toHaveLength(2);
 
     await make.change(flow.id, "now", { name: "Current Weather" });
     expect(names(await client.tools())).toContain("get_weather_data"); // a draft does not change the tools
     await make.publish(flow.id);
-    await expect.poll(heard).toBe(2);
+    await expect.poll(changes).toBe(2);
     expect(names(await client.tools())).toEqual(["current_weather", "get_forecast"]);
     const called = await client.call("get_weather_data", { city: "Bern" });
     expect(called.structuredContent).toMatchObject({ of: "Bern" });
@@ -145,15 +145,15 @@ describe.each(clients)("a client, %s,", (_, connect) => {
     const { parameters } = intent("later", "Get Forecast", [city, days], { isActive: false });
     await make.change(flow.id, "later", { parameters });
     await make.publish(flow.id);
-    await expect.poll(heard).toBe(3);
+    await expect.poll(changes).toBe(3);
     expect(names(await client.tools())).toEqual(["current_weather"]);
     await expect(client.call("get_forecast", { city: "Bern" })).rejects.toMatchObject({
       code: -32602,
       message: expect.stringContaining("The tool get_forecast is not active."),
     });
 
-    await make.ask("DELETE", `/api/flows/${flow.id}`);
-    await expect.poll(heard).toBe(4);
+    await make.call("DELETE", `/api/flows/${flow.id}`);
+    await expect.poll(changes).toBe(4);
     expect(await client.tools()).toEqual([]);
   });
 
@@ -198,18 +198,18 @@ describe.each(clients)("a client, %s,", (_, connect) => {
       ],
     );
     const statuses = async () => (await make.runs(app)).items.map(({ status }) => status);
-    const [caller, leaver] = [await connect(url, TOKEN), await connect(url, TOKEN)];
+    const [cancelling, disconnecting] = [await connect(url, TOKEN), await connect(url, TOKEN)];
     const abort = new AbortController();
-    const call = caller.call("go", {}, { signal: abort.signal }).catch(() => {});
+    const call = cancelling.call("go", {}, { signal: abort.signal }).catch(() => {});
     await expect.poll(statuses).toEqual(["waiting"]);
     abort.abort();
     await call;
     await expect.poll(statuses).toEqual(["cancelled"]);
 
-    const left = leaver.call("go").catch(() => {});
+    const disconnected = disconnecting.call("go").catch(() => {});
     await expect.poll(statuses).toEqual(["waiting", "cancelled"]);
-    await leaver.close();
-    await left;
+    await disconnecting.close();
+    await disconnected;
     await expect.poll(statuses).toEqual(["cancelled", "cancelled"]);
   });
 
@@ -272,12 +272,12 @@ it("a tool with a concurrency limit of one queues, rejects or replaces calls", a
     Promise.all(policies.map((name) => call(name, "b"))),
   ]);
   const busy = "busy: 1 run of this tool is active; try again later.";
-  const newer = expect.stringContaining(
+  const replacement = expect.stringContaining(
     "A newer run replaced it while it waited for its concurrency limit",
   );
   expect(queued).toEqual([{ of: "a" }, { of: "a" }]);
   expect(skipped.toSorted()).toEqual([{ of: "a" }, busy, busy]);
-  expect(replaced.toSorted()).toEqual([newer, newer, { of: "a" }, { of: "a" }]);
+  expect(replaced.toSorted()).toEqual([replacement, replacement, { of: "a" }, { of: "a" }]);
   expect(others).toEqual([{ of: "b" }, { of: "b" }, { of: "b" }]);
   const runs = (await make.runs(app)).items;
   expect(runs.filter(({ status }) => status === "cancelled")).toHaveLength(2);
@@ -308,7 +308,7 @@ it("a flow without triggers has no tools and reports the reason", async () => {
   expect(await (await newest(url, TOKEN)).tools()).toEqual([]);
 });
 
-it("lists thousands of tools in pages", async () => {
+it("lists a thousand tools in pages", async () => {
   const { app, url } = await newApp();
   const some = (flow: number) =>
     Array.from({ length: 100 }, (_, at) => intent(`n${at}`, `Tool ${flow * 100 + at + 10_000}`));
@@ -319,16 +319,16 @@ it("lists thousands of tools in pages", async () => {
   }
 });
 
-it("the inspector lists the tools of an app and calls one", async () => {
+it("MCP Inspector lists the tools of an app and calls one", async () => {
   const { app, url } = await newApp();
-  await weather(app);
+  await publishWeather(app);
   const home = tempFolder();
   const inspect = async (...args: string[]) => {
     const header = ["--header", `Authorization: Bearer ${TOKEN}`];
     const { stdout } = await promisify(execFile)(
       process.execPath,
       [INSPECTOR, "--cli", url, "--transport", "http", "--method", ...args, ...header],
-      // It writes a catalog to the home folder and does not prompt.
+      // The Inspector writes a file to the home folder.
       { env: { PATH: process.env.PATH, HOME: home }, timeout: 100_000 },
     );
     return JSON.parse(stdout);
@@ -341,16 +341,16 @@ it("the inspector lists the tools of an app and calls one", async () => {
 
 it("rejects invalid messages with a clear error", async () => {
   const { app, url } = await newApp();
-  await weather(app);
-  const refused = (method: string, params: Record<string, unknown>) =>
+  await publishWeather(app);
+  const expectRejection = (method: string, params: Record<string, unknown>) =>
     expect(rpc(url, TOKEN, method, params)).rejects;
-  await refused("tools/call", { name: 5 }).toMatchObject({ code: -32602 });
-  await refused("tools/call", {}).toMatchObject({ code: -32602 });
-  await refused("tools/list", { cursor: "x".repeat(10_000) }).toMatchObject({
+  await expectRejection("tools/call", { name: 5 }).toMatchObject({ code: -32602 });
+  await expectRejection("tools/call", {}).toMatchObject({ code: -32602 });
+  await expectRejection("tools/list", { cursor: "x".repeat(10_000) }).toMatchObject({
     code: -32602,
     message: "cursor: is not a cursor of this list",
   });
-  await refused("resources/list", {}).toMatchObject({ code: -32601 });
+  await expectRejection("resources/list", {}).toMatchObject({ code: -32601 });
   const call = (args: unknown) =>
     rpc(url, TOKEN, "tools/call", { name: "get_weather_data", arguments: args, task: 5 });
   for (const args of [[], "city", 5, null])
@@ -366,8 +366,8 @@ it("rejects invalid messages with a clear error", async () => {
 });
 
 describe("access to an app", () => {
-  it("is checked first: 404 for an unknown app, 401 without a token, 403 without the scope", async () => {
-    const ask = async (path: string, token?: string) => {
+  it("is checked first: 401 without a token, 403 without the scope, 404 for an unknown app", async () => {
+    const ping = async (path: string, token?: string) => {
       const response = await fetch(`${hub.url}${path}`, {
         method: "POST",
         headers: {
@@ -379,17 +379,17 @@ describe("access to an app", () => {
       });
       return { status: response.status, body: (await response.json()) as Record<string, unknown> };
     };
-    expect(await ask("/mcp/nowhere", TOKEN)).toMatchObject({
+    expect(await ping("/mcp/nowhere", TOKEN)).toMatchObject({
       status: 404,
       body: { code: "not_found", detail: "There is no app nowhere." },
     });
     const { app } = await newApp();
-    expect(await ask(`/mcp/${app}`)).toMatchObject({ status: 401 });
+    expect(await ping(`/mcp/${app}`)).toMatchObject({ status: 401 });
     const env = { SIGNALBOX_DATA: folder };
     const { token: reader } = JSON.parse(
       (await runCli(["token", "create", "x", "--json"], { env })).stdout,
     );
-    expect(await ask(`/mcp/${app}`, reader)).toMatchObject({
+    expect(await ping(`/mcp/${app}`, reader)).toMatchObject({
       status: 403,
       body: { detail: "The token lacks the scope flows:call." },
     });
@@ -398,11 +398,11 @@ describe("access to an app", () => {
   it("is separate for two tenants with an app of the same name", async () => {
     const data = tempFolder();
     const env = { SIGNALBOX_TENANCY: "github", SIGNALBOX_DATA: data };
-    const many = await startHubProcess({
+    const multiTenant = await startHubProcess({
       data,
       env: { ...env, GITHUB_WEBHOOK_SECRET: "s3cret-s3cret" },
     });
-    onTestFinished(async () => void (await many.stop()));
+    onTestFinished(async () => void (await multiTenant.stop()));
     const tokenFor = async (tenants: string) =>
       JSON.parse(
         (
@@ -413,9 +413,9 @@ describe("access to an app", () => {
         ).stdout,
       ).token as string;
     const [ada, bob, both] = [await tokenFor("1"), await tokenFor("2"), await tokenFor("1,2")];
-    const url = `${many.url}/mcp/shared`;
-    const of = async (token: string, name: string) => {
-      const maker = createFlowMaker(many.url, token);
+    const url = `${multiTenant.url}/mcp/shared`;
+    const createShared = async (token: string, name: string) => {
+      const maker = createFlowMaker(multiTenant.url, token);
       await maker.app("shared");
       const flow = () =>
         maker.flow(
@@ -429,20 +429,20 @@ describe("access to an app", () => {
         );
       return { maker, flow };
     };
-    const [adas, bobs] = [await of(ada, "Of Ada"), await of(bob, "Of Bob")];
+    const [adas, bobs] = [await createShared(ada, "Of Ada"), await createShared(bob, "Of Bob")];
     for (const [, connect] of clients) {
       const client = await connect(url, bob);
-      const heard = await client.listen();
+      const changes = await client.listen();
       const { id } = await adas.flow();
-      await adas.maker.ask("DELETE", `/api/flows/${id}`);
+      await adas.maker.call("DELETE", `/api/flows/${id}`);
       expect(await client.tools()).toEqual([]);
-      expect(heard()).toBe(0);
+      expect(changes()).toBe(0);
       const { id: own } = await bobs.flow();
-      await expect.poll(heard).toBeGreaterThan(0);
-      expect(heard()).toBe(1);
+      await expect.poll(changes).toBeGreaterThan(0);
+      expect(changes()).toBe(1);
       expect(names(await client.tools())).toEqual(["of_bob"]);
       await expect(client.call("of_ada")).rejects.toThrow("There is no tool of_ada.");
-      await bobs.maker.ask("DELETE", `/api/flows/${own}`);
+      await bobs.maker.call("DELETE", `/api/flows/${own}`);
       await client.close();
     }
 

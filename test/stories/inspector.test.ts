@@ -1,4 +1,4 @@
-/** The official inspector's command line against a hub. */
+/** The CLI of MCP Inspector against a hub. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -26,7 +26,7 @@ it("lists the tools of a hub and calls one", async () => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
       [INSPECTOR, "--cli", ...target, "--method", ...args, ...header],
-      // It writes a catalog to the home folder and does not prompt.
+      // The Inspector writes a file to the home folder.
       { env: { PATH: process.env.PATH, HOME: home }, timeout: 100_000 },
     );
     return JSON.parse(stdout);

@@ -1,16 +1,16 @@
-/** Webhook subscriptions of the draft of MCP Events, with independent receivers. */
+/** Webhook subscriptions of the draft of MCP Events; receivers verify signatures with public libraries. */
 import { describe, expect, inject, it, vi } from "vitest";
 import { issueOpened } from "../support/deliver.ts";
 import {
   type Connected,
-  eras,
-  later,
-  PATIENCE,
-  refusalOf,
+  clients,
+  connectSdk2,
+  errorOf,
   send,
-  setup,
+  startFixture,
 } from "../support/events-client.ts";
 import { createDatabase } from "../support/postgres.ts";
+import { WAIT } from "../support/timeouts.ts";
 import { newSecret, type Receiver, startReceiver } from "../support/webhook-receiver.ts";
 
 const subscription = (receiver: Pick<Receiver, "url" | "secret">, more: object = {}) => ({
@@ -23,37 +23,37 @@ const subscription = (receiver: Pick<Receiver, "url" | "secret">, more: object =
 const subscribe = (client: Connected, receiver: Receiver, more: object = {}) =>
   client.request("events/subscribe", subscription(receiver, more));
 const expectReceived = (receiver: Receiver, ids: unknown[]) =>
-  vi.waitFor(() => expect(receiver.events()).toEqual(ids), PATIENCE);
+  vi.waitFor(() => expect(receiver.events()).toEqual(ids), WAIT);
 /** A killed hub may not have stored its last cursor; then an event is delivered twice. */
 const expectAllReceived = (receiver: Receiver, ids: unknown[]) =>
-  vi.waitFor(() => expect([...new Set(receiver.events())]).toEqual(ids), PATIENCE);
+  vi.waitFor(() => expect([...new Set(receiver.events())]).toEqual(ids), WAIT);
 
-it.each(eras)(
+it.each(clients)(
   "%s subscribes: the endpoint is verified and gets events in order until it unsubscribes",
   async (_, connect) => {
-    const one = await setup();
-    const client = await connect(one.hub);
+    const fixture = await startFixture();
+    const client = await connect(fixture.hub);
     const [receiver, witness] = [await startReceiver(), await startReceiver()];
-    await send(one);
-    const given = await subscribe(client, receiver, { arguments: { action: "opened" } });
-    expect(given).toMatchObject({
+    await send(fixture);
+    const created = await subscribe(client, receiver, { arguments: { action: "opened" } });
+    expect(created).toMatchObject({
       id: expect.stringMatching(/^sub_/),
       refreshBefore: expect.stringMatching(/Z$/),
       cursor: expect.stringMatching(/^1@/),
       truncated: false,
       deliveryStatus: { state: "ok" },
     });
-    expect(receiver.seen.map(({ id, body }) => [id.slice(0, 17), body.type])).toEqual([
+    expect(receiver.requests.map(({ id, body }) => [id.slice(0, 17), body.type])).toEqual([
       ["msg_verification_", "verification"],
     ]);
 
-    const first = await send(one);
-    await send(one, { action: "closed" });
-    const second = await send(one);
+    const first = await send(fixture);
+    await send(fixture, { action: "closed" });
+    const second = await send(fixture);
     await expectReceived(receiver, [first, second]);
     expect(receiver.received[1]).toMatchObject({
       id: second,
-      subscription: given.id,
+      subscription: created.id,
       signatures: 1,
       body: {
         eventId: second,
@@ -68,19 +68,23 @@ it.each(eras)(
       arguments: { action: "opened" },
       cursor: "0",
     });
-    expect(again).toMatchObject({ id: given.id, cursor: expect.stringMatching(/^4@/) });
+    expect(again).toMatchObject({ id: created.id, cursor: expect.stringMatching(/^4@/) });
     await subscribe(client, witness);
-    const third = await send(one);
+    const third = await send(fixture);
     await expectReceived(receiver, [first, second, third]);
 
     const { delivery, name } = subscription(receiver);
-    const end = { name, arguments: { action: "opened" }, delivery: { url: delivery.url } };
-    expect(await client.request("events/unsubscribe", end)).toBeDefined();
-    const fourth = await send(one);
+    const unsubscription = {
+      name,
+      arguments: { action: "opened" },
+      delivery: { url: delivery.url },
+    };
+    expect(await client.request("events/unsubscribe", unsubscription)).toBeDefined();
+    const fourth = await send(fixture);
     await expectReceived(witness, [third, fourth]);
     expect(receiver.events()).toEqual([first, second, third]);
-    expect(receiver.seen.filter(({ body }) => body.type === "verification")).toHaveLength(1);
-    expect(await refusalOf(client.request("events/unsubscribe", end))).toMatchObject({
+    expect(receiver.requests.filter(({ body }) => body.type === "verification")).toHaveLength(1);
+    expect(await errorOf(client.request("events/unsubscribe", unsubscription))).toMatchObject({
       code: -32011,
       data: { kind: "subscription" },
     });
@@ -88,123 +92,121 @@ it.each(eras)(
 );
 
 it("loses no event when the hub is killed, and continues after the restart", async () => {
-  const one = await setup();
+  const fixture = await startFixture();
   const receiver = await startReceiver();
-  await subscribe(await later(one.hub), receiver);
-  const ids = [await send(one)];
+  await subscribe(await connectSdk2(fixture.hub), receiver);
+  const ids = [await send(fixture)];
   await expectReceived(receiver, ids);
-  receiver.answer = (_, response) => void response.writeHead(503).end();
-  for (let count = 0; count < 5; count += 1) ids.push(await send(one));
-  await vi.waitFor(() => expect(receiver.seen.length).toBeGreaterThan(2), PATIENCE);
-  await one.restart();
-  ids.push(await send(one));
-  receiver.answer = (_, response) => void response.writeHead(200).end();
+  receiver.respond = (_, response) => void response.writeHead(503).end();
+  for (let count = 0; count < 5; count += 1) ids.push(await send(fixture));
+  await vi.waitFor(() => expect(receiver.requests.length).toBeGreaterThan(2), WAIT);
+  await fixture.restart();
+  ids.push(await send(fixture));
+  receiver.respond = (_, response) => void response.writeHead(200).end();
   await expectAllReceived(receiver, ids);
 });
 
 it("continues on another replica when the delivering one is killed", async () => {
-  const one = await setup({ DATABASE_URL: await createDatabase(inject("postgresUrl")) });
-  const other = await one.replica();
+  const fixture = await startFixture({ DATABASE_URL: await createDatabase(inject("postgresUrl")) });
+  const other = await fixture.replica();
   const receiver = await startReceiver();
-  await subscribe(await later(one.hub), receiver);
-  const ids = [await send(one), await send({ hub: other }), await send(one)];
+  await subscribe(await connectSdk2(fixture.hub), receiver);
+  const ids = [await send(fixture), await send({ hub: other }), await send(fixture)];
   await expectReceived(receiver, ids);
-  await one.hub.stop("SIGKILL");
+  await fixture.hub.stop("SIGKILL");
   ids.push(await send({ hub: other }));
   await expectAllReceived(receiver, ids);
 });
 
 it("loses no event while the receiver is down, and repeats events with the same id", async () => {
-  const one = await setup();
+  const fixture = await startFixture();
   const receiver = await startReceiver();
-  const client = await later(one.hub);
+  const client = await connectSdk2(fixture.hub);
   await subscribe(client, receiver);
   await receiver.stop();
-  const [first, second] = [await send(one), await send(one)];
+  const [first, second] = [await send(fixture), await send(fixture)];
   await vi.waitFor(async () => {
     const { deliveryStatus } = await subscribe(client, receiver);
     expect(deliveryStatus).toMatchObject({ state: "failing", lastError: expect.any(String) });
-  }, PATIENCE);
-  const back = await startReceiver(receiver.port, receiver.secret);
-  back.answer = ({ body }, response) =>
+  }, WAIT);
+  const restarted = await startReceiver(receiver.port, receiver.secret);
+  restarted.respond = ({ body }, response) =>
     void response
-      .writeHead(back.seen.filter((one) => one.id === body.eventId).length > 1 ? 200 : 500)
+      .writeHead(restarted.requests.filter(({ id }) => id === body.eventId).length > 1 ? 200 : 500)
       .end();
-  await expectReceived(back, [first, second]);
-  expect(back.seen.map(({ id }) => id)).toEqual([first, first, second, second]);
+  await expectReceived(restarted, [first, second]);
+  expect(restarted.requests.map(({ id }) => id)).toEqual([first, first, second, second]);
   await vi.waitFor(async () => {
-    const { deliveryStatus } = await subscribe(client, back);
+    const { deliveryStatus } = await subscribe(client, restarted);
     expect(deliveryStatus).toMatchObject({ state: "ok", failedAttempts: 0, lastError: null });
-  }, PATIENCE);
+  }, WAIT);
 });
 
 it("signs with both secrets after a rotation", async () => {
-  const one = await setup();
+  const fixture = await startFixture();
   const receiver = await startReceiver();
-  const client = await later(one.hub);
+  const client = await connectSdk2(fixture.hub);
   const { id } = await subscribe(client, receiver);
-  const fresh = { ...receiver, secret: newSecret() };
-  expect(await client.request("events/subscribe", subscription(fresh))).toMatchObject({ id });
-  const first = await send(one);
+  const rotated = { ...receiver, secret: newSecret() };
+  expect(await client.request("events/subscribe", subscription(rotated))).toMatchObject({ id });
+  const first = await send(fixture);
   await expectReceived(receiver, [first]);
-  receiver.secret = fresh.secret;
-  const second = await send(one);
+  receiver.secret = rotated.secret;
+  const second = await send(fixture);
   await expectReceived(receiver, [first, second]);
   expect(receiver.received.map(({ signatures }) => signatures)).toEqual([2, 2]);
 });
 
 it("sends `terminated` when the token is revoked, and nothing after it", async () => {
-  const one = await setup();
-  const { id, token } = await one.token();
+  const fixture = await startFixture();
+  const { id, token } = await fixture.token();
   const [receiver, witness] = [await startReceiver(), await startReceiver()];
-  await subscribe(await later(one.hub, token), receiver);
-  await subscribe(await later(one.hub), witness);
-  await one.revoke(id);
-  const first = await send(one);
+  await subscribe(await connectSdk2(fixture.hub, token), receiver);
+  await subscribe(await connectSdk2(fixture.hub), witness);
+  await fixture.revoke(id);
+  const first = await send(fixture);
   await expectReceived(witness, [first]);
   await expectReceived(receiver, ["terminated"]);
   expect(receiver.received[0]).toMatchObject({
     id: expect.stringMatching(/^msg_terminated_/),
     body: { type: "terminated", reason: "forbidden" },
   });
-  await expectReceived(witness, [first, await send(one)]);
+  await expectReceived(witness, [first, await send(fixture)]);
   expect(receiver.events()).toEqual(["terminated"]);
 });
 
 it("skips an event after 413 with a gap message, and ends after 410", async () => {
-  const one = await setup();
+  const fixture = await startFixture();
   const [receiver, witness] = [await startReceiver(), await startReceiver()];
-  const client = await later(one.hub);
+  const client = await connectSdk2(fixture.hub);
   await subscribe(client, receiver);
   await subscribe(client, witness);
-  receiver.answer = (_, response) => void response.writeHead(413).end();
-  await send(one);
-  await vi.waitFor(() => expect(receiver.seen).toHaveLength(2), PATIENCE);
-  receiver.answer = (_, response) => void response.writeHead(200).end();
-  const second = await send(one);
+  receiver.respond = (_, response) => void response.writeHead(413).end();
+  await send(fixture);
+  await vi.waitFor(() => expect(receiver.requests).toHaveLength(2), WAIT);
+  receiver.respond = (_, response) => void response.writeHead(200).end();
+  const second = await send(fixture);
   await expectReceived(receiver, ["gap", second]);
   expect(receiver.received[0]).toMatchObject({
     body: { type: "gap", cursor: expect.stringMatching(/^1@/) },
   });
-  receiver.answer = (_, response) => void response.writeHead(410).end();
-  await send(one);
+  receiver.respond = (_, response) => void response.writeHead(410).end();
+  await send(fixture);
   await vi.waitFor(
-    () => expect(receiver.seen.filter(({ body }) => body.eventId)).toHaveLength(3),
-    PATIENCE,
+    () => expect(receiver.requests.filter(({ body }) => body.eventId)).toHaveLength(3),
+    WAIT,
   );
-  await send(one);
-  await vi.waitFor(() => expect(witness.received).toHaveLength(4), PATIENCE);
-  expect(receiver.seen.filter(({ body }) => body.eventId)).toHaveLength(3);
+  await send(fixture);
+  await vi.waitFor(() => expect(witness.received).toHaveLength(4), WAIT);
+  expect(receiver.requests.filter(({ body }) => body.eventId)).toHaveLength(3);
 });
 
 describe("a subscription is rejected", () => {
   it("for an invalid or forbidden URL, secret, mode, name or ttl", async () => {
-    const one = await setup();
-    const client = await later(one.hub);
+    const fixture = await startFixture();
+    const client = await connectSdk2(fixture.hub);
     const attempt = (url: string, more: object = {}) =>
-      refusalOf(
-        client.request("events/subscribe", subscription({ url, secret: newSecret() }, more)),
-      );
+      errorOf(client.request("events/subscribe", subscription({ url, secret: newSecret() }, more)));
     for (const url of [
       "https://169.254.169.254/latest/meta-data",
       "http://10.0.0.1/",
@@ -221,15 +223,15 @@ describe("a subscription is rejected", () => {
         url,
         { code: -32602, message: expect.stringMatching(/delivery\.url: ./) },
       ]);
-    const secret = { mode: "webhook", url: "https://example.com/" };
+    const delivery = { mode: "webhook", url: "https://example.com/" };
     expect(
-      await attempt("", { delivery: { ...secret, secret: "whsec_dG9vIHNob3J0" } }),
+      await attempt("", { delivery: { ...delivery, secret: "whsec_dG9vIHNob3J0" } }),
     ).toMatchObject({
       code: -32602,
       message: expect.stringMatching(/delivery\.secret: .*24 to 64/),
     });
     expect(
-      await attempt("", { delivery: { ...secret, secret: newSecret(), mode: "email" } }),
+      await attempt("", { delivery: { ...delivery, secret: newSecret(), mode: "email" } }),
     ).toMatchObject({ code: -32014, data: { feature: "delivery.mode" } });
     expect(await attempt("https://example.com/", { name: "github.nothing" })).toMatchObject({
       code: -32011,
@@ -241,11 +243,11 @@ describe("a subscription is rejected", () => {
   });
 
   it("with the reason if the endpoint fails the verification", async () => {
-    const one = await setup();
-    const client = await later(one.hub);
+    const fixture = await startFixture();
+    const client = await connectSdk2(fixture.hub);
     const [receiver, other] = [await startReceiver(), await startReceiver()];
     const attempt = async (url = receiver.url) => {
-      const { code, message, data } = await refusalOf(
+      const { code, message, data } = await errorOf(
         client.request("events/subscribe", subscription({ url, secret: receiver.secret })),
       );
       return { code, data, namesField: message.includes("delivery.url: ") };
@@ -253,11 +255,10 @@ describe("a subscription is rejected", () => {
     const failed = (reason: string) => ({ code: -32015, data: { reason }, namesField: true });
     receiver.echo = () => JSON.stringify({ challenge: "something else" });
     expect(await attempt()).toEqual(failed("challenge_failed"));
-    receiver.secret = newSecret(); // the receiver returns 401 for an unknown signature
     const { secret } = receiver;
-    receiver.secret = newSecret();
+    receiver.secret = newSecret(); // the receiver returns 401 for a signature with the former secret
     expect(
-      await refusalOf(
+      await errorOf(
         client.request("events/subscribe", subscription({ url: receiver.url, secret })),
       ),
     ).toMatchObject({ code: -32015, data: { reason: "http_4xx" } });
@@ -267,16 +268,16 @@ describe("a subscription is rejected", () => {
   });
 
   it("without https or a public address, unless the operator allows it", async () => {
-    const one = await setup({ SIGNALBOX_ALLOW_PRIVATE: "" });
-    const client = await later(one.hub);
+    const fixture = await startFixture({ SIGNALBOX_ALLOW_PRIVATE: "" });
+    const client = await connectSdk2(fixture.hub);
     const receiver = await startReceiver();
     for (const [url, message] of [
       [receiver.url, /https/],
       [receiver.url.replace("http:", "https:"), /SIGNALBOX_ALLOW_PRIVATE/],
     ] as const)
       expect(
-        await refusalOf(client.request("events/subscribe", subscription({ ...receiver, url }))),
+        await errorOf(client.request("events/subscribe", subscription({ ...receiver, url }))),
       ).toMatchObject({ code: -32602, message: expect.stringMatching(message) });
-    expect(receiver.seen).toEqual([]);
+    expect(receiver.requests).toEqual([]);
   });
 });

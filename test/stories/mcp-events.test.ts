@@ -1,24 +1,24 @@
-/** The draft of MCP Events, with clients of both protocol generations, against the built hub. */
+/** The draft of MCP Events: clients of two protocol versions use the built hub. */
 import { describe, expect, it, vi } from "vitest";
 import { issueOpened } from "../support/deliver.ts";
 import {
   ADMIN,
-  eras,
+  clients,
+  errorOf,
   idsOf,
   namesOf,
-  PATIENCE,
-  refusalOf,
   send,
-  setup,
+  startFixture,
 } from "../support/events-client.ts";
+import { WAIT } from "../support/timeouts.ts";
 
 const SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId";
 
-describe.each(eras)("%s", (_, connect) => {
+describe.each(clients)("%s", (_, connect) => {
   it("lists declared and stored event types in pages", async () => {
-    const one = await setup();
-    const client = await connect(one.hub);
-    await send(one, {}, { type: "brand_new_type" });
+    const fixture = await startFixture();
+    const client = await connect(fixture.hub);
+    await send(fixture, {}, { type: "brand_new_type" });
     const first = await client.request("events/list", {});
     expect(namesOf(first)).toContain("github.issues");
     expect((first.events as unknown[])[0]).toMatchObject({
@@ -32,15 +32,15 @@ describe.each(eras)("%s", (_, connect) => {
   });
 
   it("polls new events once, filtered by arguments", async () => {
-    const one = await setup();
-    const client = await connect(one.hub);
-    await send(one);
+    const fixture = await startFixture();
+    const client = await connect(fixture.hub);
+    await send(fixture);
     const poll = (cursor: unknown, more = {}) =>
       client.request("events/poll", { name: "github.issues", arguments: {}, cursor, ...more });
     const now = await poll(null);
     expect(now).toMatchObject({ events: [], truncated: false, hasMore: false });
-    const [second, third] = [await send(one), await send(one, { action: "closed" })];
-    await send(one, {}, { type: "push" });
+    const [second, third] = [await send(fixture), await send(fixture, { action: "closed" })];
+    await send(fixture, {}, { type: "push" });
 
     const found = await poll(now.cursor);
     expect(idsOf(found)).toEqual([second, third]);
@@ -65,17 +65,21 @@ describe.each(eras)("%s", (_, connect) => {
     expect(idsOf(await poll(page.cursor))).toEqual([third]);
     const closed = await poll(now.cursor, { arguments: { action: "closed", number: 7 } });
     expect(idsOf(closed)).toEqual([third]);
-    // Cursors after the end of the log, and of another log.
-    for (const lost of ["999", "1@0a1b2c3d"])
-      expect(await poll(lost)).toMatchObject({ events: [], truncated: true, cursor: found.cursor });
+    // A cursor after the end of the log, and a cursor of another log.
+    for (const invalid of ["999", "1@0a1b2c3d"])
+      expect(await poll(invalid)).toMatchObject({
+        events: [],
+        truncated: true,
+        cursor: found.cursor,
+      });
     expect(idsOf(await poll("1"))).toEqual([second, third]);
     expect(await poll("0", { maxAgeMs: 0 })).toMatchObject({ events: [], truncated: true });
   });
 
-  it("returns errors that name the invalid field", async () => {
-    const one = await setup();
-    const client = await connect(one.hub);
-    const poll = (params: object) => refusalOf(client.request("events/poll", params));
+  it("gets errors that name the invalid field", async () => {
+    const fixture = await startFixture();
+    const client = await connect(fixture.hub);
+    const poll = (params: object) => errorOf(client.request("events/poll", params));
     const name = "github.issues";
     const invalid = (message: RegExp) => ({
       code: -32602,
@@ -97,70 +101,70 @@ describe.each(eras)("%s", (_, connect) => {
         message: expect.stringContaining(unknown),
         data: { kind: "event" },
       });
-    expect(await refusalOf(client.request("events/list", { cursor: "nonsense" }))).toMatchObject(
+    expect(await errorOf(client.request("events/list", { cursor: "nonsense" }))).toMatchObject(
       invalid(/cursor: /),
     );
   });
 
   it("streams missed and new events, and resumes after its cursor", async () => {
-    const one = await setup();
-    const client = await connect(one.hub);
-    const before = await send(one);
-    const gone = new AbortController();
+    const fixture = await startFixture();
+    const client = await connect(fixture.hub);
+    const before = await send(fixture);
+    const abort = new AbortController();
     const params = { name: "github.issues", arguments: { repo: "octo/town" }, cursor: "0" };
-    const stream = client.request("events/stream", params, { signal: gone.signal });
+    const stream = client.request("events/stream", params, { signal: abort.signal });
     stream.catch(() => {});
     const events = () =>
-      client.heard.flatMap(({ method, params }) =>
+      client.notifications.flatMap(({ method, params }) =>
         method === "notifications/events/event" ? [params] : [],
       );
-    await vi.waitFor(() => expect(events()).toHaveLength(1), PATIENCE);
-    await send(one, {}, { type: "push" });
-    await send(one, { repository: { full_name: "other/place" } });
-    const after = await send(one);
-    await vi.waitFor(() => expect(events()).toHaveLength(2), PATIENCE);
+    await vi.waitFor(() => expect(events()).toHaveLength(1), WAIT);
+    await send(fixture, {}, { type: "push" });
+    await send(fixture, { repository: { full_name: "other/place" } });
+    const after = await send(fixture);
+    await vi.waitFor(() => expect(events()).toHaveLength(2), WAIT);
     expect(events().map(({ eventId }) => eventId)).toEqual([before, after]);
-    expect(client.heard[0]).toMatchObject({
+    expect(client.notifications[0]).toMatchObject({
       method: "notifications/events/active",
       params: { cursor: expect.stringMatching(/^0@/), truncated: false },
     });
-    const ids = new Set(client.heard.map(({ params }) => params._meta[SUBSCRIPTION_ID]));
+    const ids = new Set(client.notifications.map(({ params }) => params._meta[SUBSCRIPTION_ID]));
     expect([...ids]).toEqual([expect.anything()]);
 
-    gone.abort();
-    const missed = await send(one);
+    abort.abort();
+    const missed = await send(fixture);
     const last = events().at(-1)?.cursor;
     const again = await client.request("events/poll", { ...params, cursor: last });
     expect(idsOf(again)).toEqual([missed]);
   });
 
   it("gets `terminated` when the token is revoked or the hub stops", async () => {
-    const one = await setup();
-    const { id, token } = await one.token();
-    const [revoked, stopped] = [await connect(one.hub, token), await connect(one.hub)];
+    const fixture = await startFixture();
+    const { id, token } = await fixture.token();
+    const [revoked, stopped] = [await connect(fixture.hub, token), await connect(fixture.hub)];
     const ends = [revoked, stopped].map((client) =>
       client.request("events/stream", { name: "github.issues", cursor: null }),
     );
-    for (const { heard } of [revoked, stopped])
-      await vi.waitFor(() => expect(heard).toHaveLength(1), PATIENCE);
-    await one.revoke(id);
+    for (const { notifications } of [revoked, stopped])
+      await vi.waitFor(() => expect(notifications).toHaveLength(1), WAIT);
+    await fixture.revoke(id);
     await ends[0];
-    expect(revoked.heard.at(-1)).toMatchObject({
+    expect(revoked.notifications.at(-1)).toMatchObject({
       method: "notifications/events/terminated",
       params: { reason: "forbidden", cursor: expect.stringMatching(/^0@/) },
     });
-    expect(stopped.heard).toHaveLength(1);
-    expect(await one.hub.stop()).toBe(0);
+    expect(stopped.notifications).toHaveLength(1);
+    expect(await fixture.hub.stop()).toBe(0);
     await ends[1]?.catch(() => {});
-    expect(stopped.heard.at(-1)).toMatchObject({
+    expect(stopped.notifications.at(-1)).toMatchObject({
       method: "notifications/events/terminated",
       params: { reason: "shutting_down" },
     });
   });
 });
 
-/** Read from the raw response, because the SDK's client drops unknown capabilities. */
-async function capabilities(url: string, method: string, params: object): Promise<unknown> {
+/** Reads the raw response, because the SDK's client drops unknown capabilities. */
+async function getCapabilities(url: string, method: string, params: object): Promise<unknown> {
   const response = await fetch(`${url}/mcp`, {
     method: "POST",
     headers: {
@@ -178,7 +182,7 @@ async function capabilities(url: string, method: string, params: object): Promis
   return (JSON.parse(json) as { result: { capabilities: unknown } }).result.capabilities;
 }
 
-const openings = [
+const firstRequests = [
   [
     "initialize",
     { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } },
@@ -195,44 +199,43 @@ const openings = [
   ],
 ] as const;
 
-it("declares the events capability in both generations, unless the draft is disabled", async () => {
-  const [on, off] = [await setup(), await setup({ SIGNALBOX_EVENTS_DRAFT: "off" })];
-  for (const [method, params] of openings) {
-    expect(await capabilities(on.hub.url, method, params)).toMatchObject({
+it("the hub declares the events capability in both protocol versions, unless the draft is disabled", async () => {
+  const [on, off] = [await startFixture(), await startFixture({ SIGNALBOX_EVENTS_DRAFT: "off" })];
+  for (const [method, params] of firstRequests) {
+    expect(await getCapabilities(on.hub.url, method, params)).toMatchObject({
       events: { listChanged: true },
     });
-    expect(await capabilities(off.hub.url, method, params)).not.toHaveProperty("events");
+    expect(await getCapabilities(off.hub.url, method, params)).not.toHaveProperty("events");
   }
-  for (const [, connect] of eras) {
+  for (const [, connect] of clients) {
     const client = await connect(off.hub);
-    expect((await refusalOf(client.request("events/list", {}))).message).toMatch(/not found/i);
+    expect((await errorOf(client.request("events/list", {}))).message).toMatch(/not found/i);
   }
 });
 
-it.each(eras)("%s gets no events of another tenant", async (_, connect) => {
-  const one = await setup({ SIGNALBOX_TENANCY: "github" });
-  const tenancy = ["--tenancy", "github"];
-  const [mine, theirs] = [await one.token("--tenant", "1", ...tenancy), "2"];
-  const client = await connect(one.hub, mine.token);
-  const of = (account: string) => ({
-    repository: { ...issueOpened.repository, owner: { id: Number(account), login: `a${account}` } },
-    installation: { id: Number(account) },
+it.each(clients)("%s gets no events of another tenant", async (_, connect) => {
+  const fixture = await startFixture({ SIGNALBOX_TENANCY: "github" });
+  const { token } = await fixture.token("--tenant", "1", "--tenancy", "github");
+  const client = await connect(fixture.hub, token);
+  const ownedBy = (account: number) => ({
+    repository: { ...issueOpened.repository, owner: { id: account, login: `a${account}` } },
+    installation: { id: account },
   });
   const now = await client.request("events/poll", { name: "github.issues", cursor: null });
-  await send(one, of(theirs), { type: "their_own_type" });
-  await send(one, of(theirs));
+  await send(fixture, ownedBy(2), { type: "their_own_type" });
+  await send(fixture, ownedBy(2));
   const stream = client.request("events/stream", { name: "github.issues", cursor: "0" });
   stream.catch(() => {});
-  const own = await send(one, of("1"));
-  const heard = () => client.heard.map(({ params }) => params.eventId).filter(Boolean);
-  await vi.waitFor(() => expect(heard()).toEqual([own]), PATIENCE);
+  const own = await send(fixture, ownedBy(1));
+  const received = () => client.notifications.map(({ params }) => params.eventId).filter(Boolean);
+  await vi.waitFor(() => expect(received()).toEqual([own]), WAIT);
   expect(
     idsOf(await client.request("events/poll", { name: "github.issues", cursor: now.cursor })),
   ).toEqual([own]);
   const { nextCursor } = await client.request("events/list", {});
   expect(namesOf(await client.request("events/list", { cursor: nextCursor }))).toEqual([]);
   expect(
-    await refusalOf(client.request("events/poll", { name: "github.their_own_type" })),
+    await errorOf(client.request("events/poll", { name: "github.their_own_type" })),
   ).toMatchObject({ code: -32011 });
   expect(
     await client.request("events/poll", { name: "github.issues", cursor: "2:0" }),

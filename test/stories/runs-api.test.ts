@@ -1,12 +1,11 @@
-/** Runs and secrets through the API of the built hub. */
+/** Runs and secrets over the API of the built hub. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ADMIN, type Api, type Backend, startApi } from "../support/api-client.ts";
 import { edge, greeting, intent, node } from "../support/flow-samples.ts";
 import { openSse } from "../support/sse.ts";
-
-const PATIENCE = { timeout: 60_000, interval: 20 };
+import { WAIT } from "../support/timeouts.ts";
 
 async function startWithApp(backend?: Backend, env?: Record<string, string>): Promise<Api> {
   const api = await startApi(backend, env);
@@ -19,17 +18,17 @@ const publish = async (api: Api, flow: object) => {
   return id as string;
 };
 const idsOf = (page: { items: { id: string }[] }) => page.items.map(({ id }) => id);
-const ended = async (api: Api, id: string) =>
+const waitForEnd = async (api: Api, id: string) =>
   vi.waitFor(async () => {
     const run = (await api.expect(200, "GET", `/api/runs/${id}`)).json;
     expect(run.finished_at).not.toBeNull();
     return run;
-  }, PATIENCE);
+  }, WAIT);
 
-const napping = {
-  name: "Nap",
-  nodes: [intent("Nap"), node("wait", "Wait", { seconds: 3600 }), node("end", "Return", {})],
-  edges: [edge("intent Nap", "wait"), edge("wait", "end")],
+const pausing = {
+  name: "Pause",
+  nodes: [intent("Pause"), node("wait", "Wait", { seconds: 3600 }), node("end", "Return", {})],
+  edges: [edge("intent Pause", "wait"), edge("wait", "end")],
 };
 const failing = {
   name: "Fail",
@@ -52,7 +51,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
       input,
     });
     expect(queued.json).toMatchObject({ flow_id: hello, app: "desk", version: 1, input });
-    expect(await ended(api, queued.json.id)).toMatchObject({
+    expect(await waitForEnd(api, queued.json.id)).toMatchObject({
       status: "succeeded",
       output: { text: "Hello you!" },
       error: null,
@@ -86,7 +85,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
     await api.expect(404, "GET", "/api/runs/none");
   });
 
-  it("rejects invalid input with the name of the argument, and unknown triggers", async () => {
+  it("is rejected for invalid input, with the name of the argument, and for an unknown trigger", async () => {
     const api = await startWithApp(backend);
     const hello = await publish(api, greeting);
     const at = `/api/flows/${hello}/runs`;
@@ -99,7 +98,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
     expect(unknown.json).toMatchObject({ errors: [{ path: "trigger" }] });
     await api.expect(404, "POST", "/api/flows/none/runs", { trigger });
     expect((await api.expect(200, "GET", "/api/runs")).json.items).toEqual([]);
-    // A draft that renames it does not change the published flow.
+    // Renaming the trigger in the draft does not change the published flow.
     await api.expect(200, "PATCH", `/api/flows/${hello}/nodes/intent%20Say%20hello`, { name: "X" });
     await api.expect(200, "POST", `${at}?wait=1`, { trigger, input: { who: "you" } });
     await api.expect(400, "POST", at, { trigger: "x", input: { who: "you" } });
@@ -107,30 +106,30 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
 
   it("is cancelled and retried", async () => {
     const api = await startWithApp(backend);
-    const nap = await publish(api, napping);
-    const { id } = (await api.expect(202, "POST", `/api/flows/${nap}/runs`, { trigger: "nap" }))
+    const pause = await publish(api, pausing);
+    const { id } = (await api.expect(202, "POST", `/api/flows/${pause}/runs`, { trigger: "pause" }))
       .json;
     await vi.waitFor(
       async () => expect((await api.call("GET", `/api/runs/${id}`)).json.status).toBe("waiting"),
-      PATIENCE,
+      WAIT,
     );
     const busy = await api.expect(409, "POST", `/api/runs/${id}/retry`);
     expect(busy.json.detail).toMatch(/waiting: only a failed or cancelled run/);
     await api.expect(202, "POST", `/api/runs/${id}/cancel`);
-    const cancelled = await ended(api, id);
+    const cancelled = await waitForEnd(api, id);
     expect(cancelled).toMatchObject({
       status: "cancelled",
       steps: [{}, { node_id: "wait", status: "failed", error: { code: "cancelled" } }],
     });
     expect(cancelled.steps[1].finished_at).toBe(cancelled.finished_at);
-    const over = await api.expect(409, "POST", `/api/runs/${id}/cancel`);
-    expect(over.json.detail).toBe(
+    const again = await api.expect(409, "POST", `/api/runs/${id}/cancel`);
+    expect(again.json.detail).toBe(
       `The run was cancelled at ${cancelled.finished_at}; it cannot be cancelled.`,
     );
     await api.expect(202, "POST", `/api/runs/${id}/retry`);
     await vi.waitFor(
       async () => expect((await api.call("GET", `/api/runs/${id}`)).json.status).toBe("waiting"),
-      PATIENCE,
+      WAIT,
     );
     for (const action of ["cancel", "retry"])
       await api.expect(404, "POST", `/api/runs/none/${action}`);
@@ -138,21 +137,21 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
 
   it("is streamed live until its end", async () => {
     const api = await startWithApp(backend);
-    const nap = await publish(api, napping);
-    const { id } = (await api.expect(202, "POST", `/api/flows/${nap}/runs`, { trigger: "nap" }))
+    const pause = await publish(api, pausing);
+    const { id } = (await api.expect(202, "POST", `/api/flows/${pause}/runs`, { trigger: "pause" }))
       .json;
     const reader = await openSse(`${api.hub.url}/api/runs/${id}/stream`, {
       authorization: `Bearer ${ADMIN}`,
     });
     expect(reader.response.headers.get("content-type")).toBe("text/event-stream");
     const statuses = () => reader.messages.map(({ data }) => data.status);
-    await vi.waitFor(() => expect(statuses()).toContain("waiting"), PATIENCE);
+    await vi.waitFor(() => expect(statuses()).toContain("waiting"), WAIT);
     await api.expect(202, "POST", `/api/runs/${id}/cancel`);
     await reader.ended;
     expect(statuses().at(-1)).toBe("cancelled");
     expect(reader.messages.at(-1)).toMatchObject({ event: "run", data: { id } });
     const [first, ...deltas] = reader.messages;
-    expect(first?.data).toMatchObject({ id, flow_id: nap, steps: expect.any(Array) });
+    expect(first?.data).toMatchObject({ id, flow_id: pause, steps: expect.any(Array) });
     for (const { data } of deltas) expect(data).not.toHaveProperty("flow_id");
     // Each step arrives once per status, not with every event.
     const changes = reader.messages.flatMap(({ data }) =>
@@ -167,19 +166,19 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
 });
 
 describe("a hub that stops", () => {
-  it("ends streams and pending requests of clients", async () => {
+  it("ends streams and responds to pending requests", async () => {
     const api = await startWithApp();
-    const nap = await publish(api, napping);
-    const waiting = api.call("POST", `/api/flows/${nap}/runs?wait=1`, { trigger: "nap" });
+    const pause = await publish(api, pausing);
+    const waiting = api.call("POST", `/api/flows/${pause}/runs?wait=1`, { trigger: "pause" });
     const { id } = await vi.waitFor(async () => {
       const [run] = (await api.call("GET", "/api/runs")).json.items;
       expect(run?.status).toBe("waiting");
       return run;
-    }, PATIENCE);
+    }, WAIT);
     const reader = await openSse(`${api.hub.url}/api/runs/${id}/stream`, {
       authorization: `Bearer ${ADMIN}`,
     });
-    await vi.waitFor(() => expect(reader.messages).not.toEqual([]), PATIENCE);
+    await vi.waitFor(() => expect(reader.messages).not.toEqual([]), WAIT);
     const stopped = api.hub.stop();
     expect(await waiting).toMatchObject({ status: 202, json: { id, status: "waiting" } });
     await reader.ended;
@@ -244,15 +243,15 @@ describe("secrets", () => {
     await call("PUT", "/api/secrets/API_KEY", { value: [VALUE] });
     await call("PUT", "/api/secrets/API_KEY", { value: VALUE, more: VALUE });
     for (const text of [...seen, api.hub.output()])
-      for (const spelling of [VALUE, encodeURIComponent(VALUE), btoa(VALUE)])
-        expect(text).not.toContain(spelling);
+      for (const encoded of [VALUE, encodeURIComponent(VALUE), btoa(VALUE)])
+        expect(text).not.toContain(encoded);
 
     await api.expect(204, "DELETE", "/api/secrets/API_KEY");
     await api.expect(404, "DELETE", "/api/secrets/API_KEY");
     expect((await run(flow)).json.error).toMatchObject({ code: "no_secret" });
     for (const name of ["lower", "1X", "A-B", "A".repeat(65), "A%00B"]) {
-      const refused = await api.expect(400, "PUT", `/api/secrets/${name}`, { value: VALUE });
-      expect(refused.json.errors[0].path).toBe("name");
+      const rejected = await api.expect(400, "PUT", `/api/secrets/${name}`, { value: VALUE });
+      expect(rejected.json.errors[0].path).toBe("name");
     }
   });
 

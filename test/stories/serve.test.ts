@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { deliver, issueOpened, SECRET, signature } from "../support/deliver.ts";
 import { runCli, startHubProcess } from "../support/hub-process.ts";
-import { createDatabase } from "../support/postgres.ts";
+import { createDatabase, startPostgres } from "../support/postgres.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 describe("signalbox serve", () => {
-  it("prints a token on the first start only, and lines to paste", async () => {
+  it("prints a token on the first start only, and commands and settings to copy", async () => {
     const data = tempFolder();
     const first = await startHubProcess({ data });
     await first.stop();
@@ -89,7 +89,7 @@ describe("signalbox serve", () => {
     },
   );
 
-  it("reports a database that cannot be opened, without a stack", async () => {
+  it("reports a database that cannot be opened, without a stack trace", async () => {
     const folder = tempFolder();
     const at = (name: string) => join(folder, name);
     writeFileSync(at("file"), "");
@@ -133,7 +133,7 @@ describe("signalbox serve", () => {
     socket.write(
       `POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-GitHub-Event: issues\r\nX-GitHub-Delivery: slow\r\nX-Hub-Signature-256: ${signature(body)}\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
     );
-    await deliver(hub.url); // the hub has received the headers of the slow request by then
+    await deliver(hub.url); // when this returns, the hub has received the headers of the slow request
     const ended = hub.stop("SIGTERM");
     await expect
       .poll(() =>
@@ -155,7 +155,6 @@ describe("signalbox serve", () => {
   });
 
   it("returns 503 from readyz and webhooks during a database outage, and 200 from healthz", async () => {
-    const { startPostgres } = await import("../support/postgres.ts");
     const server = await startPostgres();
     onTestFinished(server.stop);
     const hub = await startHubProcess({
@@ -170,12 +169,12 @@ describe("signalbox serve", () => {
       code: "storage_unavailable",
     });
     expect((await fetch(`${hub.url}/healthz`)).status).toBe(200);
-    const refused = await deliver(hub.url);
-    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
-    expect(await refused.json()).toMatchObject({ code: "storage_unavailable" });
+    const rejected = await deliver(hub.url);
+    expect([rejected.status, rejected.headers.get("retry-after")]).toEqual([503, "5"]);
+    expect(await rejected.json()).toMatchObject({ code: "storage_unavailable" });
   });
 
-  it("two hubs on one PostgreSQL share events, tokens and endpoints", async () => {
+  it("stores each webhook once and creates one token if two hubs share a PostgreSQL", async () => {
     const env = {
       DATABASE_URL: await createDatabase(inject("postgresUrl")),
       GITHUB_WEBHOOK_SECRET: SECRET,

@@ -7,7 +7,7 @@ import { tempFolder } from "./temp-folder.ts";
 
 export const ADMIN = "the-admin-of-this-story";
 
-interface Answer {
+interface ApiResponse {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
   json: any;
@@ -15,7 +15,7 @@ interface Answer {
   headers: Headers;
 }
 
-interface Ask {
+interface CallOptions {
   token?: string;
   headers?: Record<string, string>;
   /** A raw body instead of JSON. */
@@ -25,17 +25,24 @@ interface Ask {
 export interface Api {
   hub: HubProcess;
   env: Record<string, string>;
-  call(method: string, path: string, body?: unknown, ask?: Ask): Promise<Answer>;
-  /** As `call`, but throws for another status, with the response in the message. */
-  expect(status: number, method: string, path: string, body?: unknown, ask?: Ask): Promise<Answer>;
-  token(...more: string[]): Promise<string>;
+  call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<ApiResponse>;
+  /** Like `call`, but throws an error with the response if it has another status. */
+  expect(
+    status: number,
+    method: string,
+    path: string,
+    body?: unknown,
+    options?: CallOptions,
+  ): Promise<ApiResponse>;
+  /** Creates a token with these options of `signalbox token create`. */
+  token(...args: string[]): Promise<string>;
 }
 
 export type Backend = "SQLite" | "PostgreSQL";
 
 export async function startApi(
   backend: Backend = "SQLite",
-  more: Record<string, string> = {},
+  extraEnv: Record<string, string> = {},
 ): Promise<Api> {
   const data = tempFolder();
   const env: Record<string, string> = {
@@ -43,7 +50,7 @@ export async function startApi(
     SIGNALBOX_TOKEN: ADMIN,
     SIGNALBOX_DATA: data,
     ...(backend === "PostgreSQL" && { DATABASE_URL: await createDatabase(inject("postgresUrl")) }),
-    ...more,
+    ...extraEnv,
   };
   const hub = await startHubProcess({ data, env });
   onTestFinished(async () => void (await hub.stop("SIGKILL")));
@@ -72,13 +79,13 @@ export async function startApi(
     hub,
     env,
     call,
-    async expect(status, method, path, body, ask) {
-      const answer = await call(method, path, body, ask);
-      if (answer.status !== status)
+    async expect(status, method, path, body, options) {
+      const response = await call(method, path, body, options);
+      if (response.status !== status)
         throw new Error(
-          `${method} ${path}: expected ${status}, got ${answer.status}: ${answer.text}`,
+          `${method} ${path}: expected ${status}, got ${response.status}: ${response.text}`,
         );
-      return answer;
+      return response;
     },
     async token(...args) {
       const created = await runCli(["token", "create", "x", "--json", ...args], { env });

@@ -14,7 +14,7 @@ interface Tool {
   annotations?: object | undefined;
 }
 
-interface Called {
+interface ToolResult {
   isError?: boolean | undefined;
   content: { type: string; text: string }[];
   structuredContent?: unknown;
@@ -35,7 +35,7 @@ interface AppClient {
     name: string,
     args?: Record<string, unknown>,
     options?: { onprogress?: (progress: Progress) => void; signal?: AbortSignal },
-  ): Promise<Called>;
+  ): Promise<ToolResult>;
   /** Returns a counter of `tools/list_changed` notifications from now on. */
   listen(): Promise<() => number>;
   close(): Promise<void>;
@@ -58,8 +58,8 @@ const sdk2 =
       title: client.getServerVersion()?.title,
       instructions: client.getInstructions(),
       tools: async () => (await client.listTools()).tools,
-      call: async (name, args = {}, more) =>
-        (await client.callTool({ name, arguments: args }, more)) as Called,
+      call: async (name, args = {}, options) =>
+        (await client.callTool({ name, arguments: args }, options)) as ToolResult,
       async listen() {
         let notifications = 0;
         client.setNotificationHandler("notifications/tools/list_changed", () => {
@@ -92,8 +92,8 @@ const sdk1: Connect = async (url, token) => {
       } while (cursor !== undefined);
       return all;
     },
-    call: async (name, args = {}, more) =>
-      (await client.callTool({ name, arguments: args }, undefined, more as never)) as Called,
+    call: async (name, args = {}, options) =>
+      (await client.callTool({ name, arguments: args }, undefined, options as never)) as ToolResult,
     async listen() {
       let notifications = 0;
       client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
@@ -105,15 +105,15 @@ const sdk1: Connect = async (url, token) => {
   };
 };
 
-const earlier = (version: string) => sdk2({ supportedProtocolVersions: [version] }, version);
+const sdk2With = (version: string) => sdk2({ supportedProtocolVersions: [version] }, version);
 
 export const newest = sdk2({ versionNegotiation: { mode: "auto" } }, "2026-07-28");
 
 export const clients: [string, Connect][] = [
-  ["2.x that negotiates the version", newest],
-  ["2.x of 2026-07-28", sdk2({ versionNegotiation: { mode: { pin: "2026-07-28" } } })],
-  ["2.x of 2025-11-25", earlier("2025-11-25")],
-  ["2.x of 2025-06-18", earlier("2025-06-18")],
-  ["2.x of 2025-03-26", earlier("2025-03-26")],
-  ["1.x", sdk1],
+  ["SDK 2.x, negotiated version", newest],
+  ["SDK 2.x, 2026-07-28", sdk2({ versionNegotiation: { mode: { pin: "2026-07-28" } } })],
+  ["SDK 2.x, 2025-11-25", sdk2With("2025-11-25")],
+  ["SDK 2.x, 2025-06-18", sdk2With("2025-06-18")],
+  ["SDK 2.x, 2025-03-26", sdk2With("2025-03-26")],
+  ["SDK 1.x", sdk1],
 ];

@@ -1,7 +1,7 @@
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A proxy for programs that cannot send a token: it adds the header and changes nothing else. */
+/** A proxy for programs that cannot send a token: it adds the `Authorization` header. */
 export async function startBearerProxy(
   target: string,
   token: string,

@@ -1,4 +1,4 @@
-/** Runs the bridge as a child process and records all its messages until its end. */
+/** Runs the bridge as a child process and records the messages of its channel. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -13,7 +13,7 @@ interface ChannelMessage {
   meta: Record<string, string>;
 }
 
-export type Ending = "SIGKILL" | "SIGTERM" | "hang up";
+export type Ending = "SIGKILL" | "SIGTERM" | "close stdin";
 
 export interface BridgeProcess {
   messages: ChannelMessage[];
@@ -50,7 +50,7 @@ export function startBridgeProcess(env: Record<string, string>): BridgeProcess {
     endedBy: undefined,
     async end(how) {
       bridge.endedBy = how;
-      if (how === "hang up") child.stdin.end();
+      if (how === "close stdin") child.stdin.end();
       else child.kill(how);
       await ended;
     },

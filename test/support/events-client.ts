@@ -1,8 +1,8 @@
 /** Clients of the MCP Events draft for both protocol versions, and a hub process. */
 import { randomUUID } from "node:crypto";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { Client as Sdk1Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as Sdk1Transport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, onTestFinished } from "vitest";
 import { deliver, issueOpened, SECRET } from "./deliver.ts";
@@ -10,20 +10,18 @@ import { type HubProcess, runCli, startHubProcess } from "./hub-process.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 export const ADMIN = "the-admin-of-this-story";
-/** Generous, because the machine may be busy. */
-export const PATIENCE = { timeout: 60_000, interval: 20 };
 
-export interface Setup {
+export interface Fixture {
   data: string;
   hub: HubProcess;
   restart(): Promise<void>;
   /** Starts another hub on the same data. */
   replica(): Promise<HubProcess>;
-  token(...more: string[]): Promise<{ id: string; token: string }>;
+  token(...args: string[]): Promise<{ id: string; token: string }>;
   revoke(id: string): Promise<void>;
 }
 
-export async function setup(env: Record<string, string> = {}): Promise<Setup> {
+export async function startFixture(env: Record<string, string> = {}): Promise<Fixture> {
   const data = tempFolder();
   const settings = {
     GITHUB_WEBHOOK_SECRET: SECRET,
@@ -36,32 +34,32 @@ export async function setup(env: Record<string, string> = {}): Promise<Setup> {
     onTestFinished(async () => void (await started.stop()));
     return started;
   };
-  const one: Setup = {
+  const fixture: Fixture = {
     data,
     hub: await start(),
     replica: start,
     async restart() {
-      await one.hub.stop("SIGKILL");
-      one.hub = await start();
+      await fixture.hub.stop("SIGKILL");
+      fixture.hub = await start();
     },
-    async token(...more) {
-      const args = ["token", "create", "x", "--json", "--data", data, ...more];
-      return JSON.parse((await runCli(args, { env: settings })).stdout);
+    async token(...args) {
+      const command = ["token", "create", "x", "--json", "--data", data, ...args];
+      return JSON.parse((await runCli(command, { env: settings })).stdout);
     },
     async revoke(id) {
       await runCli(["token", "revoke", id, "--data", data], { env: settings });
     },
   };
-  return one;
+  return fixture;
 }
 
-interface Said {
+interface Notification {
   method: string;
   params: Record<string, unknown> & { _meta: Record<string, unknown> };
 }
 
 export interface Connected {
-  heard: Said[];
+  notifications: Notification[];
   request(
     method: string,
     params: object,
@@ -81,46 +79,48 @@ const anything = {
 const withToken = (token: string) => ({
   requestInit: { headers: { authorization: `Bearer ${token}` } },
 });
-const forever = { timeout: 60 * 60_000 };
+/** A stream is a request that lasts until one side ends it. */
+const LONG = { timeout: 60 * 60_000 };
 
-export async function later({ url }: HubProcess, token = ADMIN): Promise<Connected> {
+export async function connectSdk2({ url }: HubProcess, token = ADMIN): Promise<Connected> {
   const client = new Client(
     { name: "story", version: "1" },
     { versionNegotiation: { mode: "auto" } },
   );
   await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), withToken(token)));
   expect(client.getNegotiatedProtocolVersion()).toBe("2026-07-28");
-  return follow(client, (method, params, options) =>
-    client.request({ method, params } as never, anything, { ...forever, ...options }),
+  return recordNotifications(client, (method, params, options) =>
+    client.request({ method, params } as never, anything, { ...LONG, ...options }),
   );
 }
 
-async function earlier({ url }: HubProcess, token = ADMIN): Promise<Connected> {
-  const client = new OldClient({ name: "story", version: "1" });
-  const transport = new OldTransport(new URL(`${url}/mcp`), withToken(token));
+async function connectSdk1({ url }: HubProcess, token = ADMIN): Promise<Connected> {
+  const client = new Sdk1Client({ name: "story", version: "1" });
+  const transport = new Sdk1Transport(new URL(`${url}/mcp`), withToken(token));
   await client.connect(transport as never);
-  return follow(client, (method, params, options) =>
-    client.request({ method, params } as never, ResultSchema, { ...forever, ...options }),
+  return recordNotifications(client, (method, params, options) =>
+    client.request({ method, params } as never, ResultSchema, { ...LONG, ...options }),
   );
 }
 
-function follow(
+function recordNotifications(
   client: Pick<Client, "close"> & { fallbackNotificationHandler?: unknown },
   request: Connected["request"],
 ): Connected {
-  const heard: Said[] = [];
-  client.fallbackNotificationHandler = async (said: Said) => void heard.push(said);
+  const notifications: Notification[] = [];
+  client.fallbackNotificationHandler = async (notification: Notification) =>
+    void notifications.push(notification);
   onTestFinished(() => client.close());
-  return { heard, request };
+  return { notifications, request };
 }
 
-export const eras = [
-  ["today's client", later],
-  ["a client of the initialize era", earlier],
+export const clients = [
+  ["a 2026-07-28 client", connectSdk2],
+  ["a 2025-11-25 client", connectSdk1],
 ] as const;
 
 export const send = async (
-  { hub }: Pick<Setup, "hub">,
+  { hub }: Pick<Fixture, "hub">,
   change: Record<string, unknown> = {},
   { id = randomUUID(), type = "issues" } = {},
 ): Promise<string> => {
@@ -137,8 +137,8 @@ export const namesOf = (result: Record<string, unknown>) =>
 export const idsOf = (result: Record<string, unknown>) =>
   (result.events as { eventId: string }[]).map(({ eventId }) => eventId);
 
-/** The code, message and data of an error. */
-export const refusalOf = async (request: Promise<unknown>) => {
+/** The code, message and data of the error with which the request is rejected. */
+export const errorOf = async (request: Promise<unknown>) => {
   const error = (await request.then(
     () => undefined,
     (reason: unknown) => reason,

@@ -1,4 +1,4 @@
-/** Creates apps and flows over the API of a running hub, as a script would. */
+/** Creates and reads apps, flows and runs over the API of a running hub. */
 import { expect } from "vitest";
 
 export interface Node {
@@ -9,7 +9,7 @@ export interface Node {
 }
 type Edge = [source: string, target: string, port?: string];
 
-export interface MadeFlow {
+export interface FlowResponse {
   id: string;
   exposedTools: { nodeId: string; name: string }[];
   hasTriggers: boolean;
@@ -41,7 +41,7 @@ export const waits = (id: string, seconds: unknown): Node => ({
 });
 
 export function createFlowMaker(url: string, token: string) {
-  const ask = async <Answer>(method: string, path: string, body?: unknown): Promise<Answer> => {
+  const call = async <Result>(method: string, path: string, body?: unknown): Promise<Result> => {
     const response = await fetch(`${url}${path}`, {
       method,
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
@@ -49,7 +49,7 @@ export function createFlowMaker(url: string, token: string) {
     });
     const text = await response.text();
     expect(response.ok, `${method} ${path}: ${response.status} ${text}`).toBe(true);
-    return (text ? JSON.parse(text) : undefined) as Answer;
+    return (text ? JSON.parse(text) : undefined) as Result;
   };
   const graph = (nodes: Node[], edges: Edge[]) => ({
     nodes,
@@ -61,23 +61,29 @@ export function createFlowMaker(url: string, token: string) {
     })),
   });
   return {
-    ask,
+    call,
     app: (slug: string, more: object = {}) =>
-      ask<{ mcp_path: string }>("POST", "/api/apps", { slug, name: slug, ...more }),
+      call<{ mcp_path: string }>("POST", "/api/apps", { slug, name: slug, ...more }),
     draft: (app: string, name: string, nodes: Node[], edges: Edge[] = []) =>
-      ask<MadeFlow>("POST", `/api/apps/${app}/flows`, { name, ...graph(nodes, edges) }),
-    publish: (id: string) => ask<MadeFlow>("POST", `/api/flows/${id}/publish`, {}),
-    async flow(app: string, name: string, nodes: Node[], edges: Edge[] = []): Promise<MadeFlow> {
+      call<FlowResponse>("POST", `/api/apps/${app}/flows`, { name, ...graph(nodes, edges) }),
+    publish: (id: string) => call<FlowResponse>("POST", `/api/flows/${id}/publish`, {}),
+    /** Creates and publishes a flow. */
+    async flow(
+      app: string,
+      name: string,
+      nodes: Node[],
+      edges: Edge[] = [],
+    ): Promise<FlowResponse> {
       return this.publish((await this.draft(app, name, nodes, edges)).id);
     },
     change: (flow: string, node: string, change: object) =>
-      ask<MadeFlow>("PATCH", `/api/flows/${flow}/nodes/${node}`, change),
+      call<FlowResponse>("PATCH", `/api/flows/${flow}/nodes/${node}`, change),
     run: (id: string) =>
-      ask<{ status: string; steps: { node_id: string; status: string }[] }>(
+      call<{ status: string; steps: { node_id: string; status: string }[] }>(
         "GET",
         `/api/runs/${id}`,
       ),
     runs: (app: string) =>
-      ask<{ items: { id: string; status: string }[] }>("GET", `/api/runs?app=${app}`),
+      call<{ items: { id: string; status: string }[] }>("GET", `/api/runs?app=${app}`),
   };
 }

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { PATIENCE_MS } from "./patience.ts";
+import { MAX_WAIT_MS } from "./timeouts.ts";
 
 const CLI = fileURLToPath(new URL("../../packages/hub/dist/cli.js", import.meta.url));
 
@@ -49,15 +49,15 @@ export async function startHubProcess({
       output += chunk.toString();
       const url = /^ *Open +(http:\S+)$/m.exec(output)?.[1];
       if (!url) return;
-      clearTimeout(late);
+      clearTimeout(timer);
       resolve(url);
     };
     child.stdout?.on("data", read);
     child.stderr?.on("data", read);
-    const late = setTimeout(() => {
+    const timer = setTimeout(() => {
       child.kill("SIGKILL");
       reject(new Error(`the hub did not start listening in time:\n${output}`));
-    }, PATIENCE_MS);
+    }, MAX_WAIT_MS);
     void ended.then((code) =>
       reject(new Error(`the hub ended (${code}) before it was listening:\n${output}`)),
     );

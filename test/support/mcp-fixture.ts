@@ -1,6 +1,6 @@
 /**
- * The tools, resources and prompts that the MCP conformance suite requires, served by the hub's handler
- * and its checks, so that the suite tests those.
+ * The tools, resources and prompts that the MCP conformance suite requires, served through the hub's
+ * sessions, routes, authorization and host check, so that the suite tests these.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -86,7 +86,7 @@ const prompt = (...content: Block[]): GetPromptResult => ({
 });
 const prompts: Record<
   string,
-  { arguments: string[]; get(given: Record<string, string>): GetPromptResult }
+  { arguments: string[]; get(args: Record<string, string>): GetPromptResult }
 > = {
   test_simple_prompt: {
     arguments: [],

@@ -1,4 +1,4 @@
-/** Stream clients that are disconnected by the test and resume after their last cursor. */
+/** Stream clients that resume after their last cursor when the test disconnects them. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
 import { openSse, type SseReader } from "./sse.ts";
@@ -9,43 +9,43 @@ interface Connection {
   /** The last received cursor. */
   cursor(): string | undefined;
   /** Closes the connection without a handshake. */
-  cut(): void;
+  disconnect(): void;
   ended: Promise<unknown>;
 }
 
 export type Open = (after: string | undefined) => Promise<Connection>;
 
 export interface ResumingClient {
-  /** Ids of the events of all connections. */
-  seen(): string[];
+  /** Ids of the events of all connections, in order. */
+  ids(): string[];
   cursor(): string | undefined;
-  cut(): void;
+  disconnect(): void;
   stop(): Promise<void>;
 }
 
 export function createResumingClient(open: Open): ResumingClient {
-  const seen: string[] = [];
+  const earlier: string[] = [];
   let cursor: string | undefined;
   let current: Connection | undefined;
   let stopping = false;
   const running = (async () => {
     while (!stopping) {
       current = await open(cursor).catch(() => undefined); // the hub is down
-      if (stopping) current?.cut();
+      if (stopping) current?.disconnect();
       await current?.ended;
-      seen.push(...(current?.ids() ?? []));
+      earlier.push(...(current?.ids() ?? []));
       cursor = current?.cursor() ?? cursor;
       current = undefined;
       await sleep(10);
     }
   })();
   return {
-    seen: () => [...seen, ...(current?.ids() ?? [])],
+    ids: () => [...earlier, ...(current?.ids() ?? [])],
     cursor: () => current?.cursor() ?? cursor,
-    cut: () => current?.cut(),
+    disconnect: () => current?.disconnect(),
     async stop() {
       stopping = true;
-      current?.cut();
+      current?.disconnect();
       await running;
     },
   };
@@ -59,9 +59,9 @@ export const overSse =
     const last = after === undefined ? {} : { "last-event-id": after };
     const reader = await openSse(`${url}/events`, { ...headers, ...last });
     return {
-      ids: () => textsOf(reader, ({ event_id }) => event_id),
+      ids: () => stringsOf(reader, ({ event_id }) => event_id),
       cursor: reader.lastId,
-      cut: reader.close,
+      disconnect: reader.close,
       ended: reader.ended,
     };
   };
@@ -80,7 +80,7 @@ export const overWebSocket =
     });
     socket.on("error", () => {});
     const ended = new Promise((resolve) => socket.on("close", resolve));
-    return { ids: () => ids, cursor: () => cursor, cut: () => socket.terminate(), ended };
+    return { ids: () => ids, cursor: () => cursor, disconnect: () => socket.terminate(), ended };
   };
 
 const PROTOCOL_VERSION = "2026-07-28";
@@ -114,9 +114,9 @@ export const overMcp =
     );
     const paramsOf = (data: Record<string, unknown>) => (data.params ?? {}) as Occurrence;
     return {
-      ids: () => textsOf(reader, (data) => paramsOf(data).eventId),
-      cursor: () => textsOf(reader, (data) => paramsOf(data).cursor).at(-1),
-      cut: reader.close,
+      ids: () => stringsOf(reader, (data) => paramsOf(data).eventId),
+      cursor: () => stringsOf(reader, (data) => paramsOf(data).cursor).at(-1),
+      disconnect: reader.close,
       ended: reader.ended,
     };
   };
@@ -126,5 +126,5 @@ interface Occurrence {
   cursor?: string;
 }
 
-const textsOf = (reader: SseReader, pick: (data: Record<string, unknown>) => unknown): string[] =>
-  reader.messages.map(({ data }) => pick(data)).filter((text) => typeof text === "string");
+const stringsOf = (reader: SseReader, pick: (data: Record<string, unknown>) => unknown): string[] =>
+  reader.messages.map(({ data }) => pick(data)).filter((value) => typeof value === "string");

@@ -1,6 +1,6 @@
 /** Requests of protocol 2026-07-28 with the tasks extension, which the SDK's client does not support. */
 const TASKS = { "io.modelcontextprotocol/tasks": {} };
-let requests = 0;
+let requestId = 0;
 
 type Params = Record<string, unknown>;
 
@@ -24,7 +24,7 @@ export function post(
     },
     body: JSON.stringify({
       jsonrpc: "2.0",
-      id: ++requests,
+      id: ++requestId,
       method,
       params: {
         ...params,
@@ -38,7 +38,7 @@ export function post(
   });
 }
 
-/** Returns the result; throws an error response with its code. */
+/** Returns the result, or throws the JSON-RPC error with its code. */
 export async function rpc(...args: Parameters<typeof post>): Promise<Record<string, unknown>> {
   const { result, error } = (await (await post(...args)).json()) as Record<string, Params>;
   if (error) throw Object.assign(new Error(String(error.message)), error);

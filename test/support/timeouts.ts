@@ -1,6 +1,12 @@
-/** Generous, because the machine may be busy: a timeout only ends a test that hangs. */
+/** How long tests wait for a condition. Long, because the machine may be busy. */
+export const MAX_WAIT_MS = 60_000;
+
+/** Options for `vi.waitFor`. */
+export const WAIT = { timeout: MAX_WAIT_MS, interval: 20 };
+
+/** Test timeouts only end tests that hang. */
 export const timeouts = {
   testTimeout: 120_000,
   hookTimeout: 180_000,
-  expect: { poll: { timeout: 60_000 } },
+  expect: { poll: { timeout: MAX_WAIT_MS } },
 };

@@ -1,4 +1,4 @@
-/** A webhook endpoint that verifies every signature with the libraries that receivers use. */
+/** A receiver of outbound webhooks that verifies every signature with public libraries. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Webhook as StandardWebhook } from "standardwebhooks";
@@ -8,7 +8,7 @@ import { onTestFinished } from "vitest";
 interface Received {
   id: string;
   timestamp: number;
-  /** Number of signatures. */
+  /** The number of signatures. */
   signatures: number;
   subscription: string;
   body: Record<string, unknown>;
@@ -18,14 +18,15 @@ export interface Receiver {
   url: string;
   port: number;
   secret: string;
-  /** Accepted messages, without verifications. */
+  /** Requests that `respond` accepted. */
   received: Received[];
-  /** All requests, including rejected ones. */
-  seen: Received[];
-  /** Sends the response for a message that is not a verification; by default 204. */
-  answer: (received: Received, response: ServerResponse) => void;
-  /** The response to a challenge. */
+  /** All requests with a valid signature, including verifications. */
+  requests: Received[];
+  /** Responds to a request that is not a verification; by default with 204. */
+  respond: (received: Received, response: ServerResponse) => void;
+  /** Returns the response body for the challenge of a verification. */
   echo: (challenge: string) => string;
+  /** The event id, or the type of another message, of each accepted request. */
   events(): unknown[];
   stop(): Promise<void>;
 }
@@ -39,8 +40,8 @@ export async function startReceiver(port = 0, secret = newSecret()): Promise<Rec
     port,
     secret,
     received: [],
-    seen: [],
-    answer: (_, response) => void response.writeHead(204).end(),
+    requests: [],
+    respond: (_, response) => void response.writeHead(204).end(),
     echo: (challenge) => JSON.stringify({ challenge }),
     events: () => receiver.received.map(({ body }) => body.eventId ?? body.type),
     stop: () =>
@@ -67,10 +68,10 @@ export async function startReceiver(port = 0, secret = newSecret()): Promise<Rec
       subscription: headers["x-mcp-subscription-id"] ?? "",
       body,
     };
-    receiver.seen.push(received);
+    receiver.requests.push(received);
     if (body.type === "verification")
       return void response.writeHead(200).end(receiver.echo(String(body.challenge)));
-    receiver.answer(received, response);
+    receiver.respond(received, response);
     if (response.statusCode < 300) receiver.received.push(received);
   };
   const server = createServer((request, response) => void handle(request, response));
