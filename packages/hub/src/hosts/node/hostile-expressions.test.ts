@@ -6,27 +6,13 @@ import { evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
 import type { EvaluationCaller } from "@signalbox/rules/flows/evaluation.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { afterAll, describe, expect, it } from "vitest";
+import { withoutBlocking } from "../../../../../test/support/main-thread-cpu.ts";
 import { evaluateFilters } from "../../runs/evaluate-filters.ts";
 import { createSandbox } from "./sandbox.ts";
 
 const sandbox = createSandbox({ maxWorkers: 3 });
 afterAll(sandbox.close);
 const caller: EvaluationCaller = { tenant: "acme", signal: new AbortController().signal };
-
-/** Fails if the event loop is blocked during the evaluation. */
-async function responsively<Result>(work: () => Promise<Result>): Promise<Result> {
-  let ticks = 0;
-  const ticking = setInterval(() => {
-    ticks += 1;
-  }, 10);
-  try {
-    const result = await work();
-    await expect.poll(() => ticks).toBeGreaterThan(3);
-    return result;
-  } finally {
-    clearInterval(ticking);
-  }
-}
 
 const LIMITS = /time limit|memory limit|Invalid string length|sequence|overflow|out of range|D20/;
 
@@ -87,7 +73,7 @@ describe("an expression", () => {
     ["nested ?? between bars", `${"|".repeat(30)}a${" ?? b|c|".repeat(30)}`],
     ["a function signature", `function($x)<${"x+".repeat(20)}n:x>{1}(${"1,".repeat(30)}1)`],
   ])("ends within its limits: %s", async (_, expression) => {
-    const result = await responsively(() =>
+    const result = await withoutBlocking(() =>
       sandbox.evaluate({ language: "jsonata", expression, data, timeoutMs: 300 }, caller),
     );
     // Some of these fail for another reason, or succeed: they only have to end.
@@ -106,13 +92,15 @@ describe("the filters of one event", () => {
   const exceeded = { problem: "expression exceeds the time limit of 1 s" };
 
   it("return their results even if one of them exceeds the time limit", async () => {
-    const results = await responsively(() => filters(["n = 1", bomb, "n = 2", "n > 0"], { n: 1 }));
+    const results = await withoutBlocking(() =>
+      filters(["n = 1", bomb, "n = 2", "n > 0"], { n: 1 }),
+    );
     expect(results).toEqual([{ holds: true }, exceeded, { holds: false }, { holds: true }]);
   });
 
   it("return their results even if one of them exhausts the memory", async () => {
     const large = `(${doubledText}; $split($d("aaaaaaaaaa", 25), ""))`;
-    const [first, second, third] = await responsively(() =>
+    const [first, second, third] = await withoutBlocking(() =>
       filters(["n = 1", large, "n > 0"], { n: 1 }),
     );
     expect([first, third]).toEqual([{ holds: true }, { holds: true }]);
@@ -130,7 +118,7 @@ describe("the filters of one event", () => {
 });
 
 it("returns the analyses of the other expressions if one exceeds the time limit", async () => {
-  const results = await responsively(() =>
+  const results = await withoutBlocking(() =>
     evaluateBatch((evaluation) => sandbox.evaluate(evaluation, caller), {
       language: "jsonata-analysis",
       expressions: ["nodes.a", nested(60, "??"), "input.("],
