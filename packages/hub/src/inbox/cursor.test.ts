@@ -7,13 +7,13 @@ import { decodeCursor, encodeCursor } from "./cursor.ts";
 
 const seq = fc.nat(1_000_000_000);
 
-it("is the seq of a single tenant", () => {
+it("encodes the cursor of a single tenant as its seq", () => {
   expect(encodeCursor(new Map([["acme", 7]]), ["acme"])).toBe("7");
   expect(decodeCursor("7", ["acme"])).toEqual(new Map([["acme", 7]]));
   expect(decodeCursor("7", ["acme", "umbrella"])).toBeUndefined();
 });
 
-it("is decoded to the same positions, for any tenant ids", () => {
+it("decodes a cursor to the same positions, for any tenant ids", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(
@@ -37,7 +37,7 @@ it("is decoded to the same positions, for any tenant ids", () => {
   );
 });
 
-it("with the value 0 is the beginning of all logs", () => {
+it("decodes 0 as the beginning of all logs", () => {
   expect(decodeCursor("0", ["acme"])).toEqual(new Map([["acme", 0]]));
   expect(decodeCursor("0", ["acme", "umbrella"])).toEqual(
     new Map([
@@ -47,7 +47,7 @@ it("with the value 0 is the beginning of all logs", () => {
   );
 });
 
-it("with the id of another database has infinite positions", () => {
+it("decodes a cursor of another database to infinite positions", () => {
   const [ours, theirs] = ["a".repeat(32), "b".repeat(32)];
   const tenants = ["acme", "a@aaaaaaaa"];
   for (const some of [tenants, ["acme"]]) {
@@ -64,7 +64,7 @@ it("with the id of another database has infinite positions", () => {
     expect(decodeCursor(text, ["acme"], ours), text).toBeUndefined();
 });
 
-it("never throws, and never includes other tenants", () => {
+it("never throws for any text, and never returns other tenants", () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.string(), fc.stringMatching(/^(%?[0-9a-g]{0,3}:?\d?[,@]?)+$/)),
@@ -78,7 +78,7 @@ it("never throws, and never includes other tenants", () => {
   expect(decodeCursor("stranger:5,acme:1", ["acme", "umbrella"])).toEqual(new Map([["acme", 1]]));
 });
 
-it("fits every parameter that accepts a cursor, for any tenants of a token", () => {
+it("encodes cursors that fit every parameter, for any tenants that a token may have", () => {
   const isAccepted = (cursor: string) => [
     pollParams.safeParse({ name: "github.issues", cursor }).success,
     ...inboxTools

@@ -35,7 +35,7 @@ const stored = (body: string) => ({
   body: utf8(body),
 });
 
-it("is serialized equally, however its payload was formatted", () => {
+it("serializes an event to the same JSON, however the payload was formatted", () => {
   fc.assert(
     fc.property(fc.json(), fc.constantFrom(undefined, 0, 2, "\t"), (json, indent) => {
       const sent =
@@ -50,7 +50,7 @@ it("is serialized equally, however its payload was formatted", () => {
   );
 });
 
-it("is serialized if its payload is not JSON, or removed", () => {
+it("serializes an event whose payload is not JSON or was removed", () => {
   for (const payload of [stored("{"), stored(""), undefined]) {
     const { value, text } = readStored(event, payload);
     const view = eventView(event, value);
@@ -58,7 +58,7 @@ it("is serialized if its payload is not JSON, or removed", () => {
   }
 });
 
-it("keeps integers above the safe range of JavaScript", () => {
+it("preserves integers above the safe range of JavaScript", () => {
   const { value, text } = readStored(event, stored('{"id":12345678901234567890}'));
   expect(serializeEvent(eventView(event, value), text)).toContain('{"id":12345678901234567890}');
 });

@@ -16,12 +16,12 @@ async function setup(counts: Record<string, number>, random = Math.random) {
   };
 }
 
-it("claims an equal share of each tenant", async () => {
+it("claims an equal share of each tenant, and more if a tenant has fewer events", async () => {
   const claim = await setup({ acme: 100, umbrella: 2, idle: 0 });
   expect((await claim(10)).sort()).toEqual([...Array(8).fill("acme"), "umbrella", "umbrella"]);
 });
 
-it("starts with a random tenant", async () => {
+it("starts each claim with a random tenant", async () => {
   let at = 0;
   const claim = await setup({ acme: 100, umbrella: 100, idle: 0 }, () => at);
   expect(await claim(1)).toEqual(["acme"]);
@@ -31,13 +31,13 @@ it("starts with a random tenant", async () => {
   expect(await claim(1)).toEqual(["acme"]);
 });
 
-it("claims all pending events below the limit", async () => {
+it("claims all pending events if there are fewer than the limit", async () => {
   const claim = await setup({ acme: 3, umbrella: 5, idle: 0 });
   expect(await claim(100)).toHaveLength(8);
   expect(await claim(100)).toHaveLength(0);
 });
 
-it("returns claimed events in the order of their arrival", async () => {
+it("returns the claimed events of all tenants in the order of arrival", async () => {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   const events = sampleEvents(6).map((event, at) => ({ ...event, received_at: 1_000 + at }));
@@ -63,7 +63,7 @@ it("reserves bytes before it returns summaries", async () => {
   expect(reserved).toHaveLength(2);
 });
 
-it("fills a page with rare events that are far apart", async () => {
+it("fills a page with matching events that are far apart in the log", async () => {
   const store = openSqlite(`${tempFolder()}/x.db`);
   onTestFinished(() => store.close());
   const events = sampleEvents(10_600).map((event, at) => ({

@@ -11,7 +11,7 @@ function reserve(budget: ReturnType<typeof createResponseBudget>, token: string,
   return { send: sent.resolve, reserved, rejected };
 }
 
-it("reserves bytes up to the limit, and the next when a response is sent, for each token apart", async () => {
+it("reserves bytes of each token up to the limit, and more when a response is sent", async () => {
   const budget = createResponseBudget({ bytesPerToken: 100, waitMs: 60_000 });
   const [first, second, third] = [60, 60, 60].map((bytes) => reserve(budget, "a", bytes));
   const other = reserve(budget, "b", 60);
@@ -28,7 +28,7 @@ it("reserves bytes up to the limit, and the next when a response is sent, for ea
   expect(third?.reserved).toHaveBeenCalled();
 });
 
-it("reserves more than the limit for one response alone", async () => {
+it("reserves more than the limit if a token has no other response", async () => {
   const budget = createResponseBudget({ bytesPerToken: 100, waitMs: 60_000 });
   const large = reserve(budget, "a", 1_000);
   const small = reserve(budget, "a", 1);
@@ -37,7 +37,7 @@ it("reserves more than the limit for one response alone", async () => {
   expect(small.reserved).not.toHaveBeenCalled();
 });
 
-it("rejects a request after the wait, or when its client disconnects, and reserves nothing", async () => {
+it("rejects a request after `waitMs` or when its client disconnects, and reserves nothing", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     const budget = createResponseBudget({ bytesPerToken: 100, waitMs: 5_000 });

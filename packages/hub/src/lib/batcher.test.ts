@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createBatcher } from "./batcher.ts";
 import { createTestTimers } from "./test-timers.ts";
 
-/** A batcher whose flushes end when the test ends them. */
+/** A batcher whose flushes end when the test calls `end` or `fail`. */
 function createSlowBatcher() {
   const timers = createTestTimers();
   const flushes: { items: string[]; end: PromiseWithResolvers<string[]> }[] = [];
@@ -34,7 +34,7 @@ function createSlowBatcher() {
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("batcher", () => {
-  it("flushes items together that were added before the deferred work runs", async () => {
+  it("flushes items together if they are added before the deferred work runs", async () => {
     const { batcher, flushed, start, end } = createSlowBatcher();
     const results = Promise.all(["a", "b", "c"].map(batcher.add));
     expect(flushed()).toEqual([]);
@@ -59,7 +59,7 @@ describe("batcher", () => {
     expect(await Promise.all(results)).toEqual(["A", "B", "C", "D"]);
   });
 
-  it("rejects the whole batch on an outage, and flushes the next one", async () => {
+  it("rejects the whole batch on an outage, and flushes the next batch", async () => {
     const { batcher, start, end, fail } = createSlowBatcher();
     const failed = Promise.allSettled(["a", "b"].map(batcher.add));
     start();
@@ -152,7 +152,7 @@ describe("batcher", () => {
 });
 
 describe("drain", () => {
-  it("waits until every item has its result, also for items added meanwhile", async () => {
+  it("waits until every item has its result, including items that are added while it waits", async () => {
     const { batcher, start, end } = createSlowBatcher();
     const known: string[] = [];
     const add = (item: string) => void batcher.add(item).then((result) => known.push(result));

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { BoundedMap } from "./bounded-map.ts";
 
-it("forgets what was written longest ago", () => {
+it("evicts the entry that was written longest ago", () => {
   const map = new BoundedMap<string, number>(2);
   map.set("a", 1);
   map.set("b", 2);
@@ -11,7 +11,7 @@ it("forgets what was written longest ago", () => {
   expect([map.get("a"), map.get("b"), map.get("c")]).toEqual([3, undefined, 4]);
 });
 
-it("holds no more than it may weigh, and always the last that fits", () => {
+it("never exceeds the maximum weight, and holds the latest entry if it fits", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.constantFrom("a", "b", "c", "d"), fc.nat(12), fc.boolean())),

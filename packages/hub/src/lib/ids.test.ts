@@ -20,7 +20,7 @@ describe("an id", () => {
     );
   });
 
-  test("has its version and variant for any random bytes", () => {
+  test("has the right version and variant for any random bytes", () => {
     for (const byte of [0x00, 0xff]) {
       const id = createIds({ now: () => NOW, random: (bytes) => bytes.fill(byte) })();
       expect(id[14]).toBe("7");
@@ -39,7 +39,7 @@ describe("an id", () => {
     const [one, two] = [counting(), counting()];
     const some = (make: () => string) => Array.from({ length: 600 }, make);
     expect(some(one)).toEqual(some(two));
-    // The last 62 bits are new for every id, also after the pool of random bytes was refilled.
+    // The last 62 bits are new for every id, even after the pool of random bytes was refilled.
     expect(new Set(some(createIds({ now: () => NOW })).map((id) => id.slice(19))).size).toBe(600);
   });
 
@@ -53,7 +53,7 @@ describe("an id", () => {
 });
 
 describe("ids of one process", () => {
-  test("increase, whatever the clock does", () => {
+  test("increase, even if the clock jumps", () => {
     const near = fc.double({ min: NOW, max: NOW + 5, noNaN: true });
     const far = fc.integer({ min: NOW - 1e6, max: NOW + 1e6 });
     const times = fc.array(fc.oneof(near, far), { minLength: 2, maxLength: 300 });
@@ -78,7 +78,7 @@ describe("ids of one process", () => {
     expect(timeOf(make())).toBe(NOW + 1);
   });
 
-  test("count within a millisecond, and use the next one on overflow", () => {
+  test("count within a millisecond, and use the next millisecond on overflow", () => {
     const make = createIds({ now: () => NOW });
     const created = Array.from({ length: 10_000 }, make);
     expect(created).toEqual(created.toSorted());
@@ -89,7 +89,7 @@ describe("ids of one process", () => {
     expect(new Set(created.map(timeOf))).toEqual(new Set([NOW, NOW + 1, NOW + 2]));
   });
 
-  test("start every millisecond with a random number", () => {
+  test("start every millisecond with a random counter", () => {
     let now = NOW;
     const make = createIds({ now: () => now++ });
     const counters = new Set(Array.from({ length: 500 }, () => counterOf(make())));
@@ -115,7 +115,7 @@ describe("idFloor", () => {
     );
   });
 
-  test("is an id, and the smallest one for times before 1970", () => {
+  test("is a valid id, rounds down, and treats times before 1970 as 1970", () => {
     expect(isId(idFloor(NOW))).toBe(true);
     expect(idFloor(-5)).toBe(idFloor(0));
     expect(idFloor(NOW + 0.9)).toBe(idFloor(NOW));

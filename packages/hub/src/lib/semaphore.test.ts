@@ -4,7 +4,7 @@ import { createSemaphore, QueueFull, type Release, type SemaphoreOptions } from 
 
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Records the order in which the semaphore grants what the test acquires. */
+/** Records the names of the granted calls, in the order of the grants. */
 function setup(options: SemaphoreOptions) {
   const semaphore = createSemaphore(options);
   const granted: string[] = [];
@@ -27,7 +27,7 @@ function setup(options: SemaphoreOptions) {
 }
 
 describe("semaphore", () => {
-  it("grants the amount that fits, and the next waiter after a release", async () => {
+  it("grants amounts that fit, and the next caller after a release", async () => {
     const { granted, acquire, release } = setup({ perKey: 100 });
     for (const name of ["first", "second", "third"]) void acquire(name, "a", 60);
     void acquire("other key", "b", 60);
@@ -94,7 +94,7 @@ describe("semaphore", () => {
     expect(semaphore.tryAcquire("a")).toBeUndefined();
   });
 
-  it("rejects callers above the length of the queue, for each key apart", async () => {
+  it("rejects callers of a key above `maxQueued`", async () => {
     const { semaphore, acquire } = setup({ limit: 1, maxQueued: 1 });
     void acquire("held", "a");
     void acquire("queued", "a");
@@ -102,7 +102,7 @@ describe("semaphore", () => {
     await expect(semaphore.acquire("a")).rejects.toBeInstanceOf(QueueFull);
   });
 
-  it("rejects an aborted caller with the reason, and serves those behind it", async () => {
+  it("rejects an aborted caller with the reason, and serves the callers behind it", async () => {
     const { semaphore, granted, acquire } = setup({ limit: 10 });
     void acquire("held", "a", 8);
     const abort = new AbortController();
@@ -134,7 +134,7 @@ describe("semaphore", () => {
     perKey: fc.integer({ min: 1, max: 8 }),
   });
 
-  it("loses and doubles no permit, in any order of calls", async () => {
+  it("never loses or duplicates a permit, in any order of calls", async () => {
     await fc.assert(
       fc.asyncProperty(limits, fc.array(call, { maxLength: 60 }), async (limits, calls) => {
         const semaphore = createSemaphore(limits);
@@ -160,7 +160,7 @@ describe("semaphore", () => {
         const check = () => {
           expect(isWithin(held, limits.limit)).toBe(true);
           for (const key of ["a", "b", "c"]) expect(isWithin(ofKey(key), limits.perKey)).toBe(true);
-          // Capacity does not stay unused: the first waiters of some key do not fit.
+          // No capacity stays unused: at least one of the first waiters does not fit.
           const firsts = ["a", "b", "c"].flatMap(
             (key) => waiting.find((one) => one.key === key) ?? [],
           );
@@ -201,7 +201,7 @@ describe("semaphore", () => {
     );
   });
 
-  it("grants a waiter before any other key is granted twice", async () => {
+  it("grants each waiting key once before it grants any key twice", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom("a", "b", "c", "d"), { minLength: 1, maxLength: 40 }),

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createTestTimers } from "./test-timers.ts";
 
-it("runs timers in order of time, and those of one time in order of their creation", () => {
+it("runs timers in order of time, and timers of the same time in order of creation", () => {
   const timers = createTestTimers(1_000);
   const ran: string[] = [];
   const run = (name: string) => () => void ran.push(`${name}@${timers.now()}`);

@@ -4,7 +4,7 @@ import { appendRequest, sampleEvents } from "./contract/sample.ts";
 import { createGroupCommit, type GroupCommitOptions } from "./group-commit.ts";
 import type { AppendRequest, AppendResult } from "./store.ts";
 
-/** A store whose writes end when the test ends them. The result of a request has its tenant's name. */
+/** A store whose writes end when the test calls `finish` or `fail`. Each result names its tenant. */
 function createSlowStore() {
   const batches: AppendRequest[][] = [];
   const pending: PromiseWithResolvers<void>[] = [];
@@ -24,7 +24,7 @@ function createSlowStore() {
   };
 }
 
-/** Like `createSlowStore`, but writes immediately, and rejects batches with a bad request in them. */
+/** A store that writes immediately, and rejects batches that contain a bad request. */
 function createStrictStore(isBad: (request: AppendRequest) => boolean) {
   const store = {
     ...createSlowStore(),
@@ -50,7 +50,7 @@ const requestOf = (tenant: string, bytes = [10]): AppendRequest =>
   );
 
 const defer = (work: () => void) => void setImmediate(work);
-/** Runs the deferred work; no test here waits for time to pass. */
+/** Resolves after the deferred work has run. */
 const runDeferred = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 function setup(options: Partial<GroupCommitOptions> = {}) {
@@ -59,7 +59,7 @@ function setup(options: Partial<GroupCommitOptions> = {}) {
 }
 
 describe("group commit", () => {
-  test("writes requests together that arrive together, and returns each its own result", async () => {
+  test("writes requests that arrive together in one batch, and returns each its own result", async () => {
     const { store, commit } = setup();
     const results = Promise.all(["a", "b", "c"].map((name) => commit.append(requestOf(name))));
     await runDeferred();
@@ -132,14 +132,14 @@ describe("group commit", () => {
     );
   });
 
-  test("rejects the whole batch on an outage, and writes the next one", async () => {
+  test("rejects the whole batch on an outage, and writes the next batch", async () => {
     const { store, commit } = setup();
     const outage = new Error("disk full");
-    const lost = ["a", "b"].map((name) => commit.append(requestOf(name)));
+    const failed = ["a", "b"].map((name) => commit.append(requestOf(name)));
     await runDeferred();
     const later = commit.append(requestOf("c"));
     store.fail(outage);
-    expect(await Promise.allSettled(lost)).toEqual([
+    expect(await Promise.allSettled(failed)).toEqual([
       { status: "rejected", reason: outage },
       { status: "rejected", reason: outage },
     ]);
@@ -174,7 +174,7 @@ describe("group commit", () => {
     expect(store.batches.length).toBeLessThan(20);
   });
 
-  test("reports the size of each batch that was written, and no other", async () => {
+  test("reports the size of each batch that was written, but not of failed batches", async () => {
     const sizes: number[] = [];
     const store = createStrictStore(({ tenant }) => tenant === "b");
     const commit = createGroupCommit({
@@ -188,14 +188,14 @@ describe("group commit", () => {
     expect(sizes).toEqual([1, 2]);
   });
 
-  test("has a default for defer", async () => {
+  test("needs no `defer`", async () => {
     const commit = createGroupCommit({ store: createStrictStore(() => false), quota: null });
     expect(await commit.append(requestOf("a"))).toEqual(resultOf(requestOf("a")));
   });
 });
 
 describe("drain", () => {
-  test("resolves when every request has its result, and not before", async () => {
+  test("resolves only when every request has its result", async () => {
     const { store, commit } = setup({ maxEvents: 1 });
     const written: string[] = [];
     for (const name of ["a", "b", "c"])
@@ -215,8 +215,7 @@ describe("drain", () => {
 
   test("resolves when the last batch failed", async () => {
     const { store, commit } = setup();
-    const lost = commit.append(requestOf("a"));
-    const settled = expect(lost).rejects.toThrow("disk full");
+    const settled = expect(commit.append(requestOf("a"))).rejects.toThrow("disk full");
     await runDeferred();
     const drain = commit.drain();
     store.fail(new Error("disk full"));

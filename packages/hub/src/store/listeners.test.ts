@@ -19,7 +19,7 @@ test("notifies a listener until it unsubscribes", () => {
   expect(received).toEqual([notice, { topic: "gap" }]);
 });
 
-test("notifies the others when one throws, and reports its error", () => {
+test("notifies the other listeners if one throws, and rethrows its error later", () => {
   const microtasks: (() => void)[] = [];
   vi.stubGlobal("queueMicrotask", (work: () => void) => microtasks.push(work));
   const { subscribe, notify } = createListeners();

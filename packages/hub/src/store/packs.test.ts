@@ -20,7 +20,7 @@ const rowsOf = (codec: typeof zstd | undefined, sizes: number[], maxBlob = 1e9) 
 };
 
 describe("packs", () => {
-  it("hold the payloads of one commit, up to the maximum size", () => {
+  it("contain the payloads of one commit, up to the maximum size", () => {
     const rows = rowsOf(zstd, new Array(26).fill(10 * KILOBYTE));
     expect(rows.map(({ seq, events }) => [seq, events])).toEqual([
       [1, 25],
@@ -92,13 +92,13 @@ describe("packs", () => {
     expect(rows.map(({ body }) => body.byteLength).slice(0, 2)).toEqual([2048, 2048]);
   });
 
-  it("name the codec that the host does not have", () => {
+  it("cannot be unpacked without their codec, which the error names", () => {
     const rows = rowsOf(zstd, [KILOBYTE, KILOBYTE]);
     expect(() => unpack(undefined, rows)).toThrow(/packed with zstd/);
   });
 });
 
-it("allocates only the memory that a small pack needs", () => {
+it("decodes a small pack into only the memory that it needs", () => {
   const bytes = utf8("a lamp ".repeat(300));
   const decoded = zstd.decode(zstd.encode(bytes));
   expect(decoded).toEqual(bytes);

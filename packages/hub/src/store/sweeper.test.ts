@@ -65,7 +65,7 @@ it("sweeps every minute, with the retention from its options", async () => {
   stop();
 });
 
-it("sweeps until nothing is left, counts the events, and warns once about lost events", async () => {
+it("sweeps events until nothing is left, counts them, and warns once per reason of a loss", async () => {
   const { sweeps, logged, counts, stop } = start([
     swept({ processed: 500 }),
     swept({ processed: 3, expired: 4 }),

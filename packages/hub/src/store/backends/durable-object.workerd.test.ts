@@ -6,8 +6,8 @@ import type { StoreObject } from "./durable-object.test-worker.ts";
 import { isDataError } from "./durable-object.ts";
 
 /**
- * Calls every verb by RPC, so that arguments and results must be cloneable. A verb with a callback is
- * called inside the object.
+ * Calls every verb by RPC, which tests that arguments and results can be cloned. A verb with a callback
+ * is called inside the object.
  */
 const connect = (object: () => DurableObjectStub<StoreObject>): Store =>
   new Proxy({ backend: "durable-object", isDataError } as Store, {

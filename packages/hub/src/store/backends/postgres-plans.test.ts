@@ -33,12 +33,12 @@ const isEvents = (plan: Plan) =>
   plan["Relation Name"] === "events" || plan["Index Name"]?.startsWith("events_");
 
 /** The index of each access to events in a plan, and accesses that must not occur. */
-function* looks(plan: Plan): Generator<string> {
+function* accesses(plan: Plan): Generator<string> {
   if (plan["Node Type"] === "Seq Scan" && isEvents(plan)) yield "Seq Scan";
   else if (plan["Index Name"] && isEvents(plan))
     yield plan["Index Name"].replace("events_pkey", "primary");
   if (plan["Node Type"].includes("Sort") && plan.Plans?.some(sortsEvents)) yield "Sort";
-  for (const part of plan.Plans ?? []) yield* looks(part);
+  for (const part of plan.Plans ?? []) yield* accesses(part);
 }
 
 const sortsEvents = (plan: Plan): boolean =>
@@ -46,23 +46,23 @@ const sortsEvents = (plan: Plan): boolean =>
   plan["Parent Relationship"] !== "SubPlan" &&
   (isEvents(plan) === true || (plan.Plans?.some(sortsEvents) ?? false));
 
-async function walkExplaining(
+async function explainVerb(
   verb: Verb<unknown>,
-  look: (plan: Plan) => Iterable<string> = looks,
+  accessesOf: (plan: Plan) => Iterable<string> = accesses,
 ): Promise<string[]> {
   const used: string[] = [];
   let rows: Row[] = [];
   for (;;) {
-    const { done, value: step } = verb.next(rows);
+    const { done, value: operation } = verb.next(rows);
     if (done) return used;
     rows = [];
-    if (step.kind === "notify") continue;
-    for (const { text, values } of statements(step)) {
+    if (operation.kind === "notify") continue;
+    for (const { text, values } of statements(operation)) {
       const explained = await client.query<{ "QUERY PLAN": [{ Plan: Plan }] }>({
         text: `EXPLAIN (FORMAT JSON) ${text}`,
         values,
       });
-      used.push(...look(nth(explained.rows, 0)["QUERY PLAN"][0].Plan));
+      used.push(...accessesOf(nth(explained.rows, 0)["QUERY PLAN"][0].Plan));
       rows = (await client.query<Row>({ text, values })).rows;
     }
   }
@@ -73,7 +73,7 @@ describe("on PostgreSQL", () => {
     test(`${what}: uses ${[...new Set(indexes)].join(", ")}`, async () => {
       await client.query("BEGIN");
       try {
-        const used = await walkExplaining(verb(dialect));
+        const used = await explainVerb(verb(dialect));
         expect(used.sort()).toEqual(indexes.toSorted());
       } finally {
         await client.query("ROLLBACK");
@@ -82,10 +82,10 @@ describe("on PostgreSQL", () => {
 });
 
 /** The index of each access to any table, and accesses that must not occur. */
-function* allLooks(plan: Plan): Generator<string> {
+function* allAccesses(plan: Plan): Generator<string> {
   if (plan["Node Type"] === "Seq Scan") yield `Seq Scan of ${plan["Relation Name"]}`;
   else if (plan["Index Name"]) yield plan["Index Name"].replace(/_pkey$/, "");
-  for (const part of plan.Plans ?? []) yield* allLooks(part);
+  for (const part of plan.Plans ?? []) yield* allAccesses(part);
 }
 
 describe("flows and runs on PostgreSQL", () => {
@@ -93,7 +93,7 @@ describe("flows and runs on PostgreSQL", () => {
     test(`${planCase.what}: uses ${planCase.indexes.join(", ")}`, async () => {
       await client.query("BEGIN");
       try {
-        const used = await walkExplaining(planCase.verb(dialect), allLooks);
+        const used = await explainVerb(planCase.verb(dialect), allAccesses);
         expect(normalizeIndexes(planCase, used).sort()).toEqual(planCase.indexes.toSorted());
       } finally {
         await client.query("ROLLBACK");

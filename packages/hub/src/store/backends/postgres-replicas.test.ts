@@ -30,7 +30,8 @@ beforeEach(async () => {
   url = await createDatabase(inject("postgresUrl"));
   admin = new pg.Client({ connectionString: url });
   await admin.connect();
-  // PostgreSQL resolves a deadlock only after this time, so that a deadlock makes the test fail.
+  // The store retries a detected deadlock, which would hide it. With this timeout, the call fails: the
+  // lock timeout of the store (10 s) expires first.
   await admin.query(
     "ALTER DATABASE " +
       admin.escapeIdentifier(new URL(url).pathname.slice(1)) +
@@ -59,7 +60,7 @@ const TERMINATE =
   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND ";
 
 describe("replicas", () => {
-  test("migrate an empty database once in concurrent starts", async () => {
+  test("migrate an empty database only once if they start concurrently", async () => {
     const replicas = await openReplicas(8);
     const { rows } = await admin.query("SELECT * FROM schema_version");
     expect(rows).toHaveLength(1);
@@ -123,7 +124,7 @@ describe("replicas", () => {
     expect(rows.flat()).toHaveLength(40 * 8);
   });
 
-  test("store a delivery once that two of them receive concurrently", async () => {
+  test("store one event if two of them receive the same webhook concurrently", async () => {
     const [one, two] = await openReplicas(2);
     for (let round = 0; round < 40; round += 1) {
       const twin = () => sampleEvent({ external_id: `delivery ${round}` });
@@ -140,15 +141,15 @@ describe("replicas", () => {
 
   test("keep the quota exact in concurrent appends", async () => {
     const replicas = await openReplicas(2);
-    const answers = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 40 }, (_, at) =>
         nth(replicas, at % 2).appendEvents([appendRequest([sampleEvent()])], 15),
       ),
     );
-    expect(answers.flat().filter(({ outcome }) => outcome === "stored")).toHaveLength(15);
+    expect(results.flat().filter(({ outcome }) => outcome === "stored")).toHaveLength(15);
   });
 
-  test("claim every event once", async () => {
+  test("claim every event exactly once", async () => {
     const replicas = await openReplicas(2);
     const events = sampleEvents(300);
     await appendEvents(nth(replicas, 0), events);
@@ -172,7 +173,7 @@ describe("replicas", () => {
     expect(claimed.filter((mine) => mine.length > 0).length).toBeGreaterThan(1);
   });
 
-  test("receive notices of each other, also after a broken connection", async () => {
+  test("receive each other's notices, even after a connection has broken", async () => {
     const errors: Error[] = [];
     const [one, two] = await openReplicas(2, (error) => errors.push(error));
     const notices: Notice[] = [];
@@ -187,7 +188,7 @@ describe("replicas", () => {
     await admin.query(`${TERMINATE} application_name = 'signalbox listen'`);
     await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), 60_000);
     await appendEvents(one, [sampleEvent()]);
-    // Notices in between are lost, so that the listener receives a gap.
+    // Notices during the outage are lost, so the listener receives a gap notice.
     await vi.waitFor(() => expect(notices.at(-1)).toEqual({ topic: "gap" }), 60_000);
     await appendEvents(one, [sampleEvent()]);
     await vi.waitFor(
@@ -228,13 +229,13 @@ describe("a broken connection", () => {
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 3 });
   });
 
-  test("does not end the process if it breaks between two statements", async () => {
+  test("does not crash the process if it breaks between two statements", async () => {
     const [store] = await openReplicas(1);
     await appendEvents(store, [sampleEvent()]);
     const doomed = Promise.allSettled([appendEvents(store, [sampleEvent()])]);
     await new Promise((resolve) => setImmediate(resolve));
-    // While this process is blocked, the response to BEGIN and the end of the connection arrive
-    // together: the driver sees the end while no statement is running.
+    // spawnSync blocks this process. The response to BEGIN and the end of the connection then arrive
+    // together, so the connection ends while no statement is running.
     const pgPath = JSON.stringify(createRequire(import.meta.url).resolve("pg"));
     const kill = spawnSync(
       process.execPath,
@@ -257,11 +258,11 @@ describe("a database that stops responding", () => {
   /** A proxy to PostgreSQL. When frozen, it forwards nothing and closes no connection. */
   async function startProxy() {
     const sockets = new Set<Socket>();
-    const server = createServer((near) => {
-      const far = connect(Number(new URL(url).port), new URL(url).hostname);
+    const server = createServer((client) => {
+      const upstream = connect(Number(new URL(url).port), new URL(url).hostname);
       for (const [from, to] of [
-        [near, far],
-        [far, near],
+        [client, upstream],
+        [upstream, client],
       ] as const) {
         sockets.add(from);
         from.on("error", () => {}).on("close", () => to.destroy());
@@ -269,14 +270,14 @@ describe("a database that stops responding", () => {
       }
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
-    const through = new URL(url);
-    through.port = String((server.address() as AddressInfo).port);
+    const proxyUrl = new URL(url);
+    proxyUrl.port = String((server.address() as AddressInfo).port);
     onTestFinished(() => {
       for (const socket of sockets) socket.destroy();
       server.close();
     });
     return {
-      url: through.href,
+      url: proxyUrl.href,
       freeze: () => {
         for (const socket of sockets) socket.unpipe().pause();
       },
@@ -304,7 +305,7 @@ describe("a database that stops responding", () => {
     await appendEvents(store, [sampleEvent()]);
     proxy.freeze();
     const stuck = appendEvents(store, [sampleEvent()]).catch((error: unknown) => error);
-    await new Promise((resolve) => setImmediate(resolve)); // so that it has a connection
+    await new Promise((resolve) => setImmediate(resolve)); // the call has a connection now
     await store.close();
     expect(await stuck).toBeInstanceOf(Error);
   });

@@ -35,7 +35,8 @@ beforeEach(async () => {
   const url = await createDatabase(inject("postgresUrl"));
   admin = new pg.Client({ connectionString: url });
   await admin.connect();
-  // PostgreSQL resolves a deadlock only after this time, so that a deadlock makes the test fail.
+  // The store retries a detected deadlock, which would hide it. With this timeout, the call fails: the
+  // lock timeout of the store (10 s) expires first.
   await admin.query(
     `ALTER DATABASE ${admin.escapeIdentifier(new URL(url).pathname.slice(1))} SET deadlock_timeout = '60s'`,
   );
@@ -50,9 +51,9 @@ const times = <Result>(count: number, make: (at: number) => Result): Result[] =>
   Array.from({ length: count }, (_, at) => make(at));
 
 describe("replicas", () => {
-  test("give fifty different names to flows that ask for the same", () => raceForNames([one, two]));
+  test("give different names to flows that request the same name", () => raceForNames([one, two]));
 
-  test("leave no names of flows that are edited and deleted concurrently", async () => {
+  test("keep no tool names of flows that are edited and deleted concurrently", async () => {
     for (let round = 0; round < 10; round += 1) {
       const flows = await Promise.all(times(4, (at) => makeFlow(one, intents(`Tool ${at}`))));
       await Promise.all([
@@ -69,7 +70,7 @@ describe("replicas", () => {
       expect((await admin.query(`SELECT * FROM ${table}`)).rows).toEqual([]);
   });
 
-  test("restore or recreate a deleted flow while another one removes it", async () => {
+  test("restore or recreate a deleted flow while another replica removes it", async () => {
     const back = () => [{ id: "back", edit: setDraft("Back", intents("Go")) }];
     for (let round = 0; round < 20; round += 1) {
       const [[saved]] = await Promise.all([
@@ -82,7 +83,7 @@ describe("replicas", () => {
     }
   });
 
-  test("claim every run once", async () => {
+  test("claim every run exactly once", async () => {
     const runs = sampleRuns(300, (at) => ({ tenant: `tenant ${at % 3}` }));
     await one.queueRuns(runs);
     const claimed = await claimAll([one, two], 10);
@@ -90,7 +91,7 @@ describe("replicas", () => {
     expect(claimed.filter((mine) => mine.length > 0).length).toBeGreaterThan(1);
   });
 
-  test("queue a run with the same key once, and gather all concurrent inputs", async () => {
+  test("queue one run for each key, and gather all concurrent inputs", async () => {
     for (let round = 0; round < 20; round += 1) {
       const key = `key ${round}`;
       const lane = `lane ${round}`;
@@ -106,13 +107,13 @@ describe("replicas", () => {
     }
   });
 
-  test("never exceed the limit of a lane, and hold only the newest run with replace", async () => {
+  test("never exceed the limit of a lane, and keep only the newest waiting run with `replace`", async () => {
     for (let round = 0; round < 5; round += 1) {
       const skip = { lane: `skip ${round}`, max: 3, whenFull: "skip" } as const;
-      const taken = await Promise.all(
+      const queued = await Promise.all(
         times(8, (at) => either(at).queueRuns([sampleRun({ limit: skip })])),
       );
-      expect(taken.flat().filter((id) => id !== null)).toHaveLength(3);
+      expect(queued.flat().filter((id) => id !== null)).toHaveLength(3);
     }
     const end = async (store: Store) =>
       store.saveProgress((await claim(store)).map((run) => progress(run, END)));
@@ -126,16 +127,16 @@ describe("replicas", () => {
         (await runs()).filter(({ status }) => status === "queued" || status === "held").length;
       await one.queueRuns([sampleRun({ flow_id: flow, limit })]);
       const [running] = await claim(one);
-      const arrive = (at: number) => either(at).queueRuns([sampleRun({ flow_id: flow, limit })]);
-      // While it is running, the others are held as they arrive.
-      await Promise.all(times(6, (at) => [arrive(at), claim(either(at + 1))]).flat());
+      const queueRun = (at: number) => either(at).queueRuns([sampleRun({ flow_id: flow, limit })]);
+      // While this run is running, newer runs are held.
+      await Promise.all(times(6, (at) => [queueRun(at), claim(either(at + 1))]).flat());
       expect(await open()).toBe(1);
       await Promise.all([
-        ...times(6, arrive),
+        ...times(6, queueRun),
         ...times(3, (at) => end(either(at))),
         running && two.saveProgress([progress(running, END)]),
       ]);
-      // One that can start, and one that waits for it.
+      // One run that can start, and one that waits for it.
       expect(await open()).toBeLessThanOrEqual(2);
       while (((await one.nextDue()) ?? Infinity) <= START) await end(one);
       expect(await open()).toBe(0);
@@ -148,7 +149,7 @@ describe("replicas", () => {
     }
   });
 
-  test("replace a run that a claim is reading", async () => {
+  test("replace a waiting run whose row is locked", async () => {
     const limit = { lane: "one", max: 1, whenFull: "replace" } as const;
     const [running, waits, newer] = sampleRuns(3, () => ({ limit }));
     await one.queueRuns([running, waits]);
@@ -167,55 +168,57 @@ describe("replicas", () => {
     expect(await one.getRun("acme", waits.id)).toMatchObject({ status: "cancelled" });
   });
 
-  test("cancel a run, or ask the worker that has just claimed it", async () => {
+  test("cancel a run, or ask the worker that has just claimed it to do so", async () => {
     for (let round = 0; round < 20; round += 1) {
       const runs = sampleRuns(6);
       await one.queueRuns(runs);
-      const [taken] = await Promise.all([
+      const [claimed] = await Promise.all([
         claim(one),
         ...runs.map(({ id }) => two.cancelRun("acme", id, START)),
       ]);
-      const held = runIds(taken);
+      const held = runIds(claimed);
       for (const { id } of runs)
         expect(await one.getRun("acme", id)).toMatchObject({
           status: held.includes(id) ? "running" : "cancelled",
           cancel_requested: true,
         });
-      await one.saveProgress(taken.map((run) => progress(run, END)));
+      await one.saveProgress(claimed.map((run) => progress(run, END)));
     }
   });
 
-  test("lose no input that is gathered while a worker claims the run", async () => {
+  test("lose no input that is gathered while a worker claims its run", async () => {
     let gathered = 0;
     for (let round = 0; round < 20; round += 1) {
       const runs = sampleRuns(6, () => ({ gather: { lane: "one" } }));
-      const taken: ClaimedRun[] = [];
+      const claimed: ClaimedRun[] = [];
       await Promise.all([
         ...runs.map((run, at) => either(at).queueRuns([run])),
-        ...times(4, async (at) => taken.push(...(await claim(either(at))))),
+        ...times(4, async (at) => claimed.push(...(await claim(either(at))))),
       ]);
       for (;;) {
-        taken.push(...(await claim(one)));
+        claimed.push(...(await claim(one)));
         if (((await one.nextDue()) ?? Infinity) > START) break;
       }
-      expect(await one.saveProgress(taken.map((run) => progress(run, END)))).not.toContain("lost");
-      gathered += taken.reduce((sum, { run }) => sum + 1 + run.gathered.length, 0);
+      expect(await one.saveProgress(claimed.map((run) => progress(run, END)))).not.toContain(
+        "lost",
+      );
+      gathered += claimed.reduce((sum, { run }) => sum + 1 + run.gathered.length, 0);
     }
     expect(gathered).toBe(20 * 6);
   });
 
-  test("update an event whose runs end concurrently", async () => {
+  test("update the status of an event whose runs end concurrently", async () => {
     for (let round = 0; round < 30; round += 1) {
       const event = sampleEvent();
       await appendEvents(one, [event]);
       await one.queueRuns(sampleRuns(2, () => ({ event_id: event.id })));
-      const taken = await claim(one);
-      await Promise.all(taken.map((run, at) => either(at).saveProgress([progress(run, END)])));
+      const claimed = await claim(one);
+      await Promise.all(claimed.map((run, at) => either(at).saveProgress([progress(run, END)])));
       expect(await one.getEvent("acme", event.id)).toMatchObject({ trigger_status: "succeeded" });
     }
   });
 
-  test("remove the verdicts of a removed event", async () => {
+  test("remove the verdicts of an event with the event", async () => {
     const [gone, kept] = sampleEvents(2);
     await appendEvents(one, [gone, kept]);
     for (const { id } of [gone, kept])
@@ -243,13 +246,13 @@ describe("replicas", () => {
 
 const END: Partial<RunProgress> = { next: { status: "succeeded", output: null } };
 
-describe("all operations concurrently", () => {
+describe("concurrent operations", () => {
   const TENANTS = ["acme", "bolt", "cone"];
-  const LANES: Record<string, number> = { narrow: 1, wide: 3, asked: 2 };
+  const LANES: Record<string, number> = { narrow: 1, wide: 3, called: 2 };
   const WORKERS = 8;
   const RUNS = 240;
 
-  test("never deadlock, exceed no lane, and complete every run", async () => {
+  test("never deadlock, never exceed the limit of a lane, and complete every run", async () => {
     const events = new Map<string, string[]>();
     for (const tenant of TENANTS) {
       const some = sampleEvents(10);
@@ -268,33 +271,33 @@ describe("all operations concurrently", () => {
         event_id: nth(events.get(tenant) ?? [], at % 7),
       });
     };
-    /** Runs whose callers wait are additional. */
-    const asked = times(30, (at) => ({
+    /** Additional runs, whose callers wait. */
+    const called = times(30, (at) => ({
       ...newRun(at),
-      limit: { lane: "asked", max: LANES.asked as number },
+      limit: { lane: "called", max: LANES.called as number },
     }));
-    const runs = [...times(RUNS, newRun), ...asked];
+    const runs = [...times(RUNS, newRun), ...called];
     const left = new Set(ids(runs));
-    const under = new Map<string, number>();
+    const running = new Map<string, number>();
     const laneOf = ({ run }: ClaimedRun): string => {
       const { limit } = runs.find(({ id }) => id === run.id) as NewRun;
       return limit ? `${run.tenant} ${limit.lane}` : "";
     };
-    let max = 0;
+    let peak = 0;
 
     const begin = (run: ClaimedRun): void => {
       const lane = laneOf(run);
-      under.set(lane, (under.get(lane) ?? 0) + 1);
+      running.set(lane, (running.get(lane) ?? 0) + 1);
       if (!lane) return;
-      max = Math.max(max, under.get(lane) ?? 0);
-      expect(under.get(lane)).toBeLessThanOrEqual(LANES[lane.split(" ")[1] as string] as number);
+      peak = Math.max(peak, running.get(lane) ?? 0);
+      expect(running.get(lane)).toBeLessThanOrEqual(LANES[lane.split(" ")[1] as string] as number);
     };
-    const ask = async (store: Store, run: NewRun): Promise<void> => {
+    const call = async (store: Store, run: NewRun): Promise<void> => {
       const started = await store.startInLane(run, lease("caller"));
       if (started.outcome !== "started") return;
       begin(started.claimed);
       const lane = laneOf(started.claimed);
-      under.set(lane, (under.get(lane) ?? 0) - 1);
+      running.set(lane, (running.get(lane) ?? 0) - 1);
       expect(await store.saveProgress([progress(started.claimed, END)])).toEqual(["saved"]);
       left.delete(run.id);
     };
@@ -303,15 +306,15 @@ describe("all operations concurrently", () => {
     const work = async (worker: number, random: () => number): Promise<void> => {
       const store = either(worker);
       while (left.size > 0) {
-        const taken = await store.claimRuns(
+        const claimed = await store.claimRuns(
           lease(`worker ${worker}`),
           1 + Math.floor(random() * 9),
         );
-        taken.forEach(begin);
-        if (random() < 0.3) await store.renewRuns(lease(`worker ${worker}`), runIds(taken));
-        const batch = taken.map((run): RunProgress => {
+        claimed.forEach(begin);
+        if (random() < 0.3) await store.renewRuns(lease(`worker ${worker}`), runIds(claimed));
+        const batch = claimed.map((run): RunProgress => {
           const lane = laneOf(run);
-          under.set(lane, (under.get(lane) ?? 0) - 1);
+          running.set(lane, (running.get(lane) ?? 0) - 1);
           const dice = random();
           if (dice < 0.1) return progress(run, { next: { status: "waiting", due_at: null } });
           if (dice < 0.2) return progress(run, { next: { status: "queued", due_at: START } });
@@ -320,7 +323,7 @@ describe("all operations concurrently", () => {
           left.delete(run.run.id);
           return progress(run, END);
         });
-        // In another order than they were claimed in.
+        // Not in the order in which the runs were claimed.
         const outcomes = await store.saveProgress(batch.toReversed());
         expect(outcomes).not.toContain("lost");
         for (const { run, next } of batch) {
@@ -332,7 +335,7 @@ describe("all operations concurrently", () => {
         }
       }
     };
-    const around = async (at: number): Promise<void> => {
+    const runOtherOperations = async (at: number): Promise<void> => {
       const store = either(at);
       for (let round = 0; left.size > 0; round += 1) {
         const tenant = nth(TENANTS, (at + round) % TENANTS.length);
@@ -346,8 +349,8 @@ describe("all operations concurrently", () => {
         await store.publishFlow({ tenant, id }, publication({ triggers: [eventTrigger()] }));
         await store.markProcessed(tenant, (events.get(tenant) ?? []).slice(0, 3), START, null);
         await store.cancelRun(tenant, "unknown", START);
-        const run = asked.pop();
-        if (run) await ask(store, run);
+        const run = called.pop();
+        if (run) await call(store, run);
         await store.sweepRuns(0, 10);
       }
     };
@@ -364,9 +367,9 @@ describe("all operations concurrently", () => {
     await Promise.all([
       ...times(4, queue),
       ...times(WORKERS, (at) => work(at, random(at + 1))),
-      ...times(3, around),
+      ...times(3, runOtherOperations),
     ]);
-    expect(max).toBe(3);
+    expect(peak).toBe(3);
     for (const tenant of TENANTS) {
       const stored = await one.listRuns({ tenant, limit: 999 });
       expect(new Set(stored.map(({ status }) => status))).toEqual(new Set(["succeeded"]));

@@ -26,8 +26,8 @@ beforeAll(async () => {
 
 afterAll(() => admin.end());
 
-/** Emptied instead of recreated, since creating a database for each test is slow. */
-async function empty(): Promise<void> {
+/** Empties the database, since creating one for each test is slow. */
+async function truncateTables(): Promise<void> {
   const { rows } = await admin.query<{ tables: string }>(
     "SELECT string_agg(tablename, ', ') AS tables FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_version'",
   );
@@ -35,7 +35,7 @@ async function empty(): Promise<void> {
 }
 
 storeContract("PostgreSQL", async () => {
-  await empty();
+  await truncateTables();
   const stores = [await openPostgres(url)];
   const notices: Notice[] = [];
   stores[0]?.subscribe((notice) => notices.push(notice));
@@ -67,8 +67,8 @@ describe("values that PostgreSQL rejects", () => {
     "an id too long for its index": { external_id: random(9_000) },
   };
   for (const [what, given] of Object.entries(rejected))
-    test(`${what} is rejected alone, as a data error`, async () => {
-      await empty();
+    test(`${what} is a data error, and fails only its own request`, async () => {
+      await truncateTables();
       const store = await openPostgres(url);
       const commit = createGroupCommit({ store, quota: null });
       const [one, two] = sampleEvents(2);

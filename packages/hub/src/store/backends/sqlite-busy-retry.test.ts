@@ -6,7 +6,7 @@ afterEach(() => void vi.useRealTimers());
 
 const BUSY = new Error("busy");
 
-/** Work on a file that is locked until `free()`. */
+/** Work on a file that is locked until `unlock()`. */
 function setUp() {
   let busy = true;
   const done: string[] = [];
@@ -16,7 +16,7 @@ function setUp() {
     done,
     tries,
     retry,
-    free: () => {
+    unlock: () => {
       busy = false;
     },
     run: (name: string) =>
@@ -31,19 +31,19 @@ function setUp() {
 }
 
 test("runs immediately if the file is not locked", async () => {
-  const { run, free, done } = setUp();
-  free();
+  const { run, unlock, done } = setUp();
+  unlock();
   const running = run("a");
   expect(done).toEqual(["a"]);
   expect(await running).toBe("a");
 });
 
-test("queues later work behind waiting work, and tries only the first", async () => {
-  const { run, free, done, tries } = setUp();
+test("queues later work behind waiting work, and retries only the first", async () => {
+  const { run, unlock, done, tries } = setUp();
   const all = Promise.allSettled([run("a"), run("bad"), run("c")]);
   await vi.advanceTimersByTimeAsync(400);
   expect(new Set(tries)).toEqual(new Set(["a"]));
-  free();
+  unlock();
   const late = run("d");
   await vi.runAllTimersAsync();
   expect((await all).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
@@ -51,7 +51,7 @@ test("queues later work behind waiting work, and tries only the first", async ()
   expect(done).toEqual(["a", "c", "d"]);
 });
 
-test("rejects each after its own timeout, with the busy error", async () => {
+test("rejects each call after its own timeout, with the busy error", async () => {
   const { run } = setUp();
   const failed: string[] = [];
   const start = (name: string) =>

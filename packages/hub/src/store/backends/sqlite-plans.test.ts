@@ -16,7 +16,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "signalbox-plans-"));
   const file = join(folder, "hub.db");
   await openSqlite(file).close();
-  // Without statistics, since SQLite has none before ANALYZE.
+  // Without ANALYZE, since the hub does not run it: SQLite plans without statistics.
   db = connect(file);
   for (const statement of [...FILL_EVENTS, ...FILL_RUNS]) db.exec(statement);
 });
@@ -26,7 +26,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Explains each statement before it runs it. */
+/** Adds the plan of each query to `plan`, and runs it. */
 const explaining = (plan: string[]): SyncSql => ({
   query(sql, params) {
     const explain = db.prepare<Value[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`);
@@ -62,11 +62,11 @@ describe("on SQLite", () => {
     });
 });
 
-/** Scans of a subquery's result, or of a few given keys. */
-const SMALL = /^SCAN (k|held|lost|old)\b|CONSTANT ROW/;
+/** Scans of a subquery's result or of a few given keys. They may lack an index. */
+const SMALL_SCAN = /^SCAN (k|held|lost|old)\b|CONSTANT ROW/;
 
 /** Aliases of tables in statements. */
-const NAMED: Record<string, string> = { l: "run_events" };
+const ALIASES: Record<string, string> = { l: "run_events" };
 
 describe("flows and runs on SQLite", () => {
   for (const planCase of runPlanCases)
@@ -78,12 +78,14 @@ describe("flows and runs on SQLite", () => {
       } finally {
         db.exec("ROLLBACK");
       }
-      const looks = plan.filter((line) => /^(SCAN|SEARCH) /.test(line) && !SMALL.test(line));
-      const used = looks.map((line) => {
+      const accesses = plan.filter(
+        (line) => /^(SCAN|SEARCH) /.test(line) && !SMALL_SCAN.test(line),
+      );
+      const used = accesses.map((line) => {
         const [, table, index] =
           /^SEARCH (\w+) USING (?:(?:COVERING )?INDEX (\w+)|PRIMARY KEY)/.exec(line) ?? [];
         if (!table) return line;
-        return index?.replace(/^sqlite_autoindex_(\w+)_1$/, "$1") ?? NAMED[table] ?? table;
+        return index?.replace(/^sqlite_autoindex_(\w+)_1$/, "$1") ?? ALIASES[table] ?? table;
       });
       expect(normalizeIndexes(planCase, used).sort()).toEqual(planCase.indexes.toSorted());
     });

@@ -2,21 +2,21 @@
 import { appendRequest, sampleEvents, seqsOf } from "../contract/sample.ts";
 import { openSqlite } from "./sqlite.ts";
 
-export interface Order {
+export interface WorkerRequest {
   file: string;
   batches: number;
-  /** Delivery ids that other processes send as well. */
+  /** Delivery ids of events that the other processes append too. */
   shared: string[];
 }
 
-export interface Answer {
+export interface WorkerResult {
   stored: number[];
   shared: { outcome: string; seq: number }[];
   error?: string;
 }
 
-process.on("message", async ({ file, batches, shared }: Order) => {
-  const answer: Answer = { stored: [], shared: [] };
+process.on("message", async ({ file, batches, shared }: WorkerRequest) => {
+  const result: WorkerResult = { stored: [], shared: [] };
   try {
     const store = openSqlite(file);
     for (let at = 0; at < batches; at += 1) {
@@ -24,22 +24,22 @@ process.on("message", async ({ file, batches, shared }: Order) => {
         [appendRequest(sampleEvents(3, () => ({ external_id: null })))],
         null,
       );
-      answer.stored.push(...seqsOf(appended));
+      result.stored.push(...seqsOf(appended));
     }
     for (const external_id of shared) {
       const [appended] = await store.appendEvents(
         [appendRequest(sampleEvents(1, () => ({ external_id })))],
         null,
       );
-      answer.shared.push({
+      result.shared.push({
         outcome: appended?.outcome ?? "none",
         seq: seqsOf(appended)[0] as number,
       });
     }
     await store.close();
   } catch (error) {
-    answer.error = String(error);
+    result.error = String(error);
   }
-  process.send?.(answer);
+  process.send?.(result);
 });
 process.send?.("ready");

@@ -18,7 +18,7 @@ import {
 } from "../contract/sample.ts";
 import { storeContract } from "../contract.ts";
 import type { Notice, Row } from "../sql.ts";
-import type { Answer, Order } from "./sqlite.test-worker.ts";
+import type { WorkerRequest, WorkerResult } from "./sqlite.test-worker.ts";
 import { connect, openSqlite, retryWhileBusy } from "./sqlite.ts";
 
 let folder: string;
@@ -82,7 +82,7 @@ describe("a SQLite file", () => {
     expect((await stat(join(file, ".."))).mode & 0o777).toBe(0o700);
   });
 
-  test("is accessible only to its owner, with its WAL files, in a public folder", async () => {
+  test("and its WAL files are accessible only to their owner, even in a public folder", async () => {
     const file = newFile();
     await mkdir(dirname(file), { mode: 0o755, recursive: true });
     const modes = async () =>
@@ -92,7 +92,7 @@ describe("a SQLite file", () => {
     const first = openSqlite(file);
     await appendEvents(first, [sampleEvent()]);
     expect(await modes()).toEqual([0o600, 0o600, 0o600]);
-    // As an earlier version created them.
+    // An earlier version created the files with this mode.
     for (const end of ["", "-wal", "-shm"]) await chmod(`${file}${end}`, 0o644);
     const second = openSqlite(file);
     expect(await modes()).toEqual([0o600, 0o600, 0o600]);
@@ -116,14 +116,14 @@ describe("a SQLite file", () => {
           "Start a newer Signalbox, or point it at another database.",
       }),
     );
-    // The file is closed again.
+    // The exclusive lock is possible only if openSqlite has closed the file.
     db.pragma("locking_mode = EXCLUSIVE");
     db.exec(`UPDATE schema_version SET version = ${version}`);
     db.close();
     await openSqlite(file).close();
   });
 
-  test("that exists is opened without migrating it again", async () => {
+  test("keeps its events when it is opened again", async () => {
     const file = newFile();
     const first = openSqlite(file);
     await appendEvents(first, [sampleEvent()]);
@@ -133,7 +133,7 @@ describe("a SQLite file", () => {
     await second.close();
   });
 
-  test("that is locked is retried until the timeout", () => {
+  test("is retried until the timeout if it is locked, but not after other errors", () => {
     const fail = (code: string) => {
       throw new Database.SqliteError("no", code);
     };
@@ -145,7 +145,7 @@ describe("a SQLite file", () => {
     expect(tries).toBe(4);
   });
 
-  test("that is read-only fails checkWritable", async () => {
+  test("fails checkWritable while it is locked", async () => {
     const file = newFile();
     const store = openSqlite(file, { busyTimeoutMs: 1 });
     const other = new Database(file);
@@ -161,7 +161,7 @@ describe("a SQLite file", () => {
 });
 
 describe("a SQLite file that another process has locked", () => {
-  async function hold() {
+  async function setUp() {
     const file = newFile();
     const store = openSqlite(file);
     await appendEvents(store, [sampleEvent()]);
@@ -173,8 +173,8 @@ describe("a SQLite file that another process has locked", () => {
     return { store, other };
   }
 
-  test("does not block the thread, and gets the waiting writes in order", async () => {
-    const { store, other } = await hold();
+  test("does not block the thread, and executes waiting writes in order", async () => {
+    const { store, other } = await setUp();
     other.exec("BEGIN IMMEDIATE");
     const eventLoop = monitorEventLoopDelay({ resolution: 1 });
     eventLoop.enable();
@@ -187,7 +187,7 @@ describe("a SQLite file that another process has locked", () => {
           return seqsOf(appended);
         }),
     );
-    // Readers do not wait for a writer.
+    // Reads do not wait for the writer.
     expect(await allEvents(store)).toHaveLength(1);
     await expect.poll(() => eventLoop.count).toBeGreaterThan(200);
     eventLoop.disable();
@@ -199,7 +199,7 @@ describe("a SQLite file that another process has locked", () => {
   });
 
   test("rejects waiting calls on close", async () => {
-    const { store, other } = await hold();
+    const { store, other } = await setUp();
     other.exec("BEGIN IMMEDIATE");
     const waiting = store.checkWritable(1);
     await store.close();
@@ -259,12 +259,12 @@ describe("processes that share a SQLite file", () => {
     }
   });
 
-  const sendAll = (order: Order): Promise<Answer[]> =>
+  const sendAll = (request: WorkerRequest): Promise<WorkerResult[]> =>
     Promise.all(
       workers.map(async (worker) => {
-        worker.send(order);
-        const [answer] = (await once(worker, "message")) as [Answer];
-        return answer;
+        worker.send(request);
+        const [result] = (await once(worker, "message")) as [WorkerResult];
+        return result;
       }),
     );
 
@@ -272,17 +272,17 @@ describe("processes that share a SQLite file", () => {
     for (let round = 0; round < 10; round += 1) {
       const file = newFile();
       const shared = ["one", "two", "three"].map((name) => `${name} of ${round}`);
-      const answers = await sendAll({ file, batches: 5, shared });
-      expect(answers.flatMap(({ error }) => error ?? [])).toEqual([]);
+      const results = await sendAll({ file, batches: 5, shared });
+      expect(results.flatMap(({ error }) => error ?? [])).toEqual([]);
 
       const store = openSqlite(file);
       const rows = await allEvents(store);
-      const fresh = answers.flatMap(({ stored }) => stored);
+      const fresh = results.flatMap(({ stored }) => stored);
       expect(fresh).toHaveLength(PROCESSES * 5 * 3);
       expect(rows.map(({ seq }) => seq)).toEqual(rows.map((_, at) => at + 1));
       expect(rows).toHaveLength(fresh.length + shared.length);
       for (const nth of shared.keys()) {
-        const outcomes = answers.map((answer) => answer.shared[nth]);
+        const outcomes = results.map((result) => result.shared[nth]);
         expect(outcomes.filter((one) => one?.outcome === "stored")).toHaveLength(1);
         expect(new Set(outcomes.map((one) => one?.seq)).size).toBe(1);
       }
