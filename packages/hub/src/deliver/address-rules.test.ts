@@ -187,7 +187,7 @@ describe("the check of an IPv6 address", () => {
   });
 });
 
-it("does not throw for any text", () => {
+it("the check does not throw for any text", () => {
   const texts = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(..."0123abf:.%[]/@") }));
   fc.assert(
     fc.property(texts, (text) => ["string", "undefined"].includes(typeof check(text))),

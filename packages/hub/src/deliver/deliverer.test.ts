@@ -176,7 +176,7 @@ describe("a subscription", () => {
     expect(sent(calls)).toEqual(["a", "b", "c"]);
   });
 
-  it("gets a backlog of any length", async () => {
+  it("gets all events of a long backlog", async () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
     await subscribe(store);
@@ -245,7 +245,7 @@ describe("a subscription", () => {
     });
   });
 
-  it("honours Retry-After", async () => {
+  it("respects Retry-After", async () => {
     const { store, calls, respond, deliver } = setup();
     const clock = createClock();
     respond("https://a.example/", () => 429);
@@ -275,7 +275,7 @@ describe("a subscription", () => {
     expect(calls).toHaveLength(4);
   });
 
-  it("skips an event after the retry period, and sends a gap message before the next one", async () => {
+  it("skips an event after the retry period, and gets a gap message before the next one", async () => {
     const { store, calls, respond, deliver } = setup();
     const clock = createClock();
     let status = 500;

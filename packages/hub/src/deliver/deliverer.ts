@@ -1,7 +1,7 @@
 /**
  * Delivers events to webhook subscriptions. A subscription's position in the logs is its queue; there
  * is no second queue. Processes share the subscriptions by leases. When a process dies, its leases
- * expire, and another process continues after the last event that the endpoint has accepted.
+ * expire, and another process continues from the positions that were saved.
  */
 import { createSemaphore } from "../lib/semaphore.ts";
 import type { Store } from "../store/store.ts";

@@ -1,7 +1,7 @@
 /**
- * The deliveries of one subscription. It follows the logs from the subscription's position, sends
- * the events one by one, and advances the position only when the endpoint has accepted the event. It
- * holds a few rows in memory; while the endpoint is slow or down, the rest stays in the log.
+ * The deliveries of one subscription: follows the logs from the subscription's position, sends the
+ * events one by one, and advances the position when the endpoint has accepted an event or the event is
+ * skipped. A few rows are in memory; while the endpoint is slow or down, the rest stays in the log.
  */
 import { encodeCursor } from "../inbox/cursor.ts";
 import { backoffMs } from "../lib/backoff.ts";
@@ -57,7 +57,7 @@ const MAX_STORE_RETRY_MS = 30_000;
 
 interface QueuedEvent {
   event: EventRow;
-  /** The subscription's position after the event. */
+  /** The subscription's positions after the event. */
   positions: Record<string, number>;
 }
 
@@ -195,7 +195,7 @@ export async function openDelivery(
       }
       return await send(endpoint, await toOccurrence(store, event, cursorAt(positions)));
     } catch (error) {
-      // A secret that cannot be unsealed, or a payload that cannot be read, is retried with backoff.
+      // The secret could not be decrypted, or the payload could not be read.
       onError(error);
       return failed("The hub could not prepare the message.");
     }

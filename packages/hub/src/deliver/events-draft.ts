@@ -1,7 +1,7 @@
 /**
  * The wire format of MCP Events, as the working group's draft defines it: methods, error codes, and
- * the schemas of parameters and messages. The draft will change, so no other file
- * depends on its details. It is not in `mcp/`, because webhook deliveries send the same messages.
+ * the schemas of parameters and messages. The draft will change, so all of it is defined in this file.
+ * The file is not in `mcp/`, because webhook deliveries send the same messages.
  */
 import { z } from "zod";
 import { MAX_CURSOR } from "../inbox/cursor.ts";

@@ -15,7 +15,7 @@ async function occurrenceOf(given: Partial<NewEvent>) {
 }
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
-it("contains the event's summary and payload", async () => {
+it("includes the event's summary and payload", async () => {
   const { event, occurrence } = await occurrenceOf({ external_id: "d-1", body: json({ a: [1] }) });
   expect(occurrence).toEqual({
     eventId: "d-1",

@@ -136,7 +136,7 @@ describe("the start position", () => {
     });
   });
 
-  it("is truncated if events were removed, the cursor is ahead of the log, or it belongs to another log", async () => {
+  it("is truncated if events were removed, or the cursor is ahead of the log or belongs to another one", async () => {
     const store = open();
     const events = sampleEvents(3);
     await appendEvents(store, events);

@@ -87,7 +87,7 @@ async function scan(store: Log, tenant: string, { after, filter, limit }: LogQue
 
 export interface Start {
   from: Cursor;
-  /** Whether events after the cursor were removed, or are skipped because of their age. */
+  /** Whether events after the cursor were removed or are too old, or the cursor is ahead of the log. */
   truncated: boolean;
   logId: string;
 }

@@ -24,7 +24,7 @@ const CROSS_ORIGIN_HEADERS = new Set([
   "user-agent",
 ]);
 
-/** The request that follows a redirect, by the rules of `fetch`; undefined without a redirect. */
+/** The next request by the rules of `fetch`; undefined if the response is not a redirect. */
 export function nextHop(
   { method, url, headers, body }: Hop,
   status: number,

@@ -26,7 +26,7 @@ export interface AppCallsOptions {
   store: ResultStore & Pick<Store, "findTool" | "getRun" | "cancelRun">;
   calls: Pick<ToolCalls, "call" | "follow" | "resultError">;
   now: () => number;
-  /** A run that takes longer is returned as a task, if the client supports tasks. */
+  /** A run that takes longer than this is returned as a task, if the client supports tasks. */
   taskAfterMs: number;
   taskResult: AppTasks["taskResult"];
 }

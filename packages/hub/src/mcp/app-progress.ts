@@ -41,7 +41,7 @@ export async function createProgressReporter({
     finished.add(`${item}\n${node_id}`);
     if (finished.size === before) return;
     hasLoop ||= item !== "";
-    // A client that does not read gets no notification, but its node is counted in the next one.
+    // Nothing is sent while the client does not read; the next notification counts this node too.
     if (backPressure.isFull()) return;
     const params = {
       progressToken,

@@ -3,6 +3,7 @@
  * message whether the client reads or not, so a sender of many messages must check `isFull` first.
  */
 import type { Access } from "../tenants/authorizer.ts";
+import { isStream } from "./open-streams.ts";
 
 export interface BackPressure {
   /** Whether the unread bytes have reached the limit of one connection. */
@@ -30,9 +31,7 @@ export function backPressureOf(access: Access): BackPressure {
 
 /** Tracks the response if it is an SSE stream. */
 export const trackUnread = (access: Access, response: Response): Response =>
-  response.headers.get("content-type")?.startsWith("text/event-stream")
-    ? backPressureOf(access).track(response)
-    : response;
+  isStream(response) ? backPressureOf(access).track(response) : response;
 
 const MAX_UNREAD_BYTES = 512 * 1024;
 const COLON = 0x3a;

@@ -17,6 +17,7 @@ import { RequestError } from "../lib/request-error.ts";
 import type { Triggers } from "../runs/explain.ts";
 import type { Store } from "../store/store.ts";
 import { type Access, type Authorizer, allows } from "../tenants/authorizer.ts";
+import { errorResult } from "./app-results.ts";
 import { addEventsDraft } from "./events/add-events-draft.ts";
 import type { EventsContext } from "./events/context.ts";
 import {
@@ -175,7 +176,7 @@ export function createInboxServer({
 
   async function call(tool: Tool, args: unknown, context: ToolContext): Promise<CallToolResult> {
     if (!allows(context.access, tool.scope))
-      return failed(`The token lacks the scope ${tool.scope}, which ${tool.name} requires.`);
+      return errorResult(`The token lacks the scope ${tool.scope}, which ${tool.name} requires.`);
     try {
       const { text, json = JSON.stringify(text), structured } = await tool.call(args, context);
       return {
@@ -183,7 +184,7 @@ export function createInboxServer({
         structuredContent: structured,
       };
     } catch (error) {
-      return failed(messageFor(error));
+      return errorResult(messageFor(error));
     }
   }
 
@@ -209,8 +210,3 @@ export function createInboxServer({
     },
   };
 }
-
-const failed = (text: string): CallToolResult => ({
-  isError: true,
-  content: [{ type: "text", text }],
-});

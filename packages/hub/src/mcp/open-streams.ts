@@ -1,6 +1,6 @@
 /**
  * SSE streams that stay open: tracks whether the client reads, when it disconnects, and whether its
- * token is still valid. Senders write nothing while the client does not read, so nothing is buffered.
+ * token is still valid. Senders write nothing while the client does not read, to limit the memory.
  */
 import type { Access, Authorizer } from "../tenants/authorizer.ts";
 

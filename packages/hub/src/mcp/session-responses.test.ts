@@ -179,7 +179,7 @@ it("accepts a cancellation in the same batch as its request", async () => {
   expect(await (await post(session, batch)).text()).toBe("");
 });
 
-it("responses only the later of two requests with the same id, and ends the other stream", async () => {
+it("responds only to the later of two requests with the same id, and ends the other stream", async () => {
   const { call, open, finish, isIdle } = setup();
   const session = await open();
   const first = await call(session, 1);

@@ -81,7 +81,7 @@ export function trackResponses(
     }
   };
   transport.send = (message, options) => {
-    const sent = send(message, options); // written synchronously: there is no event store
+    const sent = send(message, options); // without an event store, the SDK writes synchronously
     if (!("method" in message) && message.id !== undefined) finish(message.id, "answered");
     return sent;
   };

@@ -89,7 +89,7 @@ it("reads no further payloads after the wait has ended", async () => {
   expect(reads.length).toBeLessThanOrEqual(before + 1);
 });
 
-it("is not delayed by a busy tenant", async () => {
+it("finds the event of one tenant without waiting for a busy tenant", async () => {
   const { wait, expectFollowers, append } = await setup();
   const waiting = wait({ filter: { number: 7 } }, "ada", ["acme", "umbrella"]);
   await expectFollowers(2);

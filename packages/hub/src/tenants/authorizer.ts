@@ -12,7 +12,7 @@ import { EVERY_TENANT } from "./tokens.ts";
 export interface Access {
   /** The token's id, which is stored with claims. */
   token: string;
-  /** The token's name, which is stored with published events. */
+  /** The token's name, which is stored with the versions that it publishes. */
   name: string;
   scopes: readonly Scope[];
   /** The tenants whose data the token may read. */

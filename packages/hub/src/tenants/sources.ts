@@ -73,7 +73,7 @@ export function createSources({ store, seal, newId, now }: SourcesOptions) {
       return { source: { ...added, secrets: [sealed] }, generated };
     },
 
-    /** The previous secrets stay valid for the grace period, until the sender uses the new one. */
+    /** The previous secrets stay valid for the grace period, so that the sender can switch. */
     async rotate(
       source: Source,
       { secret, graceHours }: { secret?: string | undefined; graceHours: number },

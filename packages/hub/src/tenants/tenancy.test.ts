@@ -109,7 +109,7 @@ describe("an installation", () => {
     expect(await resolveIssue()).toBe("200");
   });
 
-  it("moves to the account in an event about the installation itself", async () => {
+  it("is moved by an event about the installation itself if another event has registered it", async () => {
     await resolveIssue(UMBRELLA);
     await resolveInstallation("new_permissions_accepted", ACME, second(1));
     expect(await resolveIssue()).toBe("100");

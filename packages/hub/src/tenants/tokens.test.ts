@@ -26,7 +26,7 @@ it("creates an admin token only on the first start", async () => {
   expect(await isValid(created)).toBe(true);
 });
 
-it("revokes the token from the settings when it changes, and restores it when it changes back", async () => {
+it("revokes the former token when the setting changes, and restores it when the setting changes back", async () => {
   const { store, isValid } = open();
   const [one, two] = ["the first of two tokens", "the second of two tokens"] as const;
   expect(await ensureAdminToken(store, one, NOW)).toBeUndefined();
@@ -37,7 +37,7 @@ it("revokes the token from the settings when it changes, and restores it when it
   expect([await isValid(one), await isValid(two)]).toEqual([true, false]);
 });
 
-it("revokes the token from the settings when it is removed, and creates one instead", async () => {
+it("revokes the token of the setting when the setting is removed, and creates another one", async () => {
   const { store, isValid } = open();
   await ensureAdminToken(store, "from the settings", NOW);
   const created = await ensureAdminToken(store, undefined, NOW + 1);

@@ -11,9 +11,9 @@ import {
   unsubscribeParams,
 } from "../../deliver/events-draft.ts";
 import { RequestError } from "../../lib/request-error.ts";
+import { toProtocolError } from "../app-results.ts";
 import { backPressureOf } from "../back-pressure.ts";
 import { requestContextOf } from "../request-context.ts";
-import { INTERNAL_ERROR } from "../sdk-errors.ts";
 import type { EventsContext, EventsRequestContext } from "./context.ts";
 import { EventsError } from "./events-error.ts";
 import { listEventTypes } from "./list.ts";
@@ -46,7 +46,7 @@ export function addEventsDraft(server: Server, events: EventsContext | undefined
           context.mcpReq,
         );
       } catch (error) {
-        throw toProtocolError(error, onError);
+        throw toEventsError(error, onError);
       }
     });
 
@@ -65,19 +65,11 @@ export function addEventsDraft(server: Server, events: EventsContext | undefined
   );
 }
 
-function toProtocolError(error: unknown, onError: (error: unknown) => void): Error {
+function toEventsError(error: unknown, onError: (error: unknown) => void): Error {
   if (error instanceof EventsError) return error;
-  if (error instanceof z.ZodError)
-    return new ProtocolError(
-      CODES.invalidParams,
-      error.issues
-        .map(({ path, message }) => `${path.join(".") || "params"}: ${message}`)
-        .join("; "),
-    );
   if (error instanceof RequestError) {
     const code = error.code === "busy" ? CODES.exhausted : CODES.invalidParams;
     return new ProtocolError(code, `${error.field}: ${error.message}`);
   }
-  onError(error);
-  return new ProtocolError(CODES.internal, INTERNAL_ERROR);
+  return toProtocolError(error, onError);
 }

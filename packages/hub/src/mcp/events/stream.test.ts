@@ -117,7 +117,7 @@ async function settle(): Promise<void> {
   for (let round = 0; round < 50; round += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-it("sends heartbeats with a cursor past all sent and excluded events", async () => {
+it("sends heartbeats with a cursor after all sent and all non-matching events", async () => {
   const { store, open } = await setup({ heartbeatMs: 10 });
   await appendEvents(store, [sampleEvent(), sampleEvent({ type: "push" })]);
   const { received } = open();
