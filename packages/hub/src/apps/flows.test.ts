@@ -69,7 +69,7 @@ it("warns about calls that would fail", async () => {
   const listed = await flows.list(tenant, { limit: 9 });
   expect(listed.map(warningCodes)).toEqual([[], ["renamed_trigger"]]);
   expect(listed[1]?.warnings[0]?.message).toBe(
-    "Ask: trigger: is now forecast in Weather; weather works until another trigger gets that slug",
+    "Ask: trigger: was renamed to forecast in Weather; weather works until another trigger gets that slug",
   );
   const lost = { parameters: { flow: callee.id, trigger: "lost" } };
   expect(warningCodes(await flows.changeNode({ tenant, id: caller.id }, "ask", lost))).toEqual([
@@ -90,7 +90,9 @@ it("warns about code that uses a node's former name", async () => {
   expect(made.warnings).toEqual([]);
   const renamed = await flows.changeNode({ tenant, id: made.id }, "start", { name: "Forecast" });
   expect(renamed.warnings).toMatchObject([{ code: "unknown_node_in_code", nodeId: "end" }]);
-  expect(renamed.warnings[0]?.message).toContain("End: code: nodes.weather refers to no node");
+  expect(renamed.warnings[0]?.message).toContain(
+    "End: code: nodes.weather refers to an unknown node",
+  );
 });
 
 it("reserves a former tool name for a week, even within the flow", async () => {

@@ -1,15 +1,15 @@
 /**
- * The static analysis of a JSONata expression: its syntax error, the nodes whose outputs it reads,
- * and whether it reads secrets. It follows paths, blocks, variables, `$lookup` and functions that
- * the expression defines. It does not follow a value through other functions
- * (`$merge([nodes, …])`). Parsing can take any time, so this runs inside an evaluator.
+ * Static analysis of a JSONata expression: its syntax error, the nodes whose outputs it reads, and
+ * whether it reads secrets. It follows paths, blocks, variables, `$lookup` and functions that the
+ * expression defines. It does not follow a value through other functions, such as
+ * `$merge([nodes, …])`. Parsing can take unbounded time, so this runs inside an evaluator.
  */
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { compileExpression, describeError } from "../match/expression.ts";
 
 interface NodeReference {
   slug: string;
-  /** The index after its name, including quotes. */
+  /** The index after the slug and its closing quote. */
   end: number;
 }
 
@@ -23,7 +23,7 @@ export interface ExpressionAnalysis {
 /** Undefined if the expression was not analyzed. */
 export type FindAnalysis = (expression: string) => ExpressionAnalysis | undefined;
 
-/** The static type of a value; `input` is the root of what the expression is evaluated on. */
+/** The static type of a value. `input` is the document on which the expression is evaluated. */
 type Value = "input" | "nodes" | "other" | Text | Callable;
 interface Text {
   text: string;
@@ -31,16 +31,16 @@ interface Text {
 }
 type Callable = (given: readonly Value[], context: Value) => Value;
 
-/** Variables by name. */
 interface VariableScope {
+  /** The variables of this scope, by name. */
   own: Map<string, Value>;
   outer?: VariableScope;
 }
 
-/** Parts of a syntax node that are evaluated on its own value. */
+/** Parts of a syntax node that are evaluated on the value of the node. */
 const POSTFIX_PARTS = ["stages", "predicate", "group"];
 
-/** Functions can be recursive. */
+/** Limits the visits of function bodies, since functions can be recursive. */
 const MAX_CALLS = 20;
 
 export function analyzeExpression(text: string): ExpressionAnalysis {
@@ -51,10 +51,10 @@ export function analyzeExpression(text: string): ExpressionAnalysis {
     return { problem: describeError(error), nodes: [], readsSecrets: false };
   }
   try {
-    // As JSON: what is not data, such as a regular expression, refers to no node.
+    // The conversion to JSON drops regular expressions, which cannot refer to a node.
     return findReferences(JSON.parse(JSON.stringify(ast)) as Json);
   } catch {
-    // Nested too deeply for recursion. It can still be evaluated, so this is no problem.
+    // The tree is nested too deeply for this recursion. The expression itself is valid.
     return { nodes: [], readsSecrets: false };
   }
 }
@@ -162,7 +162,7 @@ function findReferences(ast: Json): ExpressionAnalysis {
 
 const listOf = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : []);
 
-/** The type that all of them have. */
+/** The type that all values have in common. */
 const unify = ([first = "other", ...rest]: readonly Value[]): Value =>
   rest.every((one) => one === first) ? first : "other";
 

@@ -1,6 +1,6 @@
 /**
- * Removes comments, regular expressions and texts from JavaScript. Not a parser: the token before a
- * slash decides whether it divides or starts a regular expression.
+ * Removes comments, regular expressions and the text of template strings from JavaScript. This is not
+ * a parser: the token before a slash decides whether the slash divides or starts a regular expression.
  */
 const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/y;
 const STRING = /"(?:[^"\\\n]|\\[\s\S])*"?|'(?:[^'\\\n]|\\[\s\S])*'?/y;
@@ -13,11 +13,12 @@ const BEFORE_REGEX =
   /^(?:[^\w$\u0080-\uffff)\]}]?|return|typeof|instanceof|in|of|new|delete|void|throw|case|do|else)$/;
 
 /**
- * Also replaces strings for which `isCode` is true. Other strings stay: they can be names, as in
- * `nodes["slug"]`.
+ * Also empties the strings for which `isCode` is true. Other strings remain, since they can be names,
+ * as in `nodes["slug"]`.
  */
 export function bareJavaScript(code: string, isCode: (text: string) => boolean): string {
   let bare = "";
+  /** The previous token, or `x` for a literal and `(` for the start of an expression. */
   let before = "";
   let at = 0;
   /** For each open template string: the number of open braces in its expression. */

@@ -8,13 +8,14 @@ export interface KnownFlow {
   name: string;
   /** The triggers of its published version; undefined if it is not published. */
   triggers: readonly FlowNode[] | undefined;
-  /** Triggers by the former slugs that callers still use. */
+  /** Renamed triggers by their former slugs, which callers may still use. */
   renamed?: ReadonlyMap<string, FlowNode>;
 }
 
-/** The flow's own id, and the flows that it calls, by id. */
-export interface Surroundings {
+export interface CallContext {
+  /** The id of the calling flow. */
   id: string;
+  /** The flows that it calls, by id. */
   flows: ReadonlyMap<string, KnownFlow>;
 }
 
@@ -23,7 +24,7 @@ type Graph = Pick<FlowDraft, "nodes">;
 export const triggersIn = ({ nodes }: Graph, registry: NodeRegistry): FlowNode[] =>
   nodes.filter(({ type }) => registry.get(type)?.kind === "trigger");
 
-/** The flows and triggers that a flow calls, except those that a template names. */
+/** The flows and triggers that a flow calls. Omits a flow or trigger that is set by a template. */
 export const callsIn = (
   { nodes }: Graph,
   registry: NodeRegistry,
@@ -37,12 +38,12 @@ export const callsIn = (
 export const triggerOf = (triggers: readonly FlowNode[], wanted: string): FlowNode | undefined =>
   triggers.find(({ id }) => id === wanted) ?? triggers.find(({ slug }) => slug === wanted);
 
-export const checkCalls = (subject: Subject, around: Surroundings): Finding<WarningCode>[] =>
-  subject.flow.nodes.flatMap((node) => checkCall(subject, around, node));
+export const checkCalls = (subject: Subject, context: CallContext): Finding<WarningCode>[] =>
+  subject.flow.nodes.flatMap((node) => checkCall(subject, context, node));
 
 function checkCall(
   subject: Subject,
-  { id, flows }: Surroundings,
+  { id, flows }: CallContext,
   node: FlowNode,
 ): Finding<WarningCode>[] {
   const flow = subject.definition(node)?.callsFlow ? constantIn(node, "flow") : undefined;
@@ -54,7 +55,7 @@ function checkCall(
     flow === id
       ? warn(
           "calls_itself",
-          "is this flow: it calls itself until the limit of a chain stops it",
+          "refers to this flow; the recursion ends at the limit SIGNALBOX_MAX_CHAIN",
           "flow",
         )
       : [];
@@ -81,18 +82,22 @@ function checkCall(
     own.push(
       ...warn(
         "renamed_trigger",
-        `is now ${trigger.slug} in ${name}; ${wanted} works until another trigger gets that slug`,
+        `was renamed to ${trigger.slug} in ${name}; ${wanted} works until another trigger gets that slug`,
         "trigger",
       ),
     );
   if (isActive(trigger)) return own;
   return [
     ...own,
-    ...warn("inactive_trigger", `${trigger.name} of ${name} is not active`, "trigger"),
+    ...warn(
+      "inactive_trigger",
+      `the trigger ${trigger.name} of the flow ${name} is not active`,
+      "trigger",
+    ),
   ];
 }
 
-/** Undefined for a template: its value is known only when it runs. */
+/** Returns undefined for a template, whose value is known only when the node runs. */
 function constantIn({ parameters }: FlowNode, field: string): string | undefined {
   const text = parameters[field];
   return typeof text === "string" && text !== "" && !text.includes("{{") ? text : undefined;

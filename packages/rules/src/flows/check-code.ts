@@ -13,7 +13,7 @@ export function checkCode({ flow, definition, findAnalysis }: Subject): Finding<
         onNode(
           "unknown_node_in_code",
           node,
-          `${field}: nodes.${slug} refers to no node: there is no ${slug}. If a node was renamed, change it here too`,
+          `${field}: nodes.${slug} refers to an unknown node. If the node was renamed, change the code too`,
           field,
         ),
       );

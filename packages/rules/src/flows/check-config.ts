@@ -1,4 +1,4 @@
-/** A node's parameters against the schema of its type, as far as templates let it be seen. */
+/** Validates the parameters of each node with the schema of its type, except values that are templates. */
 import type { Json } from "../json.ts";
 import { isObject } from "../json.ts";
 import { type ErrorCode, type Finding, onNode } from "./finding.ts";
@@ -18,7 +18,7 @@ function checkConfig(subject: Subject, node: FlowNode): Finding<ErrorCode>[] {
   const skip = skipOf(definition);
   const parsed = definition.config.safeParse(config);
   const issues = (parsed.success ? [] : issuesOf(parsed.error))
-    // The value of a template is known only when the node runs; the schema is checked again then.
+    // The value of a template is known only when the node runs, and is validated then.
     .filter(({ keys, isUnknownField }) => {
       if (isUnknownField) return true;
       const value = valueAt(config, keys);
@@ -37,7 +37,7 @@ function checkConfig(subject: Subject, node: FlowNode): Finding<ErrorCode>[] {
   ].map(({ path, message }) => onNode("invalid_config", node, `${path}: ${message}`, path));
 }
 
-/** A loop as a whole has no retries and no time limit. */
+/** The settings that have no effect on a loop. */
 function unusedSettings({ locals }: NodeDefinition, settings: Json) {
   if (!Object.hasOwn(locals, ITEM_PORT) || !isObject(settings)) return [];
   return ["timeoutMs", "retries"]

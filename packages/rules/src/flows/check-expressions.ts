@@ -1,10 +1,10 @@
-/** JSONata in a flow: that each expression can be parsed. */
+/** Checks that the JSONata expressions of a flow can be parsed. */
 import { type ErrorCode, type Finding, onNode } from "./finding.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeDefinition, NodeRegistry } from "./node-type.ts";
 import type { Subject } from "./subject.ts";
 
-/** Of characters. The schemas of nodes reject longer ones, which are then not analyzed. */
+/** The maximum length. Longer expressions are not analyzed, since the schemas of nodes reject them. */
 export const EXPRESSION_LENGTH = 20_000;
 
 interface NodeExpression {
@@ -29,14 +29,14 @@ function nodeExpressions(
   });
 }
 
-/** Every JSONata expression of a flow that needs an analysis. */
+/** The JSONata expressions of a flow that must be analyzed before `checkExpressions`. */
 export const expressionsIn = (
   { nodes }: Pick<FlowDraft, "nodes">,
   registry: NodeRegistry,
 ): string[] =>
   nodeExpressions(nodes, ({ type }) => registry.get(type)).map(({ expression }) => expression);
 
-/** Expressions without an analysis are not checked. */
+/** Skips expressions without an analysis. */
 export const checkExpressions = ({
   flow,
   definition,

@@ -1,4 +1,4 @@
-/** Checks ids, names, edges and ports, and that the graph has no cycle. */
+/** Checks ids, slugs, tool names, edges and ports, and that the graph has no cycle. */
 import { type ErrorCode, type Finding, onNode } from "./finding.ts";
 import { findCycles } from "./graph.ts";
 import type { FlowEdge } from "./model.ts";

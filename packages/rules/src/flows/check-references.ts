@@ -1,4 +1,4 @@
-/** Checks templates: their syntax, and that their references have a value when the node runs. */
+/** Checks the syntax of templates, and that their references can have a value when the node runs. */
 import { isObject, type JsonObject } from "../json.ts";
 import { isWithin } from "../match/path.ts";
 import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
@@ -41,7 +41,7 @@ export function checkReferences(subject: Subject): ReferenceFindings {
 interface ReferenceContext {
   bySlug: ReadonlyMap<string, FlowNode>;
   before: ReadonlySet<string>;
-  /** For each name that a loop defines, the nodes that may use it. */
+  /** For each variable of loops, such as `item`: the ids of the nodes that may use it. */
   loops: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -79,8 +79,7 @@ function problemOf(
       : { code: "not_in_loop", message: "is defined only inside a loop" };
 
   const other = bySlug.get(root);
-  if (!other)
-    return { code: "dangling_reference", message: `refers to no node: there is no ${root}` };
+  if (!other) return { code: "dangling_reference", message: `refers to the unknown node ${root}` };
   if (other.id === node.id)
     return { code: "reference_not_before", message: "refers to the node itself" };
   if (!before.has(other.id))
@@ -102,7 +101,7 @@ function problemOf(
   };
 }
 
-/** For `trigger.field`, if no trigger that reaches the node provides the field. */
+/** Returns a problem if no trigger from which a run reaches the node provides the field. */
 function missingField(
   subject: Subject,
   node: FlowNode,
@@ -124,7 +123,7 @@ function missingField(
   };
 }
 
-/** `fields` is undefined if the trigger's output can have any. */
+/** `fields` is undefined if the trigger's output can have any field. */
 function fieldsOf(subject: Subject, trigger: FlowNode) {
   const { name } = trigger;
   const schema = subject.definition(trigger)?.outputSchema(partsOf(trigger).config);
@@ -132,7 +131,7 @@ function fieldsOf(subject: Subject, trigger: FlowNode) {
   return { name, fields: isClosed ? Object.keys(schema.properties as JsonObject) : undefined };
 }
 
-/** The nodes inside of a loop: reachable through the port, but not through another port of the loop. */
+/** The nodes inside a loop: reachable through this port of the loop, but through no other port. */
 function bodyOf({ graph }: Subject, id: string, port: string): Set<string> {
   const body = reachableThrough(graph, id, port);
   for (const { sourceHandle } of graph.outgoing(id))
@@ -141,6 +140,7 @@ function bodyOf({ graph }: Subject, id: string, port: string): Set<string> {
   return body;
 }
 
+/** For each variable of loops, the ids of the nodes inside. */
 function loopsOf(subject: Subject): Map<string, Set<string>> {
   const loops = new Map<string, Set<string>>();
   for (const node of subject.flow.nodes)

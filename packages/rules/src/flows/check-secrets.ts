@@ -1,4 +1,4 @@
-/** Warns of code that reads secrets, and of secrets that are sent to a host that a template sets. */
+/** Warns of code that reads secrets, and of secrets that are sent to a host from a template. */
 import { codeReferences } from "./code-references.ts";
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import { referencesIn } from "./references.ts";

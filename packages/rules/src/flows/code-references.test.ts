@@ -41,7 +41,7 @@ describe("JavaScript", () => {
     ["return input / nodes.fetch.x / nodes.load.x", ["fetch", "load"]],
     ["return (1) / nodes.fetch / input[0] / nodes.load", ["fetch", "load"]],
     ["return nodes['my_nodes'] + \"it's nodes.x\" + nodes['my node']", ["my_nodes", "my node"]],
-  ])("%s: %j", (code, slugs) => {
+  ])("`%s` refers to %j", (code, slugs) => {
     expect(inJavaScript(code)).toEqual(slugs);
   });
 
@@ -89,7 +89,7 @@ describe("JSONata", () => {
     ["($get := function() { nodes }; $get().fetch)", ["fetch"]],
     ["($n := input; $n.fetch; ($n := nodes); $n.fetch)", []],
     ["(input.x ? nodes : input).fetch & [nodes, input].fetch", []],
-  ])("%s: %j", (expression, slugs) => {
+  ])("`%s` refers to %j", (expression, slugs) => {
     expect(inJsonata(expression)).toEqual(slugs);
   });
 
@@ -110,7 +110,7 @@ describe("JSONata", () => {
     ["nodes.fetch ?: nodes.fetch.x", "nodes.load ?: nodes.load.x"],
     ["input.(nodes.fetch)", "input.(nodes.fetch)"],
     ["nodes.(", "nodes.("],
-  ])("%s becomes %s", (before, after) => {
+  ])("`%s` becomes `%s` when fetch is renamed to load", (before, after) => {
     expect(rename(before)).toBe(after);
   });
 
@@ -145,7 +145,7 @@ describe("JSONata", () => {
     "nodes ? nodes.fetch.x : 0",
     "input.x in nodes.fetch.list.x",
     "(input.x > 1 ? nodes : $.nodes).fetch.x",
-  ])("%s returns the same after the node is renamed", async (expression) => {
+  ])("`%s` returns the same result after the node is renamed", async (expression) => {
     const before = (await jsonata(expression).evaluate(given("fetch"))) as unknown;
     const after = (await jsonata(String(rename(expression))).evaluate(given("load"))) as unknown;
     const serialize = (value: unknown) => JSON.stringify(value)?.replaceAll("fetch", "load");
@@ -154,12 +154,12 @@ describe("JSONata", () => {
     expect(inJsonata(expression)).toContain("fetch");
   });
 
-  it("quotes a new name that is a keyword", () => {
+  it("has quotes around a new name that is a keyword", () => {
     for (const word of ["and", "or", "in", "true", "null", "function"])
       expect(inJsonata(String(rename("nodes.fetch.x", word)))).toEqual([word]);
   });
 
-  it("finds the renamed references in any expression", () => {
+  it("refers to the renamed nodes after a rename, for any expression", () => {
     const part = fc.constantFrom(
       "nodes",
       ".",
@@ -196,7 +196,7 @@ describe("JSONata", () => {
   });
 });
 
-it("finds nothing in nodes without code, nor in filters", () => {
+it("ignores nodes without code and filters, and does not rename in JavaScript", () => {
   expect(references("Merge", { code: "nodes.fetch" })).toBeUndefined();
   expect(references("Code", { code: 7 })).toBeUndefined();
   expect(references("Event", { source: "github", filter: "nodes.fetch" })).toBeUndefined();

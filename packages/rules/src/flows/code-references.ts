@@ -1,7 +1,7 @@
 /**
- * References to other nodes (`nodes.slug`) in the code of flow authors. In JSONata they come from
- * the analysis of the expression and can be renamed. JavaScript has no parser here: the obvious
- * references are found by pattern, and are never rewritten.
+ * References to other nodes (`nodes.slug`) in the code of flow authors. In JSONata, the analysis of
+ * the expression finds them, and they can be renamed. JavaScript is not parsed: a regular expression
+ * finds the common forms, and the code is never rewritten.
  */
 import type { JsonObject } from "../json.ts";
 import type { FindAnalysis } from "./analyze-expression.ts";
@@ -10,15 +10,15 @@ import type { FlowNode } from "./model.ts";
 import type { NodeDefinition } from "./node-type.ts";
 
 interface CodeReferences {
-  /** Of nodes, without duplicates. */
+  /** The slugs of the nodes, without duplicates. */
   slugs: readonly string[];
   /** Code has no access to secrets, so this is always a mistake. */
   readsSecrets: boolean;
 }
 
 /**
- * Undefined if the node has no code, or its expression was not analyzed. The code of a trigger
- * reads an event, which has no nodes.
+ * Returns undefined if the node has no code or its expression was not analyzed, and for triggers,
+ * whose code reads only the event.
  */
 export function codeReferences(
   { parameters }: Pick<FlowNode, "parameters">,
@@ -65,7 +65,7 @@ function readJsonata(text: string, findAnalysis: FindAnalysis): CodeReferences |
   );
 }
 
-/** Unquoted, these are operators or literals. */
+/** These names must be quoted: without quotes they are operators or literals. */
 const JSONATA_KEYWORDS = new Set(["and", "or", "in", "true", "false", "null", "function"]);
 
 function renameInJsonata(
@@ -88,11 +88,11 @@ function renameInJsonata(
   return renamed;
 }
 
-/** The lookbehinds exclude a member (`input.nodes`) and a longer name (`mynodes`). */
+/** The lookbehinds exclude members, such as `input.nodes`, and longer names, such as `mynodes`. */
 const IN_JAVASCRIPT =
   /(?<![\w$])(?<!(?<!\.\.)\.)nodes\s{0,20}(?:\??\.\s{0,20}([A-Za-z_$][\w$]{0,99})|(?:\?\.\s{0,20})?\[\s{0,20}["']([^"'\\\n]{0,100})["']\s{0,20}\])/g;
 
-/** The code declares a variable `nodes` itself. */
+/** Matches if the code declares its own variable `nodes`. */
 const OWN_NODES =
   /(?<![\w$.])(?:const|let|var|class|function)\s{1,20}nodes\b|(?<![\w$.])function\b[\w$\s*]{0,100}\([^()]{0,200}?(?<![\w$.])nodes\b|(?<![\w$.])nodes\s{0,20}=[^=]|[{(,]\s{0,20}nodes\s{0,20}(?=[,})])[^;\n]{0,200}?(?:=>|\}\s{0,20}=[^=])/;
 
@@ -103,5 +103,5 @@ function readJavaScript(code: string): CodeReferences {
   return { slugs: slugs.filter((slug) => !isBuiltIn(slug)), readsSecrets: false };
 }
 
-/** Members of every object, and the length of a list. */
+/** Members that are no slugs: those of every object, and `length`. */
 const isBuiltIn = (name: string): boolean => name in Object.prototype || name === "length";

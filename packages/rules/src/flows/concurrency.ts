@@ -1,4 +1,4 @@
-/** How many runs of a trigger may be active at the same time, and what happens to the others. */
+/** The concurrency setting of a trigger. */
 import { z } from "zod";
 import { parsePath } from "../match/path.ts";
 
@@ -12,13 +12,13 @@ export const concurrencySchema = z.strictObject({
   key: pathSchema
     .optional()
     .describe(
-      "Counts runs separately for each value at this path into the event's data or the tool's input.",
+      "A path into the event's data or the tool's input. Runs are counted separately for each value there.",
     ),
   whenFull: z
     .enum(["queue", "skip", "replace"], "must be queue, skip or replace")
     .default("queue")
     .describe(
-      "What happens to other runs. `queue`: they wait. `skip`: they do not run. `replace`: only the newest waits; the one that waited before it is cancelled.",
+      "What happens to a new run if the limit is reached. `queue`: it waits. `skip`: it does not run. `replace`: it waits, and the run that waited before it is cancelled.",
     ),
 });
 export type Concurrency = z.output<typeof concurrencySchema>;

@@ -1,10 +1,10 @@
 /**
- * The two errors that the author of a node type must know: `Permanent` and `RetryAt`. Any other
- * error follows the node's retry settings.
+ * The errors of node types. `Permanent` and `RetryAt` override the retry settings of the node; any
+ * other error follows them.
  */
 import type { Json, JsonObject } from "../json.ts";
 
-/** The output of a failed step or iteration if the run continues. */
+/** The output of a failed step or iteration, if the run continues. */
 export const errorOutput = ({
   code,
   message,
@@ -18,14 +18,14 @@ export const errorOutput = ({
 });
 
 interface NodeErrorOptions {
-  /** Stable: compare by it. */
+  /** Stable, unlike the message. */
   code?: string;
   /** Recorded with the step, and shown to people. */
   details?: Json;
   cause?: unknown;
 }
 
-/** An error with details; it follows the retry settings. */
+/** An error with a code and details, which follows the retry settings. */
 export class NodeError extends Error {
   readonly code: string;
   readonly details: Json;
@@ -37,7 +37,7 @@ export class NodeError extends Error {
   }
 }
 
-/** A retry cannot help: the step fails without further attempts. */
+/** The step fails without further attempts, because a retry cannot succeed. */
 export class Permanent extends NodeError {
   override readonly name = "Permanent";
 
@@ -46,7 +46,7 @@ export class Permanent extends NodeError {
   }
 }
 
-/** Sets the time of the next attempt, instead of the backoff. It counts as an attempt. */
+/** Sets the time of the next attempt, instead of the backoff. The failed attempt counts. */
 export class RetryAt extends NodeError {
   override readonly name = "RetryAt";
   /** Milliseconds since 1970. */

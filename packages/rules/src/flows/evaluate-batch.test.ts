@@ -5,7 +5,7 @@ import { type Evaluation, timeLimitExceeded } from "./evaluation.ts";
 const batch = (expressions: string[]) =>
   ({ language: "jsonata-filters", expressions, data: null, timeoutMs: 1000 }) as const;
 
-/** Expressions named `slow` exceed the limit; the others evaluate to their name. */
+/** Expressions that start with `slow` exceed the limit; the others evaluate to their own text. */
 function setUp() {
   const sizes: number[] = [];
   const evaluate = async (evaluation: Evaluation) => {
@@ -27,19 +27,19 @@ it("evaluates all expressions in one message", async () => {
   expect(sizes).toEqual([3]);
 });
 
-it("evaluates each alone if the batch exceeds its limit", async () => {
+it("evaluates each expression separately if the batch exceeds its limit", async () => {
   const { sizes, evaluate } = setUp();
   expect(await evaluateBatch(evaluate, batch(["a", "slow", "c"]))).toEqual(["a", exceeded, "c"]);
   expect(sizes).toEqual([3, 1, 1, 1]);
 });
 
-it("does not repeat a single expression", async () => {
+it("does not evaluate a single expression again", async () => {
   const { sizes, evaluate } = setUp();
   expect(await evaluateBatch(evaluate, batch(["slow"]))).toEqual([exceeded]);
   expect(sizes).toEqual([1]);
 });
 
-it("skips the rest after four that exceed their limits", async () => {
+it("skips the other expressions after four have exceeded their limits", async () => {
   const { sizes, evaluate } = setUp();
   const names = ["a", "slow 1", "slow 2", "slow 3", "b", "slow 4", "c"];
   expect(await evaluateBatch(evaluate, batch(names))).toEqual([

@@ -1,6 +1,6 @@
 /**
- * Evaluates a list of expressions in one message to the evaluator. If the batch exceeds a limit,
- * each expression is evaluated alone, so that a slow one fails and the others keep their results.
+ * Evaluates a batch of expressions in one message to the evaluator. If the batch exceeds a limit, each
+ * expression is evaluated separately, so that only the slow ones fail.
  */
 import type { Json } from "../json.ts";
 import type { Evaluation, EvaluationResult } from "./evaluation.ts";
@@ -9,11 +9,11 @@ type Batch = Extract<Evaluation, { expressions: readonly string[] }>;
 
 interface Overrun {
   problem: string;
-  /** Others of the batch exceeded their limits, so this one was not evaluated. */
+  /** Set if the expression was not evaluated, because others of the batch exceeded their limits. */
   isSkipped?: true;
 }
 
-/** Bounds the time that one batch takes; the expressions after that are not evaluated. */
+/** Limits the time of one batch: after this many overruns, the other expressions are skipped. */
 const MAX_OVERRUNS = 4;
 
 export async function evaluateBatch<Result>(

@@ -1,22 +1,22 @@
 /**
- * Programs of flow authors (code, expressions, schemas) evaluated on data. An implementation of
- * `Evaluate` guarantees: the program reaches only its data, leaves nothing behind for the next one,
- * and ends within its limits. On a host with threads it does not block the event loop. A program
- * that fails is a result, not an exception.
+ * The evaluation of programs of flow authors: code, expressions and schemas. An implementation of
+ * `Evaluate` guarantees that a program can access only its data, shares no state with other programs,
+ * and ends within its limits. On a host with threads it does not block the event loop. If a program
+ * fails, the promise resolves with an error.
  */
 import type { Json } from "../json.ts";
 
-/** To add a language: a member here, and its evaluator in the hub's sandbox/evaluators.ts. */
+/** To add a language, add a member here and its evaluator in the hub's sandbox/evaluators.ts. */
 export type Program =
   | { language: "javascript"; code: string; memoryMb: number }
   | { language: "jsonata"; expression: string }
   | { language: "jsonata-filters"; expressions: readonly string[] }
   | { language: "jsonata-analysis"; expressions: readonly string[] }
-  /** The data are the checks; see validate-schema.ts. */
+  /** The data are the checks of validate-schema.ts. */
   | { language: "json-schema" };
 
 interface Limits {
-  /** For the evaluation itself; time in the queue does not count. */
+  /** Of the evaluation itself: time in the queue does not count. */
   timeoutMs: number;
 }
 
@@ -33,7 +33,7 @@ interface EvaluationError {
   message: string;
 }
 
-/** Named for the method of `console` that wrote the line. */
+/** The methods of `console`. */
 export const LOG_LEVELS = ["log", "debug", "info", "warn", "error"] as const;
 export interface LogLine {
   level: (typeof LOG_LEVELS)[number];
@@ -46,7 +46,7 @@ export interface EvaluationCaller {
   /** Evaluations are queued per tenant, and the queues are served round robin. */
   tenant: string;
   signal: AbortSignal;
-  /** Called when the evaluation is queued; the function it returns is called when it starts. */
+  /** Called when the evaluation is queued. The returned function is called when the evaluation starts. */
   onQueued?: () => () => void;
 }
 
@@ -56,7 +56,7 @@ export type Evaluate = (
   caller: EvaluationCaller,
 ) => Promise<EvaluationResult>;
 
-/** Data and output cross the thread boundary as JSON text, so that no object is shared. */
+/** An evaluation as it is sent to a thread: data and output are JSON text, so no object is shared. */
 export type SerializedEvaluation = Program & Limits & { data: string };
 export type SerializedResult = { log: LogLine[] } & ({ output: string } | EvaluationError);
 

@@ -1,4 +1,4 @@
-/** workerd does not allow code generation from strings: validators and expressions must not use it. */
+/** workerd forbids code generation from strings, so validators and expressions must not use it. */
 import { expect, it } from "vitest";
 import { runFilters } from "../match/filter.ts";
 import { matchTriggers } from "../match/match-trigger.ts";

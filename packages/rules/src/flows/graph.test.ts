@@ -17,20 +17,20 @@ const graph = (ids: string, ...edges: string[]) =>
 /** Two triggers, a and b: a → c → e, b → d → e, c → f. */
 const two = graph("abcdef", "a → c", "b → d", "c → e", "d → e", "c → f");
 
-describe("reach", () => {
-  it("contains only nodes after the trigger", () => {
+describe("reachability", () => {
+  it("contains the start and the nodes after it", () => {
     expect([...reachableFrom(two, "a")]).toEqual(["a", "c", "e", "f"]);
     expect([...reachableFrom(two, "b")]).toEqual(["b", "d", "e"]);
     expect([...reachableFrom(two, "e")]).toEqual(["e"]);
   });
 
-  it("through one port excludes the other port", () => {
+  it("through one port excludes the nodes after other ports", () => {
     const loop = graph("labc", "l:each → a", "a → b", "l:done → c");
     expect([...reachableThrough(loop, "l", "each")]).toEqual(["a", "b"]);
     expect([...reachableThrough(loop, "l", "done")]).toEqual(["c"]);
   });
 
-  it("backwards", () => {
+  it("backwards contains the ancestors", () => {
     expect([...ancestorsOf(two, "e")].sort()).toEqual(["a", "b", "c", "d"]);
     expect([...ancestorsOf(two, "a")]).toEqual([]);
   });
@@ -41,7 +41,7 @@ describe("reach", () => {
   });
 });
 
-it("waits only for inputs that the run can reach", () => {
+it("waits only for edges from nodes that the run can reach", () => {
   const sources = (trigger: string) =>
     waitsFor(two, "e", reachableFrom(two, trigger)).map(({ source }) => source);
   expect(sources("a")).toEqual(["c"]);
@@ -57,7 +57,7 @@ describe("order and cycles", () => {
     ["abcd", ["a → b", "b → a", "c → d", "d → c"], ["ab", "cd"]],
     ["abcd", ["b → c", "c → d", "d → b", "a → b", "d → a"], ["bcd"]],
     ["xabc", ["a → b", "b → c", "c → a", "c → x"], ["abc"]],
-  ])("%s with %j: cycles %j", (ids, edges, cycles) => {
+  ])("the nodes %s with the edges %j have the cycles %j", (ids, edges, cycles) => {
     expect(findCycles(graph(ids, ...edges)).map((cycle) => cycle.join(""))).toEqual(cycles);
   });
 
@@ -73,7 +73,7 @@ describe("order and cycles", () => {
     }));
   });
 
-  it("orders all nodes if there is no cycle, and every edge goes forward", () => {
+  it("every edge goes forward in the order, which has all nodes if there is no cycle", () => {
     fc.assert(
       fc.property(any, ({ graph: one, edges }) => {
         const order = topologicalOrder(one);
@@ -87,7 +87,7 @@ describe("order and cycles", () => {
     );
   });
 
-  it("finds only cycles, without common nodes", () => {
+  it("the cycles follow the edges, and are disjoint", () => {
     fc.assert(
       fc.property(any, ({ graph: one }) => {
         const cycles = findCycles(one);
@@ -101,7 +101,7 @@ describe("order and cycles", () => {
     );
   });
 
-  it("handles a long chain without a stack overflow", () => {
+  it("a long chain does not overflow the stack", () => {
     const ids = Array.from({ length: 20_000 }, (_, at) => `n${at}`);
     const edges = ids.slice(1).map((id, at) => testEdge(`n${at} → ${id}`));
     const chain = graphOf({ nodes: ids.map((id) => ({ id })), edges });

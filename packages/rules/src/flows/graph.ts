@@ -29,50 +29,50 @@ export function graphOf<Edge extends GraphEdge>(flow: {
 
 /** The node itself and all nodes that can run after it. */
 export const reachableFrom = (graph: Graph, id: string): Set<string> =>
-  spread([id], (from) => graph.outgoing(from).map(({ target }) => target));
+  traverse([id], (from) => graph.outgoing(from).map(({ target }) => target));
 
 /** All nodes that can run after an output on one port of a node. */
 export const reachableThrough = (graph: Graph, id: string, port: string): Set<string> =>
-  spread(
+  traverse(
     graph.outgoing(id).flatMap((edge) => (edge.sourceHandle === port ? [edge.target] : [])),
     (from) => graph.outgoing(from).map(({ target }) => target),
   );
 
-/** All nodes that can run before a node; the node itself only if it is in a cycle. */
+/** All nodes that can run before a node. Includes the node itself only if it is in a cycle. */
 export const ancestorsOf = (graph: Graph, id: string): Set<string> =>
-  spread(
+  traverse(
     graph.incoming(id).map(({ source }) => source),
     (from) => graph.incoming(from).map(({ source }) => source),
   );
 
-function spread(from: readonly string[], next: (id: string) => readonly string[]): Set<string> {
-  // Iteration over a set includes entries that are added meanwhile.
-  const reached = new Set(from);
+function traverse(start: readonly string[], next: (id: string) => readonly string[]): Set<string> {
+  // Iteration over a set includes entries that are added during the iteration.
+  const reached = new Set(start);
   for (const id of reached) for (const other of next(id)) reached.add(other);
   return reached;
 }
 
-/** The edges that a node waits for, in a run that can reach these nodes. */
+/** The edges for which a node waits, in a run that can reach the nodes `reachable`. */
 export const waitsFor = <Edge extends GraphEdge>(
   graph: Graph<Edge>,
   id: string,
   reachable: ReadonlySet<string>,
 ): Edge[] => graph.incoming(id).filter(({ source }) => reachable.has(source));
 
-/** Every node after its predecessors. Nodes in a cycle, or after one, are omitted. */
+/** Kahn's algorithm. Nodes in a cycle, or after one, are omitted. */
 export function topologicalOrder(graph: Graph): string[] {
-  const missing = new Map(graph.ids.map((id) => [id, graph.incoming(id).length]));
-  const order = graph.ids.filter((id) => missing.get(id) === 0);
+  const inDegrees = new Map(graph.ids.map((id) => [id, graph.incoming(id).length]));
+  const order = graph.ids.filter((id) => inDegrees.get(id) === 0);
   for (const id of order)
     for (const { target } of graph.outgoing(id)) {
-      const left = (missing.get(target) ?? 0) - 1;
-      missing.set(target, left);
-      if (left === 0) order.push(target);
+      const inDegree = (inDegrees.get(target) ?? 0) - 1;
+      inDegrees.set(target, inDegree);
+      if (inDegree === 0) order.push(target);
     }
   return order;
 }
 
-/** Cycles without common nodes, each starting at its first node in the order of the flow. */
+/** Disjoint cycles. Each starts at its first node in the order of the flow. */
 export function findCycles(graph: Graph): string[][] {
   const cycles: string[][] = [];
   let ids = graph.ids;
@@ -86,7 +86,7 @@ export function findCycles(graph: Graph): string[][] {
     const ordered = new Set(topologicalOrder(rest));
     const stuck = ids.find((id) => !ordered.has(id));
     if (stuck === undefined) return cycles;
-    // Each such node has a predecessor that is stuck too, so going back ends in a cycle.
+    // Each node outside the order has a predecessor outside it, so a walk backwards ends in a cycle.
     const path = [stuck];
     for (;;) {
       const before = rest.incoming(path[0] as string).find(({ source }) => !ordered.has(source))

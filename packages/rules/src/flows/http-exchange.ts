@@ -1,4 +1,4 @@
-/** Builds a request from a node's config, and a step's output or error from the response. Pure. */
+/** Encodes the request of an HttpRequest node, and decodes the response to an output or an error. */
 import type { Json, JsonObject } from "../json.ts";
 import { NodeError, Permanent, RetryAt } from "./errors.ts";
 import { isDeeperThan } from "./model.ts";
@@ -16,7 +16,7 @@ export type HttpBody =
   | { type: "text"; value: string }
   | { type: "form"; value: Record<string, Scalar | Scalar[]> };
 
-/** Appends to the query of the URL. Null values are omitted: an optional reference can be null. */
+/** Appends to the query of the URL. Omits null, the value of a missing optional reference. */
 export function withQuery(url: string, query: Record<string, Scalar | Scalar[]>): string {
   const pairs = pairsOf(query);
   if (pairs.length === 0) return url;
@@ -85,13 +85,13 @@ function readBody(type: string, bytes: Uint8Array): { format: string; body: Json
 
 const MAX_DEPTH = 200;
 
-// Permanent: the request has had its effects.
+/** Its errors are permanent, because the request has already had its effects. */
 function readJson(text: string): Json {
   let value: Json;
   try {
     value = JSON.parse(text) as Json;
   } catch {
-    // Without the message of the parser: it quotes the body, which may contain a secret.
+    // The message of the parser would quote the body, which may contain a secret.
     throw new Permanent(
       "The content type of the response is JSON, but its body is not valid JSON.",
       {
@@ -106,7 +106,7 @@ function readJson(text: string): Json {
   return value;
 }
 
-/** Undefined if the body is no text. */
+/** Returns undefined if the body is not text. */
 function decode(type: string, bytes: Uint8Array): string | undefined {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(type)?.[1];
   if (charset === undefined && /^(image|audio|video|font)\//i.test(type)) return undefined;
@@ -121,10 +121,10 @@ const MAX_WAIT_MS = 24 * 3600 * 1000;
 /** Statuses below 500 that a retry may resolve. */
 const TRANSIENT = new Set([408, 425, 429]);
 
-/** The error for a failed response: whether and when to retry. */
+/** The error for a failed response. Its class determines whether and when the step is retried. */
 export function responseError(what: string, response: OutboundResponse, now: number): Error {
   const { status, headers, body } = response;
-  // The whole body: secrets are masked before it is shortened, since a part of one is not recognized.
+  // The body is not truncated here: secrets are masked first, and a part of a secret is not recognized.
   const text = decode(headers.get("content-type") ?? "", body)?.trim();
   const message = `${what} returned ${status}${text ? `: ${text}` : ""}`;
   const code = `http_${status}`;
@@ -137,7 +137,7 @@ export function responseError(what: string, response: OutboundResponse, now: num
   return new NodeError(message, { code, details });
 }
 
-/** A Retry-After header: seconds, or a date. */
+/** The time of a Retry-After header, which contains seconds or a date. */
 function retryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined;
   const at = /^\d+$/.test(value.trim()) ? now + Number(value) * 1000 : Date.parse(value);

@@ -47,6 +47,6 @@ it.each<[z.ZodType, unknown, string[]]>([
   [z.string("must be a URL"), 1, ["a: must be a URL"]],
   [text("must be a URL").max(2), 1, ["a: must be a URL"]],
   [text("must be a URL").max(2), "abc", ["a: must have at most 2 characters"]],
-])("describes %#", (schema, value, messages) => {
+])("describes issue %# with its path and a message", (schema, value, messages) => {
   expect(describe(schema, value)).toEqual(messages);
 });

@@ -1,6 +1,6 @@
 /**
- * Zod's issues as messages for people: paths as authors write them (`cases[0].name`), and for each
- * field what it must be and what it is. A schema's own message is kept.
+ * Converts Zod's issues to messages for people, with paths as authors write them (`cases[0].name`).
+ * A message names the expected and the actual type. Messages that a schema defines are not changed.
  */
 import type { z } from "zod";
 import { nameType } from "./type-names.ts";
@@ -18,7 +18,7 @@ export const issuesOf = (error: Pick<z.ZodError, "issues">): Issue[] =>
 
 type ZodIssue = z.core.$ZodIssue;
 
-/** `parents` are the keys that lead to the value that the issue is relative to. */
+/** The path of the issue is relative to the value at `parents`. */
 function toIssues(issue: ZodIssue, parents: readonly PropertyKey[]): Issue[] {
   const keys = [...parents, ...issue.path];
   if (issue.code === "unrecognized_keys")
@@ -27,7 +27,7 @@ function toIssues(issue: ZodIssue, parents: readonly PropertyKey[]): Issue[] {
   if (issue.code === "invalid_key")
     return issue.issues.slice(0, 1).flatMap((inner) => toIssues(inner, keys));
   if (issue.code === "invalid_union" && issue.errors.length > 0) {
-    // Where the value has the type of one option, the errors inside of it are more precise.
+    // If the value has the type of one option, the errors of this option are more precise.
     const option = issue.errors.find((errors) => !errors.some(isOtherType));
     if (option) return option.flatMap((one) => toIssues(one, keys));
   }
@@ -41,7 +41,7 @@ const toIssue = (keys: readonly PropertyKey[], message: string, isUnknownField =
   isUnknownField,
 });
 
-/** How Zod's own messages begin. */
+/** Whether this is one of Zod's default messages. */
 const isDefault = (message: string): boolean =>
   /^(?:Invalid|Too (?:small|big)|Unrecognized)\b/.test(message);
 
@@ -76,7 +76,7 @@ const describeValues = (values: readonly string[]): string =>
 
 function describeUnion(issue: Extract<ZodIssue, { code: "invalid_union" }>): string {
   if (issue.errors.length === 0) {
-    // The discriminator has a value that no option has.
+    // No option has this value of the discriminator.
     const { options = [] } = issue as { options?: readonly unknown[] };
     return options.length > 0
       ? `must be one of ${options.map((option) => JSON.stringify(option)).join(", ")}`

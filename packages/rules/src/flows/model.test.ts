@@ -20,14 +20,14 @@ describe("a flow", () => {
     });
   });
 
-  it("keeps nodes and edges unchanged", () => {
+  it("is parsed without changes of its nodes and edges", () => {
     const edge = { id: "e", source: "a", sourceHandle: "true", target: "b", targetHandle: "in" };
     const flow = { name: "x", description: "", nodes: [node], edges: [edge] };
     expect(flowDraftSchema.parse(flow)).toEqual(flow);
   });
 
   it.each<[string, unknown, string]>([
-    ["no name", { name: "  " }, "name: must not be empty"],
+    ["a blank name", { name: "  " }, "name: must not be empty"],
     ["unknown fields", { name: "x", toolName: "y" }, "toolName: unexpected field: remove it"],
     [
       "a reserved slug",
@@ -35,12 +35,12 @@ describe("a flow", () => {
       "nodes[0].slug: A slug starts with a letter",
     ],
     [
-      "a place that is none",
+      "an invalid position",
       { name: "x", nodes: [{ ...node, position: { x: Number.NaN, y: 0 } }] },
       "nodes[0].position.x: ",
     ],
     [
-      "parameters that are no object",
+      "parameters that are not an object",
       { name: "x", nodes: [{ ...node, parameters: [] }] },
       "nodes[0].parameters: ",
     ],
@@ -58,7 +58,7 @@ describe("a flow", () => {
     expect(problems(input)).toEqual([expect.stringContaining(problem)]);
   });
 
-  it("is rejected if it is nested too deeply, without a stack overflow", () => {
+  it("is rejected without a stack overflow if its parameters are nested too deeply", () => {
     const deep = (depth: number) => JSON.parse(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`);
     const flow = (depth: number) => ({ name: "x", nodes: [{ ...node, parameters: deep(depth) }] });
     expect(problems(flow(LIMITS.depth))).toEqual([]);
@@ -67,7 +67,7 @@ describe("a flow", () => {
     ]);
   });
 
-  it("is parsed or rejected, for any input", () => {
+  it("is parsed or rejected without an exception, for any input", () => {
     fc.assert(
       fc.property(fc.object({ key: fc.constantFrom("name", "nodes", "edges", "id") }), (input) => {
         flowDraftSchema.safeParse(input);
@@ -76,7 +76,7 @@ describe("a flow", () => {
   });
 });
 
-it("accepts edges without handles", () => {
+it("defaults the handles of an edge to out and in", () => {
   expect(edgeSchema.parse({ id: "e", source: "a", sourceHandle: null, target: "b" })).toEqual({
     id: "e",
     source: "a",
@@ -86,7 +86,7 @@ it("accepts edges without handles", () => {
   });
 });
 
-it("keeps JSON of every type in parameters", () => {
+it("accepts JSON values of every type in parameters", () => {
   const parameters = { a: [1, "x", null, { b: true }], "odd key": {} };
   expect(nodeSchema.parse({ ...node, parameters }).parameters).toEqual(parameters);
 });

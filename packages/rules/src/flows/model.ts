@@ -6,8 +6,9 @@ import { isSlug, SLUG_RULE } from "./slug.ts";
 export const LIMITS = {
   nodes: 500,
   edges: 2000,
-  /** The size of one node's parameters as JSON. */
+  /** Of the parameters of one node, as JSON. */
   parametersBytes: 256 * 1024,
+  /** Of the nesting of parameters. */
   depth: 32,
 } as const;
 
@@ -21,7 +22,7 @@ const description = z.string().max(4000, "must have at most 4000 characters");
 const coordinate = z.number().min(-1e6).max(1e6);
 const handle = z.string().min(1).max(100);
 
-/** Without recursion, which would overflow the stack on what it is to reject. */
+/** Not recursive: recursion would overflow the stack on deep values. */
 export function isDeeperThan(depth: number, value: unknown): boolean {
   let level: unknown[] = [value];
   for (let reached = 0; level.length > 0; reached++) {
@@ -36,7 +37,7 @@ export function isDeeperThan(depth: number, value: unknown): boolean {
 /** Any JSON object within the limits of depth and size. */
 const parametersSchema = z
   .unknown()
-  // The next schema in the pipe is recursive; it does not see what this one rejects.
+  // Before the next schema, which is recursive.
   .refine(
     (value) => !isDeeperThan(LIMITS.depth, value),
     `must not be nested deeper than ${LIMITS.depth} levels`,
@@ -60,7 +61,7 @@ export const nodeSchema = z.strictObject({
 });
 export type FlowNode = z.output<typeof nodeSchema>;
 
-/** Canvases omit the handle if a node has only one. */
+/** UI libraries omit the handle if a node has only one. */
 export const edgeSchema = z.strictObject({
   id,
   source: id,

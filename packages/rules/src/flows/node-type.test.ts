@@ -4,25 +4,25 @@ import { Permanent } from "./errors.ts";
 import { createRegistry, defineNode, nodeSettings } from "./node-type.ts";
 import { testContext } from "./test-context.ts";
 
-const recipe = {
+const spec = {
   type: "Double",
   title: "Double",
   description: "Doubles a number.",
   icon: "X",
   kind: "data" as const,
-  config: z.strictObject({ number: z.number(), ways: z.array(z.string()).default(["out"]) }),
-  ports: { in: ["in"], out: ({ ways }: { ways: string[] }) => ways },
+  config: z.strictObject({ number: z.number(), names: z.array(z.string()).default(["out"]) }),
+  ports: { in: ["in"], out: ({ names }: { names: string[] }) => names },
   sample: { config: {}, result: { output: 0 }, rejects: { config: {}, path: "number" } },
   run: ({ config }: { config: { number: number } }) => ({ output: config.number * 2 }),
 };
-const double = defineNode(recipe);
+const double = defineNode(spec);
 
 describe("a node type", () => {
-  it("runs with its config, defaults included", async () => {
+  it("runs with its config", async () => {
     expect(await double.run(testContext({ config: { number: 4 } }))).toEqual({ output: 8 });
   });
 
-  it("fails permanently for an invalid config, with the path", async () => {
+  it("fails permanently for an invalid config, and reports the path", async () => {
     const failed = double.run(testContext({ config: { number: "4", more: 1 } }));
     await expect(failed).rejects.toBeInstanceOf(Permanent);
     await expect(failed).rejects.toMatchObject({
@@ -33,12 +33,12 @@ describe("a node type", () => {
   });
 
   it("derives its ports from the config, and adds `error`", () => {
-    expect(double.outPorts({ number: 1, ways: ["a", "b"] })).toEqual(["a", "b", "error"]);
+    expect(double.outPorts({ number: 1, names: ["a", "b"] })).toEqual(["a", "b", "error"]);
     expect(double.outPorts({ number: "no" })).toBeUndefined();
   });
 
-  it("returns its input, has no port `error` and no templates, if it is a trigger", async () => {
-    const { run: _, ...rest } = recipe;
+  it("that is a trigger returns its input, and has no port `error` and no templates", async () => {
+    const { run: _, ...rest } = spec;
     const trigger = defineNode({ ...rest, kind: "trigger", ports: { in: [], out: ["out"] } });
     const context = testContext({ config: { number: 1 }, input: { a: 1 } });
     expect(await trigger.run(context)).toEqual({ output: { a: 1 } });
@@ -47,10 +47,10 @@ describe("a node type", () => {
   });
 
   it("rejects a config field `settings`, and invalid paths", () => {
-    expect(() =>
-      defineNode({ ...recipe, config: z.object({ settings: z.any() }) as never }),
-    ).toThrow("settings");
-    expect(() => defineNode({ ...recipe, secretFields: ["a..b"] })).toThrow("a..b is not a path");
+    expect(() => defineNode({ ...spec, config: z.object({ settings: z.any() }) as never })).toThrow(
+      "settings",
+    );
+    expect(() => defineNode({ ...spec, secretFields: ["a..b"] })).toThrow("a..b is not a path");
   });
 
   it("is registered by its type", () => {

@@ -1,7 +1,7 @@
 /**
- * Node types as data. To add one: a file in nodes/ and a line in nodes/index.ts. Other code asks the
- * definition for what a type offers, and never compares type names. The suite nodes/nodes.test.ts
- * checks the schema and ports of every type, and runs its sample.
+ * Definitions of node types. To add a type, add a file in nodes/ and a line in nodes/index.ts. Other
+ * code reads the capabilities of a type from its definition, and never compares type names. The suite
+ * nodes/nodes.test.ts checks the schema and ports of every type, and runs its sample.
  */
 import { z } from "zod";
 import type { Json, JsonObject, JsonSchema } from "../json.ts";
@@ -16,21 +16,21 @@ import type { Scope } from "./render.ts";
 
 type NodeKind = "trigger" | "action" | "logic" | "data" | "result";
 
-/** The port on which a run continues after a failed step. Triggers and results have none. */
+/** The port on which a run continues after a failed step. Triggers and results do not have it. */
 export const ERROR_PORT = "error";
 
-/** `parameters.settings` of every node, beside the config of its type. */
+/** The schema of `parameters.settings`, which is the same for all types. */
 export const nodeSettings = z.strictObject({
   retries: z
     .strictObject({
-      attempts: z.int().min(1).max(20).describe("How often to try, including the first attempt."),
+      attempts: z.int().min(1).max(20).describe("How many attempts, including the first one."),
       backoffMs: z
         .int()
         .min(0)
         .max(3_600_000)
         .default(1000)
         .describe(
-          "The delay before the second attempt; it doubles with each attempt, up to an hour.",
+          "The delay before the second attempt, in milliseconds. It doubles with each attempt, up to an hour.",
         ),
     })
     .optional()
@@ -41,18 +41,18 @@ export const nodeSettings = z.strictObject({
     .max(86_400_000)
     .optional()
     .describe(
-      "The time limit of one attempt. The default is one minute, and none for a CallFlow. The time that code waits in the queue does not count.",
+      "The time limit of one attempt, in milliseconds. The default is one minute; a CallFlow has no default limit. The time that code waits in the queue does not count.",
     ),
   continueOnError: z
     .boolean()
     .optional()
     .describe(
-      "After a failure the run continues on the first port, with `{ error: { code, message } }`. On a loop, this is the result of a failed iteration.",
+      "After a failure, the run continues on the first port with the output `{ error: { code, message } }`. On a loop, this is the result of a failed iteration.",
     ),
 });
 export type NodeSettings = z.output<typeof nodeSettings>;
 
-/** An output that arrived on an edge. */
+/** An output that reached the node on an edge. */
 export interface NodeInput {
   /** The slug of the node that returned it. */
   slug: string;
@@ -61,13 +61,16 @@ export interface NodeInput {
   output: Json;
 }
 
-/** Everything that a node has access to. */
+/** The data and services that a node can use. */
 export interface NodeContext<Config> {
-  /** With templates rendered, and valid by the schema. */
+  /** Rendered and validated. */
   config: Config;
-  /** The output of the preceding node; of several nodes, an object by slug. For a trigger, its input. */
+  /**
+   * The output of the preceding node, or an object of outputs by slug if there are several. The input
+   * of the run if the node is a trigger.
+   */
   input: Json;
-  /** Without branches that the run did not take. */
+  /** The outputs of the branches that the run has taken. */
   inputs: readonly NodeInput[];
   scope: Scope;
   run: { id: string; flowId: string; nodeId: string; slug: string; attempt: number };
@@ -75,20 +78,20 @@ export interface NodeContext<Config> {
   signal: AbortSignal;
   /** The same for every attempt of this step: send it with every request that has effects. */
   idempotencyKey: string;
-  /** Set when the node is called again after a wait. */
+  /** Set if the node runs again after a wait. */
   resumed?: Resumed;
   now(): number;
-  /** Stored with the step, also if it fails. */
+  /** Adds a line to the log of the step, which is stored even if the step fails. */
   log(line: LogLine): void;
   /** Rejects private addresses. */
   fetch: GuardedFetch;
   /** Runs a program of the flow's author in the sandbox. */
   evaluate(evaluation: Evaluation): Promise<EvaluationResult>;
-  /** Stores an event, once for each `id` in this step, with the run as its cause. */
+  /** Stores an event that the run caused. A repeated call in this step with the same `id` has no effect. */
   emit(event: { type: string; data: JsonObject; id?: string }): Promise<{ id: string }>;
-  /** Runs a flow from one of its triggers. A repeated step joins the run that it started before. */
+  /** Runs a flow from one of its triggers. A repeated attempt waits for the run that an earlier one started. */
   callFlow(call: { flow: string; trigger: string; input: JsonObject }): Promise<Json>;
-  /** Calls a tool of a connection. Throws a result that the server marks as an error. */
+  /** Calls a tool of a connection. Rejects if the server marks the result as an error. */
   callTool(call: { connection: string; tool: string; arguments: JsonObject }): Promise<Json>;
   listTools(connection: string): Promise<ConnectionTool[]>;
 }
@@ -101,46 +104,46 @@ interface ConnectionTool {
 
 /** Suspends the run. A suspended run occupies no slot, and survives a restart. */
 export interface Wait {
-  /** The time at which the node is called again; null if only an answer or event ends the wait. */
+  /** The time at which the node runs again; null if only an answer or an event ends the wait. */
   until: number | null;
-  /** An answer or an event that ends the wait earlier. */
+  /** The answer or the event that ends the wait before `until`. */
   for?:
     | { kind: "answer"; prompt: string; data?: Json }
     | { kind: "event"; source: string; type?: string; params?: JsonObject; filter?: string };
-  /** Returned in `resumed`. */
+  /** Passed back to the node in `resumed`. */
   state?: Json;
 }
 
 export interface Resumed {
   state: Json;
-  /** The answer or the event; undefined if the time has passed. */
+  /** The answer or the event; undefined if the wait ended at `until`. */
   answer?: Json;
 }
 
-/** The port of a loop that leads to its iterations. The first port continues after the last one. */
+/** The port of a loop that leads to the nodes of an iteration. */
 export const ITEM_PORT = "item";
 
 /**
- * `port` may be omitted for the first one. `each` runs the nodes behind the port `item` once for each
- * item; the array of their results is the node's output.
+ * `port` is the first output port by default. `each` runs the nodes after the port `item` once for
+ * each item; the node's output is the array of their results.
  */
 export type NodeResult =
   | { port?: string; output: Json }
   | { wait: Wait }
   | { each: { items: Json[]; atOnce: number } };
 
-/** What a trigger offers that agents call as a tool. Its name is in the config: see tool-fields.ts. */
+/** A trigger as a tool. The tool's name is in the config: see tool-fields.ts. */
 export interface ToolOffer {
   description: string;
   parameters: Parameter[];
   concurrency?: Concurrency | undefined;
 }
 
-/** Which events start a run at a trigger; match/match-trigger.ts evaluates it. */
+/** The events for which a trigger fires: the conditions of match/match-trigger.ts, and its settings. */
 export interface EventSelection {
   /** A kind of sender such as `github`, or the id of an endpoint or connection. */
   source: string;
-  /** Omitted: events of any type. */
+  /** If omitted, events of any type. */
   type?: string;
   params?: JsonObject;
   filter?: string | undefined;
@@ -148,14 +151,14 @@ export interface EventSelection {
   gather?: { forMs: number; key?: string | undefined } | undefined;
 }
 
-/** Shown in the UI's picker, and run by the suite. */
+/** Shown in the UI's picker, and run by nodes/nodes.test.ts. */
 interface NodeSample {
   config: JsonObject;
   input?: Json;
   inputs?: NodeInput[];
-  /** Omitted if the node needs services: then it has its own tests. */
+  /** Omitted if the node needs services; such a node has its own tests. */
   result?: NodeResult;
-  /** An invalid config, and the path that the error names. */
+  /** An invalid config, and the path of its error. */
   rejects: { config: JsonObject; path: string };
 }
 
@@ -164,67 +167,67 @@ interface CodeField {
   language: "javascript" | "jsonata";
 }
 
-interface NodeRecipe<Config extends z.ZodObject> {
+/** The argument of `defineNode`. */
+interface NodeSpec<Config extends z.ZodObject> {
   type: string;
   title: string;
   description: string;
   /** The name of a lucide icon. */
   icon: string;
   kind: NodeKind;
-  /** The schema of `parameters` without `settings`. Strings may be templates; see `rawFields`. */
+  /** The schema of `parameters` without `settings`. Strings are templates, except in `rawFields`. */
   config: Config;
   ports: {
     in: readonly string[];
-    /** The first is the default. `error` is added, except for triggers and results. */
+    /** The first port is the default. `error` is added, except for triggers and results. */
     out: readonly string[] | ((config: z.output<Config>) => readonly string[]);
   };
-  /** Paths such as `headers[].value`; `{{ secrets.KEY }}` is allowed there and below. */
+  /** Paths, such as `headers[].value`. `{{ secrets.KEY }}` is allowed there and in nested values. */
   secretFields?: readonly string[];
-  /** The field with the URL that secrets are sent to. */
+  /** The field with the URL to which secrets are sent. */
   sendsTo?: string;
-  /** Paths to code in another language, which has no templates. */
+  /** Paths at which strings are not templates, such as code. */
   rawFields?: readonly string[];
-  /** The field with a program of the author. */
+  /** The field with the author's code. */
   code?: CodeField;
-  /** Has no default time limit, because what it waits for has its own. */
+  /** Whether the node has no default time limit, because the run for which it waits has limits. */
   hasOwnDeadline?: boolean;
-  /** For a trigger that agents call as a tool; its config has `toolFields`. */
+  /** For a trigger that is a tool. Its config must contain `toolFields`. */
   tool?(config: z.output<Config>): ToolOffer;
-  /** For a trigger that events start. */
+  /** For a trigger that fires for events. */
   listensTo?(config: z.output<Config>): EventSelection;
-  /** Whether it runs another flow: `flow` and `trigger` in its config name it. */
+  /** Whether the node runs another flow, which `flow` and `trigger` in its config identify. */
   callsFlow?: boolean;
-  /** Names that templates may use in nodes that are reached through a port, such as `item`. */
+  /** By port: the variables, such as `item`, that templates of the nodes after that port may use. */
   locals?: Readonly<Record<string, readonly string[]>>;
-  /** The schema of its output, if the config determines it. */
+  /** The schema of the output, if the config determines it. */
   outputSchema?(config: z.output<Config>): JsonSchema | undefined;
   sample: NodeSample;
-  /** By default, returns the input; used by triggers. */
+  /** The default, which triggers use, returns the input. */
   run(context: NodeContext<z.output<Config>>): NodeResult | Promise<NodeResult>;
 }
 
 export interface NodeDefinition
-  extends Pick<NodeRecipe<z.ZodObject>, "type" | "title" | "description" | "icon" | "kind"> {
+  extends Pick<NodeSpec<z.ZodObject>, "type" | "title" | "description" | "icon" | "kind"> {
   config: z.ZodObject;
   inPorts: readonly string[];
-  /** With `error`. Undefined if they depend on a config that is invalid. */
+  /** Includes `error`. Undefined if the ports depend on the config, and the config is invalid. */
   outPorts(config: JsonObject): readonly string[] | undefined;
   secretFields: readonly Path[];
   sendsTo: string | undefined;
   rawFields: readonly Path[];
   code: CodeField | undefined;
   hasOwnDeadline: boolean;
-  /** Whether agents call it as a tool. */
   isTool: boolean;
-  /** Undefined if it is no tool, or its config is invalid. */
+  /** Undefined if the type is not a tool, or the config is invalid. */
   tool(config: JsonObject): ToolOffer | undefined;
-  /** Undefined if no event starts it, or its config is invalid. */
+  /** Undefined if the type does not fire for events, or the config is invalid. */
   listensTo(config: JsonObject): EventSelection | undefined;
   callsFlow: boolean;
   locals: Readonly<Record<string, readonly string[]>>;
   outputSchema(config: JsonObject): JsonSchema | undefined;
   sample: NodeSample;
-  /** Validates the rendered config before it runs. */
+  /** Validates the config of the context, and throws `Permanent` if it is invalid. */
   run(context: NodeContext<JsonObject>): Promise<NodeResult>;
 }
 
@@ -233,13 +236,12 @@ export type NodeRegistry = ReadonlyMap<string, NodeDefinition>;
 export const createRegistry = (definitions: readonly NodeDefinition[]): NodeRegistry =>
   new Map(definitions.map((definition) => [definition.type, definition]));
 
-/** Returns inert data: it holds no resources. */
 export function defineNode<Config extends z.ZodObject>(
-  recipe: Omit<NodeRecipe<Config>, "run"> & Partial<Pick<NodeRecipe<Config>, "run">>,
+  spec: Omit<NodeSpec<Config>, "run"> & Partial<Pick<NodeSpec<Config>, "run">>,
 ): NodeDefinition {
-  const { type, title, description, icon, kind, config, ports, sample } = recipe;
+  const { type, title, description, icon, kind, config, ports, sample } = spec;
   if ("settings" in config.shape) throw new Error(`${type}: \`settings\` is a reserved field.`);
-  const { run = (context) => ({ output: context.input }) } = recipe;
+  const { run = (context) => ({ output: context.input }) } = spec;
   const read = (parameters: JsonObject) => config.safeParse(parameters).data;
   const withError = (out: readonly string[]) =>
     kind === "trigger" || kind === "result" ? out : [...out, ERROR_PORT];
@@ -258,27 +260,26 @@ export function defineNode<Config extends z.ZodObject>(
       const known = read(parameters);
       return known && withError(ports.out(known));
     },
-    secretFields: (recipe.secretFields ?? []).map((path) => pathOf(type, path)),
-    // No node runs before a trigger, so a template has nothing to refer to.
-    rawFields:
-      kind === "trigger" ? [[]] : (recipe.rawFields ?? []).map((path) => pathOf(type, path)),
-    code: recipe.code,
-    sendsTo: recipe.sendsTo,
-    hasOwnDeadline: recipe.hasOwnDeadline ?? false,
-    isTool: recipe.tool !== undefined,
+    secretFields: (spec.secretFields ?? []).map((path) => pathOf(type, path)),
+    // Triggers have no templates, because no node runs before them.
+    rawFields: kind === "trigger" ? [[]] : (spec.rawFields ?? []).map((path) => pathOf(type, path)),
+    code: spec.code,
+    sendsTo: spec.sendsTo,
+    hasOwnDeadline: spec.hasOwnDeadline ?? false,
+    isTool: spec.tool !== undefined,
     tool(parameters) {
-      const known = recipe.tool && read(parameters);
-      return known && recipe.tool?.(known);
+      const known = spec.tool && read(parameters);
+      return known && spec.tool?.(known);
     },
     listensTo(parameters) {
-      const known = recipe.listensTo && read(parameters);
-      return known && recipe.listensTo?.(known);
+      const known = spec.listensTo && read(parameters);
+      return known && spec.listensTo?.(known);
     },
-    callsFlow: recipe.callsFlow ?? false,
-    locals: recipe.locals ?? {},
+    callsFlow: spec.callsFlow ?? false,
+    locals: spec.locals ?? {},
     outputSchema(parameters) {
-      const known = recipe.outputSchema && read(parameters);
-      return known && recipe.outputSchema?.(known);
+      const known = spec.outputSchema && read(parameters);
+      return known && spec.outputSchema?.(known);
     },
     async run(context) {
       const parsed = config.safeParse(context.config);

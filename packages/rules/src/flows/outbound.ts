@@ -1,6 +1,6 @@
 /**
- * Requests to URLs that users chose. An implementation of `GuardedFetch` guarantees: every address
- * that a name resolves to is checked, the connection uses a checked address, and time and size are
+ * Requests to URLs of users. An implementation of `GuardedFetch` guarantees: every address to which
+ * the host name resolves is checked, the connection uses a checked address, and time and size are
  * limited. It rejects only with `OutboundError`.
  */
 export type GuardedFetch = (request: OutboundRequest) => Promise<OutboundResponse>;
@@ -8,7 +8,7 @@ export type GuardedFetch = (request: OutboundRequest) => Promise<OutboundRespons
 export interface OutboundRequest {
   method: string;
   url: string;
-  /** The connection sets `host`, `content-length` and the like; these are ignored. */
+  /** Headers of the connection, such as `host` and `content-length`, are ignored. */
   headers: Readonly<Record<string, string>>;
   body?: Uint8Array;
   /** Counted after decompression. */
@@ -16,15 +16,15 @@ export interface OutboundRequest {
   /** For the whole exchange: DNS, connection, redirects and body. */
   timeoutMs: number;
   signal?: AbortSignal;
-  /** How many redirects to follow; with 0, a redirect is the response. */
+  /** How many redirects to follow. With 0, a redirect is returned as the response. */
   redirects?: number;
-  /** Otherwise only https is allowed, also after a redirect. */
+  /** By default only https is allowed, also after a redirect. */
   allowHttp?: boolean;
 }
 
 export interface OutboundResponse {
   status: number;
-  /** Without the encoding and length of a body that was decompressed. */
+  /** Without `content-encoding` and `content-length`, if the body was decompressed. */
   headers: Headers;
   body: Uint8Array;
   /** The URL after redirects. */

@@ -28,11 +28,11 @@ const registry = createRegistry([...nodeTypes.values(), loop]);
 const nodes = [testNode("Loop", "Each"), call, testTool("Second"), merge, decide, end, other, text];
 const schemaFrom = (...edges: string[]) => outputSchemaOf(testFlow(nodes, edges), call, registry);
 
-it("is the schema of the result on the path", () => {
+it("is the schema of the result that a run from the trigger reaches", () => {
   expect(schemaFrom("call → work", "work → end", "second → other")).toEqual(city);
 });
 
-it("is anyOf, if a condition leads to one of two results", () => {
+it("is an anyOf of both schemas if a condition leads to one of two results", () => {
   expect(schemaFrom("call → decide", "decide:true → end", "decide:false → other")).toEqual({
     type: "object",
     anyOf: [city, town],
@@ -41,19 +41,22 @@ it("is anyOf, if a condition leads to one of two results", () => {
 
 it.each([
   ["there is no result", ["call → work"]],
-  ["a decision may end without one", ["call → decide", "decide:true → end"]],
-  ["a failure may end without one", ["call → work", "work → end", "work:error → decide"]],
-  ["a result is no object", ["call → text"]],
-  ["one of two is no object", ["call → decide", "decide:true → end", "decide:false → text"]],
-])("is unknown if %s", (_, edges) => {
+  ["a branch of a condition has no result", ["call → decide", "decide:true → end"]],
+  ["an error branch has no result", ["call → work", "work → end", "work:error → decide"]],
+  ["the result is not an object", ["call → text"]],
+  [
+    "one of two results is not an object",
+    ["call → decide", "decide:true → end", "decide:false → text"],
+  ],
+])("is undefined if %s", (_, edges) => {
   expect(schemaFrom(...edges)).toBeUndefined();
 });
 
-it("ignores results inside of a loop", () => {
+it("ignores results inside a loop", () => {
   expect(schemaFrom("call → each", "each:item → other", "each:done → end")).toEqual(city);
   expect(schemaFrom("call → each", "each:item → other")).toBeUndefined();
 });
 
-it("ignores parallel branches", () => {
+it("ignores parallel branches without a result", () => {
   expect(schemaFrom("call → end", "call → work")).toEqual(city);
 });

@@ -1,4 +1,4 @@
-/** The output schema of a tool, as far as the flow determines it. */
+/** Derives the output schema of a tool from its flow. */
 import type { JsonSchema } from "../json.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
@@ -7,8 +7,8 @@ import { partsOf, subjectOf } from "./subject.ts";
 import { embedSchema } from "./subschemas.ts";
 
 /**
- * The schema of the results that a run from the trigger can return. Undefined if a run can end
- * without a result, or if a result may be no object: MCP requires an object.
+ * The schema of the results of runs from the trigger. Undefined if a run can end without a result, or
+ * if a result may not be an object, which MCP requires.
  */
 export function outputSchemaOf(
   flow: Pick<FlowDraft, "nodes" | "edges">,

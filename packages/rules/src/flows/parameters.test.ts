@@ -26,8 +26,8 @@ const parameters = parametersSchema.parse([
 ]);
 const check = (given: unknown) => checkArguments(parameters, given, validateAll);
 
-describe("parameters as JSON Schema", () => {
-  it("have all properties", () => {
+describe("inputSchema", () => {
+  it("converts all types of parameters", () => {
     expect(inputSchema(parameters)).toEqual({
       type: "object",
       properties: {
@@ -51,7 +51,7 @@ describe("parameters as JSON Schema", () => {
     });
   });
 
-  it("of a tool without parameters", () => {
+  it("has no properties for a tool without parameters", () => {
     expect(inputSchema([])).toEqual({
       type: "object",
       properties: {},
@@ -61,7 +61,7 @@ describe("parameters as JSON Schema", () => {
   });
 });
 
-describe("rejects", () => {
+describe("parametersSchema", () => {
   it.each([
     [{ name: "" }, "[0].name"],
     [{ name: "a b" }, "[0].name"],
@@ -75,14 +75,14 @@ describe("rejects", () => {
     [{ name: "a", schema: { pattern: "(" } }, "[0].schema"],
     [{ name: "a", schema: { minLength: "x" } }, "[0].schema"],
     [{ name: "a", schema: { maxLength: 3 }, default: "abcd" }, "[0].default"],
-  ])("%j by the path %s", (parameter, path) => {
+  ])("rejects %j and reports the path %s", (parameter, path) => {
     const { error } = parametersSchema.safeParse([parameter]);
     expect(error && issuesOf(error).map((issue) => issue.path)).toEqual([path]);
   });
 });
 
-describe("the arguments of a call", () => {
-  it("are accepted, with defaults for omitted ones", async () => {
+describe("checkArguments", () => {
+  it("accepts valid arguments, and adds defaults for omitted ones", async () => {
     expect(await check({ city: "Bern", tags: ["a"] })).toEqual({
       ok: true,
       input: { city: "Bern", days: 3, tags: ["a"] },
@@ -117,7 +117,7 @@ describe("the arguments of a call", () => {
     [{ city: "x", range: { from: -1 } }, "range.from: must be at least 0, but is -1"],
     [{ city: "x", town: "y" }, "town: unexpected argument; the tool has city, days, ratio"],
     [JSON.parse('{ "city": "x", "__proto__": {} }'), "__proto__: unexpected argument"],
-  ])("%j: %s", async (given, message) => {
+  ])("rejects %j with the message %s", async (given, message) => {
     const checked = await check(given);
     const errors = checked.ok
       ? []
@@ -125,20 +125,20 @@ describe("the arguments of a call", () => {
     expect(errors).toEqual([expect.stringContaining(message)]);
   });
 
-  it("report every error", async () => {
+  it("reports every error", async () => {
     expect(await check({ days: "x", town: 1 })).toMatchObject({
       errors: [{ path: "city" }, { path: "days" }, { path: "town" }],
     });
   });
 
-  it("get a copy of a default", async () => {
+  it("copies a default for each call", async () => {
     const [list] = parametersSchema.parse([{ name: "list", type: "array", default: [] }]);
     const one = await checkArguments([list as never], {}, validateAll);
     const two = await checkArguments([list as never], {}, validateAll);
     expect(one.ok && two.ok && one.input.list !== two.input.list).toBe(true);
   });
 
-  it("report a schema that cannot be validated", async () => {
+  it("reports an invalid schema of an earlier version", async () => {
     const old = readParameters([{ name: "x", schema: { type: "string", pattern: "(" } }]);
     expect(await checkArguments(old, { x: "a" }, validateAll)).toMatchObject({
       ok: false,
@@ -146,7 +146,7 @@ describe("the arguments of a call", () => {
     });
   });
 
-  it("may use references within the schema of a parameter", async () => {
+  it("supports references within the schema of a parameter", async () => {
     const schema = {
       type: "object",
       properties: { next: { $ref: "#" }, size: { $ref: "#/$defs/size" } },
@@ -170,7 +170,7 @@ describe("the arguments of a call", () => {
     ]);
   });
 
-  it("validate a default with a pattern when a call uses it", async () => {
+  it("validates a default with a pattern when a call uses it", async () => {
     const wrong = parametersSchema.parse([{ name: "x", schema: { pattern: "^a$" }, default: "b" }]);
     expect(await checkArguments(wrong, {}, validateAll)).toEqual({
       ok: false,
@@ -179,7 +179,7 @@ describe("the arguments of a call", () => {
     expect(await checkArguments(wrong, { x: "a" }, validateAll)).toMatchObject({ ok: true });
   });
 
-  it("may be called __proto__ in flows that were published before the rule", async () => {
+  it("accepts the argument __proto__ in flows that were published before the name was rejected", async () => {
     const odd = readParameters([{ name: "__proto__", type: "object" }]);
     expect(JSON.stringify(inputSchema(odd).properties)).toBe('{"__proto__":{"type":"object"}}');
     const given = JSON.parse('{ "__proto__": { "evil": true } }');
@@ -188,7 +188,7 @@ describe("the arguments of a call", () => {
     expect(({} as { evil?: boolean }).evil).toBeUndefined();
   });
 
-  it("that are unexpected are reported briefly, however many and long", async () => {
+  it("limits the number and the length of errors about unexpected arguments", async () => {
     const names = Array.from({ length: 10_000 }, (_, nth) => `x${nth}${"y".repeat(1_000)}`);
     const checked = await check(
       Object.fromEntries([["city", "Bern"], ...names.map((name) => [name, 1])]),
@@ -199,7 +199,7 @@ describe("the arguments of a call", () => {
     expect(JSON.stringify(checked.errors).length).toBeLessThan(5_000);
   });
 
-  it("never make the check throw", async () => {
+  it("never throws", async () => {
     await fc.assert(fc.asyncProperty(fc.anything(), async (given) => void (await check(given))));
     await fc.assert(
       fc.asyncProperty(

@@ -1,4 +1,4 @@
-/** The parameters of a tool: as authors write them, as JSON Schema, and the check of arguments. */
+/** The parameters of a tool: their config, their JSON Schema, and the validation of arguments. */
 import { z } from "zod";
 import { isObject, type Json, type JsonObject, type JsonSchema, setOwn } from "../json.ts";
 import { writePath } from "./issues.ts";
@@ -27,7 +27,7 @@ const parameterSchema = z.strictObject({
     .describe("The type of its value."),
   description: z.string().max(2000).default("").describe("Shown to agents."),
   optional: z.boolean().optional().describe("Whether it may be omitted."),
-  required: z.boolean().optional().describe("The legacy field: the opposite of `optional`."),
+  required: z.boolean().optional().describe("Legacy: the opposite of `optional`."),
   default: z.json().optional().describe("Its value when it is omitted."),
   format: z
     .string()
@@ -55,7 +55,7 @@ export type Parameter = z.output<typeof parameterSchema>;
 
 const parameterList = z.array(parameterSchema).max(100);
 
-/** Parameters of a published flow: the rules that held when it was published may have been others. */
+/** For published flows, which may violate rules that were added later. */
 export const readParameters = (published: unknown): Parameter[] => parameterList.parse(published);
 
 export const parametersSchema = parameterList.superRefine((parameters, context) => {
@@ -65,14 +65,14 @@ export const parametersSchema = parameterList.superRefine((parameters, context) 
     const addIssue = (path: keyof Parameter, message: string) =>
       context.addIssue({ code: "custom", path: [at, path], message });
     if (names.indexOf(name) !== at) addIssue("name", `duplicate parameter ${name}`);
-    // Assigning to a member of this name sets the prototype of an object.
+    // An assignment to this property sets the prototype of the object.
     if (name === "__proto__") addIssue("name", "must not be __proto__: choose another name");
     if (type === "enum" && !values && !schema) addIssue("enum", "must list the values");
     const problem = schema && schemaProblem(schema);
     if (problem) addIssue("schema", problem);
     else {
       const check = defaultCheck(parameter);
-      // A default that is costly to validate is validated when a call uses it.
+      // Other defaults are validated when a call uses them.
       const error = check && isCheap([check]) ? validateInPlace(check) : undefined;
       if (error) addIssue("default", error.message);
     }
@@ -109,7 +109,7 @@ export interface InputSchema extends JsonObject {
   additionalProperties: false;
 }
 
-/** The `inputSchema` of the MCP tool. */
+/** For the `inputSchema` of the MCP tool. */
 export function inputSchema(parameters: readonly Parameter[]): InputSchema {
   const properties: JsonObject = {};
   for (const parameter of parameters)
@@ -128,7 +128,7 @@ export type CheckedArguments =
   | { ok: true; input: JsonObject }
   | { ok: false; errors: ArgumentError[] };
 
-/** Validates the arguments of a call, and adds the defaults of those that are omitted. */
+/** Validates the arguments of a call, and adds the defaults of omitted arguments. */
 export async function checkArguments(
   parameters: readonly Parameter[],
   given: unknown,
@@ -163,7 +163,7 @@ export async function checkArguments(
   return all.length > 0 ? { ok: false, errors: all } : { ok: true, input };
 }
 
-/** A call can have any number of unexpected arguments; these many are named. */
+/** How many unexpected arguments of a call are named. */
 const MAX_NAMED = 10;
 
 function unexpectedArguments(parameters: readonly Parameter[], given: JsonObject): ArgumentError[] {

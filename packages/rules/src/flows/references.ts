@@ -4,7 +4,7 @@ import { parseTemplate, type Reference, type TemplateError } from "./template.ts
 import { eachText, type Keys, mapTexts } from "./walk.ts";
 
 export interface FoundReference extends Reference {
-  /** The path of the string that contains it. */
+  /** The path of the string that contains the reference. */
   keys: Keys;
 }
 
@@ -12,7 +12,7 @@ export interface FoundError extends TemplateError {
   keys: Keys;
 }
 
-/** Returns true for fields without templates: code in another language. */
+/** Returns true for fields whose strings are not templates, such as code. */
 export type Skip = (keys: Keys) => boolean;
 const nowhere: Skip = () => false;
 
@@ -35,7 +35,7 @@ export function templatesIn(
 export const referencesIn = (value: Json, skip?: Skip): FoundReference[] =>
   templatesIn(value, skip).references;
 
-/** Replaces the root of references; the rest of each string stays the same, byte for byte. */
+/** Replaces the root of the references to a node. The rest of each string does not change. */
 export const renameReferences = (
   value: Json,
   oldSlug: string,

@@ -40,14 +40,14 @@ it("changes the slug and tool name of a trigger, and rewrites references", () =>
   expect(flow.nodes[0]?.name).toBe("Get Weather");
 });
 
-it("uses the lowest unused numbers", () => {
+it("appends the lowest unused numbers to the slug and the tool name", () => {
   expect(rename("get_weather", "Fetch", ["fetch", "fetch_2"])).toMatchObject({
     slug: { to: "fetch_2" },
     tool: { to: "fetch_3" },
   });
 });
 
-it("changes no tool name for a node that is no tool", () => {
+it("does not change a tool name if the node is not a tool", () => {
   const renamed = rename("fetch", "Load");
   expect(renamed).toEqual({ flow: expect.anything(), slug: { from: "fetch", to: "load" } });
   expect(renamed?.flow.nodes[2]?.parameters.value).toMatchObject({
@@ -65,7 +65,7 @@ it("returns undefined for an unknown node", () => {
   expect(rename("ghost", "X")).toBeUndefined();
 });
 
-it("rewrites JSONata by its syntax tree, and warns of JavaScript", () => {
+it("rewrites references in JSONata, but not in JavaScript, which then causes a warning", () => {
   const code = "return nodes.get_weather.city;";
   const expression = "nodes.get_weather.city & $$.nodes.`get_weather`.x & 'nodes.get_weather'";
   const withCode = testFlow(

@@ -1,4 +1,4 @@
-/** Renames a node, with its slug, its tool name and the references to it. */
+/** Renames a node, and updates its slug, its tool name and the references to it. */
 import type { JsonObject } from "../json.ts";
 import type { FindAnalysis } from "./analyze-expression.ts";
 import { renameInCode } from "./code-references.ts";
@@ -13,14 +13,14 @@ import { toolName, uniqueToolName } from "./tool-name.ts";
 export interface Renamed<Flow> {
   flow: Flow;
   slug: { from: string; to: string };
-  /** Set if its tool name changes; the old name stays an alias for a while. */
+  /** Set if the tool name changes. The old name remains an alias for a limited time. */
   tool?: { from: string; to: string };
 }
 
 /**
- * Rewrites references in templates and JSONata. JavaScript is not rewritten: `validateFlow` warns of
- * code with the old slug. `takenTools` are the names of the app's other tools. Returns undefined if
- * the node does not exist.
+ * Rewrites references in templates and JSONata, but not in JavaScript: `validateFlow` warns of code
+ * with the old slug. `takenTools` contains the names of the app's other tools. Returns undefined if the
+ * node does not exist.
  */
 export function renameNode<Flow extends Pick<FlowDraft, "nodes">>(
   flow: Flow,

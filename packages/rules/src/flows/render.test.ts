@@ -14,9 +14,9 @@ const scope: Scope = {
   },
 };
 const render = (text: string, within: Scope = scope) => renderTemplate(parseTemplate(text), within);
-const failure = (work: () => unknown): Permanent => {
+const thrownBy = (call: () => unknown): Permanent => {
   try {
-    work();
+    call();
   } catch (error) {
     if (error instanceof Permanent) return error;
     throw error;
@@ -42,7 +42,7 @@ describe("a template", () => {
     ["gone: [{{ trigger.missing? }}]", "gone: []"],
     ["\\{{ trigger.city }}", "{{ trigger.city }}"],
     ["", ""],
-  ])("%s → %j", (text, value) => {
+  ])("%s is rendered as %j", (text, value) => {
     expect(render(text)).toEqual(value);
   });
 
@@ -52,31 +52,31 @@ describe("a template", () => {
     ["{{ other.x.y }}", "other.x.y", "there is no other."],
     ["{{ trigger.city.length }}", "trigger.city.length", "has no value"],
     ["{{ fetch.note.x }}", "fetch.note.x", "has no value"],
-  ])("%s is an error with the path", (text, path, message) => {
-    const error = failure(() => render(text));
+  ])("%s throws an error with the path %s", (text, path, message) => {
+    const error = thrownBy(() => render(text));
     expect(error.code).toBe("unresolved_reference");
     expect(error.details).toEqual({ path });
     expect(error.message).toContain(message);
   });
 
-  it.each(["trigger", "fetch.items", "fetch"])("%s does not expose prototypes", (root) => {
+  it.each(["trigger", "fetch.items", "fetch"])("cannot read inherited members of %s", (root) => {
     for (const name of ["__proto__", "constructor", "toString", "length", "hasOwnProperty"])
       expect(render(`{{ ${root}.${name}? }}`)).toBeNull();
     for (const name of ["__proto__", "constructor", "toString"])
       expect(render(`{{ ${name}? }}`)).toBeNull();
   });
 
-  it("reads an own property __proto__", () => {
+  it("can read an own property __proto__", () => {
     expect(
       render("{{ trigger.__proto__ }}", { trigger: JSON.parse('{"__proto__": 1}'), nodes: {} }),
     ).toBe(1);
   });
 
-  it("throws for a syntax error", () => {
-    expect(failure(() => render("{{ }}"))).toMatchObject({ code: "template_syntax" });
+  it("with a syntax error throws", () => {
+    expect(thrownBy(() => render("{{ }}"))).toMatchObject({ code: "template_syntax" });
   });
 
-  it("keeps the type of every value", () => {
+  it("that is a single reference keeps the type of the value; other templates return a string", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(render("{{ x }}", { nodes: { x: value as Json } })).toBe(value);
@@ -103,7 +103,7 @@ describe("a node's config", () => {
   });
   const secrets = { KEY: "hush" };
 
-  it("is filled in everywhere but in code", () => {
+  it("is rendered everywhere except in code", () => {
     const config = {
       url: "https://x/{{ trigger.city }}",
       code: "{{ trigger.city }}",
@@ -123,21 +123,21 @@ describe("a node's config", () => {
   });
 
   it.each([{ url: "{{ secrets.KEY }}" }, { headers: [{ name: "{{ secrets.KEY? }}" }] }])(
-    "keeps secrets out of %j",
+    "cannot use secrets in %j",
     (config) => {
-      const error = failure(() => renderConfig(config, request, scope, secrets));
+      const error = thrownBy(() => renderConfig(config, request, scope, secrets));
       expect(error.code).toBe("secret_not_allowed");
       expect(error.message).not.toContain("hush");
     },
   );
 
-  it("has access only to the secrets that it declares", () => {
+  it("cannot read secrets through the trigger, nor inherited members of the secrets", () => {
     const config = { url: "{{ trigger.secrets.KEY? }}", auth: "{{ secrets.constructor? }}" };
     expect(renderConfig(config, request, scope, secrets)).toEqual({ url: null, auth: null });
   });
 
-  it("names the field of a reference without a value", () => {
-    const error = failure(() => renderConfig({ a: [{ b: "{{ x.y }}" }] }, request, scope, {}));
+  it("throws an error with the field of a reference without a value", () => {
+    const error = thrownBy(() => renderConfig({ a: [{ b: "{{ x.y }}" }] }, request, scope, {}));
     expect(error.message).toBe("a[0].b: {{ x.y }} has no value: there is no x.");
     expect(error.code).toBe("unresolved_reference");
   });

@@ -13,10 +13,10 @@ import {
 } from "./template.ts";
 import { mapTexts } from "./walk.ts";
 
-/** The values that templates and code can use; secrets are not among them. */
+/** The values that templates and code can use, except secrets. */
 export interface Scope {
   trigger?: Json;
-  /** Outputs by slug. A separate object, since a slug can be any word. */
+  /** Outputs by slug, in their own object because a slug can have any name. */
   nodes: Readonly<Record<string, Json>>;
   /** Only inside a loop. */
   item?: Json;
@@ -36,8 +36,8 @@ export function renderTemplate(template: Template, scope: Scope, secrets: Secret
 }
 
 /**
- * Renders a node's config (its `parameters` without `settings`) for one step. Secrets are available
- * only in the fields that the type declares for them. Code in other languages is not rendered.
+ * Renders a node's config, which is its `parameters` without `settings`. Secrets are allowed only in
+ * the `secretFields` of the type. The `rawFields` are not rendered.
  */
 export function renderConfig(
   config: JsonObject,
@@ -69,7 +69,7 @@ const isSecret = (part: Template["parts"][number]): boolean =>
 const asText = (value: Json | undefined): string =>
   value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
-/** Undefined only for an optional reference. */
+/** Returns undefined only for an optional reference. */
 function resolve(reference: Reference, scope: Scope, secrets: Secrets): Json | undefined {
   const { root, path, optional } = reference;
   let value = lookUp(root, scope, secrets);

@@ -1,4 +1,4 @@
-/** Which Return nodes a run can reach. */
+/** Finds the result nodes that a run can reach. */
 import { topologicalOrder } from "./graph.ts";
 import type { FlowNode } from "./model.ts";
 import { branchesFrom, type Subject } from "./subject.ts";
@@ -9,9 +9,9 @@ const isResult = (subject: Subject, id: string): boolean => {
 };
 
 /**
- * Pairs of results that one run can reach. A run reaches both if two edges leave a node by one port
- * and continue to the two results on paths without a common node: a common node could be the one
- * that decides between the results.
+ * Pairs of results that one run can reach. A run can reach both if two edges from one port of a node
+ * lead to the two results on disjoint paths. Paths with a common node do not count, because that node
+ * could choose between the results.
  */
 export function returnsOnOnePath(subject: Subject): [FlowNode, FlowNode][] {
   const order = new Map(topologicalOrder(subject.graph).map((id, at) => [id, at]));
@@ -27,8 +27,8 @@ export function returnsOnOnePath(subject: Subject): [FlowNode, FlowNode][] {
     return branches;
   };
 
-  // Two walkers as a pair, the one that is earlier in the topological order first. Only that one
-  // moves, so two walkers that are never on the same node have taken paths without a common node.
+  // Positions on two paths, the earlier one in topological order first. Only the earlier position
+  // advances, so paths whose positions are never equal are disjoint.
   const pairs = new Map<string, [string, string]>();
   const add = (a: string, b: string) => {
     if (a === b) return;
@@ -40,30 +40,30 @@ export function returnsOnOnePath(subject: Subject): [FlowNode, FlowNode][] {
       for (const branch of targetsOf(id)) for (const a of branch) for (const b of branch) add(a, b);
 
   const found: [FlowNode, FlowNode][] = [];
-  // Iteration over a map includes entries that are added meanwhile.
+  // Iteration over a map includes entries that are added during the iteration.
   for (const [first, second] of pairs.values()) {
-    if (isResult(subject, first) && isResult(subject, second))
+    const isFirstResult = isResult(subject, first);
+    if (isFirstResult && isResult(subject, second))
       found.push([subject.node(first) as FlowNode, subject.node(second) as FlowNode]);
-    const moveSecond = isResult(subject, first);
-    const [mover, stays] = moveSecond ? [second, first] : [first, second];
-    for (const branch of targetsOf(mover)) for (const next of branch) add(next, stays);
+    // The first path ends at a result; then the second one advances.
+    const [moving, fixed] = isFirstResult ? [second, first] : [first, second];
+    for (const branch of targetsOf(moving)) for (const next of branch) add(next, fixed);
   }
   return found;
 }
 
-/** The results that a run from a trigger can reach; undefined if it can end without one. */
+/** The results that a run from a trigger can reach; undefined if the run can end without a result. */
 export function resultsOf(subject: Subject, trigger: FlowNode): FlowNode[] | undefined {
-  const alwaysEnds = new Map<string, boolean>();
+  const leadsToResult = new Map<string, boolean>();
   // In reverse order, so that the successors of a node are known before the node.
   for (const id of topologicalOrder(subject.graph).reverse()) {
     const branches = mainBranches(subject, id);
-    const everyBranchEnds =
+    const everyBranchDoes =
       branches.length > 0 &&
-      branches.every(({ edges }) => edges.some(({ target }) => alwaysEnds.get(target)));
-    alwaysEnds.set(id, isResult(subject, id) || everyBranchEnds);
+      branches.every(({ edges }) => edges.some(({ target }) => leadsToResult.get(target)));
+    leadsToResult.set(id, isResult(subject, id) || everyBranchDoes);
   }
-  if (!alwaysEnds.get(trigger.id)) return undefined;
-  // A result inside of a loop is the result of an iteration, not of the run.
+  if (!leadsToResult.get(trigger.id)) return undefined;
   const reached = new Set([trigger.id]);
   for (const id of reached)
     for (const { edges } of mainBranches(subject, id))
@@ -71,5 +71,6 @@ export function resultsOf(subject: Subject, trigger: FlowNode): FlowNode[] | und
   return [...reached].filter((id) => isResult(subject, id)).flatMap((id) => subject.node(id) ?? []);
 }
 
+/** Without loops: a result inside a loop is the result of an iteration, not of the run. */
 const mainBranches = (subject: Subject, id: string) =>
   branchesFrom(subject, id).filter(({ repeated }) => !repeated);

@@ -1,10 +1,10 @@
-/** Runs the program of a `Code` or `Transform` node: its data, its log, and its result. */
+/** Runs the program of a `Code` or `Transform` node. */
 import type { JsonObject } from "../json.ts";
 import { Permanent } from "./errors.ts";
 import type { Evaluation } from "./evaluation.ts";
 import type { NodeContext, NodeResult } from "./node-type.ts";
 
-/** A program with its limits, still without data. */
+/** Like `Omit<Whole, "data">`, but for each member of a union. */
 type WithoutData<Whole> = Whole extends unknown ? Omit<Whole, "data"> : never;
 
 export async function runCode(
@@ -21,7 +21,7 @@ export async function runCode(
   );
 }
 
-/** The same in every language. Outputs by slug are under `nodes`, since a slug can be any word. */
+/** The variables of a program, the same in every language. */
 function variables({ input, scope }: Pick<NodeContext<unknown>, "input" | "scope">): JsonObject {
   const { trigger = null, nodes, item, index } = scope;
   return {

@@ -1,4 +1,4 @@
-/** Evaluates the expression of a `Transform` to JSON. Has no deadline: runs inside an evaluator. */
+/** Evaluates the expression of a `Transform` node. Runs inside an evaluator, which enforces the deadline. */
 import type { Json } from "../json.ts";
 import { evaluateExpression, isJsonataFunction } from "../match/expression.ts";
 import { MAX_OUTPUT_CHARACTERS, outputTooLarge, type SerializedResult } from "./evaluation.ts";
@@ -9,7 +9,8 @@ export async function runJsonata(expression: string, data: Json): Promise<Serial
   try {
     // An expression that selects nothing evaluates to undefined.
     const output = JSON.stringify(result.value ?? null, (_, value: unknown) => {
-      if (isJsonataFunction(value)) throw new Error("returns a function, which JSON cannot hold");
+      if (isJsonataFunction(value))
+        throw new Error("returns a function, which JSON cannot represent");
       return value;
     });
     return output.length > MAX_OUTPUT_CHARACTERS

@@ -1,14 +1,14 @@
 /**
- * One readable message out of the errors that @cfworker/json-schema reports: it names the value
- * that does not match, and the rule. The library reports where in the schema and where in the value
- * each keyword failed; keywords that only contain other schemas are skipped.
+ * Reduces the errors of @cfworker/json-schema to one readable message, which names the value that does
+ * not match and the rule. For each keyword that failed, the library reports its location in the schema
+ * and in the value. Errors of keywords that only contain other schemas are skipped.
  */
 import type { OutputUnit } from "@cfworker/json-schema";
 import { isObject, type Json, type JsonObject, type JsonSchema } from "../json.ts";
 import { nameType } from "./type-names.ts";
 
 export interface SchemaError {
-  /** The path from the checked value to the part that does not match. */
+  /** The path to the part of the value that does not match. */
   keys: (string | number)[];
   message: string;
 }
@@ -45,18 +45,18 @@ export function describeErrors(
   const depth = Math.max(0, ...branches.map(depthOf));
   const deepest = branches.filter((error) => depthOf(error) === depth);
   const [chosen] = deepest;
-  if (!chosen) return shorten(describe(first));
-  // The branch that got furthest is most likely the one that was meant.
+  if (!chosen) return truncate(describe(first));
+  // The branch with the deepest error is most likely the intended one.
   const messages = deepest
     .filter(({ instanceLocation }) => instanceLocation === chosen.instanceLocation)
     .map((error) => describe(error).message);
-  return shorten({
+  return truncate({
     keys: describe(chosen).keys,
     message: [...new Set(messages)].join(", or "),
   });
 }
 
-const shorten = ({ keys, message }: SchemaError): SchemaError => ({
+const truncate = ({ keys, message }: SchemaError): SchemaError => ({
   keys,
   message:
     message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH)}…` : message,
@@ -64,17 +64,18 @@ const shorten = ({ keys, message }: SchemaError): SchemaError => ({
 
 const matchCount = ({ error }: OutputUnit): number => Number(/\((\d+) matches\)/.exec(error)?.[1]);
 
-/** Whether no branch of an `anyOf` or `oneOf` matched: the errors of the branches follow. */
+/** Whether no branch of an `anyOf` or `oneOf` matched. The errors of the branches follow in the list. */
 const isUnion = (error: OutputUnit): boolean =>
   error.keyword === "anyOf" || (error.keyword === "oneOf" && matchCount(error) === 0);
 
+/** Whether the error describes the problem itself, not only that an inner schema failed. */
 function isLeaf(schema: JsonSchema, error: OutputUnit, next: OutputUnit | undefined): boolean {
   const { keyword, keywordLocation } = error;
   if (CONTAINERS.has(keyword)) return false;
-  // A dependency is either a list of names, or a schema whose errors follow.
+  // The value of a dependency is either a list of names, or a schema whose errors follow.
   if (keyword === "dependencies" && next?.keywordLocation.startsWith(`${keywordLocation}/`))
     return false;
-  // Items that do not match `contains` are no errors: it fails as a whole.
+  // `contains` fails as a whole: the errors of single items do not matter.
   return !locateKeyword(schema, error)?.path.includes("contains");
 }
 
@@ -123,21 +124,22 @@ function memberOf(value: Json | undefined, key: string): Json | undefined {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
-const WITH_NAMES: ReadonlySet<string> = new Set([
+/** Keywords whose values are objects of schemas by name. */
+const NAMED: ReadonlySet<string> = new Set([
   "dependencies",
   "dependentSchemas",
   "patternProperties",
   "properties",
 ]);
 
-interface KeywordPlace {
-  /** The schema object that has the keyword. */
+interface KeywordLocation {
+  /** The schema object that contains the keyword. */
   schema: JsonObject;
-  /** The keywords that lead to it. */
+  /** The keywords that lead to that object. */
   path: string[];
 }
 
-function locateKeyword(root: JsonSchema, error: OutputUnit): KeywordPlace | undefined {
+function locateKeyword(root: JsonSchema, error: OutputUnit): KeywordLocation | undefined {
   if (error.keyword === "false") return undefined;
   const keys = segments(error.keywordLocation).slice(0, -1);
   const path: string[] = [];
@@ -147,7 +149,7 @@ function locateKeyword(root: JsonSchema, error: OutputUnit): KeywordPlace | unde
     const inner: Json | undefined = memberOf(schema, keyword);
     path.push(keyword);
     if (keyword === "$ref") schema = resolvePointer(root, String(inner));
-    else if (WITH_NAMES.has(keyword) || Array.isArray(inner))
+    else if (NAMED.has(keyword) || Array.isArray(inner))
       schema = memberOf(inner, keys[++nth] ?? "");
     else schema = inner;
   }
@@ -162,10 +164,10 @@ function describeError(root: JsonSchema, value: Json, error: OutputUnit): Schema
     part = memberOf(part, key);
   }
   if (error.keyword === "false") return { keys, message: describeUnexpected(keys.at(-1)) };
-  const place = locateKeyword(root, error);
-  if (!place || part === undefined) return { keys, message: error.error };
-  const isName = place.path.includes("propertyNames");
-  const message = describeRule(error, place.schema, isName ? String(keys.at(-1)) : part);
+  const location = locateKeyword(root, error);
+  if (!location || part === undefined) return { keys, message: error.error };
+  const isName = location.path.includes("propertyNames");
+  const message = describeRule(error, location.schema, isName ? String(keys.at(-1)) : part);
   return { keys, message: isName ? `property name ${message}` : message };
 }
 

@@ -38,13 +38,13 @@ describe("the schema of an author", () => {
     [{ type: ["null", "string", "null"] }, "type: must not list a type twice"],
     [{ pattern: "\\p{L}".repeat(100) }, "must use at most 100 Unicode classes such as \\p{L}"],
     [{ patternProperties: { "\\p{No_Such}": true } }, "must be a regular expression"],
-  ])("%# is rejected", (schema, message) => {
+  ])("is rejected (case %#)", (schema, message) => {
     expect(schemaProblem(schema)).toContain(message);
   });
 
   it.each<[string, Json]>([
     [
-      "may have properties and examples that look like keywords",
+      "can have properties and unknown keywords whose content looks like a schema",
       {
         properties: { $ref: { type: "string" }, type: { enum: [{ type: "x" }] } },
         default: { $id: 1 },
@@ -52,7 +52,7 @@ describe("the schema of an author", () => {
       },
     ],
     [
-      "may be of an earlier draft",
+      "can use an earlier draft",
       {
         type: ["array", "null"],
         items: [{ type: "string" }, true],
@@ -62,7 +62,7 @@ describe("the schema of an author", () => {
       },
     ],
     [
-      "may be large",
+      "can be large",
       {
         properties: many("p", 900, { type: "string" }),
         required: numbers.slice(0, 900).map((nth) => `p${nth}`),
@@ -70,9 +70,12 @@ describe("the schema of an author", () => {
         enum: numbers.slice(0, 2000),
       },
     ],
-    ["may have references", { $ref: "#/$defs/a~1b", $defs: { "a/b": { items: { $ref: "#" } } } }],
-    ["may have look-around", { pattern: "a(?!b)", patternProperties: { "(a)\\1": true } }],
-    ["may have patterns", { pattern: "^[\\p{L}\\d]{1,100}(?:-\\w+)*$", minLength: 1 }],
+    ["can have references", { $ref: "#/$defs/a~1b", $defs: { "a/b": { items: { $ref: "#" } } } }],
+    [
+      "can have lookaheads and backreferences",
+      { pattern: "a(?!b)", patternProperties: { "(a)\\1": true } },
+    ],
+    ["can have patterns", { pattern: "^[\\p{L}\\d]{1,100}(?:-\\w+)*$", minLength: 1 }],
   ])("%s", (_, schema) => {
     expect(schemaProblem(schema)).toBeUndefined();
   });

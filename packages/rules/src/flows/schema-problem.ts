@@ -1,4 +1,4 @@
-/** Checks the JSON Schemas that authors write into flows before they are published. */
+/** Checks the JSON Schemas of flow authors. */
 import { z } from "zod";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { issuesOf, writePath } from "./issues.ts";
@@ -6,10 +6,10 @@ import { resolvePointer } from "./schema-errors.ts";
 import { SCHEMA_KEYWORDS, subschemas } from "./subschemas.ts";
 
 const MAX_LENGTH = 64_000;
-/** The engine builds a set of characters for each `\p{…}`, which takes up to 0.1 ms. */
+/** Limited because the engine builds a set of characters for each `\p{…}`, which takes up to 0.1 ms. */
 const MAX_UNICODE_CLASSES = 100;
 
-/** Returns the path and the problem, or undefined. */
+/** Returns a message with the path of the first problem, or undefined. */
 export function schemaProblem(schema: Json): string | undefined {
   if (!isObject(schema)) return "must be a JSON Schema as an object";
   const text = JSON.stringify(schema);
@@ -28,7 +28,7 @@ interface Problem {
   message: string;
 }
 
-/** The schema becomes part of a larger one, so only pointers within it can be resolved. */
+/** Not supported because the schema is embedded in a larger one, which adjusts only `$ref`. */
 const UNSUPPORTED = ["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef"];
 
 function referenceProblem(root: JsonObject, part: JsonObject): Problem | undefined {
@@ -65,7 +65,7 @@ function isRegExp(source: string): boolean {
 
 const TYPES = ["string", "number", "integer", "boolean", "array", "object", "null"] as const;
 
-// Without the content of inner schemas: each is checked for itself.
+// The content of inner schemas is checked separately.
 const schema = z.union([z.boolean(), z.record(z.string(), z.unknown())]);
 const schemas = z.array(schema).min(1);
 const names = z.array(z.string());
@@ -85,7 +85,7 @@ const KEYWORDS: ReadonlyMap<string, z.ZodType> = new Map(
     pattern,
     patternProperties: z.record(pattern, schema),
     format: z.string(),
-    // Both forms of earlier drafts.
+    // The forms of earlier drafts are allowed too.
     items: z.union([schema, schemas]),
     dependencies: z.record(z.string(), z.union([schema, names])),
     dependentRequired: z.record(z.string(), names),

@@ -11,11 +11,11 @@ it.each([
   ["Item", [], "item_2"],
   ["天気", [], "node"],
   ["2nd try", [], "node_2nd_try"],
-])("%s with %j taken: %s", (name, taken, expected) => {
+])("the slug of %s with %j taken is %s", (name, taken, expected) => {
   expect(slugFor(name, new Set(taken))).toBe(expected);
 });
 
-it("is always valid in templates", () => {
+it("derived slugs are always valid", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme-ascii" }), fc.array(fc.string()), (name, taken) => {
       expect(isSlug(slugFor(name, new Set(taken)))).toBe(true);

@@ -1,7 +1,7 @@
-/** A node's name in templates: `{{ slug.path }}`. */
+/** Slugs: the names of nodes in templates, as in `{{ slug.path }}`. */
 import { NAME_LENGTH, snakeCase, uniqueName } from "./tool-name.ts";
 
-/** Templates use these names for other values. */
+/** The names that have another meaning in templates. */
 export const reservedSlugs: readonly string[] = ["trigger", "secrets", "item", "index"];
 
 export const SLUG_RULE =
@@ -10,6 +10,6 @@ export const SLUG_RULE =
 export const isSlug = (text: string): boolean =>
   /^[a-z][a-z0-9_]*$/.test(text) && text.length <= NAME_LENGTH && !reservedSlugs.includes(text);
 
-/** Derived from a node's name, with `_2`, `_3`, … if it is taken in the flow or reserved. */
+/** Derives a slug from a node's name. Appends `_2`, `_3`, … if the slug is taken or reserved. */
 export const slugFor = (name: string, taken: { has(slug: string): boolean }): string =>
   uniqueName(snakeCase(name, "node"), (slug) => reservedSlugs.includes(slug) || taken.has(slug));

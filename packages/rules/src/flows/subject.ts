@@ -1,4 +1,4 @@
-/** A flow with what the checks look up in it. */
+/** A flow with its graph and node types, as the checks use it. */
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { isWithin } from "../match/path.ts";
 import type { FindAnalysis } from "./analyze-expression.ts";
@@ -13,9 +13,8 @@ export interface Subject {
   node(id: string): FlowNode | undefined;
   definition(node: FlowNode): NodeDefinition | undefined;
   triggers: readonly FlowNode[];
-  /** The ids of the nodes that a run from a trigger can reach, with the trigger. */
+  /** The ids of the nodes that a run from a trigger can reach, including the trigger. */
   reach(trigger: FlowNode): ReadonlySet<string>;
-  /** Of the JSONata in the flow. */
   findAnalysis: FindAnalysis;
 }
 
@@ -39,7 +38,7 @@ export function subjectOf(
   };
 }
 
-/** A node's `parameters` are the config of its type, and `settings` that every node has. */
+/** Splits a node's `parameters` into the config of its type and the `settings` of every node. */
 export function partsOf({ parameters }: Pick<FlowNode, "parameters">): {
   config: JsonObject;
   settings: Json;
@@ -48,7 +47,7 @@ export function partsOf({ parameters }: Pick<FlowNode, "parameters">): {
   return { config, settings };
 }
 
-/** Skips the fields that contain code instead of templates. */
+/** Skips the settings, and the fields whose strings are not templates. */
 export const skipOf =
   (definition: NodeDefinition | undefined): Skip =>
   (keys) =>
@@ -60,11 +59,11 @@ export const isActive = ({ parameters }: Pick<FlowNode, "parameters">): boolean 
 
 export interface Branch {
   edges: FlowEdge[];
-  /** Leads into a loop, whose iterations are not part of the run's own path. */
+  /** Whether the branch leads into the iterations of a loop. */
   repeated: boolean;
 }
 
-/** One for each port; a run takes one of them. The port `error` counts only if it has edges. */
+/** The branches of a node, one for each output port. The port `error` is omitted if it has no edges. */
 export function branchesFrom(subject: Subject, id: string): Branch[] {
   const node = subject.node(id);
   const definition = node && subject.definition(node);

@@ -1,4 +1,4 @@
-/** The schemas inside of a JSON Schema. */
+/** Visits the schemas inside a JSON Schema. */
 import { isObject, type Json, type JsonObject, type JsonSchema } from "../json.ts";
 
 /** Keywords whose values are schemas, by the form of that value. */
@@ -19,7 +19,7 @@ export const SCHEMA_KEYWORDS = {
   named: ["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"],
 } as const;
 
-// In earlier drafts `items` may be a list, and a member of `dependencies` a list of names.
+// In earlier drafts, `items` may be a list of schemas, and a member of `dependencies` a list of names.
 const singleOrList: ReadonlySet<string> = new Set([
   ...SCHEMA_KEYWORDS.single,
   ...SCHEMA_KEYWORDS.list,
@@ -28,12 +28,12 @@ const singleOrList: ReadonlySet<string> = new Set([
 const named: ReadonlySet<string> = new Set([...SCHEMA_KEYWORDS.named, "dependencies"]);
 
 export interface Subschema {
-  /** The path from the whole schema. */
+  /** The path from the root schema. */
   keys: PropertyKey[];
   schema: JsonObject;
 }
 
-/** The schema itself and all schemas inside of it that are objects. */
+/** The schema itself and all schemas inside it, except `true` and `false`. */
 export function* subschemas(root: JsonObject): Generator<Subschema> {
   const pending: { keys: PropertyKey[]; value: Json }[] = [{ keys: [], value: root }];
   for (let next = pending.pop(); next; next = pending.pop()) {
@@ -50,7 +50,7 @@ export function* subschemas(root: JsonObject): Generator<Subschema> {
   }
 }
 
-/** A copy for use as the part at `pointer` of a larger schema: local references are adjusted. */
+/** Returns a copy for the location `pointer` of a larger schema, with adjusted references. */
 export function embedSchema(schema: JsonSchema, pointer: string): JsonSchema {
   const copy = structuredClone(schema);
   for (const { schema: part } of subschemas(copy))

@@ -1,8 +1,8 @@
-/** The schema of a value before its templates are rendered. */
+/** Derives the schema of a rendered value from its templates. */
 import type { Json, JsonSchema } from "../json.ts";
 import { parseTemplate, soleReference } from "./template.ts";
 
-/** The schema of a reference is `{}`: its value can have any type. */
+/** The schema of a single reference is `{}`, because its value can have any type. */
 export function schemaOfTemplate(value: Json): JsonSchema {
   if (value === null) return { type: "null" };
   if (typeof value === "string")

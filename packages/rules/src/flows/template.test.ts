@@ -20,7 +20,7 @@ describe("a reference", () => {
     ["{{\n\ttrigger.x\n}}", "trigger", ["x"], false],
     ["{{ fetch.__proto__ }}", "fetch", ["__proto__"], false],
     ["{{ old-slug.x }}", "old-slug", ["x"], false],
-  ])("%s", (text, root, path, optional) => {
+  ])("%s has the root %s and the path %j", (text, root, path, optional) => {
     const { parts, errors } = parseTemplate(text);
     expect(errors).toEqual([]);
     expect(parts).toEqual([
@@ -75,7 +75,7 @@ describe("text", () => {
     expect(parts.map((part) => (part.kind === "text" ? part.text : "?")).join("")).toBe(text);
   });
 
-  it("two backslashes before a reference are one", () => {
+  it("has one backslash for two backslashes before a reference", () => {
     const { parts } = parseTemplate("\\\\{{ x }}");
     expect(parts.map((part) => (part.kind === "text" ? part.text : part.root))).toEqual([
       "\\",
@@ -99,14 +99,14 @@ describe("a syntax error", () => {
     expect(parseTemplate(text).errors[0]).toEqual({ position, message });
   });
 
-  it("keeps the other references", () => {
+  it("does not affect the other references", () => {
     const { errors } = parseTemplate("{{ a.x }} {{ }} {{ b.y }}");
     expect(errors).toHaveLength(1);
     expect(references("{{ a.x }} {{ }} {{ b.y }}").map(({ root }) => root)).toEqual(["a", "b"]);
   });
 });
 
-describe("any text", () => {
+describe("for any input", () => {
   const piece = fc.constantFrom(
     "{{",
     "}}",
@@ -126,7 +126,7 @@ describe("any text", () => {
     fc.array(piece).map((all) => all.join("")),
   );
 
-  it("has adjacent parts that cover the whole text", () => {
+  it("the parts are adjacent and cover the whole text", () => {
     fc.assert(
       fc.property(hostile, (text) => {
         let at = 0;
@@ -140,7 +140,7 @@ describe("any text", () => {
     );
   });
 
-  it("parses every written reference", () => {
+  it("parsing a written reference returns the same reference", () => {
     const reference: fc.Arbitrary<Pick<Reference, "root" | "path">> = fc.record({
       root: fc.constantFrom("trigger", "fetch_2"),
       path: fc.array(fc.oneof(fc.string(), fc.nat(1000))),

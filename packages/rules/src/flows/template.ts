@@ -1,10 +1,10 @@
 /**
- * Templates: text with references in `{{ … }}`.
+ * Templates are text with references in `{{ … }}`:
  *
  *     {{ trigger.city }}  {{ fetch.items[0].name }}  {{ fetch["key with spaces"] }}  {{ fetch.note? }}
  *
- * The root is `trigger`, `secrets`, the slug of a node that ran before, or in a loop `item` or
- * `index`. `?` makes a reference optional. `\{{` is a literal `{{`. There are no expressions.
+ * The root of a reference is `trigger`, `secrets`, the slug of a preceding node, or (in a loop) `item`
+ * or `index`. `?` makes a reference optional. `\{{` is a literal `{{`. There are no expressions.
  */
 import { writePath } from "./issues.ts";
 
@@ -34,7 +34,7 @@ export interface TemplateError {
 
 export interface Template {
   parts: readonly (TextPart | Reference)[];
-  /** Invalid references are text in `parts`, so that the rest can still be used. */
+  /** Errors in references. An invalid reference is a text part. */
   errors: readonly TemplateError[];
 }
 
@@ -51,7 +51,7 @@ export function parseTemplate(source: string): Template {
   while (at < source.length) {
     const open = source.indexOf("{{", at);
     if (open === -1) break;
-    // Only before `{{` a backslash escapes: two of them are one backslash, a single one is removed.
+    // A backslash is an escape character only before `{{`: `\\` is one backslash, `\{{` a literal `{{`.
     let from = open;
     while (from > at && source[from - 1] === "\\") from--;
     const backslashes = open - from;
@@ -121,7 +121,7 @@ function unexpected(source: string, position: number, wanted: string): TemplateE
 export const writeReference = ({ root, path }: Pick<Reference, "root" | "path">): string =>
   writePath([root, ...path]);
 
-/** A template that is exactly one reference keeps the type of the value. */
+/** Returns the reference if it is the whole template; rendering then keeps the type of the value. */
 export const soleReference = ({ parts }: Template): Reference | undefined => {
   const [first] = parts;
   return parts.length === 1 && first?.kind === "reference" ? first : undefined;

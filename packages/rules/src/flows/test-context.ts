@@ -1,4 +1,4 @@
-/** A context for running a node in a test. Services that the test does not provide throw. */
+/** A context to run a node in a test. Services that the test does not provide reject. */
 import type { JsonObject } from "../json.ts";
 import type { NodeContext } from "./node-type.ts";
 import { type ValidateSchemas, validateInPlace } from "./validate-schema.ts";
@@ -28,5 +28,5 @@ export const testContext = (
   ...given,
 });
 
-/** Validates in place, whatever it costs. */
+/** Validates every schema in place, even if that is slow. */
 export const validateAll: ValidateSchemas = async (checks) => checks.map(validateInPlace);

@@ -1,9 +1,9 @@
-/** Short builders of flows for tests. */
+/** Builds flows for tests. */
 import type { JsonObject } from "../json.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "./model.ts";
 import { snakeCase } from "./tool-name.ts";
 
-/** The id is the slug. */
+/** The id of the node is its slug. */
 export const testNode = (type: string, name: string, parameters: JsonObject = {}): FlowNode => {
   const slug = snakeCase(name, "node");
   return { id: slug, type, name, slug, position: { x: 0, y: 0 }, parameters };
@@ -16,7 +16,7 @@ export const testTool = (name: string, parameters: JsonObject = {}): FlowNode =>
     ...parameters,
   });
 
-/** `a → b`, or `a:true → b` for another port than `out`. */
+/** `a → b` starts at the port `out` of a; `a:true → b` starts at the port `true`. */
 export function testEdge(text: string): FlowEdge {
   const [from = "", target = ""] = text.split(" → ");
   const [source = "", sourceHandle = "out"] = from.split(":");

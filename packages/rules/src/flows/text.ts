@@ -1,5 +1,8 @@
 import { z } from "zod";
 
-/** A string with its own message for other types. A plain message would replace those of limits too. */
+/**
+ * A string schema with a message for values of other types. `z.string(message)` would use the message
+ * also for its limits.
+ */
 export const text = (message: string) =>
   z.string({ error: ({ code }) => (code === "invalid_type" ? message : undefined) });

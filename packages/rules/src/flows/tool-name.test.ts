@@ -8,12 +8,12 @@ import {
   uniqueToolName,
 } from "./tool-name.ts";
 
-/** Unpaired surrogates included. */
+/** Includes unpaired surrogates. */
 const anyText = fc
   .array(fc.nat(0xffff), { maxLength: 100 })
   .map((units) => String.fromCharCode(...units));
 
-describe("a tool name from a node's name", () => {
+describe("the tool name of a node", () => {
   it.each([
     ["Get Weather Data", "get_weather_data"],
     ["  Get   Weather -- Data!  ", "get_weather_data"],
@@ -35,45 +35,45 @@ describe("a tool name from a node's name", () => {
     ["_private", "private"],
     ["already_snake", "already_snake"],
     ["camelCase", "camelcase"],
-  ])("%j → %s", (name, expected) => {
+  ])("named %j is %s", (name, expected) => {
     expect(toolName(name)).toBe(expected);
   });
 
-  it("is shortened to the maximum length, and does not end with _", () => {
+  it("is truncated to the maximum length, and does not end with _", () => {
     expect(toolName("x".repeat(150))).toBe("x".repeat(64));
     expect(toolName(`${"x".repeat(63)} yz`)).toBe("x".repeat(63));
   });
 
-  it("is valid for any input, and stable", () => {
+  it("is valid for any input, and the derivation is idempotent", () => {
     fc.assert(
       fc.property(anyText, (name) => {
-        const made = toolName(name);
-        expect(checkToolName(made)).toBeUndefined();
-        expect(toolName(made)).toBe(made);
+        const derived = toolName(name);
+        expect(checkToolName(derived)).toBeUndefined();
+        expect(toolName(derived)).toBe(derived);
       }),
     );
   });
 });
 
-describe("on conflict", () => {
+describe("uniqueToolName", () => {
   it.each([
     [[], "weather"],
     [["weather"], "weather_2"],
     [["weather", "weather_2"], "weather_3"],
     [["weather", "weather_3"], "weather_2"],
     [["weather_2"], "weather"],
-  ])("with %j taken: %s", (taken, expected) => {
+  ])("with %j taken returns %s", (taken, expected) => {
     expect(uniqueToolName("weather", new Set(taken))).toBe(expected);
   });
 
-  it("keeps the maximum length with a suffix", () => {
+  it("does not exceed the maximum length with a suffix", () => {
     const base = "x".repeat(64);
     expect(uniqueToolName(base, new Set([base]))).toBe(`${"x".repeat(62)}_2`);
     const gap = `${"x".repeat(61)}_yy`;
     expect(uniqueToolName(gap, new Set([gap]))).toBe(`${"x".repeat(61)}_2`);
   });
 
-  it("makes many equal names unique and valid", () => {
+  it("returns unique and valid names for many equal names", () => {
     const taken = new Set<string>();
     for (let n = 0; n < 120; n++) taken.add(uniqueToolName(toolName("y".repeat(99)), taken));
     expect(taken.size).toBe(120);
@@ -82,8 +82,8 @@ describe("on conflict", () => {
   });
 });
 
-describe("a name that the author wrote", () => {
-  it.each(["a", "get_weather", "get__weather", "a1"])("%s is valid", (name) => {
+describe("checkToolName", () => {
+  it.each(["a", "get_weather", "get__weather", "a1"])("accepts %s", (name) => {
     expect(checkToolName(name)).toBeUndefined();
   });
 
@@ -98,7 +98,7 @@ describe("a name that the author wrote", () => {
     "a b",
     "a\n",
     "x".repeat(65),
-  ])("%j returns the rule", (name) => {
+  ])("returns the rule for %j", (name) => {
     expect(checkToolName(name)).toBe(TOOL_NAME_RULE);
   });
 });

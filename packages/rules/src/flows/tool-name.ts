@@ -1,4 +1,4 @@
-/** Derives tool names and slugs from the names of nodes, for server, migration and UI alike. */
+/** Derives tool names and slugs from the names of nodes. */
 export const NAME_LENGTH = 64;
 
 export const TOOL_NAME_RULE =
@@ -23,8 +23,8 @@ const TRANSLITERATIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * "Get Weather Data" → `get_weather_data`, "Ünïcode" → `unicode`. Other
- * characters are dropped. If nothing remains, or a digit comes first, `prefix` is put in front.
+ * "Get Weather Data" → `get_weather_data`, "Ünïcode" → `unicode`. Other characters become `_`. Starts
+ * with `prefix` if nothing else remains, or if the name starts with a digit.
  */
 export function snakeCase(name: string, prefix: string): string {
   const ascii = name
@@ -41,7 +41,7 @@ export function snakeCase(name: string, prefix: string): string {
 
 export const toolName = (name: string): string => snakeCase(name, "tool");
 
-/** The base, or else the first of `_2`, `_3`, … that is not taken. */
+/** Appends the first of `_2`, `_3`, … that is not taken, if the base is taken. */
 export const uniqueToolName = (base: string, taken: { has(name: string): boolean }): string =>
   uniqueName(base, (name) => taken.has(name));
 
@@ -54,10 +54,10 @@ export function uniqueName(base: string, isTaken: (name: string) => boolean): st
   }
 }
 
-/** The rule that a name of an author breaks, or undefined. */
+/** Returns the rule if the name of an author violates it. */
 export function checkToolName(name: string): string | undefined {
-  const fits = /^[a-z](?:[a-z0-9_]*[a-z0-9])?$/.test(name) && name.length <= NAME_LENGTH;
-  return fits ? undefined : TOOL_NAME_RULE;
+  const isValid = /^[a-z](?:[a-z0-9_]*[a-z0-9])?$/.test(name) && name.length <= NAME_LENGTH;
+  return isValid ? undefined : TOOL_NAME_RULE;
 }
 
 const trim = (text: string): string => text.replace(/^_+|_+$/g, "");

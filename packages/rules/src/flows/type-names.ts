@@ -1,4 +1,4 @@
-/** JSON types in error messages, by the names that JSON Schema and Zod have for them. */
+/** Converts type names of JSON Schema and Zod for error messages: `string` becomes "a string". */
 import type { Json } from "../json.ts";
 
 const NAMES: ReadonlyMap<unknown, string> = new Map([

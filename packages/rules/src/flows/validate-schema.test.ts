@@ -103,7 +103,7 @@ describe("validation", () => {
     [{ $ref: "#/$defs/none" }, 1, [], 'its schema is invalid: Unresolved $ref "#/$defs/none"'],
     [{ $ref: "#" }, 1, [], "is too large or too deeply nested to be validated"],
     [{ anyOf: [{ $ref: "#/$defs/a" }], $defs: { a: { const: 1 } } }, 2, [], "must be 1"],
-  ])("reports %#", (schema, value, keys, message) => {
+  ])("reports the path and the rule (case %#)", (schema, value, keys, message) => {
     const error = validate(schema, value);
     expect(error?.keys).toEqual(keys);
     expect(error?.message).toContain(message);
@@ -121,11 +121,11 @@ describe("validation", () => {
     [people, { name: "x" }],
     [{ uniqueItems: true }, [1, "1", [1], { a: 1 }, { a: "1" }, null, "null"]],
     [{ contains: { const: 1 }, minContains: 0 }, []],
-  ])("accepts for %j the value %j", (schema, value) => {
+  ])("with the schema %j accepts %j", (schema, value) => {
     expect(validate(schema, value)).toBeUndefined();
   });
 
-  it("never throws, for any schema", () => {
+  it("never throws for any schema", () => {
     const keyword = fc.constantFrom(
       "type",
       "items",
@@ -142,8 +142,8 @@ describe("validation", () => {
     );
   });
 
-  it("agrees with the MCP SDK's validator", () => {
-    const other = new CfWorkerJsonSchemaValidator({ draft: "2020-12" });
+  it("returns the same results as the MCP SDK's validator", () => {
+    const sdk = new CfWorkerJsonSchemaValidator({ draft: "2020-12" });
     const name = fc.constantFrom("a", "b", "ab");
     const { value, schema } = fc.letrec<{ value: Json; schema: Json }>((tie) => ({
       value: fc.oneof(
@@ -198,8 +198,8 @@ describe("validation", () => {
       fc.property(schema, value, (any, one) => {
         fc.pre(typeof any === "object");
         expect(schemaProblem(any)).toBeUndefined();
-        const theirs = other.getValidator(structuredClone(any) as object)(one).valid;
-        expect(validate(any as JsonSchema, one) === undefined).toBe(theirs);
+        const { valid } = sdk.getValidator(structuredClone(any) as object)(one);
+        expect(validate(any as JsonSchema, one) === undefined).toBe(valid);
       }),
       { numRuns: 300 },
     );
@@ -207,8 +207,8 @@ describe("validation", () => {
 });
 
 describe("multipleOf", () => {
-  const isMultiple = (value: number, by: number) =>
-    validate({ multipleOf: by }, value) === undefined;
+  const isMultiple = (value: number, divisor: number) =>
+    validate({ multipleOf: divisor }, value) === undefined;
 
   it.each([
     [1.00000005, 1],
@@ -216,7 +216,9 @@ describe("multipleOf", () => {
     [1.5e-8, 1e-8],
     [1e21, 7],
     [1e300, 1.7e300],
-  ])("rejects %d for %d", (value, by) => expect(isMultiple(value, by)).toBe(false));
+  ])("rejects %d for the divisor %d", (value, divisor) =>
+    expect(isMultiple(value, divisor)).toBe(false),
+  );
 
   it.each([
     [0.3, 0.1],
@@ -228,10 +230,12 @@ describe("multipleOf", () => {
     [1e308, 5e-324],
     [123_456_789.12, 0.01],
     [-0, 3],
-  ])("accepts %d for %d", (value, by) => expect(isMultiple(value, by)).toBe(true));
+  ])("accepts %d for the divisor %d", (value, divisor) =>
+    expect(isMultiple(value, divisor)).toBe(true),
+  );
 });
 
-describe("where a validation runs", () => {
+describe("a validation", () => {
   const check = (schema: Json & object, value: Json): SchemaCheck[] => [
     { schema: schema as JsonSchema, value },
   ];
@@ -241,7 +245,9 @@ describe("where a validation runs", () => {
     [{ enum: ["a", "b"] }, "c"],
     [{ properties: { a: { items: { type: "number" } } }, required: ["a"] }, { a: [1, 2, 3] }],
     [{ type: "string" }, "x".repeat(10_000)],
-  ])("%#: in place", (schema, value) => expect(isCheap(check(schema, value))).toBe(true));
+  ])("runs in place if it is cheap (case %#)", (schema, value) =>
+    expect(isCheap(check(schema, value))).toBe(true),
+  );
 
   it.each<[Json & object, Json]>([
     [{ pattern: "^a" }, "a"],
@@ -253,9 +259,11 @@ describe("where a validation runs", () => {
     [{ unevaluatedProperties: false }, {}],
     [{ type: "string" }, "x".repeat(100_000)],
     [{ items: { allOf: Array(100).fill({}) } }, Array(1000).fill(0)],
-  ])("%#: in the sandbox", (schema, value) => expect(isCheap(check(schema, value))).toBe(false));
+  ])("runs in the sandbox if it can be slow (case %#)", (schema, value) =>
+    expect(isCheap(check(schema, value))).toBe(false),
+  );
 
-  it("sends all checks in one message, and reports an exceeded limit on the check to blame", async () => {
+  it("sends all checks in one message, and reports an exceeded limit on the check that caused it", async () => {
     const sent: number[] = [];
     const run = createSchemaValidator(async ({ data, timeoutMs }) => {
       const checks = data as unknown as SchemaCheck[];
@@ -286,7 +294,7 @@ describe("where a validation runs", () => {
     expect(sent).toEqual([1000, 1000, 250, 250]);
   });
 
-  it("rejects a deeply nested value before it is sent", async () => {
+  it("rejects a deeply nested value before it sends the value", async () => {
     const deep = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`);
     const run = createSchemaValidator(() => Promise.reject(new Error("not expected")));
     expect(await run([{ schema: { uniqueItems: true }, value: deep }])).toEqual([
@@ -295,7 +303,7 @@ describe("where a validation runs", () => {
   });
 });
 
-it("shortens long messages", () => {
+it("truncates long messages", () => {
   const nested = Array.from({ length: 500 }).reduce<Json>((inner) => ({ anyOf: [inner, false] }), {
     const: "x".repeat(500_000),
   });

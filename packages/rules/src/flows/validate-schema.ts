@@ -1,8 +1,8 @@
 /**
  * Validates values against JSON Schemas (2020-12) with @cfworker/json-schema, which generates no
- * code. Authors and other servers write the schemas, so a validation can be slow: a regular
- * expression may take exponential time. Only a validation that is plainly cheap runs in place; the
- * others run in the sandbox, where threads have a deadline.
+ * code. The schemas come from authors and from other servers, so a validation can be slow: a regular
+ * expression may take exponential time. Only cheap validations (`isCheap`) run in place; the others
+ * run in the sandbox, which enforces a deadline.
  */
 import { format, type Schema, Validator } from "@cfworker/json-schema";
 import type { Json, JsonSchema } from "../json.ts";
@@ -15,7 +15,7 @@ export interface SchemaCheck {
   value: Json;
 }
 
-/** Returns an error, or undefined, for each check, in order. */
+/** Returns an error or undefined for each check, in the same order. */
 export type ValidateSchemas = (
   checks: readonly SchemaCheck[],
 ) => Promise<(SchemaError | undefined)[]>;
@@ -39,13 +39,13 @@ export const createSchemaValidator =
     return errors.map((error) => error ?? found.shift());
   };
 
-/** Returns the first error. Never throws, but takes as long as it takes: see `isCheap`. */
+/** Returns the first error. Never throws, but can be slow: see `isCheap`. */
 export function validateInPlace({ schema, value }: SchemaCheck): SchemaError | undefined {
   try {
     const { valid, errors } = new Validator(schema as Schema, "2020-12").validate(value);
     return valid ? undefined : describeErrors(schema, value, errors);
   } catch (error) {
-    // The library is recursive, and passes lists of errors as arguments.
+    // The library is recursive, and spreads lists of errors into arguments.
     if (error instanceof RangeError)
       return { keys: [], message: "is too large or too deeply nested to be validated" };
     const [reason] = (error as Error).message.split("\n");
@@ -53,15 +53,16 @@ export function validateInPlace({ schema, value }: SchemaCheck): SchemaError | u
   }
 }
 
-/** The work of these can grow faster than the schema times the value. */
+/** Keywords whose cost can grow faster than the size of the schema times the size of the value. */
 const COSTLY = /"(?:pattern|patternProperties|format|uniqueItems|unevaluated\w+|\$\w*[rR]ef)":/;
 
-/** Even if every part of the schema applies to every part of the value, this takes some 10 ms. */
+/** The worst case, where every part of the schema applies to every part of the value, takes about 10 ms. */
 const MAX_CHEAP = 250_000;
 
 /**
- * The rule for validation in place: the schema has no regular expression, format, reference,
- * `uniqueItems` or `unevaluated…`, and the product of both lengths as JSON is small.
+ * A check is cheap if its schema has no regular expression, format, reference, `uniqueItems` or
+ * `unevaluated…`, and the product of the sizes of schema and value is small. The sum of the products
+ * of all checks must be small too.
  */
 export function isCheap(checks: readonly SchemaCheck[]): boolean {
   let work = 0;
@@ -72,7 +73,7 @@ export function isCheap(checks: readonly SchemaCheck[]): boolean {
   });
 }
 
-/** About the length as JSON; stops counting above `max`, since values can be large. */
+/** The approximate length as JSON. Stops counting above `max`, since values can be large. */
 function sizeUpTo(max: number, value: Json): number {
   let size = 0;
   const pending = [value];
@@ -96,8 +97,8 @@ function depthError({ schema, value }: SchemaCheck): SchemaError | undefined {
 }
 
 /**
- * Sends all checks in one message. If that exceeds a limit, sends them one by one, each with its
- * share of the time, to find the one to blame.
+ * Sends all checks in one message. If this exceeds a limit, sends them one by one, each with its share
+ * of the time, until one of them exceeds its limit.
  */
 async function validateInSandbox(
   evaluate: (evaluation: Evaluation) => Promise<EvaluationResult>,

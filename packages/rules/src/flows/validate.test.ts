@@ -40,8 +40,8 @@ const forEach = defineNode({
 });
 const registry = createRegistry([...nodeTypes.values(), step, forEach]);
 
-const taking = (...names: string[]) => ({ parameters: names.map((name) => ({ name })) });
-const call = testTool("Call", taking("city", "x"));
+const withParameters = (...names: string[]) => ({ parameters: names.map((name) => ({ name })) });
+const call = testTool("Call", withParameters("city", "x"));
 const node = (name: string, parameters: JsonObject = {}) => testNode("Step", name, parameters);
 const end = (name = "End") => testNode("Return", name);
 const validate = (flow: FlowDraft) => validateFlow(flow, registry, undefined, analyzeExpression);
@@ -61,8 +61,8 @@ it("reports nothing for a valid flow", () => {
   expect(validateFlow(flow, registry)).toEqual({ errors: [], warnings: [] });
 });
 
-describe("warnings about triggers", () => {
-  it("no triggers", () => {
+describe("warns", () => {
+  it("if a flow has no triggers", () => {
     for (const flow of [testFlow([]), testFlow([end()])]) {
       const described = describeFlow(flow, registry);
       expect(described.hasTriggers).toBe(false);
@@ -75,7 +75,7 @@ describe("warnings about triggers", () => {
     }
   });
 
-  it("all triggers inactive", () => {
+  it("if all triggers are inactive", () => {
     const off = testTool("Off", { isActive: false });
     const flow = testFlow([off, end()], ["off → end"]);
     expect(describeFlow(flow, registry)).toMatchObject({
@@ -87,7 +87,7 @@ describe("warnings about triggers", () => {
     expect(warnings(testFlow([off, other, end()], ["off → end", "push → end"]))).toEqual([]);
   });
 
-  it("a trigger without an edge, and an unreachable node", () => {
+  it("of a trigger without an edge, and of an unreachable node", () => {
     expect(warnings(testFlow([call, end()]))).toEqual([
       {
         code: "trigger_leads_nowhere",
@@ -117,7 +117,7 @@ it("exposes every active tool", () => {
   ]);
 });
 
-describe("the graph", () => {
+describe("reports", () => {
   it("a cycle, with the names of its nodes", () => {
     const flow = testFlow(
       [call, node("Fetch"), node("Clean")],
@@ -142,14 +142,16 @@ describe("the graph", () => {
     ["call → ghost", "missing_node", "ends at the node ghost"],
     ["ghost → end", "missing_node", "starts at the node ghost"],
     ["call:maybe → end", "missing_port", "Call: has no output port maybe; it has out."],
-    ["fetch:error → end", undefined, ""],
     ["end → fetch", "missing_port", "End: has no output port out; it has none."],
     ["fetch → call", "trigger_with_input", "Call: is a trigger, which cannot have incoming edges."],
-  ])("the edge %s: %s", (edge, code, message) => {
-    const found = errors(testFlow([call, node("Fetch"), end()], [edge]));
-    expect(codes(found)).toEqual(code ? [code] : []);
-    if (code)
-      expect(found[0]).toMatchObject({ edgeId: edge, message: expect.stringContaining(message) });
+  ])("for the edge %s the error %s", (edge, code, message) => {
+    expect(errors(testFlow([call, node("Fetch"), end()], [edge]))).toEqual([
+      expect.objectContaining({ code, edgeId: edge, message: expect.stringContaining(message) }),
+    ]);
+  });
+
+  it("no error for an edge from the port `error`", () => {
+    expect(errors(testFlow([call, node("Fetch"), end()], ["fetch:error → end"]))).toEqual([]);
   });
 
   it("an unknown input port", () => {
@@ -158,7 +160,7 @@ describe("the graph", () => {
     expect(errors(flow)).toMatchObject([{ code: "missing_port", nodeId: "end" }]);
   });
 
-  it("ports that depend on the config, unless it is invalid", () => {
+  it("an unknown port of a node whose ports depend on the config, unless the config is invalid", () => {
     const choose = (cases: JsonObject[]) => testNode("Switch", "Choose", { value: 1, cases });
     const flow = (cases: JsonObject[]) =>
       testFlow([call, choose(cases), end()], ["call → choose", "choose:a → end", "choose:b → end"]);
@@ -214,7 +216,7 @@ describe("a node's parameters", () => {
     expect(check({ headers: "{{ trigger.headers }}" })).toEqual([]);
   });
 
-  it("are validated if the text is no template", () => {
+  it("are validated if they contain no reference, and if their strings are not templates", () => {
     expect(codes(check({ count: "\\{{ trigger.count }}" }))).toEqual(["invalid_config"]);
     expect(codes(check({ code: ["{{ trigger.x }}"] }))).toEqual(["invalid_config"]);
     expect(codes(check({ code: 1, text: "{{ trigger.x }}" }))).toEqual(["invalid_config"]);
@@ -238,7 +240,7 @@ describe("a node's parameters", () => {
     expect(check({ settings: 5 })).toMatchObject([{ path: "settings" }]);
   });
 
-  it("of a loop have no time limit and no retries", () => {
+  it("of a loop cannot set a time limit or retries", () => {
     const settings = { timeoutMs: 500, retries: { attempts: 3 }, continueOnError: true };
     const each = testNode("ForEach", "Each", { items: [], settings });
     const { errors: found } = validateFlow(testFlow([call, each], ["call → each"]), nodeTypes);
@@ -254,14 +256,14 @@ describe("a node's parameters", () => {
     expect(validateFlow(testFlow([call, each], ["call → each"]), nodeTypes).errors).toEqual([]);
   });
 
-  it("of a trigger are no templates", () => {
+  it("of a trigger are not parsed as templates", () => {
     const odd = testTool("Odd", { toolDescription: "Fills in {{ nothing.here }} and {{ }}." });
     expect(errors(testFlow([odd, end()], ["odd → end"]))).toEqual([]);
   });
 });
 
 describe("references", () => {
-  /** call → fetch → show; other stands beside. */
+  /** call → fetch → show, and other on a parallel branch. */
   const check = (text: string, parameters: JsonObject = { text }) =>
     validateFlow(
       testFlow(
@@ -271,29 +273,26 @@ describe("references", () => {
       registry,
     );
 
+  it.each(["{{ trigger.x }}", "{{ fetch.x }}", "{{ call.x }}"])("such as %s are valid", (text) => {
+    expect(check(text)).toEqual({ errors: [], warnings: [] });
+  });
+
   it.each([
-    ["{{ trigger.x }}", undefined, ""],
-    ["{{ fetch.x }}", undefined, ""],
-    ["{{ call.x }}", undefined, ""],
-    ["{{ ghost.x }}", "dangling_reference", "refers to no node: there is no ghost"],
-    ["{{ ghost.x? }}", "dangling_reference", "there is no ghost"],
+    ["{{ ghost.x }}", "dangling_reference", "refers to the unknown node ghost"],
+    ["{{ ghost.x? }}", "dangling_reference", "refers to the unknown node ghost"],
     ["{{ other.x }}", "reference_not_before", "Other does not run before Show"],
     ["{{ show.x }}", "reference_not_before", "refers to the node itself"],
     ["{{ item }}", "not_in_loop", "is defined only inside a loop"],
     ["{{ secrets.KEY }}", "secret_not_allowed", "is not allowed in this field"],
     ["{{ secrets }}", "secret_not_allowed", "must name one secret"],
     ["{{ fetch. }}", "template_syntax", "expected }} at character 8"],
-  ])("%s: %s", (text, code, message) => {
+  ])("such as %s have the error %s", (text, code, message) => {
     const found = check(text);
     expect(found.warnings).toEqual([]);
-    expect(codes(found.errors)).toEqual(code ? [code] : []);
-    if (code)
-      expect(found.errors[0]).toMatchObject({
-        nodeId: "show",
-        path: "text",
-        message: expect.stringMatching(/^Show: text: /),
-      });
-    expect(found.errors[0]?.message ?? "").toContain(message);
+    expect(found.errors).toMatchObject([
+      { code, nodeId: "show", path: "text", message: expect.stringMatching(/^Show: text: /) },
+    ]);
+    expect(found.errors[0]?.message).toContain(message);
   });
 
   it("to secrets are allowed only in fields for secrets", () => {
@@ -307,11 +306,11 @@ describe("references", () => {
     ]);
   });
 
-  it("in code are none", () => {
+  it("in code are not parsed as templates", () => {
     expect(check("", { code: "{{ ghost.x }} {{ }}" })).toEqual({ errors: [], warnings: [] });
   });
 
-  it("to item and index are allowed inside of a loop", () => {
+  it("to item and index are allowed only inside a loop", () => {
     const uses = (name: string) => node(name, { text: "{{ item.id }} {{ index }}" });
     const flow = testFlow(
       [call, testNode("Loop", "Each"), uses("Inside"), uses("Deeper"), uses("After")],
@@ -329,10 +328,10 @@ describe("references", () => {
     ]);
   });
 
-  it("to one of two triggers warn", () => {
+  it("to one of two triggers cause a warning, unless they are optional", () => {
     const flow = (text: string) =>
       testFlow(
-        [testTool("A", taking("x")), testTool("B"), node("Show", { text })],
+        [testTool("A", withParameters("x")), testTool("B"), node("Show", { text })],
         ["a → show", "b → show"],
       );
     expect(errors(flow("{{ a.x }}"))).toEqual([]);
@@ -348,17 +347,17 @@ describe("references", () => {
     expect(warnings(flow("{{ a.x? }} {{ trigger.x }}"))).toEqual([]);
   });
 
-  describe("to a field that no trigger provides warn", () => {
+  describe("to a field of the trigger", () => {
     const push = testNode("Event", "Push", { source: "github" });
     const found = (text: string, ...triggers: FlowDraft["nodes"]) =>
       warnings(
         testFlow(
-          [...triggers, node("Show", { text }), testTool("Beside", taking("y")), end()],
-          [...triggers.map(({ id }) => `${id} → show`), "beside → end"],
+          [...triggers, node("Show", { text }), testTool("Separate", withParameters("y")), end()],
+          [...triggers.map(({ id }) => `${id} → show`), "separate → end"],
         ),
       );
 
-    it("of a tool's parameters", () => {
+    it("cause a warning if it is not a parameter of the tool", () => {
       expect(found("{{ trigger.y.z }}", call)).toEqual([
         {
           code: "no_such_parameter",
@@ -372,17 +371,17 @@ describe("references", () => {
       ]);
     });
 
-    it("of an event's fields", () => {
+    it("cause a warning if it is not a field of the event", () => {
       for (const field of EVENT_FIELDS) expect(found(`{{ trigger.${field} }}`, push)).toEqual([]);
       expect(codes(found("{{ trigger.action }}", push))).toEqual(["no_such_parameter"]);
     });
 
-    it("but not if one trigger provides it, if it is optional, or without a field", () => {
+    it("cause no warning if one trigger provides it, if they are optional, or if they name no field", () => {
       expect(found("{{ trigger.x }} {{ trigger.data }}", call, push)).toEqual([]);
       expect(found("{{ trigger.y? }} {{ trigger }}", call)).toEqual([]);
     });
 
-    it("but not if the output of a trigger is unknown", () => {
+    it("cause no warning if the output of a trigger is unknown, or if no trigger reaches the node", () => {
       const odd = testTool("Odd", { parameters: "none" });
       expect(found("{{ trigger.y }}", call, odd)).toEqual([]);
       expect(found("{{ trigger.y }}")).toMatchObject([{ code: "orphan_node" }]);
@@ -394,14 +393,14 @@ describe("code", () => {
   const found = (type: string, parameters: JsonObject) =>
     warnings(testFlow([call, testNode(type, "Count", parameters)], ["call → count"]));
 
-  it("with a reference to a missing node warns", () => {
+  it("causes a warning if it refers to an unknown node", () => {
     expect(found("Code", { code: "return nodes.ghost.x + nodes.call.x + nodes.ghost.y" })).toEqual([
       {
         code: "unknown_node_in_code",
         nodeId: "count",
         path: "code",
         message:
-          "Count: code: nodes.ghost refers to no node: there is no ghost. If a node was renamed, change it here too",
+          "Count: code: nodes.ghost refers to an unknown node. If the node was renamed, change the code too",
       },
     ]);
     expect(found("Transform", { expression: "nodes.ghost.x & nodes.call.x" })).toMatchObject([
@@ -413,7 +412,7 @@ describe("code", () => {
     );
   });
 
-  it("that reads secrets warns", () => {
+  it("causes a warning if it reads secrets", () => {
     expect(found("Code", { code: "return 'Bearer {{ secrets.KEY }}'" })).toEqual([
       {
         code: "secret_in_code",
@@ -460,7 +459,7 @@ describe("secrets", () => {
     "https://example.com{{ trigger.x }}",
     "https://example.com:{{ trigger.x }}/",
     "https://{{ trigger.x }}@example.com/",
-  ])("warn if %s sets the host", (url) => {
+  ])("cause a warning if a template sets the host: %s", (url) => {
     expect(found(url)).toEqual([
       {
         code: "secret_to_any_host",
@@ -477,11 +476,11 @@ describe("secrets", () => {
     "https://example.com/{{ trigger.x }}",
     "https://example.com?q={{ trigger.x }}",
     "https://example.com:8443/v1/{{ trigger.x }}",
-  ])("may be sent to %s", (url) => {
+  ])("cause no warning if the host is fixed: %s", (url) => {
     expect(found(url)).toEqual([]);
   });
 
-  it("need no fixed host if none is sent", () => {
+  it("cause a warning only if the request contains them", () => {
     expect(found("{{ trigger.x }}", { headers: {} })).toEqual([]);
     const auth = { type: "bearer", token: "{{ secrets.KEY }}" };
     expect(codes(found("{{ trigger.x }}", { headers: {}, auth }))).toEqual(["secret_to_any_host"]);
@@ -491,7 +490,7 @@ describe("secrets", () => {
 describe("a call of a flow", () => {
   const weather = testTool("Get weather");
   const off = testTool("Off", { isActive: false });
-  const around = {
+  const calls = {
     id: "self",
     flows: new Map([
       ["weather", { name: "Weather", triggers: [weather, off] }],
@@ -502,7 +501,7 @@ describe("a call of a flow", () => {
     validateFlow(
       testFlow([call, testNode("CallFlow", "Ask", { flow, trigger })], ["call → ask"]),
       registry,
-      around,
+      calls,
     ).warnings;
 
   it.each([
@@ -516,21 +515,25 @@ describe("a call of a flow", () => {
       "ghost",
       ["no_such_trigger: Ask: trigger: the published version of Weather has no trigger ghost"],
     ],
-    ["weather", "off", ["inactive_trigger: Ask: trigger: Off of Weather is not active"]],
+    [
+      "weather",
+      "off",
+      ["inactive_trigger: Ask: trigger: the trigger Off of the flow Weather is not active"],
+    ],
     [
       "self",
       "call",
       [
-        "calls_itself: Ask: flow: is this flow: it calls itself until the limit of a chain stops it",
+        "calls_itself: Ask: flow: refers to this flow; the recursion ends at the limit SIGNALBOX_MAX_CHAIN",
       ],
     ],
-  ])("%s, %s: %j", (flow, trigger, expected) => {
+  ])("with the id %s and the trigger %s has the warnings %j", (flow, trigger, expected) => {
     expect(found(flow, trigger).map(({ code, message }) => `${code}: ${message}`)).toEqual(
       expected,
     );
   });
 
-  it("of itself with an unknown trigger has both warnings", () => {
+  it("that calls itself with an unknown trigger has both warnings", () => {
     expect(codes(found("self", "ghost"))).toEqual(["calls_itself", "no_such_trigger"]);
   });
 
@@ -540,14 +543,14 @@ describe("a call of a flow", () => {
   });
 });
 
-describe("two results on one path", () => {
+describe("two results cause", () => {
   const decide = testNode("Condition", "Decide", { conditions: [{ left: 1, op: "eq", right: 1 }] });
   const both = (edges: string[], ...more: FlowDraft["nodes"]) =>
     warnings(testFlow([call, decide, ...more, end("One"), end("Two")], edges)).filter(
       ({ code }) => code === "two_returns",
     );
 
-  it("on parallel branches", () => {
+  it("a warning on parallel branches", () => {
     expect(both(["call → decide", "decide:true → one", "decide:true → two"])).toEqual([
       {
         code: "two_returns",
@@ -557,33 +560,33 @@ describe("two results on one path", () => {
     ]);
   });
 
-  it("not on the two branches of a condition", () => {
+  it("no warning on the two branches of a condition", () => {
     expect(both(["call → decide", "decide:true → one", "decide:false → two"])).toEqual([]);
   });
 
-  it("not if branches join before the condition", () => {
+  it("no warning if parallel branches join before the condition", () => {
     const edges = ["call → a", "call → b", "a → decide", "b → decide"];
     expect(
       both([...edges, "decide:true → one", "decide:false → two"], node("A"), node("B")),
     ).toEqual([]);
   });
 
-  it("if a branch bypasses the condition", () => {
+  it("a warning if a branch bypasses the condition", () => {
     const edges = ["call → a", "call → decide", "a → two", "decide:true → one"];
     expect(both(edges, node("A"))).toHaveLength(1);
   });
 
-  it("not if one handles a failure", () => {
+  it("no warning if one of them is on the error branch", () => {
     expect(both(["call → a", "a → one", "a:error → two"], node("A"))).toEqual([]);
   });
 
-  it("in one iteration of a loop, but not in an iteration and after it", () => {
+  it("a warning inside a loop, but not if one is inside and one after the loop", () => {
     const loop = testNode("Loop", "Each");
     expect(both(["call → each", "each:item → one", "each:item → two"], loop)).toHaveLength(1);
     expect(both(["call → each", "each:item → one", "each:done → two"], loop)).toEqual([]);
   });
 
-  it("not for two triggers with a result each", () => {
+  it("no warning if each is reached from another trigger", () => {
     const flow = testFlow(
       [testTool("A"), testTool("B"), end("One"), end("Two")],
       ["a → one", "b → two"],

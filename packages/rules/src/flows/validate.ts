@@ -1,6 +1,6 @@
-/** Validates a flow: its errors and warnings, the same for API, CLI and UI. */
+/** Finds the errors and warnings of a flow, for API, CLI and UI. */
 import type { FindAnalysis } from "./analyze-expression.ts";
-import { checkCalls, type Surroundings } from "./check-calls.ts";
+import { type CallContext, checkCalls } from "./check-calls.ts";
 import { checkCode } from "./check-code.ts";
 import { checkConfigs } from "./check-config.ts";
 import { checkExpressions } from "./check-expressions.ts";
@@ -18,7 +18,7 @@ const NO_TRIGGERS = "This flow has no trigger nodes and cannot be executed via M
 const NO_ACTIVE_TRIGGERS = "No active triggers";
 
 export interface Validation {
-  /** A flow with errors cannot be published; one with a cycle cannot even be saved. */
+  /** A flow with errors cannot be published. A flow with a cycle cannot be saved. */
   errors: Finding<ErrorCode>[];
   warnings: Finding<WarningCode>[];
 }
@@ -26,17 +26,17 @@ export interface Validation {
 type Checked = Pick<FlowDraft, "nodes" | "edges">;
 
 /**
- * Without `around`, calls of other flows are not checked; without `findAnalysis`, JSONata is not:
- * its parser can take any time, so the host runs it beforehand, off the main thread.
+ * Without `calls`, calls of other flows are not checked. Without `findAnalysis`, JSONata is not
+ * checked: its parser can take unbounded time, so the caller analyzes expressions beforehand.
  */
 export const validateFlow = (
   flow: Checked,
   registry: NodeRegistry,
-  around?: Surroundings,
+  calls?: CallContext,
   findAnalysis?: FindAnalysis,
-): Validation => validate(subjectOf(flow, registry, findAnalysis), around);
+): Validation => validate(subjectOf(flow, registry, findAnalysis), calls);
 
-function validate(subject: Subject, around: Surroundings | undefined): Validation {
+function validate(subject: Subject, calls: CallContext | undefined): Validation {
   const references = checkReferences(subject);
   return {
     errors: [
@@ -50,7 +50,7 @@ function validate(subject: Subject, around: Surroundings | undefined): Validatio
       ...references.warnings,
       ...checkCode(subject),
       ...checkSecrets(subject),
-      ...(around ? checkCalls(subject, around) : []),
+      ...(calls ? checkCalls(subject, calls) : []),
     ],
   };
 }
@@ -67,18 +67,18 @@ export interface FlowDescription extends Validation {
   hasTriggers: boolean;
 }
 
-/** What lists and headers show about a flow. */
+/** Returns the data that lists and headers of flows show. */
 export function describeFlow(
   flow: Checked,
   registry: NodeRegistry,
-  around?: Surroundings,
+  calls?: CallContext,
   findAnalysis?: FindAnalysis,
 ): FlowDescription {
   const subject = subjectOf(flow, registry, findAnalysis);
   return {
     exposedTools: exposedTools(subject),
     hasTriggers: subject.triggers.length > 0,
-    ...validate(subject, around),
+    ...validate(subject, calls),
   };
 }
 

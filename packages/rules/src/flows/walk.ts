@@ -1,4 +1,4 @@
-/** Visits the strings of a JSON value, recursively: model.ts limits the depth of parameters. */
+/** Visits the strings of a JSON value. Recursive: model.ts limits the depth of parameters. */
 import { isObject, type Json } from "../json.ts";
 
 export type Keys = readonly (string | number)[];
@@ -11,7 +11,7 @@ export function eachText(value: Json, visit: (text: string, keys: Keys) => void)
   });
 }
 
-/** A copy with every string replaced; parts without a change are the same objects. */
+/** Returns a copy with every string replaced. Unchanged parts are the same objects as before. */
 export function mapTexts(
   value: Json,
   change: (text: string, keys: Keys) => Json,

@@ -1,4 +1,4 @@
-/** Runs another flow from one of its triggers and waits for its result. The called run has its own time limit. */
+/** Runs another flow from one of its triggers, and waits for its result. */
 import { z } from "zod";
 import { defineNode } from "../node-type.ts";
 import { text } from "../text.ts";

@@ -1,4 +1,4 @@
-/** Suspends the run for a time, and returns its input. A suspended run occupies no slot, and survives a restart. */
+/** Suspends the run for a time, and then returns its input. */
 import { z } from "zod";
 import { Permanent } from "../errors.ts";
 import { defineNode } from "../node-type.ts";
