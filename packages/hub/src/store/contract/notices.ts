@@ -1,5 +1,5 @@
 import { expect, vi } from "vitest";
-import { claim, sampleRun, sampleStep, save } from "./run-sample.ts";
+import { claim, claimExactly, sampleRun, sampleStep, save } from "./run-sample.ts";
 import { appendEvents, appendRequest, ids, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It, Subject } from "./subject.ts";
 
@@ -63,8 +63,8 @@ export function noticesContract(it: It): void {
     const [event, other] = sampleEvents(2);
     await appendEvents(store, [event, other]);
     await store.queueRuns([sampleRun({ event_id: event.id })]);
-    const [claimed] = await claim(store);
-    if (claimed) await save(store, [claimed]);
+    const [claimed] = await claimExactly(store, 1);
+    await save(store, [claimed]);
     const changed = (await allNotices(subject)).filter(({ topic }) => topic === "changed");
     expect(changed).toEqual(
       Array.from({ length: 3 }, () => ({ topic: "changed", tenant: "acme", ids: [event.id] })),

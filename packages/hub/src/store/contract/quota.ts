@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import type { AppendRequest, Store } from "../store.ts";
 import {
   allEvents,
   appendEvents,
@@ -13,20 +14,21 @@ import {
 import type { It } from "./subject.ts";
 
 const outcomes = (results: { outcome: string }[]) => results.map(({ outcome }) => outcome);
+/** Returns only the outcomes. */
+const append = async (store: Store, batch: AppendRequest[], quota: number | null) =>
+  outcomes(await store.appendEvents(batch, quota));
 
 export function quotaContract(it: It): void {
   it("limits the pending events of a tenant exactly", async ({ store }) => {
     for (let at = 0; at < 3; at += 1)
-      expect(outcomes(await store.appendEvents([appendRequest([sampleEvent()])], 3))).toEqual([
-        "stored",
-      ]);
+      expect(await append(store, [appendRequest([sampleEvent()])], 3)).toEqual(["stored"]);
     expect(await store.appendEvents([appendRequest([sampleEvent()])], 3)).toEqual([
       { outcome: "over_quota", pending: 3, quota: 3 },
     ]);
     expect(await store.getTenant("acme")).toMatchObject({ seq: 3, pending: 3 });
-    expect(
-      outcomes(await store.appendEvents([appendRequest([sampleEvent()], "umbrella")], 3)),
-    ).toEqual(["stored"]);
+    expect(await append(store, [appendRequest([sampleEvent()], "umbrella")], 3)).toEqual([
+      "stored",
+    ]);
   });
 
   it("is checked for each request of a batch: one that exceeds it is rejected, a later one that fits is stored", async ({
@@ -59,22 +61,16 @@ export function quotaContract(it: It): void {
 
   it("accepts all events of a request or none", async ({ store }) => {
     await store.appendEvents([appendRequest(sampleEvents(2))], 4);
-    expect(outcomes(await store.appendEvents([appendRequest(sampleEvents(3))], 4))).toEqual([
-      "over_quota",
-    ]);
+    expect(await append(store, [appendRequest(sampleEvents(3))], 4)).toEqual(["over_quota"]);
     expect(await allEvents(store)).toHaveLength(2);
-    expect(outcomes(await store.appendEvents([appendRequest(sampleEvents(2))], 4))).toEqual([
-      "stored",
-    ]);
+    expect(await append(store, [appendRequest(sampleEvents(2))], 4)).toEqual(["stored"]);
   });
 
   it("counts only the new events of a request", async ({ store }) => {
     const known = sampleEvents(3);
     await store.appendEvents([appendRequest(known)], 4);
     const again = known.map((event) => ({ ...sampleEvent(), external_id: event.external_id }));
-    expect(
-      outcomes(await store.appendEvents([appendRequest([...again, sampleEvent()])], 4)),
-    ).toEqual(["stored"]);
+    expect(await append(store, [appendRequest([...again, sampleEvent()])], 4)).toEqual(["stored"]);
   });
 
   it("does not apply to duplicates", async ({ store }) => {
@@ -93,21 +89,17 @@ export function quotaContract(it: It): void {
     const rejected = sampleEvent();
     await store.appendEvents([appendRequest([sampleEvent()])], 1);
     const retry = { ...rejected, id: sampleEvent().id };
-    expect(
-      outcomes(await store.appendEvents([appendRequest([rejected]), appendRequest([retry])], 1)),
-    ).toEqual(["over_quota", "over_quota"]);
-    expect(outcomes(await store.appendEvents([appendRequest([retry])], 2))).toEqual(["stored"]);
+    expect(await append(store, [appendRequest([rejected]), appendRequest([retry])], 1)).toEqual([
+      "over_quota",
+      "over_quota",
+    ]);
+    expect(await append(store, [appendRequest([retry])], 2)).toEqual(["stored"]);
   });
 
   it("can be set for one tenant, above or below the default, and reset", async ({ store }) => {
-    const append = async () =>
-      outcomes(await store.appendEvents([appendRequest([sampleEvent()])], 1))[0];
     await store.putTenant({ id: "acme", quota: 2, at: START });
-    expect([await append(), await append(), await append()]).toEqual([
-      "stored",
-      "stored",
-      "over_quota",
-    ]);
+    for (const outcome of ["stored", "stored", "over_quota"])
+      expect(await append(store, [appendRequest([sampleEvent()])], 1)).toEqual([outcome]);
     await store.putTenant({ id: "acme", quota: 0, at: START });
     expect(await store.appendEvents([appendRequest([sampleEvent()])], 100)).toEqual([
       { outcome: "over_quota", pending: 2, quota: 0 },
@@ -116,14 +108,12 @@ export function quotaContract(it: It): void {
     expect(await store.appendEvents([appendRequest([sampleEvent()])], 1)).toEqual([
       { outcome: "over_quota", pending: 2, quota: 1 },
     ]);
-    expect(outcomes(await store.appendEvents([appendRequest([sampleEvent()])], null))).toEqual([
-      "stored",
-    ]);
+    expect(await append(store, [appendRequest([sampleEvent()])], null)).toEqual(["stored"]);
   });
 
   it("does not apply to requests with `skipQuota`, but counts their events", async ({ store }) => {
     const request = { ...appendRequest([sampleEvent()]), skipQuota: true };
-    expect(outcomes(await store.appendEvents([request], 0))).toEqual(["stored"]);
+    expect(await append(store, [request], 0)).toEqual(["stored"]);
     expect(await store.appendEvents([appendRequest([sampleEvent()])], 1)).toEqual([
       { outcome: "over_quota", pending: 1, quota: 1 },
     ]);
@@ -135,12 +125,7 @@ export function quotaContract(it: It): void {
     await store.markProcessed("acme", [one.id], START, null);
     await store.markProcessed("acme", [one.id], START, null);
     expect(
-      outcomes(
-        await store.appendEvents(
-          [appendRequest([sampleEvent()]), appendRequest([sampleEvent()])],
-          2,
-        ),
-      ),
+      await append(store, [appendRequest([sampleEvent()]), appendRequest([sampleEvent()])], 2),
     ).toEqual(["stored", "over_quota"]);
   });
 
@@ -157,12 +142,7 @@ export function quotaContract(it: It): void {
     });
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0, bytes: 0 });
     expect(
-      outcomes(
-        await store.appendEvents(
-          [appendRequest([sampleEvent()]), appendRequest([sampleEvent()])],
-          1,
-        ),
-      ),
+      await append(store, [appendRequest([sampleEvent()]), appendRequest([sampleEvent()])], 1),
     ).toEqual(["stored", "over_quota"]);
   });
 }

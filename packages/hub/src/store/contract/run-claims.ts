@@ -3,6 +3,7 @@ import type { ClaimedRun, NewRun } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import {
   claim,
+  claimExactly,
   LEASE,
   lease,
   progress,
@@ -108,9 +109,9 @@ export function runClaimsContract(it: It): void {
   }) => {
     const run = sampleRun();
     await store.queueRuns([run]);
-    const [first] = await claim(store);
+    const [first] = await claimExactly(store, 1);
     const steps = [sampleStep(), sampleStep({ nth: 2, node_id: "next", status: "running" })];
-    if (first) await save(store, [first], { steps });
+    await save(store, [first], { steps });
     const again = await reopen();
     expect(await claim(again, { by: "bob", now: START + LEASE - 1 })).toEqual([]);
     const [second] = await claim(again, { by: "bob", now: START + LEASE });
@@ -241,7 +242,7 @@ export function runClaimsContract(it: It): void {
     expect(await store.listSteps("acme", waiting.id)).toMatchObject([
       { status: "failed", error: { code: "cancelled" } },
     ]);
-    // The worker of the running one is asked to cancel it.
+    // The worker of the running run is asked to cancel it.
     expect(await store.getRun("acme", running.id)).toMatchObject({
       status: "running",
       cancel_requested: true,
@@ -309,16 +310,16 @@ export function runClaimsContract(it: It): void {
   it("releases the runs of a worker that stops, and returns them first", async ({ store }) => {
     const [one, two, three] = sampleRuns(3);
     await store.queueRuns([one, two, three]);
-    const [first] = await claim(store, { limit: 1 });
+    const [first] = await claimExactly(store, 1, { limit: 1 });
     await claim(store, { by: "bob", limit: 1 });
-    if (first) await save(store, [first], { steps: [sampleStep()] });
+    await save(store, [first], { steps: [sampleStep()] });
     await store.releaseRuns("ada", START + 1);
     expect(await store.getRun("acme", one.id)).toMatchObject({ status: "queued", worker: null });
     expect(await claim(store, { by: "cy", now: START + 1 })).toMatchObject([
       { run: { id: one.id, claims: 2 }, steps: [sampleStep()] },
       { run: { id: three.id, claims: 1 } },
     ]);
-    if (first) expect(await store.saveProgress([progress(first)])).toEqual(["lost"]);
+    expect(await store.saveProgress([progress(first)])).toEqual(["lost"]);
     await store.releaseRuns("unknown worker", START + 1);
   });
 
@@ -326,9 +327,9 @@ export function runClaimsContract(it: It): void {
     expect(await store.nextDue()).toBeNull();
     await store.queueRuns([sampleRun({ due_at: START + 500 }), sampleRun({ due_at: START + 20 })]);
     expect(await store.nextDue()).toBe(START + 20);
-    const [claimed] = await claim(store, { now: START + 20 });
+    const [claimed] = await claimExactly(store, 1, { now: START + 20 });
     expect(await store.nextDue()).toBe(START + 20 + LEASE);
-    if (claimed) await save(store, [claimed], { next: { status: "waiting", due_at: null } });
+    await save(store, [claimed], { next: { status: "waiting", due_at: null } });
     expect(await store.nextDue()).toBe(START + 500);
     await claim(store, { now: START + 500, limit: 1 });
     await store.releaseRuns("ada", START + 501);
@@ -342,9 +343,9 @@ export function runClaimsContract(it: It): void {
   it("sends notices of due, cancelled and ended runs", async ({ store, notices }) => {
     const run = sampleRun({ due_at: START + 7 });
     await store.queueRuns([run, sampleRun({ tenant: "umbrella", due_at: START + 5 })]);
-    const [, claimed] = await claim(store, { now: START + 7 });
+    const [, claimed] = await claimExactly(store, 2, { now: START + 7 });
     await store.cancelRun("acme", run.id, START);
-    if (claimed) await save(store, [claimed]);
+    await save(store, [claimed]);
     await vi.waitFor(
       async () =>
         expect((await notices()).filter(({ topic }) => topic !== "gap")).toEqual([

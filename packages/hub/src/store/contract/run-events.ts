@@ -1,6 +1,15 @@
 import { expect } from "vitest";
 import type { Store } from "../store.ts";
-import { claim, failed, LEASE, lease, sampleRun, sampleRuns, save } from "./run-sample.ts";
+import {
+  claim,
+  claimExactly,
+  failed,
+  LEASE,
+  lease,
+  sampleRun,
+  sampleRuns,
+  save,
+} from "./run-sample.ts";
 import { appendEvents, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -18,18 +27,17 @@ export function runEventsContract(it: It): void {
     await store.queueRuns(runs);
     expect(await statusOf(store, event)).toEqual(["pending", null]);
 
-    const [one] = await claim(store, { limit: 1, now: START + 1 });
+    const [one] = await claimExactly(store, 1, { limit: 1, now: START + 1 });
     expect(await statusOf(store, event)).toEqual(["running", START + 1]);
-    if (one) await save(store, [one]);
+    await save(store, [one]);
     expect(await statusOf(store, event)).toEqual(["running", START + 1]);
-    const [two, three] = await claim(store, { now: START + 2 });
-    if (!two || !three) throw new Error("not claimed");
+    const [two, three] = await claimExactly(store, 2, { now: START + 2 });
     await save(store, [two], { next: { status: "waiting", due_at: null } });
     await save(store, [three]);
     expect(await statusOf(store, event)).toEqual(["running", START + 2]);
     await store.wakeRun("acme", two.run.id, START + 3);
-    const [again] = await claim(store, { now: START + 3 });
-    if (again) await save(store, [again]);
+    const [again] = await claimExactly(store, 1, { now: START + 3 });
+    await save(store, [again]);
     expect(await statusOf(store, event)).toEqual(["succeeded", START + 2]);
     expect(await statusOf(store, other)).toEqual([null, null]);
   });
@@ -39,8 +47,8 @@ export function runEventsContract(it: It): void {
     await appendEvents(store, [event]);
     const [failing, cancelled] = sampleRuns(2, () => ({ event_id: event.id }));
     await store.queueRuns([failing, cancelled]);
-    const [first] = await claim(store, { limit: 1 });
-    if (first) await save(store, [first], { next: failed });
+    const [first] = await claimExactly(store, 1, { limit: 1 });
+    await save(store, [first], { next: failed });
     expect(await statusOf(store, event)).toEqual(["running", START]);
     await store.cancelRun("acme", cancelled.id, START);
     expect(await statusOf(store, event)).toEqual(["failed", START]);
@@ -63,9 +71,9 @@ export function runEventsContract(it: It): void {
     expect(await statusOf(store, event)).toEqual(["pending", START]);
     await claim(store, { by: "bob" });
     expect(await statusOf(store, event)).toEqual(["running", START]);
-    const [last] = await claim(store, { by: "cy", now: START + LEASE });
-    expect(last?.run.id).toBe(started?.run.id);
-    if (last) await save(store, [last], { next: failed });
+    const [last] = await claimExactly(store, 1, { by: "cy", now: START + LEASE });
+    expect(last.run.id).toBe(started?.run.id);
+    await save(store, [last], { next: failed });
     expect(await statusOf(store, event)).toEqual(["failed", START]);
   });
 

@@ -1,7 +1,17 @@
 import { expect, vi } from "vitest";
 import type { NewRun, WhenFull } from "../run-store.ts";
 import type { Store } from "../store.ts";
-import { claim, failed, LEASE, lease, runIds, sampleRun, sampleRuns, save } from "./run-sample.ts";
+import {
+  claim,
+  claimExactly,
+  failed,
+  LEASE,
+  lease,
+  runIds,
+  sampleRun,
+  sampleRuns,
+  save,
+} from "./run-sample.ts";
 import { appendEvents, ids, nth, START, sampleEvent, sampleEvents } from "./sample.ts";
 import type { It } from "./subject.ts";
 
@@ -39,11 +49,9 @@ export function runLanesContract(it: It): void {
   }) => {
     const runs = sampleRuns(5, () => inLane(2));
     await store.queueRuns(runs);
-    const [one, two, ...none] = await claim(store);
-    expect(none).toEqual([]);
+    const [one, two] = await claimExactly(store, 2);
     expect(await statuses(store, runs)).toEqual(["running", "running", "held", "held", "held"]);
     expect(await claim(store, { by: "bob" })).toEqual([]);
-    if (!one || !two) throw new Error("not claimed");
     await save(store, [two]);
     expect(await statuses(store, runs)).toEqual(["running", "succeeded", "queued", "held", "held"]);
     expect(runIds(await claim(store, { by: "bob" }))).toEqual([nth(runs, 2).id]);
@@ -123,13 +131,13 @@ export function runLanesContract(it: It): void {
   it("hold a run that resumes after a suspension until they have capacity", async ({ store }) => {
     const [one, two] = sampleRuns(2, () => inLane(1));
     await store.queueRuns([one, two]);
-    const [first] = await claim(store);
-    if (first) await save(store, [first], { next: { status: "waiting", due_at: START + 5 } });
-    const [second] = await claim(store);
-    expect(second?.run.id).toBe(two.id);
+    const [first] = await claimExactly(store, 1);
+    await save(store, [first], { next: { status: "waiting", due_at: START + 5 } });
+    const [second] = await claimExactly(store, 1);
+    expect(second.run.id).toBe(two.id);
     expect(await claim(store, { now: START + 5 })).toEqual([]);
     expect(await statuses(store, [one, two])).toEqual(["held", "running"]);
-    if (second) await save(store, [second]);
+    await save(store, [second]);
     expect(await drain(store, START + 5)).toEqual([one.id]);
   });
 
@@ -137,18 +145,17 @@ export function runLanesContract(it: It): void {
     const runs = sampleRuns(3, () => inLane(1));
     await store.queueRuns(runs);
     await claim(store);
-    const [again, ...none] = await claim(store, { by: "bob", now: START + LEASE });
+    const [again] = await claimExactly(store, 1, { by: "bob", now: START + LEASE });
     expect(again).toMatchObject({ run: { id: nth(runs, 0).id, claims: 2 } });
-    expect(none).toEqual([]);
-    if (again) await save(store, [again]);
+    await save(store, [again]);
     expect(await drain(store, START + LEASE)).toEqual(ids(runs.slice(1)));
   });
 
   it("hold a retried run while they are at their limit", async ({ store }) => {
     const [one, two] = sampleRuns(2, () => inLane(1));
     await store.queueRuns([one, two]);
-    const [first] = await claim(store);
-    if (first) await save(store, [first], { next: failed });
+    const [first] = await claimExactly(store, 1);
+    await save(store, [first], { next: failed });
     await claim(store);
     await store.retryRun("acme", one.id, START);
     expect(await claim(store)).toEqual([]);
@@ -345,7 +352,7 @@ export function runLanesContract(it: It): void {
     expect(theirs).toEqual([]);
   });
 
-  it("with `replace` hold only the newest run, and cancel the previous one with an error that names it", async ({
+  it("with `replace` hold only the newest run, and cancel the previous one with an error that names the newest", async ({
     store,
     notices,
   }) => {
@@ -360,7 +367,7 @@ export function runLanesContract(it: It): void {
     // The first run is below the limit, so the second run does not replace it.
     await store.queueRuns([two]);
     expect(await statuses(store, [one, two])).toEqual(["queued", "queued"]);
-    const [claimed] = await claim(store);
+    const [claimed] = await claimExactly(store, 1);
     expect(await statuses(store, [one, two])).toEqual(["running", "held"]);
     expect(await store.queueRuns([three])).toEqual([three.id]);
     expect(await store.getRun("acme", two.id)).toMatchObject({
@@ -387,7 +394,7 @@ export function runLanesContract(it: It): void {
       "cancelled",
       "queued",
     ]);
-    if (claimed) await save(store, [claimed]);
+    await save(store, [claimed]);
     expect(await drain(store, START)).toEqual([five.id]);
     // A replaced run can be retried.
     await store.retryRun("acme", two.id, START);
@@ -401,8 +408,8 @@ export function runLanesContract(it: It): void {
     const [one, two, three, four] = sampleRuns(4, () => replace);
     const [five, six] = sampleRuns(2, () => replace);
     await store.queueRuns([one]);
-    const [running] = await claim(store);
-    if (running) await save(store, [running], { next: { status: "waiting", due_at: START + 1 } });
+    const [running] = await claimExactly(store, 1);
+    await save(store, [running], { next: { status: "waiting", due_at: START + 1 } });
     await store.queueRuns([two, three]);
     await claim(store, { limit: 2 });
     // The suspension of the first run has ended, and the run is held.
@@ -428,8 +435,8 @@ export function runLanesContract(it: It): void {
     const [target] = runs;
     expect(await store.queueRuns([nth(runs, 0)])).toEqual([target.id]);
     expect(await store.queueRuns(runs.slice(1))).toEqual([target.id, target.id]);
-    const [claimed] = await claim(store, { now: START + 100 });
-    expect(claimed?.run).toMatchObject({
+    const [claimed] = await claimExactly(store, 1, { now: START + 100 });
+    expect(claimed.run).toMatchObject({
       id: target.id,
       input: { at: 0 },
       gathered_count: 2,
@@ -448,7 +455,7 @@ export function runLanesContract(it: It): void {
     // A run that has started gathers no more inputs.
     const late = sampleRun(gathered());
     expect(await store.queueRuns([late])).toEqual([late.id]);
-    if (claimed) await save(store, [claimed]);
+    await save(store, [claimed]);
     for (const { id } of events)
       expect(await store.getEvent("acme", id)).toMatchObject({ trigger_status: "succeeded" });
   });
@@ -472,13 +479,13 @@ export function runLanesContract(it: It): void {
     const both = { ...inLane(1), gather: { lane: "g" } };
     const runs = sampleRuns(5, () => both);
     await store.queueRuns([nth(runs, 0)]);
-    const [first] = await claim(store);
+    const [first] = await claimExactly(store, 1);
     await store.queueRuns([nth(runs, 1)]);
     await claim(store);
     expect(await statuses(store, runs.slice(0, 2))).toEqual(["running", "held"]);
     expect(await store.queueRuns([nth(runs, 2)])).toEqual([nth(runs, 1).id]);
     await store.cancelRun("acme", nth(runs, 1).id, START);
-    if (first) await save(store, [first], { next: { status: "waiting", due_at: null } });
+    await save(store, [first], { next: { status: "waiting", due_at: null } });
     expect(await store.queueRuns([nth(runs, 3)])).toEqual([nth(runs, 3).id]);
   });
 

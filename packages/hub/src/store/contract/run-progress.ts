@@ -3,6 +3,7 @@ import type { ClaimedRun, NewRun, RunStatus, Step } from "../run-store.ts";
 import type { Store } from "../store.ts";
 import {
   claim,
+  claimExactly,
   failed,
   LEASE,
   progress,
@@ -60,8 +61,7 @@ export function runProgressContract(it: It): void {
 
   it("ends a run, and rejects further progress of it", async ({ store }) => {
     await store.queueRuns(sampleRuns(3));
-    const [good, bad, off] = await claim(store);
-    if (!good || !bad || !off) throw new Error("not claimed");
+    const [good, bad, off] = await claimExactly(store, 3);
     const now = START + 5;
     expect(
       await store.saveProgress([
@@ -94,12 +94,10 @@ export function runProgressContract(it: It): void {
     store,
   }) => {
     await store.queueRuns(sampleRuns(2));
-    const [lost, kept] = await claim(store);
-    if (!lost || !kept) throw new Error("not claimed");
+    const [lost, kept] = await claimExactly(store, 2);
     await save(store, [kept], waiting(START));
     const now = START + LEASE;
-    const [mine, theirs] = await claim(store, { by: "bob", now });
-    if (!mine || !theirs) throw new Error("not claimed");
+    const [mine, theirs] = await claimExactly(store, 2, { by: "bob", now });
     const stale = { steps: [sampleStep({ output: "stale" })], next: failed };
     expect(
       await store.saveProgress([
@@ -116,11 +114,9 @@ export function runProgressContract(it: It): void {
 
   it("rejects the progress of an earlier claim by the same worker", async ({ store }) => {
     const stalled = await claimOne(store);
-    const [other] = await claim(store, { by: "bob", now: START + LEASE });
-    if (!other) throw new Error("not claimed");
+    const [other] = await claimExactly(store, 1, { by: "bob", now: START + LEASE });
     await save(store, [other], waiting(START + LEASE));
-    const [again] = await claim(store, { now: START + LEASE });
-    if (!again) throw new Error("not claimed");
+    const [again] = await claimExactly(store, 1, { now: START + LEASE });
     expect([stalled.run.worker, again.run.worker]).toEqual(["ada", "ada"]);
     expect(await store.saveProgress([progress(stalled, { next: failed })])).toEqual(["lost"]);
     await save(store, [again]);
@@ -171,8 +167,7 @@ export function runProgressContract(it: It): void {
       worker: null,
     });
     expect(await claim(store, { now: START + 99 })).toEqual([]);
-    const [again] = await claim(store, { now: START + 100 });
-    if (!again) throw new Error("not claimed");
+    const [again] = await claimExactly(store, 1, { now: START + 100 });
     expect(again).toMatchObject({ run: { claims: 2 }, steps: [sampleStep()] });
     await save(store, [again], { next: { status: "queued", due_at: START + 200 } });
     expect(await statusOf(store, again)).toBe("queued");
@@ -182,8 +177,7 @@ export function runProgressContract(it: It): void {
 
   it("suspends a run until it is woken, even before its due time", async ({ store }) => {
     await store.queueRuns(sampleRuns(2));
-    const [forever, timed] = await claim(store);
-    if (!forever || !timed) throw new Error("not claimed");
+    const [forever, timed] = await claimExactly(store, 2);
     await save(store, [forever], waiting(null));
     await save(store, [timed], waiting(START + 1_000));
     expect(await store.getRun("acme", forever.run.id)).toMatchObject({ due_at: null });
@@ -204,14 +198,13 @@ export function runProgressContract(it: It): void {
     const claimed = await claimOne(store);
     expect(await store.wakeRun("acme", claimed.run.id, START + 1)).toBe(true);
     await save(store, [claimed], { now: START + 2, ...waiting(null) });
-    const [again] = await claim(store, { now: START + 2 });
-    if (!again) throw new Error("not claimed");
+    const [again] = await claimExactly(store, 1, { now: START + 2 });
     // A wake applies to one suspension only.
     await save(store, [again], { now: START + 3, ...waiting(null) });
     expect(await claim(store, { now: START + 9 })).toEqual([]);
     expect(await store.wakeRun("acme", claimed.run.id, START + 9)).toBe(true);
-    const [last] = await claim(store, { now: START + 9 });
-    if (last) await save(store, [last]);
+    const [last] = await claimExactly(store, 1, { now: START + 9 });
+    await save(store, [last]);
     expect(await store.wakeRun("acme", claimed.run.id, START + 9)).toBe(false);
   });
 
@@ -222,8 +215,7 @@ export function runProgressContract(it: It): void {
     const unrelated = sampleRun({ cause: "flow", parent_run: "another" });
     await store.queueRuns([...children, ...grandchildren, unrelated].map(later));
     await store.queueRuns(callers);
-    const [good, bad, off, suspended] = await claim(store);
-    if (!good || !bad || !off || !suspended) throw new Error("not claimed");
+    const [good, bad, off, suspended] = await claimExactly(store, 4);
     await save(store, [good], { next: succeeded });
     await save(store, [bad], { next: failed });
     await save(store, [off], { next: { status: "cancelled" } });
@@ -244,8 +236,7 @@ export function runProgressContract(it: It): void {
   it("cancels a called run that is suspended in the same batch", async ({ store }) => {
     const caller = sampleRun();
     await store.queueRuns([caller, sampleRun({ cause: "flow", parent_run: caller.id, depth: 1 })]);
-    const [top, called] = await claim(store);
-    if (!top || !called) throw new Error("not claimed");
+    const [top, called] = await claimExactly(store, 2);
     const suspended = progress(called, {
       steps: [sampleStep({ status: "waiting" })],
       ...waiting(null),
@@ -261,8 +252,7 @@ export function runProgressContract(it: It): void {
   it("cancels a run immediately if no worker has claimed it", async ({ store }) => {
     const [queued, later] = sampleRuns(2, (at) => ({ due_at: START + at * 100 }));
     await store.queueRuns([queued, later]);
-    const [waits] = await claim(store);
-    if (!waits) throw new Error("not claimed");
+    const [waits] = await claimExactly(store, 1);
     await save(store, [waits], waiting(null));
     const at = START + 7;
     const end = { status: "cancelled", cancel_requested: true, finished_at: at };
@@ -279,8 +269,7 @@ export function runProgressContract(it: It): void {
 
   it("requests the cancellation of a running run from its worker", async ({ store }) => {
     await store.queueRuns(sampleRuns(4));
-    const [cancelled, ended, suspended, abandoned] = await claim(store);
-    if (!cancelled || !ended || !suspended || !abandoned) throw new Error("not claimed");
+    const [cancelled, ended, suspended, abandoned] = await claimExactly(store, 4);
     for (const { run } of [cancelled, ended, suspended, abandoned])
       expect(await store.cancelRun("acme", run.id, START)).toMatchObject({
         status: "running",
@@ -303,8 +292,7 @@ export function runProgressContract(it: It): void {
 
   it("closes the open steps of a cancelled run", async ({ store }) => {
     await store.queueRuns(sampleRuns(2));
-    const [waits, suspends] = await claim(store);
-    if (!waits || !suspends) throw new Error("not claimed");
+    const [waits, suspends] = await claimExactly(store, 2);
     const open = { status: "waiting", finished_at: null } as const;
     const steps = [
       sampleStep(),
@@ -356,14 +344,14 @@ export function runProgressContract(it: It): void {
       finished_at: null,
     });
     expect(await store.retryRun("acme", claimed.run.id, at)).toBeUndefined();
-    const [again] = await claim(store, { now: at });
+    const [again] = await claimExactly(store, 1, { now: at });
     expect(again).toMatchObject({ run: { id: claimed.run.id, claims: 2, started_at: START } });
-    expect(again?.steps).toEqual([
+    expect(again.steps).toEqual([
       done,
       { ...bad, status: "retried" },
       { ...broken, status: "retried" },
     ]);
-    if (again) await save(store, [again]);
+    await save(store, [again]);
     expect(await store.retryRun("acme", claimed.run.id, at)).toBeUndefined();
   });
 

@@ -39,6 +39,17 @@ export const claim = (
   { by = "ada", now = START, limit = 10 } = {},
 ): Promise<ClaimedRun[]> => store.claimRuns(lease(by, now), limit);
 
+/** Throws if another number of runs can be claimed. */
+export async function claimExactly<Count extends number>(
+  store: Store,
+  count: Count,
+  options?: { by?: string; now?: number; limit?: number },
+): Promise<Tuple<Count, ClaimedRun>> {
+  const claimed = await claim(store, options);
+  if (claimed.length !== count) throw new Error(`claimed ${claimed.length} runs, not ${count}`);
+  return claimed as Tuple<Count, ClaimedRun>;
+}
+
 export const runIds = (claimed: readonly ClaimedRun[]): string[] =>
   claimed.map(({ run }) => run.id);
 

@@ -3,6 +3,7 @@ import type { Run } from "../run-store.ts";
 import { intents, makeFlow, publish } from "./flow-sample.ts";
 import {
   claim,
+  claimExactly,
   failed,
   LEASE,
   lease,
@@ -61,8 +62,8 @@ export function runsContract(it: It): void {
     const [one, two, three] = sampleRuns(3, () => ({ key: "tick 7" }));
     const theirs = sampleRun({ key: "tick 7", tenant: "umbrella" });
     expect(await store.queueRuns([one, two, theirs])).toEqual([one.id, one.id, theirs.id]);
-    const [claimed] = await claim(store, { limit: 1 });
-    if (claimed) await save(store, [claimed]);
+    const [claimed] = await claimExactly(store, 1, { limit: 1 });
+    await save(store, [claimed]);
     expect(await store.queueRuns([three])).toEqual([one.id]);
     expect(await store.startRun(sampleRun({ key: "tick 7" }), lease())).toBeUndefined();
     expect(await store.listRuns({ tenant: "acme", limit: 9 })).toHaveLength(1);
@@ -153,8 +154,7 @@ export function runsContract(it: It): void {
     await appendEvents(store, [event]);
     const runs = sampleRuns(4, () => ({ event_id: event.id }));
     await store.queueRuns(runs);
-    const [one, two, three] = await claim(store, { limit: 3 });
-    if (!one || !two || !three) throw new Error("not claimed");
+    const [one, two, three] = await claimExactly(store, 3, { limit: 3 });
     for (const [nth, claimed] of [one, two, three].entries())
       await save(store, [claimed], {
         steps: [sampleStep()],
