@@ -10,6 +10,7 @@ import {
   cursorFor,
   flowSummary,
   flowView,
+  iso,
   limitQuery,
   page,
   pageOf,
@@ -198,10 +199,7 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
         const versions = await store.listVersions(tenant, param("flow"));
         return {
           json: {
-            items: versions.map(({ created_at, ...rest }) => ({
-              ...rest,
-              created_at: new Date(created_at).toISOString(),
-            })),
+            items: versions.map((one) => ({ ...one, created_at: iso(one.created_at) })),
           },
         };
       },

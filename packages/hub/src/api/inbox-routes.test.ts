@@ -555,7 +555,7 @@ describe("the routes of existing clients", () => {
     ["/event", 400, "invalid", /id: is missing/],
     ["/event?id=x", 400, "invalid", /^id: is not the id of an event/],
     ["/event?id=01a1dd86-35b7-702e-a4fc-71c93a9658a0", 404, "not_found", /there is no event/],
-  ])("return for %s the error %i %s", async (path, status, code, detail) => {
+  ])("reject %s with %i %s", async (path, status, code, detail) => {
     const { get, token } = await setup();
     const response = await get(path, await token(["acme"], ["inbox:read"]));
     expect(response.headers.get("content-type")).toBe("application/problem+json");

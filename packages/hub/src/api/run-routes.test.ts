@@ -66,7 +66,7 @@ it("returns 202 with the state of the run when the wait times out", async () => 
   expect(await response.json()).toMatchObject({ id: "r", status: "waiting" });
 });
 
-it("streams the whole run first, then its changes, and reads ahead of the client only up to its buffer", async () => {
+it("streams the whole run first, then its changes, and reads the store only as fast as the client reads", async () => {
   const run = {
     id: "r",
     status: "running",

@@ -4,6 +4,7 @@ import { RequestError } from "../lib/request-error.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { SecretStore } from "../store/secret-store.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { iso } from "./views.ts";
 
 const tag = "secrets";
 const scope = "admin" as const;
@@ -41,8 +42,8 @@ export function secretRoutes(
         const names = await store.listSecretNames(tenant);
         const items = names.map(({ name, created_at, updated_at }) => ({
           name,
-          created_at: new Date(created_at).toISOString(),
-          updated_at: new Date(updated_at).toISOString(),
+          created_at: iso(created_at),
+          updated_at: iso(updated_at),
         }));
         return { json: { items } };
       },

@@ -10,6 +10,7 @@ import {
   webhookPath,
 } from "../tenants/sources.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { iso, isoOrNull } from "./views.ts";
 
 const tag = "sources";
 const scope = "admin" as const;
@@ -34,7 +35,6 @@ const withSecret = sourceView.extend({
 const name = z.string().trim().min(1, "must not be empty").max(200);
 const config = z.record(z.string(), z.json(), "must be an object");
 const secret = z.string("must be a string").min(1, "must not be empty").max(4096);
-const iso = (ms: number) => new Date(ms).toISOString();
 
 export interface SourceRoutes {
   store: Pick<Store, "listSources" | "putSource" | "deleteSource">;
@@ -53,7 +53,7 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
     secrets: source.secrets.map(({ id, created_at, expires_at }) => ({
       id,
       created_at: iso(created_at),
-      expires_at: expires_at === null ? null : iso(expires_at),
+      expires_at: isoOrNull(expires_at),
     })),
     created_at: iso(source.created_at),
   });

@@ -4,6 +4,7 @@ import { idFloor } from "../lib/ids.ts";
 import { RUN_STATUSES } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
+import { isoOrNull } from "./views.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /** Higher counts are reported as this number. */
@@ -42,14 +43,14 @@ export function statsRoutes(
           store.pendingStatus(tenant),
           store.countRuns(tenant, idFloor(now() - DAY_MS), MAX_COUNTED),
         ]);
-        const latest = status.latest_received_at;
+
         return {
           json: {
             events: {
               total: counters?.seq ?? 0,
               pending: status.pending_count,
               pending_by_type: status.types,
-              latest_pending_at: latest === null ? null : new Date(latest).toISOString(),
+              latest_pending_at: isoOrNull(status.latest_received_at),
               bytes: counters?.bytes ?? 0,
               quota: counters?.quota ?? null,
             },

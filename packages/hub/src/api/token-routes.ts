@@ -4,6 +4,7 @@ import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store, Token } from "../store/store.ts";
 import { createToken, EVERY_TENANT, MAX_DAYS, MAX_TENANTS, scopes } from "../tenants/tokens.ts";
 import { defineRoute, type Route, type RouteRequest } from "./route.ts";
+import { iso, isoOrNull } from "./views.ts";
 
 const tag = "tokens";
 const scope = "admin" as const;
@@ -20,12 +21,12 @@ const tokenView = z.object({
   expires_at: at.nullable(),
   revoked_at: at.nullable(),
 });
-const iso = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
+
 const viewToken = ({ hash: _, ...token }: Token) => ({
   ...token,
   created_at: iso(token.created_at),
-  expires_at: iso(token.expires_at),
-  revoked_at: iso(token.revoked_at),
+  expires_at: isoOrNull(token.expires_at),
+  revoked_at: isoOrNull(token.revoked_at),
 });
 
 const newToken = z.strictObject({

@@ -7,8 +7,8 @@ import type { DescribedFlow } from "../apps/flows.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import { RUN_STATUSES, type Run, type Step } from "../store/run-store.ts";
 
-const iso = (ms: number) => new Date(ms).toISOString();
-const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
+export const iso = (ms: number) => new Date(ms).toISOString();
+export const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
 
 export const appView = z.object({
   slug: z.string(),

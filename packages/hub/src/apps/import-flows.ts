@@ -26,7 +26,7 @@ export interface ImportedFlow {
   id: string;
   name: string;
   outcome: "created" | "replaced" | "unchanged" | "skipped";
-  /** Messages for people, one for each change or problem. */
+  /** One message for each change or problem. */
   notes: string[];
 }
 

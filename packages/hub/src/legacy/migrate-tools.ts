@@ -12,7 +12,7 @@ import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 export interface Migrated {
   flow: JsonObject;
   changed: boolean;
-  /** Messages for people, one for each change or problem. */
+  /** One message for each change or problem. */
   notes: string[];
 }
 

@@ -1,8 +1,7 @@
 import { getEventListeners } from "node:events";
 import * as http from "node:http";
 import * as https from "node:https";
-import type { AddressInfo, Socket } from "node:net";
-import { text } from "node:stream/consumers";
+import type { Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import type { OutboundError, OutboundRequest } from "@signalbox/rules/flows/outbound.ts";
@@ -11,47 +10,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import { utf8 } from "../../lib/hmac.ts";
 import { createGuardedFetch, type GuardedFetchOptions } from "./guarded-fetch.ts";
 import { makeCertificate } from "./test-certificate.ts";
+import { closeServers, listen, serve, toLoopback } from "./test-server.ts";
 
-const servers: http.Server[] = [];
-
-/** Closing waits for every connection, so a connection that a caller leaves open fails the test. */
-afterEach(async () => {
-  for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
-});
-
-async function listen<Server extends http.Server>(server: Server): Promise<number> {
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return (server.address() as AddressInfo).port;
-}
-
-interface ReceivedRequest {
-  method: string | undefined;
-  url: string | undefined;
-  headers: http.IncomingHttpHeaders;
-  body: string;
-}
-
-/** A server that records its requests. */
-async function serve(answer: (response: http.ServerResponse, seen: ReceivedRequest) => unknown) {
-  const requests: ReceivedRequest[] = [];
-  const port = await listen(
-    http.createServer(async (request, response) => {
-      const body = await text(request);
-      const { method, url, headers } = request;
-      const seen = { method, url, headers, body };
-      requests.push(seen);
-      answer(response, seen);
-    }),
-  );
-  return { port, requests, url: `http://hooks.test:${port}` };
-}
-
-/** `.test` names do not exist in DNS; this lookup resolves all of them to the loopback address. */
-const toLoopback: GuardedFetchOptions = {
-  allowPrivate: ["127.0.0.1"],
-  lookup: async () => ["127.0.0.1"],
-};
+afterEach(closeServers);
 
 function call(request: Partial<OutboundRequest>, options: Partial<GuardedFetchOptions> = {}) {
   return createGuardedFetch({ ...toLoopback, ...options })({
@@ -586,7 +547,7 @@ describe("https", () => {
 describe("a server", () => {
   it("that is not running causes connection_refused", async () => {
     const { url, port } = await serve(() => {});
-    for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
+    await closeServers();
     const error = await failure({ url });
     expect(error.code).toBe("connection_refused");
     expect(error.message).toContain(`hooks.test refuses connections on port ${port}`);

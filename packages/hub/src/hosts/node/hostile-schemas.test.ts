@@ -1,4 +1,4 @@
-/** Schemas and values that are slow to validate: the sandbox ends each of them at its deadline. */
+/** Schemas and values that are slow to validate: each ends within the deadline, in the sandbox. */
 import type { Evaluation } from "@signalbox/rules/flows/evaluation.ts";
 import { schemaProblem } from "@signalbox/rules/flows/schema-problem.ts";
 import { createSchemaValidator } from "@signalbox/rules/flows/validate-schema.ts";

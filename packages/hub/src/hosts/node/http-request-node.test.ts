@@ -1,6 +1,4 @@
-import * as http from "node:http";
-import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
+import type { Server } from "node:http";
 import { Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
 import { httpRequest } from "@signalbox/rules/flows/nodes/http-request.ts";
 import { renderConfig } from "@signalbox/rules/flows/render.ts";
@@ -8,40 +6,10 @@ import { testContext } from "@signalbox/rules/flows/test-context.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, describe, expect, it } from "vitest";
 import { createGuardedFetch, type GuardedFetchOptions } from "./guarded-fetch.ts";
+import { closeServers, serve, servers, toLoopback } from "./test-server.ts";
 
-const servers: http.Server[] = [];
+afterEach(closeServers);
 
-/** Closing waits for every connection, so a connection that is left open fails the test. */
-afterEach(async () => {
-  for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
-});
-
-interface ReceivedRequest {
-  method: string | undefined;
-  url: string | undefined;
-  headers: http.IncomingHttpHeaders;
-  body: string;
-}
-
-async function serve(answer: (response: http.ServerResponse, seen: ReceivedRequest) => unknown) {
-  const requests: ReceivedRequest[] = [];
-  const server = http.createServer(async (request, response) => {
-    const { method, url, headers } = request;
-    const seen = { method, url, headers, body: await text(request) };
-    requests.push(seen);
-    answer(response, seen);
-  });
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  return { requests, port, url: `http://api.test:${port}` };
-}
-
-/** `.test` names do not exist in DNS; this lookup resolves all of them to the loopback address. */
-const toLoopback: GuardedFetchOptions = {
-  allowPrivate: ["127.0.0.1"],
-  lookup: async () => ["127.0.0.1"],
-};
 const NOW = Date.parse("2026-01-31T09:00:00Z");
 
 function run(config: JsonObject, more = {}, options: Partial<GuardedFetchOptions> = {}) {
@@ -181,7 +149,7 @@ describe("the request", () => {
     });
   });
 
-  it.each(["not a url", "ftp://example.com/", "http://user:pass@api.test/"])(
+  it.each(["not a url", "ftp://example.com/", "http://user:pass@hooks.test/"])(
     "is not sent to %s",
     async (url) => {
       const error = await failure({ url });
@@ -253,7 +221,7 @@ describe("the response", () => {
     expect(error).toMatchObject({ code: "too_large" });
   });
 
-  it("is a redirect's target, up to the limit of redirects", async () => {
+  it("comes from the target of a redirect, up to the limit of redirects", async () => {
     const { url, requests } = await serve((response, { url: path }) =>
       path === "/a" ? response.writeHead(302, { location: "/b" }).end() : response.end("b"),
     );
@@ -292,7 +260,7 @@ describe("a failure", () => {
       code: `http_${status}`,
       details: { status },
       message: expect.stringMatching(
-        `^PUT api.test:\\d+ returned ${status}: message of the server$`,
+        `^PUT hooks.test:\\d+ returned ${status}: message of the server$`,
       ),
     });
   });
@@ -316,7 +284,7 @@ describe("a failure", () => {
     [["500-599"], 404, false],
     [["200-299"], 204, true],
     [["404", 500], 404, true],
-  ])("with failures %j and status %i: %s", async (failures, status, fails) => {
+  ])("is thrown with `failures` %j for status %i: %s", async (failures, status, fails) => {
     const url = await answering(status);
     if (fails) expect(await failure({ url, failures })).toMatchObject({ code: `http_${status}` });
     else expect(await output({ url, failures })).toMatchObject({ status });
@@ -330,7 +298,7 @@ describe("a failure", () => {
 
   it("of the network is not permanent", async () => {
     const { url } = await serve(() => {});
-    for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
+    await closeServers();
     const refused = await failure({ url });
     expect(refused).not.toBeInstanceOf(Permanent);
     expect(refused).toMatchObject({ code: "connection_refused" });
@@ -425,7 +393,7 @@ describe("a request to a private address is rejected:", () => {
       response.writeHead(302, { location: `${target}:${inside.port}/` }).end(),
     );
     // 127.0.0.2 stands for a public address.
-    const server = servers.at(-1) as http.Server;
+    const server = servers.at(-1) as Server;
     await new Promise((resolve) => server.close(resolve));
     await new Promise<void>((resolve) => server.listen(outside.port, "127.0.0.2", resolve));
     const lookup = async (host: string) => [host === "outside.test" ? "127.0.0.2" : "127.0.0.1"];

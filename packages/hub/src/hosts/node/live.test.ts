@@ -401,7 +401,7 @@ describe("clients that never read", () => {
   });
 });
 
-it("releases everything for clients that disconnect during authorization", async () => {
+it("stops following for clients that disconnected during authorization", async () => {
   const feed = createFeed(store);
   const { authorizeRequest } = authorizationOf();
   const { promise: disconnected, resolve: authorizeAll } = Promise.withResolvers<void>();

@@ -11,7 +11,7 @@ import { READY } from "../../sandbox/worker-pool.ts";
 declare const WebAssembly: { compile(bytes: Uint8Array): Promise<WebAssembly.Module> };
 
 process.once("disconnect", () => process.exit());
-// A program that does not end blocks this thread, so another thread checks whether the hub has exited.
+// An endless program blocks this thread, so another thread checks whether the hub has exited.
 new Worker(
   `setInterval(() => {
     if (process.ppid !== ${process.ppid}) process.kill(process.pid, "SIGKILL");

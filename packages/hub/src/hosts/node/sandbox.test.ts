@@ -241,7 +241,7 @@ describe("JavaScript", () => {
     ["a map", "const m = new Map(); for (let i = 0; ; i++) m.set(i, [i])"],
     ["the log", "for (;;) console.log('x'.repeat(1e6))"],
     ["an error", "throw new Error('x'.repeat(1e9))"],
-  ])("ends at the memory limit: %s", async (_, code) => {
+  ])("ends if it allocates too much memory: %s", async (_, code) => {
     // Which limit it reaches first depends on the engine.
     expect(await evaluate(code, { timeoutMs: 500 })).toMatchObject({
       error: expect.stringMatching(/^code_(out_of_memory|timeout|failed)$/),
