@@ -25,7 +25,7 @@ const BAD = sign("another");
 interface Outcomes {
   stored: Set<string>;
   rejected: Set<string>;
-  /** Ids that an earlier attempt has stored, whose response was lost. */
+  /** Stored by an earlier attempt whose response was lost. */
   duplicate: Set<string>;
 }
 

@@ -197,10 +197,10 @@ describe("the hub rejects", () => {
         "x-hub-signature-256": signature(body),
       };
       delete headers[missing];
-      const answer = fetch(`${hub.url}/webhooks/github`, { method: "POST", body, headers });
+      const response = fetch(`${hub.url}/webhooks/github`, { method: "POST", body, headers });
       if (missing.includes("signature"))
-        await expectRejection(answer, 403, "signature_missing", /x-hub-signature-256/);
-      else await expectRejection(answer, 400, "missing_header", new RegExp(missing, "i"));
+        await expectRejection(response, 403, "signature_missing", /x-hub-signature-256/);
+      else await expectRejection(response, 400, "missing_header", new RegExp(missing, "i"));
     },
   );
 
@@ -218,13 +218,13 @@ describe("the hub rejects", () => {
     "Content-Type: text/plain",
   ])("a second header %s", async (second) => {
     const body = JSON.stringify(issueOpened);
-    const answer = await rawExchange(
+    const response = await rawExchange(
       hub.url,
       `POST /webhooks/github HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nX-GitHub-Event: issues\r\nX-GitHub-Delivery: twice\r\nX-Hub-Signature-256: ${signature(body)}\r\n${second}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     );
-    expect(answer).toMatch(/^HTTP\/1.1 400 /);
-    expect(answer).toContain('"code":"duplicate_header"');
-    expect(answer.toLowerCase()).toContain(
+    expect(response).toMatch(/^HTTP\/1.1 400 /);
+    expect(response).toContain('"code":"duplicate_header"');
+    expect(response.toLowerCase()).toContain(
       `the header ${second.split(":")[0]?.toLowerCase()} occurs more than once`,
     );
   });
@@ -246,8 +246,8 @@ describe("the hub rejects", () => {
       "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
       /^HTTP\/1.1 400 /,
     ],
-  ])("%s", async (_, bytes, answer) => {
-    expect(await rawExchange(hub.url, bytes)).toMatch(answer);
+  ])("%s", async (_, bytes, expected) => {
+    expect(await rawExchange(hub.url, bytes)).toMatch(expected);
   });
 });
 

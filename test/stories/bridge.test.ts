@@ -99,7 +99,7 @@ async function startBridge(url: string, state: string, env: Record<string, strin
 const titlesOf = (messages: readonly Message[]) =>
   messages.map(({ content }) => /"(.*)"/.exec(content)?.[1]);
 
-/** A digest counts its events; any other message announces one. */
+/** A digest announces `count` events; any other message announces one. */
 const countEvents = (messages: readonly Message[]) =>
   messages.reduce((sum, { meta }) => sum + Number(meta.count ?? 1), 0);
 
@@ -369,7 +369,7 @@ describe("the bridge", () => {
     await expect.poll(second.titles).toEqual(["meanwhile"]);
   });
 
-  it("announces an event to the next client if the first one disconnects", async () => {
+  it("announces an event to the next client if the first client has disconnected", async () => {
     const hub = await startHub();
     const state = tempFolder();
     const child = spawn(process.execPath, [BRIDGE], { env: bridgeEnv(hub.url, state) });

@@ -1,4 +1,4 @@
-/** Agents that share one inbox process each event once, including the events that a crashed agent claimed. */
+/** Agents that share an inbox process each event once, also the events that a crashed agent claimed. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";

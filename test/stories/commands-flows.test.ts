@@ -149,7 +149,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("import-flows, on %s", (backend
     const fixture = await createFixture(backend);
     const file = fileOf(manyApps());
     const child = startImport(fixture, file);
-    // The import prints an app after it is stored. Nothing reads stdout, so the import blocks when the pipe is full.
+    // The import prints each app that it has stored. Nothing reads stdout, so it blocks on a full pipe.
     await once(child.stdout, "readable");
     await kill(child);
     const partial = await counts(fixture);

@@ -16,7 +16,7 @@ describe("the executable `signalbox`", () => {
   const manifest = readJson(join(hubFolder, "package.json"));
   const bin = join(hubFolder, manifest.bin.signalbox);
 
-  it("is executable, and sets V8's semi-space size like `npm start`", () => {
+  it("has execute permission, and sets V8's semi-space size like `npm start`", () => {
     expect(manifest.files).toContain("bin");
     expect(statSync(bin).mode & 0o111).toBe(0o111);
     const { scripts } = readJson(join(hubFolder, "../../package.json"));

@@ -102,7 +102,7 @@ interface Check {
   errorMessage?: string;
 }
 
-/** Runs the scenarios of a protocol version; returns the failed checks as `scenario:check` with their messages. */
+/** Runs the scenarios of a protocol version. Returns the messages of failed checks by `scenario:check`. */
 async function findFailures(
   target: string,
   token: string,
@@ -145,27 +145,24 @@ async function findFailures(
 
 const covers = (entry: string, key: string) => key === entry || key.startsWith(`${entry}:`);
 
-describe.each(Object.entries(listed))(
-  "the conformance suite, requirements of %s",
-  (revision, entries) => {
-    it("passes on the hub except for the listed scenarios, which all still fail", async () => {
-      const hub = await startHubProcess({ data: tempFolder(), env: { SIGNALBOX_TOKEN: TOKEN } });
-      onTestFinished(async () => void (await hub.stop()));
-      const found = await findFailures(hub.url, TOKEN, revision);
-      const names = Object.keys(entries);
-      const unlisted = [...found].filter(([key]) => !names.some((name) => covers(name, key)));
-      expect(Object.fromEntries(unlisted)).toEqual({});
-      const stale = names.filter((name) => ![...found.keys()].some((key) => covers(name, key)));
-      expect(stale).toEqual([]);
-    });
+describe.each(Object.entries(listed))("the conformance suite for %s", (revision, entries) => {
+  it("passes on the hub except for the listed scenarios, which all still fail", async () => {
+    const hub = await startHubProcess({ data: tempFolder(), env: { SIGNALBOX_TOKEN: TOKEN } });
+    onTestFinished(async () => void (await hub.stop()));
+    const found = await findFailures(hub.url, TOKEN, revision);
+    const names = Object.keys(entries);
+    const unlisted = [...found].filter(([key]) => !names.some((name) => covers(name, key)));
+    expect(Object.fromEntries(unlisted)).toEqual({});
+    const stale = names.filter((name) => ![...found.keys()].some((key) => covers(name, key)));
+    expect(stale).toEqual([]);
+  });
 
-    it("passes on the hub's handler and authorizer with the suite's tools", async () => {
-      const fixture = await startMcpFixture();
-      onTestFinished(fixture.stop);
-      const found = await findFailures(fixture.url, fixture.token, revision);
-      const others = Object.keys(entries).filter((name) => entries[name] !== "fixture");
-      const unexpected = [...found].filter(([key]) => !others.some((name) => covers(name, key)));
-      expect(Object.fromEntries(unexpected)).toEqual({});
-    });
-  },
-);
+  it("passes on the hub's handler and authorizer with the suite's tools", async () => {
+    const fixture = await startMcpFixture();
+    onTestFinished(fixture.stop);
+    const found = await findFailures(fixture.url, fixture.token, revision);
+    const others = Object.keys(entries).filter((name) => entries[name] !== "fixture");
+    const unexpected = [...found].filter(([key]) => !others.some((name) => covers(name, key)));
+    expect(Object.fromEntries(unexpected)).toEqual({});
+  });
+});

@@ -166,7 +166,7 @@ describe("a flow", () => {
     expect(after).toMatchObject({ version: null, revision: flow.revision });
   });
 
-  it("rejects a cycle, also in a draft, and names its nodes", async () => {
+  it("cannot have a cycle, even as a draft; the error names the nodes of the cycle", async () => {
     const api = await startWithApp();
     const nodes = [intent("Start"), node("A", "Merge"), node("B", "Merge")];
     const edges = [edge("intent Start", "A"), edge("A", "B"), edge("B", "A")];
@@ -198,7 +198,7 @@ describe("a flow", () => {
     expect(emptied).toMatchObject({ nodes: [], edges: [], hasTriggers: false });
   });
 
-  it("keeps versions, and rolls back to one", async () => {
+  it("keeps its versions, and can be rolled back to one of them", async () => {
     const api = await startWithApp();
     const flow = await make(api, greeting);
     const at = `/api/flows/${flow.id}`;
@@ -234,7 +234,7 @@ describe("a flow", () => {
     await api.expect(404, "POST", `${at}/rollback`, { version: 1 });
   });
 
-  it("returns 409 with the current revision if If-Match has an older one", async () => {
+  it("returns 409 with the current revision if If-Match has an older revision", async () => {
     const api = await startWithApp();
     const flow = await make(api, greeting);
     const at = `/api/flows/${flow.id}`;

@@ -80,7 +80,7 @@ const publishWeather = (app: string) =>
   );
 
 describe.each(clients)("a client (%s)", (_, connect) => {
-  it("lists two intents of one flow as two tools, and each runs only its nodes", async () => {
+  it("lists two intents of one flow as two tools, and each tool runs only its own branch", async () => {
     const { app, url } = await newApp({ name: "The weather", description: "Of any city." });
     await publishWeather(app);
     const client = await connect(url, TOKEN);
@@ -133,7 +133,8 @@ describe.each(clients)("a client (%s)", (_, connect) => {
     expect(await client.tools()).toHaveLength(2);
 
     await make.change(flow.id, "now", { name: "Current Weather" });
-    expect(names(await client.tools())).toContain("get_weather_data"); // a draft does not change the tools
+    // A draft does not change the tools.
+    expect(names(await client.tools())).toContain("get_weather_data");
     await make.publish(flow.id);
     await expect.poll(changes).toBe(2);
     expect(names(await client.tools())).toEqual(["current_weather", "get_forecast"]);

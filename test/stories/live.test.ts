@@ -30,10 +30,10 @@ const upTo = (last: number, first = 1) =>
   Array.from({ length: last - first + 1 }, (_, at) => first + at);
 
 async function send(hub: HubProcess, count: number, type = "issues"): Promise<void> {
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: count }, () => deliver(hub.url, { type })),
   );
-  for (const { status } of answers) expect(status).toBe(202);
+  for (const { status } of responses) expect(status).toBe(202);
 }
 
 function openSocket(hub: HubProcess, path = "/events", headers: Record<string, string> = bearer) {
@@ -139,7 +139,7 @@ describe("GET /events", () => {
     sse.close();
   });
 
-  it("filters by type, repo and source", async () => {
+  it("filters by type and repo", async () => {
     const hub = await start();
     const pushes = await openSse(`${hub.url}/events?type=push`, bearer);
     const elsewhere = await openSse(`${hub.url}/events?repo=octo/city`, bearer);
@@ -180,10 +180,10 @@ describe("GET /events", () => {
     expect(await status("/events?after=nonsense", bearer)).toBe(400);
     const rejectedWith = async (headers: Record<string, string>, path = "/events") => {
       const { socket, closed } = openSocket(hub, path, headers);
-      const answer = new Promise((resolve) =>
+      const rejection = new Promise((resolve) =>
         socket.on("unexpected-response", (_, { statusCode }) => resolve(statusCode)),
       );
-      const status = await Promise.race([answer, closed]);
+      const status = await Promise.race([rejection, closed]);
       socket.terminate();
       return status;
     };

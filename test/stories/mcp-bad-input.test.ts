@@ -29,7 +29,7 @@ const common: Headers = {
   accept: "application/json, text/event-stream",
 };
 
-/** How a protocol version sends a request. */
+/** The headers and parameters that a protocol version requires. */
 interface Protocol {
   headers(method: string, name: string): Headers;
   meta: object;
@@ -149,7 +149,7 @@ describe.each(protocols)("returns an error to a %s client", (_, protocol) => {
     expect(json.error).toMatchObject({ code, message: expect.stringMatching(text) });
   });
 
-  it("that sends a batch of 1,000", async () => {
+  it("that sends a batch of 1,000 requests", async () => {
     const batch = Array.from({ length: 1_000 }, (_member, id) =>
       message({ name: "get_pending_status", arguments: {}, ...protocol.meta }, id),
     );

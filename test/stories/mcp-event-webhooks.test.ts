@@ -1,4 +1,4 @@
-/** Webhook subscriptions of the draft of MCP Events; receivers verify signatures with public libraries. */
+/** Webhook subscriptions of the MCP Events draft. Receivers verify signatures with public libraries. */
 import { describe, expect, inject, it, vi } from "vitest";
 import { issueOpened } from "../support/deliver.ts";
 import {
@@ -91,7 +91,7 @@ it.each(clients)(
   },
 );
 
-it("loses no event when the hub is killed, and continues after the restart", async () => {
+it("a subscription loses no event when the hub is killed, and continues after the restart", async () => {
   const fixture = await startFixture();
   const receiver = await startReceiver();
   await subscribe(await connectSdk2(fixture.hub), receiver);
@@ -106,7 +106,7 @@ it("loses no event when the hub is killed, and continues after the restart", asy
   await expectAllReceived(receiver, ids);
 });
 
-it("continues on another replica when the delivering one is killed", async () => {
+it("a subscription continues on another replica if the replica that delivers is killed", async () => {
   const fixture = await startFixture({ DATABASE_URL: await createDatabase(inject("postgresUrl")) });
   const other = await fixture.replica();
   const receiver = await startReceiver();
@@ -118,7 +118,7 @@ it("continues on another replica when the delivering one is killed", async () =>
   await expectAllReceived(receiver, ids);
 });
 
-it("loses no event while the receiver is down, and repeats events with the same id", async () => {
+it("a subscription loses no event while the receiver is down, and repeats events with the same id", async () => {
   const fixture = await startFixture();
   const receiver = await startReceiver();
   const client = await connectSdk2(fixture.hub);
@@ -142,7 +142,7 @@ it("loses no event while the receiver is down, and repeats events with the same 
   }, WAIT);
 });
 
-it("signs with both secrets after a rotation", async () => {
+it("the hub signs with both secrets after a rotation", async () => {
   const fixture = await startFixture();
   const receiver = await startReceiver();
   const client = await connectSdk2(fixture.hub);
@@ -157,7 +157,7 @@ it("signs with both secrets after a rotation", async () => {
   expect(receiver.received.map(({ signatures }) => signatures)).toEqual([2, 2]);
 });
 
-it("sends `terminated` when the token is revoked, and nothing after it", async () => {
+it("the hub sends `terminated` when the token is revoked, and nothing after it", async () => {
   const fixture = await startFixture();
   const { id, token } = await fixture.token();
   const [receiver, witness] = [await startReceiver(), await startReceiver()];
@@ -175,7 +175,7 @@ it("sends `terminated` when the token is revoked, and nothing after it", async (
   expect(receiver.events()).toEqual(["terminated"]);
 });
 
-it("skips an event after 413 with a gap message, and ends after 410", async () => {
+it("a subscription skips an event after 413, with a gap message, and ends after 410", async () => {
   const fixture = await startFixture();
   const [receiver, witness] = [await startReceiver(), await startReceiver()];
   const client = await connectSdk2(fixture.hub);

@@ -332,7 +332,7 @@ describe("a session", () => {
   it.each([
     ["tools/call", { name: "wait_for_event", arguments: { timeout_s: 300 } }],
     ["events/stream", { name: "github.issues", cursor: null }],
-  ])("ends the response to %s when it is cancelled", async (method, params) => {
+  ])("ends the response to %s when the request is cancelled", async (method, params) => {
     const { hub, token } = fixture;
     const { post, initialize, ask } = createRawClient(hub, (await token(newAccount())).token);
     const session = await initialize();

@@ -106,8 +106,8 @@ it("delivers a thousand events to every client once and in order, although proce
     }
   }
 
-  /** Returns the numbers of the events by delivery id and event id. `delayBefore` is in milliseconds. */
-  async function sendAll(delayBefore: (number: number) => number) {
+  /** Returns the numbers of the events by delivery id and event id. */
+  async function sendAll(delayMs: (number: number) => number) {
     const known = new Map<string, number>();
     const add = ({ number, names }: { number: number; names: string[] }) => {
       for (const name of names) known.set(name, number);
@@ -118,7 +118,7 @@ it("delivers a thousand events to every client once and in order, although proce
         while (next < DELIVERIES) {
           const number = next;
           next += 1;
-          await sleep(delayBefore(number));
+          await sleep(delayMs(number));
           add(await sendOne(number));
         }
       }),

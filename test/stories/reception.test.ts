@@ -62,7 +62,7 @@ describe.each([
       env[`${id.toUpperCase().replaceAll("-", "_")}_WEBHOOK_SECRET`] = `old, ${secretOf(id)}`;
     hub = await startHubProcess({ data: join(folder, "hub"), env });
     store = await openStore({ databaseUrl, data: join(folder, "hub") });
-    // On PostgreSQL unsigned webhooks are never allowed by default.
+    // With PostgreSQL, unsigned webhooks are not accepted by default.
     unsecured = await startHubProcess({
       data: join(folder, "unsecured"),
       env: { DATABASE_URL: await createDatabase(inject("postgresUrl")) },
@@ -79,7 +79,7 @@ describe.each([
     fetch(`${to.url}/webhooks/${id}`, { method: "POST", headers, body: new Uint8Array(body) });
 
   it.each(sources.map((source) => [source.id, source] as const))(
-    "stores a signed event of %s once, and rejects a forged event, or any event without a secret",
+    "stores a signed event of %s once, and rejects a forged event, and every event if no secret is set",
     async (id, source) => {
       const delivery = randomUUID();
       const sample = source.sample(delivery);
@@ -92,13 +92,13 @@ describe.each([
 
       const first = await post(hub, id, signed.headers, signed.body);
       // Some senders treat any response but an empty 200 as a failure, or show it to their users.
-      const answer = async (response: Response) =>
+      const contentOf = async (response: Response) =>
         source.emptyResponse
           ? [response.status, await response.text()]
           : [response.status, await response.json()];
       const expected = (status: number, outcome: string) =>
         source.emptyResponse ? [200, ""] : [status, { outcome, id: expect.any(String) }];
-      expect(await answer(first)).toEqual(expected(202, "stored"));
+      expect(await contentOf(first)).toEqual(expected(202, "stored"));
 
       const { items } = await store.listEvents({ tenant: LOCAL_TENANT, limit: 1, source: id });
       const [event] = items;
@@ -115,7 +115,7 @@ describe.each([
       expect(JSON.stringify(payload.headers)).not.toContain(secretOf(id));
 
       const second = await post(hub, id, signed.headers, signed.body);
-      expect(await answer(second)).toEqual(expected(200, "duplicate"));
+      expect(await contentOf(second)).toEqual(expected(200, "duplicate"));
       expect(
         await metric(
           hub,
@@ -146,8 +146,8 @@ describe.each([
       secretOf("slack"),
       { now: Date.now(), id: "x", makeHmacKey: nodeHmacKey },
     );
-    const answer = await post(hub, "slack", signed.headers, signed.body);
-    expect([answer.status, await answer.json()]).toEqual([200, { challenge: "3eZbrw1a" }]);
+    const response = await post(hub, "slack", signed.headers, signed.body);
+    expect([response.status, await response.json()]).toEqual([200, { challenge: "3eZbrw1a" }]);
     const unsigned = await post(hub, "slack", { "content-type": "application/json" }, signed.body);
     expect(unsigned.status).toBe(403);
   });
@@ -191,15 +191,15 @@ describe.each([
   });
 
   it("responds to the CloudEvents handshake", async () => {
-    const answer = await fetch(`${hub.url}/webhooks/cloudevents`, {
+    const response = await fetch(`${hub.url}/webhooks/cloudevents`, {
       method: "OPTIONS",
       headers: {
         "webhook-request-origin": "eventemitter.example.com",
         "webhook-request-rate": "120",
       },
     });
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get("webhook-allowed-origin")).toBe("eventemitter.example.com");
+    expect(response.status).toBe(200);
+    expect(response.headers.get("webhook-allowed-origin")).toBe("eventemitter.example.com");
     expect((await fetch(`${hub.url}/webhooks/github`, { method: "OPTIONS" })).status).toBe(405);
   });
 });
@@ -256,7 +256,7 @@ describe("unsigned webhooks", () => {
     },
   );
 
-  it("are accepted in addition to signed ones if the operator allows it, with a warning", async () => {
+  it("are accepted in addition to signed webhooks if the operator allows it, with a warning", async () => {
     const hub = await start({}, { args: ["--allow-unsigned"] });
     expect((await stripe(hub)).status).toBe(202);
     expect((await deliver(hub.url, { secret: "guess" })).status).toBe(403);
@@ -274,20 +274,20 @@ describe("a hub", () => {
 
   it("enforces the exact quota with 429, except for installations and duplicates", async () => {
     const hub = await start({ SIGNALBOX_QUOTA: "5" });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, at) => deliver(hub.url, { id: `q-${at}` })),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([
+    expect(responses.map(({ status }) => status).sort()).toEqual([
       ...Array(5).fill(202),
       ...Array(15).fill(429),
     ]);
-    const refused = answers.find(({ status }) => status === 429) as Response;
+    const refused = responses.find(({ status }) => status === 429) as Response;
     expect(refused.headers.get("retry-after")).toBe("60");
     expect(await refused.json()).toMatchObject({
       code: "quota_exceeded",
       detail: expect.stringContaining("quota is 5"),
     });
-    const stored = answers.findIndex(({ status }) => status === 202);
+    const stored = responses.findIndex(({ status }) => status === 202);
     expect((await deliver(hub.url, { id: `q-${stored}` })).status).toBe(200);
     const body = JSON.stringify({ installation: { id: 1, account: { id: 100, login: "octo" } } });
     expect((await deliver(hub.url, { type: "installation", body })).status).toBe(202);
@@ -299,10 +299,10 @@ describe("a hub", () => {
 
   it("applies the rate limit before the body is read, with Retry-After", async () => {
     const hub = await start({ SIGNALBOX_RATE_LIMIT: "3" });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 30 }, () => deliver(hub.url, { secret: "wrong" })),
     );
-    const limited = answers.filter(({ status }) => status === 429);
+    const limited = responses.filter(({ status }) => status === 429);
     expect(limited.length).toBeGreaterThan(20);
     expect(limited[0]?.headers.get("retry-after")).toBe("1");
     expect(await code(limited[0] as Response)).toBe("rate_limited");
@@ -326,7 +326,7 @@ describe("a hub", () => {
     expect(guessed.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(3);
   });
 
-  it("accepts only GitHub's addresses with the allowlist, and reads them from the proxy's header", async () => {
+  it("accepts only GitHub's addresses with the allowlist, and reads the address from the proxy's header", async () => {
     const meta = createServer((request, response) => {
       response.setHeader("content-type", "application/json");
       response.end(
@@ -391,14 +391,14 @@ describe("a hub", () => {
       detail: expect.stringContaining("signalbox source add stripe"),
     });
 
-    // After the installation is deleted, its events have no tenant, and an old webhook does not restore it.
+    // After the installation is deleted, its events have no tenant. An old webhook does not restore it.
     expect((await sendInstallation("deleted", 1_767_571_200)).status).toBe(202);
     expect((await sendInstallation("created", 1_767_571_200)).status).toBe(422);
     expect((await deliver(hub.url, { body: payload(1, 100) })).status).toBe(422);
     expect((await deliver(hub.url, { body: payload(2) })).status).toBe(202);
   });
 
-  it("uses the secrets of an endpoint with a key, and accepts old and new ones during a rotation", async () => {
+  it("uses the secrets of an endpoint with a key, and accepts the old and the new secret during a rotation", async () => {
     const data = tempFolder();
     const hub = await start({}, { data });
     const cli = async (...args: string[]) =>
@@ -430,10 +430,10 @@ describe("a hub", () => {
   it("accepts a form whose field `payload` contains the JSON", async () => {
     const hub = await start();
     const body = new URLSearchParams({ payload: JSON.stringify(issueOpened) }).toString();
-    const answer = await deliver(hub.url, {
+    const response = await deliver(hub.url, {
       body,
       headers: { "content-type": "application/x-www-form-urlencoded" },
     });
-    expect(answer.status).toBe(202);
+    expect(response.status).toBe(202);
   });
 });

@@ -41,7 +41,7 @@ const failing = {
 };
 
 describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
-  it("is started with or without waiting, listed by filters, and returned with its steps", async () => {
+  it("is started with or without waiting for its end, listed by filters, and returned with its steps", async () => {
     const api = await startWithApp(backend);
     const hello = await publish(api, greeting);
     const fail = await publish(api, failing);
@@ -220,9 +220,9 @@ describe("secrets", () => {
     const echo = await startEcho();
     const seen: string[] = [];
     const call: Api["call"] = async (...args) => {
-      const answer = await api.call(...args);
-      seen.push(answer.text);
-      return answer;
+      const response = await api.call(...args);
+      seen.push(response.text);
+      return response;
     };
     const flow = await publish(api, calling(`${echo}/ok`));
     const fail = await publish(api, calling(`${echo}/fail`));

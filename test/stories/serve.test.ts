@@ -125,9 +125,9 @@ describe("signalbox serve", () => {
     const body = JSON.stringify(issueOpened);
     const { port } = new URL(hub.url);
     const socket = connect(Number(port), "127.0.0.1");
-    let answer = "";
+    let received = "";
     socket.on("data", (chunk) => {
-      answer += chunk;
+      received += chunk;
     });
     const closed = new Promise((resolve) => socket.on("close", resolve));
     socket.write(
@@ -145,8 +145,8 @@ describe("signalbox serve", () => {
       .toBe("down");
     socket.write(body.slice(20));
     await closed;
-    expect(answer).toMatch(/^HTTP\/1.1 202 /);
-    expect(answer.toLowerCase()).toContain("connection: close");
+    expect(received).toMatch(/^HTTP\/1.1 202 /);
+    expect(received.toLowerCase()).toContain("connection: close");
     expect(await ended).toBe(0);
 
     const again = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
@@ -180,13 +180,13 @@ describe("signalbox serve", () => {
       GITHUB_WEBHOOK_SECRET: SECRET,
     };
     const hubs = await Promise.all([1, 2].map(() => startHubProcess({ data: tempFolder(), env })));
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 200 }, (_, at) =>
         deliver((hubs[at % 2] as { url: string }).url, { id: `d-${at >> 1}` }),
       ),
     );
     const outcomes = await Promise.all(
-      answers.map(async (answer) => ((await answer.json()) as { outcome: string }).outcome),
+      responses.map(async (response) => ((await response.json()) as { outcome: string }).outcome),
     );
     expect(outcomes.filter((outcome) => outcome === "stored")).toHaveLength(100);
     expect(outcomes.filter((outcome) => outcome === "duplicate")).toHaveLength(100);

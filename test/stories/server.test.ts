@@ -1,4 +1,4 @@
-/** The hub's HTTP server: connections, time limits and failures. It runs in this process, with short time limits. */
+/** The hub's HTTP server, in this process and with short time limits: connections and failures. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
@@ -94,13 +94,13 @@ const head = (more = "", path = "/webhooks/github") =>
 const length = `Content-Length: ${body.length}\r\n`;
 
 /** Status, problem code, and whether the connection closes. */
-const read = (answer: string) => {
-  const [start = "", ...rest] = answer.split("\r\n");
+const read = (response: string) => {
+  const [start = "", ...rest] = response.split("\r\n");
   return {
     status: Number(start.split(" ")[1]),
-    problem: /^content-type: application\/problem\+json$/im.test(answer),
+    problem: /^content-type: application\/problem\+json$/im.test(response),
     code: (JSON.parse(rest.at(-1) || "{}") as { code?: string }).code,
-    closes: /^connection: close$/im.test(answer),
+    closes: /^connection: close$/im.test(response),
   };
 };
 const rejected = (status: number, code: string) => ({ status, code, problem: true, closes: true });
@@ -140,8 +140,8 @@ describe("the HTTP server", () => {
     "rejects %s with a problem document, and counts and logs it",
     async (_, bytes, status, code) => {
       const hub = await start();
-      const answer = await rawExchange(hub.url, bytes);
-      expect(read(answer)).toEqual(rejected(status, code));
+      const response = await rawExchange(hub.url, bytes);
+      expect(read(response)).toEqual(rejected(status, code));
       await expect
         .poll(async () => (await rejections(hub, code)) + (await rejections(hub, code, "github")))
         .toBe(1);
@@ -203,8 +203,8 @@ describe("the HTTP server", () => {
 
   it("responds to a valid request that is followed by an invalid one", async () => {
     const hub = await start();
-    const answer = await rawExchange(hub.url, `${head(length)}\r\n${body}garbage\r\n\r\n`);
-    expect(answer).toMatch(/^HTTP\/1.1 202 /);
+    const response = await rawExchange(hub.url, `${head(length)}\r\n${body}garbage\r\n\r\n`);
+    expect(response).toMatch(/^HTTP\/1.1 202 /);
   });
 });
 
@@ -351,8 +351,8 @@ describe("a hub", () => {
       SIGNALBOX_PUBLIC_URL: "https://hub.example",
       GITHUB_API_URL: "http://127.0.0.1:1",
     });
-    const answer = await deliver(hub.url);
-    expect([answer.status, await answer.json()]).toEqual([
+    const response = await deliver(hub.url);
+    expect([response.status, await response.json()]).toEqual([
       403,
       expect.objectContaining({ code: "address_not_allowed" }),
     ]);
@@ -399,7 +399,7 @@ describe("retention", () => {
   it.each([
     ["expired", { ...KEEP, SIGNALBOX_KEEP_PENDING_DAYS: "0.0000001" }, [1]],
     ["processed", { ...KEEP, SIGNALBOX_KEEP_PROCESSED_DAYS: "0.0000001" }, [2]],
-  ])("removes %s events only", async (why, env, left) => {
+  ])("removes only %s events", async (why, env, left) => {
     const data = tempFolder();
     const before = await start({ ...KEEP, SIGNALBOX_DATA: data }, { sweepEveryMs: 20 });
     const { id } = (await (await deliver(before.url)).json()) as { id: string };
@@ -416,8 +416,8 @@ describe("retention", () => {
   });
 });
 
-describe("a hub whose database does not accept writes", () => {
-  it("responds while another process locks the database, and stores when it is unlocked", async () => {
+describe("a hub that cannot write to its database", () => {
+  it("responds while another process locks the database, and stores the event when it is unlocked", async () => {
     const hub = await start();
     const other = connectSqlite(`${hub.data}/signalbox.db`);
     onTestFinished(() => void other.close());
@@ -445,8 +445,8 @@ describe("a hub whose database does not accept writes", () => {
     // A constraint violation would be a data error; this must look like an outage.
     hub.store.isDataError = () => false;
     expect((await deliver(hub.url)).status).toBe(503);
-    const answer = await fetch(`${hub.url}/readyz`);
-    expect([answer.status, await answer.json()]).toEqual([
+    const response = await fetch(`${hub.url}/readyz`);
+    expect([response.status, await response.json()]).toEqual([
       503,
       expect.objectContaining({
         code: "storage_unavailable",
