@@ -281,7 +281,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
 
 const yieldToEventLoop = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
-/** Within one log by `seq`, since the clocks of replicas differ. */
+/** Compares events of one log by `seq`, since the clocks of replicas differ. */
 const oldestFirst = (a: EventRow, b: EventRow): number =>
   a.tenant === b.tenant ? a.seq - b.seq : a.received_at - b.received_at || (a.id < b.id ? -1 : 1);
 

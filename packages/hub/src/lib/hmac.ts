@@ -1,4 +1,4 @@
-/** HMAC-SHA256 behind an interface, since Node's is faster than Web Crypto (see hosts/node/hmac.ts). */
+/** HMAC-SHA256. Hosts can replace Web Crypto by a faster implementation; see hosts/node/hmac.ts. */
 export type MaybePromise<T> = T | Promise<T>;
 
 export interface HmacKey {

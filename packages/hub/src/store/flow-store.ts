@@ -115,7 +115,7 @@ export type ConvertFlows = (
 ) => readonly LegacyApp[] | undefined;
 
 export type LegacyMigration =
-  /** There is no legacy table, or `convert` postponed the migration. */
+  /** `none`: there is no legacy table. `postponed`: `convert` returned undefined. */
   | { outcome: "none" | "postponed" }
   /** The saved flows of each app, and the new name of the legacy table. */
   | { outcome: "migrated"; apps: StoredFlow[][]; table: string };

@@ -75,7 +75,10 @@ export interface NewRun {
   /** The flows of the runs in the causation chain, in order. */
   chain?: readonly string[] | undefined;
   limit?: LaneLimit | undefined;
-  /** If a run with the same gather lane has not started yet, the input is added to that run. */
+  /**
+   * Gathers the inputs of runs with the same `gather.lane`: if one of them has not started yet, the
+   * input is added to it, and no new run is created.
+   */
   gather?: { lane: string } | undefined;
 }
 
@@ -177,7 +180,7 @@ export interface RunProgress {
 export interface RunQuery {
   tenant: string;
   limit: number;
-  /** Returns only runs whose id is smaller, that is, older runs. The newest run comes first. */
+  /** Returns only runs with a smaller (older) id. The newest run comes first. */
   before?: string | undefined;
   flow?: string | undefined;
   app?: string | undefined;

@@ -60,7 +60,7 @@ export interface NewEvent extends Summary, Payload {
   received_at: number;
 }
 
-/** The events of one request: either all of them are stored, or none. */
+/** The events of one request. Either all new ones are stored, or none. */
 export interface AppendRequest {
   tenant: string;
   events: NewEvent[];
@@ -124,7 +124,7 @@ export interface SearchQuery {
 
 export interface Page<Item> {
   items: Item[];
-  /** The cursor of the next page; null on the last page. Other pages may also have few items. */
+  /** The cursor of the next page; null on the last page. Any page may have fewer items than `limit`. */
   next: number | null;
 }
 
@@ -327,8 +327,8 @@ export interface DeliveryProgress {
   /** For each tenant, the `seq` of the last event that was delivered or skipped. */
   positions: Record<string, number>;
   /**
-   * Events were skipped after too many failures or removed by retention, and the subscriber has not
-   * been notified yet.
+   * True if events were skipped after too many failures or removed by retention, and the subscriber
+   * has not been notified yet.
    */
   gap: boolean;
   /** The number of failed attempts of the next delivery. */
@@ -389,7 +389,7 @@ export interface SubscriptionStore {
    * the principal's last subscription of a URL, removes the verification of that URL too.
    */
   removeSubscription(id: string, ifUpdatedAt?: number): Promise<boolean>;
-  /** Renews the leases of `by`, and leases free subscriptions. Returns the ids of all of them. */
+  /** Renews the leases of `by`, and leases free subscriptions. Returns the ids of both. */
   leaseSubscriptions(lease: Lease): Promise<string[]>;
   releaseSubscriptions(by: string): Promise<void>;
   /** Saves the progress of those subscriptions that `by` still leases, and returns their ids. */

@@ -98,7 +98,7 @@ export async function openPostgres(
     subscribe: listeners.subscribe,
     isDataError,
     async close() {
-      // A database that does not respond must not keep this process from ending.
+      // A database that does not respond must not prevent this process from exiting.
       setTimeout(() => clients.forEach(destroySocket), CLOSE_TIMEOUT_MS).unref();
       await Promise.all([listening.stop(), pool.end()]);
     },

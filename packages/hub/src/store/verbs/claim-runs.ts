@@ -16,7 +16,7 @@ import {
 } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow, STEP_FIELDS, toRun, toStep } from "./run-rows.ts";
 
-/** The maximum number of queries for a tenant's due runs in one claim: runs of full lanes are held. */
+/** One claim queries a tenant's due runs again, up to this often, if some were held by full lanes. */
 const MAX_PASSES = 5;
 
 /** A run that was claimed this often without progress fails: it may have crashed its workers. */
@@ -63,7 +63,7 @@ type ExpiredRun = Pick<
   | "idle_claims"
 >;
 
-/** Queues runs whose lease has expired. Those that never make progress fail instead. */
+/** Queues runs whose lease has expired. Runs that never make progress fail instead. */
 function* requeueExpired(dialect: Dialect, now: number, limit: number): Verb<ExpiredRun[]> {
   const expired = yield* query<ExpiredRun>(
     "WITH lost AS MATERIALIZED (SELECT id FROM runs WHERE status = 'running' AND lease_until <= ? " +

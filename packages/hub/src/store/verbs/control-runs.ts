@@ -27,7 +27,7 @@ export function* cancelRun(
       [at, id],
     );
     yield* closeSteps(id, at, (node) => openStepError("cancelled", node));
-    // If it was admitted to its lane, the next held run is admitted instead.
+    // If the run was admitted to its lane, the next held run is admitted instead.
     const schedule: Schedule = new Map();
     if (row.status === "queued") yield* admitNext(dialect, row, at, schedule);
     yield* saveSchedule(schedule);

@@ -1,6 +1,6 @@
 /**
- * The table of all verbs. A backend runs each verb that writes in one transaction, and the others
- * without one.
+ * The table of all verbs. A backend turns it into methods of a `Store`, and runs each verb that writes
+ * in one transaction.
  */
 import type { FlowStore } from "../flow-store.ts";
 import type { RunStore } from "../run-store.ts";
@@ -101,7 +101,7 @@ export type VerbTable = {
   };
 };
 
-// A read is one statement, or tolerates commits between its statements: it has no transaction.
+// A read needs no transaction: it is one statement, or tolerates commits between its statements.
 const reads = <Run>(run: Run) => ({ writes: false, run });
 const writes = <Run>(run: Run) => ({ writes: true, run });
 

@@ -1,4 +1,4 @@
-/** Reads of runs, their steps and the verdicts that started them; and the retention of runs. */
+/** Reads of runs, steps and verdicts, and the retention of runs. */
 import {
   RUN_STATUSES,
   type Run,

@@ -1,5 +1,4 @@
 /** Tenants and GitHub installations. */
-
 import { first, query, type Verb } from "../sql.ts";
 import type { Installation, InstallationUpdate, Tenant } from "../store.ts";
 
@@ -35,11 +34,11 @@ export function* listTenants(after: string, limit: number): Verb<Tenant[]> {
 
 /**
  * A newer version replaces the stored one; an older or equal version changes nothing. There are two
- * exceptions for removals: a removal also replaces an equal version (GitHub does not always count it
- * as an update), and only a `revived` update can follow it.
+ * exceptions: a removal also replaces an equal version (GitHub does not always count it as an update),
+ * and after a removal only a `revived` update is accepted.
  */
-export function* putInstallation(seen: InstallationUpdate, at: number): Verb<Installation> {
-  const { id, tenant, account, version, change } = seen;
+export function* putInstallation(update: InstallationUpdate, at: number): Verb<Installation> {
+  const { id, tenant, account, version, change } = update;
   const changed = yield* query(
     "INSERT INTO installations (id, tenant_id, account, version, updated_at, removed_at) " +
       "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET " +

@@ -115,7 +115,7 @@ const isSuspended = (next: Next) => next.status === "waiting" || next.status ===
 const endIfCancelled = (row: LeasedRun, next: Next): Next =>
   row.cancel_asked === 1 && isSuspended(next) ? { status: "cancelled" } : next;
 
-/** Returns the runs that end. If the caller of a run ends, a suspension of the run is a cancellation. */
+/** Returns the runs that end. A run that would be suspended is cancelled if its caller ends as well. */
 function findEnded(released: readonly ReleasedRun[]): string[] {
   const ended = new Set<string>();
   for (const one of released.toSorted((a, b) => a.row.depth - b.row.depth)) {

@@ -1,5 +1,4 @@
 /** Access tokens. Only their SHA-256 hash is stored. */
-
 import { first, query, type Value, type Verb } from "../sql.ts";
 import type { Scope, Token } from "../store.ts";
 
