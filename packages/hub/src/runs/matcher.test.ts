@@ -187,7 +187,7 @@ describe("matching", () => {
     const stopped = await planOf(emitted(5));
     expect(stopped?.runs).toEqual([]);
     expect(stopped?.verdicts).toMatchObject([
-      { matched: false, breaker: { limit: "chain", most: 5 } },
+      { matched: false, breaker: { limit: "chain", max: 5 } },
     ]);
     expect(stopped?.verdicts[0]?.reasons.at(-1)).toEqual({
       on: "breaker",
@@ -224,7 +224,7 @@ describe("matching", () => {
       { flow_id: other.id, chain },
     ]);
     const breakers = (of: EventPlan | undefined) =>
-      of?.verdicts.map(({ flow_id, breaker }) => [flow_id, breaker?.limit, breaker?.most]);
+      of?.verdicts.map(({ flow_id, breaker }) => [flow_id, breaker?.limit, breaker?.max]);
     expect(breakers(plan)).toEqual([
       [flow.id, "loops", 30],
       [other.id, undefined, undefined],

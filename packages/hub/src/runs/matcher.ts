@@ -229,9 +229,9 @@ function applyBreaker(
   if (!verdict.matched) return verdict;
   const withReason = (trip: Trip) => ({ ...trip, reason: breakerReason(trip) });
   if (depth >= maxChain) {
-    const breaker = withReason({ limit: "chain", most: maxChain });
+    const breaker = withReason({ limit: "chain", max: maxChain });
     return { ...verdict, matched: false, reasons: [...verdict.reasons, breaker.reason], breaker };
   }
   if (!chain.includes(verdict.flow_id)) return verdict;
-  return { ...verdict, breaker: withReason({ limit: "loops", most: maxLoops }) };
+  return { ...verdict, breaker: withReason({ limit: "loops", max: maxLoops }) };
 }

@@ -272,7 +272,7 @@ export interface RunStore {
 export interface PlannedVerdict extends Omit<StoredVerdict, "run_id"> {
   /**
    * Set if a circuit breaker applies. If `matched` is false, it has already stopped the trigger;
-   * otherwise the store stops the trigger above `most` runs per minute.
+   * otherwise the store stops the trigger above `max` runs per minute.
    */
   breaker?: Trip & { reason: Reason };
 }

@@ -10,7 +10,7 @@ test("warns of each trigger of the draft that was stopped, with the time and the
     position: { x: 0, y: 0 },
     parameters: {},
   };
-  const trip = { at: Date.UTC(2026, 0, 1, 12, 3, 59), limit: "loops", most: 30 } as const;
+  const trip = { at: Date.UTC(2026, 0, 1, 12, 3, 59), limit: "loops", max: 30 } as const;
   const tripped = [
     { ...trip, node_id: "n1" },
     { ...trip, node_id: "deleted" },

@@ -7,7 +7,7 @@ test.each([
   ["loops", 0, /may not fire on its own flow's events.* raise SIGNALBOX_MAX_LOOPS/],
 ] as const)(
   "the message for %s with the limit %i states the cause and the fix",
-  (limit, most, message) => {
-    expect(tripMessage({ limit, most })).toMatch(message);
+  (limit, max, message) => {
+    expect(tripMessage({ limit, max })).toMatch(message);
   },
 );

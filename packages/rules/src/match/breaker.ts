@@ -8,7 +8,7 @@ export interface Trip {
    * may fire on events that its own flow caused.
    */
   limit: "chain" | "loops";
-  most: number;
+  max: number;
 }
 
 /** For the verdict on the event. */
@@ -19,8 +19,8 @@ export const breakerReason = (trip: Trip): Reason => ({
 });
 
 /** States the cause and the fix. */
-export const tripMessage = ({ limit, most }: Trip): string =>
+export const tripMessage = ({ limit, max }: Trip): string =>
   limit === "chain"
-    ? `more than ${most} runs triggered each other. Break the cycle, or raise SIGNALBOX_MAX_CHAIN.`
-    : `it ${most === 0 ? "may not fire on its own flow's events" : `fired on its own flow's events more than ${most} times a minute`}. ` +
+    ? `more than ${max} runs triggered each other. Break the cycle, or raise SIGNALBOX_MAX_CHAIN.`
+    : `it ${max === 0 ? "may not fire on its own flow's events" : `fired on its own flow's events more than ${max} times a minute`}. ` +
       "Exclude these events with its params or its filter, or raise SIGNALBOX_MAX_LOOPS.";

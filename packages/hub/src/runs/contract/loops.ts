@@ -141,7 +141,7 @@ export function loopsContract(it: It): void {
       run_id: null,
     });
     expect(await f.store.listTrips(TENANT, [flow], 0)).toMatchObject([
-      { node_id: "own", limit: "loops", most: 5 },
+      { node_id: "own", limit: "loops", max: 5 },
     ]);
 
     // Events from outside still start runs. After a minute the limit is reset.
@@ -167,7 +167,7 @@ export function loopsContract(it: It): void {
     );
     await c.arrive("push");
     await c.settle();
-    expect(c.tripped).toMatchObject([{ flow_id: there, node_id: "back", limit: "loops", most: 4 }]);
+    expect(c.tripped).toMatchObject([{ flow_id: there, node_id: "back", limit: "loops", max: 4 }]);
     const runs = (await c.runs()).toReversed();
     expect(runs.map(({ flow_id }) => (flow_id === there ? "A" : "B")).join("")).toBe("ABABABABAB");
     expect(runs.map(({ chain }) => chain.length)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
@@ -185,7 +185,7 @@ export function loopsContract(it: It): void {
     await c.settle();
     expect((await c.runs()).map(({ depth }) => depth)).toEqual([3, 2, 1]);
     const [trip] = c.tripped;
-    expect(c.tripped).toMatchObject([{ flow_id: flow, node_id: "own", limit: "chain", most: 3 }]);
+    expect(c.tripped).toMatchObject([{ flow_id: flow, node_id: "own", limit: "chain", max: 3 }]);
     const [verdict] = await f.store.listVerdicts(TENANT, trip?.event_id ?? "");
     expect(verdict?.reasons.at(-1)).toMatchObject({
       on: "breaker",

@@ -18,14 +18,14 @@ const verdict = (given: Partial<PlannedVerdict> = {}): PlannedVerdict => ({
   ...given,
 });
 /** The verdict of a trigger that fires on an event of its own flow. */
-const looping = (most: number, given: Partial<PlannedVerdict> = {}) =>
-  verdict({ breaker: { limit: "loops", most, reason }, ...given });
+const looping = (max: number, given: Partial<PlannedVerdict> = {}) =>
+  verdict({ breaker: { limit: "loops", max, reason }, ...given });
 /** The verdict of a trigger that the limit of the causation chain has stopped. */
-const tooLong = (most: number) =>
+const tooLong = (max: number) =>
   verdict({
     matched: false,
     reasons: [reason],
-    breaker: { limit: "chain", most, reason },
+    breaker: { limit: "chain", max, reason },
   });
 
 interface Given {
@@ -75,7 +75,7 @@ export function breakersContract(it: It): void {
     expect(second.tripped).toEqual(
       second.events.slice(1).map(({ id }, nth) => ({
         limit: "loops",
-        most: 3,
+        max: 3,
         event_id: id,
         flow_id: "a flow",
         node_id: "on event",
@@ -99,8 +99,8 @@ export function breakersContract(it: It): void {
   it("allow a stopped trigger to fire again after a minute, but never if its limit is 0", async ({
     store,
   }) => {
-    const fires = async (most: number, at: number) =>
-      (await append(store, [looping(most)], { at })).tripped === undefined;
+    const fires = async (max: number, at: number) =>
+      (await append(store, [looping(max)], { at })).tripped === undefined;
     expect(await fires(1, START)).toBe(true);
     expect(await fires(1, START + MINUTE - 1)).toBe(false);
     expect(await fires(1, START + MINUTE)).toBe(true);
@@ -156,7 +156,7 @@ export function breakersContract(it: It): void {
     // After that run has started, the next run exceeds the limit.
     await claim(store, { now: START + 9 });
     const next = await append(store, [looping(1)], { count: 2, run: gather });
-    expect(next.tripped).toMatchObject([{ most: 1, isFirst: true }, { isFirst: false }]);
+    expect(next.tripped).toMatchObject([{ max: 1, isFirst: true }, { isFirst: false }]);
 
     const skip = (lane: string) => ({
       run: { limit: { lane, max: 1, whenFull: "skip" as const } },
@@ -188,10 +188,10 @@ export function breakersContract(it: It): void {
     expect(await isFirst(looping(1), START + 1)).toEqual([true]);
     expect(await isFirst(tooLong(5), START + 2)).toEqual([false]);
     const expected = { flow_id: "a flow", node_id: "on event" };
-    expect(await trips()).toEqual([{ ...expected, at: START + 1, limit: "loops", most: 1 }]);
+    expect(await trips()).toEqual([{ ...expected, at: START + 1, limit: "loops", max: 1 }]);
     expect(await isFirst(tooLong(5), START + 1 + MINUTE)).toEqual([true]);
     expect(await trips()).toEqual([
-      { ...expected, at: START + 1 + MINUTE, limit: "chain", most: 5 },
+      { ...expected, at: START + 1 + MINUTE, limit: "chain", max: 5 },
     ]);
     expect(await trips(START + 1 + MINUTE)).toHaveLength(1);
     expect(await trips(START + 2 + MINUTE)).toEqual([]);

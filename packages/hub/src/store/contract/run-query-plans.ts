@@ -47,7 +47,7 @@ const limited = (["skip", "replace"] as const).map((whenFull) =>
   sampleRun({ event_id: "id-5", limit: { lane: "lane-14", max: 1, whenFull } }),
 );
 const reason = { on: "breaker", holds: false, message: "" } as const;
-const breaker = { limit: "loops", most: 30, reason } as const;
+const breaker = { limit: "loops", max: 30, reason } as const;
 const looping = {
   flow_id: "flow-7",
   node_id: "node-7",

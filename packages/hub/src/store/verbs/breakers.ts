@@ -53,7 +53,7 @@ export function* loadLoopGuard(
   dialect: Dialect,
   planned: readonly PlannedEvent[],
 ): Verb<LoopGuard> {
-  const guarded = new Map<NewRun, { key: Key; most: number; at: number }>();
+  const guarded = new Map<NewRun, { key: Key; max: number; at: number }>();
   const keys: Key[] = [];
   for (const { tenant: tenant_id, at, verdicts, runs } of planned) {
     const started = runs.values();
@@ -62,7 +62,7 @@ export function* loadLoopGuard(
       if (!breaker) continue;
       const key = { tenant_id, flow_id, node_id };
       keys.push(key);
-      if (run) guarded.set(run, { key, most: breaker.most, at });
+      if (run) guarded.set(run, { key, max: breaker.max, at });
     }
   }
   const breakers = yield* findBreakers(dialect, keys);
@@ -75,10 +75,10 @@ export function* loadLoopGuard(
     stops(run) {
       const found = guarded.get(run);
       if (!found) return false;
-      const { key, most, at } = found;
+      const { key, max, at } = found;
       const breaker = breakerOf(key);
       if (isOver(breaker.since, at)) Object.assign(breaker, { since: at, fired: 0 });
-      const hasReachedLimit = breaker.fired >= most;
+      const hasReachedLimit = breaker.fired >= max;
       if (hasReachedLimit) stopped.add(run);
       return hasReachedLimit;
     },
@@ -97,7 +97,7 @@ export function* loadLoopGuard(
       const isFirst = found.tripped_at === null || isOver(found.tripped_at, at);
       if (isFirst) {
         changed.add(found);
-        Object.assign(found, { tripped_at: at, tripped_by: trip.limit, tripped_most: trip.most });
+        Object.assign(found, { tripped_at: at, tripped_by: trip.limit, tripped_most: trip.max });
       }
       tripped.push({ ...trip, event_id, flow_id, node_id, isFirst });
       if (!matched) return verdict;
@@ -153,7 +153,7 @@ export function* listTrips(
   for (const { list, params } of inLists(flows, dialect, 2))
     trips.push(
       ...(yield* query<StoredTrip>(
-        'SELECT flow_id, node_id, tripped_at AS at, tripped_by AS "limit", tripped_most AS most ' +
+        'SELECT flow_id, node_id, tripped_at AS at, tripped_by AS "limit", tripped_most AS "max" ' +
           `FROM breakers WHERE tenant_id = ? AND tripped_at >= ? AND flow_id IN ${list} ORDER BY flow_id, node_id`,
         [tenant, since, ...params],
       )),
