@@ -54,9 +54,7 @@ export function appendContract(it: It): void {
     expect(await appendEvents(again, [sampleEvent()])).toEqual([2]);
   });
 
-  it("stores a delivery id once: within a request, within a batch, and later", async ({
-    store,
-  }) => {
+  it("stores a delivery id once, within and across requests and batches", async ({ store }) => {
     const original = sampleEvent({ external_id: "one" });
     const again = () => sampleEvent({ external_id: "one", title: "other" });
     const known = { id: original.id, seq: 1, duplicate: true };
@@ -114,9 +112,7 @@ export function appendContract(it: It): void {
     expect(await allEvents(store, "umbrella")).toHaveLength(1);
   });
 
-  it("distinguishes endpoints and delivery ids whose concatenations are equal", async ({
-    store,
-  }) => {
+  it("distinguishes endpoints and ids whose concatenations are equal", async ({ store }) => {
     const pairs: [string, string][] = [
       ["a", "b\nc"],
       ["a\nb", "c"],

@@ -66,9 +66,7 @@ const runsOf = async (store: Store, tenant = "acme") =>
   (await store.listRuns({ tenant, limit: 100 })).map(({ id }) => id).toSorted();
 
 export function breakersContract(it: It): void {
-  it("limit how many times per minute a trigger fires on events of its own flow", async ({
-    store,
-  }) => {
+  it("limit how often a trigger fires per minute on events of its flow", async ({ store }) => {
     const first = await append(store, [looping(3)], { count: 2 });
     expect(first.tripped).toBeUndefined();
     const second = await append(store, [looping(3)], { count: 3, at: START + 1 });
@@ -112,9 +110,7 @@ export function breakersContract(it: It): void {
     expect(await fires(1, START)).toBe(true);
   });
 
-  it("count each trigger separately, and do not stop other triggers of the same event", async ({
-    store,
-  }) => {
+  it("count and stop each trigger of an event separately", async ({ store }) => {
     const own = looping(1);
     const unlimited = verdict({ node_id: "unlimited" });
     const second = looping(1, { node_id: "second" });
@@ -143,9 +139,7 @@ export function breakersContract(it: It): void {
     expect((await runsOf(again)).length).toBe(4);
   });
 
-  it("count only runs that are created, not gathered, skipped or duplicate ones", async ({
-    store,
-  }) => {
+  it("do not count gathered, skipped or duplicate runs", async ({ store }) => {
     // Events that are gathered into one run count once.
     const gather = { gather: { lane: "burst" }, due_at: START + 9 };
     const burst = await append(store, [looping(1)], { count: 5, run: gather });

@@ -242,9 +242,7 @@ export function flowsContract(it: It): void {
     expect(await store.deleteFlow(current, START)).toEqual({ outcome: "deleted" });
   });
 
-  it("removes flows that were deleted before the given time and have no runs", async ({
-    store,
-  }) => {
+  it("removes flows without runs that were deleted before the given time", async ({ store }) => {
     const key = ({ id }: { id: string }) => ({ tenant: "acme", id });
     const make = async (app?: string) =>
       publish(store, await makeFlow(store, intents(), app === undefined ? {} : { app }));

@@ -53,8 +53,11 @@ export function listContract(it: It): void {
     });
   });
 
-  it("returns the same log id until the database is recreated", async (subject) => {
-    const { store, reopen, reopenOn } = subject;
+  it("returns the same log id until the database is recreated", async ({
+    store,
+    reopen,
+    reopenOn,
+  }) => {
     const [id, ...others] = await Promise.all(
       [store, store, await reopen()].map((one) => one.getLogId()),
     );
@@ -179,9 +182,7 @@ export function listContract(it: It): void {
     expect(await store.getEvent("acme", "not an id")).toBeUndefined();
   });
 
-  it("scans a bounded part of a long log per page, and finds all events of a repository", async ({
-    store,
-  }) => {
+  it("finds a repository in a long log, and scans a bounded part per page", async ({ store }) => {
     const events = sampleEvents(5_100, (at) => ({
       repo: at === 0 || at === 5_099 ? "acme/rare" : "acme/web",
       body: new Uint8Array(0),

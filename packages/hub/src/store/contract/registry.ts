@@ -72,9 +72,7 @@ export function registryContract(it: It): void {
     expect(listed).toEqual(sorted);
   });
 
-  it("maps an installation to its tenant, and updates it only with a newer version", async ({
-    store,
-  }) => {
+  it("maps an installation to a tenant, and accepts only newer versions", async ({ store }) => {
     expect(await store.findInstallation("7")).toBeUndefined();
     const acme = { id: "7", tenant: "acme", account: "acme-inc", version: 5, removed_at: null };
     expect(await store.putInstallation(update("acme", 5, { account: "acme-inc" }), START)).toEqual(
@@ -119,9 +117,7 @@ export function registryContract(it: It): void {
     expect(await store.findInstallation("7")).toMatchObject({ tenant: "tenant 8", version: 8 });
   });
 
-  it("keeps the name and quota of a tenant if an installation has no account", async ({
-    store,
-  }) => {
+  it("keeps the name of a tenant if an installation has no account", async ({ store }) => {
     await store.putTenant({ id: "acme", name: "Acme", quota: 5, at: START });
     await store.putInstallation(update("acme", 1, { account: null }), START + 1);
     expect(await store.getTenant("acme")).toMatchObject({

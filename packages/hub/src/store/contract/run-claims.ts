@@ -171,9 +171,7 @@ export function runClaimsContract(it: It): void {
     expect((await store.getRun("acme", poison.id))?.status).not.toBe("failed");
   });
 
-  it("returns a run any number of times while it makes progress or is released", async ({
-    store,
-  }) => {
+  it("returns a run again while it makes progress or is released", async ({ store }) => {
     const [slow, moved] = sampleRuns(2, (at) => ({ tenant: at === 0 ? "acme" : "umbrella" }));
     await store.queueRuns([slow, moved]);
     let now = START;
@@ -199,9 +197,7 @@ export function runClaimsContract(it: It): void {
     expect(await claim(store, { now: now + LEASE })).toEqual([]);
   });
 
-  it("returns a caller any number of times while the runs that it called make progress", async ({
-    store,
-  }) => {
+  it("returns a caller again while the runs that it called make progress", async ({ store }) => {
     const [top, middle, bottom] = callChain();
     await store.queueRuns([top, middle, bottom]);
     let now = START;

@@ -44,9 +44,7 @@ async function drain(store: Store, now: number): Promise<string[]> {
 }
 
 export function runLanesContract(it: It): void {
-  it("run at most as many runs as their limit, and admit the others when runs end", async ({
-    store,
-  }) => {
+  it("limit the number of running runs, and admit others when runs end", async ({ store }) => {
     const runs = sampleRuns(5, () => inLane(2));
     await store.queueRuns(runs);
     const [one, two] = await claimExactly(store, 2);
@@ -96,9 +94,7 @@ export function runLanesContract(it: It): void {
     expect(nth(claimed, 1).run.due_at).toBe(START + 1);
   });
 
-  it("admit the next run when a run fails, is suspended, requeued or cancelled", async ({
-    store,
-  }) => {
+  it("admit a run when another fails, is suspended, requeued or cancelled", async ({ store }) => {
     const runs = sampleRuns(8, () => inLane(1));
     await store.queueRuns(runs);
     const next = async () => nth(await claim(store), 0);
@@ -204,9 +200,7 @@ export function runLanesContract(it: It): void {
     expect(await start(store, sampleRun())).toHaveProperty("run");
   });
 
-  it("do not let a run whose caller waits overtake due runs of the same lane", async ({
-    store,
-  }) => {
+  it("start no run ahead of due runs of the same lane", async ({ store }) => {
     const [one, two, three, four] = sampleRuns(4, () => inLane(1));
     const later = sampleRun({ ...inLane(1), due_at: START + 9 });
     // A run that is not due yet does not count.
@@ -401,9 +395,7 @@ export function runLanesContract(it: It): void {
     expect(await drain(store, START)).toEqual([two.id]);
   });
 
-  it("with `replace` do not cancel runs that have started or are below their limit", async ({
-    store,
-  }) => {
+  it("with `replace` cancel no run that has started or is below the limit", async ({ store }) => {
     const replace = inLane(2, "one", "replace");
     const [one, two, three, four] = sampleRuns(4, () => replace);
     const [five, six] = sampleRuns(2, () => replace);
@@ -473,9 +465,7 @@ export function runLanesContract(it: It): void {
     expect(await store.getRun("acme", a.id)).toMatchObject({ gathered_count: 2 });
   });
 
-  it("gather inputs into a held run, but not into a suspended or cancelled one", async ({
-    store,
-  }) => {
+  it("gather inputs into held runs, but not suspended or cancelled ones", async ({ store }) => {
     const both = { ...inLane(1), gather: { lane: "g" } };
     const runs = sampleRuns(5, () => both);
     await store.queueRuns([nth(runs, 0)]);

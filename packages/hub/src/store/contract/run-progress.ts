@@ -192,9 +192,7 @@ export function runProgressContract(it: It): void {
     expect(runIds(await claim(store, { now }))).toEqual(runIds([forever, timed]));
   });
 
-  it("ends a suspension immediately if the run was woken while it was running", async ({
-    store,
-  }) => {
+  it("ends a suspension immediately if the run was woken before it", async ({ store }) => {
     const claimed = await claimOne(store);
     expect(await store.wakeRun("acme", claimed.run.id, START + 1)).toBe(true);
     await save(store, [claimed], { now: START + 2, ...waiting(null) });

@@ -114,9 +114,7 @@ export function runsContract(it: It): void {
     ]);
   });
 
-  it("are listed newest first, filtered by flow, app, token, status and event", async ({
-    store,
-  }) => {
+  it("are listed newest first, by flow, app, token, status and event", async ({ store }) => {
     const [event, other] = sampleEvents(2);
     await appendEvents(store, [event, other]);
     const runs = sampleRuns(6, (at) => ({

@@ -185,9 +185,7 @@ export function searchContract(it: It): void {
     }
   });
 
-  it("scans a bounded part of a long log per page, and finds all events on later pages", async ({
-    store,
-  }) => {
+  it("finds all events of a long log, and scans a bounded part per page", async ({ store }) => {
     const events = longLog([0, 1, 2_500, 5_999]);
     await appendInChunks(store, events);
     const first = await store.searchEvents({ tenant: "acme", limit: 10, text: "needle" });

@@ -47,9 +47,7 @@ export function sourcesContract(it: It): void {
     expect(await store.findSource("key-of-b")).toBeUndefined();
   });
 
-  it("rejects a secret of an unknown endpoint, and a secret with an existing id", async ({
-    store,
-  }) => {
+  it("rejects a secret if its endpoint is unknown or its id exists", async ({ store }) => {
     expect(await store.addSourceSecret("later", secret("s"))).toBe(false);
     await store.putSource(endpoint("later"));
     expect(await store.findSource("key-of-later")).toMatchObject({ secrets: [] });

@@ -103,9 +103,7 @@ export function toolNamesContract(it: It): void {
     expect(await assignedName(store, "Go")).toBe("go");
   });
 
-  it("remain callable as aliases for a limited time after a rename is published", async ({
-    store,
-  }) => {
+  it("remain callable as aliases for a limited time after a rename", async ({ store }) => {
     const graph = (name: string) => ({ nodes: [node("a", name)], edges: [] });
     const flow = await makeFlow(store, graph("First"));
     await publish(store, flow);
@@ -137,9 +135,7 @@ export function toolNamesContract(it: It): void {
     expect(toolNamesOf(edited.graph)).toEqual(["first", "second_2"]);
   });
 
-  it("are passed to an edit with the ids of their nodes while they are callable", async ({
-    store,
-  }) => {
+  it("are passed to an edit, with their node ids, while they are callable", async ({ store }) => {
     const callableNames = async (id: string, at = START) => {
       let names: ReadonlyMap<string, string> = new Map();
       await store.editFlow({ tenant: "acme", id }, at, (found) => {
