@@ -497,13 +497,13 @@ describe("the bridge", () => {
 
   it("reports a missing URL, an unknown token, and a URL that returns a page", async () => {
     const hub = await startHub();
-    const refused = await startBridge(hub.url, tempFolder(), { SIGNALBOX_TOKEN: "guess" });
-    await expect.poll(refused.stderr).toContain("rejects the token");
-    expect(await refused.call("get_pending_status")).toMatchObject({
+    const unauthorized = await startBridge(hub.url, tempFolder(), { SIGNALBOX_TOKEN: "guess" });
+    await expect.poll(unauthorized.stderr).toContain("rejects the token");
+    expect(await unauthorized.call("get_pending_status")).toMatchObject({
       isError: true,
       content: [{ text: expect.stringContaining("SIGNALBOX_TOKEN") }],
     });
-    expect(refused.stderr().match(/rejects the token/g)).toHaveLength(1);
+    expect(unauthorized.stderr().match(/rejects the token/g)).toHaveLength(1);
 
     const page = createServer((_, response) => {
       response.setHeader("content-type", "text/html");

@@ -67,7 +67,7 @@ const message = (params: object, id = 1, method = "tools/call") => ({
 });
 
 /** The hub's response, as JSON or as the only message of a stream. */
-async function ask(headers: Headers, body: RequestInit["body"], method = "POST") {
+async function send(headers: Headers, body: RequestInit["body"], method = "POST") {
   const init = { method, headers, duplex: "half", ...(body == null ? {} : { body }) };
   const response = await fetch(`${hub.url}/mcp`, init as RequestInit);
   const text = await response.text();
@@ -76,7 +76,7 @@ async function ask(headers: Headers, body: RequestInit["body"], method = "POST")
 }
 
 const call = ({ headers, meta }: Protocol, name: string, args: unknown, more: Headers = {}) =>
-  ask(
+  send(
     { ...headers("tools/call", name), ...more },
     JSON.stringify(message({ name, arguments: args, ...meta })),
   );
@@ -144,7 +144,7 @@ describe.each(protocols)("returns an error to a %s client", (_, protocol) => {
       /not a valid JSON-RPC message/,
     ],
   ])("that sends %s", async (_what, sent, code, text) => {
-    const { status, json } = await ask(valid, sent);
+    const { status, json } = await send(valid, sent);
     expect(status).toBe(400);
     expect(json.error).toMatchObject({ code, message: expect.stringMatching(text) });
   });
@@ -153,7 +153,7 @@ describe.each(protocols)("returns an error to a %s client", (_, protocol) => {
     const batch = Array.from({ length: 1_000 }, (_member, id) =>
       message({ name: "get_pending_status", arguments: {}, ...protocol.meta }, id),
     );
-    const { status, json } = await ask(valid, JSON.stringify(batch));
+    const { status, json } = await send(valid, JSON.stringify(batch));
     expect(status).toBe(400);
     expect(json.error).toMatchObject({ code: -32600, message: expect.stringMatching(/batch/i) });
   });
@@ -168,7 +168,7 @@ describe.each(protocols)("returns an error to a %s client", (_, protocol) => {
       },
     });
     for (const sent of [large, stream]) {
-      const { status, json } = await ask(valid, sent as RequestInit["body"]);
+      const { status, json } = await send(valid, sent as RequestInit["body"]);
       expect(status).toBe(413);
       expect(json.error.message).toMatch(/must not exceed \d+ bytes/);
     }
@@ -195,14 +195,14 @@ describe.each(protocols)("returns an error to a %s client", (_, protocol) => {
   });
 
   it("that sends another content type", async () => {
-    const { status, json } = await ask({ ...valid, "content-type": "text/plain" }, body);
+    const { status, json } = await send({ ...valid, "content-type": "text/plain" }, body);
     expect(status).toBe(415);
     expect(json.error.message).toMatch(/must be application\/json/);
   });
 
   it("with a foreign Origin or an unknown Host", async () => {
     for (const origin of ["https://evil.example", "null", "not an origin"]) {
-      const { status, json } = await ask({ ...valid, origin }, body);
+      const { status, json } = await send({ ...valid, origin }, body);
       expect({ status, code: json.code }).toEqual({ status: 403, code: "foreign_origin" });
     }
     const { port } = new URL(hub.url);
@@ -224,7 +224,7 @@ describe.each(protocols)("returns an error to a %s client", (_, protocol) => {
       ["Basic eDp5", "token_missing"],
       ["Bearer guess", "token_unknown"],
     ] as const) {
-      const { status, headers, json } = await ask({ ...valid, authorization }, body);
+      const { status, headers, json } = await send({ ...valid, authorization }, body);
       expect({ status, code: json.code }).toEqual({ status: 401, code });
       expect(headers.get("www-authenticate")).toMatch(/^Bearer resource_metadata="http/);
     }
@@ -236,7 +236,7 @@ describe.each(protocols)("returns an error to a %s client", (_, protocol) => {
         (await runCli(["token", "create", "x", "--json", "--data", folder, ...more])).stdout,
       ) as { id: string; token: string };
     const codeFor = async (token: string) => {
-      const { status, json } = await ask({ ...valid, authorization: `Bearer ${token}` }, body);
+      const { status, json } = await send({ ...valid, authorization: `Bearer ${token}` }, body);
       return json.code ?? status;
     };
     const revoked = await create();
@@ -250,16 +250,16 @@ describe.each(protocols)("returns an error to a %s client", (_, protocol) => {
 
 it("returns 406 to a 2025-11-25 client that accepts */*, and 400 for an unknown protocol version", async () => {
   const body = JSON.stringify(message({}, 1, "tools/list"));
-  const unspecific = await ask({ ...common, accept: "*/*" }, body);
+  const unspecific = await send({ ...common, accept: "*/*" }, body);
   expect(unspecific.status).toBe(406);
   expect(unspecific.json.error.message).toMatch(/must accept both/);
-  const unknown = await ask({ ...common, "mcp-protocol-version": "1999-01-01" }, body);
+  const unknown = await send({ ...common, "mcp-protocol-version": "1999-01-01" }, body);
   expect(unknown.status).toBe(400);
   expect(unknown.json.error.message).toMatch(/Unsupported protocol version: 1999-01-01/);
 });
 
 it.each(["GET", "DELETE", "PUT"])("returns 405 for %s /mcp without a session", async (method) => {
-  const { status, json } = await ask(common, undefined, method);
+  const { status, json } = await send(common, undefined, method);
   expect(status).toBe(405);
   expect(json.error.message).toBe("Method not allowed.");
 });

@@ -265,14 +265,14 @@ function createRawClient(hub: HubProcess, token: string, more: Record<string, st
       headers: { ...headers, ...(session ? { "mcp-session-id": session } : {}) },
       body: JSON.stringify({ jsonrpc: "2.0", ...message }),
     });
-  const ask = async (session: string | undefined, method: string, params: object = {}) => {
+  const request = async (session: string | undefined, method: string, params: object = {}) => {
     const response = await post(session, { id: 1, method, params });
     const text = await response.text();
     const json = text ? JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text) : undefined;
     return { status: response.status, session: response.headers.get("mcp-session-id"), json };
   };
   const initialize = async (): Promise<string> => {
-    const { status, session } = await ask(undefined, "initialize", {
+    const { status, session } = await request(undefined, "initialize", {
       protocolVersion: "2025-11-25",
       capabilities: {},
       clientInfo: { name: "story", version: "1" },
@@ -289,7 +289,7 @@ function createRawClient(hub: HubProcess, token: string, more: Record<string, st
         headers: { ...headers, "mcp-session-id": session },
       })
     ).status;
-  return { post, ask, initialize, stream, end };
+  return { post, request, initialize, stream, end };
 }
 
 describe("a session", () => {
@@ -305,15 +305,15 @@ describe("a session", () => {
       createRawClient(hub, sameTenant),
       createRawClient(hub, allTenants, { "x-signalbox-tenant": `${account}` }),
     ]) {
-      expect(await other.ask(session, "tools/list")).toMatchObject({
+      expect(await other.request(session, "tools/list")).toMatchObject({
         status: 404,
         json: { error: { message: "Session not found" } },
       });
       expect((await other.stream(session)).response.status).toBe(404);
       expect(await other.end(session)).toBe(404);
     }
-    expect((await ada.ask(session, "tools/list")).status).toBe(200);
-    expect((await ada.ask("no-such-session", "tools/list")).status).toBe(404);
+    expect((await ada.request(session, "tools/list")).status).toBe(200);
+    expect((await ada.request("no-such-session", "tools/list")).status).toBe(404);
   });
 
   it("serves one tenant's inbox, even if the token is valid for several tenants", async () => {
@@ -325,7 +325,7 @@ describe("a session", () => {
       "x-signalbox-tenant": `${account}`,
     }).initialize();
     const otherTenant = createRawClient(hub, bearer, { "x-signalbox-tenant": `${other}` });
-    expect((await otherTenant.ask(session, "tools/list")).status).toBe(404);
+    expect((await otherTenant.request(session, "tools/list")).status).toBe(404);
     expect((await otherTenant.stream(session)).response.status).toBe(404);
   });
 
@@ -334,7 +334,7 @@ describe("a session", () => {
     ["events/stream", { name: "github.issues", cursor: null }],
   ])("ends the response to %s when the request is cancelled", async (method, params) => {
     const { hub, token } = fixture;
-    const { post, initialize, ask } = createRawClient(hub, (await token(newAccount())).token);
+    const { post, initialize, request } = createRawClient(hub, (await token(newAccount())).token);
     const session = await initialize();
     const responses = await Promise.all(
       [1, 2, 3].map((id) => post(session, { id, method, params })),
@@ -345,28 +345,28 @@ describe("a session", () => {
     }
     for (const response of responses)
       expect(await response.text()).not.toMatch(/"(result|error)":/);
-    expect((await ask(session, "tools/list")).status).toBe(200);
+    expect((await request(session, "tools/list")).status).toBe(200);
   });
 
   it("ends on DELETE, together with its stream", async () => {
     const { hub, token } = fixture;
     const account = newAccount();
-    const { ask, initialize, stream, end } = createRawClient(hub, (await token(account)).token);
+    const { request, initialize, stream, end } = createRawClient(hub, (await token(account)).token);
     const session = await initialize();
     const opened = await stream(session);
     expect(opened.response.status).toBe(200);
     expect(await end(session)).toBe(200);
     await opened.ended;
-    expect((await ask(session, "tools/list")).status).toBe(404);
+    expect((await request(session, "tools/list")).status).toBe(404);
     expect((await stream(session)).response.status).toBe(404);
   });
 
   it("buffers notifications until its stream is open, and ends that stream if another one is opened", async () => {
     const { hub, token } = fixture;
     const account = newAccount();
-    const { ask, initialize, stream } = createRawClient(hub, (await token(account)).token);
+    const { request, initialize, stream } = createRawClient(hub, (await token(account)).token);
     const session = await initialize();
-    await ask(session, "resources/subscribe", { uri: INBOX });
+    await request(session, "resources/subscribe", { uri: INBOX });
     await send(hub, account);
     const first = await stream(session);
     await expect.poll(() => first.messages[0]?.data).toMatchObject({ params: { uri: INBOX } });
@@ -380,32 +380,33 @@ describe("a session", () => {
   it("is evicted at the session limit of its token if it was idle for the longest time", async () => {
     const { hub, token } = fixture;
     const account = newAccount();
-    const { ask, initialize, stream } = createRawClient(hub, (await token(account)).token);
+    const { request, initialize, stream } = createRawClient(hub, (await token(account)).token);
     const other = createRawClient(hub, (await token(account)).token);
     const theirs = await other.initialize();
     const held = await initialize();
     const opened = await stream(held);
     const used = await initialize();
     const idle = await initialize();
-    expect((await ask(used, "tools/list")).status).toBe(200);
+    expect((await request(used, "tools/list")).status).toBe(200);
     for (let more = 0; more < 62; more += 1) await initialize();
-    expect((await ask(idle, "tools/list")).status).toBe(404);
-    for (const session of [held, used]) expect((await ask(session, "tools/list")).status).toBe(200);
-    expect((await other.ask(theirs, "tools/list")).status).toBe(200);
+    expect((await request(idle, "tools/list")).status).toBe(404);
+    for (const session of [held, used])
+      expect((await request(session, "tools/list")).status).toBe(200);
+    expect((await other.request(theirs, "tools/list")).status).toBe(200);
     opened.close();
   });
 
   it("is required for subscriptions only", async () => {
     const { hub, token } = fixture;
     const account = newAccount();
-    const { ask, initialize } = createRawClient(hub, (await token(account)).token);
+    const { request, initialize } = createRawClient(hub, (await token(account)).token);
     for (const before of [() => {}, initialize]) {
       await before();
-      const { status, session, json } = await ask(undefined, "tools/list");
+      const { status, session, json } = await request(undefined, "tools/list");
       expect({ status, session }).toEqual({ status: 200, session: null });
       expect(json.result.tools.length).toBeGreaterThan(5);
     }
-    expect((await ask(undefined, "resources/subscribe", { uri: INBOX })).json.error.code).toBe(
+    expect((await request(undefined, "resources/subscribe", { uri: INBOX })).json.error.code).toBe(
       -32601,
     );
   });
@@ -413,10 +414,10 @@ describe("a session", () => {
   it("rejects subscriptions to unknown resources", async () => {
     const { hub, token } = fixture;
     const account = newAccount();
-    const { ask, initialize } = createRawClient(hub, (await token(account)).token);
+    const { request, initialize } = createRawClient(hub, (await token(account)).token);
     const session = await initialize();
     for (const uri of ["signalbox://else", uriOf("x"), uriOf(crypto.randomUUID())])
-      expect((await ask(session, "resources/subscribe", { uri })).json.error).toMatchObject({
+      expect((await request(session, "resources/subscribe", { uri })).json.error).toMatchObject({
         message: `There is no resource ${uri}.`,
       });
   });
@@ -428,9 +429,9 @@ describe("a session", () => {
     const session = await createRawClient(hub, bearer).initialize();
     await hub.stop();
     const again = createRawClient((await startForTest(data)).hub, bearer);
-    expect((await again.ask(session, "tools/list")).status).toBe(404);
+    expect((await again.request(session, "tools/list")).status).toBe(404);
     const next = await again.initialize();
-    expect((await again.ask(next, "tools/list")).status).toBe(200);
+    expect((await again.request(next, "tools/list")).status).toBe(200);
   });
 });
 

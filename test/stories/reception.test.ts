@@ -228,8 +228,8 @@ describe("unsigned webhooks", () => {
       { origin: "https://evil.example" },
       { "x-forwarded-for": "203.0.113.7" },
     ] as Record<string, string>[]) {
-      const refused = await stripe(hub, headers);
-      expect([refused.status, await code(refused)]).toEqual([403, "browser_origin"]);
+      const rejected = await stripe(hub, headers);
+      expect([rejected.status, await code(rejected)]).toEqual([403, "browser_origin"]);
     }
     const rebound = await rawExchange(
       hub.url,
@@ -249,8 +249,8 @@ describe("unsigned webhooks", () => {
       const data = tempFolder();
       if (command.length > 0) await runCli([...command, "--data", data]);
       const hub = await start(env, { data });
-      const refused = await stripe(hub);
-      expect([refused.status, await code(refused)]).toEqual([403, "no_secret"]);
+      const rejected = await stripe(hub);
+      expect([rejected.status, await code(rejected)]).toEqual([403, "no_secret"]);
       expect(hub.output()).not.toContain("Unsigned");
       expect(await (await fetch(hub.url)).text()).not.toContain("Unsigned");
     },
@@ -281,9 +281,9 @@ describe("a hub", () => {
       ...Array(5).fill(202),
       ...Array(15).fill(429),
     ]);
-    const refused = responses.find(({ status }) => status === 429) as Response;
-    expect(refused.headers.get("retry-after")).toBe("60");
-    expect(await refused.json()).toMatchObject({
+    const rejected = responses.find(({ status }) => status === 429) as Response;
+    expect(rejected.headers.get("retry-after")).toBe("60");
+    expect(await rejected.json()).toMatchObject({
       code: "quota_exceeded",
       detail: expect.stringContaining("quota is 5"),
     });
