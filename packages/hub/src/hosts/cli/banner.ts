@@ -5,15 +5,15 @@ import { bold, cyan, dim, green, yellow } from "./style.ts";
 
 /** The text that `serve` prints: addresses, warnings, and lines to paste into other programs. */
 export function banner(hub: RunningHub, settings: Settings, version: string): string {
-  const { localAddress, senderAddress } = addressesOf(hub, settings);
-  const webhook = `${senderAddress}/webhooks/github`;
+  const { local, sender } = addressesOf(hub, settings);
+  const webhook = `${sender}/webhooks/github`;
   const label = (text: string) => dim(text.padEnd(10));
   const lines = [
     "",
     `  ${green("●")} ${bold("Signalbox")} ${dim(version)}`,
     "",
-    `  ${label("Open")}${cyan(localAddress)}`,
-    `  ${label("Webhooks")}${cyan(`${localAddress}/webhooks/github`)}`,
+    `  ${label("Open")}${cyan(local)}`,
+    `  ${label("Webhooks")}${cyan(`${local}/webhooks/github`)}`,
     `  ${label("Storage")}${describeStorage(settings)}`,
     "",
   ];
@@ -53,7 +53,7 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
         ]),
     "",
     `  ${bold("MCP client")}   ${dim(".mcp.json, or your client's configuration file")}`,
-    `    { "mcpServers": { "signalbox": { "type": "http", "url": "${localAddress}/mcp",`,
+    `    { "mcpServers": { "signalbox": { "type": "http", "url": "${local}/mcp",`,
     '        "headers": { "Authorization": "Bearer <token>" } } } }',
     dim("    npx signalbox token create NAME creates the <token>."),
     "",
@@ -65,16 +65,10 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
 
 /** For this machine, and for senders; the latter is unknown if the hub listens on all addresses. */
 function addressesOf(hub: RunningHub, { publicUrl }: Settings) {
-  if (publicUrl) return { localAddress: hub.publicUrl, senderAddress: hub.publicUrl };
+  if (publicUrl) return { local: hub.publicUrl, sender: hub.publicUrl };
   const { hostname, port } = new URL(hub.url);
-  const localAddress = localUrl({
-    host: hostname.replace(/^\[|\]$/g, ""),
-    port: Number(port || 80),
-  });
-  return {
-    localAddress,
-    senderAddress: localAddress === hub.url ? localAddress : "<address of this machine>",
-  };
+  const local = localUrl({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) });
+  return { local, sender: local === hub.url ? local : "<address of this machine>" };
 }
 
 const describeStorage = (settings: Settings) =>

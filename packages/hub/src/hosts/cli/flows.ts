@@ -52,7 +52,7 @@ export const flows: Command = {
   },
 };
 
-interface ActionOptions {
+interface Options {
   store: Store;
   tenant: string;
   dir: string;
@@ -61,7 +61,7 @@ interface ActionOptions {
   json: boolean;
 }
 
-async function pull({ store, tenant, dir, app: only, json }: ActionOptions): Promise<void> {
+async function pull({ store, tenant, dir, app: only, json }: Options): Promise<void> {
   const files = filesIn(dir);
   const pathOf = new Map(
     files.flatMap(({ path, content }) =>
@@ -96,14 +96,7 @@ async function pull({ store, tenant, dir, app: only, json }: ActionOptions): Pro
   if (results.length === 0) print("No flows found.");
 }
 
-async function push({
-  store,
-  tenant,
-  dir,
-  app: only,
-  publish,
-  json,
-}: ActionOptions): Promise<void> {
+async function push({ store, tenant, dir, app: only, publish, json }: Options): Promise<void> {
   const files = filesIn(dir);
   const appFiles = new Map(
     files.flatMap(({ path, folder, content }) =>
@@ -113,14 +106,11 @@ async function push({
   const read = files.flatMap(({ path, folder, content }): AppFile[] => {
     if (basename(path) === APP_FILE) return [];
     const app = appFiles.get(folder) ?? folder;
-    return readApps(content.app === undefined ? { ...content, app } : content, path, undefined);
+    return readApps(content.app === undefined ? { ...content, app } : content, path);
   });
   const apps = [...Map.groupBy(read, ({ app }) => app.slug)].flatMap(([slug, parts]): AppFile[] => {
-    const app = readApps(
-      [{ app: appFiles.get(slug) ?? slug, flows: [{}] }],
-      APP_FILE,
-      undefined,
-    )[0];
+    // Validates the app; the empty flow is discarded.
+    const [app] = readApps([{ app: appFiles.get(slug) ?? slug, flows: [{}] }], APP_FILE);
     if (!app || (only !== undefined && slug !== only)) return [];
     const notes = new Set(parts.flatMap((part) => part.notes));
     return [{ app: app.app, flows: parts.flatMap(({ flows }) => flows), notes: [...notes] }];

@@ -71,7 +71,7 @@ export function readJsonFile(file: string): Json {
   return asUsage(file, () => parseJson(content, "file"));
 }
 
-export const readApps = (content: Json, file: string, app: string | undefined): AppFile[] =>
+export const readApps = (content: Json, file: string, app?: string): AppFile[] =>
   asUsage(file, () => readFlowFile(content, app));
 
 function asUsage<Result>(file: string, work: () => Result): Result {

@@ -71,7 +71,7 @@ export const source: Command = {
   },
 };
 
-interface ActionOptions {
+interface Options {
   store: Store;
   settings: Settings;
   flags: Record<string, string | boolean | undefined>;
@@ -84,7 +84,7 @@ interface ActionOptions {
 const urlOf = (settings: Settings, source: Pick<Source, "kind" | "key">) =>
   `${(settings.publicUrl ?? localUrl(settings)).replace(/\/$/, "")}${webhookPath(source)}`;
 
-const sourcesIn = ({ store, settings }: ActionOptions) =>
+const sourcesIn = ({ store, settings }: Options) =>
   createSources({
     store,
     seal: createSeal(sealKey(settings.key, settings.data)),
@@ -92,7 +92,7 @@ const sourcesIn = ({ store, settings }: ActionOptions) =>
     now: Date.now,
   });
 
-async function add(options: ActionOptions): Promise<void> {
+async function add(options: Options): Promise<void> {
   const { settings, flags, argument: kind, name } = options;
   if (!sources.some(({ id }) => id === kind))
     throw new UsageError(
@@ -141,7 +141,7 @@ function asUsage(error: unknown): never {
   throw new UsageError(`--${error.field.replace(".", ": ")}: ${error.message}`);
 }
 
-async function list({ store, settings, flags }: ActionOptions): Promise<void> {
+async function list({ store, settings, flags }: Options): Promise<void> {
   const found = await store.listSources();
   const shown = found.map(({ secrets, ...rest }) => ({
     ...rest,
@@ -166,7 +166,7 @@ async function list({ store, settings, flags }: ActionOptions): Promise<void> {
   );
 }
 
-async function rotate(options: ActionOptions): Promise<void> {
+async function rotate(options: Options): Promise<void> {
   const { store, flags, argument: id, graceHours } = options;
   const found = (await store.listSources()).find((one) => one.id === id);
   if (!found) throw new UsageError("Missing or unknown ID. `signalbox source list` shows the ids.");
@@ -182,7 +182,7 @@ async function rotate(options: ActionOptions): Promise<void> {
   print(dim(`  The old secrets are valid until ${new Date(until).toISOString()} at most.`));
 }
 
-async function remove({ store, flags, argument: id }: ActionOptions): Promise<void> {
+async function remove({ store, flags, argument: id }: Options): Promise<void> {
   if (!id || !(await store.deleteSource(id)))
     throw new UsageError("Missing or unknown ID. `signalbox source list` shows the ids.");
   if (flags.json) return print(JSON.stringify({ id, removed: true }));
