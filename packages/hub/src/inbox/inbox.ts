@@ -87,11 +87,11 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       .sort((a, b) => direction * oldestFirst(a, b))
       .slice(0, limit);
     let bytes = 0;
-    const over = sorted.findIndex(({ size }, at) => {
+    const overflow = sorted.findIndex(({ size }, at) => {
       bytes += size;
       return at > 0 && bytes > maxBytes;
     });
-    const events = over === -1 ? sorted : sorted.slice(0, over);
+    const events = overflow === -1 ? sorted : sorted.slice(0, overflow);
     const reached = new Map(from);
     for (const { tenant, page } of pages) {
       const taken = events.filter((event) => event.tenant === tenant);

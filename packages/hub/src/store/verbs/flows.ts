@@ -47,11 +47,7 @@ export function* createFlow(
       `VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING ${FLOW_FIELDS}`,
     [id, tenant, app, name, description, JSON.stringify(graph), at, at],
   );
-  yield* saveDraftNames(
-    key,
-    toolNames.map((tool) => tool.name),
-    at,
-  );
+  yield* saveDraftNames(key, toolNames, at);
   return { outcome: "saved", flow: toFlow(row as FlowRow) };
 }
 
@@ -71,11 +67,7 @@ export function* editFlow(
       `WHERE id = ? RETURNING ${FLOW_FIELDS}`,
     [name, description, JSON.stringify(graph), at, found.id],
   );
-  yield* saveDraftNames(
-    found,
-    toolNames.map((tool) => tool.name),
-    at,
-  );
+  yield* saveDraftNames(found, toolNames, at);
   return { outcome: "saved", flow: toFlow(row as FlowRow) };
 }
 

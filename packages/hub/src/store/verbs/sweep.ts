@@ -90,10 +90,10 @@ interface Removed {
 
 /** Decrements the event counts of the packs, and deletes packs without events. */
 function* decrementPacks(tenant: string, removed: readonly Removed[]): Verb<void> {
-  for (const [pack, gone] of Map.groupBy(removed, (row) => row.pack)) {
+  for (const [pack, events] of Map.groupBy(removed, (row) => row.pack)) {
     const remaining = yield* first<{ events: number }>(
       "UPDATE packs SET events = events - ? WHERE tenant_id = ? AND seq = ? AND part = 0 RETURNING events",
-      [gone.length, tenant, pack],
+      [events.length, tenant, pack],
     );
     if (remaining?.events === 0)
       yield* query("DELETE FROM packs WHERE tenant_id = ? AND seq = ?", [tenant, pack]);
@@ -120,10 +120,10 @@ function* remove(dialect: Dialect, events: readonly EventKey[]): Verb<number> {
     const seqs = own.map((event) => event.seq);
     for (const { list, params } of inLists(seqs, dialect, 1)) {
       // The runs are checked again: one may have been retried in the meantime.
-      const these = `tenant_id = ? AND seq IN ${list} AND ${HAS_NO_OPEN_RUN}`;
+      const where = `tenant_id = ? AND seq IN ${list} AND ${HAS_NO_OPEN_RUN}`;
       removed.push(
         ...(yield* query<Removed>(
-          `DELETE FROM events WHERE ${these} RETURNING id, seq, type, size, processed, pack`,
+          `DELETE FROM events WHERE ${where} RETURNING id, seq, type, size, processed, pack`,
           [tenant, ...params],
         )),
       );

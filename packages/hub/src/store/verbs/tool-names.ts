@@ -48,7 +48,11 @@ const publishedNames = ({ id }: FlowId): Verb<Named[]> =>
   query("SELECT tool_name, node_id FROM triggers WHERE flow_id = ?", [id]);
 
 /** Replaces the names of the draft. Published names and aliases stay. */
-export function* saveDraftNames(flow: FlowId, drafted: readonly string[], at: number): Verb<void> {
+export function* saveDraftNames(
+  flow: FlowId,
+  drafted: readonly { name: string }[],
+  at: number,
+): Verb<void> {
   const published = yield* publishedNames(flow);
   yield* replaceNames(flow, drafted, published, yield* aliasesOf(flow, at));
 }
@@ -71,7 +75,7 @@ export function* savePublishedNames(
   const nodes = new Set(published.map(({ node_id }) => node_id));
   yield* replaceNames(
     flow,
-    drafted.map(({ name }) => name),
+    drafted,
     published,
     [...(yield* aliasesOf(flow, at)), ...aliases].filter(({ alias_node }) => nodes.has(alias_node)),
   );
@@ -85,7 +89,7 @@ const aliasesOf = ({ id }: FlowId, at: number): Verb<Alias[]> =>
 
 function* replaceNames(
   { id, tenant, app }: FlowId,
-  drafted: readonly string[],
+  drafted: readonly { name: string }[],
   published: readonly Named[],
   aliases: readonly Alias[],
 ): Verb<void> {
@@ -106,12 +110,12 @@ function* replaceNames(
     ];
   };
   const others = new Set([...current, ...former.keys()].filter((name) => name !== null));
-  for (const name of drafted) others.delete(name);
+  for (const { name } of drafted) others.delete(name);
   yield* query("DELETE FROM tool_names WHERE flow_id = ?", [id]);
   // The primary key rejects a name of another flow.
   yield* insert(
     "tool_names",
     ["tenant_id", "app", "name", "flow_id", "drafted", "alias_node", "alias_until"],
-    [...drafted.map((name) => row(name, 1)), ...[...others].map((name) => row(name, 0))],
+    [...drafted.map(({ name }) => row(name, 1)), ...[...others].map((name) => row(name, 0))],
   );
 }
