@@ -18,7 +18,7 @@ const BEFORE_REGEX =
  */
 export function bareJavaScript(code: string, isCode: (text: string) => boolean): string {
   let bare = "";
-  /** The previous token, or `x` for a literal and `(` for the start of an expression. */
+  /** The previous token; `x` after a literal, `(` at the start of an expression in a template string. */
   let before = "";
   let at = 0;
   /** For each open template string: the number of open braces in its expression. */

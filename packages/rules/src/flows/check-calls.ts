@@ -48,53 +48,42 @@ function checkCall(
 ): Finding<WarningCode>[] {
   const flow = subject.definition(node)?.callsFlow ? constantIn(node, "flow") : undefined;
   if (flow === undefined) return [];
-  const warn = (code: WarningCode, message: string, path: string) => [
-    onNode(code, node, `${path}: ${message}`, path),
-  ];
-  const own: Finding<WarningCode>[] =
-    flow === id
-      ? warn(
-          "calls_itself",
-          "refers to this flow; the recursion ends at the limit SIGNALBOX_MAX_CHAIN",
-          "flow",
-        )
-      : [];
+  const findings: Finding<WarningCode>[] = [];
+  const warn = (code: WarningCode, path: string, message: string) => {
+    findings.push(onNode(code, node, `${path}: ${message}`, path));
+    return findings;
+  };
+  if (flow === id)
+    warn(
+      "calls_itself",
+      "flow",
+      "refers to this flow; the recursion ends at the limit SIGNALBOX_MAX_CHAIN",
+    );
   const called = flows.get(flow);
   // Once this flow is published, its triggers are those of the draft.
   const triggers = flow === id ? subject.triggers : called?.triggers;
-  if (flow !== id && !called) return warn("no_such_flow", `there is no flow ${flow}`, "flow");
-  if (!triggers) return warn("not_published", `${called?.name} is not published yet`, "flow");
+  if (flow !== id && !called) return warn("no_such_flow", "flow", `there is no flow ${flow}`);
+  if (!triggers) return warn("not_published", "flow", `${called?.name} is not published yet`);
   const wanted = constantIn(node, "trigger");
-  if (wanted === undefined) return own;
+  if (wanted === undefined) return findings;
   const renamed = called?.renamed?.get(wanted);
   const trigger = triggerOf(triggers, wanted) ?? renamed;
   const name = called?.name ?? "this flow";
   if (!trigger)
-    return [
-      ...own,
-      ...warn(
-        "no_such_trigger",
-        `the published version of ${name} has no trigger ${wanted}`,
-        "trigger",
-      ),
-    ];
-  if (trigger === renamed)
-    own.push(
-      ...warn(
-        "renamed_trigger",
-        `was renamed to ${trigger.slug} in ${name}; ${wanted} works until another trigger gets that slug`,
-        "trigger",
-      ),
-    );
-  if (isActive(trigger)) return own;
-  return [
-    ...own,
-    ...warn(
-      "inactive_trigger",
-      `the trigger ${trigger.name} of the flow ${name} is not active`,
+    return warn(
+      "no_such_trigger",
       "trigger",
-    ),
-  ];
+      `the published version of ${name} has no trigger ${wanted}`,
+    );
+  if (trigger === renamed)
+    warn(
+      "renamed_trigger",
+      "trigger",
+      `was renamed to ${trigger.slug} in ${name}; ${wanted} works until another trigger gets that slug`,
+    );
+  if (!isActive(trigger))
+    warn("inactive_trigger", "trigger", `the trigger ${trigger.name} of ${name} is not active`);
+  return findings;
 }
 
 /** Returns undefined for a template, whose value is known only when the node runs. */

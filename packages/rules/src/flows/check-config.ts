@@ -37,7 +37,7 @@ function checkConfig(subject: Subject, node: FlowNode): Finding<ErrorCode>[] {
   ].map(({ path, message }) => onNode("invalid_config", node, `${path}: ${message}`, path));
 }
 
-/** The settings that have no effect on a loop. */
+/** Issues for settings that have no effect on a loop. */
 function unusedSettings({ locals }: NodeDefinition, settings: Json) {
   if (!Object.hasOwn(locals, ITEM_PORT) || !isObject(settings)) return [];
   return ["timeoutMs", "retries"]

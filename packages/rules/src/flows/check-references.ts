@@ -101,7 +101,7 @@ function problemOf(
   };
 }
 
-/** Returns a problem if no trigger from which a run reaches the node provides the field. */
+/** Returns a problem if none of the triggers that lead to the node provides the field. */
 function missingField(
   subject: Subject,
   node: FlowNode,

@@ -1,4 +1,4 @@
-/** Warns of code that reads secrets, and of secrets that are sent to a host from a template. */
+/** Warns of code that reads secrets, and of requests with secrets to a host that a template sets. */
 import { codeReferences } from "./code-references.ts";
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import { referencesIn } from "./references.ts";

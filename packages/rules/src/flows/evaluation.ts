@@ -16,7 +16,7 @@ export type Program =
   | { language: "json-schema" };
 
 interface Limits {
-  /** Of the evaluation itself: time in the queue does not count. */
+  /** Limits the evaluation itself; time in the queue does not count. */
   timeoutMs: number;
 }
 

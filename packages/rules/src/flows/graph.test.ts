@@ -49,7 +49,7 @@ it("waits only for edges from nodes that the run can reach", () => {
   expect(waitsFor(two, "e", new Set(two.ids)).map(({ source }) => source)).toEqual(["c", "d"]);
 });
 
-describe("order and cycles", () => {
+describe("topological order and cycles:", () => {
   it.each([
     ["abc", ["a → b", "b → c"], []],
     ["abc", ["a → b", "b → c", "c → b"], ["bc"]],
@@ -73,7 +73,7 @@ describe("order and cycles", () => {
     }));
   });
 
-  it("every edge goes forward in the order, which has all nodes if there is no cycle", () => {
+  it("every edge goes forward in the order, which contains all nodes if there is no cycle", () => {
     fc.assert(
       fc.property(any, ({ graph: one, edges }) => {
         const order = topologicalOrder(one);

@@ -9,7 +9,7 @@ export interface Issue {
   path: string;
   keys: readonly PropertyKey[];
   message: string;
-  /** The schema has no such field, whatever its value is. */
+  /** Whether the schema has no such field. */
   isUnknownField: boolean;
 }
 

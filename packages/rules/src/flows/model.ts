@@ -6,9 +6,9 @@ import { isSlug, SLUG_RULE } from "./slug.ts";
 export const LIMITS = {
   nodes: 500,
   edges: 2000,
-  /** Of the parameters of one node, as JSON. */
+  /** The size of one node's parameters, as JSON. */
   parametersBytes: 256 * 1024,
-  /** Of the nesting of parameters. */
+  /** The nesting of parameters. */
   depth: 32,
 } as const;
 
@@ -37,7 +37,7 @@ export function isDeeperThan(depth: number, value: unknown): boolean {
 /** Any JSON object within the limits of depth and size. */
 const parametersSchema = z
   .unknown()
-  // Before the next schema, which is recursive.
+  // Must precede the next schema, which is recursive.
   .refine(
     (value) => !isDeeperThan(LIMITS.depth, value),
     `must not be nested deeper than ${LIMITS.depth} levels`,

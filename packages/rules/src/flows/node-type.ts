@@ -243,6 +243,12 @@ export function defineNode<Config extends z.ZodObject>(
   if ("settings" in config.shape) throw new Error(`${type}: \`settings\` is a reserved field.`);
   const { run = (context) => ({ output: context.input }) } = spec;
   const read = (parameters: JsonObject) => config.safeParse(parameters).data;
+  const fromConfig =
+    <Result>(derive: ((config: z.output<Config>) => Result) | undefined) =>
+    (parameters: JsonObject): Result | undefined => {
+      const known = derive && read(parameters);
+      return known && derive?.(known);
+    };
   const withError = (out: readonly string[]) =>
     kind === "trigger" || kind === "result" ? out : [...out, ERROR_PORT];
 
@@ -267,20 +273,11 @@ export function defineNode<Config extends z.ZodObject>(
     sendsTo: spec.sendsTo,
     hasOwnDeadline: spec.hasOwnDeadline ?? false,
     isTool: spec.tool !== undefined,
-    tool(parameters) {
-      const known = spec.tool && read(parameters);
-      return known && spec.tool?.(known);
-    },
-    listensTo(parameters) {
-      const known = spec.listensTo && read(parameters);
-      return known && spec.listensTo?.(known);
-    },
+    tool: fromConfig(spec.tool),
+    listensTo: fromConfig(spec.listensTo),
     callsFlow: spec.callsFlow ?? false,
     locals: spec.locals ?? {},
-    outputSchema(parameters) {
-      const known = spec.outputSchema && read(parameters);
-      return known && spec.outputSchema?.(known);
-    },
+    outputSchema: fromConfig(spec.outputSchema),
     async run(context) {
       const parsed = config.safeParse(context.config);
       if (parsed.success) return run({ ...context, config: parsed.data });

@@ -28,11 +28,11 @@ const registry = createRegistry([...nodeTypes.values(), loop]);
 const nodes = [testNode("Loop", "Each"), call, testTool("Second"), merge, decide, end, other, text];
 const schemaFrom = (...edges: string[]) => outputSchemaOf(testFlow(nodes, edges), call, registry);
 
-it("is the schema of the result that a run from the trigger reaches", () => {
+it("the output schema is the schema of the result that a run from the trigger reaches", () => {
   expect(schemaFrom("call → work", "work → end", "second → other")).toEqual(city);
 });
 
-it("is an anyOf of both schemas if a condition leads to one of two results", () => {
+it("the output schema is an anyOf of both schemas if a condition leads to one of two results", () => {
   expect(schemaFrom("call → decide", "decide:true → end", "decide:false → other")).toEqual({
     type: "object",
     anyOf: [city, town],
@@ -48,15 +48,15 @@ it.each([
     "one of two results is not an object",
     ["call → decide", "decide:true → end", "decide:false → text"],
   ],
-])("is undefined if %s", (_, edges) => {
+])("the output schema is undefined if %s", (_, edges) => {
   expect(schemaFrom(...edges)).toBeUndefined();
 });
 
-it("ignores results inside a loop", () => {
+it("the output schema ignores results inside a loop", () => {
   expect(schemaFrom("call → each", "each:item → other", "each:done → end")).toEqual(city);
   expect(schemaFrom("call → each", "each:item → other")).toBeUndefined();
 });
 
-it("ignores parallel branches without a result", () => {
+it("the output schema ignores parallel branches without a result", () => {
   expect(schemaFrom("call → end", "call → work")).toEqual(city);
 });

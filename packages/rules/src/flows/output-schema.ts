@@ -7,8 +7,8 @@ import { partsOf, subjectOf } from "./subject.ts";
 import { embedSchema } from "./subschemas.ts";
 
 /**
- * The schema of the results of runs from the trigger. Undefined if a run can end without a result, or
- * if a result may not be an object, which MCP requires.
+ * The schema of the results of runs from the trigger. Undefined if a run can end without a result or
+ * with a result that is not an object, since MCP requires an object.
  */
 export function outputSchemaOf(
   flow: Pick<FlowDraft, "nodes" | "edges">,

@@ -28,7 +28,7 @@ interface Problem {
   message: string;
 }
 
-/** Not supported because the schema is embedded in a larger one, which adjusts only `$ref`. */
+/** Not supported: the schema is embedded in a larger one, and only `$ref` is adjusted to that. */
 const UNSUPPORTED = ["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef"];
 
 function referenceProblem(root: JsonObject, part: JsonObject): Problem | undefined {

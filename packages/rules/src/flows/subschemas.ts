@@ -1,7 +1,7 @@
 /** Visits the schemas inside a JSON Schema. */
 import { isObject, type Json, type JsonObject, type JsonSchema } from "../json.ts";
 
-/** Keywords whose values are schemas, by the form of that value. */
+/** Keywords that contain one schema, a list of schemas, or an object of schemas by name. */
 export const SCHEMA_KEYWORDS = {
   single: [
     "additionalItems",

@@ -69,7 +69,7 @@ describe("text", () => {
     ["\\{{ not.a.reference }}", "{{ not.a.reference }}"],
     ["\\\\\\{{ x }}", "\\{{ x }}"],
     ["C:\\dir\\", "C:\\dir\\"],
-  ])("%j is %j", (source, text) => {
+  ])("%j is parsed as %j", (source, text) => {
     const { parts, errors } = parseTemplate(source);
     expect(errors).toEqual([]);
     expect(parts.map((part) => (part.kind === "text" ? part.text : "?")).join("")).toBe(text);

@@ -518,7 +518,7 @@ describe("a call of a flow", () => {
     [
       "weather",
       "off",
-      ["inactive_trigger: Ask: trigger: the trigger Off of the flow Weather is not active"],
+      ["inactive_trigger: Ask: trigger: the trigger Off of Weather is not active"],
     ],
     [
       "self",

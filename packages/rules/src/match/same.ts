@@ -3,7 +3,7 @@ import { isObject, type Json } from "../json.ts";
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** Undefined if the value is no number. `" 12 "`, `"0x1f"` and `""` are not numbers. */
+/** Returns undefined if the value is not a number. `" 12 "`, `"0x1f"` and `""` are not numbers. */
 export function numberOf(value: Json | undefined): number | undefined {
   if (typeof value === "number") return value;
   return typeof value === "string" && NUMBER.test(value) ? Number(value) : undefined;

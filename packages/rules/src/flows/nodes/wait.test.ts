@@ -32,7 +32,7 @@ describe("a wait", () => {
     [{ seconds: 40_000_000 }, "seconds"],
     [{ seconds: "soon" }, "seconds"],
     [{ until: "2026-01-31" }, "until"],
-  ])("with the config %j is rejected, with the path %s", (config, path) => {
+  ])("with the config %j is rejected at the path %s", (config, path) => {
     const { error } = wait.config.safeParse(config);
     expect(error && issuesOf(error).map((issue) => issue.path)).toEqual([path]);
   });
