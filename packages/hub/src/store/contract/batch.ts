@@ -34,13 +34,13 @@ export function batchContract(it: It): void {
 
   it("can be empty, and can contain empty requests", async ({ store }) => {
     expect(await store.appendEvents([], null)).toEqual([]);
-    const [nothing, something] = await store.appendEvents(
+    const [empty, stored] = await store.appendEvents(
       [appendRequest([], "nobody"), appendRequest([sampleEvent()])],
       null,
     );
-    expect(nothing).toEqual({ outcome: "duplicate", events: [] });
-    expect(seqsOf(something)).toEqual([1]);
-    expect(await store.appendEvents([appendRequest([], "nobody")], 0)).toEqual([nothing]);
+    expect(empty).toEqual({ outcome: "duplicate", events: [] });
+    expect(seqsOf(stored)).toEqual([1]);
+    expect(await store.appendEvents([appendRequest([], "nobody")], 0)).toEqual([empty]);
     expect(await store.getTenant("nobody")).toBeUndefined();
   });
 

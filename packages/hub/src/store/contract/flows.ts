@@ -61,20 +61,20 @@ export function flowsContract(it: It): void {
 
   it("rejects an edit of an unknown app or flow, or of an outdated revision", async ({ store }) => {
     const flow = await makeFlow(store);
-    const never = () => {
+    const notCalled = () => {
       throw new Error("called");
     };
     const withoutApp = { id: "f", tenant: "acme", app: "none", at: START };
-    expect(await store.createFlow(withoutApp, never)).toEqual({ outcome: "no_app" });
+    expect(await store.createFlow(withoutApp, notCalled)).toEqual({ outcome: "no_app" });
     const key = { tenant: "acme", id: flow.id };
     const { id } = flow;
-    expect(await store.editFlow({ tenant: "acme", id: "none" }, START, never)).toEqual({
+    expect(await store.editFlow({ tenant: "acme", id: "none" }, START, notCalled)).toEqual({
       outcome: "no_flow",
     });
-    expect(await store.editFlow({ tenant: "umbrella", id }, START, never)).toEqual({
+    expect(await store.editFlow({ tenant: "umbrella", id }, START, notCalled)).toEqual({
       outcome: "no_flow",
     });
-    expect(await store.publishFlow({ tenant: "umbrella", id }, never)).toEqual({
+    expect(await store.publishFlow({ tenant: "umbrella", id }, notCalled)).toEqual({
       outcome: "no_flow",
     });
     const first = await store.editFlow(
@@ -84,8 +84,11 @@ export function flowsContract(it: It): void {
     );
     expect(first).toMatchObject({ outcome: "saved", flow: { revision: 2 } });
     const stale = { ...key, ifRevision: 1 };
-    expect(await store.editFlow(stale, START, never)).toEqual({ outcome: "changed", revision: 2 });
-    expect(await store.publishFlow(stale, never)).toEqual({ outcome: "changed", revision: 2 });
+    expect(await store.editFlow(stale, START, notCalled)).toEqual({
+      outcome: "changed",
+      revision: 2,
+    });
+    expect(await store.publishFlow(stale, notCalled)).toEqual({ outcome: "changed", revision: 2 });
     expect(await store.getFlow("acme", id)).toMatchObject({ name: "First", version: null });
   });
 

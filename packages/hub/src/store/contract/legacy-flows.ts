@@ -29,7 +29,7 @@ const converting =
       publish: (flow) => (flow.id.endsWith("odd") ? undefined : publication()(flow)),
     }));
 const convert = converting((name) => setDraft(name, intents(name)));
-const never: ConvertFlows = () => {
+const notCalled: ConvertFlows = () => {
   throw new Error("There should be nothing to convert.");
 };
 
@@ -39,9 +39,9 @@ export function legacyFlowsContract(it: It): void {
     reopen,
   }) => {
     await store.saveFlows(sampleApp(), () => [{ id: "a", edit: setDraft("A", intents("Go")) }]);
-    expect(await store.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
+    expect(await store.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
     const again = await reopen();
-    expect(await again.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
+    expect(await again.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
     expect(await again.getFlow("acme", "a")).toMatchObject({ name: "A" });
   });
 
@@ -70,9 +70,9 @@ export function legacyFlowsContract(it: It): void {
     expect(await store.getFlow("acme", "desk odd")).toMatchObject({ version: null });
     expect(await store.getFlow("acme", "desk weather")).toMatchObject({ version: 1 });
 
-    expect(await store.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
+    expect(await store.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
     const again = await reopen();
-    expect(await again.migrateLegacyFlows(never)).toEqual({ outcome: "none" });
+    expect(await again.migrateLegacyFlows(notCalled)).toEqual({ outcome: "none" });
     expect(await again.listFlows("acme", { limit: 99 })).toEqual(all);
   });
 

@@ -145,7 +145,7 @@ export function listContract(it: It): void {
       for (const pending of [undefined, true, false])
         for (const order of ["newest", "oldest"] as const)
           for (const limit of [1, 4, 23]) {
-            const wanted = rows.filter(
+            const expected = rows.filter(
               (row) =>
                 (filter.type === undefined || row.type === filter.type) &&
                 (filter.repo === undefined || row.repo === filter.repo) &&
@@ -155,9 +155,9 @@ export function listContract(it: It): void {
             const query = { tenant: "acme", limit, order, pending, ...filter };
             const { items, pages } = await readList(store, query);
             expect(ids(items), JSON.stringify(query)).toEqual(
-              ids(order === "oldest" ? wanted : wanted.toReversed()),
+              ids(order === "oldest" ? expected : expected.toReversed()),
             );
-            expect(pages).toBe(Math.max(1, Math.ceil(wanted.length / limit)));
+            expect(pages).toBe(Math.max(1, Math.ceil(expected.length / limit)));
           }
   });
 

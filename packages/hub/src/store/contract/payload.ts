@@ -51,14 +51,14 @@ export function payloadContract(it: It): void {
       [appendRequest(events), appendRequest(others, "umbrella")],
       null,
     );
-    for (const [tenant, stored, given] of [
+    for (const [tenant, seqs, sent] of [
       ["acme", seqsOf(mine), events],
       ["umbrella", seqsOf(theirs), others],
     ] as const)
-      for (const [at, seq] of stored.entries()) {
+      for (const [at, seq] of seqs.entries()) {
         const payload = await store.getPayload(tenant, seq);
-        expect(payload?.headers).toEqual(nth(given, at).headers);
-        expect(await sha256(payload?.body ?? everyByte)).toBe(await sha256(nth(given, at).body));
+        expect(payload?.headers).toEqual(nth(sent, at).headers);
+        expect(await sha256(payload?.body ?? everyByte)).toBe(await sha256(nth(sent, at).body));
       }
   });
 

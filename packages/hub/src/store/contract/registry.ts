@@ -105,8 +105,8 @@ export function registryContract(it: It): void {
     expect(await put(6, "revived", START + 6)).toMatchObject({ removed_at: null, version: 6 });
     expect(await store.findInstallation("7")).toMatchObject({ removed_at: null, version: 6 });
     // The removal may be the first update of an installation.
-    const gone = update("acme", 1, { id: "8", change: "removed" });
-    expect(await store.putInstallation(gone, START)).toMatchObject({ removed_at: START });
+    const removal = update("acme", 1, { id: "8", change: "removed" });
+    expect(await store.putInstallation(removal, START)).toMatchObject({ removed_at: START });
   });
 
   it("keeps the newest of many versions, in any order of arrival", async ({ store }) => {

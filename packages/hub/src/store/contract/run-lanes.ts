@@ -286,10 +286,10 @@ export function runLanesContract(it: It): void {
     const skip = inLane(2, "one", "skip");
     const [one, two, three, four] = sampleRuns(4, () => skip);
     const five = sampleRun(skip);
-    const elsewhere = sampleRun(inLane(2, "two", "skip"));
+    const otherLane = sampleRun(inLane(2, "two", "skip"));
     const theirs = sampleRun({ ...skip, tenant: "umbrella" });
     // A queued run counts like a running one.
-    expect(await store.queueRuns([one, elsewhere, theirs])).toEqual(ids([one, elsewhere, theirs]));
+    expect(await store.queueRuns([one, otherLane, theirs])).toEqual(ids([one, otherLane, theirs]));
     expect(await store.queueRuns([two, three])).toEqual([two.id, null]);
     const claimed = await claim(store);
     expect(claimed).toHaveLength(4);

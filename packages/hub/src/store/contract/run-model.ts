@@ -151,7 +151,7 @@ class StoreAndModel {
         break;
       case "release":
         await this.#store.releaseRuns(command.worker, now);
-        for (const one of this.#heldBy(command.worker)) {
+        for (const one of this.#runningOn(command.worker)) {
           one.idle = Math.max(0, one.idle - 1);
           this.#release(one, "open", one.due);
         }
@@ -315,12 +315,12 @@ class StoreAndModel {
       lease,
       renewed.map(({ id }) => id),
     );
-    const held = this.#heldBy(worker).filter(
+    const leased = this.#runningOn(worker).filter(
       (one) => one.until > this.#now && renewed.includes(one),
     );
-    for (const one of held) one.until = until;
+    for (const one of leased) one.until = until;
     expect(cancel.sort()).toEqual(
-      held
+      leased
         .filter((one) => one.cancel)
         .map(({ id }) => id)
         .sort(),
@@ -330,7 +330,7 @@ class StoreAndModel {
   #release(run: ModelRun, state: State, due: number | null) {
     Object.assign(run, { state, due, worker: null });
   }
-  #heldBy = (worker: string) =>
+  #runningOn = (worker: string) =>
     this.#runs.filter((one) => one.state === "running" && one.worker === worker);
   #isDue = ({ state, due }: ModelRun) =>
     (state === "open" || state === "waiting") && due !== null && due <= this.#now;

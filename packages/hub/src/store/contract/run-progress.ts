@@ -61,55 +61,58 @@ export function runProgressContract(it: It): void {
 
   it("ends a run, and rejects further progress of it", async ({ store }) => {
     await store.queueRuns(sampleRuns(3));
-    const [good, bad, off] = await claimExactly(store, 3);
+    const [succeeding, failing, cancelled] = await claimExactly(store, 3);
     const now = START + 5;
     expect(
       await store.saveProgress([
-        progress(good, { now, steps: [sampleStep()], next: succeeded }),
-        progress(bad, { now, next: failed }),
-        progress(off, { now, next: { status: "cancelled" } }),
+        progress(succeeding, { now, steps: [sampleStep()], next: succeeded }),
+        progress(failing, { now, next: failed }),
+        progress(cancelled, { now, next: { status: "cancelled" } }),
       ]),
     ).toEqual(["saved", "saved", "saved"]);
     const end = { worker: null, finished_at: now };
-    expect(await store.getRun("acme", good.run.id)).toEqual({
-      ...good.run,
+    expect(await store.getRun("acme", succeeding.run.id)).toEqual({
+      ...succeeding.run,
       ...end,
       status: "succeeded",
       output: succeeded.output,
     });
-    expect(await store.getRun("acme", bad.run.id)).toEqual({
-      ...bad.run,
+    expect(await store.getRun("acme", failing.run.id)).toEqual({
+      ...failing.run,
       ...end,
       status: "failed",
       error: failed.error,
     });
-    expect(await store.getRun("acme", off.run.id)).toMatchObject({ ...end, status: "cancelled" });
-    for (const one of [good, bad, off])
+    expect(await store.getRun("acme", cancelled.run.id)).toMatchObject({
+      ...end,
+      status: "cancelled",
+    });
+    for (const one of [succeeding, failing, cancelled])
       expect(await store.saveProgress([progress(one, { next: failed })])).toEqual(["lost"]);
     expect(await claim(store, { now: START + 9 * LEASE })).toEqual([]);
-    expect(await store.getRun("acme", good.run.id)).toMatchObject({ status: "succeeded" });
+    expect(await store.getRun("acme", succeeding.run.id)).toMatchObject({ status: "succeeded" });
   });
 
   it("rejects the progress of a run that another worker has claimed, and saves the rest of the batch", async ({
     store,
   }) => {
     await store.queueRuns(sampleRuns(2));
-    const [lost, kept] = await claimExactly(store, 2);
-    await save(store, [kept], waiting(START));
+    const [first, second] = await claimExactly(store, 2);
+    await save(store, [second], waiting(START));
     const now = START + LEASE;
-    const [mine, theirs] = await claimExactly(store, 2, { by: "bob", now });
+    const [firstAgain, secondAgain] = await claimExactly(store, 2, { by: "bob", now });
     const stale = { steps: [sampleStep({ output: "stale" })], next: failed };
     expect(
       await store.saveProgress([
-        progress(lost, stale),
-        progress(theirs, { steps: [sampleStep()], next: succeeded }),
-        progress({ run: { ...mine.run, id: "unknown" } }, stale),
-        progress(kept, stale),
+        progress(first, stale),
+        progress(secondAgain, { steps: [sampleStep()], next: succeeded }),
+        progress({ run: { ...firstAgain.run, id: "unknown" } }, stale),
+        progress(second, stale),
       ]),
     ).toEqual(["lost", "saved", "lost", "lost"]);
-    expect(await store.listSteps("acme", lost.run.id)).toEqual([]);
-    expect(await store.listSteps("acme", theirs.run.id)).toEqual([sampleStep()]);
-    expect(await statusOf(store, lost)).toBe("running");
+    expect(await store.listSteps("acme", first.run.id)).toEqual([]);
+    expect(await store.listSteps("acme", secondAgain.run.id)).toEqual([sampleStep()]);
+    expect(await statusOf(store, first)).toBe("running");
   });
 
   it("rejects the progress of an earlier claim by the same worker", async ({ store }) => {
@@ -213,10 +216,10 @@ export function runProgressContract(it: It): void {
     const unrelated = sampleRun({ cause: "flow", parent_run: "another" });
     await store.queueRuns([...children, ...grandchildren, unrelated].map(later));
     await store.queueRuns(callers);
-    const [good, bad, off, suspended] = await claimExactly(store, 4);
-    await save(store, [good], { next: succeeded });
-    await save(store, [bad], { next: failed });
-    await save(store, [off], { next: { status: "cancelled" } });
+    const [succeeding, failing, cancelled, suspended] = await claimExactly(store, 4);
+    await save(store, [succeeding], { next: succeeded });
+    await save(store, [failing], { next: failed });
+    await save(store, [cancelled], { next: { status: "cancelled" } });
     await save(store, [suspended], waiting(START + 5));
     const statuses = async () =>
       Promise.all(

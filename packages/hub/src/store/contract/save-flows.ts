@@ -57,9 +57,9 @@ export function saveFlowsContract(it: It): void {
     expect(back).toMatchObject({ id: flow.id, version: null });
     expect(await publish(store, flow)).toMatchObject({ version: 2 });
 
-    const elsewhere = await makeFlow(store, intents(), { app: "shop" });
+    const otherApp = await makeFlow(store, intents(), { app: "shop" });
     const theirs = await makeFlow(store, intents(), { tenant: "umbrella" });
-    for (const { id } of [elsewhere, theirs]) {
+    for (const { id } of [otherApp, theirs]) {
       const result = store.saveFlows(app, () => [save("mine"), save(id)]);
       await expect(result).rejects.toThrow("belongs to a flow of another app or tenant");
     }
@@ -69,9 +69,9 @@ export function saveFlowsContract(it: It): void {
     );
     expect(await store.getFlow("acme", "mine")).toBeUndefined();
     // The id of a deleted flow can move to another app of the same tenant.
-    await store.deleteFlow({ tenant: "acme", id: elsewhere.id }, START);
-    await store.saveFlows(app, () => [save(elsewhere.id)]);
-    expect(await store.getFlow("acme", elsewhere.id)).toMatchObject({ app: "desk" });
+    await store.deleteFlow({ tenant: "acme", id: otherApp.id }, START);
+    await store.saveFlows(app, () => [save(otherApp.id)]);
+    expect(await store.getFlow("acme", otherApp.id)).toMatchObject({ app: "desk" });
   });
 
   it("uses the fallback id if the id belongs to another app or tenant", async ({ store }) => {
