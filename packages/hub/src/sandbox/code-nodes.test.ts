@@ -1,4 +1,4 @@
-/** The nodes Code and Transform in the sandbox of Node; sandbox.test.ts has the hostile cases. */
+/** The nodes Code and Transform in the sandbox of Node. Hostile code is tested in sandbox.test.ts. */
 
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import {
@@ -57,11 +57,11 @@ describe.each([
     expect(await run(result(text))).toEqual({ output });
   });
 
-  it("does not treat braces in the code as templates", () => {
+  it("declares its code as a raw field, without templates", () => {
     expect(node.rawFields).toEqual([[type === "Code" ? "code" : "expression"]]);
   });
 
-  it("fails permanently with the message of the code", async () => {
+  it("fails permanently with the error message of the code", async () => {
     const failed = run(type === "Code" ? "throw new Error('no luck')" : "$error('no luck')");
     await expect(failed).rejects.toBeInstanceOf(Permanent);
     await expect(failed).rejects.toMatchObject({
@@ -71,7 +71,7 @@ describe.each([
   });
 });
 
-it("writes to the step's log, also when the code fails", async () => {
+it("writes console output to the step's log, even if the code fails", async () => {
   const lines: LogLine[] = [];
   const failing = testContext({
     ...context,
@@ -82,14 +82,14 @@ it("writes to the step's log, also when the code fails", async () => {
   expect(lines).toEqual([{ level: "warn", text: "on my way 2" }]);
 });
 
-it("passes the limits of its config, and defaults", async () => {
+it("evaluates code with the limits of its config, or with default limits", async () => {
   const evaluations: Evaluation[] = [];
   const result: EvaluationResult = { log: [], ...timeLimitExceeded(50) };
   const run = (config: JsonObject) =>
     code.run(
       testContext({
         config,
-        evaluate: async (evaluation) => {
+        async evaluate(evaluation) {
           evaluations.push(evaluation);
           return result;
         },

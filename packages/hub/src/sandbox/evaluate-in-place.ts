@@ -4,8 +4,8 @@ import type { JavaScriptHost } from "./run-javascript.ts";
 import { throughJson } from "./serialize.ts";
 
 /**
- * For a host without processes, such as a Durable Object: evaluates in the calling isolate, which a
- * slow expression blocks. `Code` keeps its CPU limit; JSONata has none here.
+ * Evaluates in the calling isolate, for hosts without processes, such as Durable Objects. A slow
+ * expression blocks the isolate: `Code` has its CPU limit, but JSONata has no limit here.
  */
 export const createEvaluateInPlace =
   (host: JavaScriptHost): Evaluate =>

@@ -1,4 +1,4 @@
-/** What evaluates each language of the sandbox. They have no deadline: the pool ends their process. */
+/** The evaluators of all languages. They enforce no deadline; the worker pool does. */
 
 import { analyzeExpression } from "@signalbox/rules/flows/analyze-expression.ts";
 import type {

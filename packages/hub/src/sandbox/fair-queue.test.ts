@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createFairQueue } from "./fair-queue.ts";
 
-test("who asks for one is not kept waiting by who asks for many", () => {
+test("does not delay a key with one job behind a key with many jobs", () => {
   const queue = createFairQueue<string>();
   for (let at = 0; at < 1000; at++) queue.add("acme", `acme ${at}`);
   queue.add("umbrella", "umbrella 0");
@@ -12,39 +12,40 @@ test("who asks for one is not kept waiting by who asks for many", () => {
   expect(queue.next()).toBeUndefined();
 });
 
-test("goes round, first in first out for each, whoever comes and goes", () => {
+test("serves keys round robin and the jobs of a key in order, while jobs are added and removed", () => {
   const tenant = fc.constantFrom("a", "b", "c");
-  const deeds = fc.array(
+  const operations = fc.array(
     fc.oneof(
       { weight: 2, arbitrary: fc.record({ add: tenant }) },
-      { weight: 1, arbitrary: fc.record({ leave: fc.nat(9) }) },
+      { weight: 1, arbitrary: fc.record({ remove: fc.nat(9) }) },
       { weight: 1, arbitrary: fc.constant({ next: true as const }) },
     ),
     { maxLength: 80, size: "max" },
   );
   fc.assert(
-    fc.property(deeds, (all) => {
+    fc.property(operations, (sequence) => {
       const queue = createFairQueue<object>();
-      const leavers: { job: object; leave(): void }[] = [];
-      // Tenants in the order of their turns, each with what waits; slow, and plain to see.
+      const added: { job: object; remove(): void }[] = [];
+      // A simple model: the tenants in round-robin order, with their queued jobs.
       let model: { tenant: string; jobs: object[] }[] = [];
       const takeNext = () => {
         const [first, ...others] = model;
         expect(queue.next()).toBe(first?.jobs.shift());
         model = first?.jobs.length ? [...others, first] : others;
       };
-      for (const deed of all) {
-        if ("add" in deed) {
-          const job = { tenant: deed.add, at: leavers.length };
-          leavers.push({ job, leave: queue.add(deed.add, job) });
-          const own = model.find(({ tenant }) => tenant === deed.add);
-          if (own) own.jobs.push(job);
-          else model.push({ tenant: deed.add, jobs: [job] });
-        } else if ("leave" in deed) {
-          // Also of those that have left already, or have had their turn.
-          const leaver = leavers.at(-1 - deed.leave);
-          leaver?.leave();
-          for (const one of model) one.jobs = one.jobs.filter((job) => job !== leaver?.job);
+      for (const operation of sequence) {
+        if ("add" in operation) {
+          const { add: tenant } = operation;
+          const job = { tenant, at: added.length };
+          added.push({ job, remove: queue.add(tenant, job) });
+          const existing = model.find((entry) => entry.tenant === tenant);
+          if (existing) existing.jobs.push(job);
+          else model.push({ tenant, jobs: [job] });
+        } else if ("remove" in operation) {
+          // The job may have been removed or taken already.
+          const removed = added.at(-1 - operation.remove);
+          removed?.remove();
+          for (const entry of model) entry.jobs = entry.jobs.filter((job) => job !== removed?.job);
         } else {
           takeNext();
         }

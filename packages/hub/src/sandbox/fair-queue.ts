@@ -1,11 +1,11 @@
 /**
- * A queue per key (a tenant's evaluations, say), served round robin; first in, first out within a
- * key. Adding, removing and taking are O(1), and a key with an empty queue costs nothing.
+ * A FIFO queue for each key (such as a tenant), served round robin. Adding, removing and taking a job
+ * are O(1), except that `next` skips blocked keys one by one. A key without jobs uses no memory.
  */
 export interface FairQueue<Job> {
-  /** Returns a function that removes the job; it does nothing once the job was taken. */
+  /** Returns a function that removes the job; it does nothing if the job was already taken. */
   add(key: string, job: Job): () => void;
-  /** The next job of the next key that is not blocked. */
+  /** Takes the next job of the next key that is not blocked. */
   next(isBlocked?: (key: string) => boolean): Job | undefined;
 }
 
@@ -22,7 +22,7 @@ function createList<Value>(): ListNode<Value> {
   return head;
 }
 
-/** Of a head: the list is empty. Of a node: it was removed. */
+/** True for the head of an empty list, and for a removed node. */
 const isUnlinked = (node: ListNode<unknown>): boolean => node.next === node;
 
 function append<Value>(head: ListNode<Value>, value: Value): ListNode<Value> {
@@ -43,7 +43,7 @@ export function createFairQueue<Job>(): FairQueue<Job> {
   interface KeyQueue {
     key: string;
     jobs: ListNode<Job>;
-    /** Its position among the keys. */
+    /** Its node in `keys`. */
     position: ListNode<KeyQueue>;
   }
   const keys = createList<KeyQueue>();

@@ -1,8 +1,8 @@
 /**
- * Runs JavaScript in QuickJS compiled to WebAssembly. The code reaches the host only through one
- * function, which appends a line to the log. Every evaluation uses a new WebAssembly instance, whose
- * memory has the limit as its maximum (QuickJS's own limit undercounts large blocks). Nothing is
- * freed inside: the whole instance is discarded.
+ * Runs JavaScript in QuickJS compiled to WebAssembly. The code can call only one function of the
+ * host, which appends a line to the log. Every evaluation uses a new WebAssembly instance, whose
+ * maximum memory enforces the memory limit (QuickJS's own limit undercounts large blocks). Handles
+ * are not disposed, because the whole instance is discarded.
  */
 import variant from "@jitl/quickjs-wasmfile-release-sync";
 import {
@@ -27,19 +27,19 @@ import {
 } from "quickjs-emscripten-core";
 
 export interface JavaScriptHost {
-  /** QuickJS, compiled. */
+  /** The compiled module of QuickJS. */
   engine: WebAssembly.Module;
 }
 
 type JavaScriptEvaluation = Extract<SerializedEvaluation, { language: "javascript" }>;
 type WasmMemory = NonNullable<CustomizeVariantOptions["wasmMemory"]>;
 
-/** TypeScript declares WebAssembly only for the DOM. */
+/** TypeScript declares WebAssembly only in its DOM library. */
 declare const WebAssembly: {
   Memory: new (pages: { initial: number; maximum: number }) => WasmMemory;
 };
 
-/** Its types describe the CommonJS module, where the default export is nested. */
+/** The types of the package describe its CommonJS module, where the default export is nested. */
 const release = variant as unknown as QuickJSSyncVariant;
 
 /** The initial memory of QuickJS. */
@@ -49,18 +49,18 @@ const STACK_BYTES = 256 * 1024;
 
 /**
  * QuickJS calls its interrupt handler after a fixed number of branches and calls. The CPU limit
- * counts these calls: the result is the same on every machine, and on hosts whose clock stands still
- * during a computation. This many take about one millisecond in a loop of function calls.
+ * counts these interrupts instead of reading the clock, which does not advance on Workers during a
+ * computation. In a loop of function calls, this many interrupts take about one millisecond.
  */
 const INTERRUPTS_PER_MS = 4;
 
-/** Other methods of `console`, which log like `log`. */
+/** Methods of `console` that behave like `console.log`. */
 const LOG_ALIASES =
   "table trace dir dirxml group groupCollapsed groupEnd count countReset time timeLog timeEnd clear".split(
     " ",
   );
 
-/** Runs inside QuickJS before the author's code, and captures the built-ins that it uses. */
+/** Runs in QuickJS before the author's code. It captures the built-ins, which that code may replace. */
 const SETUP = `(function (text, write) {
   "use strict";
   const { parse, stringify } = JSON, { freeze, values } = Object, PromiseOf = Promise, text_of = String;
@@ -102,7 +102,7 @@ const SETUP = `(function (text, write) {
   return { run, quote };
 })`;
 
-/** A function body, so that `return` works; on the first line, so that errors have the right line. */
+/** In a function, so that `return` works. The code starts on the first line, for correct line numbers. */
 const wrap = (code: string): string =>
   `(function (input, trigger, nodes, item, index, console) { "use strict"; ${code}\n})`;
 
@@ -112,7 +112,7 @@ export async function runJavaScript(
 ): Promise<SerializedResult> {
   const log: LogLine[] = [];
   let interrupts = 0;
-  const isOverTime = () => interrupts > timeoutMs * INTERRUPTS_PER_MS;
+  const isTimedOut = () => interrupts > timeoutMs * INTERRUPTS_PER_MS;
   try {
     const quickjs = await newQuickJSWASMModuleFromVariant(
       newVariant(release, {
@@ -134,19 +134,22 @@ export async function runJavaScript(
       else if (log.length === MAX_LOG_LINES) log.push({ level: "log", text: "… and more" });
     });
     const setUp = vm.unwrapResult(vm.evalCode(SETUP, "setup.js"));
-    const made = vm.unwrapResult(vm.callFunction(setUp, vm.undefined, vm.newString(data), write));
-    const run = vm.getProp(made, "run");
+    const functions = vm.unwrapResult(
+      vm.callFunction(setUp, vm.undefined, vm.newString(data), write),
+    );
+    const run = vm.getProp(functions, "run");
 
     runtime.setInterruptHandler(() => {
       interrupts += 1;
-      return isOverTime();
+      return isTimedOut();
     });
-    const read = vm.evalCode(wrap(code), "code.js");
-    const done = read.error ? read : vm.callFunction(run, vm.undefined, read.value);
-    if (isOverTime()) return { log, ...timeLimitExceeded(timeoutMs) };
+    const parsed = vm.evalCode(wrap(code), "code.js");
+    const done = parsed.error ? parsed : vm.callFunction(run, vm.undefined, parsed.value);
+    if (isTimedOut()) return { log, ...timeLimitExceeded(timeoutMs) };
     if (done.error) {
-      const message = describe(vm, done.error, vm.getProp(made, "quote"));
-      if (isOverTime()) return { log, ...timeLimitExceeded(timeoutMs) }; // a getter of the error looped
+      const message = describe(vm, done.error, vm.getProp(functions, "quote"));
+      // A getter of the error may have exceeded the limit.
+      if (isTimedOut()) return { log, ...timeLimitExceeded(timeoutMs) };
       if (message === OUT_OF_MEMORY) return { log, ...memoryLimitExceeded(memoryMb) };
       return { log, error: "code_failed", message };
     }
@@ -155,7 +158,7 @@ export async function runJavaScript(
       ? { log, ...outputTooLarge }
       : { log, output: vm.getString(done.value) };
   } catch (error) {
-    // QuickJS itself failed. Without memory for an error it throws null.
+    // QuickJS itself failed. If it has no memory for an error, it throws null.
     const { message } = error as Error;
     return message === "null" || message.includes("memory")
       ? { log, ...memoryLimitExceeded(memoryMb) }
@@ -165,11 +168,11 @@ export async function runJavaScript(
 
 const OUT_OF_MEMORY = "InternalError: out of memory";
 
-/** The thrown value can be anything, and its properties can be getters. */
+/** Describes a thrown value, which can have any type and getters as properties. */
 function describe(vm: QuickJSContext, thrown: QuickJSHandle, quote: QuickJSHandle): string {
   const text = (handle: QuickJSHandle): string => {
     if (vm.typeof(handle) !== "string") return "";
-    // A string leaves QuickJS as a C string, which ends at U+0000; as JSON it contains none.
+    // `getString` reads a C string, which ends at U+0000. JSON escapes this character.
     const quoted = vm.callFunction(quote, vm.undefined, handle);
     return quoted.error
       ? vm.getString(handle).slice(0, MAX_LOG_LINE_CHARACTERS)

@@ -1,4 +1,4 @@
-/** Evaluations and results as they cross the boundary of the sandbox: data and output as JSON text. */
+/** Serializes evaluations and results for the sandbox: data and output are JSON text. */
 import {
   dataTooLarge,
   type Evaluation,
@@ -12,7 +12,7 @@ import {
 import { isDeeperThan } from "@signalbox/rules/flows/model.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 
-/** Undefined if the data exceeds the limit: parsing it cannot be interrupted. */
+/** Undefined if the data exceeds the limit, which exists because parsing cannot be interrupted. */
 function serialize({ data, ...program }: Evaluation): SerializedEvaluation | undefined {
   const text = JSON.stringify(data);
   return text.length > MAX_DATA_CHARACTERS ? undefined : { ...program, data: text };
@@ -26,7 +26,7 @@ function deserialize(result: SerializedResult): EvaluationResult {
     : { log: result.log, output };
 }
 
-/** Passes an evaluation on as text, and returns its result as JSON. */
+/** Calls `evaluate` with the serialized evaluation, and deserializes its result. */
 export async function throughJson(
   evaluation: Evaluation,
   evaluate: (serialized: SerializedEvaluation) => Promise<SerializedResult>,

@@ -2,7 +2,7 @@ import type { SerializedEvaluation, SerializedResult } from "@signalbox/rules/fl
 import { expect, onTestFinished, test } from "vitest";
 import { createWorkerPool, type SandboxWorkerEvents } from "./worker-pool.ts";
 
-/** Workers whose results the test decides, and timers that it fires. */
+/** A pool whose workers and timers are controlled by the test. */
 function setUp(maxWorkers = 2) {
   const workers: {
     events: SandboxWorkerEvents;
@@ -70,7 +70,7 @@ function setUp(maxWorkers = 2) {
   };
 }
 
-test("serves tenants round robin, and leaves a worker to others", async () => {
+test("serves tenants round robin, and does not give all workers to one tenant", async () => {
   const { evaluate, worker, started, count, finish } = setUp(2);
   const results = ["a1", "a2", "a3"].map((name) => evaluate("acme", name));
   expect(count()).toBe(1); // one queue does not occupy every worker
@@ -87,7 +87,7 @@ test("serves tenants round robin, and leaves a worker to others", async () => {
   await Promise.all(results);
 });
 
-test("filters do not wait behind the code of their tenant", () => {
+test("does not delay expressions behind code of the same tenant", () => {
   const { evaluate, worker, started, count, pool } = setUp(2);
   for (const name of ["c1", "c2", "c3"]) evaluate("acme", name, "javascript").catch(() => {});
   evaluate("acme", "expression").catch(() => {});
@@ -97,7 +97,7 @@ test("filters do not wait behind the code of their tenant", () => {
   return pool.close();
 });
 
-test("starts the deadline when the worker is ready, and with a grace period for code", async () => {
+test("starts the deadline when the worker is ready, with a grace period for code", async () => {
   const { evaluate, worker, timers, finish } = setUp();
   const first = evaluate("acme", "one");
   expect(timers()).toEqual([]);
@@ -131,7 +131,7 @@ test("terminates and replaces a worker that exceeds its deadline", async () => {
   expect(await next).toEqual({ log: [], output: "ok" });
 });
 
-test("accepts a result that arrives in the same turn of the event loop as its deadline", async () => {
+test("accepts a result that arrives right after its deadline", async () => {
   const { evaluate, worker, fire, timers, finish } = setUp();
   const result = evaluate("acme", "on the edge");
   worker(0).events.onReady();
@@ -142,7 +142,7 @@ test("accepts a result that arrives in the same turn of the event loop as its de
   expect(worker(0).isTerminated).toBe(false);
 });
 
-test("reports the end of a worker to its evaluation, and continues with another", async () => {
+test("reports the exit of a worker to its evaluation, and continues with a new worker", async () => {
   const { evaluate, worker, finish } = setUp();
   const [crashed, exhausted, fine] = ["a", "b", "c"].map((name) => evaluate("acme", name));
   worker(0).events.onExit(new Error("crashed"));

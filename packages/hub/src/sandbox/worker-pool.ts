@@ -1,11 +1,11 @@
 /**
- * Evaluates in workers (on Node: processes), so that a program that does not end blocks one worker
- * and never the event loop. A worker evaluates one program at a time; one that exceeds its deadline
- * is terminated and replaced. Waiting evaluations are queued per tenant and language, and no queue
- * occupies every worker: filters of arriving events do not wait behind the code of flows.
+ * Evaluates programs in workers (on Node: processes), so that an endless program blocks only its
+ * worker, not the event loop. A worker evaluates one program at a time. A worker that exceeds its
+ * deadline is terminated and replaced. Evaluations are queued per tenant and language, and no queue
+ * occupies all workers, so the filters of new events do not wait for the code of flows.
  *
- * The queues have no size limit: a caller awaits each evaluation, so they are bounded by the runs
- * and requests in progress.
+ * The queues have no size limit. Each evaluation is awaited by a run or a request, so the number of
+ * runs and requests in progress limits them.
  */
 import {
   type Evaluate,
@@ -31,17 +31,17 @@ export interface SandboxWorkerEvents {
   /** The worker has started and can evaluate. */
   onReady(): void;
   onResult(result: SerializedResult): void;
-  /** The worker has ended; what it was evaluating has this result, or fails with this error. */
+  /** The worker has ended. Its evaluation resolves with the result, or rejects with the error. */
   onExit(reason: SerializedResult | Error): void;
 }
 
 export interface WorkerPoolOptions {
   startWorker(events: SandboxWorkerEvents): SandboxWorker;
-  /** Calls `work` after a delay, unless the returned function is called before. */
+  /** Calls `work` after `ms`; returns a function that cancels it. */
   after(ms: number, work: () => void): () => void;
   /** At least 2. Workers start when they are first needed. */
   maxWorkers: number;
-  /** `Code` enforces its own CPU limit; its worker is terminated this much later. */
+  /** JavaScript has its own CPU limit, so its deadline is this much later. */
   graceMs: number;
 }
 
@@ -68,7 +68,7 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
   const slots = new Set<Slot>();
   const idle: Slot[] = [];
   const queue = createFairQueue<Job>();
-  /** The number of workers that evaluate for a key. */
+  /** For each key, the number of workers that evaluate its jobs. */
   const running = new Map<string, number>();
   let isClosed = false;
 
@@ -112,13 +112,13 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       dispatch();
       return terminated;
     };
-    // Not before the worker is ready: its start does not count against the time limit.
+    // Called when the worker is ready, so its startup does not count against the time limit.
     const startDeadline = ({ evaluation: { language, timeoutMs }, onStart }: Job) => {
       onStart();
       const expire = () =>
         discard(({ resolve }) => resolve({ log: [], ...timeLimitExceeded(timeoutMs) }));
       cancelDeadline = after(timeoutMs + (language === "javascript" ? graceMs : 0), () => {
-        // When the event loop was blocked, the result may be waiting behind this timer.
+        // If the event loop was blocked, the result may have arrived but is not yet read.
         cancelDeadline = after(0, expire);
       });
     };
@@ -141,11 +141,11 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       },
     });
     const slot: Slot = {
-      run(given) {
-        job = given;
-        if (isReady) startDeadline(given);
+      run(next) {
+        job = next;
+        if (isReady) startDeadline(next);
         worker.setIdle(false);
-        worker.post(given.evaluation);
+        worker.post(next.evaluation);
       },
       close: async () => discard(({ reject }) => reject(stopping())),
     };
@@ -158,12 +158,12 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
       if (isClosed) throw stopping();
       const { tenant, signal, onQueued = () => () => {} } = caller;
       const onAbort = () => {
-        leave();
+        removeFromQueue();
         reject(signal.reason);
       };
       const stopListening = () => signal.removeEventListener("abort", onAbort);
       const key = JSON.stringify([tenant, evaluation.language]);
-      const leave = queue.add(key, {
+      const removeFromQueue = queue.add(key, {
         key,
         evaluation,
         onStart: onQueued(),
