@@ -16,7 +16,7 @@ afterEach(() => void vi.useRealTimers());
 
 type Run = (context: NodeContext<JsonObject>) => NodeResult | Promise<NodeResult>;
 
-/** One attempt at a node whose field `header` may hold secrets. */
+/** One attempt at a node whose field `header` may contain secrets. */
 function attemptOnce(
   run: Run,
   parameters: JsonObject = {},
@@ -72,7 +72,7 @@ describe("errors", () => {
       throw error;
     });
 
-  test("follow the retry settings, unless the error decides", async () => {
+  test("are retried by the retry settings, unless they are Permanent or RetryAt", async () => {
     expect(await failing(new Error("no"))).toMatchObject({
       error: { code: "failed", message: "no", node_id: "a" },
       retryAt: "backoff",
@@ -91,7 +91,7 @@ describe("errors", () => {
     });
   });
 
-  test("have a message, whatever was thrown", async () => {
+  test("have a message, even if the thrown value is not an Error", async () => {
     for (const [thrown, message] of [
       [null, "null"],
       [undefined, "undefined"],
@@ -101,7 +101,7 @@ describe("errors", () => {
       expect(await failing(thrown)).toMatchObject({ error: { message }, retryAt: "backoff" });
   });
 
-  test("in the config name the field and are not reattempted", async () => {
+  test("in the config name the field and are not retried", async () => {
     expect(await attemptOnce(() => ({ output: 1 }), { text: "{{ gone.x }}" })).toMatchObject({
       error: {
         code: "unresolved_reference",
@@ -117,7 +117,7 @@ describe("errors", () => {
 });
 
 describe("the time limit", () => {
-  test("ends the attempt, also of a node that ignores its signal", async () => {
+  test("ends the attempt, even if the node ignores its signal", async () => {
     let reason: unknown;
     const attempted = attemptOnce(
       ({ signal }) => {
@@ -136,7 +136,7 @@ describe("the time limit", () => {
     expect(reason).toBeInstanceOf(Error);
   });
 
-  test("is the error, even if the node throws another one", async () => {
+  test("is the reported error, even if the node then throws another error", async () => {
     const attempted = attemptOnce(
       ({ signal }) =>
         new Promise((_, reject) => {
@@ -147,7 +147,7 @@ describe("the time limit", () => {
     expect(await attempted).toMatchObject({ error: { code: "timeout" }, retryAt: "backoff" });
   });
 
-  test("has no timer after the node has ended", async () => {
+  test("leaves no timer after the node has ended", async () => {
     await attemptOnce(() => ({ output: 1 }));
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -157,28 +157,28 @@ describe("the time limit", () => {
     const evaluated = await evaluate(code);
     return { output: "output" in evaluated ? evaluated.output : null };
   };
-  const queue = () => {
+  const createQueue = () => {
     const called = Promise.withResolvers<Parameters<Evaluate>[1]>();
-    const answer = Promise.withResolvers<Awaited<ReturnType<Evaluate>>>();
+    const result = Promise.withResolvers<Awaited<ReturnType<Evaluate>>>();
     const evaluate: Evaluate = (_, options) => {
       called.resolve(options);
-      options.signal.addEventListener("abort", () => answer.reject(options.signal.reason));
-      return answer.promise;
+      options.signal.addEventListener("abort", () => result.reject(options.signal.reason));
+      return result.promise;
     };
-    return { evaluate, called: called.promise, answer: answer.resolve };
+    return { evaluate, called: called.promise, finish: result.resolve };
   };
 
-  test("stops while code waits for a thread, and starts again afterwards", async () => {
+  test("does not run while code is queued, and restarts when the code starts", async () => {
     for (const isQuick of [true, false]) {
-      const { evaluate, called, answer } = queue();
+      const { evaluate, called, finish } = createQueue();
       const attempted = attemptOnce(evaluating, {}, { evaluate });
       const { tenant, onQueued } = await called;
       expect(tenant).toBe("acme");
-      const begin = onQueued?.();
+      const onStart = onQueued?.();
       await vi.advanceTimersByTimeAsync(60_000);
-      begin?.();
+      onStart?.();
       await vi.advanceTimersByTimeAsync(isQuick ? 999 : 1_000);
-      answer({ log: [], output: 7 });
+      finish({ log: [], output: 7 });
       expect(await attempted).toMatchObject(
         isQuick ? { result: { output: 7 } } : { error: { code: "timeout" } },
       );
@@ -186,9 +186,9 @@ describe("the time limit", () => {
     }
   });
 
-  test("ends code that waits for a thread when the run ends", async () => {
+  test("ends queued code when the run ends", async () => {
     const run = new AbortController();
-    const { evaluate, called } = queue();
+    const { evaluate, called } = createQueue();
     const attempted = attemptOnce(evaluating, {}, { evaluate, signal: run.signal });
     const { signal, onQueued } = await called;
     onQueued?.();
@@ -212,7 +212,7 @@ describe("the time limit", () => {
 });
 
 describe("secrets", () => {
-  test("reach the node in allowed fields, and no record", async () => {
+  test("are passed to the node in allowed fields, and masked in its record", async () => {
     let seen: unknown;
     const attempted = await attemptOnce(
       ({ config }) => {
@@ -242,7 +242,7 @@ describe("secrets", () => {
     });
   });
 
-  test("of other steps are masked as well", async () => {
+  test("of other steps are masked too", async () => {
     const attempted = await attemptOnce(() => ({ output: null }), {
       text: "a-s3cret-of-another-step",
     });
@@ -262,7 +262,7 @@ describe("secrets", () => {
     expect(run).not.toHaveBeenCalled();
   });
 
-  test("that do not exist are an error", async () => {
+  test("that do not exist cause an error", async () => {
     expect(
       await attemptOnce(() => ({ output: 1 }), { header: "{{ secrets.NONE }}" }),
     ).toMatchObject({

@@ -4,15 +4,16 @@ import type { ClaimedRun } from "../store/run-store.ts";
 import { createClaimer } from "./claimer.ts";
 import { createSlots } from "./slots.ts";
 
-/** A claimer of a store with these due runs. */
+/** A claimer, and a store in which the runs `due` are due. */
 function open(due: string[], concurrency = 2) {
   const timers = createTestTimers();
   const claims: number[] = [];
   const errors: unknown[] = [];
   const executing = new Map<string, () => void>();
-  const state: { nextDue: number | null; error: Error | undefined } = {
-    nextDue: null,
-    error: undefined,
+  const state = {
+    nextDue: null as number | null,
+    error: undefined as Error | undefined,
+    onNextDue: () => {},
   };
   const claimer = createClaimer({
     store: {
@@ -21,7 +22,10 @@ function open(due: string[], concurrency = 2) {
         claims.push(limit);
         return due.splice(0, limit).map((id) => ({ run: { id } }) as ClaimedRun);
       },
-      nextDue: async () => state.nextDue,
+      async nextDue() {
+        state.onNextDue();
+        return state.nextDue;
+      },
     },
     worker: "w",
     leaseMs: 300,
@@ -30,7 +34,7 @@ function open(due: string[], concurrency = 2) {
     execute: ({ run }) => new Promise((resolve) => executing.set(run.id, resolve)),
     onError: (error) => errors.push(error),
   });
-  /** Runs what is deferred until nothing more happens. */
+  /** Runs deferred work until none is left. */
   const settle = async () => {
     for (let round = 0; round < 5; round += 1) {
       timers.advance(0);
@@ -40,7 +44,7 @@ function open(due: string[], concurrency = 2) {
   return { timers, claims, errors, executing, state, claimer, settle };
 }
 
-test("claims as many runs as there are slots, and the next one when a run ends", async () => {
+test("claims as many runs as there are free slots, and another when a run ends", async () => {
   const { claims, executing, claimer, settle } = open(["a", "b", "c"]);
   claimer.claimDue();
   await settle();
@@ -51,7 +55,7 @@ test("claims as many runs as there are slots, and the next one when a run ends",
   expect(claims).toEqual([2, 1]);
 });
 
-test("claims again when the next run is due, and not before", async () => {
+test("claims again when the next run is due, but not earlier", async () => {
   const { timers, claims, state, claimer, settle } = open([]);
   state.nextDue = 5_000;
   claimer.claimDue();
@@ -64,19 +68,24 @@ test("claims again when the next run is due, and not before", async () => {
   expect(claims).toEqual([2, 2]);
 });
 
-test("claims earlier when an earlier run is announced", async () => {
+test("claims earlier if a notice reports an earlier run, even during a claim", async () => {
   const { timers, claims, state, claimer, settle } = open([]);
   state.nextDue = 5_000;
   claimer.claimDue();
   await settle();
   claimer.claimAt(1_000);
   claimer.claimAt(9_000);
+  state.onNextDue = () => claimer.claimAt(2_000);
   timers.advance(1_000);
   await settle();
   expect(claims).toEqual([2, 2]);
+  state.onNextDue = () => {};
+  timers.advance(1_000);
+  await settle();
+  expect(claims).toEqual([2, 2, 2]);
 });
 
-test("retries a second after an error of the store", async () => {
+test("retries one second after an error of the store", async () => {
   const { timers, claims, errors, state, claimer, settle } = open([]);
   state.error = new Error("no connection");
   claimer.claimDue();
@@ -88,7 +97,7 @@ test("retries a second after an error of the store", async () => {
   expect(claims).toEqual([2]);
 });
 
-test("has no timer after close", async () => {
+test("has no timer and claims nothing after close", async () => {
   const { timers, claims, claimer, settle } = open([]);
   claimer.claimDue();
   await settle();

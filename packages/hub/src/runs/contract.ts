@@ -1,4 +1,4 @@
-/** What the runner guarantees on every store. Each backend passes a function that opens a fresh store. */
+/** The guarantees of the runner on every store. Each backend passes a function that opens a new store. */
 import { describe, test } from "vitest";
 import type { Store } from "../store/store.ts";
 import { executionContract } from "./contract/execution.ts";
@@ -26,6 +26,6 @@ export function runnerContract(
   describe(`a run on ${backend}`, () => {
     executionContract(it);
     recoveryContract(it);
-    loopsContract(it);
   });
+  describe(`a loop of flows on ${backend}`, () => loopsContract(it));
 }

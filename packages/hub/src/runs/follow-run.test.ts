@@ -7,7 +7,7 @@ import { followRun } from "./follow-run.ts";
 const step = (nth: number, status: Step["status"], output: Step["output"] = null) =>
   ({ nth, status, output }) as Step;
 
-/** A store with one run, whose notices the test sends, and a reader of its changes. */
+/** Follows the run of a store whose contents and notices the test controls. */
 function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
   const timers = createTestTimers();
   const state: { status: RunStatus | "deleted"; steps: Step[] } = { status: "running", steps };
@@ -56,7 +56,7 @@ function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
 }
 const recorded: Notice = { topic: "run_steps", runs: ["another", "r"] };
 
-test("yields everything first, then only what changed, and ends with the run", async () => {
+test("yields all steps first, then only those that changed, and ends with the run", async () => {
   const { timers, state, reads, received, finished, notify, settle } = open();
   await settle();
   expect(received).toEqual(["running, 1 done, 2 running"]);
@@ -75,7 +75,7 @@ test("yields everything first, then only what changed, and ends with the run", a
   expect(timers.pending()).toBe(0);
 });
 
-test("reads nothing without a notice that concerns the run", async () => {
+test("reads nothing after notices of other runs", async () => {
   const { timers, reads, notify, settle } = open();
   await settle();
   timers.advance(50);
@@ -87,7 +87,7 @@ test("reads nothing without a notice that concerns the run", async () => {
   expect(reads.length).toBe(1);
 });
 
-test("joins changes that are recorded within a short time", async () => {
+test("yields steps that are recorded within 50 ms as one change", async () => {
   const { timers, state, received, notify, settle } = open();
   await settle();
   for (const nth of [3, 4, 5]) {
@@ -101,7 +101,7 @@ test("joins changes that are recorded within a short time", async () => {
   expect(received.slice(1)).toEqual(["running, 3 done, 4 done, 5 done"]);
 });
 
-test("asks the store to announce steps, and again before that expires", async () => {
+test("requests notices of new steps, and renews the request before it expires", async () => {
   const { timers, announced, settle } = open();
   await settle();
   expect(announced).toEqual([60_000]);
@@ -112,7 +112,7 @@ test("asks the store to announce steps, and again before that expires", async ()
   expect(announced).toEqual([60_000, 90_050]);
 });
 
-test("reads from its position after a gap in the notices, and when no notice arrives", async () => {
+test("reads new steps after a gap in the notices, and after 30 s without a notice", async () => {
   const { timers, state, received, notify, settle } = open();
   await settle();
   timers.advance(50);
@@ -129,7 +129,7 @@ test("reads from its position after a gap in the notices, and when no notice arr
   expect(received.slice(2)).toEqual(["running, 3 done"]);
 });
 
-test("ends with a run that was retried right after its end", async () => {
+test("ends at the end of a run that was retried immediately", async () => {
   const { state, received, finished, notify, settle } = open();
   await settle();
   state.status = "queued";
@@ -138,7 +138,7 @@ test("ends with a run that was retried right after its end", async () => {
   expect(received).toEqual(["running, 1 done, 2 running", "queued"]);
 });
 
-test("ends without a run, and when the reader leaves", async () => {
+test("ends when the run was deleted, and when its signal is aborted", async () => {
   const { state, finished, notify, listeners, settle } = open();
   await settle();
   state.status = "deleted";

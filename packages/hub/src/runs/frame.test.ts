@@ -31,7 +31,7 @@ const done = (port = "out", output: string | null = null): NodeState => ({
   output,
 });
 
-/** Advances, then completes each ready node with the port that is given for it. */
+/** Advances until no node is ready, and completes each ready node with its port in `ports`. */
 function walk(layout: ReturnType<typeof layoutOf>, ports: Record<string, string> = {}) {
   const frame = frameOf(layout.main, { start: done(ports.start) });
   const rounds: string[] = [];
@@ -78,11 +78,10 @@ describe("advance", () => {
     expect(walk(layoutOf("start > a", "other > b > a")).rounds).toEqual(["a"]);
   });
 
-  test("returns the same from any restored state", () => {
+  test("continues from a restored state, and starts no node twice", () => {
     const layout = layoutOf("start > a > b", "start > c > b");
     const frame = frameOf(layout.main, { start: done(), a: done() });
     expect(advance(layout, frame)).toEqual({ ready: ["c"], skipped: [] });
-    // A node that has started does not start again.
     expect(advance(layout, frame)).toEqual({ ready: [], skipped: [] });
   });
 });
@@ -93,14 +92,14 @@ describe("loops", () => {
     ...Object.fromEntries([...layout.bodies].map(([loop, body]) => [loop, [...body]])),
   });
 
-  test("have the nodes that `item` reaches as their body", () => {
+  test("have a body of the nodes that are reachable from port `item`", () => {
     expect(sets(layoutOf("start > each.item > a > b", "each.done > c"))).toEqual({
       main: ["start", "each", "c"],
       each: ["a", "b"],
     });
   });
 
-  test("inside loops have separate bodies", () => {
+  test("inside other loops have their own bodies", () => {
     expect(sets(layoutOf("start > each1.item > a > each2.item > b", "each2.done > c"))).toEqual({
       main: ["start", "each1"],
       each1: ["a", "each2", "c"],
@@ -108,7 +107,7 @@ describe("loops", () => {
     });
   });
 
-  test("exclude nodes that are also reached after the loop: these run once", () => {
+  test("exclude nodes that are also reachable after the loop, which run once", () => {
     expect(sets(layoutOf("start > each.item > a > both", "each.done > both"))).toEqual({
       main: ["start", "each", "both"],
       each: ["a"],
@@ -117,14 +116,14 @@ describe("loops", () => {
     expect(walk(layout, { each: "done" }).rounds).toEqual(["each", "both"]);
   });
 
-  test("give an iteration the outputs of the nodes around it", () => {
+  test("pass the outputs of nodes in the enclosing frame to an iteration", () => {
     const layout = layoutOf("start > x > each.item > a", "x > a");
     const body = layout.bodies.get("each") as Set<string>;
-    const around = new Map([
+    const enclosing = new Map([
       ["x", done("out", "from x")],
       ["each", done("item", "an item")],
     ]);
-    const frame = { ...frameOf(body), outside: (id: string) => around.get(id) };
+    const frame = { ...frameOf(body), outside: (id: string) => enclosing.get(id) };
     expect(advance(layout, frame).ready).toEqual(["a"]);
     expect(nodeInputs(layout, frame, "a", (id) => id)).toEqual([
       { slug: "each", port: "in", output: "an item" },
@@ -132,7 +131,7 @@ describe("loops", () => {
     ]);
   });
 
-  test("run on a branch that starts at an error edge", () => {
+  test("have a body on an error branch too", () => {
     expect(sets(layoutOf("start > a", "a.error > each.item > b", "each.error > c"))).toEqual({
       main: ["start", "a", "each", "c"],
       each: ["b"],
@@ -156,12 +155,12 @@ describe("frameResult", () => {
     expect(result(layout, { if: "false" })).toBe("return2");
   });
 
-  test("is the output of the last node; of several, an object by slug", () => {
+  test("is the output of the last node, or an object by slug if there are several", () => {
     expect(result(layoutOf("start > a > b"))).toBe("b");
     expect(result(layoutOf("start > a", "start > b > c"))).toEqual({ the_a: "a", the_c: "c" });
   });
 
-  test("is the output of the trigger if it has no successors", () => {
+  test("is the output of the trigger if no other node has run", () => {
     expect(result(layoutOf("start > a"), { start: "other" })).toBeNull();
   });
 });

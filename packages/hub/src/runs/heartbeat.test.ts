@@ -25,7 +25,7 @@ function open(renewRuns?: () => Promise<{ cancel: string[] }>) {
   return { timers, executing, renewed, cancelled, errors, heartbeat };
 }
 
-test("renews leases three times per lease while runs execute", () => {
+test("renews leases after each third of their duration while runs execute", () => {
   const { timers, executing, renewed, heartbeat } = open();
   executing.add("a");
   heartbeat.start();
@@ -53,7 +53,7 @@ test("has no timer while no run executes", () => {
   expect(timers.pending()).toBe(0);
 });
 
-test("cancels the runs that the store names", async () => {
+test("cancels the runs for which the store returns a cancellation", async () => {
   const { timers, executing, cancelled, heartbeat } = open(async () => ({ cancel: ["a"] }));
   executing.add("a");
   heartbeat.start();
@@ -61,7 +61,7 @@ test("cancels the runs that the store names", async () => {
   await expect.poll(() => cancelled).toEqual(["a"]);
 });
 
-test("continues after an error of the store", async () => {
+test("renews leases again after an error of the store", async () => {
   const error = new Error("no connection");
   const { timers, executing, renewed, errors, heartbeat } = open(() => Promise.reject(error));
   executing.add("a");

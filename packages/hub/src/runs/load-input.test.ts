@@ -4,7 +4,7 @@ import type { Run } from "../store/run-store.ts";
 import type { EventRow, Payload } from "../store/store.ts";
 import { loadInput } from "./load-input.ts";
 
-it("gives of an event what the checks of flows know of, and nothing else", async () => {
+it("returns exactly the event fields that flow validation knows", async () => {
   const event = {
     id: "e",
     seq: 1,

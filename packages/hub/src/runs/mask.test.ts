@@ -7,8 +7,8 @@ import { createMask, MASK } from "./mask.ts";
 const secret = fc
   .string({ unit: "binary", minLength: 4, maxLength: 40 })
   .filter((text) => !text.includes("•"));
-/** Puts a text into JSON as a value, as a key, and inside other text. */
-const holding = (text: fc.Arbitrary<string>) =>
+/** JSON with the text as a value, as a key, or inside other text. */
+const jsonContaining = (text: fc.Arbitrary<string>) =>
   fc.letrec<{ json: Json; text: string }>((tie) => ({
     text: fc.oneof(
       fc.string({ unit: "binary" }),
@@ -23,31 +23,33 @@ const holding = (text: fc.Arbitrary<string>) =>
     ),
   })).json;
 
-const within = (json: Json): string[] => {
+const stringsIn = (json: Json): string[] => {
   if (typeof json === "string") return [json];
   if (typeof json === "number") return [String(json)];
-  if (Array.isArray(json)) return json.flatMap(within);
+  if (Array.isArray(json)) return json.flatMap(stringsIn);
   if (typeof json !== "object" || json === null) return [];
-  return Object.entries(json).flatMap(([name, value]) => [name, ...within(value)]);
+  return Object.entries(json).flatMap(([name, value]) => [name, ...stringsIn(value)]);
 };
 
 const encodings: Record<string, (text: string) => string> = {
-  "as it is": (text) => text,
-  "in a path": encodeURIComponent,
-  "in a query": (text) => new URLSearchParams({ q: text }).toString().slice(2),
-  "in JSON that is a text": (text) => JSON.stringify(text).slice(1, -1),
-  "in Base64": (text) => Buffer.from(text).toString("base64").replace(/=*$/, ""),
+  unencoded: (text) => text,
+  "percent-encoded": encodeURIComponent,
+  "encoded for a query": (text) => new URLSearchParams({ q: text }).toString().slice(2),
+  "escaped in a JSON string": (text) => JSON.stringify(text).slice(1, -1),
+  "encoded as Base64": (text) => Buffer.from(text).toString("base64").replace(/=*$/, ""),
 };
 
-for (const [how, encode] of Object.entries(encodings))
-  test(`masks every secret, ${how}`, () => {
+for (const [encoding, encode] of Object.entries(encodings))
+  test(`masks every secret that is ${encoding}`, () => {
     const wellFormed = secret.filter((text) => text.isWellFormed());
     fc.assert(
       fc.property(
-        wellFormed.chain((text) => fc.tuple(fc.constant(text), holding(fc.constant(encode(text))))),
+        wellFormed.chain((text) =>
+          fc.tuple(fc.constant(text), jsonContaining(fc.constant(encode(text)))),
+        ),
         ([text, json]) => {
-          const masked = within(createMask([text]).json(json));
-          expect(masked.filter((one) => one.includes(encode(text)))).toEqual([]);
+          const masked = stringsIn(createMask([text]).json(json));
+          expect(masked.filter((found) => found.includes(encode(text)))).toEqual([]);
         },
       ),
       { numRuns: 300 },
@@ -68,7 +70,7 @@ test("masks a password inside Base64 at any offset", () => {
   );
 });
 
-test("keeps values without secrets", () => {
+test("does not change values without secrets", () => {
   fc.assert(
     fc.property(fc.json(), (text) => {
       const json = JSON.parse(text) as Json;
@@ -101,7 +103,7 @@ test("masks the message and the details of errors", () => {
   ).toEqual({ code: "x", message: `401 for ${MASK}`, node_id: "n", details: [MASK] });
 });
 
-test("shortens a long message after masking it", () => {
+test("truncates a long message after masking it", () => {
   const secret = "correct-horse-battery-staple";
   fc.assert(
     fc.property(fc.nat(2_000), fc.nat(200), (before, times) => {
@@ -113,7 +115,7 @@ test("shortens a long message after masking it", () => {
   );
 });
 
-test("masks a secret without its surrounding whitespace", () => {
+test("masks a secret that was trimmed", () => {
   const { json } = createMask(["  s3cret word\r\n"]);
   expect(json(["Bearer s3cret word", "s3cret%20word", "s3cret+word", btoa("s3cret word")])).toEqual(
     [`Bearer ${MASK}`, MASK, MASK, expect.not.stringContaining(btoa("s3cret word").slice(0, 8))],

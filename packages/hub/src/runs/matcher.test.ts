@@ -37,9 +37,9 @@ beforeEach(() => {
   lookups = 0;
   const counting: Store = {
     ...store,
-    findTriggers(...asked) {
+    findTriggers(...args) {
       lookups += 1;
-      return store.findTriggers(...asked);
+      return store.findTriggers(...args);
     },
   };
   matcher = createMatcher({ store: counting, ...options });
@@ -58,10 +58,10 @@ const event = (data: JsonObject = {}, given: Partial<NewEvent> = {}) =>
   sampleEvent({ body: new TextEncoder().encode(JSON.stringify(data)), ...given });
 const planOf = async (one: NewEvent): Promise<EventPlan | undefined> =>
   (await matcher.plan(appendRequest([one]))).events[0];
-const starts = async (one: NewEvent) => (await planOf(one))?.runs.length ?? 0;
+const countRuns = async (one: NewEvent) => (await planOf(one))?.runs.length ?? 0;
 
-describe("matching", () => {
-  test("starts a run for each trigger that matches, with the reasons of the others", async () => {
+describe("a matcher", () => {
+  test("plans a run for each trigger that matches, and reasons for the others", async () => {
     const flow = await publishTrigger({ config: { params: { action: "opened" } } });
     const plan = await planOf(event({ action: "opened" }));
     expect(plan?.runs).toMatchObject([
@@ -85,7 +85,7 @@ describe("matching", () => {
     );
   });
 
-  test("evaluates the filters of an event as one message, and none without filters", async () => {
+  test("evaluates all filters of an event in one call, and makes no call without filters", async () => {
     const evaluations: Evaluation[] = [];
     const counting = createMatcher({
       store,
@@ -103,7 +103,7 @@ describe("matching", () => {
     expect(evaluations).toEqual([]);
     const filters = ["data.n > 1", "data.n > 2", "data.("];
     for (const filter of filters) await publishTrigger({ config: { filter } });
-    // Its params do not hold, so its filter is not evaluated.
+    // Its params do not match, so its filter is not evaluated.
     await publishTrigger({ config: { params: { action: "closed" }, filter: "true" } });
     const { events } = await counting.plan(appendRequest([event({ action: "opened", n: 2 })]));
     expect(evaluations).toMatchObject([{ language: "jsonata-filters", expressions: filters }]);
@@ -117,55 +117,55 @@ describe("matching", () => {
     expect(events[0]?.verdicts[3]?.reasons.at(-1)?.message).toMatch(/^the filter failed: /);
   });
 
-  test("uses the payload that ingest parsed", async () => {
+  test("uses the payload that ingest has parsed", async () => {
     await publishTrigger({ config: { params: { action: "opened" } } });
     const request = appendRequest([event({ action: "closed" })]);
     const { events } = await matcher.plan({ ...request, data: [{ action: "opened" }] });
     expect(events[0]?.runs).toHaveLength(1);
   });
 
-  test("matches a source by kind or id, and any type if the trigger has none", async () => {
+  test("matches a source by kind or id, and any type if the trigger has no type", async () => {
     await publishTrigger({ source: "github", type: null });
     await publishTrigger({ source: "endpoint-7", type: "issues" });
     await publishTrigger({ source: "stripe", type: null });
     await publishTrigger({ active: false });
-    expect(await starts(event())).toBe(1);
-    expect(await starts(event({}, { source_id: "endpoint-7" }))).toBe(2);
-    expect(await starts(event({}, { source_id: "endpoint-7", type: "push" }))).toBe(1);
-    expect(await starts(event({}, { source: "slack", source_id: "slack" }))).toBe(0);
+    expect(await countRuns(event())).toBe(1);
+    expect(await countRuns(event({}, { source_id: "endpoint-7" }))).toBe(2);
+    expect(await countRuns(event({}, { source_id: "endpoint-7", type: "push" }))).toBe(1);
+    expect(await countRuns(event({}, { source: "slack", source_id: "slack" }))).toBe(0);
   });
 
-  test("queries the store once per source and type, and not at all without triggers", async () => {
-    for (let round = 0; round < 3; round += 1) await starts(event());
-    for (const type of ["push", "release"]) await starts(event({}, { type }));
-    expect(lookups).toBe(1); // there is no trigger of any kind
+  test("queries the store once per source and type, or once if the tenant has no triggers", async () => {
+    for (let round = 0; round < 3; round += 1) await countRuns(event());
+    for (const type of ["push", "release"]) await countRuns(event({}, { type }));
+    expect(lookups).toBe(1);
     await publishTrigger();
-    for (let round = 0; round < 3; round += 1) await starts(event());
-    for (let round = 0; round < 3; round += 1) await starts(event({}, { type: "push" }));
+    for (let round = 0; round < 3; round += 1) await countRuns(event());
+    for (let round = 0; round < 3; round += 1) await countRuns(event({}, { type: "push" }));
     expect(lookups).toBe(3);
     // A cached plan is returned without a promise.
     expect(matcher.plan(appendRequest([event({}, { type: "push" })]))).not.toBeInstanceOf(Promise);
   });
 
   test("invalidates its cache when triggers change", async () => {
-    expect(await starts(event())).toBe(0);
+    expect(await countRuns(event())).toBe(0);
     await publishTrigger();
-    expect(await starts(event())).toBe(1);
+    expect(await countRuns(event())).toBe(1);
     await publishTrigger();
-    expect(await starts(event())).toBe(2);
+    expect(await countRuns(event())).toBe(2);
   });
 
   test("plans all events of a request with triggers of one revision", async () => {
     await publishTrigger();
     const flow = await makeFlow(store);
-    let asked = 0;
+    let queries = 0;
     const changing: Store = {
       ...store,
-      async findTriggers(...given) {
-        const found = await store.findTriggers(...given);
-        asked += 1;
+      async findTriggers(...args) {
+        const found = await store.findTriggers(...args);
+        queries += 1;
         // A flow is published between the two lookups.
-        if (asked === 1) await publish(store, flow, { triggers: [eventTrigger()] });
+        if (queries === 1) await publish(store, flow, { triggers: [eventTrigger()] });
         return found;
       },
       subscribe: () => () => {},
@@ -195,7 +195,7 @@ describe("matching", () => {
       message:
         "stopped by the breaker: more than 5 runs triggered each other. Break the cycle, or raise SIGNALBOX_MAX_CHAIN.",
     });
-    // Events from outside cannot set their chain.
+    // Senders of webhooks cannot set the chain.
     const flow = await publishTrigger();
     const headers = { [DEPTH_HEADER]: "99", [CHAIN_HEADER]: JSON.stringify([flow.id]) };
     const plan = await planOf(event({}, { headers }));
@@ -203,11 +203,11 @@ describe("matching", () => {
     expect(plan?.verdicts[0]?.breaker).toBeUndefined();
   });
 
-  test("counts only matching triggers whose own flow caused the event", async () => {
+  test("adds the loop breaker only to matching triggers whose own flow caused the event", async () => {
     const own = { source: OWN_SOURCE, type: null };
     const flow = await publishTrigger(own);
     const other = await publishTrigger(own);
-    const off = await publishTrigger({ ...own, config: { params: { action: "closed" } } });
+    const unmatched = await publishTrigger({ ...own, config: { params: { action: "closed" } } });
     const emitted = (depth: number, chain: string[]) =>
       event(
         { action: "opened" },
@@ -217,27 +217,27 @@ describe("matching", () => {
           headers: { [DEPTH_HEADER]: String(depth), [CHAIN_HEADER]: JSON.stringify(chain) },
         },
       );
-    const chain = [off.id, flow.id, "another"];
+    const chain = [unmatched.id, flow.id, "another"];
     const plan = await planOf(emitted(3, chain));
     expect(plan?.runs).toMatchObject([
       { flow_id: flow.id, chain },
       { flow_id: other.id, chain },
     ]);
-    const breakers = (of: EventPlan | undefined) =>
-      of?.verdicts.map(({ flow_id, breaker }) => [flow_id, breaker?.limit, breaker?.max]);
+    const breakers = (planned: EventPlan | undefined) =>
+      planned?.verdicts.map(({ flow_id, breaker }) => [flow_id, breaker?.limit, breaker?.max]);
     expect(breakers(plan)).toEqual([
       [flow.id, "loops", 30],
       [other.id, undefined, undefined],
-      [off.id, undefined, undefined],
+      [unmatched.id, undefined, undefined],
     ]);
     expect(breakers(await planOf(emitted(5, chain)))).toEqual([
       [flow.id, "chain", 5],
       [other.id, "chain", 5],
-      [off.id, undefined, undefined],
+      [unmatched.id, undefined, undefined],
     ]);
   });
 
-  test("puts runs into lanes, by the value at a path", async () => {
+  test("assigns runs to lanes by the value at a path", async () => {
     const key = "issue.number";
     await publishTrigger({
       config: { concurrency: { most: 2, key }, gather: { forMs: 500, key } },
@@ -257,16 +257,16 @@ describe("events with their runs", () => {
     createAppend({
       matcher,
       commit: {
-        async append(arrived) {
-          const [appended] = await target.appendEvents([arrived], null);
-          if (!appended) throw new Error("no answer");
+        async append(request) {
+          const [appended] = await target.appendEvents([request], null);
+          if (!appended) throw new Error("no result");
           return appended;
         },
       },
     });
   const runs = () => store.listRuns({ tenant: TENANT, limit: 100 });
 
-  test("are stored together; a duplicate delivery starts nothing", async () => {
+  test("are stored together, and a duplicate starts no run", async () => {
     await publishTrigger();
     const append = appendTo(store);
     const one = event();
@@ -275,14 +275,14 @@ describe("events with their runs", () => {
     expect(await runs()).toMatchObject([{ event_id: one.id, status: "queued" }]);
   });
 
-  test("are matched again if the triggers have changed", async () => {
+  test("are matched again if triggers change before the events are stored", async () => {
     const flow = await makeFlow(store);
-    await starts(event());
+    await countRuns(event());
     let isFirst = true;
     const append = appendTo({
       ...store,
       async appendEvents(...given) {
-        // Published after planning and before storing; the notice has not arrived yet.
+        // Published after planning and before storing.
         if (isFirst) {
           isFirst = false;
           await publish(store, flow, { triggers: [eventTrigger()] });
@@ -294,7 +294,7 @@ describe("events with their runs", () => {
     expect((await runs()).length).toBe(1);
   });
 
-  test("of a burst share one run, which refers to each of them", async () => {
+  test("share one run, which every verdict names, if the trigger gathers them", async () => {
     const flow = await publishTrigger({ config: { gather: { forMs: 60_000 } } });
     const append = appendTo(store);
     const burst = Array.from({ length: 20 }, (_, n) => event({ n }));
@@ -323,7 +323,7 @@ describe("explain and replay", () => {
     };
   };
 
-  test("lists every trigger with its verdict on arrival or now", async () => {
+  test("explain every trigger, with its verdict on arrival or now", async () => {
     const { one, flows, triggers } = await setUp(
       {},
       { config: { params: { action: "closed" } } },
@@ -331,27 +331,27 @@ describe("explain and replay", () => {
     );
     const later = await publishTrigger();
     const explained = await triggers.explain(TENANT, one.id);
-    const of = (flow: StoredFlow | undefined) =>
+    const triggerOf = (flow: StoredFlow | undefined) =>
       explained.find(({ flow_id }) => flow_id === flow?.id);
     expect(explained.length).toBe(4);
-    expect(of(flows[0])).toMatchObject({
+    expect(triggerOf(flows[0])).toMatchObject({
       matched: true,
       decided: "on arrival",
       run_status: "queued",
       run_id: expect.any(String),
       trigger: "A flow / on event",
     });
-    expect(of(flows[1])).toMatchObject({
+    expect(triggerOf(flows[1])).toMatchObject({
       matched: false,
       decided: "on arrival",
       reason: expect.stringContaining("action"),
       run_id: null,
     });
-    expect(of(flows[2])).toMatchObject({ matched: false, decided: "now" });
-    expect(of(later)).toMatchObject({ matched: true, decided: "now", run_id: null });
+    expect(triggerOf(flows[2])).toMatchObject({ matched: false, decided: "now" });
+    expect(triggerOf(later)).toMatchObject({ matched: true, decided: "now", run_id: null });
   });
 
-  test("replays an event for all triggers or one flow, without gathering", async () => {
+  test("replay an event for all triggers or for one flow, without gathering", async () => {
     const { one, flows, triggers } = await setUp({}, { config: { gather: { forMs: 60_000 } } });
     const all = await triggers.replay(TENANT, one.id);
     expect(all.considered).toBe(2);
@@ -368,7 +368,7 @@ describe("explain and replay", () => {
     });
   });
 
-  test("reports a reached concurrency limit; a replay is not skipped", async () => {
+  test("explain a run that its concurrency limit skipped, and replay it without the limit", async () => {
     const concurrency = { most: 1, whenFull: "skip" };
     const { triggers } = await setUp({ config: { concurrency } });
     const late = appendRequest([event({ action: "opened" })]);
@@ -386,7 +386,7 @@ describe("explain and replay", () => {
     expect(await store.getRun(TENANT, runs[0]?.run_id ?? "")).toMatchObject({ status: "queued" });
   });
 
-  test("replays a stopped event: a replay starts a new chain", async () => {
+  test("replay an event that the breaker stopped, in a new chain", async () => {
     const flow = await publishTrigger({ source: OWN_SOURCE, type: null });
     const triggers = createTriggers({ store, ...options, maxLoops: 0 });
     for (const depth of [1, 5]) {
@@ -407,14 +407,14 @@ describe("explain and replay", () => {
     }
   });
 
-  test("says what is not there, and nothing of other tenants", async () => {
+  test("reject an unknown event or flow, and events of other tenants", async () => {
     const { one, triggers } = await setUp({});
-    for (const asked of [
+    for (const result of [
       triggers.explain("umbrella", one.id),
       triggers.explain(TENANT, "nothing"),
       triggers.replay("umbrella", one.id),
     ])
-      await expect(asked).rejects.toMatchObject({ code: "not_found", field: "event_id" });
+      await expect(result).rejects.toMatchObject({ code: "not_found", field: "event_id" });
     await expect(triggers.replay(TENANT, one.id, "no flow")).rejects.toMatchObject({
       code: "not_found",
       field: "flow",

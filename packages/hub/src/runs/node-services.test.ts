@@ -41,8 +41,8 @@ const unexpected = () => {
 const services = (quota: number | null = null) =>
   createNodeServices({
     store,
-    append: async (arrived) => {
-      const [appended] = await store.appendEvents([arrived], quota);
+    append: async (request) => {
+      const [appended] = await store.appendEvents([request], quota);
       if (!appended || appended.outcome === "stale") throw new Error("not stored");
       return appended;
     },
@@ -54,7 +54,6 @@ const services = (quota: number | null = null) =>
     maxChain: 5,
   });
 
-/** Some run that asks. */
 const callingRun = (given: Partial<Run> = {}) =>
   ({
     id: "parent",
@@ -94,15 +93,14 @@ describe("emit", () => {
     expect((await store.pendingStatus(TENANT)).pending_count).toBe(2);
   });
 
-  test("fails with the counts when the quota is exceeded", async () => {
+  test("fails with the counts if the quota is exceeded", async () => {
     await expect(
       services(0).emit(callingRun(), { type: "rain", data: {} }, caller()),
-    ).rejects.toThrow("0 events are waiting to be processed, and the quota is 0.");
+    ).rejects.toThrow("0 events are pending, and the quota is 0.");
   });
 });
 
-/** The trigger, with parameters. */
-const wanting = (...parameters: JsonObject[]) =>
+const startWith = (...parameters: JsonObject[]) =>
   node("start", "UserIntent", { ...start.parameters, parameters });
 
 describe("callFlow", () => {
@@ -115,7 +113,10 @@ describe("callFlow", () => {
 
   test("returns the result of the called run and records the calling run", async () => {
     const make = await f.publish(
-      [wanting({ name: "x", type: "number" }), node("end", "Return", { value: "{{ trigger.x }}" })],
+      [
+        startWith({ name: "x", type: "number" }),
+        node("end", "Return", { value: "{{ trigger.x }}" }),
+      ],
       edges("start > end"),
     );
     const called = services().callFlow(callingRun(), call(make, "start", { x: 7 }), caller());
@@ -131,10 +132,10 @@ describe("callFlow", () => {
     ]);
   });
 
-  test("applies defaults and rejects an invalid argument by name", async () => {
+  test("applies default values, and names invalid arguments", async () => {
     const make = await f.publish(
       [
-        wanting({ name: "x", type: "number" }, { name: "unit", type: "string", default: "°C" }),
+        startWith({ name: "x", type: "number" }, { name: "unit", type: "string", default: "°C" }),
         node("end", "Return", { value: "{{ trigger.x }} {{ trigger.unit }}" }),
       ],
       edges("start > end"),
@@ -158,7 +159,7 @@ describe("callFlow", () => {
     await store.editFlow({ tenant: TENANT, id: flow }, 2, ({ flow: stored }) => {
       const { nodes = [], edges: lines = [] } = stored?.graph ?? {};
       const renamed = nodes.map((one) => (one.id === "start" ? { ...one, slug: "later" } : one));
-      // The id as well: so that only the published version knows what `start` is.
+      // Ids change too, so that `start` exists only in the published version.
       const graph = {
         nodes: renamed.map((one) => ({ ...one, id: `new_${one.id}` })),
         edges: lines,
@@ -174,7 +175,7 @@ describe("callFlow", () => {
     });
   });
 
-  test("finds a trigger by its former slug until another trigger has it", async () => {
+  test("finds a trigger by its former slug until another trigger has that slug", async () => {
     const named = (id: string, slug: string) => ({ ...start, id, slug });
     const child = await f.publish([named("start", "old")], []);
     const publish = (...nodes: FlowNode[]) =>
@@ -253,7 +254,7 @@ describe("callFlow", () => {
     expect(await children()).toEqual([]);
   });
 
-  test("joins the called run when the step is repeated", async () => {
+  test("returns the result of the same called run if the step is repeated", async () => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const first = services().callFlow(callingRun(), call(make), caller());
     const second = services().callFlow(callingRun(), call(make), caller());
@@ -274,7 +275,7 @@ describe("callFlow", () => {
       code: "failed",
       name: "Error",
     });
-    // After a crash it is the same attempt: the answer is there already.
+    // The same attempt is repeated after a crash, and returns the same error.
     await expect(services().callFlow(callingRun(), call(make), caller())).rejects.toThrow(
       "no luck",
     );
@@ -284,31 +285,31 @@ describe("callFlow", () => {
 
   test("cancels the called run when the step is abandoned, and retries it on the next attempt", async () => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
-    const leaving = new AbortController();
-    const called = services().callFlow(callingRun(), call(make), {
+    const firstStep = new AbortController();
+    const first = services().callFlow(callingRun(), call(make), {
       ...caller(),
-      abandoned: leaving.signal,
+      abandoned: firstStep.signal,
     });
-    called.catch(() => {});
+    first.catch(() => {});
     await expect.poll(() => f.calls).toEqual(["a begins"]);
-    leaving.abort();
+    firstStep.abort();
     // The called run has not ended yet.
-    const abandoning = new AbortController();
+    const secondStep = new AbortController();
     const second = services().callFlow(callingRun(), call(make), {
       ...caller(2),
-      abandoned: abandoning.signal,
+      abandoned: secondStep.signal,
     });
-    const again = services().callFlow(callingRun(), call(make), caller(3));
-    abandoning.abort();
+    const third = services().callFlow(callingRun(), call(make), caller(3));
+    secondStep.abort();
     await expect(second).rejects.toMatchObject({ name: "AbortError" });
-    await expect(called).rejects.toMatchObject({ code: "cancelled", name: "Permanent" });
+    await expect(first).rejects.toMatchObject({ code: "cancelled", name: "Permanent" });
     f.open("a");
-    expect(await again).toBe(1);
+    expect(await third).toBe(1);
     expect(f.calls).toEqual(["a begins", "a aborted", "a begins"]);
     expect((await children()).map(({ status }) => status)).toEqual(["succeeded"]);
   });
 
-  test("keeps the called run when another worker continues the caller", async () => {
+  test("does not cancel the called run if the caller is released to another worker", async () => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const parent = await f.publish(
       [start, node("call", "CallFlow", call(make))],
@@ -323,25 +324,25 @@ describe("callFlow", () => {
     expect((await f.run(id)).output).toBe(1);
   });
 
-  test("keeps the called run when another worker has claimed the caller", async () => {
+  test("does not cancel the called run if the caller has lost its lease", async () => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const parent = await f.publish(
       [start, node("call", "CallFlow", call(make)), gate("x"), node("end", "Return")],
       edges("start > call > end", "start > x"),
     );
     const run = parent();
-    // From then on the store treats the progress of the calling run as lost.
-    let isLate = false;
-    const slow: Store = {
+    // While true, the store rejects the progress of the calling run.
+    let isLost = false;
+    const losing: Store = {
       ...store,
       saveProgress: async (batch) =>
-        isLate && batch.some((one) => one.run === run.id)
+        isLost && batch.some((one) => one.run === run.id)
           ? batch.map(() => "lost" as const)
           : store.saveProgress(batch),
     };
-    await f.openRunner({ store: slow }).start(run);
+    await f.openRunner({ store: losing }).start(run);
     await expect.poll(() => f.calls.toSorted()).toEqual(["a begins", "x begins"]);
-    isLate = true;
+    isLost = true;
     f.open("x");
     await expect.poll(() => f.calls).not.toContain("a aborted");
     f.openRunner({ now: () => Date.now() + 60_000 });
@@ -355,10 +356,10 @@ describe("callFlow", () => {
     expect((await f.run(run.id)).output).toBe(1);
   });
 
-  test("rejects a chain that exceeds the limit, an unknown flow and an unknown trigger", async () => {
+  test("rejects a chain that exceeds the limit, an unknown flow, and an unknown trigger", async () => {
     const make = await f.publish([start], []);
-    const rejected = (run: Run, what: ReturnType<typeof call>) =>
-      expect(services().callFlow(run, what, caller())).rejects;
+    const rejected = (run: Run, config: ReturnType<typeof call>) =>
+      expect(services().callFlow(run, config, caller())).rejects;
     await rejected(callingRun({ depth: 5 }), call(make)).toMatchObject({ code: "too_deep" });
     await rejected(callingRun(), call(make, "nothing")).toMatchObject({
       code: "no_such_trigger",

@@ -4,7 +4,7 @@ import { CannotBeSaved, createProgressCommit } from "./progress-commit.ts";
 
 const progress = (run: string): RunProgress => ({ run, claim: 1, steps: [], now: 0 });
 
-/** A store whose writes end when the test resolves them. */
+/** A store whose writes end when the test settles them. */
 function slowStore() {
   const batches: { runs: string[]; end: PromiseWithResolvers<("saved" | "lost")[]> }[] = [];
   const store = {
@@ -17,12 +17,12 @@ function slowStore() {
   };
   return { batches, save: createProgressCommit({ store, timers: { defer: setImmediate } }) };
 }
-/** Waits for two rounds of the event loop: the write starts in the first one. */
+/** Waits for two rounds of the event loop, because a write starts in the first. */
 const nextRound = async () => {
   for (let at = 0; at < 2; at += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test("writes progress that arrives together in one batch, and later progress in the next", async () => {
+test("writes concurrent progress in one batch, and later progress in the next batch", async () => {
   const { batches, save } = slowStore();
   const first = [save(progress("a")), save(progress("b"))];
   await nextRound();
@@ -61,14 +61,14 @@ test("limits the size of a batch", async () => {
   expect(batches[1]?.runs.length).toBe(50);
 });
 
-test("rejects the whole batch on an error of the store, and not the next batch", async () => {
+test("rejects the whole batch if the store fails, but not the next batch", async () => {
   const { batches, save } = slowStore();
   const first = Promise.allSettled(["a", "b", "c"].map((run) => save(progress(run))));
   await nextRound();
   const second = save(progress("d"));
   batches[0]?.end.reject(new Error("disk full"));
   await nextRound();
-  expect((await first).map((one) => (one as PromiseRejectedResult).reason.message)).toEqual([
+  expect((await first).map((result) => (result as PromiseRejectedResult).reason.message)).toEqual([
     "disk full",
     "disk full",
     "disk full",
@@ -78,7 +78,7 @@ test("rejects the whole batch on an error of the store, and not the next batch",
   expect(await second).toBe("saved");
 });
 
-const poisoned: [string, Error, Partial<RunProgress>][] = [
+const invalid: [string, Error, Partial<RunProgress>][] = [
   ["the store rejects", new SyntaxError("null byte"), {}],
   ["is too long", new RangeError("Invalid string length"), {}],
   [
@@ -87,7 +87,7 @@ const poisoned: [string, Error, Partial<RunProgress>][] = [
     { next: { status: "succeeded", output: 1n as unknown as null } },
   ],
 ];
-test.each(poisoned)("a value that %s fails only its own run", async (_, error, what) => {
+test.each(invalid)("a value that %s fails only its own run", async (_, error, fields) => {
   const save = createProgressCommit({
     store: {
       saveProgress: async (batch) => {
@@ -98,14 +98,14 @@ test.each(poisoned)("a value that %s fails only its own run", async (_, error, w
     },
     timers: { defer: setImmediate },
   });
-  const bad = save({ ...progress("bad"), ...what });
+  const bad = save({ ...progress("bad"), ...fields });
   const others = Promise.all([save(progress("a")), save(progress("lost"))]);
   await expect(bad).rejects.toThrow(CannotBeSaved);
   await expect(bad).rejects.toThrow(error.message);
   expect(await others).toEqual(["saved", "lost"]);
 });
 
-test("passes on any other error of the store", async () => {
+test("rethrows any other error of the store", async () => {
   const error = new TypeError("socket is undefined");
   const save = createProgressCommit({
     store: { saveProgress: () => Promise.reject(error), isDataError: () => false },

@@ -33,7 +33,7 @@ runnerContract("PostgreSQL", async (body) => {
   await body(store).finally(() => store.close());
 });
 
-/** Cases that do not depend on the store run on SQLite only. */
+/** These cases do not depend on the store, so they run only on SQLite. */
 const inFixture = (title: string, body: (fixture: Fixture) => Promise<void>) =>
   test(
     title,
@@ -48,7 +48,7 @@ const inFixture = (title: string, body: (fixture: Fixture) => Promise<void>) =>
 describe("a runner", () => {
   const timers = systemTimers({ defer: setImmediate });
 
-  inFixture("does not keep the steps of 10,000 iterations in memory", async (f) => {
+  inFixture("does not retain the steps of 10,000 iterations in memory", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -58,7 +58,6 @@ describe("a runner", () => {
       edges("start > each.item > a"),
     );
     const items = Array.from({ length: 10_000 }, (_, at) => at);
-    // The runner keeps the result of a step, not the step: the garbage collector frees it.
     const alive = new Set<WeakRef<Step>>();
     let maxAlive = 0;
     let seen = 0;
@@ -76,29 +75,29 @@ describe("a runner", () => {
     expect(maxAlive).toBeLessThan(1_000);
   });
 
-  inFixture("masks secrets in every record, also when another node returns one", async (f) => {
+  inFixture("masks secrets in every record, even if another node returns one", async (f) => {
     const make = await f.publish(
       [
         start,
         probe("a", { value: { echo: "Bearer {{ secrets.KEY }}" } }),
         probe("b", { value: "{{ a.echo }}" }),
         // A server may return a secret that an earlier step sent.
-        probe("c", { value: "gives s3cret-value back, after {{ b }}" }),
+        probe("c", { value: "returns s3cret-value, after {{ b }}" }),
       ],
       edges("start > a > b > c"),
     );
     const runner = f.openRunner({ secrets: async () => ({ KEY: "s3cret-value" }) });
     const { id, ended } = await runner.start(make());
-    expect((await ended).output).toBe("gives ••• back, after Bearer •••");
-    const kept = JSON.stringify([await f.run(id), await f.store.listSteps(TENANT, id)]);
-    expect(kept).not.toContain("s3cret-value");
+    expect((await ended).output).toBe("returns •••, after Bearer •••");
+    const stored = JSON.stringify([await f.run(id), await f.store.listSteps(TENANT, id)]);
+    expect(stored).not.toContain("s3cret-value");
   });
 
-  inFixture("fails a run that exceeds the limit of steps", async (f) => {
-    const deep = Array.from({ length: 11 }, (_, at) => probe(`p${at}`));
+  inFixture("fails a run that exceeds the maximum number of steps", async (f) => {
+    const body = Array.from({ length: 11 }, (_, at) => probe(`p${at}`));
     const make = await f.publish(
-      [start, node("each", "ForEach", { items: "{{ trigger.items }}", atOnce: 20 }), ...deep],
-      edges(`start > each.item > ${deep.map(({ id }) => id).join(" > ")}`),
+      [start, node("each", "ForEach", { items: "{{ trigger.items }}", atOnce: 20 }), ...body],
+      edges(`start > each.item > ${body.map(({ id }) => id).join(" > ")}`),
     );
     const items = Array.from({ length: 10_000 }, (_, at) => at);
     const { ended } = await f.openRunner({ timers }).start(make({ input: { items } }));
@@ -110,9 +109,9 @@ describe("a runner", () => {
     let failures = 2;
     const store: Store = {
       ...f.store,
-      claimRuns(...given) {
+      claimRuns(...args) {
         if (failures-- > 0) return Promise.reject(new Error("no connection"));
-        return f.store.claimRuns(...given);
+        return f.store.claimRuns(...args);
       },
     };
     const run = make();
@@ -122,7 +121,7 @@ describe("a runner", () => {
     expect(f.errors).toEqual([new Error("no connection"), new Error("no connection")]);
   });
 
-  inFixture("leaves a run whose steps it cannot save to the next runner", async (f) => {
+  inFixture("leaves a run to the next runner if it cannot save its steps", async (f) => {
     const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
     const store: Store = {
       ...f.store,
@@ -140,22 +139,23 @@ describe("a runner", () => {
     expect(f.calls).toEqual(["a a 1", "a a 1", "b b 1"]);
   });
 
-  /** A store that fails `times` times to save node `b`. */
-  const failing = (f: Fixture, error: Error, times = 1): Store => {
-    let left = times;
+  /** A store that fails once to save a step of node `b`. */
+  const failingOnce = (f: Fixture, error: Error): Store => {
+    let hasFailed = false;
     return {
       ...f.store,
       saveProgress(batch) {
-        const isBad = batch.some(({ steps }) => steps.some(({ node_id }) => node_id === "b"));
-        if (!isBad || left-- <= 0) return f.store.saveProgress(batch);
+        const isB = batch.some(({ steps }) => steps.some(({ node_id }) => node_id === "b"));
+        if (!isB || hasFailed) return f.store.saveProgress(batch);
+        hasFailed = true;
         return Promise.reject(error);
       },
     };
   };
 
-  inFixture("claims a run again whose steps could not be saved once", async (f) => {
+  inFixture("claims a run again after its steps could not be saved", async (f) => {
     const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
-    const store = failing(f, new Error("disk full"));
+    const store = failingOnce(f, new Error("disk full"));
     const { id, ended } = await f.openRunner({ store, leaseMs: 300 }).start(make());
     expect(await ended).toMatchObject({ id, status: "succeeded", claims: 2 });
     expect(f.errors).toEqual([new Error("disk full")]);
@@ -164,7 +164,7 @@ describe("a runner", () => {
 
   inFixture("cancels a run whose steps could not be saved", async (f) => {
     const make = await f.publish([start, probe("a"), probe("b")], edges("start > a > b"));
-    const store = failing(f, new Error("disk full"));
+    const store = failingOnce(f, new Error("disk full"));
     const run = make();
     await f.store.queueRuns([run]);
     f.openRunner({ store, leaseMs: 300 });
@@ -194,8 +194,8 @@ describe("a runner", () => {
     await expect.poll(statuses).toEqual(["cancelled", "cancelled"]);
   });
 
-  inFixture("fails only the run whose steps can never be saved", async (f) => {
-    const bad = probe("b", { value: "poison" });
+  inFixture("fails only the run whose steps cannot be saved", async (f) => {
+    const bad = probe("b", { value: "invalid" });
     const inside = await f.publish([start, bad, probe("c")], edges("start > b > c"));
     const atEnd = await f.publish([start, probe("a"), bad], edges("start > a > b"));
     const fine = await f.publish([start, probe("c")], edges("start > c"));
@@ -203,7 +203,7 @@ describe("a runner", () => {
       ...f.store,
       async saveProgress(batch) {
         for (const { steps } of batch)
-          if (steps.some(({ output }) => output === "poison"))
+          if (steps.some(({ output }) => output === "invalid"))
             throw new RangeError("Invalid string length");
         return f.store.saveProgress(batch);
       },

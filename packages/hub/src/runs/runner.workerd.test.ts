@@ -4,7 +4,7 @@ import type { StoreObject } from "../store/backends/durable-object.test-worker.t
 import { openDurableObject } from "../store/backends/durable-object.ts";
 import { runnerContract } from "./contract.ts";
 
-// All of it inside of the object, as it would be there.
+// The runner executes inside the Durable Object, as in production.
 runnerContract("a Durable Object", (body) =>
   runInDurableObject(env.STORE.get(env.STORE.newUniqueId()), (_: StoreObject, { storage }) =>
     body(openDurableObject(storage)),

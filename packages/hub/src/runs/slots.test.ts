@@ -4,7 +4,7 @@ import { createSlots } from "./slots.ts";
 function open(concurrency: number) {
   const executing = new Set<string>();
   const slots = createSlots({ concurrency, isExecuting: (run) => executing.has(run) });
-  /** A run that was claimed and executes here. */
+  /** Claims a run, which then executes here with a slot. */
   const claim = (run: string) => {
     executing.add(run);
     return slots.occupy(run);
@@ -12,7 +12,7 @@ function open(concurrency: number) {
   return { executing, slots, claim };
 }
 
-test("counts the slots of claimed runs", () => {
+test("subtracts claimed runs from the free slots", () => {
   const { slots, claim } = open(2);
   const release = claim("a");
   claim("b");
@@ -21,7 +21,7 @@ test("counts the slots of claimed runs", () => {
   expect(slots.free()).toBe(1);
 });
 
-test("keeps the slot of a run that was claimed again", () => {
+test("keeps the new slot of a run that was claimed again", () => {
   const { slots, claim } = open(1);
   const releaseFirst = claim("a");
   claim("a");
@@ -37,7 +37,7 @@ test("keeps the slot of a caller while the called run executes here without a sl
   expect(slots.free()).toBe(0);
 });
 
-test("releases the slot of a caller while the called run waits or has its own slot", () => {
+test("releases the slot of a caller while the called run needs or has its own slot", () => {
   const { slots, claim, executing } = open(1);
   claim("caller");
   const endCall = slots.addCall("caller", "called");
@@ -49,7 +49,7 @@ test("releases the slot of a caller while the called run waits or has its own sl
   expect(slots.free()).toBe(-1);
 });
 
-test("releases the slot of a caller whose called run waits for a third one", () => {
+test("releases the slot of a caller while the called run waits for a third run", () => {
   const { slots, claim, executing } = open(1);
   claim("caller");
   executing.add("called");
@@ -58,7 +58,7 @@ test("releases the slot of a caller whose called run waits for a third one", () 
   expect(slots.free()).toBe(1);
 });
 
-test("lets runs continue after a call when there is a slot, in order", async () => {
+test("gives free slots to runs that continue after a call, in order", async () => {
   const { slots, claim } = open(1);
   const [releaseA, , releaseC] = ["a", "b", "c"].map(claim);
   const continued: string[] = [];
@@ -75,12 +75,12 @@ test("lets runs continue after a call when there is a slot, in order", async () 
   expect(await admitted()).toEqual(["c", "a", "b"]);
 });
 
-test("lets a run without a slot continue immediately", async () => {
+test("does not delay a run that was started without a slot", async () => {
   const { slots } = open(0);
   await slots.acquireSlot("started by a caller");
 });
 
-test("does not give a slot to an abandoned run", () => {
+test("gives no slot to an abandoned run", () => {
   const { slots, claim } = open(1);
   claim("a");
   const releaseB = claim("b");

@@ -16,7 +16,7 @@ const error = { code: "x", message: "no" };
 describe("countAttempts", () => {
   const count = (...records: Pick<Step, "attempt" | "status">[]) => countAttempts(records);
 
-  test("repeats an interrupted attempt under its number", () => {
+  test("repeats an interrupted attempt with the same number", () => {
     expect(count()).toEqual({ next: 1, failures: 0 });
     expect(count({ attempt: 1, status: "running" })).toEqual({ next: 1, failures: 0 });
     expect(count({ attempt: 1, status: "failed" }, { attempt: 2, status: "running" })).toEqual({
@@ -25,7 +25,7 @@ describe("countAttempts", () => {
     });
   });
 
-  test("keeps the numbers, and resets the failures, after a retry by a user", () => {
+  test("continues the numbers and resets the failures after a retry by a user", () => {
     expect(count({ attempt: 1, status: "retried" }, { attempt: 2, status: "retried" })).toEqual({
       next: 3,
       failures: 0,
@@ -38,14 +38,14 @@ describe("countAttempts", () => {
 });
 
 describe("pendingWait", () => {
-  test("returns the time of the next attempt", () => {
+  test("returns the due time of a retry", () => {
     expect(pendingWait([failed(key(), { input: null, error, log: [], retryAt: 99 }, 12)])).toEqual({
       kind: "retry",
       due: 99,
     });
   });
 
-  test("returns the time and the state of a wait", () => {
+  test("returns the due time and the state of a wait", () => {
     const state = { seen: 1 };
     expect(pendingWait([waiting(key(), null, { until: 50, state })])).toEqual({
       kind: "wait",
@@ -55,13 +55,13 @@ describe("pendingWait", () => {
     });
   });
 
-  test("returns no time for a step that waits for an answer, since the answer may be there", () => {
-    const asked = { kind: "answer", prompt: "May I?" } as const;
-    for (const wait of [{ until: null }, { until: 50, for: asked }])
+  test("returns no due time for a step that waits for an answer, which may have arrived", () => {
+    const answer = { kind: "answer", prompt: "May I?" } as const;
+    for (const wait of [{ until: null }, { until: 50, for: answer }])
       expect(pendingWait([waiting(key(), null, wait)])).toMatchObject({ kind: "wait", due: null });
   });
 
-  test("returns undefined for a step that was running, failed without a retry, or is done", () => {
+  test("returns undefined for a step that is running, is done, or has failed without a retry", () => {
     const output = { retry_at: 99, until: 99 };
     expect(pendingWait([])).toBeUndefined();
     expect(pendingWait([running(key())])).toBeUndefined();
@@ -70,8 +70,8 @@ describe("pendingWait", () => {
     ).toBe(undefined);
     expect(pendingWait([done(key(), { port: "out", input: null, output }, 12)])).toBeUndefined();
     // Only the last record counts.
-    const again = failed(key(), { input: null, error, log: [], retryAt: 99 }, 12);
-    expect(pendingWait([again, running(key(2))])).toBeUndefined();
+    const retried = failed(key(), { input: null, error, log: [], retryAt: 99 }, 12);
+    expect(pendingWait([retried, running(key(2))])).toBeUndefined();
   });
 });
 

@@ -33,7 +33,7 @@ test("uses a timer for a short wait", async () => {
   expect(suspended).toEqual([]);
 });
 
-test("suspends the run for a long wait, until the earliest one is due", async () => {
+test("suspends the run if every wait is long, until the earliest wait is due", async () => {
   const { suspended, wait } = open();
   void wait("later", 9_000);
   void wait("late", 5_000);
@@ -42,7 +42,7 @@ test("suspends the run for a long wait, until the earliest one is due", async ()
   expect(suspended).toEqual([5_000]);
 });
 
-test("suspends the run until it is woken if no wait has a time", async () => {
+test("suspends the run until it is woken if no wait has a due time", async () => {
   const { suspended, wait } = open();
   void wait("without a time", null);
   await vi.advanceTimersByTimeAsync(1);
@@ -62,7 +62,7 @@ test("uses timers while a node is working, and suspends the run afterwards", asy
   expect(suspended).toEqual([90_000]);
 });
 
-test("does not suspend the run between the end of a node and the start of the next", async () => {
+test("does not suspend the run between the end of one node and the start of the next", async () => {
   const { suspension, suspended, wait } = open();
   void wait("late", 5_000);
   void work(suspension, 10)
@@ -74,7 +74,7 @@ test("does not suspend the run between the end of a node and the start of the ne
   expect(suspended).toEqual([5_000]);
 });
 
-test("does not count an idle task as work until it settles", async () => {
+test("counts a task as working again after its idle part has settled", async () => {
   const { suspension, suspended, wait } = open();
   const task = Promise.withResolvers<void>();
   void suspension.work(async () => {
@@ -103,7 +103,7 @@ test("ends a wait when its signal is aborted", async () => {
   expect(ended).toEqual(["aborted", "aborted before"]);
 });
 
-test("suspends nothing and leaves no timer after close", async () => {
+test("does not suspend the run after close, and leaves no timer", async () => {
   const { suspension, suspended, wait } = open();
   void wait("late", 5_000);
   suspension.close();

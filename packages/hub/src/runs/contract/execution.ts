@@ -1,4 +1,4 @@
-/** Executes flows from the trigger to the end, in one runner. */
+/** How one runner executes flows from the trigger to the end. */
 
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import { expect } from "vitest";
@@ -31,7 +31,7 @@ export function executionContract(it: It): void {
     expect(a).toMatchObject({ port: "out", input: { value: "hello" }, output: "hello" });
   });
 
-  it("records the console output of code with its step, also when the code fails", async (f) => {
+  it("records the console output of code with its step, even if the code fails", async (f) => {
     const make = await f.publish(
       [start, node("a", "Code", { code: "good" }), node("b", "Code", { code: "bad" })],
       edges("start > a > b"),
@@ -52,7 +52,7 @@ export function executionContract(it: It): void {
     ]);
   });
 
-  it("runs branches in parallel, skips branches that are not followed, and joins them", async (f) => {
+  it("runs branches in parallel, skips branches that are not followed, and merges the rest", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -90,7 +90,7 @@ export function executionContract(it: It): void {
     );
   });
 
-  it("retries with the same key, and fails with the message of the node after the last attempt", async (f) => {
+  it("retries a step with the same key, and fails with the node's message after the last attempt", async (f) => {
     const retries = { attempts: 3, backoffMs: 1 };
     const make = await f.publish(
       [start, probe("a", { fail: 2, settings: { retries } }), probe("b", { fail: 9 })],
@@ -109,7 +109,7 @@ export function executionContract(it: It): void {
     ]);
   });
 
-  it("continues at an error edge, or with continueOnError, with the error as the output", async (f) => {
+  it("continues on the error branch, or with continueOnError, with the error as output", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -148,7 +148,7 @@ export function executionContract(it: It): void {
     expect(new Set(f.calls).size).toBe(9);
   });
 
-  it("fails a loop when one iteration fails, and starts no other", async (f) => {
+  it("fails a loop if one iteration fails, and aborts the other iterations", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -168,7 +168,7 @@ export function executionContract(it: It): void {
     expect(aborted).toMatchObject({ status: "failed", error: { code: "stopped" } });
   });
 
-  it("uses the error as the result of a failed iteration with continueOnError", async (f) => {
+  it("with continueOnError uses the error as the result of a failed iteration", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -196,7 +196,7 @@ export function executionContract(it: It): void {
     expect(await f.steps(id)).toContain("bad@each:0 failed");
   });
 
-  it("aborts the other branches when one fails", async (f) => {
+  it("aborts the other branches if one fails", async (f) => {
     const make = await f.publish(
       [start, gate("slow"), gate("a"), probe("bad", { fail: 9 }), probe("after")],
       edges("start > slow > after", "start > a > bad"),
@@ -215,7 +215,7 @@ export function executionContract(it: It): void {
     ]);
   });
 
-  it("records what other branches completed when one fails", async (f) => {
+  it("records the steps that other branches have completed if one branch fails", async (f) => {
     const make = await f.publish(
       [start, probe("a", { value: 1 }), probe("bad", { fail: 9 })],
       edges("start > a", "start > bad"),
@@ -225,7 +225,7 @@ export function executionContract(it: It): void {
     expect(await f.steps(id)).toEqual(["start done", "a done", "bad failed"]);
   });
 
-  it("returns the value of the Return node, else the output of the last nodes", async (f) => {
+  it("returns the value of the Return node, or the outputs of the last nodes if it has none", async (f) => {
     const two = await f.publish(
       [
         start,
@@ -249,7 +249,7 @@ export function executionContract(it: It): void {
     expect(await outputOf(none())).toEqual({ a: 1, b: 2 });
   });
 
-  it("fails when a step or the whole run exceeds its time limit", async (f) => {
+  it("fails if a step or the whole run exceeds its time limit", async (f) => {
     const slow = await f.publish(
       [start, gate("a", { settings: { timeoutMs: 20 } })],
       edges("start > a"),
@@ -268,7 +268,7 @@ export function executionContract(it: It): void {
     expect(await f.steps(second.id)).toEqual(["start done", "b failed"]);
   });
 
-  it("fails with a message for a flow that cannot be executed", async (f) => {
+  it("fails with a message if its flow cannot be executed", async (f) => {
     const unknown = await f.publish([start, node("a", "Teleport")], edges("start > a"));
     const runner = f.openRunner();
     const errorOf = async (run: Parameters<typeof runner.start>[0]) =>
@@ -284,12 +284,12 @@ export function executionContract(it: It): void {
     });
   });
 
-  /** Publishes a flow that waits for a minute; returns the parameters of a call of it. */
+  /** Publishes a flow that waits for a minute; returns the config of a node that calls it. */
   const publishWaiting = async (f: Parameters<Parameters<It>[1]>[0]) => {
-    const wanting = { ...start, parameters: { parameters: [{ name: "n", type: "number" }] } };
+    const trigger = { ...start, parameters: { parameters: [{ name: "n", type: "number" }] } };
     const rest = node("rest", "Wait", { seconds: 60 });
     const end = node("end", "Return", { value: "{{ trigger.n }}" });
-    const make = await f.publish([wanting, rest, end], edges("start > rest > end"));
+    const make = await f.publish([trigger, rest, end], edges("start > rest > end"));
     return { flow: make().flow_id, trigger: "start", input: { n: 7 } };
   };
 
@@ -297,7 +297,7 @@ export function executionContract(it: It): void {
     const call = await publishWaiting(f);
     const calling = await f.publish([start, node("call", "CallFlow", call)], edges("start > call"));
     const outer = { flow: calling().flow_id, trigger: "start" };
-    // The flow in between is started by its caller, not claimed.
+    // The run of the middle flow is started by its caller, not claimed.
     const make = await f.publish([start, node("call", "CallFlow", outer)], edges("start > call"));
     const other = await f.publish([start, probe("a")], edges("start > a"));
     let ahead = 0;
@@ -409,11 +409,11 @@ export function executionContract(it: It): void {
     for (const { id } of await list("waiting")) await f.store.cancelRun(TENANT, id, Date.now());
     await expect.poll(() => [ended, ...f.calls]).toEqual([3, "on begins"]);
     unsubscribe();
-    // The callers read their called runs as well; after these reads they have finished.
+    // Gives the callers time to read their called runs.
     for (const { id } of [...runs, ...runs, ...runs]) await f.run(id);
-    const beside = await f.publish([start, probe("a")], edges("start > a"));
-    // Runs that continue get slots in order, and before runs that are claimed.
-    await runner.queue([beside({ due_at: 1 })]);
+    const other = await f.publish([start, probe("a")], edges("start > a"));
+    // Runs that continue after a call get slots in order, and before queued runs.
+    await runner.queue([other({ due_at: 1 })]);
     expect(f.calls).toEqual(["on begins"]);
     f.open("on");
     await expect.poll(() => count("succeeded")).toBe(4);
@@ -433,7 +433,7 @@ export function executionContract(it: It): void {
       )
       .toBe(1);
     await first.close();
-    // Now the called run has to be claimed, like its caller, which waits for it.
+    // After the restart, both the caller and the called run must be claimed.
     f.openRunner({ concurrency: 1, now: () => Date.now() + 120_000 });
     await expect.poll(() => f.status(run.id)).toBe("succeeded");
     expect((await f.run(run.id)).output).toBe(7);

@@ -1,4 +1,4 @@
-/** A store with flows, runners that execute them, and nodes that record what they do. */
+/** A store with flows, runners that execute them, and nodes that record their calls. */
 
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
@@ -57,7 +57,7 @@ export interface FixtureRunnerOptions extends Partial<RunnerOptions> {
   now?: () => number;
 }
 
-/** The timers of the host, with a clock that the test may set forward. */
+/** The timers of the host, which a test can replace in part. */
 export const systemTimers = (options: Partial<Timers> = {}): Timers => ({
   now: Date.now,
   defer: (work) => void setTimeout(work, 0),
@@ -68,7 +68,7 @@ export const systemTimers = (options: Partial<Timers> = {}): Timers => ({
   ...options,
 });
 
-/** A store that reports every step that it saves to `onStep`. */
+/** A store that calls `onStep` for every step that it saves. */
 export const withSavedSteps = (store: Store, onStep: (step: Step) => void): Store => ({
   ...store,
   async saveProgress(batch) {
@@ -87,7 +87,7 @@ export function createFixture(store: Store) {
     gates.set(name, found);
     return found;
   };
-  /** Records each attempt: slug, the part of the key after the run, number. */
+  /** Records each attempt as "slug key number"; the key is the idempotency key without the run id. */
   const probeNode = defineNode({
     type: "Probe",
     title: "Probe",
@@ -170,33 +170,33 @@ export function createFixture(store: Store) {
   return {
     store,
     calls,
-    /** What runners passed to `onError`. */
+    /** The errors that runners have reported. */
     errors,
     openRunner,
-    /** A runner whose process dies with `kill`: it keeps its leases and does nothing more. */
-    openMortal(given: FixtureRunnerOptions = {}): Runner & { kill(): void } {
-      let dead = false;
-      const mortal = new Proxy(store, {
+    /** A runner that `crash` stops like a killed process: its leases remain, and it stores nothing more. */
+    openCrashable(given: FixtureRunnerOptions = {}): Runner & { crash(): void } {
+      let crashed = false;
+      const crashable = new Proxy(store, {
         get: (own, name) => {
           const verb = Reflect.get(own, name);
           if (typeof verb !== "function") return verb;
           return (...args: unknown[]) =>
-            dead && name !== "subscribe" ? new Promise(() => {}) : verb.apply(own, args);
+            crashed && name !== "subscribe" ? new Promise(() => {}) : verb.apply(own, args);
         },
       });
-      const runner = openRunner({ ...given, store: mortal });
+      const runner = openRunner({ ...given, store: crashable });
       runners.pop();
-      const kill = () => {
-        dead = true;
+      const crash = () => {
+        crashed = true;
       };
-      return { ...runner, kill };
+      return { ...runner, crash };
     },
     open(name: string): void {
       gateOf(name).resolve();
     },
     /** Publishes a flow; returns a function that creates runs of it. */
-    async publish(nodes: FlowNode[], lines: FlowEdge[]) {
-      const graph = { nodes, edges: lines };
+    async publish(nodes: FlowNode[], flowEdges: FlowEdge[]) {
+      const graph = { nodes, edges: flowEdges };
       const id = newId();
       await store.createApp({
         tenant: TENANT,
@@ -249,7 +249,7 @@ export function createFixture(store: Store) {
     },
     run: async (id: string): Promise<Run> => (await store.getRun(TENANT, id)) as Run,
     status: async (id: string) => (await store.getRun(TENANT, id))?.status,
-    /** Steps as `node@item#attempt status`, in order; without the item outside of loops and `#1`. */
+    /** Steps as `node@item#attempt status`, in order. `@item` is omitted outside of loops, and so is `#1`. */
     async steps(id: string): Promise<string[]> {
       return (await store.listSteps(TENANT, id)).map(
         ({ node_id, item, attempt, status }) =>

@@ -1,4 +1,4 @@
-/** Flows that trigger themselves or each other are stopped, with a reason. */
+/** The circuit breaker stops triggers if flows start themselves or each other in a loop. */
 
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import { expect } from "vitest";
@@ -19,13 +19,21 @@ const unexpected = () => {
   throw new Error("unexpected call");
 };
 
-/** A runner whose flows start from events, with a clock that the test moves forward. */
+/** A runner whose flows start from events, with a clock that the test advances. */
 function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
   const { store } = f;
   let ahead = 0;
   const now = () => Date.now() + ahead;
-  const limits = { newId, now, defer: setImmediate, maxChain, maxLoops };
-  const matcher = createMatcher({ store, evaluate: unexpected, ...limits });
+  const options = {
+    store,
+    evaluate: unexpected,
+    newId,
+    now,
+    defer: setImmediate,
+    maxChain,
+    maxLoops,
+  };
+  const matcher = createMatcher(options);
   const tripped: TrippedTrigger[] = [];
   const append = createAppend({
     matcher,
@@ -36,7 +44,7 @@ function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
         return appended;
       },
     },
-    onTripped: (_, one) => tripped.push(one),
+    onTripped: (_, trigger) => tripped.push(trigger),
   });
   const runner = f.openRunner({
     now,
@@ -55,22 +63,24 @@ function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
   return {
     tripped,
     runs,
-    explain: createTriggers({ store, evaluate: unexpected, ...limits }).explain,
+    explain: createTriggers(options).explain,
     events: () => store.listEvents({ tenant: TENANT, limit: 1000 }),
-    setForward(ms: number) {
+    advance(ms: number) {
       ahead += ms;
     },
-    async publish(nodes: FlowNode[], lines: FlowEdge[]): Promise<string> {
-      const make = await f.publish(nodes, lines);
-      const graph = { nodes, edges: lines };
-      const on = { kind: "event", tool_name: null, active: true, config: {} } as const;
+    async publish(nodes: FlowNode[], flowEdges: FlowEdge[]): Promise<string> {
+      const make = await f.publish(nodes, flowEdges);
+      const graph = { nodes, edges: flowEdges };
       const { flow_id: id } = make();
       await store.publishFlow({ tenant: TENANT, id }, () => ({
         graph,
         triggers: nodes
           .filter(({ type }) => type === "Event")
           .map(({ id: node_id, parameters: { source, type } }) => ({
-            ...on,
+            kind: "event",
+            tool_name: null,
+            active: true,
+            config: {},
             node_id,
             source: String(source),
             type: String(type),
@@ -82,16 +92,18 @@ function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
       }));
       return id;
     },
-    async arrive(type: string): Promise<string> {
-      const nothing = { action: null, repo: null, sender: null, number: null };
+    async receive(type: string): Promise<string> {
       const event: NewEvent = {
-        ...nothing,
         id: newId(),
         source: "github",
         source_id: "github",
         external_id: null,
         type,
         received_at: now(),
+        action: null,
+        repo: null,
+        sender: null,
+        number: null,
         title: null,
         url: null,
         content_type: "application/json",
@@ -119,15 +131,15 @@ const each = (count: number) =>
   node("each", "ForEach", { items: Array.from({ length: count }, (_, at) => at) });
 
 export function loopsContract(it: It): void {
-  it("that triggers itself is stopped after the limit per minute, with a reason", async (f) => {
+  it("of one flow stops at the limit per minute, with a reason", async (f) => {
     const c = openCycle(f, 5);
     const flow = await c.publish(
       [on("push", "github", "push"), on("own", OWN_SOURCE, "rain"), each(10), emit("rain")],
       edges("push > each", "own > each", "each.item > emit"),
     );
-    await c.arrive("push");
+    await c.receive("push");
     await c.settle();
-    // One run from outside and five that the flow caused, each with ten events.
+    // One run of the webhook and five runs that the flow caused; each emits ten events.
     expect((await c.runs()).length).toBe(6);
     expect((await c.events()).items.length).toBe(61);
     expect(c.tripped.length).toBe(55);
@@ -144,18 +156,18 @@ export function loopsContract(it: It): void {
       { node_id: "own", limit: "loops", max: 5 },
     ]);
 
-    // Events from outside still start runs. After a minute the limit is reset.
-    await c.arrive("push");
+    // Webhooks still start runs. After a minute the limit is reset.
+    await c.receive("push");
     await c.settle();
     expect((await c.runs()).length).toBe(7);
-    c.setForward(60_000);
-    await c.arrive("push");
+    c.advance(60_000);
+    await c.receive("push");
     await c.settle();
     expect((await c.runs()).length).toBe(13);
     c.close();
   });
 
-  it("that triggers itself through another flow is stopped", async (f) => {
+  it("of two flows stops at the limit per minute", async (f) => {
     const c = openCycle(f, 4);
     const there = await c.publish(
       [on("push", "github", "push"), on("back", OWN_SOURCE, "back"), emit("there")],
@@ -165,7 +177,7 @@ export function loopsContract(it: It): void {
       [on("there", OWN_SOURCE, "there"), emit("back")],
       edges("there > emit"),
     );
-    await c.arrive("push");
+    await c.receive("push");
     await c.settle();
     expect(c.tripped).toMatchObject([{ flow_id: there, node_id: "back", limit: "loops", max: 4 }]);
     const runs = (await c.runs()).toReversed();
@@ -175,13 +187,13 @@ export function loopsContract(it: It): void {
     c.close();
   });
 
-  it("is stopped when the chain of runs exceeds its limit", async (f) => {
+  it("stops at the maximum length of the causation chain", async (f) => {
     const c = openCycle(f, 100, 3);
     const flow = await c.publish(
       [on("push", "github", "push"), on("own", OWN_SOURCE, "rain"), emit("rain")],
       edges("push > emit", "own > emit"),
     );
-    await c.arrive("push");
+    await c.receive("push");
     await c.settle();
     expect((await c.runs()).map(({ depth }) => depth)).toEqual([3, 2, 1]);
     const [trip] = c.tripped;

@@ -1,12 +1,12 @@
-/** Moves runs between runners: after crashes, restarts and suspensions, completed steps stay completed. */
+/** Runners continue runs after crashes, restarts and suspensions, and do not repeat completed steps. */
 import { expect } from "vitest";
 import type { It } from "../contract.ts";
 import { edges, gate, HOUR, node, probe, start, TENANT } from "./fixture.ts";
 
-const late = (ms: number) => () => Date.now() + ms;
+const clockAhead = (ms: number) => () => Date.now() + ms;
 
 export function recoveryContract(it: It): void {
-  it("is claimed after it was queued", async (f) => {
+  it("is claimed when it is queued", async (f) => {
     const make = await f.publish([start, probe("a")], edges("start > a"));
     const runner = f.openRunner({ concurrency: 4 });
     await runner.queue(Array.from({ length: 30 }, () => make()));
@@ -19,7 +19,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls.length).toBe(30);
   });
 
-  it("is continued by another runner after a crash, with its steps and the same keys", async (f) => {
+  it("is continued by another runner after a crash, with the same keys and without repeated steps", async (f) => {
     const make = await f.publish(
       [
         start,
@@ -31,15 +31,15 @@ export function recoveryContract(it: It): void {
       ],
       edges("start > a > each.item > b > hold", "each.done > end"),
     );
-    const mortal = f.openMortal();
-    const { id } = await mortal.start(make());
+    const crashable = f.openCrashable();
+    const { id } = await crashable.start(make());
     await expect.poll(() => f.calls.at(-1)).toBe("hold begins");
-    mortal.kill();
+    crashable.crash();
     // No other runner claims it before the lease expires.
     const early = f.openRunner();
     await early.close();
     expect(f.calls).toEqual(["a a 1", "b b:each:0 1", "hold begins"]);
-    f.openRunner({ now: late(HOUR / 2) });
+    f.openRunner({ now: clockAhead(HOUR / 2) });
     f.open("hold");
     await expect.poll(() => f.status(id)).toBe("succeeded");
     expect((await f.run(id)).output).toEqual([1, [null, null, null]]);
@@ -85,7 +85,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls.filter((call) => call.startsWith("bad"))).toEqual(["bad bad:each:0 1"]);
   });
 
-  it("is released by a runner that stops, and claimed immediately by the next", async (f) => {
+  it("is released when its runner stops, and claimed immediately by the next runner", async (f) => {
     const make = await f.publish([start, probe("a"), gate("b")], edges("start > a > b"));
     const first = f.openRunner();
     const { id, ended } = await first.start(make());
@@ -100,7 +100,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls.filter((call) => call.startsWith("a"))).toEqual(["a a 1"]);
   });
 
-  it("waits again for the run that it called, even if its flow was deleted", async (f) => {
+  it("waits again for its called run after a restart, even if the called flow was deleted", async (f) => {
     const child = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const flow = child().flow_id;
     const call = node("call", "CallFlow", { flow, trigger: "start" });
@@ -111,13 +111,13 @@ export function recoveryContract(it: It): void {
     await first.close();
     await f.store.deleteFlow({ tenant: TENANT, id: flow }, Date.now());
     f.open("a");
-    // A lower limit on the chain does not affect a run that was called already.
+    // A lower chain limit does not affect a run that has already been called.
     f.openRunner({}, undefined, { maxChain: 0 });
     await expect.poll(() => f.status(id)).toBe("succeeded");
     expect((await f.run(id)).output).toBe(1);
   });
 
-  it("is suspended while it waits, and continued by any runner", async (f) => {
+  it("is suspended while it waits, and can be continued by another runner", async (f) => {
     const make = await f.publish(
       [start, probe("a"), node("rest", "Wait", { seconds: 3600 }), probe("b", { value: 1 })],
       edges("start > a > rest > b"),
@@ -128,14 +128,14 @@ export function recoveryContract(it: It): void {
     expect(await f.steps(id)).toEqual(["start done", "a done", "rest waiting"]);
     const { due_at } = await f.run(id);
     expect(Math.abs((due_at ?? 0) - Date.now() - HOUR)).toBeLessThan(60_000);
-    // The time limit does not count the time that a run is suspended.
-    f.openRunner({ now: late(2 * HOUR), runTimeoutMs: HOUR });
+    // The time limit does not include the time for which a run is suspended.
+    f.openRunner({ now: clockAhead(2 * HOUR), runTimeoutMs: HOUR });
     await expect.poll(() => f.status(id)).toBe("succeeded");
     expect(f.calls).toEqual(["a a 1", "b b 1"]);
     expect(await f.steps(id)).toEqual(["start done", "a done", "rest done", "b done"]);
   });
 
-  it("records what one branch completed before it is suspended for another", async (f) => {
+  it("records the completed steps of one branch before it is suspended in another", async (f) => {
     const make = await f.publish(
       [start, node("rest", "Wait", { seconds: 3600 }), gate("a"), probe("b")],
       edges("start > rest", "start > a > b"),
@@ -152,7 +152,7 @@ export function recoveryContract(it: It): void {
     ]);
   });
 
-  it("retries after a restart, at the scheduled time", async (f) => {
+  it("retries a failed step at the scheduled time, even after a restart", async (f) => {
     const retries = { attempts: 3, backoffMs: HOUR };
     const make = await f.publish(
       [start, probe("a", { fail: 2, value: 1, settings: { retries } })],
@@ -162,17 +162,17 @@ export function recoveryContract(it: It): void {
     const { id } = await first.start(make());
     await expect.poll(() => f.status(id)).toBe("waiting");
     await first.close();
-    const second = f.openRunner({ now: late(HOUR + 60_000) });
+    const second = f.openRunner({ now: clockAhead(HOUR + 60_000) });
     await expect.poll(() => f.calls.length).toBe(2);
     await expect.poll(() => f.status(id)).toBe("waiting");
     await second.close();
-    // The wait doubles.
-    f.openRunner({ now: late(3 * HOUR + 120_000) });
+    // The backoff doubles.
+    f.openRunner({ now: clockAhead(3 * HOUR + 120_000) });
     await expect.poll(() => f.status(id)).toBe("succeeded");
     expect(f.calls).toEqual(["a a 1", "a a 2", "a a 3"]);
   });
 
-  it("continues at its failed step when a user retries it, with all attempts again", async (f) => {
+  it("continues at its failed step when a user retries it, with a new count of attempts", async (f) => {
     const retries = { attempts: 2, backoffMs: 0 };
     const make = await f.publish(
       [start, probe("a"), probe("b", { fail: 3, value: 1, settings: { retries } })],
@@ -185,32 +185,30 @@ export function recoveryContract(it: It): void {
     expect(f.calls).toEqual(["a a 1", "b b 1", "b b 2", "b b 3", "b b 4"]);
   });
 
-  it("can be cancelled before it starts, while it runs and while it is suspended", async (f) => {
+  it("can be cancelled before it starts, while it executes, and while it is suspended", async (f) => {
     const make = await f.publish([start, gate("a"), probe("b")], edges("start > a > b"));
     const waits = await f.publish(
       [start, node("rest", "Wait", { seconds: 3600 })],
       edges("start > rest"),
     );
-    const none = f.openRunner({ concurrency: 0 });
     const queued = make();
-    await none.queue([queued]);
+    await f.openRunner({ concurrency: 0 }).queue([queued]);
     await f.store.cancelRun(TENANT, queued.id, Date.now());
     expect(await f.status(queued.id)).toBe("cancelled");
 
     const runner = f.openRunner();
-    const leaving = new AbortController();
-    const under = await runner.start(make(), { signal: leaving.signal });
+    const firstCaller = new AbortController();
+    const executing = await runner.start(make(), { signal: firstCaller.signal });
     await expect.poll(() => f.calls).toEqual(["a begins"]);
-    leaving.abort();
-    expect((await under.ended).status).toBe("cancelled");
+    firstCaller.abort();
+    expect((await executing.ended).status).toBe("cancelled");
     expect(f.calls).toEqual(["a begins", "a aborted"]);
-    expect(await f.steps(under.id)).toEqual(["start done", "a failed"]);
+    expect(await f.steps(executing.id)).toEqual(["start done", "a failed"]);
 
-    // The caller can cancel it also while it is suspended.
-    const aborting = new AbortController();
-    const suspended = await runner.start(waits(), { signal: aborting.signal });
+    const secondCaller = new AbortController();
+    const suspended = await runner.start(waits(), { signal: secondCaller.signal });
     await expect.poll(() => f.status(suspended.id)).toBe("waiting");
-    aborting.abort();
+    secondCaller.abort();
     expect((await suspended.ended).status).toBe("cancelled");
     expect(await f.steps(suspended.id)).toEqual(["start done", "rest failed"]);
   });
@@ -219,27 +217,27 @@ export function recoveryContract(it: It): void {
     const make = await f.publish([start, gate("a")], edges("start > a"));
     const run = make();
     await f.store.queueRuns([run]);
-    for (let died = 0; died < 10; died += 1) {
-      const mortal = f.openMortal({ now: late(died * HOUR) });
-      await expect.poll(() => f.calls.length).toBe(died + 1);
-      mortal.kill();
+    for (let crashes = 0; crashes < 10; crashes += 1) {
+      const crashable = f.openCrashable({ now: clockAhead(crashes * HOUR) });
+      await expect.poll(() => f.calls.length).toBe(crashes + 1);
+      crashable.crash();
     }
-    f.openRunner({ now: late(10 * HOUR) });
+    f.openRunner({ now: clockAhead(10 * HOUR) });
     await expect.poll(() => f.status(run.id)).toBe("failed");
     expect(await f.run(run.id)).toMatchObject({ error: { code: "gave_up", node_id: "a" } });
     expect(await f.steps(run.id)).toEqual(["start done", "a failed"]);
   });
 
-  it("is cancelled with its caller, also when the worker of the caller has crashed", async (f) => {
+  it("is cancelled with its caller, even if the caller's worker has crashed", async (f) => {
     const child = await f.publish([start, gate("a")], edges("start > a"));
     const call = node("call", "CallFlow", { flow: child().flow_id, trigger: "start" });
     const make = await f.publish([start, call], edges("start > call"));
-    const mortal = f.openMortal();
-    const { id } = await mortal.start(make());
+    const crashable = f.openCrashable();
+    const { id } = await crashable.start(make());
     await expect.poll(() => f.calls).toEqual(["a begins"]);
-    mortal.kill();
+    crashable.crash();
     await f.store.cancelRun(TENANT, id, Date.now());
-    f.openRunner({ now: late(HOUR) });
+    f.openRunner({ now: clockAhead(HOUR) });
     const statuses = async () =>
       (await f.store.listRuns({ tenant: TENANT, limit: 9 })).map(({ status }) => status);
     await expect.poll(statuses).toEqual(["cancelled", "cancelled"]);
@@ -247,22 +245,22 @@ export function recoveryContract(it: It): void {
 
   it("can be cancelled while another runner executes it", async (f) => {
     const make = await f.publish([start, gate("a")], edges("start > a"));
-    const mortal = f.openMortal();
-    const { id } = await mortal.start(make());
+    const crashable = f.openCrashable();
+    const { id } = await crashable.start(make());
     await expect.poll(() => f.calls).toEqual(["a begins"]);
     await f.store.cancelRun(TENANT, id, Date.now());
     await expect.poll(() => f.status(id)).toBe("cancelled");
     // If that runner has crashed, the next one cancels the run without executing a step.
-    const second = await mortal.start(make());
+    const second = await crashable.start(make());
     await expect.poll(() => f.calls.filter((call) => call === "a begins").length).toBe(2);
-    mortal.kill();
+    crashable.crash();
     await f.store.cancelRun(TENANT, second.id, Date.now());
-    f.openRunner({ now: late(HOUR) });
+    f.openRunner({ now: clockAhead(HOUR) });
     await expect.poll(() => f.status(second.id)).toBe("cancelled");
     expect(f.calls.filter((call) => call === "a begins").length).toBe(2);
   });
 
-  it("is joined by a second start with the same key", async (f) => {
+  it("is returned by a second start with the same key", async (f) => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const runner = f.openRunner();
     const first = await runner.start(make({ key: "one" }));
@@ -275,7 +273,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls).toEqual(["a begins"]);
   });
 
-  it("is followed from another runner: first all steps, then those that changed", async (f) => {
+  it("can be followed in another runner: first all steps, then the steps that changed", async (f) => {
     const make = await f.publish([start, gate("a"), gate("b")], edges("start > a > b"));
     const other = f.openRunner({ concurrency: 0 });
     const { id } = await f.openRunner().start(make());
@@ -310,18 +308,18 @@ export function recoveryContract(it: It): void {
     expect(f.calls.filter((call) => call.startsWith("b")).length).toBe(5);
   });
 
-  it("starts immediately if its lane is free, else in any runner when it is admitted", async (f) => {
+  it("starts immediately if its lane is below the limit, otherwise when a runner claims it", async (f) => {
     const make = await f.publish([start, gate("a", { value: 1 })], edges("start > a"));
     const limit = { lane: "one lane", max: 1 };
     const full = f.openRunner({ concurrency: 0 });
     const first = await full.startInLane(make({ limit }));
     await expect.poll(() => f.calls).toEqual(["a begins"]);
     const second = await full.startInLane(make({ limit }));
-    const leaving = new AbortController();
-    const third = await full.startInLane(make({ limit }), { signal: leaving.signal });
+    const thirdCaller = new AbortController();
+    const third = await full.startInLane(make({ limit }), { signal: thirdCaller.signal });
     if (first === "full" || second === "full" || third === "full") throw new Error("full");
     expect(await f.status(third.id)).toBe("held");
-    leaving.abort();
+    thirdCaller.abort();
     expect((await third.ended).status).toBe("cancelled");
     f.openRunner();
     f.open("a");
@@ -330,7 +328,7 @@ export function recoveryContract(it: It): void {
     expect(f.calls).toEqual(["a begins", "a begins"]);
   });
 
-  it("is rejected or replaced by a newer run when its lane is full", async (f) => {
+  it("is skipped, or replaced by a newer run, if its lane has reached the limit", async (f) => {
     const make = await f.publish([start, gate("a")], edges("start > a"));
     const runner = f.openRunner();
     const skip = { lane: "skips", max: 1, whenFull: "skip" } as const;
@@ -339,10 +337,10 @@ export function recoveryContract(it: It): void {
     expect(await runner.startInLane(make({ limit: skip }))).toBe("full");
     await runner.startInLane(make({ limit: replace }));
     await expect.poll(() => f.calls).toEqual(["a begins", "a begins"]);
-    const waits = await runner.startInLane(make({ limit: replace }));
+    const held = await runner.startInLane(make({ limit: replace }));
     const newer = await runner.startInLane(make({ limit: replace }));
-    if (waits === "full" || newer === "full") throw new Error("full");
-    expect(await waits.ended).toMatchObject({
+    if (held === "full" || newer === "full") throw new Error("full");
+    expect(await held.ended).toMatchObject({
       status: "cancelled",
       error: { code: "superseded", details: { run: newer.id } },
     });
