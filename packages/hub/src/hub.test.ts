@@ -1,4 +1,4 @@
-/** The composition, with ports of a host that has no sockets. */
+/** The whole hub, on a host without sockets. */
 import { expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { hubSettings } from "./hosts/hub-settings.ts";
@@ -8,7 +8,7 @@ import { createHub, type HubOptions } from "./hub.ts";
 import { webHmacKey } from "./lib/hmac.ts";
 import { openSqlite } from "./store/backends/sqlite.ts";
 
-interface Answer {
+interface ResponseBody {
   id: string;
   items: object[];
   next_cursor: string | null;
@@ -58,22 +58,22 @@ async function openHub(ports: Partial<HubOptions["ports"]> = {}) {
 
 async function openApi() {
   const { app } = await openHub();
-  const ask = async (path: string, body?: object) => {
-    const answer = await app.request(`http://127.0.0.1${path}`, {
+  const send = async (path: string, body?: object) => {
+    const response = await app.request(`http://127.0.0.1${path}`, {
       headers: { authorization: `Bearer ${TOKEN}`, host: "127.0.0.1" },
       ...(body && { method: "POST", body: JSON.stringify(body) }),
     });
-    return { status: answer.status, json: (await answer.json()) as Answer };
+    return { status: response.status, json: (await response.json()) as ResponseBody };
   };
-  const document = (await ask("/api/openapi.json")).json as unknown as {
+  const document = (await send("/api/openapi.json")).json as unknown as {
     info: { version: string };
     paths: Record<string, Record<string, { responses: object }>>;
     components: { schemas: Record<string, object> };
   };
-  return { app, ask, document };
+  return { app, send, document };
 }
 
-test("describes every route under /api in the OpenAPI document, and no other", async () => {
+test("describes exactly the routes under /api in the OpenAPI document", async () => {
   const { app, document } = await openApi();
   const mounted = app.routes
     .filter(({ path }) => path.startsWith("/api/"))
@@ -88,11 +88,11 @@ test("describes every route under /api in the OpenAPI document, and no other", a
   expect(described.length).toBeGreaterThan(40);
 });
 
-test("rejects a cursor of another list, and continues from its own", async () => {
-  const { ask, document } = await openApi();
-  for (const slug of ["desk", "shop"]) await ask("/api/apps", { slug, name: slug });
-  const flow = (await ask("/api/apps/desk/flows", { name: "One" })).json.id;
-  await ask("/api/apps/desk/flows", { name: "Two" });
+test("rejects invalid cursors and cursors of other lists, and accepts the cursor of the list", async () => {
+  const { send, document } = await openApi();
+  for (const slug of ["desk", "shop"]) await send("/api/apps", { slug, name: slug });
+  const flow = (await send("/api/apps/desk/flows", { name: "One" })).json.id;
+  await send("/api/apps/desk/flows", { name: "Two" });
   const lists = Object.entries(document.paths)
     .filter(([, { get }]) =>
       JSON.stringify(get?.responses ?? "").includes('"items":{"type":"array"'),
@@ -102,23 +102,22 @@ test("rejects a cursor of another list, and continues from its own", async () =>
   for (const name of named) expect(lists.join()).toContain(`/${name}`);
   for (const path of lists)
     for (const cursor of ["zz", "", "flow:", "app:a%27b", "run:%00", "other:desk", "-1"]) {
-      const { status, json } = await ask(`${path}?cursor=${cursor}`);
+      const { status, json } = await send(`${path}?cursor=${cursor}`);
       expect([status, json.errors?.[0]?.path], `${path}?cursor=${cursor}`).toEqual([400, "cursor"]);
     }
   for (const path of ["/api/apps", "/api/apps/desk/flows"]) {
-    const { items, next_cursor } = (await ask(`${path}?limit=1`)).json;
-    const next = (await ask(`${path}?limit=1&cursor=${next_cursor}`)).json;
+    const { items, next_cursor } = (await send(`${path}?limit=1`)).json;
+    const next = (await send(`${path}?limit=1&cursor=${next_cursor}`)).json;
     expect([items.length, next.items.length]).toEqual([1, 1]);
     expect(next.items).not.toEqual(items);
-    const { status } = await ask(`/api/runs?cursor=${next_cursor}`);
+    const { status } = await send(`/api/runs?cursor=${next_cursor}`);
     expect(status).toBe(400);
   }
 });
 
-test("a host with alarms gets the time of every timer", async () => {
+test("reports the due time of its timers to a host that evicts idle hubs", async () => {
   const times: number[] = [];
-  const hub = await openHub({ wakeAt: (time) => times.push(time) });
-  const { app } = hub;
+  const { app } = await openHub({ wakeAt: (time) => times.push(time) });
   expect((await app.request("http://127.0.0.1/readyz")).status).toBe(200);
   const now = Date.now();
   expect(times.length).toBeGreaterThan(0);

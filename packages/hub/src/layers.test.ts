@@ -1,6 +1,6 @@
 /**
- * Imports point one way. A folder may import the folders above it in this list, and the package
- * `@signalbox/rules`; anything else is an upward import, and the start of a cycle.
+ * Imports have one direction, so that folders form no cycles. A layer may import itself, the layers
+ * before it in this list, and the package `@signalbox/rules`.
  */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
@@ -32,8 +32,8 @@ const LAYERS = [
 
 const IMPORT = /\bfrom "(\.[^"]+\.ts)"|\bimport\("(\.[^"]+\.ts)"\)/gm;
 
-/** Every import in `folder` that leads to a later layer, or out of the package. */
-function upwardImports(folder: string): string[] {
+/** Every import in `folder` of a later layer, or of a file outside of `folder`. */
+function findForbiddenImports(folder: string): string[] {
   const found: string[] = [];
   for (const file of globSync("**/*.ts", { cwd: folder })) {
     if (/\.test(-\w+)?\.ts$|contract/.test(file)) continue;
@@ -48,13 +48,13 @@ function upwardImports(folder: string): string[] {
   return found;
 }
 
-it("has no upward import", () => {
-  expect(upwardImports(import.meta.dirname)).toEqual([]);
+it("has no import of a later layer", () => {
+  expect(findForbiddenImports(import.meta.dirname)).toEqual([]);
 });
 
 const RAW_TIMER = /\b(setTimeout|setInterval|setImmediate|clearTimeout|clearInterval)\b/;
 
-it("has no raw timer in runs/: they are injected as `Timers`", () => {
+it("has no raw timer in runs/, where timers are injected as `Timers`", () => {
   const folder = join(import.meta.dirname, "runs");
   const found = globSync("**/*.ts", { cwd: folder })
     .filter((file) => !/\.test\.ts$|contract/.test(file))

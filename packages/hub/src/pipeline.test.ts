@@ -1,4 +1,4 @@
-/** Errors of the store are temporary and return 503; all others are bugs and return 500. */
+/** Errors of the store return 503; other errors return 500. */
 import { expect, it } from "vitest";
 import { createEndpoints } from "./ingest/endpoints.ts";
 import { StoreFailed } from "./ingest/from-store.ts";
@@ -11,14 +11,15 @@ import { createPipeline, type PipelineOptions } from "./pipeline.ts";
 import { createGithubTenancy } from "./tenants/tenancy.ts";
 
 const SECRET = "s";
-const down = () => Promise.reject(new Error("the disk is full"));
+const fail = () => Promise.reject(new Error("the disk is full"));
 
-async function receive(given: Partial<PipelineOptions>, key?: string) {
+/** Sends a signed webhook of GitHub to a pipeline with these options. */
+async function receive(options: Partial<PipelineOptions>, key?: string) {
   const [github] = sources;
   const sample = github?.sample("1");
   if (!github || !sample) throw new Error("no sample");
   const body = { ...sample.body, installation: { id: 7 } };
-  const wire = await signSample(github, { ...sample, body }, SECRET, { now: 0, id: "1" });
+  const signed = await signSample(github, { ...sample, body }, SECRET, { now: 0, id: "1" });
   const observed: IngestObservation[] = [];
   const pipeline = createPipeline({
     matcher: { plan: () => ({ revision: 0, events: [] }), invalidate() {} },
@@ -33,21 +34,21 @@ async function receive(given: Partial<PipelineOptions>, key?: string) {
     newId: () => "1",
     now: () => 0,
     observe: (observation) => observed.push(observation),
-    ...given,
+    ...options,
   });
   const outcome = await pipeline.receive({
     method: "POST",
     source: "github",
     key,
     address: "192.0.2.1",
-    header: (name) => [wire.headers[name]].filter((value) => value !== undefined),
-    headerNames: () => Object.keys(wire.headers),
-    body: () => wire.body,
+    header: (name) => [signed.headers[name]].filter((value) => value !== undefined),
+    headerNames: () => Object.keys(signed.headers),
+    body: () => signed.body,
   });
   return { outcome, observed, answer: toAnswer(outcome) };
 }
 
-const endpoints = (tenant: string | undefined, findSource = down as () => Promise<never>) =>
+const endpoints = (tenant: string | undefined, findSource = fail as () => Promise<never>) =>
   createEndpoints({
     sources,
     store: { findSource },
@@ -63,18 +64,18 @@ it("stores an event", async () => {
 });
 
 it.each([
-  ["an append", { commit: { append: down } }, undefined],
-  ["a lookup of an endpoint", {}, "x".repeat(22)],
+  ["the append", { commit: { append: fail } }, undefined],
+  ["the lookup of the endpoint", {}, "x".repeat(22)],
   [
-    "a lookup of an installation",
+    "the lookup of the installation",
     {
       endpoints: endpoints(undefined),
-      tenancy: createGithubTenancy({ findInstallation: down, putInstallation: down }, () => 0),
+      tenancy: createGithubTenancy({ findInstallation: fail, putInstallation: fail }, () => 0),
     },
     undefined,
   ],
-])("returns 503 for %s that fails", async (_, given, key) => {
-  const { answer, observed } = await receive(given, key);
+])("returns 503 if %s fails", async (_, options, key) => {
+  const { answer, observed } = await receive(options, key);
   expect(answer.status).toBe(503);
   expect(answer.headers["retry-after"]).toBe("5");
   expect(JSON.parse(answer.body)).toMatchObject({ code: "storage_unavailable" });
@@ -119,8 +120,8 @@ it.each([
   ],
 ] as [string, Partial<PipelineOptions>, string | undefined][])(
   "returns 500 for %s, and reports the error",
-  async (_, given, key) => {
-    const { answer, observed } = await receive(given, key);
+  async (_, options, key) => {
+    const { answer, observed } = await receive(options, key);
     expect(answer.status).toBe(500);
     expect(answer.headers["retry-after"]).toBeDefined();
     expect(JSON.parse(answer.body)).toMatchObject({

@@ -1,6 +1,6 @@
 /**
- * A Worker has no Node. The test bundles every module that a Worker host may import, with all
- * dependencies, and fails on each import of a Node builtin.
+ * The hub can run in a Worker, without Node. The test bundles every module that a Worker may import,
+ * with all dependencies, and fails if one of them imports a Node builtin.
  */
 import { globSync } from "node:fs";
 import { isBuiltin } from "node:module";
@@ -8,7 +8,6 @@ import { relative } from "node:path";
 import { build } from "tsdown";
 import { expect, it } from "vitest";
 
-/** Hosts bring their own platform; these backends need Node's drivers. */
 const NODE_ONLY = [
   "hosts/cli.ts",
   "hosts/cli/**",
@@ -18,7 +17,7 @@ const NODE_ONLY = [
 
 const root = import.meta.dirname;
 
-/** Bundles as wrangler does; reports every import of a Node builtin as "importer → builtin". */
+/** Bundles like wrangler; returns every import of a Node builtin as "importer → builtin". */
 async function bundle(entry: readonly string[]) {
   const found = new Set<string>();
   const [bundled] = await build({
@@ -51,7 +50,7 @@ async function bundle(entry: readonly string[]) {
   return { nodeImports: [...found].sort(), dependencies: [...(bundled?.inlinedDeps.keys() ?? [])] };
 }
 
-it("bundles everything but the Node hosts and backends without a Node builtin", async () => {
+it("imports no Node builtin outside of the Node host and backends", async () => {
   const files = globSync("**/*.ts", {
     cwd: root,
     exclude: [
@@ -71,7 +70,7 @@ it("bundles everything but the Node hosts and backends without a Node builtin", 
     expect(dependencies).toContain(name);
 }, 120_000);
 
-it("finds the Node builtins of a Node module and of its dependencies", async () => {
+it("finds imports of Node builtins in a module and in its dependencies", async () => {
   const { nodeImports } = await bundle(["hosts/node/metrics.ts", "hosts/node/hmac.ts"]);
   expect(nodeImports).toContain("hosts/node/hmac.ts → node:crypto");
   expect(nodeImports.some((line) => line.startsWith("prom-client/"))).toBe(true);
