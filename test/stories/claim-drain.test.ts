@@ -18,10 +18,12 @@ const BATCH = 100;
 /** The shortest allowed lease. */
 const LEASE_S = 5;
 
-type Names = "one" | "two" | "crashing";
+type AgentName = "one" | "two" | "crashing";
 
 /** Stores the events and the agents' tokens before a hub starts. */
-async function fill(store: Store): Promise<{ events: string[]; tokens: Record<Names, string> }> {
+async function fillStore(
+  store: Store,
+): Promise<{ events: string[]; tokens: Record<AgentName, string> }> {
   const events = sampleEvents(EVENTS, () => ({ received_at: Date.now() }));
   await appendInChunks(store, events, LOCAL_TENANT);
   const token = (id: string) =>
@@ -83,22 +85,22 @@ async function connectAgent(url: string, token: string) {
 
 type Agent = Awaited<ReturnType<typeof connectAgent>>;
 
-/** Processes events until none is pending; returns them with the times of their claims. */
+/** Processes events until none is pending. Returns when it claimed each of them. */
 async function drain(agent: Agent): Promise<Map<string, number>> {
-  const worked = new Map<string, number>();
+  const claimedAt = new Map<string, number>();
   for (;;) {
     const claimed = ids((await agent.claim(300)).events);
     for (const id of claimed) {
-      expect(worked.has(id)).toBe(false);
-      worked.set(id, Date.now());
+      expect(claimedAt.has(id)).toBe(false);
+      claimedAt.set(id, Date.now());
     }
     if (claimed.length > 0) await agent.finish(claimed);
-    else if ((await agent.pending()) === 0) return worked;
+    else if ((await agent.pending()) === 0) return claimedAt;
     else await sleep(100); // other agents have claimed the rest
   }
 }
 
-async function drainTogether(agents: Record<Names, Agent>, events: string[]): Promise<void> {
+async function drainTogether(agents: Record<AgentName, Agent>, events: string[]): Promise<void> {
   const { events: abandoned, claimed_until } = await agents.crashing.claim(LEASE_S);
   expect(ids(abandoned)).toEqual(events.slice(0, BATCH));
   await agents.crashing.disconnect();
@@ -114,7 +116,7 @@ async function drainTogether(agents: Record<Names, Agent>, events: string[]): Pr
 describe("two agents process 10,000 events once, including the claims of a crashed agent,", () => {
   it("on SQLite", async () => {
     const data = tempFolder();
-    const { events, tokens } = await fill(openSqlite(join(data, "signalbox.db")));
+    const { events, tokens } = await fillStore(openSqlite(join(data, "signalbox.db")));
     const url = await startHub(data);
     const [one, two, crashing] = await Promise.all([
       connectAgent(url, tokens.one),
@@ -126,7 +128,7 @@ describe("two agents process 10,000 events once, including the claims of a crash
 
   it("on PostgreSQL, through two replicas", async () => {
     const env = { DATABASE_URL: await createDatabase(inject("postgresUrl")) };
-    const { events, tokens } = await fill(await openPostgres(env.DATABASE_URL));
+    const { events, tokens } = await fillStore(await openPostgres(env.DATABASE_URL));
     const [first, second] = [await startHub(tempFolder(), env), await startHub(tempFolder(), env)];
     const [one, two, crashing] = await Promise.all([
       connectAgent(first, tokens.one),

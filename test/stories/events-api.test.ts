@@ -51,9 +51,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
     const one = (await api.expect(200, "GET", `/api/events/${second}`)).json;
     expect(one).toMatchObject({ id: second, payload: issueOpened, processed: false, seq: 2 });
     const done = { id: second, already: false };
-    const at = `/api/events/${second}/processed`;
-    expect((await api.expect(200, "POST", at, { note: "seen" })).json).toEqual(done);
-    expect((await api.expect(200, "POST", at)).json).toEqual({ ...done, already: true });
+    const path = `/api/events/${second}/processed`;
+    expect((await api.expect(200, "POST", path, { note: "seen" })).json).toEqual(done);
+    expect((await api.expect(200, "POST", path)).json).toEqual({ ...done, already: true });
     expect((await api.expect(200, "GET", `/api/events/${second}`)).json).toMatchObject({
       processed: true,
       note: "seen",
@@ -199,11 +199,11 @@ describe("endpoints", () => {
       "expires_at",
     ]);
 
-    const at = `/api/sources/${id}`;
-    const renamed = (await api.expect(200, "PATCH", at, { name: "Renamed" })).json;
+    const base = `/api/sources/${id}`;
+    const renamed = (await api.expect(200, "PATCH", base, { name: "Renamed" })).json;
     expect(renamed).toMatchObject({ name: "Renamed", secrets: [{ expires_at: null }] });
     expect(renamed).not.toHaveProperty("secret");
-    const rotated = (await api.expect(200, "PATCH", at, { rotate: { grace_hours: 1 } })).json;
+    const rotated = (await api.expect(200, "PATCH", base, { rotate: { grace_hours: 1 } })).json;
     expect(rotated.secrets).toMatchObject([
       { expires_at: expect.any(String) },
       { expires_at: null },
@@ -212,13 +212,13 @@ describe("endpoints", () => {
     await vi.waitFor(async () => expect(await sendSignedWith(rotated.secret)).toBe(202), WAIT);
     expect(await sendSignedWith(secret)).toBe(202);
     const given = { rotate: { secret: "given by hand", grace_hours: 0 } };
-    const last = await api.expect(200, "PATCH", at, given);
+    const last = await api.expect(200, "PATCH", base, given);
     expect(last.json).not.toHaveProperty("secret");
     expect(last.text).not.toContain("given by hand");
     await vi.waitFor(async () => expect(await sendSignedWith("given by hand")).toBe(202), WAIT);
     expect(await sendSignedWith(secret)).toBe(403);
-    await api.expect(204, "DELETE", at);
-    for (const method of ["PATCH", "DELETE"]) await api.expect(404, method, at, {});
+    await api.expect(204, "DELETE", base);
+    for (const method of ["PATCH", "DELETE"]) await api.expect(404, method, base, {});
   });
 
   it("accept only the configuration of their kind", async () => {
@@ -226,10 +226,12 @@ describe("endpoints", () => {
     const config = { header: "x-signature" };
     const made = (await api.expect(201, "POST", "/api/sources", { kind: "generic", config })).json;
     expect(made).toMatchObject({ config, name: expect.any(String) });
-    const at = `/api/sources/${made.id}`;
+    const base = `/api/sources/${made.id}`;
     const changed = { header: "x-other" };
-    expect((await api.expect(200, "PATCH", at, { config: changed })).json.config).toEqual(changed);
-    await api.expect(400, "PATCH", at, { name: "Not this either", config: { header: 5 } });
+    expect((await api.expect(200, "PATCH", base, { config: changed })).json.config).toEqual(
+      changed,
+    );
+    await api.expect(400, "PATCH", base, { name: "Not this either", config: { header: 5 } });
     expect((await api.expect(200, "GET", "/api/sources")).json.items[0]).toMatchObject({
       name: made.name,
       config: changed,

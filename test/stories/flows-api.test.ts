@@ -61,33 +61,33 @@ describe("a flow", () => {
       },
     ]);
     expect(made.headers.get("etag")).toBe('"1"');
-    const at = `/api/flows/${made.json.id}`;
+    const base = `/api/flows/${made.json.id}`;
     const parameters = [{ name: "city", type: "string" }];
-    const withTrigger = await api.expect(201, "POST", `${at}/nodes`, {
+    const withTrigger = await api.expect(201, "POST", `${base}/nodes`, {
       ...intent("Get Weather Data", { parameters }),
     });
     expect(withTrigger.json).toMatchObject({ hasTriggers: true, revision: 2 });
     expect(toolsOf(withTrigger.json)).toEqual(["get_weather_data"]);
     expect(codesOf(withTrigger.json.warnings)).toEqual(["trigger_leads_nowhere"]);
     const value = "{{ get_weather_data.city }} is fine";
-    await api.expect(201, "POST", `${at}/nodes`, node("end", "Return", { value }));
+    await api.expect(201, "POST", `${base}/nodes`, node("end", "Return", { value }));
     const joined = await api.expect(
       201,
       "POST",
-      `${at}/edges`,
+      `${base}/edges`,
       edge("intent Get Weather Data", "end"),
     );
     expect(joined.json).toMatchObject({ warnings: [], errors: [], revision: 4 });
     const edgeId = joined.json.edges[0].id;
-    await api.expect(200, "DELETE", `${at}/edges/${edgeId}`);
-    await api.expect(404, "DELETE", `${at}/edges/${edgeId}`);
-    await api.expect(201, "POST", `${at}/edges`, edge("intent Get Weather Data", "end"));
+    await api.expect(200, "DELETE", `${base}/edges/${edgeId}`);
+    await api.expect(404, "DELETE", `${base}/edges/${edgeId}`);
+    await api.expect(201, "POST", `${base}/edges`, edge("intent Get Weather Data", "end"));
 
-    const early = await api.expect(400, "POST", `${at}/runs`, { trigger: "x" });
+    const early = await api.expect(400, "POST", `${base}/runs`, { trigger: "x" });
     expect(early.json.detail).toMatch(/has not been published yet/);
-    const published = await api.expect(200, "POST", `${at}/publish`, { note: "first" });
+    const published = await api.expect(200, "POST", `${base}/publish`, { note: "first" });
     expect(published.json).toMatchObject({ version: 1, revision: 7 });
-    const run = await api.expect(200, "POST", `${at}/runs?wait=1`, {
+    const run = await api.expect(200, "POST", `${base}/runs?wait=1`, {
       trigger: "get_weather_data",
       input: { city: "Bern" },
     });
@@ -95,14 +95,14 @@ describe("a flow", () => {
     expect(run.json.steps).toHaveLength(2);
 
     // Removing the trigger changes the draft only; the published version still runs.
-    const bare = await api.expect(200, "DELETE", `${at}/nodes/intent%20Get%20Weather%20Data`);
+    const bare = await api.expect(200, "DELETE", `${base}/nodes/intent%20Get%20Weather%20Data`);
     expect(bare.json).toMatchObject({ edges: [], hasTriggers: false, version: 1 });
-    await api.expect(200, "POST", `${at}/runs?wait=1`, {
+    await api.expect(200, "POST", `${base}/runs?wait=1`, {
       trigger: "get_weather_data",
       input: { city: "Bern" },
     });
-    await api.expect(204, "DELETE", at);
-    await api.expect(404, "GET", at);
+    await api.expect(204, "DELETE", base);
+    await api.expect(404, "GET", base);
   });
 
   it("is listed in pages, without its graph", async () => {
@@ -187,84 +187,85 @@ describe("a flow", () => {
   it("is changed partly by PATCH, and completely by PUT", async () => {
     const api = await startWithApp();
     const flow = await make(api, { ...greeting, description: "Says hello" });
-    const at = `/api/flows/${flow.id}`;
-    const patched = (await api.expect(200, "PATCH", at, { name: "Hello" })).json;
+    const base = `/api/flows/${flow.id}`;
+    const patched = (await api.expect(200, "PATCH", base, { name: "Hello" })).json;
     expect(patched).toMatchObject({ name: "Hello", description: "Says hello", nodes: flow.nodes });
     const { nodes, edges } = patched;
-    expect((await api.expect(200, "PATCH", at, { description: "" })).json.description).toBe("");
-    const put = (await api.expect(200, "PUT", at, { name: "Whole", nodes, edges })).json;
+    expect((await api.expect(200, "PATCH", base, { description: "" })).json.description).toBe("");
+    const put = (await api.expect(200, "PUT", base, { name: "Whole", nodes, edges })).json;
     expect(put).toMatchObject({ name: "Whole", description: "", nodes, edges });
-    const emptied = (await api.expect(200, "PUT", at, { name: "Empty" })).json;
+    const emptied = (await api.expect(200, "PUT", base, { name: "Empty" })).json;
     expect(emptied).toMatchObject({ nodes: [], edges: [], hasTriggers: false });
   });
 
   it("keeps its versions, and can be rolled back to one of them", async () => {
     const api = await startWithApp();
     const flow = await make(api, greeting);
-    const at = `/api/flows/${flow.id}`;
-    await api.expect(200, "POST", `${at}/publish`, { note: "Hello" });
-    await api.expect(200, "PATCH", `${at}/nodes/end`, { parameters: { value: "Good day" } });
-    await api.expect(200, "POST", `${at}/publish`, { note: "Good day" });
-    const versions = (await api.expect(200, "GET", `${at}/versions`)).json.items;
+    const base = `/api/flows/${flow.id}`;
+    await api.expect(200, "POST", `${base}/publish`, { note: "Hello" });
+    await api.expect(200, "PATCH", `${base}/nodes/end`, { parameters: { value: "Good day" } });
+    await api.expect(200, "POST", `${base}/publish`, { note: "Good day" });
+    const versions = (await api.expect(200, "GET", `${base}/versions`)).json.items;
     expect(versions).toMatchObject([
       { version: 2, note: "Good day", created_by: "admin, from SIGNALBOX_TOKEN" },
       { version: 1, note: "Hello", created_at: expect.stringMatching(/Z$/) },
     ]);
-    const first = (await api.expect(200, "GET", `${at}/versions/1`)).json;
+    const first = (await api.expect(200, "GET", `${base}/versions/1`)).json;
     expect(first).toEqual({ nodes: flow.nodes, edges: flow.edges });
     const say = async () =>
       (
-        await api.expect(200, "POST", `${at}/runs?wait=1`, {
+        await api.expect(200, "POST", `${base}/runs?wait=1`, {
           trigger: "say_hello",
           input: { who: "you" },
         })
       ).json.output;
     expect(await say()).toBe("Good day");
-    const back = (await api.expect(200, "POST", `${at}/rollback`, { version: 1 })).json;
+    const back = (await api.expect(200, "POST", `${base}/rollback`, { version: 1 })).json;
     expect(back).toMatchObject({ version: 3, nodes: flow.nodes, edges: flow.edges });
     expect(await say()).toEqual({ text: "Hello you!" });
-    expect((await api.expect(200, "GET", `${at}/versions`)).json.items[0].note).toBe(
+    expect((await api.expect(200, "GET", `${base}/versions`)).json.items[0].note).toBe(
       "Back to version 1",
     );
-    await api.expect(404, "POST", `${at}/rollback`, { version: 9 });
+    await api.expect(404, "POST", `${base}/rollback`, { version: 9 });
     for (const version of ["9", "0", "-1", "1.5", "1e400", "99999999999999999999", "x"])
-      await api.expect(404, "GET", `${at}/versions/${version}`);
-    await api.expect(204, "DELETE", at);
-    for (const path of [`${at}/versions`, `${at}/versions/1`]) await api.expect(404, "GET", path);
-    await api.expect(404, "POST", `${at}/rollback`, { version: 1 });
+      await api.expect(404, "GET", `${base}/versions/${version}`);
+    await api.expect(204, "DELETE", base);
+    for (const path of [`${base}/versions`, `${base}/versions/1`])
+      await api.expect(404, "GET", path);
+    await api.expect(404, "POST", `${base}/rollback`, { version: 1 });
   });
 
   it("returns 409 with the current revision if If-Match has an older revision", async () => {
     const api = await startWithApp();
     const flow = await make(api, greeting);
-    const at = `/api/flows/${flow.id}`;
-    const first = await api.expect(200, "GET", at);
+    const base = `/api/flows/${flow.id}`;
+    const first = await api.expect(200, "GET", base);
     const headers = { "if-match": first.headers.get("etag") ?? "" };
-    const mine = await api.expect(200, "PATCH", at, { name: "Mine" }, { headers });
+    const mine = await api.expect(200, "PATCH", base, { name: "Mine" }, { headers });
     expect(mine.headers.get("etag")).toBe('"2"');
     const writes: [string, string, unknown?][] = [
-      ["PATCH", at, { name: "Theirs" }],
-      ["PUT", at, { name: "Theirs" }],
-      ["POST", `${at}/nodes`, intent("More")],
-      ["PATCH", `${at}/nodes/end`, { name: "More" }],
-      ["DELETE", `${at}/nodes/end`],
-      ["POST", `${at}/edges`, edge("end", "end")],
-      ["DELETE", `${at}/edges/${flow.edges[0].id}`],
-      ["POST", `${at}/publish`],
-      ["POST", `${at}/rollback`, { version: 1 }],
-      ["DELETE", at],
+      ["PATCH", base, { name: "Theirs" }],
+      ["PUT", base, { name: "Theirs" }],
+      ["POST", `${base}/nodes`, intent("More")],
+      ["PATCH", `${base}/nodes/end`, { name: "More" }],
+      ["DELETE", `${base}/nodes/end`],
+      ["POST", `${base}/edges`, edge("end", "end")],
+      ["DELETE", `${base}/edges/${flow.edges[0].id}`],
+      ["POST", `${base}/publish`],
+      ["POST", `${base}/rollback`, { version: 1 }],
+      ["DELETE", base],
     ];
     for (const [method, path, body] of writes) {
       const rejected = await api.expect(409, method, path, body, { headers });
       expect(rejected.json).toMatchObject({ code: "changed", errors: [{ path: "If-Match" }] });
       expect(rejected.json.detail).toContain("revision 2");
     }
-    const invalid = await api.expect(400, "PATCH", at, {}, { headers: { "if-match": '"two"' } });
+    const invalid = await api.expect(400, "PATCH", base, {}, { headers: { "if-match": '"two"' } });
     expect(invalid.json.errors[0].path).toBe("If-Match");
-    expect((await api.expect(200, "GET", at)).json).toMatchObject({ name: "Mine", revision: 2 });
+    expect((await api.expect(200, "GET", base)).json).toMatchObject({ name: "Mine", revision: 2 });
     const all = await Promise.all(
       Array.from({ length: 8 }, (_, nth) =>
-        api.call("PATCH", at, { name: `${nth}` }, { headers: { "if-match": '"2"' } }),
+        api.call("PATCH", base, { name: `${nth}` }, { headers: { "if-match": '"2"' } }),
       ),
     );
     expect(all.map(({ status }) => status).toSorted()).toEqual([200, ...Array(7).fill(409)]);
@@ -328,12 +329,12 @@ describe("a flow", () => {
     ).json;
     expect(camelCase.edges).toMatchObject([{ source: "intent Go", target: "end" }]);
     // A rollback restores a tool name of the legacy format.
-    const at = `/api/flows/${migrated.id}`;
-    await api.expect(200, "POST", `${at}/publish`);
+    const base = `/api/flows/${migrated.id}`;
+    await api.expect(200, "POST", `${base}/publish`);
     const trigger = migrated.exposedTools[0].nodeId;
-    await api.expect(200, "PATCH", `${at}/nodes/${trigger}`, { name: "Newer" });
-    await api.expect(200, "POST", `${at}/publish`);
-    const back = (await api.expect(200, "POST", `${at}/rollback`, { version: 1 })).json;
+    await api.expect(200, "PATCH", `${base}/nodes/${trigger}`, { name: "Newer" });
+    await api.expect(200, "POST", `${base}/publish`);
+    const back = (await api.expect(200, "POST", `${base}/rollback`, { version: 1 })).json;
     expect(toolsOf(back)).toEqual(["OldName"]);
 
     const broken = await api.expect(400, "POST", "/api/apps/other/flows/import", {
@@ -384,43 +385,43 @@ describe("tool names", () => {
     const api = await startWithApp();
     await make(api, greeting);
     const other = await make(api, { name: "Other", nodes: [intent("Other")] });
-    const at = `/api/flows/${other.id}`;
+    const base = `/api/flows/${other.id}`;
     const taken = "Tool name 'say_hello' already exists in this app";
     const named = (toolName: unknown) => intent("Other", { toolName });
     const attempts: [string, string, object][] = [
       ["POST", "/api/apps/desk/flows", { name: "New", nodes: [named("say_hello")] }],
-      ["PATCH", at, { nodes: [named("say_hello")] }],
-      ["PUT", at, { name: "New", nodes: [named("say_hello")] }],
-      ["PATCH", `${at}/nodes/intent%20Other`, { parameters: named("say_hello").parameters }],
-      ["POST", `${at}/nodes`, { ...intent("More"), parameters: named("say_hello").parameters }],
+      ["PATCH", base, { nodes: [named("say_hello")] }],
+      ["PUT", base, { name: "New", nodes: [named("say_hello")] }],
+      ["PATCH", `${base}/nodes/intent%20Other`, { parameters: named("say_hello").parameters }],
+      ["POST", `${base}/nodes`, { ...intent("More"), parameters: named("say_hello").parameters }],
     ];
     for (const [method, path, body] of attempts) {
       const rejected = await api.expect(409, method, path, body);
       expect(rejected.json).toMatchObject({ detail: taken, errors: [{ path: "toolName" }] });
     }
-    const twice = await api.expect(409, "PATCH", at, {
+    const twice = await api.expect(409, "PATCH", base, {
       nodes: [named("same"), { ...intent("Twin", { toolName: "same" }) }],
     });
     expect(twice.json.detail).toBe("Tool name 'same' already exists in this app");
     for (const name of ["123_go", "Get", "get-weather", "_x", "x_", "x".repeat(65), 5, " "]) {
-      const rejected = await api.expect(400, "PATCH", `${at}/nodes/intent%20Other`, {
+      const rejected = await api.expect(400, "PATCH", `${base}/nodes/intent%20Other`, {
         parameters: named(name).parameters,
       });
       expect(rejected.json.detail).toMatch(/^toolName: A tool name starts with a letter/);
     }
     for (const toolDescription of ["", "  ", undefined, 5]) {
-      const rejected = await api.expect(400, "PATCH", `${at}/nodes/intent%20Other`, {
+      const rejected = await api.expect(400, "PATCH", `${base}/nodes/intent%20Other`, {
         parameters: { toolDescription },
       });
       expect(rejected.json).toMatchObject({ errors: [{ path: "toolDescription" }] });
       expect(rejected.json.detail).toContain("must not be empty");
     }
-    expect((await api.expect(200, "GET", at)).json).toMatchObject({ revision: 1 });
-    const mine = await api.expect(200, "PATCH", `${at}/nodes/intent%20Other`, {
+    expect((await api.expect(200, "GET", base)).json).toMatchObject({ revision: 1 });
+    const mine = await api.expect(200, "PATCH", `${base}/nodes/intent%20Other`, {
       parameters: named("mine").parameters,
     });
     expect(toolsOf(mine.json)).toEqual(["mine"]);
-    const both = await api.expect(200, "PATCH", `${at}/nodes/intent%20Other`, {
+    const both = await api.expect(200, "PATCH", `${base}/nodes/intent%20Other`, {
       name: "Another",
       parameters: named("chosen").parameters,
     });
@@ -445,9 +446,9 @@ describe("tool names", () => {
       ],
       edges: [edge("intent Ask", "fetch"), edge("fetch", "end")],
     });
-    const at = `/api/flows/${flow.id}`;
+    const base = `/api/flows/${flow.id}`;
     const renamed = (
-      await api.expect(200, "PATCH", `${at}/nodes/intent%20Ask`, { name: "Question" })
+      await api.expect(200, "PATCH", `${base}/nodes/intent%20Ask`, { name: "Question" })
     ).json;
     expect(toolsOf(renamed)).toEqual(["question_2", "twin"]);
     const [trigger, , fetch, end] = renamed.nodes;
@@ -459,7 +460,9 @@ describe("tool names", () => {
     });
     expect(end.parameters.value).toBe("{{ fetch.body }} {{ question.x }}");
     // A second trigger of the same flow cannot get the same name.
-    const twin = await api.expect(200, "PATCH", `${at}/nodes/intent%20Twin`, { name: "Question" });
+    const twin = await api.expect(200, "PATCH", `${base}/nodes/intent%20Twin`, {
+      name: "Question",
+    });
     expect(toolsOf(twin.json)).toEqual(["question_2", "question_3"]);
   });
 
@@ -474,13 +477,13 @@ describe("tool names", () => {
     const wanted = ["go", ...Array.from({ length: 49 }, (_, nth) => `go_${nth + 2}`)];
     expect(names.toSorted()).toEqual(wanted.toSorted());
     const [first] = made;
-    const at = `/api/flows/${first?.json.id}`;
+    const base = `/api/flows/${first?.json.id}`;
     await Promise.all(
       Array.from({ length: 20 }, (_, nth) =>
-        api.expect(201, "POST", `${at}/nodes`, { ...intent("Go"), id: `n${nth}` }),
+        api.expect(201, "POST", `${base}/nodes`, { ...intent("Go"), id: `n${nth}` }),
       ),
     );
-    const after = (await api.expect(200, "GET", at)).json;
+    const after = (await api.expect(200, "GET", base)).json;
     expect(new Set(toolsOf(after)).size).toBe(21);
     expect(new Set(after.nodes.map(({ slug }: { slug: string }) => slug)).size).toBe(21);
   });

@@ -88,20 +88,20 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("a run, on %s", (backend) => {
   it("is rejected for invalid input, with the name of the argument, and for an unknown trigger", async () => {
     const api = await startWithApp(backend);
     const hello = await publish(api, greeting);
-    const at = `/api/flows/${hello}/runs`;
+    const base = `/api/flows/${hello}/runs`;
     const trigger = "say_hello";
-    const missing = await api.expect(400, "POST", at, { trigger });
+    const missing = await api.expect(400, "POST", base, { trigger });
     expect(missing.json.errors).toEqual([{ path: "who", message: "is missing" }]);
-    const wrong = await api.expect(400, "POST", at, { trigger, input: { who: 5, more: 1 } });
+    const wrong = await api.expect(400, "POST", base, { trigger, input: { who: 5, more: 1 } });
     expect(wrong.json.errors.map(({ path }: { path: string }) => path)).toEqual(["who", "more"]);
-    const unknown = await api.expect(400, "POST", at, { trigger: "end", input: {} });
+    const unknown = await api.expect(400, "POST", base, { trigger: "end", input: {} });
     expect(unknown.json).toMatchObject({ errors: [{ path: "trigger" }] });
     await api.expect(404, "POST", "/api/flows/none/runs", { trigger });
     expect((await api.expect(200, "GET", "/api/runs")).json.items).toEqual([]);
     // Renaming the trigger in the draft does not change the published flow.
     await api.expect(200, "PATCH", `/api/flows/${hello}/nodes/intent%20Say%20hello`, { name: "X" });
-    await api.expect(200, "POST", `${at}?wait=1`, { trigger, input: { who: "you" } });
-    await api.expect(400, "POST", at, { trigger: "x", input: { who: "you" } });
+    await api.expect(200, "POST", `${base}?wait=1`, { trigger, input: { who: "you" } });
+    await api.expect(400, "POST", base, { trigger: "x", input: { who: "you" } });
   });
 
   it("is cancelled and retried", async () => {

@@ -91,10 +91,10 @@ function openConnection(hub: RunningHub, ...pieces: string[]): Connection {
 const body = JSON.stringify(issueOpened);
 const head = (more = "", path = "/webhooks/github") =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-GitHub-Event: issues\r\nX-GitHub-Delivery: ${Math.random()}\r\nX-Hub-Signature-256: ${signature(body)}\r\n${more}`;
-const length = `Content-Length: ${body.length}\r\n`;
+const contentLength = `Content-Length: ${body.length}\r\n`;
 
 /** Status, problem code, and whether the connection closes. */
-const read = (response: string) => {
+const parseResponse = (response: string) => {
   const [start = "", ...rest] = response.split("\r\n");
   return {
     status: Number(start.split(" ")[1]),
@@ -126,7 +126,7 @@ describe("the HTTP server", () => {
     ],
     [
       "an expectation that cannot be met",
-      `${head(`Expect: a miracle\r\n${length}`)}\r\n`,
+      `${head(`Expect: a miracle\r\n${contentLength}`)}\r\n`,
       417,
       "expectation_failed",
     ],
@@ -141,7 +141,7 @@ describe("the HTTP server", () => {
     async (_, bytes, status, code) => {
       const hub = await start();
       const response = await rawExchange(hub.url, bytes);
-      expect(read(response)).toEqual(rejected(status, code));
+      expect(parseResponse(response)).toEqual(rejected(status, code));
       await expect
         .poll(async () => (await rejections(hub, code)) + (await rejections(hub, code, "github")))
         .toBe(1);
@@ -167,10 +167,15 @@ describe("the HTTP server", () => {
 
   it("accepts HTTP/1.0 without Host, and an absolute URL as the target", async () => {
     const hub = await start();
-    expect(read(await rawExchange(hub.url, "GET /healthz HTTP/1.0\r\n\r\n")).status).toBe(200);
+    expect(parseResponse(await rawExchange(hub.url, "GET /healthz HTTP/1.0\r\n\r\n")).status).toBe(
+      200,
+    );
     for (const target of ["http://hub.example/webhooks/github", "HTTPS://x:8/webhooks/github?a=b"])
       expect(
-        await rawExchange(hub.url, `${head(`${length}Connection: close\r\n`, target)}\r\n${body}`),
+        await rawExchange(
+          hub.url,
+          `${head(`${contentLength}Connection: close\r\n`, target)}\r\n${body}`,
+        ),
       ).toMatch(/^HTTP\/1.1 202 /);
     expect(
       await rawExchange(
@@ -185,7 +190,7 @@ describe("the HTTP server", () => {
     const offer =
       "Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n";
     const webSocket = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
-    expect(await rawExchange(hub.url, `${head(`${length}${offer}`)}\r\n${body}`)).toMatch(
+    expect(await rawExchange(hub.url, `${head(`${contentLength}${offer}`)}\r\n${body}`)).toMatch(
       /^HTTP\/1.1 202 /,
     );
     for (const [target, status] of [
@@ -194,16 +199,17 @@ describe("the HTTP server", () => {
     ] as const)
       for (const more of [offer, `${webSocket}Connection: close\r\n`])
         expect(
-          read(await rawExchange(hub.url, `GET ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`))
-            .status,
+          parseResponse(
+            await rawExchange(hub.url, `GET ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`),
+          ).status,
         ).toBe(status);
     const whole = `GET ${hub.url}/events HTTP/1.1\r\nHost: ${new URL(hub.url).host}\r\n${webSocket}\r\n`;
-    expect(read(await rawExchange(hub.url, whole)).status).toBe(401);
+    expect(parseResponse(await rawExchange(hub.url, whole)).status).toBe(401);
   });
 
   it("responds to a valid request that is followed by an invalid one", async () => {
     const hub = await start();
-    const response = await rawExchange(hub.url, `${head(length)}\r\n${body}garbage\r\n\r\n`);
+    const response = await rawExchange(hub.url, `${head(contentLength)}\r\n${body}garbage\r\n\r\n`);
     expect(response).toMatch(/^HTTP\/1.1 202 /);
   });
 });
@@ -213,52 +219,52 @@ describe("a slow client", () => {
     const hub = await start({}, { requestTimeoutMs: 200 });
     const slow = openConnection(hub, "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nX-");
     const ended = await slow.ended;
-    expect(read(ended)).toEqual(rejected(408, "request_timeout"));
+    expect(parseResponse(ended)).toEqual(rejected(408, "request_timeout"));
     expect(await rejections(hub, "request_timeout")).toBe(1);
   });
 
   it("gets 408 for an incomplete body, also on a reused connection, and is disconnected", async () => {
     const hub = await start({}, { requestTimeoutMs: 200 });
-    const slow = openConnection(hub, `${head(length)}\r\n${body}`);
+    const slow = openConnection(hub, `${head(contentLength)}\r\n${body}`);
     await expect.poll(slow.received).toContain("202");
     const before = slow.received().length;
-    slow.socket.write(`${head(length)}\r\n${body.slice(0, 10)}`);
+    slow.socket.write(`${head(contentLength)}\r\n${body.slice(0, 10)}`);
     const ended = await slow.ended;
-    expect(read(ended.slice(before))).toEqual(rejected(408, "request_timeout"));
+    expect(parseResponse(ended.slice(before))).toEqual(rejected(408, "request_timeout"));
     expect(await rejections(hub, "request_timeout", "github")).toBe(1);
     expect(await rejections(hub, "body_incomplete", "github")).toBe(0);
   });
 
   it("gets 400 if it ends the connection before the end of the body", async () => {
     const hub = await start();
-    const { socket, ended } = openConnection(hub, `${head(length)}\r\n${body.slice(0, 10)}`);
+    const { socket, ended } = openConnection(hub, `${head(contentLength)}\r\n${body.slice(0, 10)}`);
     socket.end();
-    expect(read(await ended)).toEqual(rejected(400, "body_incomplete"));
+    expect(parseResponse(await ended)).toEqual(rejected(400, "body_incomplete"));
     expect(await rejections(hub, "body_incomplete", "github")).toBe(1);
   });
 
   it("gets 100 Continue only if its headers are accepted", async () => {
     const hub = await start();
-    const waits = `Expect: 100-continue\r\n${length}`;
-    const accepted = openConnection(hub, `${head(waits)}\r\n`);
+    const expectContinue = `Expect: 100-continue\r\n${contentLength}`;
+    const accepted = openConnection(hub, `${head(expectContinue)}\r\n`);
     await expect.poll(accepted.received).toBe("HTTP/1.1 100 Continue\r\n\r\n");
     accepted.socket.write(body);
     await expect.poll(accepted.received).toContain("HTTP/1.1 202 ");
-    const rejectedEarly = openConnection(hub, `${head(waits, "/webhooks/unknown")}\r\n`);
-    expect(read(await rejectedEarly.ended)).toEqual(rejected(404, "unknown_source"));
+    const rejectedEarly = openConnection(hub, `${head(expectContinue, "/webhooks/unknown")}\r\n`);
+    expect(parseResponse(await rejectedEarly.ended)).toEqual(rejected(404, "unknown_source"));
   });
 });
 
 describe("a rejected body", () => {
   it("is not read to its end: a client that keeps sending is disconnected", async () => {
     const hub = await start();
-    for (const how of ["Content-Length: 1000000000\r\n", "Transfer-Encoding: chunked\r\n"]) {
+    for (const framing of ["Content-Length: 1000000000\r\n", "Transfer-Encoding: chunked\r\n"]) {
       const { socket, received, ended } = openConnection(
         hub,
-        `${head(how, "/webhooks/unknown")}\r\n`,
+        `${head(framing, "/webhooks/unknown")}\r\n`,
       );
       const piece = Buffer.alloc(16 * 1024, "x");
-      const framed = how.startsWith("T")
+      const framed = framing.startsWith("T")
         ? Buffer.concat([Buffer.from("4000\r\n"), piece, Buffer.from("\r\n")])
         : piece;
       let sent = 0;
@@ -268,7 +274,7 @@ describe("a rejected body", () => {
       socket.on("drain", send);
       send();
       await ended;
-      expect(read(received())).toEqual(rejected(404, "unknown_source"));
+      expect(parseResponse(received())).toEqual(rejected(404, "unknown_source"));
       // Mostly bytes in socket buffers, which the hub has not read.
       expect(sent).toBeLessThan(16 * 1024 * 1024);
     }
@@ -283,7 +289,7 @@ describe("a rejected body", () => {
     );
     const trickle = setInterval(() => socket.write("x"), 20);
     onTestFinished(() => clearInterval(trickle));
-    expect(read(await ended)).toEqual(rejected(404, "unknown_source"));
+    expect(parseResponse(await ended)).toEqual(rejected(404, "unknown_source"));
   });
 
   it("of up to a megabyte can be sent completely before the response is read", async () => {
@@ -298,17 +304,17 @@ describe("a rejected body", () => {
     await sent;
     socket.resume();
     await once(socket, "end");
-    expect(read(received())).toEqual(rejected(404, "unknown_source"));
+    expect(parseResponse(received())).toEqual(rejected(404, "unknown_source"));
   });
 
   it("that has arrived completely keeps the connection open", async () => {
     const hub = await start();
     const { socket, received } = openConnection(
       hub,
-      `${head(length, "/webhooks/unknown")}\r\n${body}`,
+      `${head(contentLength, "/webhooks/unknown")}\r\n${body}`,
     );
     await expect.poll(received).toContain("404");
-    socket.write(`${head(length)}\r\n${body}`);
+    socket.write(`${head(contentLength)}\r\n${body}`);
     await expect.poll(received).toContain("202");
   });
 
@@ -468,15 +474,15 @@ describe("a stopping hub", () => {
       Connection,
     ];
     // Each connection has an incomplete request, so that stopping does not close it.
-    busy.socket.write(`${head(length)}\r\n${body.slice(0, 10)}`);
+    busy.socket.write(`${head(contentLength)}\r\n${body.slice(0, 10)}`);
     probe.socket.write("GET /readyz HTTP/1.1\r\n");
-    late.socket.write(head(length));
+    late.socket.write(head(contentLength));
     await deliver(hub.url);
     const stopped = hub.stop();
     probe.socket.write("Host: x\r\n\r\n");
-    expect(read(await probe.ended)).toMatchObject({ status: 503, code: "stopping" });
+    expect(parseResponse(await probe.ended)).toMatchObject({ status: 503, code: "stopping" });
     late.socket.write(`\r\n${body}`);
-    expect(read(await late.ended)).toEqual(rejected(503, "stopping"));
+    expect(parseResponse(await late.ended)).toEqual(rejected(503, "stopping"));
     busy.socket.write(body.slice(10));
     expect(await busy.ended).toMatch(/^HTTP\/1.1 202 /);
     await stopped;
@@ -487,11 +493,11 @@ describe("a stopping hub", () => {
 
   it("disconnects slow clients, and stores the events of the others", async () => {
     const hub = await start({}, { stopTimeoutMs: 2_000 });
-    const slow = openConnection(hub, `${head(length)}\r\n${body.slice(0, 10)}`);
+    const slow = openConnection(hub, `${head(contentLength)}\r\n${body.slice(0, 10)}`);
     await deliver(hub.url);
     const other = connectSqlite(`${hub.data}/signalbox.db`);
     other.exec("BEGIN IMMEDIATE");
-    const waiting = openConnection(hub, `${head(length)}\r\n${body}`);
+    const waiting = openConnection(hub, `${head(contentLength)}\r\n${body}`);
     for (let asked = 0; asked < 3; asked += 1) await fetch(`${hub.url}/healthz`);
     const stopped = hub.stop();
     await slow.ended;
