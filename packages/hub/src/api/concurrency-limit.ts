@@ -24,7 +24,7 @@ export function limitConcurrency({
   const slots = createSemaphore({ perKey: perToken, maxQueued });
 
   return async (c, next) => {
-    // The token is not verified yet: a request with an invalid one is soon rejected.
+    // Not verified yet: a request with an invalid token is rejected later.
     const token = c.req.header("authorization")?.split(" ").at(-1);
     if (token === undefined) return next();
     let release = slots.tryAcquire(token);
@@ -48,7 +48,7 @@ export function limitConcurrency({
       release();
     };
     await next(); // does not throw: Hono turns errors into responses
-    // A stream has sent only its headers so far.
+    // At this point, a stream has sent only its headers.
     if (isStream(c.res)) void responseSent(c).then(done);
     else done();
   };

@@ -22,14 +22,14 @@ export async function calledFlows(
     (call) => call.flow,
   );
   const known = new Map<string, KnownFlow>();
-  for (const [id, wanted] of calls) {
+  for (const [id, callsOfFlow] of calls) {
     const flow = await store.getFlow(tenant, id);
     if (!flow) continue;
     const { name, version } = flow;
     const graph = version === null ? undefined : await store.getVersion(tenant, id, version);
     const triggers = graph && triggersIn(graph, registry);
     const renamed = new Map<string, FlowNode>();
-    for (const slug of new Set(wanted.map(({ trigger }) => trigger))) {
+    for (const slug of new Set(callsOfFlow.map(({ trigger }) => trigger))) {
       if (!triggers || slug === undefined || triggerOf(triggers, slug)) continue;
       const found = await findRenamed(store, tenant, id, triggers, slug);
       if (found) renamed.set(slug, found);

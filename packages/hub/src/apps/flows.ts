@@ -90,8 +90,11 @@ export function createFlows(options: FlowsOptions) {
     return found.map((flow) => {
       const known = { id: flow.id, flows: called };
       const described = { ...flow, ...describeFlow(flow.graph, registry, known, findAnalysis) };
-      const own = trips.filter(({ flow_id }) => flow_id === flow.id);
-      return { ...described, warnings: [...findTripped(flow.graph, own), ...described.warnings] };
+      const tripsOfFlow = trips.filter(({ flow_id }) => flow_id === flow.id);
+      return {
+        ...described,
+        warnings: [...findTripped(flow.graph, tripsOfFlow), ...described.warnings],
+      };
     });
   };
   const describeOne = async (flow: StoredFlow): Promise<DescribedFlow> =>

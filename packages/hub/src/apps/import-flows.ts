@@ -125,9 +125,9 @@ function matcher(existing: readonly StoredFlow[], flows: readonly JsonObject[]) 
   const unclaimed = existing.filter(({ id }) => !ids.has(id));
   return (flow: JsonObject): StoredFlow | undefined => {
     const id = idOf(flow) ?? "";
-    const own = byId.get(id);
+    const sameId = byId.get(id);
     byId.delete(id);
-    if (own) return own;
+    if (sameId) return sameId;
     const at = unclaimed.findIndex(({ name }) => name === flow.name);
     return at === -1 ? undefined : unclaimed.splice(at, 1)[0];
   };
@@ -139,8 +139,8 @@ function isUnchanged(flow: StoredFlow, edit: EditFlow, existing: readonly Stored
     others.flatMap(({ graph }) => graph.nodes.map(({ parameters }) => String(parameters.toolName))),
   );
   const { name, description, graph } = edit({ flow, taken, callable: new Map() });
-  const wanted = JSON.stringify([name, description, graph]);
-  return wanted === JSON.stringify([flow.name, flow.description, flow.graph]);
+  const imported = JSON.stringify([name, description, graph]);
+  return imported === JSON.stringify([flow.name, flow.description, flow.graph]);
 }
 
 /** Ids are part of URLs. Legacy systems use numbers. */

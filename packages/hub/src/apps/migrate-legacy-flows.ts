@@ -132,8 +132,8 @@ function readRows(
   const byId = new Map(apps.map((row) => [String(row.id), row]));
   for (const row of rows)
     try {
-      const { tenant: own, flow } = readRow(row);
-      const tenant = isGiven(own) ? String(own) : defaultTenant;
+      const { tenant: tenantId, flow } = readRow(row);
+      const tenant = isGiven(tenantId) ? String(tenantId) : defaultTenant;
       if (tenant === undefined) throw new Error(NO_TENANT);
       for (const file of readFlowFile({ app: DEFAULT_APP, flows: [withApp(byId, flow)] })) {
         for (const one of file.flows) check(one, registry);

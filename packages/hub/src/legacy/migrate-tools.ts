@@ -40,10 +40,10 @@ export function migrateTools(
   if (!isLegacyFlow(flow)) return { flow, changed: false, notes: [] };
   const notes: string[] = [];
   const nodes = nodesOf(flow, notes);
-  const own = new Set<string>();
+  const assigned = new Set<string>();
   const nextName = (name: string) => {
-    const free = uniqueToolName(name, { has: (one) => own.has(one) || taken.has(one) });
-    own.add(free);
+    const free = uniqueToolName(name, { has: (one) => assigned.has(one) || taken.has(one) });
+    assigned.add(free);
     return free;
   };
   const at = nodes.findIndex((node) => isObject(node) && node.type === "UserIntent");

@@ -79,10 +79,10 @@ function appOf(owner: Json | undefined): AppFile["app"] {
   if (owner === undefined || owner === null || owner === "")
     throw new RequestError("invalid", "app", "Name the app of the flows: --app SLUG.");
   const { slug, name, description } = isObject(owner) ? owner : { slug: owner };
-  const wanted = String(slug ?? name ?? "");
+  const label = String(slug ?? name ?? "");
   const parsed = appSchema.safeParse({
-    slug: slugOf(wanted),
-    name: name ?? wanted,
+    slug: slugOf(label),
+    name: name ?? label,
     description: description ?? "",
   });
   if (parsed.success) return parsed.data;

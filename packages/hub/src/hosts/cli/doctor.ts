@@ -127,7 +127,7 @@ function checkFolder(file: string): Finding {
         check: "database",
         state: "problem",
         says: `${folder} is not a folder`,
-        fix: "move it away, or choose another folder with SIGNALBOX_DATA",
+        fix: "move it, or choose another folder with SIGNALBOX_DATA",
       };
     accessSync(folder, constants.W_OK);
     return { check: "database", state: "ok", says: `${file} will be created on the first start` };

@@ -71,11 +71,11 @@ async function pull({ store, tenant, dir, app: only, json }: Options): Promise<v
   const taken = new Set(files.map(({ path }) => path));
   const results: { id?: string; file: string; outcome: "written" | "unchanged" }[] = [];
   const write = (file: string, content: object, id?: string) => {
-    const wanted = `${JSON.stringify(content, null, 2)}\n`;
-    const same = existsSync(file) && readFileSync(file, "utf8") === wanted;
+    const newText = `${JSON.stringify(content, null, 2)}\n`;
+    const same = existsSync(file) && readFileSync(file, "utf8") === newText;
     if (!same) {
       mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, wanted);
+      writeFileSync(file, newText);
     }
     taken.add(file);
     results.push({ ...(id && { id }), file, outcome: same ? "unchanged" : "written" });

@@ -170,9 +170,9 @@ describe("the address of a call", () => {
 
   it("is the checked one, even if a second lookup would return another", async () => {
     const { url, port, requests } = await serve((response) => response.end("checked"));
-    const answers = [["127.0.0.1"], ["127.0.0.2"], ["::1"], ["169.254.169.254"]];
+    const resolved = [["127.0.0.1"], ["127.0.0.2"], ["::1"], ["169.254.169.254"]];
     let lookups = 0;
-    const lookup = async () => answers[lookups++] ?? [];
+    const lookup = async () => resolved[lookups++] ?? [];
     const guarded = { url, redirects: 3 };
     expect(textOf(await call(guarded, { lookup }))).toBe("checked");
     expect(lookups).toBe(1);

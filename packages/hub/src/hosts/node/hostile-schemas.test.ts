@@ -22,8 +22,8 @@ const many = <Value>(amount: number, make: (nth: number) => Value): Value[] =>
   Array.from({ length: amount }, (_, nth) => make(nth));
 const members = (amount: number, value: Json, name = "k"): { [name: string]: Json } =>
   Object.fromEntries(many(amount, (nth) => [name + nth, value]));
-const nest = (depth: number, inner: Json, around: (inner: Json) => Json): Json =>
-  many(depth, () => around).reduce<Json>((value, wrap) => wrap(value), inner);
+const nest = (depth: number, inner: Json, wrap: (inner: Json) => Json): Json =>
+  many(depth, () => undefined).reduce<Json>(wrap, inner);
 
 const objects = (amount: number): Json => many(amount, () => ({}));
 const numbers = many(20_000, (nth) => nth);
