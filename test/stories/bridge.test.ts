@@ -12,7 +12,12 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { startBridgeProcess } from "../support/bridge-process.ts";
 import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
-import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
+import {
+  createTokenByCli,
+  type HubProcess,
+  runCli,
+  startHubProcess,
+} from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { MAX_WAIT_MS } from "../support/timeouts.ts";
 
@@ -354,9 +359,8 @@ describe("the bridge", () => {
     await expect.poll(() => savedState(state)).toMatchObject({ cursor: "1" });
     await first.kill();
     const tokenOf = async (tenant: string) => {
-      const args = ["token", "create", "x", "--tenant", tenant];
-      const { stdout } = await runCli(args, { env: { SIGNALBOX_DATA: data } });
-      return { SIGNALBOX_TOKEN: /sbx_\S+/.exec(stdout)?.[0] ?? "" };
+      const { token } = await createTokenByCli({ SIGNALBOX_DATA: data }, "--tenant", tenant);
+      return { SIGNALBOX_TOKEN: token };
     };
     const other = await startBridge(hub.url, state, await tokenOf("another-tenant"));
     await expect

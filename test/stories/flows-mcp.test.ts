@@ -8,7 +8,12 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { clients, newest } from "../support/app-clients.ts";
 import { createFlowMaker, intent, returns, waits } from "../support/flow-maker.ts";
-import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
+import {
+  createTokenByCli,
+  type HubProcess,
+  runCli,
+  startHubProcess,
+} from "../support/hub-process.ts";
 import { callAsTask, post, rpc } from "../support/task-client.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
@@ -386,10 +391,7 @@ describe("access to an app", () => {
     });
     const { app } = await newApp();
     expect(await ping(`/mcp/${app}`)).toMatchObject({ status: 401 });
-    const env = { SIGNALBOX_DATA: folder };
-    const { token: reader } = JSON.parse(
-      (await runCli(["token", "create", "x", "--json"], { env })).stdout,
-    );
+    const { token: reader } = await createTokenByCli({ SIGNALBOX_DATA: folder });
     expect(await ping(`/mcp/${app}`, reader)).toMatchObject({
       status: 403,
       body: { detail: "The token lacks the scope flows:call." },
@@ -405,14 +407,7 @@ describe("access to an app", () => {
     });
     onTestFinished(async () => void (await multiTenant.stop()));
     const tokenFor = async (tenants: string) =>
-      JSON.parse(
-        (
-          await runCli(
-            ["token", "create", "x", "--json", "--scope", "admin", "--tenant", tenants],
-            { env },
-          )
-        ).stdout,
-      ).token as string;
+      (await createTokenByCli(env, "--scope", "admin", "--tenant", tenants)).token;
     const [ada, bob, both] = [await tokenFor("1"), await tokenFor("2"), await tokenFor("1,2")];
     const url = `${multiTenant.url}/mcp/shared`;
     const createShared = async (token: string, name: string) => {
@@ -465,8 +460,7 @@ describe("access to an app", () => {
   it("is checked repeatedly: a stream of changes ends when its token is revoked", async () => {
     const { url } = await newApp();
     const env = { SIGNALBOX_DATA: folder };
-    const create = ["token", "create", "x", "--json", "--scope", "flows:call"];
-    const { id, token } = JSON.parse((await runCli(create, { env })).stdout);
+    const { id, token } = await createTokenByCli(env, "--scope", "flows:call");
     const stream = await post(url, token, "subscriptions/listen", {
       notifications: { toolsListChanged: true },
     });

@@ -9,7 +9,12 @@ import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
 import { LOCAL_TENANT } from "../../packages/hub/src/tenants/tenancy.ts";
 import { createToken } from "../../packages/hub/src/tenants/tokens.ts";
 import { deliver, SECRET } from "../support/deliver.ts";
-import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
+import {
+  createTokenByCli,
+  type HubProcess,
+  runCli,
+  startHubProcess,
+} from "../support/hub-process.ts";
 import { createDatabase } from "../support/postgres.ts";
 import { openSse } from "../support/sse.ts";
 import { tempFolder } from "../support/temp-folder.ts";
@@ -156,9 +161,7 @@ describe("GET /events", () => {
   it("ends after the token is revoked, with 4401 on WebSocket", async () => {
     const data = tempFolder();
     const hub = await start({}, data);
-    const { id, token } = JSON.parse(
-      (await runCli(["token", "create", "x", "--json", "--data", data])).stdout,
-    );
+    const { id, token } = await createTokenByCli({ SIGNALBOX_DATA: data });
     const headers = { authorization: `Bearer ${token}` };
     const sse = await openSse(`${hub.url}/events`, headers);
     const socket = openSocket(hub, "/events", headers);

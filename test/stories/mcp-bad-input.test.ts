@@ -6,7 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
-import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
+import {
+  createTokenByCli,
+  type HubProcess,
+  runCli,
+  startHubProcess,
+} from "../support/hub-process.ts";
 
 const TOKEN = "sbx_of_the_story_of_bad_input";
 const folder = mkdtempSync(join(tmpdir(), "signalbox-mcp-bad-"));
@@ -231,10 +236,7 @@ describe.each(protocols)("returns an error to a %s client", (_, protocol) => {
   });
 
   it("with a revoked or expired token", async () => {
-    const create = async (...more: string[]) =>
-      JSON.parse(
-        (await runCli(["token", "create", "x", "--json", "--data", folder, ...more])).stdout,
-      ) as { id: string; token: string };
+    const create = (...args: string[]) => createTokenByCli({ SIGNALBOX_DATA: folder }, ...args);
     const codeFor = async (token: string) => {
       const { status, json } = await send({ ...valid, authorization: `Bearer ${token}` }, body);
       return json.code ?? status;

@@ -215,7 +215,7 @@ it("the hub declares the events capability in both protocol versions, unless the
 
 it.each(clients)("%s gets no events of another tenant", async (_, connect) => {
   const fixture = await startFixture({ SIGNALBOX_TENANCY: "github" });
-  const { token } = await fixture.token("--tenant", "1", "--tenancy", "github");
+  const { token } = await fixture.token("--tenant", "1");
   const client = await connect(fixture.hub, token);
   const ownedBy = (account: number) => ({
     repository: { ...issueOpened.repository, owner: { id: account, login: `a${account}` } },

@@ -1,7 +1,7 @@
 /** A hub in a separate process, and an HTTP client for its API with the admin token. */
 import { inject, onTestFinished } from "vitest";
 import { SECRET } from "./deliver.ts";
-import { type HubProcess, runCli, startHubProcess } from "./hub-process.ts";
+import { createTokenByCli, type HubProcess, startHubProcess } from "./hub-process.ts";
 import { createDatabase } from "./postgres.ts";
 import { tempFolder } from "./temp-folder.ts";
 
@@ -88,8 +88,7 @@ export async function startApi(
       return response;
     },
     async token(...args) {
-      const created = await runCli(["token", "create", "x", "--json", ...args], { env });
-      return JSON.parse(created.stdout).token;
+      return (await createTokenByCli(env, ...args)).token;
     },
   };
 }

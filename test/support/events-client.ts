@@ -6,7 +6,7 @@ import { StreamableHTTPClientTransport as Sdk1Transport } from "@modelcontextpro
 import { ResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, onTestFinished } from "vitest";
 import { deliver, issueOpened, SECRET } from "./deliver.ts";
-import { type HubProcess, runCli, startHubProcess } from "./hub-process.ts";
+import { createTokenByCli, type HubProcess, runCli, startHubProcess } from "./hub-process.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 export const ADMIN = "the-admin-of-this-story";
@@ -26,6 +26,7 @@ export async function startFixture(env: Record<string, string> = {}): Promise<Fi
   const settings = {
     GITHUB_WEBHOOK_SECRET: SECRET,
     SIGNALBOX_TOKEN: ADMIN,
+    SIGNALBOX_DATA: data,
     SIGNALBOX_ALLOW_PRIVATE: "127.0.0.1",
     ...env,
   };
@@ -42,12 +43,9 @@ export async function startFixture(env: Record<string, string> = {}): Promise<Fi
       await fixture.hub.stop("SIGKILL");
       fixture.hub = await start();
     },
-    async token(...args) {
-      const command = ["token", "create", "x", "--json", "--data", data, ...args];
-      return JSON.parse((await runCli(command, { env: settings })).stdout);
-    },
+    token: (...args) => createTokenByCli(settings, ...args),
     async revoke(id) {
-      await runCli(["token", "revoke", id, "--data", data], { env: settings });
+      await runCli(["token", "revoke", id], { env: settings });
     },
   };
   return fixture;

@@ -91,3 +91,12 @@ export async function runCli(
   const [code] = (await once(child, "close")) as [number | null];
   return { code, ...text };
 }
+
+/** Creates a token with `signalbox token create`. */
+export async function createTokenByCli(
+  env: Record<string, string>,
+  ...args: string[]
+): Promise<{ id: string; token: string }> {
+  const { stdout } = await runCli(["token", "create", "x", "--json", ...args], { env });
+  return JSON.parse(stdout);
+}
