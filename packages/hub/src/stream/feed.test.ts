@@ -6,17 +6,17 @@ import type { Notice } from "../store/sql.ts";
 import type { EventRow, Store } from "../store/store.ts";
 import { createFeed, type Filter, type Follower } from "./feed.ts";
 
-type Read = Pick<Store, "getTenant" | "listEvents" | "subscribe">;
+type FeedStore = Pick<Store, "getTenant" | "listEvents" | "subscribe">;
 
-/** `override` replaces functions of the store that the feed calls. */
+/** `override` replaces methods of the store that the feed calls. */
 function setup(
-  override: (store: Store) => Partial<Read> = () => ({}),
+  override: (store: Store) => Partial<FeedStore> = () => ({}),
   onError: (error: unknown) => void = (error) => {
     throw error;
   },
 ) {
   const store = openSqlite(`${tempFolder()}/x.db`);
-  const feedStore: Read = {
+  const feedStore: FeedStore = {
     getTenant: store.getTenant,
     listEvents: store.listEvents,
     subscribe: store.subscribe,
@@ -81,7 +81,7 @@ const upTo = (last: number, first = 1) =>
   Array.from({ length: last - first + 1 }, (_, at) => first + at);
 
 describe("a follower", () => {
-  it("gets new events in order, and none that were stored before", async () => {
+  it("gets new events in order, and no earlier events", async () => {
     const { follow, append } = setup();
     await append(3);
     const { seen } = await follow();
@@ -90,7 +90,7 @@ describe("a follower", () => {
     await expect.poll(() => seen).toEqual([4, 5, 6]);
   });
 
-  it("continues after its cursor without gap or repetition, however far behind", async () => {
+  it("gets every event after its cursor once, even if it is far behind", async () => {
     const { follow, append } = setup();
     await append(900);
     const { seen } = await follow({ after: [["acme", 10]] });
@@ -109,7 +109,7 @@ describe("a follower", () => {
     await expect.poll(() => seen).toEqual(upTo(45));
   });
 
-  it("gets nothing while it is full, and continues from the cache or the log when it drains", async () => {
+  it("gets nothing while it is full, and continues with the cache or the log when it drains", async () => {
     const { follow, append } = setup();
     const slow = await follow({ after: [["acme", 0]], capacity: 3 });
     const quick = await follow({ after: [["acme", 0]] });
@@ -137,7 +137,7 @@ describe("a follower", () => {
     const { store, follow, append } = setup((store) => ({
       async listEvents(query) {
         const page = await store.listEvents(query);
-        // The new event is announced before the feed sees the empty page.
+        // The notice of the new event arrives before the empty page.
         if (query.cursor === 1 && page.items.length === 0) {
           const during = meanwhile;
           meanwhile = undefined;
@@ -177,7 +177,7 @@ describe("a follower", () => {
     await expect.poll(() => mine.seen.toSorted()).toEqual([1, 1, 3]);
   });
 
-  it("gets its start cursor first: the end of the log, or its own cursor", async () => {
+  it("gets its start cursor first, which is its own cursor or the end of the log", async () => {
     const { follow, append } = setup();
     await append(3);
     await append(1, "umbrella");
@@ -187,14 +187,14 @@ describe("a follower", () => {
     expect(resumed.notices).toEqual([{ start: { acme: 1, umbrella: 1 } }]);
   });
 
-  it("misses nothing when it resumes from its start cursor", async () => {
+  it("misses no event if it resumes from its start cursor", async () => {
     const { follow, append } = setup();
     await append(3);
-    const cut = await follow();
-    cut.stop();
+    const stopped = await follow();
+    stopped.stop();
     await append(2);
-    const again = await follow({ after: [["acme", cut.cursor.get("acme") ?? 0]] });
-    await expect.poll(() => again.seen).toEqual([4, 5]);
+    const resumed = await follow({ after: [["acme", stopped.cursor.get("acme") ?? 0]] });
+    await expect.poll(() => resumed.seen).toEqual([4, 5]);
   });
 
   it("advances its cursor past events that its filter excludes", async () => {
@@ -260,7 +260,7 @@ describe("a follower", () => {
     }
   });
 
-  it("is notified when retention has removed events after its cursor, also while others follow", async () => {
+  it("is notified if retention has removed events after its cursor, even while others follow", async () => {
     const { store, follow, append } = setup();
     await follow();
     await append(3);
@@ -279,27 +279,27 @@ describe("a follower", () => {
     expect((await follow({ after: [["acme", 2]] })).notices).toEqual([{ start: { acme: 2 } }]);
   });
 
-  it("is notified when its cursor is ahead of the log, and gets new events only", async () => {
+  it("is notified if its cursor is ahead of the log, and gets only new events", async () => {
     const { follow, append } = setup();
     await append(3);
-    const lost = await follow({
+    const ahead = await follow({
       tenants: ["acme", "umbrella"],
       after: [
         ["acme", 900],
         ["umbrella", 1],
       ],
     });
-    expect(lost.notices).toEqual([
+    expect(ahead.notices).toEqual([
       { start: { acme: 3, umbrella: 0 } },
       { ahead: "acme" },
       { ahead: "umbrella" },
     ]);
     await append(2);
     await append(1, "umbrella");
-    await expect.poll(() => lost.seen.toSorted()).toEqual([1, 4, 5]);
+    await expect.poll(() => ahead.seen.toSorted()).toEqual([1, 4, 5]);
   });
 
-  it("is not ahead when only this replica has not read the newest events yet", async () => {
+  it("is not reported as ahead if only this replica has not read the newest events yet", async () => {
     const listeners: ((notice: Notice) => void)[] = [];
     const { follow, append } = setup(() => ({
       subscribe(listener) {
@@ -316,7 +316,7 @@ describe("a follower", () => {
     expect(moved.seen).toEqual([4]);
   });
 
-  it("gets the events of a failed read later, with a pause between the attempts", async () => {
+  it("gets events after a failed read, which is retried with a delay", async () => {
     const errors: unknown[] = [];
     let failing = false;
     let reads = 0;
@@ -346,7 +346,7 @@ describe("a follower", () => {
     await expect.poll(() => live.seen).toEqual([6, 7]);
   });
 
-  it("is rejected when the log cannot be read, and the next one succeeds", async () => {
+  it("is rejected if the log cannot be read, and the next follower is accepted", async () => {
     let failing = true;
     const { follow, append } = setup((store) => ({
       async getTenant(id) {
@@ -363,11 +363,11 @@ describe("a follower", () => {
 
   it("gets no events after it has stopped", async () => {
     const { follow, append } = setup();
-    const gone = await follow();
-    const there = await follow();
-    gone.stop();
+    const stopped = await follow();
+    const active = await follow();
+    stopped.stop();
     await append(2);
-    await expect.poll(() => there.seen).toEqual([1, 2]);
-    expect(gone.seen).toEqual([]);
+    await expect.poll(() => active.seen).toEqual([1, 2]);
+    expect(stopped.seen).toEqual([]);
   });
 });
