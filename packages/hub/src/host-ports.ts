@@ -1,4 +1,4 @@
-/** What the hub needs from its host, and the settings that it runs with. */
+/** The ports that a host provides to the hub, and the settings of the hub. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
@@ -15,15 +15,15 @@ import type { SweepReason } from "./store/sweeper.ts";
 export interface HostPorts {
   /** For URLs that the operator has configured. */
   fetch: typeof fetch;
-  /** For URLs in flows and subscriptions: rejects private addresses unless the operator allows them. */
+  /** For URLs in flows and subscriptions. Rejects private addresses unless the operator allows them. */
   guardedFetch: GuardedFetch;
   /** Evaluates code, expressions and schemas of flow authors, with a deadline. */
   evaluate: Evaluate;
   makeHmacKey: MakeHmacKey;
   timers: Timers;
   /**
-   * Only for a host that evicts idle hubs, such as Durable Objects. It is called with the due time of
-   * every timer, in milliseconds since 1970, and the host must start the hub again at that time.
+   * Only for hosts that evict idle hubs, such as Durable Objects. The hub calls it with the due time
+   * of every timer, in milliseconds since 1970. The host must start the hub again at that time.
    */
   wakeAt?: (time: number) => void;
   log: Log;

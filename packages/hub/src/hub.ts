@@ -2,7 +2,7 @@
  * Composes store, pipeline, runner, MCP servers and API into one hub, on any host. The host opens
  * the store, provides `HostPorts`, and serves the returned `Hub` over HTTP.
  *
- * `stop` rejects new requests, finishes the accepted ones, and has a time limit.
+ * `stop` rejects new requests and finishes the accepted ones, within a time limit.
  */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Hono } from "hono";

@@ -51,30 +51,34 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     async receive(request) {
       const start = performance.now();
       const { source, address } = request;
-      const end = (outcome: IngestOutcome, appended?: AppendRequest, error?: unknown) => {
+      const finish = (outcome: IngestOutcome, appended?: AppendRequest, error?: unknown) => {
         observe({ source, address, outcome, appended, took: performance.now() - start, error });
         return outcome;
       };
       try {
         const admitted = await admit(request);
-        if (admitted.outcome !== "accepted") return end(admitted);
+        if (admitted.outcome !== "accepted") return finish(admitted);
         const { appendRequest, emptyResponse } = admitted;
-        return end(toOutcome(await fromStore(append(appendRequest)), emptyResponse), appendRequest);
+        const appended = await fromStore(append(appendRequest));
+        return finish(toOutcome(appended, emptyResponse), appendRequest);
       } catch (error) {
         return error instanceof StoreFailed
-          ? end(STORAGE_UNAVAILABLE, undefined, error.cause)
-          : end(INTERNAL_ERROR, undefined, error);
+          ? finish(STORAGE_UNAVAILABLE, undefined, error.cause)
+          : finish(INTERNAL_ERROR, undefined, error);
       }
     },
   };
 }
 
-/** Matches, then appends. If triggers changed in between, the store appends nothing: match again. */
+/**
+ * Matches events, then appends them with the planned runs. If triggers change in between, the store
+ * rejects the plan, and the events are matched again.
+ */
 export const createAppend =
   ({ matcher, commit, onTripped = () => {} }: AppendOptions): Append =>
   async (request) => {
     for (;;) {
-      // If no trigger listens, the plan is not a promise: awaiting it would delay every event.
+      // If no trigger listens, the plan is not a promise. Awaiting it would delay every event.
       const planned = matcher.plan(request);
       const plan = planned instanceof Promise ? await planned : planned;
       const appended = await commit.append({ ...request, plan });

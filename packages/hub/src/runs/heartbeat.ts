@@ -7,7 +7,7 @@ export interface HeartbeatOptions {
   worker: string;
   leaseMs: number;
   timers: Pick<Timers, "now" | "after">;
-  /** The runs whose leases are renewed. Other leases expire, and other workers claim those runs. */
+  /** The runs whose leases are renewed. All other runs are claimed again when their leases expire. */
   executing(): readonly string[];
   /** Called when a cancellation of the run was requested. */
   cancel(run: string): void;

@@ -19,9 +19,9 @@ export interface Slots {
   hasCalls(caller: string): boolean;
   /** Resolves when the run may continue after a call: immediately if it was started without a slot. */
   acquireSlot(run: string): Promise<void>;
-  /** Removes a run whose execution has ended from the queue of `acquireSlot`. */
+  /** Removes a run that waits in `acquireSlot`, because its execution has ended. */
   abandon(run: string): void;
-  /** Gives free slots to the queue of `acquireSlot`, first in, first out. */
+  /** Gives free slots to the runs that wait in `acquireSlot`, in order. */
   admitWaiting(): void;
 }
 
@@ -65,7 +65,7 @@ export function createSlots({ concurrency, isExecuting }: SlotsOptions): Slots {
     },
     hasCalls: (caller) => calls.has(caller),
     async acquireSlot(run) {
-      // The run itself counts as taken again after its call, so it needs no further free slot.
+      // After its call the run counts as taken again, so it has a slot unless `free` is negative.
       if (!claimed.has(run) || (!waiting.has(run) && free() >= 0)) return;
       const slot = waiting.get(run) ?? Promise.withResolvers<void>();
       waiting.set(run, slot);
