@@ -1,4 +1,4 @@
-/** How agents read events: inbox and feed, and the MCP servers, live streams and outbound webhooks. */
+/** The interfaces for agents: inbox, feed, MCP servers, live streams and outbound webhooks. */
 import { createAuthorizeRequest } from "./api/authorize-request.ts";
 import { createHostCheck } from "./api/host-check.ts";
 import { createLiveStreams } from "./api/live-streams.ts";
