@@ -158,7 +158,7 @@ describe("a subscription", () => {
     const clock = createClock();
     await appendEvents(store, [event("old"), event("a"), event("push", { type: "push" })]);
     await subscribe(store, { positions: { acme: 1 } });
-    const first = deliver("me", clock);
+    const first = deliver("first", clock);
     await appendEvents(store, [event("b")]);
     await clock.advance(0);
     expect(sent(calls)).toEqual(["a", "b"]);
@@ -171,7 +171,7 @@ describe("a subscription", () => {
 
     await first.close();
     await appendEvents(store, [event("c")]);
-    deliver("you", clock);
+    deliver("second", clock);
     await clock.advance(0);
     expect(sent(calls)).toEqual(["a", "b", "c"]);
   });
@@ -185,7 +185,7 @@ describe("a subscription", () => {
       store,
       names.map((name) => event(name)),
     );
-    deliver("me", clock);
+    deliver("first", clock);
     await vi.waitFor(() => expect(calls.length).toBe(1_500), 60_000);
     expect(sent(calls)).toEqual(names);
   });
@@ -194,7 +194,7 @@ describe("a subscription", () => {
     const { store, calls, deliver, errors } = setup();
     const clock = createClock();
     await subscribe(store, { expires_at: START + 60 * SECOND });
-    deliver("me", clock, { unseal: () => Promise.reject(new Error("another key")) });
+    deliver("first", clock, { unseal: () => Promise.reject(new Error("another key")) });
     await appendEvents(store, [event("a")]);
     await clock.advance(30 * SECOND);
     expect(await progressOf(store)).toMatchObject({ attempt: 5, positions: { acme: 0 } });
@@ -213,7 +213,7 @@ describe("a subscription", () => {
       return 200;
     });
     await subscribe(store);
-    deliver("me", clock);
+    deliver("first", clock);
     await appendEvents(store, [event("a"), event("b")]);
     await clock.advance(0);
     for (const [wait, tries] of [
@@ -250,7 +250,7 @@ describe("a subscription", () => {
     const clock = createClock();
     respond("https://a.example/", () => 429);
     await subscribe(store);
-    deliver("me", clock);
+    deliver("first", clock);
     await appendEvents(store, [event("a")]);
     await clock.advance(60 * SECOND - 1);
     expect(calls).toHaveLength(1);
@@ -263,12 +263,12 @@ describe("a subscription", () => {
     const clock = createClock();
     respond("https://a.example/", () => 500);
     await subscribe(store);
-    const first = deliver("me", clock);
+    const first = deliver("first", clock);
     await appendEvents(store, [event("a")]);
     await clock.advance(3 * SECOND);
     expect(calls).toHaveLength(3);
     await first.close();
-    deliver("you", clock);
+    deliver("second", clock);
     await clock.advance(4 * SECOND - 1);
     expect(calls).toHaveLength(3);
     await clock.advance(1);
@@ -281,7 +281,7 @@ describe("a subscription", () => {
     let status = 500;
     respond("https://a.example/", () => status);
     await subscribe(store);
-    deliver("me", clock, { retryPeriodMs: 30 * SECOND });
+    deliver("first", clock, { retryPeriodMs: 30 * SECOND });
     await appendEvents(store, [event("a")]);
     await clock.advance(25 * SECOND);
     await appendEvents(store, [event("b", { received_at: clock.now() })]);
@@ -308,7 +308,7 @@ describe("a subscription", () => {
       "eventId" in message && message.eventId === "large" ? 413 : 200,
     );
     await subscribe(store);
-    deliver("me", clock);
+    deliver("first", clock);
     await appendEvents(store, [event("large")]);
     await clock.advance(RECORD_DELAY_MS);
     expect(await progressOf(store)).toMatchObject({ positions: { acme: 1 }, delivered_at: null });
@@ -335,7 +335,7 @@ describe("a subscription", () => {
       maxBytes: 1e9,
       limit: 9,
     });
-    deliver("me", clock);
+    deliver("first", clock);
     await clock.advance(0);
     expect(sent(calls)).toEqual(["gap", "kept"]);
   });
@@ -345,7 +345,7 @@ describe("a subscription", () => {
       const { store, calls, deliver } = setup();
       const clock = createClock();
       await subscribe(store, end === "expired" ? { expires_at: START + 10 * SECOND } : {});
-      deliver("me", clock);
+      deliver("first", clock);
       await clock.advance(0);
       if (end === "forbidden") await store.revokeToken("ada", START);
       await clock.advance(20 * SECOND);
@@ -385,11 +385,11 @@ describe("a subscription", () => {
       }
       return removeSubscription(id, ...since);
     };
-    deliver("me", clock);
+    deliver("first", clock);
     await appendEvents(store, [event("a", { type: "push" })]);
     await clock.advance(20 * SECOND);
     expect(calls.map(({ subscription }) => subscription)).toEqual(["ending"]);
-    expect(await progressOf(store, "refreshed")).toMatchObject({ leased_by: "me" });
+    expect(await progressOf(store, "refreshed")).toMatchObject({ leased_by: "first" });
 
     // Subscribing again while `terminated` is sent creates a new subscription, which must not be removed.
     expect(await progressOf(store, "ending")).toBeUndefined();
@@ -420,7 +420,7 @@ describe("a subscription", () => {
     await subscribe(store, { id: "gone", url: "https://b.example/" });
     respond("https://a.example/", () => 500);
     respond("https://b.example/", () => 410);
-    deliver("me", clock);
+    deliver("first", clock);
     await appendEvents(store, [event("a")]);
     await clock.advance(0);
     expect(sent(calls)).toEqual(["a", "a"]);
@@ -436,7 +436,7 @@ describe("a subscription", () => {
     const clock = createClock();
     await subscribe(store);
     await subscribe(store, { secret: "whsec_new", secret_hash: "other" });
-    deliver("me", clock);
+    deliver("first", clock);
     await appendEvents(store, [event("a")]);
     await clock.advance(60 * SECOND);
     await appendEvents(store, [event("b")]);
@@ -451,7 +451,7 @@ describe("a subscription", () => {
     const { store, calls, deliver } = setup();
     const clock = createClock();
     await subscribe(store, { arguments: { repo: "acme/other" } });
-    deliver("me", clock);
+    deliver("first", clock);
     await appendEvents(store, [event("a"), event("b", { type: "push" })]);
     await clock.advance(20 * SECOND);
     expect(calls).toEqual([]);
@@ -471,7 +471,7 @@ describe("a subscription", () => {
       leaseSubscriptions: (lease) => failure() ?? store.leaseSubscriptions(lease),
       recordProgress: (by, all) => failure() ?? store.recordProgress(by, all),
     };
-    deliver("me", clock, { store: flaky });
+    deliver("first", clock, { store: flaky });
     await clock.advance(0);
     broken = true;
     await appendEvents(store, [event("a")]);
@@ -494,7 +494,7 @@ describe("several subscriptions", () => {
       "https://slow.example/",
       (_, signal) => new Promise((_, reject) => signal?.addEventListener("abort", reject)),
     );
-    deliver("me", clock);
+    deliver("first", clock);
     for (const name of ["a", "b", "c"]) await appendEvents(store, [event(name)]);
     await clock.advance(0);
     const of = (id: string) => sent(calls.filter(({ subscription }) => subscription === id));
@@ -512,7 +512,7 @@ describe("several subscriptions", () => {
         () => new Promise((resolve) => release.push(() => resolve(200))),
       );
     }
-    deliver("me", clock, { concurrency: 2 });
+    deliver("first", clock, { concurrency: 2 });
     await appendEvents(store, [event("a")]);
     await clock.advance(0);
     expect(calls).toHaveLength(2);
@@ -530,48 +530,48 @@ describe("several subscriptions", () => {
 describe("several processes", () => {
   it("deliver each subscription in one process, and continue those of a dead process", async () => {
     const { store, calls, respond, deliver } = setup();
-    const [mine, yours] = [createClock(), createClock()];
+    const [firstClock, secondClock] = [createClock(), createClock()];
     await subscribe(store);
     const hanging: ((status: number) => void)[] = [];
     respond("https://a.example/", () => new Promise((resolve) => hanging.push(resolve)));
-    deliver("me", mine);
-    await mine.advance(0);
-    deliver("you", yours);
+    deliver("first", firstClock);
+    await firstClock.advance(0);
+    deliver("second", secondClock);
     await appendEvents(store, [event("a")]);
-    await mine.advance(0);
-    await yours.advance(9 * SECOND);
+    await firstClock.advance(0);
+    await secondClock.advance(9 * SECOND);
     expect(calls).toHaveLength(1);
 
     // The first process stops renewing its lease while its request is still in progress.
     respond("https://a.example/", () => 200);
-    await yours.advance(6 * SECOND);
+    await secondClock.advance(6 * SECOND);
     expect(sent(calls)).toEqual(["a", "a"]);
     await appendEvents(store, [event("b")]);
     await vi.waitFor(() => expect(sent(calls)).toEqual(["a", "a", "b"]), 60_000);
-    await yours.advance(0);
+    await secondClock.advance(0);
     // The request of the first process ends after its lease: the process must neither write nor send.
     hanging[0]?.(200);
-    await mine.advance(0);
-    expect(await progressOf(store)).toMatchObject({ positions: { acme: 2 }, leased_by: "you" });
+    await firstClock.advance(0);
+    expect(await progressOf(store)).toMatchObject({ positions: { acme: 2 }, leased_by: "second" });
     await appendEvents(store, [event("c")]);
-    await mine.advance(0);
-    await yours.advance(0);
+    await firstClock.advance(0);
+    await secondClock.advance(0);
     expect(sent(calls)).toEqual(["a", "a", "b", "c"]);
   });
 
   it("do not deliver after another process has taken the lease, even before their next tick", async () => {
     const { store, calls, deliver } = setup();
-    const [mine, yours] = [createClock(), createClock()];
+    const [firstClock, secondClock] = [createClock(), createClock()];
     await subscribe(store);
-    deliver("me", mine);
-    await mine.advance(0);
-    deliver("you", yours);
-    await yours.advance(15 * SECOND);
-    expect(await progressOf(store)).toMatchObject({ leased_by: "you" });
+    deliver("first", firstClock);
+    await firstClock.advance(0);
+    deliver("second", secondClock);
+    await secondClock.advance(15 * SECOND);
+    expect(await progressOf(store)).toMatchObject({ leased_by: "second" });
     // Both processes follow the log.
     await appendEvents(store, [event("a")]);
-    await mine.advance(0);
-    await yours.advance(0);
+    await firstClock.advance(0);
+    await secondClock.advance(0);
     expect(sent(calls)).toEqual(["a"]);
   });
 
@@ -583,13 +583,13 @@ describe("several processes", () => {
       "https://a.example/",
       (_, signal) => new Promise((_, reject) => signal?.addEventListener("abort", reject)),
     );
-    const first = deliver("me", clock);
+    const first = deliver("first", clock);
     await appendEvents(store, [event("a")]);
     await clock.advance(0);
     await first.close();
     expect(await progressOf(store)).toMatchObject({ attempt: 0, leased_by: "" });
     respond("https://a.example/", () => 200);
-    deliver("you", clock);
+    deliver("second", clock);
     await clock.advance(0);
     expect(sent(calls)).toEqual(["a", "a"]);
   });

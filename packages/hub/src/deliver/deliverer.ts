@@ -101,9 +101,9 @@ export function createDeliverer({
       until: at + leaseMs,
       limit: LEASES_PER_TICK,
     });
-    const mine = new Set(leased);
+    const leasedIds = new Set(leased);
     for (const [id, { delivery }] of open)
-      if (!mine.has(id)) void delivery.then((found) => found?.release());
+      if (!leasedIds.has(id)) void delivery.then((found) => found?.release());
     for (const id of leased) if (!open.has(id) && !closed) start(id);
     // Not awaited: a `terminated` message to a slow endpoint must not delay the next renewal.
     for (const id of leased) check(id).catch(onError);

@@ -11,9 +11,9 @@ it("ends a stream when its token is revoked, and all streams on close", () => {
       return () => {};
     },
   });
-  const hold = () => {
+  const openStream = () => {
     const end = vi.fn();
-    streams.hold(new Response(new ReadableStream()), {
+    streams.track(new Response(new ReadableStream()), {
       request: new Request("http://hub/mcp"),
       access,
       end,
@@ -22,7 +22,7 @@ it("ends a stream when its token is revoked, and all streams on close", () => {
     });
     return end;
   };
-  const [first, second] = [hold(), hold()];
+  const [first, second] = [openStream(), openStream()];
   revoke[0]?.();
   expect([first, second].map((end) => end.mock.calls.length)).toEqual([1, 0]);
   streams.close();

@@ -25,15 +25,15 @@ interface StreamOptions extends StreamObserver {
 }
 
 export interface OpenStreams {
-  /** Observes the stream. The client must get the returned response instead of `response`. */
-  hold(response: Response, options: StreamOptions): OpenStream;
+  /** The client must get the returned response instead of `response`. */
+  track(response: Response, options: StreamOptions): OpenStream;
   close(): void;
 }
 
 export function createOpenStreams(authorizer: Pick<Authorizer, "watch">): OpenStreams {
   const open = new Set<() => void>();
   return {
-    hold(response, { request, access, end, onDrain, onEnd }) {
+    track(response, { request, access, end, onDrain, onEnd }) {
       open.add(end);
       const stopWatching = authorizer.watch(access, end);
       return observeStream(response, request.signal, {

@@ -132,7 +132,7 @@ it("accepts the id of a cancelled request again", async () => {
 it("ignores cancellations of unknown or finished requests", async () => {
   const { call, cancel, open, finish, isIdle } = setup();
   const [session, other] = [await open(), await open()];
-  const [mine, others] = [await call(session, 1), await call(other, 2)];
+  const [first, second] = [await call(session, 1), await call(other, 2)];
   const stopped = await call(session, 3);
   const done = await call(session, 4);
   finish(4);
@@ -152,7 +152,7 @@ it("ignores cancellations of unknown or finished requests", async () => {
   expect(await stopped.text()).toBe("");
   finish(1);
   finish(2);
-  expect([await responseIds(mine), await responseIds(others)]).toEqual([[1], [2]]);
+  expect([await responseIds(first), await responseIds(second)]).toEqual([[1], [2]]);
   expect(await isIdle(session)).toBe(true);
 });
 

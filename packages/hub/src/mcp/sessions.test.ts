@@ -80,15 +80,15 @@ function setup(limits: Partial<SessionsOptions> = {}) {
 describe("sessions", () => {
   it("end after half an hour without a request or an open stream", async () => {
     const { send, open, stream, advance } = setup();
-    const [used = "", held = "", idle = ""] = [await open(), await open(), await open()];
-    const reader = await stream(held);
+    const [used = "", streaming = "", idle = ""] = [await open(), await open(), await open()];
+    const reader = await stream(streaming);
     advance(20 * 60_000);
     expect(await send(used)).toBe(200);
     advance(20 * 60_000);
-    expect([await send(used), await send(held), await send(idle)]).toEqual([200, 200, 404]);
+    expect([await send(used), await send(streaming), await send(idle)]).toEqual([200, 200, 404]);
     await reader.cancel();
     advance(31 * 60_000);
-    expect(await send(held)).toBe(404);
+    expect(await send(streaming)).toBe(404);
   });
 
   it("are evicted if they are idle, and are not opened if all others are in use", async () => {
@@ -149,7 +149,7 @@ describe("sessions", () => {
     const session = await open();
     expect(await serve(request("POST", undefined, { method: "ping" }))).toBeUndefined();
     expect(await serve(request("GET"))).toBeUndefined();
-    // The header has no meaning in the 2026-07-28 protocol.
+    // The session header has no meaning in the 2026-07-28 protocol.
     const modern = request("POST", session, {
       method: "ping",
       params: { _meta: { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } },
@@ -162,8 +162,8 @@ describe("sessions", () => {
     const session = (await open()) ?? "";
     for (let at = 0; at < 1_000; at += 1)
       await send(session, "resources/subscribe", { uri: `signalbox://events/${at}` });
-    const one = { method: "resources/subscribe", params: { uri: "signalbox://events/more" } };
-    const response = await serve(request("POST", session, one));
+    const more = { method: "resources/subscribe", params: { uri: "signalbox://events/more" } };
+    const response = await serve(request("POST", session, more));
     expect(await response?.text()).toContain("unsubscribe from some first");
   });
 });

@@ -184,18 +184,18 @@ export function createSessions({
       authInfo: toAuthInfo(requestContext),
     });
     if (!isStream(response)) return response;
-    const held: OpenStream = streams.hold(response, {
+    const stream: OpenStream = streams.track(response, {
       request,
       access,
       end: closeStream,
       onDrain: watch.resume,
       onEnd() {
         session.usedAt = now();
-        if (session.stream === held) session.stream = undefined;
+        if (session.stream === stream) session.stream = undefined;
       },
     });
-    session.stream = held;
-    return held.response;
+    session.stream = stream;
+    return stream.response;
   }
 
   return {

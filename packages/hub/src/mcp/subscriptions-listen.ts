@@ -64,7 +64,7 @@ export function createListenHandler({
       const { access } = requestContext;
       const { uris, eventOf } = watched(await peekBody(request), requestContext);
       let watch: Watch | undefined;
-      let held: OpenStream | undefined;
+      let stream: OpenStream | undefined;
       const bus: ServerEventBus = {
         publish() {},
         subscribe(listener) {
@@ -72,16 +72,16 @@ export function createListenHandler({
             tenants: access.tenants,
             uris,
             notify: (uri) => listener(eventOf(uri)),
-            isFull: () => held?.isFull() ?? false,
+            isFull: () => stream?.isFull() ?? false,
           });
           return watch.stop;
         },
       };
-      const own = [...open.values()].filter((token) => token === access.token).length;
+      const openOfToken = [...open.values()].filter((token) => token === access.token).length;
       const handler = createMcpHandler(createServer, {
         legacy: "reject",
         bus,
-        maxSubscriptions: own < maxPerToken && open.size < maxTotal ? 1 : 0,
+        maxSubscriptions: openOfToken < maxPerToken && open.size < maxTotal ? 1 : 0,
         maxRequestBodySize: MAX_OPENING_BYTES,
         onerror: onError,
       });
@@ -91,14 +91,14 @@ export function createListenHandler({
         open.delete(handler);
         return response;
       }
-      held = streams.hold(response, {
+      stream = streams.track(response, {
         request,
         access,
         end: () => void handler.close(),
         onDrain: () => watch?.resume(),
         onEnd: () => void open.delete(handler),
       });
-      return held.response;
+      return stream.response;
     },
   };
 }

@@ -62,7 +62,7 @@ export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: Wait
     const followers = new Set<Follower>();
     let ended = false;
 
-    /** Each tenant has its own follower, so that a busy tenant does not delay the others. */
+    /** Each tenant has its ofToken follower, so that a busy tenant does not delay the others. */
     const followTenant = async (tenant: string) => {
       let checking = false;
       const check = async (event: EventRow) => {
@@ -118,9 +118,9 @@ export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: Wait
   return {
     async wait(wait) {
       const { token } = wait.access;
-      const own = open.get(token) ?? new Set();
+      const ofToken = open.get(token) ?? new Set();
       if (closed) throw stopping();
-      if (own.size >= maxPerToken)
+      if (ofToken.size >= maxPerToken)
         throw new RequestError(
           "busy",
           "wait_for_event",
@@ -129,18 +129,18 @@ export function createWaits({ inbox, feed, authorizer, maxPerToken = 100 }: Wait
       const found = Promise.withResolvers<EventRow | undefined>();
       const ended = follow(wait, found);
       const openWait: OpenWait = { end: found.reject, ended: ended.catch(() => {}) };
-      open.set(token, own.add(openWait));
+      open.set(token, ofToken.add(openWait));
       try {
         return await ended;
       } finally {
-        own.delete(openWait);
-        if (own.size === 0) open.delete(token);
+        ofToken.delete(openWait);
+        if (ofToken.size === 0) open.delete(token);
         if (open.size === 0) payloads.clear();
       }
     },
     async close() {
       closed = true;
-      const all = [...open.values()].flatMap((own) => [...own]);
+      const all = [...open.values()].flatMap((waits) => [...waits]);
       if (all.length === 0) return;
       for (const { end } of all) end(stopping());
       await Promise.all(all.map(({ ended }) => ended));

@@ -103,7 +103,7 @@ export function createAuthorizer({
     return token;
   };
 
-  /** One query per token, however many streams it has. */
+  /** Sends one query per token, for all its streams. */
   const recheckAll = async () => {
     // While the database is slow, queries must not accumulate.
     if (rechecking) return;
@@ -176,12 +176,12 @@ export const grants = (
 
 function tenantsFor(
   { tenants }: Token,
-  wanted: string | undefined,
+  tenant: string | undefined,
   everyTenant: readonly string[] | undefined,
 ): readonly string[] {
   const isForAll = tenants.includes(EVERY_TENANT);
-  if (wanted === undefined) return isForAll ? (everyTenant ?? []) : tenants;
-  return isForAll || tenants.includes(wanted) ? [wanted] : [];
+  if (tenant === undefined) return isForAll ? (everyTenant ?? []) : tenants;
+  return isForAll || tenants.includes(tenant) ? [tenant] : [];
 }
 
 const noTenantMessage = (tenant: string | undefined): string =>

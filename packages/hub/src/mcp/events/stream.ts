@@ -64,7 +64,7 @@ export function createEventStreams(options: StreamOptions = {}): EventStreams {
     isClosed: () => closed,
     async close() {
       closed = true;
-      const all = [...open.values()].flatMap((own) => [...own]);
+      const all = [...open.values()].flatMap((streams) => [...streams]);
       for (const { end } of all) end(STOPPING);
       await Promise.all(all.map(({ ended }) => ended));
       // The SDK sends the responses in a later task.
@@ -100,14 +100,14 @@ export async function streamEvents(
   const notBefore = params.maxAgeMs === undefined ? undefined : now() - params.maxAgeMs;
   const { from, truncated, logId } = await findStart(store, tenants, params.cursor, notBefore);
 
-  const own = streams.open.get(token) ?? new Set();
-  if (own.size >= streams.maxPerToken)
+  const ofToken = streams.open.get(token) ?? new Set();
+  if (ofToken.size >= streams.maxPerToken)
     throw new EventsError(
       "exhausted",
       `This token has ${streams.maxPerToken} open streams, which is the limit; close one first.`,
       { limit: streams.maxPerToken },
     );
-  streams.open.set(token, own);
+  streams.open.set(token, ofToken);
 
   let watermark = encodeCursor(from, tenants, logId);
   const queue: { event: EventRow; cursor: string }[] = [];
@@ -172,7 +172,7 @@ export async function streamEvents(
   const stopWatching = authorizer.watch(access, () =>
     end({ reason: "forbidden", message: "The token is no longer valid." }),
   );
-  own.add(stream);
+  ofToken.add(stream);
   backPressure.onClose(() => end(undefined));
   backPressure.onDrain(() => {
     fullSince = undefined;
@@ -212,8 +212,8 @@ export async function streamEvents(
     clearInterval(check);
     stopWatching();
     follower?.stop();
-    own.delete(stream);
-    if (own.size === 0 && streams.open.get(token) === own) streams.open.delete(token);
+    ofToken.delete(stream);
+    if (ofToken.size === 0 && streams.open.get(token) === ofToken) streams.open.delete(token);
     markEnded();
   }
 }
