@@ -45,7 +45,7 @@ export function returnsOnOnePath(subject: Subject): [FlowNode, FlowNode][] {
     const isFirstResult = isResult(subject, first);
     if (isFirstResult && isResult(subject, second))
       found.push([subject.node(first) as FlowNode, subject.node(second) as FlowNode]);
-    // The first path ends at a result; then the second one advances.
+    // A path ends at a result. If the first path has ended, the second one advances.
     const [moving, fixed] = isFirstResult ? [second, first] : [first, second];
     for (const branch of targetsOf(moving)) for (const next of branch) add(next, fixed);
   }
@@ -58,10 +58,10 @@ export function resultsOf(subject: Subject, trigger: FlowNode): FlowNode[] | und
   // In reverse order, so that the successors of a node are known before the node.
   for (const id of topologicalOrder(subject.graph).reverse()) {
     const branches = mainBranches(subject, id);
-    const everyBranchDoes =
+    const everyBranchLeads =
       branches.length > 0 &&
       branches.every(({ edges }) => edges.some(({ target }) => leadsToResult.get(target)));
-    leadsToResult.set(id, isResult(subject, id) || everyBranchDoes);
+    leadsToResult.set(id, isResult(subject, id) || everyBranchLeads);
   }
   if (!leadsToResult.get(trigger.id)) return undefined;
   const reached = new Set([trigger.id]);

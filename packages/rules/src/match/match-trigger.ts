@@ -45,7 +45,7 @@ export interface Reason {
 
 export interface Verdict {
   matched: boolean;
-  /** One for each condition. The filter is the last one, and is evaluated only if the others hold. */
+  /** One for each condition, in order. The filter is evaluated only if the other conditions hold. */
   reasons: Reason[];
 }
 
