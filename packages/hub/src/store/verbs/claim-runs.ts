@@ -16,7 +16,7 @@ import {
 } from "./run-queues.ts";
 import { RUN_FIELDS, type RunRow, STEP_FIELDS, toRun, toStep } from "./run-rows.ts";
 
-/** One claim queries a tenant's due runs again, up to this often, if some were held by full lanes. */
+/** The maximum number of queries per tenant in one claim: a query may return runs that must be held. */
 const MAX_PASSES = 5;
 
 /** A run that was claimed this often without progress fails: it may have crashed its workers. */
