@@ -208,7 +208,7 @@ function toHubError(error: unknown, url: string): unknown {
   const hubError = (code: HubError["code"], message: string) =>
     new HubError(code, message, { cause: error });
   const lost = (reason: string) =>
-    hubError("lost", `The response of the hub at ${url} was lost: ${reason}.`);
+    hubError("lost", `The hub at ${url} cannot be reached: ${reason} before a response arrived.`);
   if (error instanceof HubError) return error;
   if (error instanceof ProtocolError)
     return error.code === STREAM_ENDED ? lost("the stream ended") : error;
