@@ -121,10 +121,10 @@ export function breakersContract(it: It): void {
     expect(tripped).toMatchObject([{ node_id: "on event" }]);
     const [, secondRun, thirdRun] = runs[0] ?? [];
     expect(await store.listVerdicts("acme", events[0]?.id ?? "")).toMatchObject([
-      { node_id: "unmatched", matched: false, run_id: null },
       { node_id: "on event", matched: false, run_id: null },
       { node_id: "second", matched: true, run_id: secondRun?.id },
       { node_id: "unlimited", matched: true, run_id: thirdRun?.id },
+      { node_id: "unmatched", matched: false, run_id: null },
     ]);
     expect((await runsOf(store, "umbrella")).length).toBe(1);
   });
