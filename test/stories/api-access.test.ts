@@ -24,7 +24,9 @@ async function createObjects(api: Api, tenant = ""): Promise<Record<string, stri
   await api.expect(201, "POST", `/api/apps${tenant}`, { slug: "desk", name: "Desk" });
   const flow = (await api.expect(201, "POST", `/api/apps/desk/flows${tenant}`, greeting)).json;
   await api.expect(200, "POST", `/api/flows/${flow.id}/publish${tenant}`);
-  const run = await api.expect(202, "POST", `/api/flows/${flow.id}/runs${tenant}`, {
+  // Waits for the end of the run, so that it does not change later.
+  const runs = `/api/flows/${flow.id}/runs?wait=1${tenant.replace("?", "&")}`;
+  const run = await api.expect(200, "POST", runs, {
     trigger: "say_hello",
     input: { who: "you" },
   });
