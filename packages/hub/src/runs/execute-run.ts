@@ -1,6 +1,6 @@
 /**
- * Executes one run until it ends or is suspended. Every step is recorded before a step that depends
- * on it starts, so a worker that claims the run after a crash repeats only steps that are not
+ * Executes one run until it ends or is suspended. Every step is recorded before a step with
+ * effects that depends on it starts, so a worker that claims the run after a crash repeats only steps that are not
  * recorded as done.
  */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";

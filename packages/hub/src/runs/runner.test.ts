@@ -75,6 +75,42 @@ describe("a runner", () => {
     expect(maxAlive).toBeLessThan(1_000);
   });
 
+  inFixture(
+    "starts a pure node during the write of its start, and any other node after it",
+    async (f) => {
+      const make = await f.publish(
+        [start, node("pure", "Transform", { expression: "1" }), probe("effect")],
+        edges("start > pure > effect"),
+      );
+      const writes: PromiseWithResolvers<void>[] = [];
+      const store: Store = {
+        ...f.store,
+        async saveProgress(batch) {
+          const write = Promise.withResolvers<void>();
+          writes.push(write);
+          await write.promise;
+          return f.store.saveProgress(batch);
+        },
+      };
+      const evaluated = Promise.withResolvers<void>();
+      const runner = f.openRunner({ store, timers }, async () => {
+        evaluated.resolve();
+        return { log: [], output: 1 };
+      });
+      const { ended } = await runner.start(make());
+      await evaluated.promise; // while the first write is held
+      await expect.poll(() => writes.length).toBe(1);
+      writes[0]?.resolve();
+      await expect.poll(() => writes.length).toBe(2);
+      expect(f.calls).toEqual([]); // the start of `effect` is not on disk yet
+      writes[1]?.resolve();
+      await expect.poll(() => writes.length).toBe(3);
+      expect(f.calls).toEqual(["effect effect 1"]);
+      writes[2]?.resolve();
+      expect((await ended).status).toBe("succeeded");
+    },
+  );
+
   inFixture("masks secrets in every record, even if another node returns one", async (f) => {
     const make = await f.publish(
       [

@@ -1,6 +1,7 @@
 /**
  * Walks the graph of one frame. Ready nodes run in parallel. The end of a node and the start of its
- * successors are recorded in one write, before the successors start.
+ * successors are recorded in one write. A successor with effects starts after that write; a pure one
+ * starts during it, because running it again after a crash has no effect.
  */
 import type { Json } from "@signalbox/rules/json.ts";
 import type { Execution, FrameContext } from "./execution.ts";
@@ -61,8 +62,11 @@ export async function walkFrame(
       const slugOf = (id: string) => execution.node(id).slug;
       return { steps, output: frameResult(layout, frame, slugOf, isResult) };
     }
-    if (steps.length > 0) await stepLog.write(steps);
-    for (const id of next.ready) void start(id);
+    const written = steps.length > 0 ? stepLog.write(steps) : undefined;
+    const isPure = (id: string) => execution.definition(id)?.isPure ?? false;
+    for (const id of next.ready) if (isPure(id)) void start(id);
+    await written;
+    for (const id of next.ready) if (!isPure(id)) void start(id);
     await suspension.idle(() => settled.promise);
   }
 }

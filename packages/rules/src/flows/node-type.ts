@@ -192,6 +192,8 @@ interface NodeSpec<Config extends z.ZodObject> {
   code?: CodeField;
   /** Whether the node has no default time limit, because the run for which it waits has limits. */
   hasOwnDeadline?: boolean;
+  /** Whether the node only computes, so that it can run again after a crash without any effect. */
+  isPure?: boolean;
   /** For a trigger that is a tool. Its config must contain `toolFields`. */
   tool?(config: z.output<Config>): ToolOffer;
   /** For a trigger that fires for events. */
@@ -218,6 +220,7 @@ export interface NodeDefinition
   rawFields: readonly Path[];
   code: CodeField | undefined;
   hasOwnDeadline: boolean;
+  isPure: boolean;
   isTool: boolean;
   /** Undefined if the type is not a tool, or the config is invalid. */
   tool(config: JsonObject): ToolOffer | undefined;
@@ -272,6 +275,7 @@ export function defineNode<Config extends z.ZodObject>(
     code: spec.code,
     sendsTo: spec.sendsTo,
     hasOwnDeadline: spec.hasOwnDeadline ?? false,
+    isPure: spec.isPure ?? false,
     isTool: spec.tool !== undefined,
     tool: fromConfig(spec.tool),
     listensTo: fromConfig(spec.listensTo),

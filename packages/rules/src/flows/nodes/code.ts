@@ -26,6 +26,7 @@ export const code = defineNode({
   description: "Runs JavaScript on the data, in a sandbox.",
   icon: "Braces",
   kind: "data",
+  isPure: true,
   config,
   ports: { in: ["in"], out: ["out"] },
   rawFields: ["code"],

@@ -33,6 +33,7 @@ export const condition = defineNode({
   description: "Continues on one of two branches, depending on conditions.",
   icon: "GitBranch",
   kind: "logic",
+  isPure: true,
   config,
   ports: { in: ["in"], out: ["true", "false"] },
   sample: {

@@ -18,6 +18,7 @@ export const merge = defineNode({
   description: "Waits for several branches, and combines their outputs.",
   icon: "Merge",
   kind: "logic",
+  isPure: true,
   config,
   ports: { in: ["in"], out: ["out"] },
   sample: {

@@ -25,6 +25,7 @@ export const returnNode = defineNode({
   description: "Returns a result.",
   icon: "CornerDownLeft",
   kind: "result",
+  isPure: true,
   config,
   ports: { in: ["in"], out: [] },
   rawFields: ["schema"],

@@ -44,6 +44,7 @@ export const switchNode = defineNode({
   description: "Continues on one of several branches, depending on a value.",
   icon: "Split",
   kind: "logic",
+  isPure: true,
   config,
   ports: {
     in: ["in"],

@@ -20,6 +20,7 @@ export const transform = defineNode({
   description: "Selects and reshapes data with a JSONata expression.",
   icon: "Shuffle",
   kind: "data",
+  isPure: true,
   config,
   ports: { in: ["in"], out: ["out"] },
   rawFields: ["expression"],
