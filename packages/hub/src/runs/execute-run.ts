@@ -1,7 +1,7 @@
 /**
- * Executes one run until it ends or is suspended. Every step is recorded before a step with
- * effects that depends on it starts, so a worker that claims the run after a crash repeats only steps that are not
- * recorded as done.
+ * Executes one run until it ends or is suspended. A step with effects starts only after the steps
+ * that it depends on are recorded. So a worker that claims the run after a crash repeats only steps
+ * that are not recorded as done.
  */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { graphOf } from "@signalbox/rules/flows/graph.ts";
