@@ -115,6 +115,18 @@ describe("semaphore", () => {
     await expect(semaphore.acquire("a", { signal: abort.signal })).rejects.toThrow("gone");
   });
 
+  it("rejects an aborted caller before it grants the callers behind it", async () => {
+    const { semaphore } = setup({ limit: 1 });
+    semaphore.tryAcquire("a");
+    const abort = new AbortController();
+    const order: string[] = [];
+    semaphore.acquire("a", { signal: abort.signal }).catch(() => order.push("rejected"));
+    void semaphore.acquire("a", { amount: 0 }).then(() => order.push("granted"));
+    abort.abort();
+    await settle();
+    expect(order).toEqual(["rejected", "granted"]);
+  });
+
   it("ignores an abort after the grant", async () => {
     const { semaphore, acquire } = setup({ limit: 1 });
     const abort = new AbortController();

@@ -121,9 +121,9 @@ export function createSemaphore({
       const entry = entryOf(key);
       const onAbort = () => {
         entry.queue.delete(waiter);
+        reject(signal?.reason); // before the callers behind it are granted
         update(entry);
         grantReady();
-        reject(signal?.reason);
       };
       const waiter: Waiter = {
         amount,
