@@ -1,6 +1,6 @@
 /**
- * Latency from a POST until a stream client has parsed the event: without and with other webhooks
- * at the same time. The baseline forwards the event without storing it; the hub fsyncs first.
+ * Latency from a POST until a stream client has parsed the event: with and without
+ * background load. The baseline forwards the event without storing it; the hub fsyncs first.
  */
 import { startAgentHub } from "./agent-hub.ts";
 import { startBaseline } from "./baseline-process.ts";

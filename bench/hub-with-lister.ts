@@ -26,7 +26,7 @@ const hub = await startHub({ settings, log, version: "bench" });
 let listing = false;
 let lists = 0;
 
-/** One list per iteration of the event loop: as often as a single HTTP client could at most. */
+/** One list per iteration of the event loop: the maximum rate of a single HTTP client. */
 async function listOnce(): Promise<void> {
   if (!listing) return;
   await hub.store.listEvents({ tenant: LOCAL_TENANT, pending: true, limit: 20 });

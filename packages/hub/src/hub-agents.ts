@@ -99,7 +99,7 @@ export function createHubAgents(options: HubAgentsOptions) {
     /** Starts the delivery of outbound webhooks. */
     start: () => events?.start(),
     async close() {
-      // The app servers close first: a connection that closes earlier cancels its client's calls.
+      // First, because a closed connection cancels the calls of its client.
       await appServers.close();
       live.close();
       await Promise.all([waits.close(), events?.close()]);

@@ -92,7 +92,8 @@ export function createHubPipeline(options: HubPipelineOptions) {
     checkReady: readiness.check,
     /** Resolves when no append is pending. */
     drain: commit.drain,
-    close: matcher.close,
+    /** Ends the invalidation of cached triggers. Appends still work. */
+    unsubscribe: matcher.close,
   };
 }
 

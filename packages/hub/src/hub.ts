@@ -43,7 +43,7 @@ export interface Hub {
   /** Serves every other route. */
   app: Hono;
   isStopping(): boolean;
-  /** The host calls it once it listens at `url`. */
+  /** The host calls `start` after it has begun to listen; `url` is its address. */
   start(url: string): Promise<StartedHub>;
   /** Closes the hub and its store. `closeServer` resolves when the host has no open requests. */
   stop(timeoutMs: number, closeServer?: (timeoutMs: number) => Promise<void>): Promise<void>;
@@ -144,7 +144,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       const end = performance.now() + timeoutMs;
       const left = () => Math.max(0, end - performance.now());
       stopSweeper();
-      pipeline.close();
+      pipeline.unsubscribe();
       try {
         // Requests of slow clients get 80 % of the time; the rest is for storing accepted events.
         const closed = Promise.all([agents.close(), runs.close(), closeServer(timeoutMs * 0.8)]);

@@ -18,7 +18,7 @@ import {
   runToolResult,
   withRenamedNote,
 } from "./app-results.ts";
-import { type AppTasks, type Era, supportsTasks } from "./app-tasks.ts";
+import { type AppTasks, clientSupportsTasks, type Era } from "./app-tasks.ts";
 import { backPressureOf } from "./back-pressure.ts";
 import { requestContextOf } from "./request-context.ts";
 
@@ -28,7 +28,7 @@ export interface AppCallsOptions {
   now: () => number;
   /** A run that takes longer than this is returned as a task, if the client supports tasks. */
   taskAfterMs: number;
-  taskResult: AppTasks["taskResult"];
+  createTaskResult: AppTasks["createTaskResult"];
 }
 
 export interface AppCalls {
@@ -45,7 +45,7 @@ const callParams = z.looseObject({
 type CallParams = z.infer<typeof callParams>;
 
 export function createAppCalls(options: AppCallsOptions): AppCalls {
-  const { store, calls, now, taskAfterMs, taskResult } = options;
+  const { store, calls, now, taskAfterMs, createTaskResult } = options;
   let closed = false;
 
   return {
@@ -65,7 +65,7 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
       const reported = reportProgress(app, params, started, context, progressAbort.signal);
       if (era === "legacy" && isObject(params.task)) return asTask(app, params, era, started);
 
-      const afterMs = era === "modern" && supportsTasks(server) ? taskAfterMs : undefined;
+      const afterMs = era === "modern" && clientSupportsTasks(server) ? taskAfterMs : undefined;
       try {
         const outcome = await firstOutcome(started, context, afterMs);
         if (outcome === "late") return await asTask(app, params, era, started);
@@ -129,7 +129,7 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
   ): Promise<Result> {
     const run = await store.getRun(app.tenant, id);
     if (!run) throw new Error(`The run ${id} does not exist.`);
-    const result = taskResult(era, run, renamedTo && renamedMessage(name, renamedTo));
+    const result = createTaskResult(era, run, renamedTo && renamedMessage(name, renamedTo));
     return renamedTo ? { ...result, _meta: { [RENAMED_TO]: renamedTo } } : result;
   }
 }

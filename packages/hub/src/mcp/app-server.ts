@@ -71,7 +71,13 @@ export function createAppServers({
 }: AppServersOptions): AppServers {
   const tools = createAppTools({ store });
   const tasks = createAppTasks({ store, calls, now, onError, keepRunsMs });
-  const appCalls = createAppCalls({ store, calls, now, taskAfterMs, taskResult: tasks.taskResult });
+  const appCalls = createAppCalls({
+    store,
+    calls,
+    now,
+    taskAfterMs,
+    createTaskResult: tasks.createTaskResult,
+  });
 
   /** `listChanged`: whether the client can get notifications, in a session or by `subscriptions/listen`. */
   function createServer(

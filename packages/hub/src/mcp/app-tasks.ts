@@ -37,7 +37,7 @@ export const taskCapabilities = {
   modern: { extensions: { [TASKS]: {} } },
 } as const;
 
-export const supportsTasks = (server: Server): boolean =>
+export const clientSupportsTasks = (server: Server): boolean =>
   server.getClientCapabilities()?.extensions?.[TASKS] !== undefined;
 
 export interface AppTasksOptions {
@@ -51,7 +51,7 @@ export interface AppTasksOptions {
 
 export interface AppTasks {
   /** The result of the call that created the task. */
-  taskResult(era: Era, run: Run, statusMessage?: string): Result;
+  createTaskResult(era: Era, run: Run, statusMessage?: string): Result;
   addTo(server: Server, era: Era): void;
 }
 
@@ -84,7 +84,7 @@ export function createAppTasks({
   };
 
   return {
-    taskResult: (era, run, statusMessage) =>
+    createTaskResult: (era, run, statusMessage) =>
       era === "modern"
         ? { resultType: "task", ...viewTask(era, run, statusMessage) }
         : { task: viewTask(era, run, statusMessage) },
@@ -178,7 +178,7 @@ const createHandlers =
   (server: Server, onError: (error: unknown) => void, needsExtension: boolean): AddHandler =>
   (method, schema, handle) =>
     server.setRequestHandler(method, { params: z.looseObject({}) }, async (given, context) => {
-      if (needsExtension && !supportsTasks(server))
+      if (needsExtension && !clientSupportsTasks(server))
         throw new MissingRequiredClientCapabilityError({
           requiredCapabilities: { extensions: { [TASKS]: {} } },
         });

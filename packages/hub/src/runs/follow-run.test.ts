@@ -15,7 +15,7 @@ function open(steps: Step[] = [step(1, "done"), step(2, "running")]) {
   const listeners = new Set<(notice: Notice) => void>();
   const announced: number[] = [];
   const store = {
-    announceSteps: async (_tenant: string, _run: string, until: number) =>
+    enableStepNotices: async (_tenant: string, _run: string, until: number) =>
       void announced.push(until),
     getRun: async () =>
       state.status === "deleted" ? undefined : ({ id: "r", status: state.status } as Run),

@@ -15,7 +15,7 @@ export interface RunChange {
 }
 
 export interface FollowRunOptions {
-  store: Pick<Store, "announceSteps" | "getRun" | "listSteps" | "subscribe">;
+  store: Pick<Store, "enableStepNotices" | "getRun" | "listSteps" | "subscribe">;
   timers: Pick<Timers, "now" | "after">;
 }
 
@@ -56,7 +56,7 @@ export async function* followRun(
       const now = timers.now();
       if (announcedUntil - now <= ANNOUNCE_MS / 2) {
         announcedUntil = now + ANNOUNCE_MS;
-        await store.announceSteps(tenant, id, announcedUntil);
+        await store.enableStepNotices(tenant, id, announcedUntil);
       }
       // A run that is retried right after its end would otherwise be followed with stale steps.
       const isLast = hasEnded;

@@ -39,8 +39,8 @@ export function createRunnerParts(options: RunnerPartsOptions) {
       if (!executions.has(id)) slots.abandon(id);
       waiters.check(id);
       const callerWaits = slots.hasCalls(parent_run ?? "");
-      // After an error, the claimer schedules a claim for the time when the lease expires. After a
-      // suspension, the caller has released its slot.
+      // After an error, the claimer schedules a claim for the time when the lease expires. A
+      // suspended run does not execute here, so its caller's slot is free: see slots.ts.
       if (result === "error" || (result === "suspended" && callerWaits)) claimer.claimDue();
     },
     onError,

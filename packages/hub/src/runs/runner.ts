@@ -28,7 +28,8 @@ export interface Runner {
   start(run: ImmediateRun, options?: StartOptions): Promise<Started>;
   /**
    * Executes the run in this process if its lane is below its limit. Otherwise the run is held, and
-   * any process claims it later; or it is not stored if its `whenFull` is `skip`: returns "full".
+   * any process claims it later. If its `whenFull` is `skip`, it is not stored, and the result is
+   * "full".
    */
   startInLane(run: LaneRun, options?: StartOptions): Promise<Started | "full">;
   /** Stores runs for any process to claim. Returns their ids, and null for skipped runs. */
@@ -54,7 +55,7 @@ export function createRunner(options: RunnerOptions): Runner {
   const assertOpen = (): void => {
     if (closing.signal.aborted) throw new Error(NOT_STARTED);
   };
-  /** Executes the run here if it was claimed; otherwise another process does. */
+  /** Executes the run if it was claimed here; otherwise only waits for its end. */
   const begin = async (
     tenant: string,
     id: string,

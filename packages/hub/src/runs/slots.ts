@@ -10,7 +10,7 @@ export interface SlotsOptions {
 }
 
 export interface Slots {
-  /** How many more runs may be claimed now. */
+  /** How many more runs may be claimed now. Negative while callers wait to get a slot back. */
   free(): number;
   /** Gives a claimed run a slot; the returned function releases it. */
   occupy(run: string): () => void;
@@ -33,8 +33,8 @@ export function createSlots({ concurrency, isExecuting }: SlotsOptions): Slots {
   const waiting = new Map<string, PromiseWithResolvers<void>>();
 
   /**
-   * A caller keeps its slot while every run that it waits for executes here without a slot of its
-   * own. It has released its slot as soon as one of them needs another slot.
+   * A caller's slot counts as taken while all runs that it waits for execute here without a slot. If
+   * one of them needs a slot, the caller's slot counts as free.
    */
   const hasReleased = (caller: string): boolean =>
     [...(calls.get(caller) ?? [])].some(
@@ -65,7 +65,7 @@ export function createSlots({ concurrency, isExecuting }: SlotsOptions): Slots {
     },
     hasCalls: (caller) => calls.has(caller),
     async acquireSlot(run) {
-      // After its call the run counts as taken again, so it has a slot unless `free` is negative.
+      // After the call, the run's slot counts as taken again. If `free` is negative, another run has it.
       if (!claimed.has(run) || (!waiting.has(run) && free() >= 0)) return;
       const slot = waiting.get(run) ?? Promise.withResolvers<void>();
       waiting.set(run, slot);

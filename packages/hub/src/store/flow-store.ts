@@ -28,7 +28,7 @@ export interface StoredFlow {
   graph: FlowGraph;
   /** Increases with each change of the draft and with each publication. */
   revision: number;
-  /** The published version; null before the first publication. */
+  /** The published version; null if none is published. */
   version: number | null;
   created_at: number;
   updated_at: number;
@@ -157,7 +157,7 @@ export interface FlowStore {
     change: { name?: string; description?: string },
     at: number,
   ): Promise<StoredApp | undefined>;
-  /** Deletes the app and its flows. Runs that exist already are completed. */
+  /** Deletes the app and its flows. Existing runs continue until they end. */
   deleteApp(tenant: string, slug: string, at: number): Promise<boolean>;
 
   createFlow(

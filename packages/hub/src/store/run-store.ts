@@ -37,8 +37,8 @@ export interface RunError {
 
 /**
  * What happens to a new run whose lane has reached its limit. `queue`: the run waits. `skip`: the
- * run is not stored. `replace`: the run waits, and cancels waiting runs of the lane that have never
- * started.
+ * run is not stored. `replace`: the run waits, and the queued and held runs of the lane that
+ * have never started are cancelled.
  */
 export type WhenFull = "queue" | "skip" | "replace";
 
@@ -250,7 +250,7 @@ export interface RunStore {
   /** Sorted by `nth`. With `since`, returns only steps that are new or may have changed. */
   listSteps(tenant: string, run: string, since?: StepsSince): Promise<Step[]>;
   /** Enables `run_steps` notices for this run until `until`. */
-  announceSteps(tenant: string, run: string, until: number): Promise<void>;
+  enableStepNotices(tenant: string, run: string, until: number): Promise<void>;
   /** Cancels the run, or asks its worker to do so. Undefined if it has ended or does not exist. */
   cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   /**
@@ -271,8 +271,9 @@ export interface RunStore {
 
 export interface PlannedVerdict extends Omit<StoredVerdict, "run_id"> {
   /**
-   * Set if a circuit breaker applies. If `matched` is false, it has already stopped the trigger;
-   * otherwise the store stops the trigger above `max` runs per minute.
+   * The limit that applies if a flow caused the event. If `matched` is false, the causation chain
+   * is too long, and the trigger is stopped. Otherwise the store counts the runs, and stops the
+   * trigger above `max` runs per minute.
    */
   breaker?: Trip & { reason: Reason };
 }

@@ -30,7 +30,7 @@ export type Notice =
   | { topic: "changed"; tenant: string; ids: readonly string[] }
   /** Runs can be claimed from `due` on. */
   | { topic: "runs"; due: number }
-  /** Steps of these runs were saved; see `announceSteps`. */
+  /** Steps of these runs were saved; see `enableStepNotices`. */
   | { topic: "run_steps"; runs: readonly string[] }
   | { topic: "run_ended"; tenant: string; run: string }
   | { topic: "run_cancel"; run: string }

@@ -139,6 +139,7 @@ export interface Claim {
 
 export interface MarkResult {
   marked: string[];
+  /** Were processed before the call. */
   already: string[];
   unknown: string[];
 }
@@ -157,8 +158,11 @@ export interface Retention {
 
 /** The number of removed events, by the reason of their removal. */
 export interface SweepResult {
+  /** Processed, and older than `processedFor`. */
   processed: number;
+  /** Pending, and older than `pendingFor`. */
   expired: number;
+  /** Above `maxBytes`. */
   overflow: number;
   /** Whether another call may remove more events. */
   more: boolean;
@@ -187,6 +191,7 @@ export interface Installation {
 
 /** The state of an installation as one event reports it. */
 export interface InstallationUpdate extends Omit<Installation, "removed_at"> {
+  /** Null: the event does not change whether the installation is removed. */
   change: "removed" | "revived" | null;
 }
 
@@ -331,7 +336,7 @@ export interface DeliveryProgress {
    * has not been notified yet.
    */
   gap: boolean;
-  /** The number of failed attempts of the next delivery. */
+  /** How many attempts of the current delivery have failed. */
   attempt: number;
   failing_since: number | null;
   next_at: number;
@@ -353,7 +358,7 @@ export type NewSubscription = Pick<
   | "expires_at"
 >;
 
-export interface SubscriptionTerms {
+export interface PutSubscriptionOptions {
   now: number;
   /** The maximum number of subscriptions of one principal. */
   limit: number;
@@ -377,7 +382,7 @@ export interface SubscriptionStore {
    */
   putSubscription(
     subscription: NewSubscription,
-    terms: SubscriptionTerms,
+    terms: PutSubscriptionOptions,
   ): Promise<Subscription | undefined>;
   /** Returns the subscription, with the token of its principal if that token exists. */
   findSubscription(
@@ -385,8 +390,8 @@ export interface SubscriptionStore {
   ): Promise<{ subscription: Subscription; token: Token | undefined } | undefined>;
   countSubscriptions(principal: string): Promise<number>;
   /**
-   * If `ifUpdatedAt` is given, removes the subscription only if its `updated_at` has this value. With
-   * the principal's last subscription of a URL, removes the verification of that URL too.
+   * If `ifUpdatedAt` is given, removes the subscription only if its `updated_at` has this value. If
+   * it was the principal's last subscription to its URL, also removes the verification of the URL.
    */
   removeSubscription(id: string, ifUpdatedAt?: number): Promise<boolean>;
   /** Renews the leases of `by`, and leases free subscriptions. Returns the ids of both. */

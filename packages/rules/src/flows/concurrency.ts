@@ -8,7 +8,7 @@ export const pathSchema = z
   .refine((text) => parsePath(text) !== undefined, "must be a path such as repository.full_name");
 
 export const concurrencySchema = z.strictObject({
-  most: z.int().min(1).max(1000).describe("How many of its runs may be active at the same time."),
+  most: z.int().min(1).max(1000).describe("The maximum number of concurrent runs of this trigger."),
   key: pathSchema
     .optional()
     .describe(
@@ -18,7 +18,7 @@ export const concurrencySchema = z.strictObject({
     .enum(["queue", "skip", "replace"], "must be queue, skip or replace")
     .default("queue")
     .describe(
-      "What happens to a new run if the limit is reached. `queue`: it waits. `skip`: it does not run. `replace`: it waits, and the run that waited before it is cancelled.",
+      "What happens to a new run if the limit is reached. `queue`: it waits. `skip`: it does not run. `replace`: it waits, and the waiting runs of the lane that have never started are cancelled.",
     ),
 });
 export type Concurrency = z.output<typeof concurrencySchema>;

@@ -25,7 +25,7 @@ export interface HttpServerOptions {
   /** How long a client that is still sending may read its rejection before the connection closes. */
   lingerMs: number;
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** The `Upgrade` header of other requests is ignored. */
+  /** Whether the request may be upgraded. For other requests, the `Upgrade` header has no effect. */
   isUpgradable(request: IncomingMessage): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Called for requests that are rejected here and never reach `handle`. */
@@ -130,7 +130,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
     requestTimeout: requestTimeoutMs,
     headersTimeout: requestTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, requestTimeoutMs),
-    requireHostHeader: false, // Node sends a 400 without a body
+    requireHostHeader: false, // with true, Node itself sends a 400 without a body
     shouldUpgradeCallback: (request) =>
       isWebSocket(request) && !checkTarget(request) && isUpgradable(request),
   })
@@ -198,7 +198,7 @@ function checkHost({ rawHeaders, httpVersion }: IncomingMessage): Rejection | un
     : undefined;
 }
 
-/** A client that is configured to use a proxy sends a whole URL; only its path is used. */
+/** A client that is configured to use a proxy sends the request target in absolute form; only its path and query are used. */
 function checkTarget(request: IncomingMessage): Rejection | undefined {
   const { url = "" } = request;
   if (url.startsWith("/")) return undefined;

@@ -36,7 +36,7 @@ const waitFor = (url: string) =>
     }),
   });
 
-it("responds to clients that wait for an event before it stops", async () => {
+it("on stop, first responds to clients that wait for an event", async () => {
   const hub = await start();
   // The response headers arrive as soon as the calls wait.
   const responses = await Promise.all([waitFor(hub.url), waitFor(hub.url)]);

@@ -78,8 +78,8 @@ export function noticesContract(it: It): void {
     const [one = "", two = ""] = claimed.map(({ run }) => run.id);
     const steps = [sampleStep({ status: "running" }), sampleStep({ nth: 2, node_id: "b" })];
     await store.saveProgress([{ run: one, claim: 1, steps, now: START }]);
-    for (const id of [one, two]) await store.announceSteps("acme", id, START + 1);
-    await store.announceSteps("umbrella", one, START + 99);
+    for (const id of [one, two]) await store.enableStepNotices("acme", id, START + 1);
+    await store.enableStepNotices("umbrella", one, START + 99);
     await store.saveProgress([{ run: one, claim: 1, steps, now: START + 1 }]);
     await store.saveProgress(
       claimed.flatMap(({ run: { id, claims } }) => {

@@ -90,7 +90,7 @@ export function* appendEvents(
   return tripped.length === 0 ? outcomes : outcomes.map((one) => addTripped(one, tripped));
 }
 
-/** Adds the stopped triggers to the result of the request whose events they belong to. */
+/** Adds each stopped trigger to the result of the request that stored its event. */
 function addTripped(
   outcome: AppendResult | StalePlan,
   tripped: readonly TrippedTrigger[],

@@ -61,7 +61,7 @@ export function* retryRun(
   return yield* getRun(tenant, id);
 }
 
-export function* announceSteps(tenant: string, id: string, until: number): Verb<void> {
+export function* enableStepNotices(tenant: string, id: string, until: number): Verb<void> {
   yield* query(
     "UPDATE runs SET followed_until = ? WHERE id = ? AND tenant_id = ? AND followed_until < ?",
     [until, id, tenant, until],

@@ -13,7 +13,7 @@ import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
 import { listTrips } from "./breakers.ts";
 import { claimEvents, markProcessed, releaseEvents } from "./claim-events.ts";
 import { claimRuns, nextDue, releaseRuns, renewRuns } from "./claim-runs.ts";
-import { announceSteps, cancelRun, retryRun, wakeRun } from "./control-runs.ts";
+import { cancelRun, enableStepNotices, retryRun, wakeRun } from "./control-runs.ts";
 import {
   createFlow,
   deleteFlow,
@@ -184,7 +184,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   listSteps: reads((tenant, run, since) => listSteps(dialect, tenant, run, since)),
   cancelRun: writes((tenant, id, at) => cancelRun(dialect, tenant, id, at)),
   retryRun: writes((tenant, id, at) => retryRun(dialect, tenant, id, at)),
-  announceSteps: writes(announceSteps),
+  enableStepNotices: writes(enableStepNotices),
   wakeRun: writes((tenant, id, at) => wakeRun(dialect, tenant, id, at)),
   listVerdicts: reads(listVerdicts),
   sweepRuns: writes((before, limit) => sweepRuns(dialect, before, limit)),

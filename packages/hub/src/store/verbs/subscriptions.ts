@@ -4,8 +4,8 @@ import type {
   DeliveryProgress,
   Lease,
   NewSubscription,
+  PutSubscriptionOptions,
   Subscription,
-  SubscriptionTerms,
   Token,
 } from "../store.ts";
 import { getToken } from "./tokens.ts";
@@ -29,7 +29,7 @@ const toSubscription = ({ places, ...row }: SubscriptionRow): Subscription => ({
 export function* putSubscription(
   dialect: Dialect,
   given: NewSubscription,
-  { now, limit, formerUntil }: SubscriptionTerms,
+  { now, limit, formerUntil }: PutSubscriptionOptions,
 ): Verb<Subscription | undefined> {
   // Serializes the calls of one principal, so that the limit is exact.
   yield* query(`SELECT id FROM tokens WHERE id = ?${dialect.forUpdate}`, [given.principal]);
