@@ -51,7 +51,8 @@ export function createExpressionAnalysis(evaluate: Evaluate, registry: NodeRegis
     return results.map((result, nth): [string, ExpressionAnalysis] => {
       const expression = expressions[nth] as string;
       const analysis = { nodes: [], readsSecrets: false, ...result };
-      if (!("isSkipped" in result)) cache.set(expression, analysis);
+      // A limit may be exceeded because the machine is busy, so that result is not cached.
+      if (!("isSkipped" in result || "isOverrun" in result)) cache.set(expression, analysis);
       return [expression, analysis];
     });
   };

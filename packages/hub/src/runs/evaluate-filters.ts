@@ -1,3 +1,8 @@
+/**
+ * Evaluates the filters of events in the sandbox. Senders wait for the result, so a filter that
+ * exceeds its limits must not delay the events behind it: it is then paused, and evaluations of it
+ * that are still queued end without it.
+ */
 import { evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import {
@@ -5,20 +10,73 @@ import {
   FILTER_TIMEOUT_MS,
   type FilterResult,
 } from "@signalbox/rules/match/filter.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
 
-/** Filters have a deadline in the sandbox, so they need no abort signal. */
-const NEVER_ABORTED = new AbortController().signal;
+const PAUSE_MS = 10_000;
+const MAX_PAUSED = 10_000;
 
-/** Evaluates all filters of one event together. */
-export const evaluateFilters =
-  (evaluate: Evaluate, tenant: string): EvaluateFilters =>
-  (expressions, event) =>
-    evaluateBatch<FilterResult>(
-      (evaluation) => evaluate(evaluation, { tenant, signal: NEVER_ABORTED }),
-      {
-        language: "jsonata-filters",
-        expressions,
-        data: event,
-        timeoutMs: FILTER_TIMEOUT_MS,
-      },
-    );
+interface Pending {
+  keys: readonly string[];
+  abort: AbortController;
+}
+
+interface FilterState {
+  /** For each tenant and expression, the end of its pause. */
+  pausedUntil: BoundedMap<string, number>;
+  pending: Set<Pending>;
+}
+
+/** One state per sandbox, which all users of the sandbox share. */
+const states = new WeakMap<Evaluate, FilterState>();
+
+export function evaluateFilters(
+  { evaluate, now }: { evaluate: Evaluate; now: () => number },
+  tenant: string,
+): EvaluateFilters {
+  const state = states.get(evaluate) ?? {
+    pausedUntil: new BoundedMap<string, number>(MAX_PAUSED),
+    pending: new Set(),
+  };
+  states.set(evaluate, state);
+  const keyOf = (expression: string) => JSON.stringify([tenant, expression]);
+  const isPaused = (expression: string) =>
+    (state.pausedUntil.get(keyOf(expression)) ?? Number.NEGATIVE_INFINITY) > now();
+
+  return async (expressions, event) => {
+    for (;;) {
+      const active = [...new Set(expressions)].filter((expression) => !isPaused(expression));
+      const pending = { keys: active.map(keyOf), abort: new AbortController() };
+      state.pending.add(pending);
+      try {
+        const batch = { expressions: active, data: event, timeoutMs: FILTER_TIMEOUT_MS };
+        const results =
+          active.length === 0
+            ? []
+            : await evaluateBatch<FilterResult>(
+                (evaluation) => evaluate(evaluation, { tenant, signal: pending.abort.signal }),
+                { language: "jsonata-filters", ...batch },
+              );
+        state.pending.delete(pending);
+        for (const [nth, result] of results.entries())
+          if ("isOverrun" in result) pause(state, pending.keys[nth] as string, now() + PAUSE_MS);
+        return expressions.map((expression) => {
+          const result = results[active.indexOf(expression)] ?? PAUSED;
+          return "problem" in result ? { problem: result.problem } : result;
+        });
+      } catch (error) {
+        if (error !== PAUSED) throw error;
+      } finally {
+        state.pending.delete(pending);
+      }
+    }
+  };
+}
+
+const PAUSED: FilterResult = {
+  problem: `expression has exceeded its limits, and is not evaluated for ${PAUSE_MS / 1000} s`,
+};
+
+function pause({ pausedUntil, pending }: FilterState, key: string, until: number): void {
+  pausedUntil.set(key, until);
+  for (const { keys, abort } of pending) if (keys.includes(key)) abort.abort(PAUSED);
+}

@@ -175,7 +175,10 @@ export const evaluateTriggers = (
       filter: config.filter as string | undefined,
       isActive: active,
     })),
-    { evaluateFilters: evaluateFilters(evaluate, tenant), pause: createTimeSlice(timers) },
+    {
+      evaluateFilters: evaluateFilters({ evaluate, now: timers.now }, tenant),
+      pause: createTimeSlice(timers),
+    },
   );
 
 function runFor(

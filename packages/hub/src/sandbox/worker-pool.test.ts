@@ -144,12 +144,24 @@ test("accepts a result that arrives right after its deadline", async () => {
 
 test("reports the exit of a worker to its evaluation, and continues with a new worker", async () => {
   const { evaluate, worker, finish } = setUp();
-  const [crashed, exhausted, fine] = ["a", "b", "c"].map((name) => evaluate("acme", name));
-  worker(0).events.onExit(new Error("crashed"));
-  await expect(crashed).rejects.toThrow("crashed");
-  worker(1).events.onExit({ log: [], error: "code_out_of_memory", message: "too much" });
+  const [exhausted, fine] = ["a", "b"].map((name) => evaluate("acme", name));
+  worker(0).events.onExit({ log: [], error: "code_out_of_memory", message: "too much" });
   expect(await exhausted).toMatchObject({ error: "code_out_of_memory" });
-  worker(2).events.onReady();
-  await finish(2, 3);
+  worker(1).events.onReady();
+  await finish(1, 3);
   expect(await fine).toEqual({ log: [], output: 3 });
+});
+
+test("evaluates a program once more if its worker crashes, and rejects after the second crash", async () => {
+  const { evaluate, worker, finish } = setUp();
+  const recovered = evaluate("acme", "a");
+  worker(0).events.onExit(new Error("killed"));
+  worker(1).events.onReady();
+  await finish(1, 1);
+  expect(await recovered).toEqual({ log: [], output: 1 });
+
+  const lost = evaluate("acme", "b");
+  worker(1).events.onExit(new Error("killed"));
+  worker(2).events.onExit(new Error("killed again"));
+  await expect(lost).rejects.toThrow("killed again");
 });

@@ -31,7 +31,10 @@ export interface SandboxWorkerEvents {
   /** The worker has started and can evaluate. */
   onReady(): void;
   onResult(result: SerializedResult): void;
-  /** The worker has ended. Its evaluation resolves with the result, or rejects with the error. */
+  /**
+   * The worker has ended. Its evaluation resolves with the result. After an error, it is evaluated
+   * once more by another worker, and then rejects with the error.
+   */
   onExit(reason: SerializedResult | Error): void;
 }
 
@@ -53,6 +56,8 @@ export interface WorkerPool {
 interface Job {
   key: string;
   evaluation: SerializedEvaluation;
+  /** Its worker ended without a cause in the program; it is evaluated once more. */
+  isRetry?: true;
   onStart(): void;
   resolve(result: SerializedResult): void;
   reject(error: unknown): void;
@@ -135,9 +140,11 @@ export function createWorkerPool(options: WorkerPoolOptions): WorkerPool {
         if (!job) worker.setIdle(true);
       },
       onExit(reason) {
-        discard(({ resolve, reject }) =>
-          reason instanceof Error ? reject(reason) : resolve(reason),
-        );
+        discard((ended) => {
+          if (!(reason instanceof Error)) ended.resolve(reason);
+          else if (ended.isRetry || isClosed) ended.reject(reason);
+          else queue.add(ended.key, { ...ended, isRetry: true });
+        });
       },
     });
     const slot: Slot = {

@@ -9,8 +9,14 @@ type Batch = Extract<Evaluation, { expressions: readonly string[] }>;
 
 interface Overrun {
   problem: string;
-  /** Set if the expression was not evaluated, because others of the batch exceeded their limits. */
-  isSkipped?: true;
+  /** The expression exceeded a limit. */
+  isOverrun: true;
+}
+
+interface Skipped {
+  problem: string;
+  /** The expression was not evaluated, because others of the batch exceeded their limits. */
+  isSkipped: true;
 }
 
 /** Limits the time of one batch: after this many overruns, the other expressions are skipped. */
@@ -19,12 +25,12 @@ const MAX_OVERRUNS = 4;
 export async function evaluateBatch<Result>(
   evaluate: (evaluation: Evaluation) => Promise<EvaluationResult>,
   batch: Batch,
-): Promise<(Result | Overrun)[]> {
+): Promise<(Result | Overrun | Skipped)[]> {
   const { expressions } = batch;
   const whole = await evaluate(batch);
   if ("output" in whole) return whole.output as Json[] as Result[];
-  if (expressions.length === 1) return [{ problem: `expression ${whole.message}` }];
-  const results: (Result | Overrun)[] = [];
+  if (expressions.length === 1) return [overrun(whole.message)];
+  const results: (Result | Overrun | Skipped)[] = [];
   let overruns = 0;
   for (const expression of expressions) {
     if (overruns === MAX_OVERRUNS) {
@@ -38,8 +44,13 @@ export async function evaluateBatch<Result>(
     if ("output" in one) results.push((one.output as Json[])[0] as Result);
     else {
       overruns += 1;
-      results.push({ problem: `expression ${one.message}` });
+      results.push(overrun(one.message));
     }
   }
   return results;
 }
+
+const overrun = (message: string): Overrun => ({
+  problem: `expression ${message}`,
+  isOverrun: true,
+});

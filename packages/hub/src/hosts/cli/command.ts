@@ -92,7 +92,7 @@ export function listOf(flags: Flags, name: string): string[] | undefined {
   const values = text(flags[name])
     ?.split(",")
     .map((value) => value.trim());
-  if (values?.includes("")) throw new UsageError(`--${name} must not contain an empty value.`);
+  if (values?.includes("")) throw new UsageError(`--${name} must not be empty.`);
   return values;
 }
 

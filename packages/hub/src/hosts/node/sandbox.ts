@@ -18,6 +18,9 @@ import {
 /** For JSONata and schemas; the memory of `Code` has its own limit. */
 const HEAP_MB = 256;
 
+/** V8 aborts the process with one of these when an allocation exceeds the heap. */
+const V8_ABORTS: readonly string[] = ["SIGABRT", "SIGTRAP", "SIGILL", "SIGSEGV"];
+
 const isSource = import.meta.url.endsWith(".ts");
 const FILE = fileURLToPath(
   new URL(isSource ? "sandbox-worker.ts" : "sandbox-worker.js", import.meta.url),
@@ -56,11 +59,10 @@ function startWorker({ onReady, onResult, onExit }: SandboxWorkerEvents): Sandbo
   child.on("error", onExit);
   const exited = new Promise<void>((resolve) =>
     child.once("exit", (code, signal) => {
-      // V8 aborts the process when an allocation exceeds the heap.
       onExit(
-        signal === null
-          ? new Error(`The sandbox's process has ended with code ${code}.`)
-          : { log: [], ...memoryLimitExceeded(HEAP_MB) },
+        signal !== null && V8_ABORTS.includes(signal)
+          ? { log: [], ...memoryLimitExceeded(HEAP_MB) }
+          : new Error(`The sandbox's process has ended: ${signal ?? `code ${code}`}.`),
       );
       resolve();
     }),
