@@ -19,7 +19,7 @@ function setUp() {
   return { sizes, evaluate };
 }
 
-const exceeded = { problem: "expression exceeds the time limit of 1 s" };
+const exceeded = { problem: "expression exceeds the time limit of 1 s", isOverrun: true };
 
 it("evaluates all expressions in one message", async () => {
   const { sizes, evaluate } = setUp();
