@@ -99,7 +99,7 @@ async function probe(
   const report = await prober.run({ ...signedDeliveries(target.port), token, probes, intervalMs });
   const others = await sending;
   const storedAfter = await target.stored?.();
-  const sent = report.received + (others?.accepted ?? 0);
+  const acknowledged = report.received + (others?.accepted ?? 0);
   const stored = (storedAfter ?? 0) - (storedBefore ?? 0);
   return {
     probes: report,
@@ -107,7 +107,7 @@ async function probe(
     problems: [
       ...report.failures,
       ...(others && !others.valid ? [`others: ${JSON.stringify(others.statuses)}`] : []),
-      ...(target.stored && stored !== sent ? [`${sent} acknowledged, ${stored} stored`] : []),
+      ...(target.stored && stored !== acknowledged ? [`${acknowledged} acknowledged, ${stored} stored`] : []),
     ].map((problem) => `${target.name}: INVALID: ${problem}`),
   };
 }

@@ -71,8 +71,8 @@ export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
       response: { status: 200, schema: z.object({ id: z.string(), already: z.boolean() }) },
       async handle({ tenant, param, body }) {
         const id = param("event");
-        const { already } = await inbox.markProcessed([tenant], [id], body.note ?? null);
-        return { json: { id, already: already.includes(id) } };
+        const { alreadyProcessed } = await inbox.markProcessed([tenant], [id], body.note ?? null);
+        return { json: { id, already: alreadyProcessed.includes(id) } };
       },
     }),
     defineRoute({

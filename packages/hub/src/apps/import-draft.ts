@@ -64,7 +64,7 @@ function describeTool(node: FlowNode, registry: NodeRegistry): { node: FlowNode;
   return {
     node: { ...node, parameters: { ...node.parameters, toolDescription: node.name } },
     notes: [
-      `toolDescription: ${node.name} had ${text === undefined ? "none" : JSON.stringify(text)}; it is now ${JSON.stringify(node.name)}.`,
+      `toolDescription: the tool ${JSON.stringify(node.name)} had ${text === undefined ? "no description" : `the description ${JSON.stringify(text)}`}; its name is used instead.`,
     ],
   };
 }

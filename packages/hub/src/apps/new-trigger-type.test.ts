@@ -3,7 +3,7 @@ import { checkReferences } from "@signalbox/rules/flows/check-references.ts";
 import { createRegistry, defineNode } from "@signalbox/rules/flows/node-type.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { renameNode } from "@signalbox/rules/flows/rename-node.ts";
-import { subjectOf } from "@signalbox/rules/flows/subject.ts";
+import { resolveFlow } from "@signalbox/rules/flows/resolved-flow.ts";
 import { testFlow, testNode } from "@signalbox/rules/flows/test-flow.ts";
 import { toolFields } from "@signalbox/rules/flows/tool-fields.ts";
 import { describeFlow } from "@signalbox/rules/flows/validate.ts";
@@ -119,6 +119,6 @@ it("each new trigger type gets a trigger row of the right kind", () => {
 });
 
 it("templates may use any `trigger` field if the output of a new trigger type is unknown", () => {
-  const { warnings } = checkReferences(subjectOf(flow, registry));
+  const { warnings } = checkReferences(resolveFlow(flow, registry));
   expect(warnings).toEqual([]);
 });

@@ -4,7 +4,7 @@ import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry, ToolOffer } from "@signalbox/rules/flows/node-type.ts";
 import { outputSchemaOf } from "@signalbox/rules/flows/output-schema.ts";
 import { inputSchema } from "@signalbox/rules/flows/parameters.ts";
-import { isActive, partsOf } from "@signalbox/rules/flows/subject.ts";
+import { isActive, partsOf } from "@signalbox/rules/flows/resolved-flow.ts";
 import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { FlowGraph, NewTrigger } from "../store/flow-store.ts";

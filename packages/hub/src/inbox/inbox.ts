@@ -219,17 +219,17 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       tenants: readonly string[],
       ids: readonly string[],
       note: string | null,
-    ): Promise<{ marked: string[]; already: string[] }> {
+    ): Promise<{ marked: string[]; alreadyProcessed: string[] }> {
       const owners = await Promise.all(ids.map((id) => find(tenants, id, "event_id")));
       const marked: string[] = [];
-      const already: string[] = [];
+      const alreadyProcessed: string[] = [];
       for (const [tenant, events] of Map.groupBy(owners, (event) => event.tenant)) {
         const own = [...new Set(events.map((event) => event.id))];
         const done = await store.markProcessed(tenant, own, now(), note);
         marked.push(...done.marked);
-        already.push(...done.already);
+        alreadyProcessed.push(...done.alreadyProcessed);
       }
-      return { marked, already };
+      return { marked, alreadyProcessed };
     },
 
     /** Claims an equal share of each tenant, so that a large backlog does not block the others. */

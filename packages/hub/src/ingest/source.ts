@@ -34,7 +34,7 @@ export interface Installation {
   /** The account, if the payload names it. */
   account?: { id: string; login: string | null };
   /** Set if the event is about the installation itself. Only such an event may remove it or change its account. */
-  about?: { version: number; change: "removed" | "revived" | null };
+  about?: { version: number; change: "removed" | "restored" | null };
 }
 
 export interface SourceDefinition {

@@ -110,11 +110,11 @@ export const inboxTools: readonly Tool[] = [
       if (ids.length === 0) throw new RequestError("invalid", "event_id", "is missing: send event_id or event_ids");
       if (ids.length > MAX_MARKED)
         throw new RequestError("invalid", "event_ids", `must have at most ${MAX_MARKED} items, together with event_id`);
-      const { already } = await inbox.markProcessed(access.tenants, ids, note ?? null);
+      const { alreadyProcessed } = await inbox.markProcessed(access.tenants, ids, note ?? null);
       const result = event_id === undefined ? { success: true } : { success: true, event_id };
       return {
         text: result,
-        structured: { ...result, event_ids: ids, already_processed: already },
+        structured: { ...result, event_ids: ids, already_processed: alreadyProcessed },
       };
     },
   }),

@@ -73,7 +73,7 @@ function nodeContext(execution: Execution, { frame }: FrameContext, id: string, 
     input: inputs.length === 1 ? (inputs[0]?.output ?? null) : bySlug(inputs),
     inputs,
     run: { id: run.id, flowId: run.flow_id, nodeId: id, slug: slugOf(id), attempt },
-    idempotencyKey: idempotencyKey(run.id, id, frame.item),
+    idempotencyKey: idempotencyKey(run.id, id, frame.iteration),
     now: timers.now,
   };
 }
@@ -87,7 +87,7 @@ function createCalls(
 ) {
   const abandoned = new AbortController();
   const caller = () => ({
-    key: idempotencyKey(run.id, id, frame.item),
+    key: idempotencyKey(run.id, id, frame.iteration),
     attempt,
     abandoned: abandoned.signal,
   });
@@ -134,8 +134,8 @@ function withValidOutput(
 }
 
 /** The same for every attempt at the step, in any process. */
-const idempotencyKey = (run: string, node: string, item: string): string =>
-  item === "" ? `${run}:${node}` : `${run}:${node}:${item}`;
+const idempotencyKey = (run: string, node: string, iteration: string): string =>
+  iteration === "" ? `${run}:${node}` : `${run}:${node}:${iteration}`;
 
 const bySlug = (inputs: readonly { slug: string; output: Json }[]): JsonObject =>
   Object.fromEntries(inputs.map(({ slug, output }) => [slug, output]));

@@ -19,7 +19,7 @@ const layoutOf = (...lines: string[]) => {
 };
 
 const frameOf = (nodes: ReadonlySet<string>, states: Record<string, NodeState> = {}): Frame => ({
-  item: "",
+  iteration: "",
   nodes,
   states: new Map(Object.entries(states)),
   started: new Set(),

@@ -47,7 +47,7 @@ export function createLayout(
 
 export interface Frame {
   /** Its loop iteration, such as `each_issue:2/each_label:0`; empty for the main frame. */
-  item: string;
+  iteration: string;
   nodes: ReadonlySet<string>;
   states: Map<string, NodeState>;
   started: Set<string>;

@@ -4,14 +4,14 @@ import type { Frame } from "./frame.ts";
 /** Restores a frame from the recorded steps. */
 export function openFrame(
   { stepLog }: Execution,
-  item: string,
+  iteration: string,
   nodes: ReadonlySet<string>,
   outside: Frame["outside"] = () => undefined,
 ): Frame {
-  const frame: Frame = { item, nodes, states: new Map(), started: new Set(), outside };
+  const frame: Frame = { iteration, nodes, states: new Map(), started: new Set(), outside };
   for (const id of nodes) {
     const last = stepLog
-      .recorded(item, id)
+      .recorded(iteration, id)
       .findLast(({ status }) => status === "done" || status === "skipped");
     if (last?.status === "skipped") frame.states.set(id, { status: "skipped" });
     else if (last)

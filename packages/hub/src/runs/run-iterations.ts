@@ -79,7 +79,7 @@ async function runIteration(
   const loopState = { status: "done", port: ITEM_PORT, output: item } as const;
   const frame = openFrame(
     execution,
-    `${outer.frame.item && `${outer.frame.item}/`}${slug}:${index}`,
+    `${outer.frame.iteration && `${outer.frame.iteration}/`}${slug}:${index}`,
     execution.layout.bodies.get(loop) ?? new Set(),
     (id) => (id === loop ? loopState : outer.frame.states.get(id)),
   );
@@ -100,9 +100,9 @@ async function runIteration(
 }
 
 /** The error of an iteration that failed before the run was claimed. It is not repeated. */
-function recordedFailure({ stepLog }: Execution, { item, nodes }: Frame): RunError | undefined {
+function recordedFailure({ stepLog }: Execution, { iteration, nodes }: Frame): RunError | undefined {
   for (const id of nodes) {
-    const records = stepLog.recorded(item, id);
+    const records = stepLog.recorded(iteration, id);
     const last = records.at(-1);
     if (last?.status === "failed" && last.error && !pendingWait(records)) return last.error;
   }

@@ -28,7 +28,7 @@ export async function runNode(
 ): Promise<StepRecord[]> {
   const { stepLog, suspension, timers } = execution;
   const { frame, signal } = context;
-  const records = stepLog.recorded(frame.item, id);
+  const records = stepLog.recorded(frame.iteration, id);
   const attempts = countAttempts(records);
   let resumed: Resumed | undefined;
   let since: number | undefined;
@@ -43,7 +43,7 @@ export async function runNode(
     if (signal.aborted) throw new ExecutionAborted();
     const number = attempts.next;
     const started_at = since ?? timers.now();
-    const key: StepKey = { node_id: id, item: frame.item, attempt: number, started_at };
+    const key: StepKey = { node_id: id, item: frame.iteration, attempt: number, started_at };
     const outcome = await attemptNode(execution, context, id, { number, resumed }, runIterations);
     if (signal.aborted) throw new ExecutionAborted();
 

@@ -15,7 +15,7 @@ export interface StepLogOptions {
 
 export interface StepLog {
   /** The attempts at a step that were recorded before the run was claimed. */
-  recorded(item: string, node: string): readonly Step[];
+  recorded(iteration: string, node: string): readonly Step[];
   /** Throws `ExecutionAborted` if another worker holds the run, or the run has ended. */
   write(steps: readonly StepRecord[]): Promise<void>;
   /** Records the last steps together with the run's next status. If the run ends, open steps fail. */

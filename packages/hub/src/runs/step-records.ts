@@ -33,9 +33,9 @@ const blank = { port: null, input: null, output: null, error: null, log: [], fin
 
 export const running = (key: StepKey): StepRecord => ({ ...key, ...blank, status: "running" });
 
-export const skipped = (node_id: string, item: string, at: number): StepRecord => ({
+export const skipped = (node_id: string, iteration: string, at: number): StepRecord => ({
   node_id,
-  item,
+  item: iteration,
   attempt: 1,
   started_at: at,
   ...blank,

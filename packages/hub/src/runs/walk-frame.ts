@@ -54,7 +54,7 @@ export async function walkFrame(
     active += next.ready.length;
     const steps = [
       ...ended.splice(0),
-      ...next.skipped.map((id) => skipped(id, frame.item, timers.now())),
+      ...next.skipped.map((id) => skipped(id, frame.iteration, timers.now())),
       ...next.ready.flatMap((id) => startRecord(execution, frame, id)),
     ];
     if (active === 0) {
@@ -76,9 +76,9 @@ const withSteps = (error: unknown, steps: readonly StepRecord[]): unknown =>
   error instanceof RunFailed ? new RunFailed(error.error, [...steps, ...error.steps]) : error;
 
 /** Empty for a step that waited when the run was suspended, because it already has a record. */
-function startRecord({ stepLog, timers }: Execution, { item }: Frame, id: string): StepRecord[] {
-  const records = stepLog.recorded(item, id);
+function startRecord({ stepLog, timers }: Execution, { iteration }: Frame, id: string): StepRecord[] {
+  const records = stepLog.recorded(iteration, id);
   if (pendingWait(records)) return [];
   const attempt = countAttempts(records).next;
-  return [running({ node_id: id, item, attempt, started_at: timers.now() })];
+  return [running({ node_id: id, item: iteration, attempt, started_at: timers.now() })];
 }

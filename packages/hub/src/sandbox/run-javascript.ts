@@ -63,30 +63,30 @@ const LOG_ALIASES =
 /** Runs in QuickJS before the author's code. It captures the built-ins, which that code may replace. */
 const SETUP = `(function (text, write) {
   "use strict";
-  const { parse, stringify } = JSON, { freeze, values } = Object, PromiseOf = Promise, text_of = String;
-  const ErrorOf = Error, MapOf = Map, SetOf = Set;
-  const cut = Function.prototype.call.bind(String.prototype.slice);
+  const { parse, stringify } = JSON, { freeze, values } = Object, BuiltinPromise = Promise, toText = String;
+  const BuiltinError = Error, BuiltinMap = Map, BuiltinSet = Set;
+  const slice = Function.prototype.call.bind(String.prototype.slice);
   const data = parse(text), queue = [data];
   for (let at = 0; at < queue.length; at++) {
     freeze(queue[at]);
     for (const one of values(queue[at])) if (typeof one === "object" && one !== null) queue[queue.length] = one;
   }
   const show = (one) => {
-    if (typeof one === "bigint" || one instanceof ErrorOf) return text_of(one);
-    return one instanceof MapOf || one instanceof SetOf ? [...one] : one;
+    if (typeof one === "bigint" || one instanceof BuiltinError) return toText(one);
+    return one instanceof BuiltinMap || one instanceof BuiltinSet ? [...one] : one;
   };
   const format = (one) => {
     try {
       const shown = show(one);
-      return typeof shown === "string" ? shown : (stringify(shown, (_, part) => show(part)) ?? text_of(one));
+      return typeof shown === "string" ? shown : (stringify(shown, (_, part) => show(part)) ?? toText(one));
     } catch {}
-    try { return text_of(one); } catch {}
+    try { return toText(one); } catch {}
     return "(cannot be shown)";
   };
   const log = (level, parts) => {
     let line = "";
     for (let at = 0; at < parts.length; at++) line += (at > 0 ? " " : "") + format(parts[at]);
-    write(level, stringify(line.length > ${MAX_LOG_LINE_CHARACTERS} ? cut(line, 0, ${MAX_LOG_LINE_CHARACTERS}) + "…" : line));
+    write(level, stringify(line.length > ${MAX_LOG_LINE_CHARACTERS} ? slice(line, 0, ${MAX_LOG_LINE_CHARACTERS}) + "…" : line));
   };
   const console = {};
   for (const other of ${JSON.stringify(LOG_ALIASES)}) console[other] = (...parts) => log("log", parts);
@@ -95,7 +95,7 @@ const SETUP = `(function (text, write) {
   freeze(console);
   const run = (code) => {
     const result = code(data.input, data.trigger, data.nodes, data.item, data.index, console);
-    if (result instanceof PromiseOf) throw new TypeError("the code returns a promise; it must return the result itself");
+    if (result instanceof BuiltinPromise) throw new TypeError("the code returns a promise; it must return the result itself");
     return stringify(result) ?? "null";
   };
   const quote = (text) => stringify(cut(text, 0, ${MAX_LOG_LINE_CHARACTERS}));

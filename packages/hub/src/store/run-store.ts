@@ -123,7 +123,7 @@ export interface Step {
   /** The number of the step within its run, in the order in which steps started. */
   nth: number;
   node_id: string;
-  /** The iteration of a loop, such as `each:2`; empty outside of loops. */
+  /** The iteration of the enclosing loop, such as `each:2`; empty outside of loops. */
   item: string;
   attempt: number;
   status: StepStatus;

@@ -140,7 +140,7 @@ export interface Claim {
 export interface MarkResult {
   marked: string[];
   /** Were processed before the call. */
-  already: string[];
+  alreadyProcessed: string[];
   unknown: string[];
 }
 
@@ -192,7 +192,7 @@ export interface Installation {
 /** The state of an installation as one event reports it. */
 export interface InstallationUpdate extends Omit<Installation, "removed_at"> {
   /** Null: the event does not change whether the installation is removed. */
-  change: "removed" | "revived" | null;
+  change: "removed" | "restored" | null;
 }
 
 export type Scope = "inbox:read" | "inbox:write" | "flows:call" | "admin";

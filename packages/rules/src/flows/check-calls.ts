@@ -2,7 +2,7 @@
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
-import { isActive, type Subject } from "./subject.ts";
+import { isActive, type ResolvedFlow } from "./resolved-flow.ts";
 
 export interface KnownFlow {
   name: string;
@@ -38,15 +38,15 @@ export const callsIn = (
 export const triggerOf = (triggers: readonly FlowNode[], wanted: string): FlowNode | undefined =>
   triggers.find(({ id }) => id === wanted) ?? triggers.find(({ slug }) => slug === wanted);
 
-export const checkCalls = (subject: Subject, context: CallContext): Finding<WarningCode>[] =>
-  subject.flow.nodes.flatMap((node) => checkCall(subject, context, node));
+export const checkCalls = (resolved: ResolvedFlow, context: CallContext): Finding<WarningCode>[] =>
+  resolved.flow.nodes.flatMap((node) => checkCall(resolved, context, node));
 
 function checkCall(
-  subject: Subject,
+  resolved: ResolvedFlow,
   { id, flows }: CallContext,
   node: FlowNode,
 ): Finding<WarningCode>[] {
-  const flow = subject.definition(node)?.callsFlow ? constantIn(node, "flow") : undefined;
+  const flow = resolved.definition(node)?.callsFlow ? constantIn(node, "flow") : undefined;
   if (flow === undefined) return [];
   const findings: Finding<WarningCode>[] = [];
   const warn = (code: WarningCode, path: string, message: string) => {
@@ -61,7 +61,7 @@ function checkCall(
     );
   const called = flows.get(flow);
   // Once this flow is published, its triggers are those of the draft.
-  const triggers = flow === id ? subject.triggers : called?.triggers;
+  const triggers = flow === id ? resolved.triggers : called?.triggers;
   if (flow !== id && !called) return warn("no_such_flow", "flow", `there is no flow ${flow}`);
   if (!triggers) return warn("not_published", "flow", `${called?.name} is not published yet`);
   const wanted = constantIn(node, "trigger");

@@ -6,13 +6,13 @@ import { issuesOf } from "./issues.ts";
 import type { FlowNode } from "./model.ts";
 import { ITEM_PORT, type NodeDefinition, nodeSettings } from "./node-type.ts";
 import { referencesIn } from "./references.ts";
-import { partsOf, type Subject, skipOf } from "./subject.ts";
+import { partsOf, type ResolvedFlow, skipOf } from "./resolved-flow.ts";
 
-export const checkConfigs = (subject: Subject): Finding<ErrorCode>[] =>
-  subject.flow.nodes.flatMap((node) => checkConfig(subject, node));
+export const checkConfigs = (resolved: ResolvedFlow): Finding<ErrorCode>[] =>
+  resolved.flow.nodes.flatMap((node) => checkConfig(resolved, node));
 
-function checkConfig(subject: Subject, node: FlowNode): Finding<ErrorCode>[] {
-  const definition = subject.definition(node);
+function checkConfig(resolved: ResolvedFlow, node: FlowNode): Finding<ErrorCode>[] {
+  const definition = resolved.definition(node);
   if (!definition) return [onNode("unknown_node_type", node, `unknown node type ${node.type}`)];
   const { config, settings } = partsOf(node);
   const skip = skipOf(definition);

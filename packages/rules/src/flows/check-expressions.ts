@@ -2,7 +2,7 @@
 import { type ErrorCode, type Finding, onNode } from "./finding.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeDefinition, NodeRegistry } from "./node-type.ts";
-import type { Subject } from "./subject.ts";
+import type { ResolvedFlow } from "./resolved-flow.ts";
 
 /** The maximum length. Longer expressions are not analyzed, since the schemas of nodes reject them. */
 export const EXPRESSION_LENGTH = 20_000;
@@ -41,7 +41,7 @@ export const checkExpressions = ({
   flow,
   definition,
   findAnalysis,
-}: Subject): Finding<ErrorCode>[] =>
+}: ResolvedFlow): Finding<ErrorCode>[] =>
   nodeExpressions(flow.nodes, definition).flatMap(({ node, field, expression }) => {
     const { problem } = findAnalysis(expression) ?? {};
     return problem === undefined

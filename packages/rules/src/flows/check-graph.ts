@@ -2,20 +2,20 @@
 import { type ErrorCode, type Finding, onNode } from "./finding.ts";
 import { findCycles } from "./graph.ts";
 import type { FlowEdge } from "./model.ts";
-import { partsOf, type Subject } from "./subject.ts";
+import { partsOf, type ResolvedFlow } from "./resolved-flow.ts";
 import { toolNameOf } from "./tool-fields.ts";
 
 type Findings = Finding<ErrorCode>[];
 
-export const checkGraph = (subject: Subject): Findings => [
-  ...checkNames(subject),
-  ...checkDuplicateEdges(subject),
-  ...subject.flow.edges.flatMap((edge) => checkEdge(subject, edge)),
-  ...checkCycles(subject),
+export const checkGraph = (resolved: ResolvedFlow): Findings => [
+  ...checkNames(resolved),
+  ...checkDuplicateEdges(resolved),
+  ...resolved.flow.edges.flatMap((edge) => checkEdge(resolved, edge)),
+  ...checkCycles(resolved),
 ];
 
-function checkNames(subject: Subject): Findings {
-  const { nodes, edges } = subject.flow;
+function checkNames(resolved: ResolvedFlow): Findings {
+  const { nodes, edges } = resolved.flow;
   const findings: Findings = [];
   const ids = new Set<string>();
   const slugs = new Map<string, string>();
@@ -28,7 +28,7 @@ function checkNames(subject: Subject): Findings {
     if (sameSlug !== undefined)
       findings.push(onNode("duplicate_slug", node, `${sameSlug} has the same slug ${node.slug}`));
     slugs.set(node.slug, node.name);
-    const toolName = subject.definition(node)?.isTool ? toolNameOf(node) : undefined;
+    const toolName = resolved.definition(node)?.isTool ? toolNameOf(node) : undefined;
     if (toolName === undefined) continue;
     const sameTool = toolNames.get(toolName);
     if (sameTool !== undefined)
@@ -52,15 +52,15 @@ function checkNames(subject: Subject): Findings {
 }
 
 /** A second edge between the same ports would pass the same output twice. */
-function checkDuplicateEdges(subject: Subject): Findings {
+function checkDuplicateEdges(resolved: ResolvedFlow): Findings {
   const seen = new Set<string>();
-  return subject.flow.edges.flatMap((edge): Findings => {
+  return resolved.flow.edges.flatMap((edge): Findings => {
     const key = edgeKey(edge);
     if (!seen.has(key)) {
       seen.add(key);
       return [];
     }
-    const [from, to] = [edge.source, edge.target].map((id) => subject.node(id)?.name ?? id);
+    const [from, to] = [edge.source, edge.target].map((id) => resolved.node(id)?.name ?? id);
     const message = `${from} is connected to ${to} twice, from ${edge.sourceHandle} to ${edge.targetHandle}: remove one of the two edges.`;
     return [{ code: "duplicate_edge", edgeId: edge.id, message }];
   });
@@ -70,25 +70,25 @@ function checkDuplicateEdges(subject: Subject): Findings {
 export const edgeKey = ({ source, sourceHandle, target, targetHandle }: FlowEdge): string =>
   JSON.stringify([source, sourceHandle, target, targetHandle]);
 
-function checkEdge(subject: Subject, edge: FlowEdge): Findings {
+function checkEdge(resolved: ResolvedFlow, edge: FlowEdge): Findings {
   const findings: Findings = [];
   const onEdge = (code: ErrorCode, message: string, nodeId?: string) =>
     findings.push({ code, message, edgeId: edge.id, ...(nodeId ? { nodeId } : {}) });
-  const source = subject.node(edge.source);
-  const target = subject.node(edge.target);
+  const source = resolved.node(edge.source);
+  const target = resolved.node(edge.target);
   if (!source)
     onEdge("missing_node", `An edge starts at the node ${edge.source}, which does not exist.`);
   if (!target)
     onEdge("missing_node", `An edge ends at the node ${edge.target}, which does not exist.`);
 
-  const out = source && subject.definition(source)?.outPorts(partsOf(source).config);
+  const out = source && resolved.definition(source)?.outPorts(partsOf(source).config);
   if (source && out && !out.includes(edge.sourceHandle))
     onEdge(
       "missing_port",
       `${source.name}: has no output port ${edge.sourceHandle}; it has ${list(out)}.`,
       source.id,
     );
-  const definition = target && subject.definition(target);
+  const definition = target && resolved.definition(target);
   if (!target || !definition) return findings;
   if (definition.kind === "trigger")
     onEdge(
@@ -107,9 +107,9 @@ function checkEdge(subject: Subject, edge: FlowEdge): Findings {
 
 const list = (ports: readonly string[]): string => ports.join(", ") || "none";
 
-function checkCycles(subject: Subject): Findings {
-  return findCycles(subject.graph).map((cycle) => {
-    const names = [...cycle, cycle[0] as string].map((id) => subject.node(id)?.name ?? id);
+function checkCycles(resolved: ResolvedFlow): Findings {
+  return findCycles(resolved.graph).map((cycle) => {
+    const names = [...cycle, cycle[0] as string].map((id) => resolved.node(id)?.name ?? id);
     return { code: "cycle", message: `Cycle: ${names.join(" → ")}`, nodeId: cycle[0] as string };
   });
 }

@@ -6,7 +6,7 @@ import { ancestorsOf, reachableThrough } from "./graph.ts";
 import { writePath } from "./issues.ts";
 import type { FlowNode } from "./model.ts";
 import { type FoundReference, templatesIn } from "./references.ts";
-import { partsOf, type Subject, skipOf } from "./subject.ts";
+import { partsOf, type ResolvedFlow, skipOf } from "./resolved-flow.ts";
 import { writeReference } from "./template.ts";
 
 export interface ReferenceFindings {
@@ -14,21 +14,21 @@ export interface ReferenceFindings {
   warnings: Finding<WarningCode>[];
 }
 
-export function checkReferences(subject: Subject): ReferenceFindings {
+export function checkReferences(resolved: ResolvedFlow): ReferenceFindings {
   const errors: Finding<ErrorCode>[] = [];
   const warnings: Finding<WarningCode>[] = [];
-  const bySlug = new Map(subject.flow.nodes.map((node) => [node.slug, node]));
-  const loops = loopsOf(subject);
-  for (const node of subject.flow.nodes) {
-    const found = templatesIn(node.parameters, skipOf(subject.definition(node)));
+  const bySlug = new Map(resolved.flow.nodes.map((node) => [node.slug, node]));
+  const loops = loopsOf(resolved);
+  for (const node of resolved.flow.nodes) {
+    const found = templatesIn(node.parameters, skipOf(resolved.definition(node)));
     for (const { keys, message } of found.errors) {
       const path = writePath(keys);
       errors.push(onNode("template_syntax", node, `${path}: ${message}`, path));
     }
-    const before = ancestorsOf(subject.graph, node.id);
+    const before = ancestorsOf(resolved.graph, node.id);
     for (const reference of found.references) {
       const path = writePath(reference.keys);
-      const problem = problemOf(subject, node, reference, { bySlug, before, loops });
+      const problem = problemOf(resolved, node, reference, { bySlug, before, loops });
       if (!problem) continue;
       const message = `${path}: {{ ${writeReference(reference)} }} ${problem.message}`;
       if (isWarning(problem.code)) warnings.push(onNode(problem.code, node, message, path));
@@ -56,16 +56,16 @@ const isWarning = (code: Problem["code"]): code is ReferenceWarning =>
   code === "reference_not_always" || code === "no_such_parameter";
 
 function problemOf(
-  subject: Subject,
+  resolved: ResolvedFlow,
   node: FlowNode,
   { root, path, keys, optional }: FoundReference,
   { bySlug, before, loops }: ReferenceContext,
 ): Problem | undefined {
-  if (root === "trigger") return optional ? undefined : missingField(subject, node, path[0]);
+  if (root === "trigger") return optional ? undefined : missingField(resolved, node, path[0]);
   if (root === "secrets") {
     if (path.length !== 1)
       return { code: "secret_not_allowed", message: "must name one secret, such as secrets.KEY" };
-    const allowed = subject.definition(node)?.secretFields.some((field) => isWithin(keys, field));
+    const allowed = resolved.definition(node)?.secretFields.some((field) => isWithin(keys, field));
     return allowed
       ? undefined
       : {
@@ -88,13 +88,13 @@ function problemOf(
       message: `is never available: ${other.name} does not run before ${node.name}`,
     };
   if (optional) return undefined;
-  const without = subject.triggers.filter((trigger) => {
-    const reach = subject.reach(trigger);
+  const without = resolved.triggers.filter((trigger) => {
+    const reach = resolved.reach(trigger);
     return reach.has(node.id) && !reach.has(other.id);
   });
   if (without.length === 0) return undefined;
   const names = without.map(({ name }) => name).join(", ");
-  const instead = subject.definition(other)?.kind === "trigger" ? "write trigger instead, or " : "";
+  const instead = resolved.definition(other)?.kind === "trigger" ? "write trigger instead, or " : "";
   return {
     code: "reference_not_always",
     message: `is missing when ${names} starts the run; ${instead}mark it as optional with ?`,
@@ -103,14 +103,14 @@ function problemOf(
 
 /** Returns a problem if none of the triggers that lead to the node provides the field. */
 function missingField(
-  subject: Subject,
+  resolved: ResolvedFlow,
   node: FlowNode,
   field: string | number | undefined,
 ): Problem | undefined {
   if (typeof field !== "string") return undefined;
-  const known = subject.triggers
-    .filter((trigger) => subject.reach(trigger).has(node.id))
-    .map((trigger) => fieldsOf(subject, trigger));
+  const known = resolved.triggers
+    .filter((trigger) => resolved.reach(trigger).has(node.id))
+    .map((trigger) => fieldsOf(resolved, trigger));
   const lacksField = ({ fields }: { fields: readonly string[] | undefined }) =>
     fields !== undefined && !fields.includes(field);
   if (known.length === 0 || !known.every(lacksField)) return undefined;
@@ -124,15 +124,15 @@ function missingField(
 }
 
 /** `fields` is undefined if the trigger's output can have any field. */
-function fieldsOf(subject: Subject, trigger: FlowNode) {
+function fieldsOf(resolved: ResolvedFlow, trigger: FlowNode) {
   const { name } = trigger;
-  const schema = subject.definition(trigger)?.outputSchema(partsOf(trigger).config);
+  const schema = resolved.definition(trigger)?.outputSchema(partsOf(trigger).config);
   const isClosed = isObject(schema?.properties) && schema.additionalProperties === false;
   return { name, fields: isClosed ? Object.keys(schema.properties as JsonObject) : undefined };
 }
 
 /** The nodes inside a loop: reachable through this port of the loop, but through no other port. */
-function bodyOf({ graph }: Subject, id: string, port: string): Set<string> {
+function bodyOf({ graph }: ResolvedFlow, id: string, port: string): Set<string> {
   const body = reachableThrough(graph, id, port);
   for (const { sourceHandle } of graph.outgoing(id))
     if (sourceHandle !== port)
@@ -141,11 +141,11 @@ function bodyOf({ graph }: Subject, id: string, port: string): Set<string> {
 }
 
 /** For each variable of loops, the ids of the nodes inside. */
-function loopsOf(subject: Subject): Map<string, Set<string>> {
+function loopsOf(resolved: ResolvedFlow): Map<string, Set<string>> {
   const loops = new Map<string, Set<string>>();
-  for (const node of subject.flow.nodes)
-    for (const [port, names] of Object.entries(subject.definition(node)?.locals ?? {})) {
-      const inside = bodyOf(subject, node.id, port);
+  for (const node of resolved.flow.nodes)
+    for (const [port, names] of Object.entries(resolved.definition(node)?.locals ?? {})) {
+      const inside = bodyOf(resolved, node.id, port);
       for (const name of names) loops.set(name, new Set([...inside, ...(loops.get(name) ?? [])]));
     }
   return loops;

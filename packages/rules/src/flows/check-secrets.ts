@@ -2,15 +2,15 @@
 import { codeReferences } from "./code-references.ts";
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import { referencesIn } from "./references.ts";
-import { type Subject, skipOf } from "./subject.ts";
+import { type ResolvedFlow, skipOf } from "./resolved-flow.ts";
 import { parseTemplate } from "./template.ts";
 
-export const checkSecrets = (subject: Subject): Finding<WarningCode>[] => [
-  ...findInCode(subject),
-  ...findSentToAnyHost(subject),
+export const checkSecrets = (resolved: ResolvedFlow): Finding<WarningCode>[] => [
+  ...findInCode(resolved),
+  ...findSentToAnyHost(resolved),
 ];
 
-const findInCode = ({ flow, definition, findAnalysis }: Subject): Finding<WarningCode>[] =>
+const findInCode = ({ flow, definition, findAnalysis }: ResolvedFlow): Finding<WarningCode>[] =>
   flow.nodes.flatMap((node) => {
     const { field = "", readsSecrets = false } =
       codeReferences(node, definition(node), findAnalysis) ?? {};
@@ -19,9 +19,9 @@ const findInCode = ({ flow, definition, findAnalysis }: Subject): Finding<Warnin
     return readsSecrets ? [onNode("secret_in_code", node, `${field}: ${message}`, field)] : [];
   });
 
-const findSentToAnyHost = (subject: Subject): Finding<WarningCode>[] =>
-  subject.flow.nodes.flatMap((node) => {
-    const definition = subject.definition(node);
+const findSentToAnyHost = (resolved: ResolvedFlow): Finding<WarningCode>[] =>
+  resolved.flow.nodes.flatMap((node) => {
+    const definition = resolved.definition(node);
     const field = definition?.sendsTo;
     const url = field === undefined ? undefined : node.parameters[field];
     if (field === undefined || typeof url !== "string" || hasFixedHost(url)) return [];

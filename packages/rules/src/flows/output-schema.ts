@@ -3,7 +3,7 @@ import type { JsonSchema } from "../json.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
 import { resultsOf } from "./returns.ts";
-import { partsOf, subjectOf } from "./subject.ts";
+import { partsOf, resolveFlow } from "./resolved-flow.ts";
 import { embedSchema } from "./subschemas.ts";
 
 /**
@@ -15,9 +15,9 @@ export function outputSchemaOf(
   trigger: FlowNode,
   registry: NodeRegistry,
 ): JsonSchema | undefined {
-  const subject = subjectOf(flow, registry);
-  const schemas = resultsOf(subject, trigger)?.map((node) =>
-    subject.definition(node)?.outputSchema(partsOf(node).config),
+  const resolved = resolveFlow(flow, registry);
+  const schemas = resultsOf(resolved, trigger)?.map((node) =>
+    resolved.definition(node)?.outputSchema(partsOf(node).config),
   );
   if (!schemas?.every((schema) => schema !== undefined && schema.type === "object"))
     return undefined;

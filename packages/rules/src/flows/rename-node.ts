@@ -6,7 +6,7 @@ import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
 import { renameReferences } from "./references.ts";
 import { slugFor } from "./slug.ts";
-import { skipOf } from "./subject.ts";
+import { skipOf } from "./resolved-flow.ts";
 import { toolNameOf, withToolName } from "./tool-fields.ts";
 import { toolName, uniqueToolName } from "./tool-name.ts";
 

@@ -1,11 +1,11 @@
 /** Finds the result nodes that a run can reach. */
 import { topologicalOrder } from "./graph.ts";
 import type { FlowNode } from "./model.ts";
-import { branchesFrom, type Subject } from "./subject.ts";
+import { branchesFrom, type ResolvedFlow } from "./resolved-flow.ts";
 
-const isResult = (subject: Subject, id: string): boolean => {
-  const node = subject.node(id);
-  return node !== undefined && subject.definition(node)?.kind === "result";
+const isResult = (resolved: ResolvedFlow, id: string): boolean => {
+  const node = resolved.node(id);
+  return node !== undefined && resolved.definition(node)?.kind === "result";
 };
 
 /**
@@ -13,14 +13,14 @@ const isResult = (subject: Subject, id: string): boolean => {
  * lead to the two results on disjoint paths. Paths with a common node do not count, because that node
  * could choose between the results.
  */
-export function returnsOnOnePath(subject: Subject): [FlowNode, FlowNode][] {
-  const order = new Map(topologicalOrder(subject.graph).map((id, at) => [id, at]));
+export function returnsOnOnePath(resolved: ResolvedFlow): [FlowNode, FlowNode][] {
+  const order = new Map(topologicalOrder(resolved.graph).map((id, at) => [id, at]));
   const position = (id: string) => order.get(id) ?? -1;
   const targets = new Map<string, string[][]>();
   const targetsOf = (id: string) => {
     const known = targets.get(id);
     if (known) return known;
-    const branches = branchesFrom(subject, id).map(({ edges }) => [
+    const branches = branchesFrom(resolved, id).map(({ edges }) => [
       ...new Set(edges.map(({ target }) => target).filter((target) => order.has(target))),
     ]);
     targets.set(id, branches);
@@ -35,16 +35,16 @@ export function returnsOnOnePath(subject: Subject): [FlowNode, FlowNode][] {
     const pair: [string, string] = position(a) < position(b) ? [a, b] : [b, a];
     pairs.set(pair.join("\n"), pair);
   };
-  for (const trigger of subject.triggers)
-    for (const id of subject.reach(trigger))
+  for (const trigger of resolved.triggers)
+    for (const id of resolved.reach(trigger))
       for (const branch of targetsOf(id)) for (const a of branch) for (const b of branch) add(a, b);
 
   const found: [FlowNode, FlowNode][] = [];
   // Iteration over a map includes entries that are added during the iteration.
   for (const [first, second] of pairs.values()) {
-    const isFirstResult = isResult(subject, first);
-    if (isFirstResult && isResult(subject, second))
-      found.push([subject.node(first) as FlowNode, subject.node(second) as FlowNode]);
+    const isFirstResult = isResult(resolved, first);
+    if (isFirstResult && isResult(resolved, second))
+      found.push([resolved.node(first) as FlowNode, resolved.node(second) as FlowNode]);
     // A path ends at a result. If the first path has ended, the second one advances.
     const [moving, fixed] = isFirstResult ? [second, first] : [first, second];
     for (const branch of targetsOf(moving)) for (const next of branch) add(next, fixed);
@@ -53,24 +53,24 @@ export function returnsOnOnePath(subject: Subject): [FlowNode, FlowNode][] {
 }
 
 /** The results that a run from a trigger can reach; undefined if the run can end without a result. */
-export function resultsOf(subject: Subject, trigger: FlowNode): FlowNode[] | undefined {
+export function resultsOf(resolved: ResolvedFlow, trigger: FlowNode): FlowNode[] | undefined {
   const leadsToResult = new Map<string, boolean>();
   // In reverse order, so that the successors of a node are known before the node.
-  for (const id of topologicalOrder(subject.graph).reverse()) {
-    const branches = mainBranches(subject, id);
+  for (const id of topologicalOrder(resolved.graph).reverse()) {
+    const branches = mainBranches(resolved, id);
     const everyBranchLeads =
       branches.length > 0 &&
       branches.every(({ edges }) => edges.some(({ target }) => leadsToResult.get(target)));
-    leadsToResult.set(id, isResult(subject, id) || everyBranchLeads);
+    leadsToResult.set(id, isResult(resolved, id) || everyBranchLeads);
   }
   if (!leadsToResult.get(trigger.id)) return undefined;
   const reached = new Set([trigger.id]);
   for (const id of reached)
-    for (const { edges } of mainBranches(subject, id))
+    for (const { edges } of mainBranches(resolved, id))
       for (const { target } of edges) reached.add(target);
-  return [...reached].filter((id) => isResult(subject, id)).flatMap((id) => subject.node(id) ?? []);
+  return [...reached].filter((id) => isResult(resolved, id)).flatMap((id) => resolved.node(id) ?? []);
 }
 
 /** Without loops: a result inside a loop is the result of an iteration, not of the run. */
-const mainBranches = (subject: Subject, id: string) =>
-  branchesFrom(subject, id).filter(({ repeated }) => !repeated);
+const mainBranches = (resolved: ResolvedFlow, id: string) =>
+  branchesFrom(resolved, id).filter(({ repeated }) => !repeated);

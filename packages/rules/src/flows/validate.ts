@@ -11,7 +11,7 @@ import { type ErrorCode, type Finding, onNode, type WarningCode } from "./findin
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
 import { returnsOnOnePath } from "./returns.ts";
-import { isActive, type Subject, subjectOf } from "./subject.ts";
+import { isActive, type ResolvedFlow, resolveFlow } from "./resolved-flow.ts";
 import { toolDescriptionOf, toolNameOf } from "./tool-fields.ts";
 
 const NO_TRIGGERS = "This flow has no trigger nodes and cannot be executed via MCP.";
@@ -34,23 +34,23 @@ export const validateFlow = (
   registry: NodeRegistry,
   calls?: CallContext,
   findAnalysis?: FindAnalysis,
-): Validation => validate(subjectOf(flow, registry, findAnalysis), calls);
+): Validation => validate(resolveFlow(flow, registry, findAnalysis), calls);
 
-function validate(subject: Subject, calls: CallContext | undefined): Validation {
-  const references = checkReferences(subject);
+function validate(resolved: ResolvedFlow, calls: CallContext | undefined): Validation {
+  const references = checkReferences(resolved);
   return {
     errors: [
-      ...checkGraph(subject),
-      ...checkConfigs(subject),
-      ...checkExpressions(subject),
+      ...checkGraph(resolved),
+      ...checkConfigs(resolved),
+      ...checkExpressions(resolved),
       ...references.errors,
     ],
     warnings: [
-      ...findGraphWarnings(subject),
+      ...findGraphWarnings(resolved),
       ...references.warnings,
-      ...checkCode(subject),
-      ...checkSecrets(subject),
-      ...(calls ? checkCalls(subject, calls) : []),
+      ...checkCode(resolved),
+      ...checkSecrets(resolved),
+      ...(calls ? checkCalls(resolved, calls) : []),
     ],
   };
 }
@@ -74,22 +74,22 @@ export function describeFlow(
   calls?: CallContext,
   findAnalysis?: FindAnalysis,
 ): FlowDescription {
-  const subject = subjectOf(flow, registry, findAnalysis);
+  const resolved = resolveFlow(flow, registry, findAnalysis);
   return {
-    exposedTools: exposedTools(subject),
-    hasTriggers: subject.triggers.length > 0,
-    ...validate(subject, calls),
+    exposedTools: exposedTools(resolved),
+    hasTriggers: resolved.triggers.length > 0,
+    ...validate(resolved, calls),
   };
 }
 
-const exposedTools = ({ flow, definition }: Subject): ExposedTool[] =>
+const exposedTools = ({ flow, definition }: ResolvedFlow): ExposedTool[] =>
   flow.nodes.flatMap((node) => {
     const name = definition(node)?.isTool && isActive(node) ? toolNameOf(node) : undefined;
     return name ? [{ nodeId: node.id, name, description: toolDescriptionOf(node) }] : [];
   });
 
-function findGraphWarnings(subject: Subject): Finding<WarningCode>[] {
-  const { flow, triggers, graph } = subject;
+function findGraphWarnings(resolved: ResolvedFlow): Finding<WarningCode>[] {
+  const { flow, triggers, graph } = resolved;
   const findings: Finding<WarningCode>[] = [];
   if (triggers.length === 0) findings.push({ code: "no_triggers", message: NO_TRIGGERS });
   else if (!triggers.some(isActive))
@@ -99,13 +99,13 @@ function findGraphWarnings(subject: Subject): Finding<WarningCode>[] {
       findings.push(
         onNode("trigger_leads_nowhere", trigger, "has no outgoing edge, so its runs do nothing"),
       );
-  const reached = new Set(triggers.flatMap((trigger) => [...subject.reach(trigger)]));
+  const reached = new Set(triggers.flatMap((trigger) => [...resolved.reach(trigger)]));
   for (const node of flow.nodes)
     if (!reached.has(node.id))
       findings.push(
         onNode("orphan_node", node, "is not reachable from a trigger, so it never runs"),
       );
-  for (const [first, second] of returnsOnOnePath(subject))
+  for (const [first, second] of returnsOnOnePath(resolved))
     findings.push(
       onNode(
         "two_returns",

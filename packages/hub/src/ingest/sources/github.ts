@@ -33,7 +33,7 @@ const installationChange = (body: JsonObject): Installation["about"] => ({
     body.action === "deleted"
       ? "removed"
       : body.action === "created" || body.action === "unsuspend"
-        ? "revived"
+        ? "restored"
         : null,
 });
 

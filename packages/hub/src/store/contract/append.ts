@@ -221,7 +221,7 @@ export function appendContract(it: It): void {
       expect((await store.listEvents(query)).items).toHaveLength(1);
       expect(await store.markProcessed(text, [event.id, "' OR '1'='1"], 5, text)).toEqual({
         marked: [event.id],
-        already: [],
+        alreadyProcessed: [],
         unknown: ["' OR '1'='1"],
       });
       expect((await store.getEvent(text, event.id))?.note).toBe(text);

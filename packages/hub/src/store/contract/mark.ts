@@ -10,13 +10,13 @@ export function markContract(it: It): void {
     expect(await store.markProcessed("acme", [two.id, unknown, one.id], START + 5, "done")).toEqual(
       {
         marked: [two.id, one.id],
-        already: [],
+        alreadyProcessed: [],
         unknown: [unknown],
       },
     );
     expect(
       await store.markProcessed("acme", [three.id, "nonsense", one.id], START + 9, null),
-    ).toEqual({ marked: [three.id], already: [one.id], unknown: ["nonsense"] });
+    ).toEqual({ marked: [three.id], alreadyProcessed: [one.id], unknown: ["nonsense"] });
     expect(await store.getEvent("acme", one.id)).toMatchObject({
       processed: true,
       processed_at: START + 5,
@@ -34,12 +34,12 @@ export function markContract(it: It): void {
     await appendEvents(store, [event]);
     expect(await store.markProcessed("acme", [event.id, "x", event.id, "x"], START, null)).toEqual({
       marked: [event.id],
-      already: [],
+      alreadyProcessed: [],
       unknown: ["x"],
     });
     expect(await store.markProcessed("acme", [event.id, event.id], START, null)).toEqual({
       marked: [],
-      already: [event.id],
+      alreadyProcessed: [event.id],
       unknown: [],
     });
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
@@ -52,7 +52,7 @@ export function markContract(it: It): void {
     for (const tenant of ["acme", "nobody"])
       expect(await store.markProcessed(tenant, [theirs.id], START, null)).toEqual({
         marked: [],
-        already: [],
+        alreadyProcessed: [],
         unknown: [theirs.id],
       });
     expect(await store.getEvent("umbrella", theirs.id)).toMatchObject({ processed: false });
@@ -61,7 +61,7 @@ export function markContract(it: It): void {
   });
 
   it("accepts an empty list, and hundreds of ids", async ({ store }) => {
-    const none = { marked: [], already: [], unknown: [] };
+    const none = { marked: [], alreadyProcessed: [], unknown: [] };
     expect(await store.markProcessed("acme", [], START, null)).toEqual(none);
     const events = sampleEvents(450);
     await appendEvents(store, events);
@@ -72,7 +72,7 @@ export function markContract(it: It): void {
     });
     expect(await store.markProcessed("acme", all, START, null)).toEqual({
       marked: all.slice(100),
-      already: all.slice(0, 100),
+      alreadyProcessed: all.slice(0, 100),
       unknown: [],
     });
     expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0, types: {} });
@@ -93,7 +93,7 @@ export function markContract(it: It): void {
       ),
     );
     expect(results.flatMap(({ marked }) => marked).sort()).toEqual(ids(events).sort());
-    expect(results.flatMap(({ already }) => already)).toHaveLength(7 * 20);
+    expect(results.flatMap(({ alreadyProcessed }) => alreadyProcessed)).toHaveLength(7 * 20);
     expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
   });
 

@@ -48,10 +48,10 @@ export class LogModel {
   }
 
   mark(tenant: string, ids: string[], at: number, note: string): MarkResult {
-    const result: MarkResult = { marked: [], already: [], unknown: [] };
+    const result: MarkResult = { marked: [], alreadyProcessed: [], unknown: [] };
     for (const id of new Set(ids)) {
       const row = this.rowsOf(tenant).find((one) => one.id === id);
-      result[row ? (row.processed ? "already" : "marked") : "unknown"].push(id);
+      result[row ? (row.processed ? "alreadyProcessed" : "marked") : "unknown"].push(id);
       if (row && !row.processed)
         Object.assign(row, { processed: true, processed_at: at, note, claimed_until: null });
     }

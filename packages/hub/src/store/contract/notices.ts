@@ -71,7 +71,7 @@ export function noticesContract(it: It): void {
     );
   });
 
-  it("report runs whose steps were saved, once per commit and only if requested, and runs that ended", async (subject) => {
+  it("report the runs that ended, and after `enableStepNotices` the runs with saved steps, once per commit", async (subject) => {
     const { store } = subject;
     await store.queueRuns([sampleRun(), sampleRun()]);
     const claimed = await claim(store);

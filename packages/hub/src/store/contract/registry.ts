@@ -93,16 +93,16 @@ export function registryContract(it: It): void {
   });
 
   it("keeps an installation removed until a newer version revives it", async ({ store }) => {
-    const put = (version: number, change: "removed" | "revived" | null, at: number) =>
+    const put = (version: number, change: "removed" | "restored" | null, at: number) =>
       store.putInstallation(update("acme", version, { change }), at);
     await put(5, null, START);
     expect(await put(4, "removed", START + 1)).toMatchObject({ removed_at: null });
     // The removal has the same version as the creation in GitHub's events.
     expect(await put(5, "removed", START + 2)).toMatchObject({ removed_at: START + 2, version: 5 });
     expect(await put(9, "removed", START + 3)).toMatchObject({ removed_at: START + 2 });
-    expect(await put(5, "revived", START + 4)).toMatchObject({ removed_at: START + 2 });
+    expect(await put(5, "restored", START + 4)).toMatchObject({ removed_at: START + 2 });
     expect(await put(7, null, START + 5)).toMatchObject({ removed_at: START + 2, version: 5 });
-    expect(await put(6, "revived", START + 6)).toMatchObject({ removed_at: null, version: 6 });
+    expect(await put(6, "restored", START + 6)).toMatchObject({ removed_at: null, version: 6 });
     expect(await store.findInstallation("7")).toMatchObject({ removed_at: null, version: 6 });
     // The removal may be the first update of an installation.
     const removal = update("acme", 1, { id: "8", change: "removed" });

@@ -34,17 +34,17 @@ export function* markProcessed(
   yield* notifyChanged(tenant, [...marked.keys()]);
 
   const rest = wanted.filter((id) => !marked.has(id));
-  const already = new Set<string>();
+  const processed = new Set<string>();
   for (const { list, params } of inLists(rest, dialect, 1))
     for (const { id } of yield* query<{ id: string }>(
       `SELECT id FROM events WHERE ${OF_TENANT} AND id IN ${list}`,
       [tenant, ...params],
     ))
-      already.add(id);
+      processed.add(id);
   return {
     marked: wanted.filter((id) => marked.has(id)),
-    already: rest.filter((id) => already.has(id)),
-    unknown: rest.filter((id) => !already.has(id)),
+    alreadyProcessed: rest.filter((id) => processed.has(id)),
+    unknown: rest.filter((id) => !processed.has(id)),
   };
 }
 

@@ -35,7 +35,7 @@ export function* listTenants(after: string, limit: number): Verb<Tenant[]> {
 /**
  * A newer version replaces the stored one; an older or equal version changes nothing. There are two
  * exceptions: a removal also replaces an equal version (GitHub does not always count it as an update),
- * and after a removal only a `revived` update is accepted.
+ * and after a removal only a `restored` update is accepted.
  */
 export function* putInstallation(update: InstallationUpdate, at: number): Verb<Installation> {
   const { id, tenant, account, version, change } = update;
@@ -54,7 +54,7 @@ export function* putInstallation(update: InstallationUpdate, at: number): Verb<I
 
 const MAY_REPLACE = {
   none: "excluded.version > installations.version AND installations.removed_at IS NULL",
-  revived: "excluded.version > installations.version",
+  restored: "excluded.version > installations.version",
   removed: "excluded.version >= installations.version AND installations.removed_at IS NULL",
 };
 

@@ -7,7 +7,7 @@ import type { FlowDraft, FlowEdge, FlowNode } from "./model.ts";
 import { ERROR_PORT, type NodeDefinition, type NodeRegistry } from "./node-type.ts";
 import type { Skip } from "./references.ts";
 
-export interface Subject {
+export interface ResolvedFlow {
   flow: Pick<FlowDraft, "nodes" | "edges">;
   graph: Graph<FlowEdge>;
   node(id: string): FlowNode | undefined;
@@ -18,11 +18,11 @@ export interface Subject {
   findAnalysis: FindAnalysis;
 }
 
-export function subjectOf(
-  flow: Subject["flow"],
+export function resolveFlow(
+  flow: ResolvedFlow["flow"],
   registry: NodeRegistry,
   findAnalysis: FindAnalysis = () => undefined,
-): Subject {
+): ResolvedFlow {
   const graph = graphOf(flow);
   const nodes = new Map(flow.nodes.map((node) => [node.id, node]));
   const triggers = flow.nodes.filter((node) => registry.get(node.type)?.kind === "trigger");
@@ -64,10 +64,10 @@ export interface Branch {
 }
 
 /** The branches of a node, one for each output port. The port `error` is omitted if it has no edges. */
-export function branchesFrom(subject: Subject, id: string): Branch[] {
-  const node = subject.node(id);
-  const definition = node && subject.definition(node);
-  const edges = subject.graph.outgoing(id);
+export function branchesFrom(resolved: ResolvedFlow, id: string): Branch[] {
+  const node = resolved.node(id);
+  const definition = node && resolved.definition(node);
+  const edges = resolved.graph.outgoing(id);
   const ports = (node && definition?.outPorts(partsOf(node).config)) ?? [];
   return ports
     .map((port) => ({
