@@ -10,7 +10,7 @@ export const serve: Command = {
   usage: "[options]",
   summary: "start the hub",
   options: {},
-  settings: [...allSettings, "secrets"],
+  settings: [...allSettings.filter((name) => name !== "url"), "secrets"],
   async run({ positionals, flags }) {
     assertNoMoreArguments(positionals);
     const settings = loadSettings(flags);

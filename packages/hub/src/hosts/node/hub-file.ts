@@ -1,0 +1,50 @@
+/**
+ * `hub.json` in the data folder describes the running hub, so that commands on the same machine find
+ * it. Its token grants everything, and is valid only while that process runs.
+ */
+import { randomUUID } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+
+const hubFileSchema = z.object({
+  pid: z.int(),
+  /** An address of this machine that reaches the hub. */
+  url: z.url(),
+  /** The address for senders and clients on other machines. */
+  public_url: z.url(),
+  started_at: z.string(),
+  version: z.string(),
+  token: z.string(),
+});
+
+export type HubFile = z.infer<typeof hubFileSchema>;
+
+export const hubFilePath = (data: string): string => join(data, "hub.json");
+
+/** Undefined if no hub left a file. A hub that was killed leaves its file behind. */
+export function readHubFile(data: string): HubFile | undefined {
+  try {
+    return hubFileSchema.safeParse(JSON.parse(readFileSync(hubFilePath(data), "utf8"))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes the file atomically: a command never reads a part of it. Returns a function that removes it. */
+export function writeHubFile(data: string, content: HubFile): () => void {
+  const file = hubFilePath(data);
+  const temporary = `${file}.${randomUUID()}`;
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  try {
+    writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, { flag: "wx", mode: 0o600 });
+    renameSync(temporary, file);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  return () => {
+    // Another replica may have replaced it in the meantime.
+    if (readHubFile(data)?.token === content.token) rmSync(file, { force: true });
+  };
+}
