@@ -52,6 +52,8 @@ export interface HubSettings {
   tenancy: "single" | "github";
   /** The operator's token; if undefined, the hub generates one on its first start. */
   adminToken: string | undefined;
+  /** A token for commands on the same machine, valid while this hub runs. */
+  localToken?: string | undefined;
   /** The key of 32 bytes that encrypts stored secrets. */
   sealKey: Uint8Array;
   /** Webhook secrets by source. */

@@ -23,6 +23,7 @@ import type { Timers } from "./lib/timers.ts";
 import { withTimeout } from "./lib/with-timeout.ts";
 import type { Store } from "./store/store.ts";
 import { startSweeper } from "./store/sweeper.ts";
+import { withLocalToken } from "./tenants/local-token.ts";
 import { LOCAL_TENANT } from "./tenants/tenancy.ts";
 import { ensureAdminToken } from "./tenants/tokens.ts";
 
@@ -56,11 +57,15 @@ interface StartedHub {
 }
 
 export async function createHub(options: HubOptions): Promise<Hub> {
-  const { store, settings } = options;
+  const { settings } = options;
   const timers = withAlarm(options.ports);
   const ports: HostPorts = { ...options.ports, timers };
   const { log } = ports;
   const { now } = timers;
+  const store =
+    settings.localToken === undefined
+      ? options.store
+      : await withLocalToken(options.store, settings.localToken, now());
   const newId = createIds();
   const seal = createSeal(settings.sealKey);
   const onError = (error: unknown) => log.error({ err: error }, "an operation failed");

@@ -6,7 +6,10 @@ import { type Settings, SettingsError } from "./settings.ts";
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The settings that come from the operator; the host adds the others. */
-type FromSettings = Omit<HubSettings, "version" | "sealKey" | "bodyBudgetBytes" | "sweepEveryMs">;
+type FromSettings = Omit<
+  HubSettings,
+  "version" | "sealKey" | "bodyBudgetBytes" | "sweepEveryMs" | "localToken"
+>;
 
 export function hubSettings(settings: Settings, storedSecrets: number): FromSettings {
   const { githubIpAllowlist, proxyHeader } = settings;

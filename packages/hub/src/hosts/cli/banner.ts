@@ -1,6 +1,6 @@
 import { lacksProxyHeader } from "../hub-settings.ts";
 import type { RunningHub } from "../node/start-hub.ts";
-import { localUrl, type Settings } from "../settings.ts";
+import type { Settings } from "../settings.ts";
 import { bold, cyan, dim, green, yellow } from "./style.ts";
 
 /** The text that `serve` prints: addresses, warnings, and lines to paste into other programs. */
@@ -66,8 +66,7 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
 /** For this machine, and for senders; the latter is unknown if the hub listens on all addresses. */
 function addressesOf(hub: RunningHub, { publicUrl }: Settings) {
   if (publicUrl) return { local: hub.publicUrl, sender: hub.publicUrl };
-  const { hostname, port } = new URL(hub.url);
-  const local = localUrl({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) });
+  const local = hub.localUrl;
   return { local, sender: local === hub.url ? local : "<address of this machine>" };
 }
 

@@ -1,10 +1,11 @@
 /**
  * Finds the hub that a command uses, and sends requests to its HTTP API. The address is `--url`, then
- * SIGNALBOX_URL, then the hub that runs on the data folder, then HOST and PORT. The token is
- * SIGNALBOX_TOKEN, then the one that the running hub left in the data folder.
+ * SIGNALBOX_URL, then the hub that runs on the data folder, then HOST and PORT. The hub that runs on
+ * the data folder left a token there; for any other hub, SIGNALBOX_TOKEN is sent.
  */
+import type { Problem } from "../../lib/problem.ts";
 import { readHubFile } from "../node/hub-file.ts";
-import { localUrl, type Settings } from "../settings.ts";
+import { localUrl, type SettingName, type Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";
 
 export interface HubLocation {
@@ -17,22 +18,26 @@ export interface HubLocation {
   from: "settings" | "file" | "default";
 }
 
-type LocatingSettings = Pick<Settings, "url" | "token" | "data" | "host" | "port">;
+type LocatingSettings = Pick<Settings, "url" | "token" | "data" | "host" | "port" | "origins">;
 
 export function locateHub(settings: LocatingSettings): HubLocation {
   const { url, token, data } = settings;
   const local = readHubFile(data);
   const isTokenGiven = token !== undefined;
-  if (url !== undefined) {
+  const given = url ?? (hasFlag(settings, "host", "port") ? localUrl(settings) : undefined);
+  if (given !== undefined) {
     // The local hub's token is sent to no other hub.
-    const isLocal = local && [local.url, local.public_url].some((one) => isSame(one, url));
+    const isLocal = local && [local.url, local.public_url].some((one) => isSame(one, given));
     const localToken = isLocal ? local.token : undefined;
-    return { url: trim(url), token: token ?? localToken, isTokenGiven, from: "settings" };
+    return { url: trim(given), token: token ?? localToken, isTokenGiven, from: "settings" };
   }
-  if (local)
-    return { url: trim(local.url), token: token ?? local.token, isTokenGiven, from: "file" };
+  if (local) return { url: trim(local.url), token: local.token, isTokenGiven: false, from: "file" };
   return { url: localUrl(settings), token, isTokenGiven, from: "default" };
 }
+
+/** HOST and PORT in the environment may be those of another program. */
+const hasFlag = ({ origins }: Pick<Settings, "origins">, ...names: SettingName[]): boolean =>
+  origins.some(({ name, from }) => from === "flag" && (names as string[]).includes(name));
 
 const trim = (url: string): string => url.replace(/\/+$/, "");
 const isSame = (a: string, b: string): boolean => trim(new URL(a).href) === trim(new URL(b).href);
@@ -43,17 +48,14 @@ export class HubRequestFailed extends CommandFailed {
   readonly status: number | undefined;
   /** The stable code of the problem document, such as `token_unknown`. */
   readonly code: string | undefined;
-  /** The hub's own message, without advice for the command line. */
-  readonly detail: string;
+  /** The problem document; empty if there is none. */
+  readonly problem: Partial<Problem>;
 
-  constructor(
-    message: string,
-    { status, code, detail = message }: { status?: number; code?: string; detail?: string } = {},
-  ) {
+  constructor(message: string, status?: number, problem: Partial<Problem> = {}) {
     super(message);
     this.status = status;
-    this.code = code;
-    this.detail = detail;
+    this.problem = problem;
+    this.code = problem.code;
   }
 }
 
@@ -77,6 +79,7 @@ export interface HubClient {
 export interface HubClientOptions {
   /** Narrows the requests to this tenant. */
   tenant?: string | undefined;
+  /** Serves the requests instead of the network. */
   fetch?: typeof globalThis.fetch;
 }
 
@@ -104,7 +107,7 @@ export function createHubClient(
         ...(signal && { signal }),
       });
     } catch (error) {
-      if (signal?.aborted) throw error;
+      if (signal?.aborted || fetch !== globalThis.fetch) throw error;
       throw noResponse(location, error);
     }
     if (!response.ok) throw await requestFailed(location, response);
@@ -119,7 +122,7 @@ export function createHubClient(
       try {
         return (text === "" ? undefined : JSON.parse(text)) as Body;
       } catch {
-        throw new HubRequestFailed(notAHub(url), { status: response.status });
+        throw new HubRequestFailed(notAHub(url), response.status);
       }
     },
   };
@@ -137,18 +140,19 @@ export const connectToHub = (
  */
 export async function findRunningHub(
   settings: Pick<Settings, "data">,
-): Promise<HubLocation | undefined> {
+): Promise<(HubLocation & Pick<Settings, "tenancy">) | undefined> {
   const local = readHubFile(settings.data);
   if (!local) return undefined;
-  const { url, token } = local;
+  const { url, token, tenancy } = local;
   const location: HubLocation = { url: trim(url), token, isTokenGiven: false, from: "file" };
+  const found = { ...location, tenancy };
   try {
     const signal = AbortSignal.timeout(10_000);
     await createHubClient(location).open("GET", "/api/stats", { signal });
-    return location;
+    return found;
   } catch (error) {
     const isHub = error instanceof HubRequestFailed && error.code !== undefined;
-    return isHub && error.status !== 401 ? location : undefined;
+    return isHub && error.status !== 401 ? found : undefined;
   }
 }
 
@@ -176,38 +180,30 @@ const notAHub = (url: string) =>
 async function requestFailed(location: HubLocation, response: Response): Promise<HubRequestFailed> {
   const { status } = response;
   const problem = await readProblem(response);
-  const detail = problem?.detail ?? `The hub responded with status ${status}.`;
-  const { code } = problem ?? {};
-  if (status !== 404 && problem === undefined && status < 500)
-    return new HubRequestFailed(notAHub(location.url), { status });
-  return new HubRequestFailed(withAdvice(location, status, detail), {
-    status,
-    detail,
-    ...(code !== undefined && { code }),
-  });
+  const message = problem
+    ? withAdvice(location, problem)
+    : status >= 500
+      ? `${location.url} responded with status ${status}.`
+      : notAHub(location.url);
+  return new HubRequestFailed(message, status, problem);
 }
 
-function withAdvice(
-  { url, token, isTokenGiven }: HubLocation,
-  status: number,
-  detail: string,
-): string {
+function withAdvice({ url, token, isTokenGiven }: HubLocation, problem: Problem): string {
+  const { status, code, detail } = problem;
   if (status === 401 && token === undefined)
     return `${url} requires a token: set SIGNALBOX_TOKEN. \`signalbox token create NAME\` in that hub's folder creates one.`;
   if (status === 401)
     return `${url} rejects the token${isTokenGiven ? " in SIGNALBOX_TOKEN" : ""}: ${detail}`;
-  if (status === 403) return `${url} denies the request: ${detail}`;
+  if (code === "no_tenant") return `${url} has several tenants: name one with --tenant ID.`;
+  if (code === "insufficient_scope") return `${url} denies the request: ${detail}`;
   return detail;
 }
 
-async function readProblem(
-  response: Response,
-): Promise<{ detail: string; code: string | undefined } | undefined> {
+async function readProblem(response: Response): Promise<Problem | undefined> {
   try {
-    const { detail, code } = (await response.json()) as { detail?: unknown; code?: unknown };
-    return typeof detail === "string"
-      ? { detail, code: typeof code === "string" ? code : undefined }
-      : undefined;
+    const problem = (await response.json()) as Partial<Problem>;
+    const isProblem = typeof problem.detail === "string" && typeof problem.code === "string";
+    return isProblem ? (problem as Problem) : undefined;
   } catch {
     return undefined;
   }

@@ -13,6 +13,7 @@ const hubFileSchema = z.object({
   url: z.url(),
   /** The address for senders and clients on other machines. */
   public_url: z.url(),
+  tenancy: z.enum(["single", "github"]),
   started_at: z.string(),
   version: z.string(),
   token: z.string(),
@@ -20,7 +21,7 @@ const hubFileSchema = z.object({
 
 export type HubFile = z.infer<typeof hubFileSchema>;
 
-export const hubFilePath = (data: string): string => join(data, "hub.json");
+const hubFilePath = (data: string): string => join(data, "hub.json");
 
 /** Undefined if no hub left a file. A hub that was killed leaves its file behind. */
 export function readHubFile(data: string): HubFile | undefined {
@@ -30,6 +31,9 @@ export function readHubFile(data: string): HubFile | undefined {
     return undefined;
   }
 }
+
+/** Removes the file of a hub that was killed. */
+export const removeHubFile = (data: string): void => rmSync(hubFilePath(data), { force: true });
 
 /** Writes the file atomically: a command never reads a part of it. Returns a function that removes it. */
 export function writeHubFile(data: string, content: HubFile): () => void {
@@ -45,6 +49,6 @@ export function writeHubFile(data: string, content: HubFile): () => void {
   }
   return () => {
     // Another replica may have replaced it in the meantime.
-    if (readHubFile(data)?.token === content.token) rmSync(file, { force: true });
+    if (readHubFile(data)?.token === content.token) removeHubFile(data);
   };
 }

@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Store } from "../../store/store.ts";
 import { type Settings, SettingsError } from "../settings.ts";
+import { readHubFile } from "./hub-file.ts";
 
 type DatabaseSettings = Pick<Settings, "databaseUrl" | "data">;
 
@@ -12,17 +13,7 @@ export async function openStore(
 ): Promise<Store> {
   if (isSqlite(settings)) {
     const { openSqlite } = await import("../../store/backends/sqlite.ts");
-    const file = sqliteFile(settings);
-    try {
-      if (isFolder(file))
-        throw new SettingsError(
-          `${file} is a folder, but DATABASE_URL=sqlite:FILE must name a file.`,
-        );
-      return openSqlite(file);
-    } catch (error) {
-      const message = sqliteMessage(file, error);
-      throw message === undefined ? error : new SettingsError(message, { cause: error });
-    }
+    return withFileErrors(sqliteFile(settings), openSqlite);
   }
   const { openPostgres } = await import("../../store/backends/postgres.ts");
   try {
@@ -32,6 +23,36 @@ export async function openStore(
       `The database at ${withoutPassword(settings.databaseUrl)} cannot be opened: ${messageOf(error)}. Check DATABASE_URL, and that PostgreSQL is running.`,
       { cause: error },
     );
+  }
+}
+
+/**
+ * Reserves a SQLite database for this hub, before it is opened: a newer hub must not migrate the
+ * database under a running one. Returns a function that releases it. Replicas share PostgreSQL.
+ */
+export async function reserveDatabase(settings: DatabaseSettings): Promise<() => void> {
+  if (!isSqlite(settings)) return () => {};
+  const { lockDatabase } = await import("../../store/backends/sqlite-lock.ts");
+  const file = sqliteFile(settings);
+  const release = withFileErrors(file, lockDatabase);
+  if (release) return release;
+  const holder = readHubFile(settings.data);
+  throw new SettingsError(
+    `Another hub${holder ? ` (process ${holder.pid}, ${holder.url})` : ""} is using ${file}. Stop it, or give this one a data folder of its own with SIGNALBOX_DATA. To run several hubs on the same data, use PostgreSQL (DATABASE_URL=postgres://…).`,
+  );
+}
+
+/** Errors about the file become messages with a fix. */
+function withFileErrors<Result>(file: string, work: (file: string) => Result): Result {
+  try {
+    if (isFolder(file))
+      throw new SettingsError(
+        `${file} is a folder, but DATABASE_URL=sqlite:FILE must name a file.`,
+      );
+    return work(file);
+  } catch (error) {
+    const message = sqliteMessage(file, error);
+    throw message === undefined ? error : new SettingsError(message, { cause: error });
   }
 }
 

@@ -6,15 +6,17 @@ import { createHub, type Hub } from "../../hub.ts";
 import { WEBHOOKS } from "../../ingest/receive-webhook.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import type { Store } from "../../store/store.ts";
+import { randomSecret } from "../../tenants/tokens.ts";
 import { assertSafe, hubSettings } from "../hub-settings.ts";
-import type { Settings } from "../settings.ts";
+import { localUrl, type Settings } from "../settings.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { nodeHmacKey } from "./hmac.ts";
 import { type HttpServer, openHttpServer } from "./http-server.ts";
+import { type HubFile, removeHubFile, writeHubFile } from "./hub-file.ts";
 import { createLiveTransport } from "./live.ts";
 import type { Logger } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
-import { openStore } from "./open-store.ts";
+import { isSqlite, openStore, reserveDatabase } from "./open-store.ts";
 import { createReceiver } from "./receive.ts";
 import { createSandbox } from "./sandbox.ts";
 import { sealKey } from "./seal-key.ts";
@@ -37,6 +39,8 @@ export interface StartOptions {
 export interface RunningHub {
   /** The address on which it listens. */
   url: string;
+  /** An address of this machine that reaches it. */
+  localUrl: string;
   publicUrl: string;
   store: Store;
   /** Whether it accepts webhooks of sources without a secret. */
@@ -57,25 +61,36 @@ export async function startHub({
   sweepEveryMs,
 }: StartOptions): Promise<RunningHub> {
   const onStorageError = (error: unknown) => log.error({ err: error }, "storage error");
-  const store = await openStore(settings, onStorageError);
+  const releaseDatabase = await reserveDatabase(settings);
+  const store = await openStore(settings, onStorageError).catch((error: unknown) => {
+    releaseDatabase();
+    throw error;
+  });
   const sandbox = createSandbox();
   let hub: Hub | undefined;
   let server: HttpServer | undefined;
+  let withdraw = () => {};
   const stop = async () => {
     try {
       if (hub) await hub.stop(stopTimeoutMs, async (timeoutMs) => server?.close(timeoutMs));
       else await store.close();
     } finally {
+      withdraw();
+      releaseDatabase();
       await sandbox.close();
     }
   };
 
   try {
+    // The lock shows that its hub has ended. Replicas may share a data folder.
+    if (isSqlite(settings)) removeHubFile(settings.data);
+    const localToken = randomSecret("sbx_local_");
     const storedSecrets = await countSecrets(store);
     assertSafe(settings, storedSecrets);
     const resolved = {
       ...hubSettings(settings, storedSecrets),
       version,
+      localToken,
       sealKey: sealKey(settings.key, settings.data),
       bodyBudgetBytes,
       sweepEveryMs,
@@ -93,11 +108,39 @@ export async function startHub({
     server = await openServer(hub, { settings, log, requestTimeoutMs, lingerMs });
     const { url } = server;
     const started = await hub.start(url);
-    return { ...started, url, store, unsigned: resolved.allowUnsigned, stop };
+    const local = localAddress(url);
+    withdraw = announce(settings.data, log, {
+      pid: process.pid,
+      url: local,
+      public_url: started.publicUrl,
+      tenancy: settings.tenancy,
+      started_at: new Date().toISOString(),
+      version,
+      token: localToken,
+    });
+    return { ...started, url, localUrl: local, store, unsigned: resolved.allowUnsigned, stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** A hub on PostgreSQL needs no writable data folder. */
+function announce(data: string, log: Logger, file: HubFile): () => void {
+  try {
+    return writeHubFile(data, file);
+  } catch (error) {
+    log.warn(
+      { err: error },
+      `commands on this machine do not find this hub: ${data} is not writable. Give them SIGNALBOX_URL and SIGNALBOX_TOKEN`,
+    );
+    return () => {};
+  }
+}
+
+function localAddress(listeningAt: string): string {
+  const { hostname, port } = new URL(listeningAt);
+  return localUrl({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) });
 }
 
 type ServerOptions = Required<

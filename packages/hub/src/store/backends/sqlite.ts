@@ -63,7 +63,7 @@ export function connect(
 }
 
 /** Makes the files accessible to their owner only. SQLite copies the mode to its other files. */
-function restrictPermissions(file: string): void {
+export function restrictPermissions(file: string): void {
   try {
     // Only for a new file: closing a file that this process has open would release its locks.
     closeSync(openSync(file, "wx", 0o600));
@@ -81,7 +81,7 @@ function restrictPermissions(file: string): void {
   }
 }
 
-const isBusy = (error: unknown): boolean =>
+export const isBusy = (error: unknown): boolean =>
   error instanceof Database.SqliteError && error.code.startsWith("SQLITE_BUSY");
 
 /** Blocks the thread between the attempts; used only before the hub serves requests. */
