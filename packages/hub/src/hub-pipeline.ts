@@ -6,6 +6,7 @@ import { createEndpoints } from "./ingest/endpoints.ts";
 import { createGithubRanges } from "./ingest/github-ranges.ts";
 import { createIngestLog, type IngestObservation } from "./ingest/ingest-log.ts";
 import { createRateLimit } from "./ingest/rate-limit.ts";
+import { createSendSample } from "./ingest/send-sample.ts";
 import { sources } from "./ingest/sources/index.ts";
 import type { Seal } from "./lib/seal.ts";
 import { createPipeline, type PipelineOptions } from "./pipeline.ts";
@@ -62,20 +63,21 @@ export function createHubPipeline(options: HubPipelineOptions) {
     metrics.trip(trip.limit);
     if (isFirst) log.warn({ tenant, ...trip }, `a trigger was stopped: ${tripMessage(trip)}`);
   };
+  const endpoints = createEndpoints({
+    sources,
+    store,
+    secrets: settings.secrets,
+    tenant,
+    unseal: seal.unseal,
+    makeHmacKey,
+    now,
+  });
   const pipeline = createPipeline({
     matcher,
     commit: counted,
     onTripped,
     observe,
-    endpoints: createEndpoints({
-      sources,
-      store,
-      secrets: settings.secrets,
-      tenant,
-      unseal: seal.unseal,
-      makeHmacKey,
-      now,
-    }),
+    endpoints,
     tenancy: tenant === undefined ? createGithubTenancy(store, now) : undefined,
     isGithubAddress: settings.githubAddressesOnly ? githubAddresses(options) : undefined,
     rateLimit: createRateLimit({ perSecond: settings.rateLimit, now }),
@@ -86,6 +88,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
 
   return {
     ...pipeline,
+    sendSample: createSendSample({ endpoints, store, receive: pipeline.receive, newId, now }),
     observe,
     /** The number of appends that wait for the store. */
     pendingAppends: counted.pending,

@@ -99,6 +99,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     agents,
     closing: closing.signal,
     checkReady: pipeline.checkReady,
+    sendSample: pipeline.sendSample,
     home: async () => ({
       version: settings.version,
       url,

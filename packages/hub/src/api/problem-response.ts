@@ -36,17 +36,19 @@ const ERRORS: Record<RequestErrorCode, { status: number; title: string }> = {
   busy: { status: 429, title: "Too many requests" },
 };
 
-/** The response to an error that the client can correct; other errors are rethrown. */
-export function errorResponse(thrown: unknown): Response {
+/**
+ * The response to an error that the client can correct; other errors are rethrown. By default, the
+ * detail starts with the field.
+ */
+export function errorResponse(thrown: unknown, detail?: string): Response {
   const error = thrown instanceof z.ZodError ? fromZodError(thrown) : thrown;
   if (!(error instanceof RequestError)) throw thrown;
   const { status, title } = ERRORS[error.code];
-  const detail =
-    error.errors.length > 1 || error.code === "not_found" || error.code === "conflict"
-      ? error.message
-      : `${error.field}: ${error.message}`;
+  const namesField =
+    error.errors.length > 1 || error.code === "not_found" || error.code === "conflict";
+  const text = detail ?? (namesField ? error.message : `${error.field}: ${error.message}`);
   const headers: Record<string, string> = error.code === "busy" ? { "retry-after": "1" } : {};
-  return problemResponse(status, error.code, title, detail, headers, [...error.errors]);
+  return problemResponse(status, error.code, title, text, headers, [...error.errors]);
 }
 
 /** `where` is the path of an error that concerns the whole value. */

@@ -47,6 +47,8 @@ export interface Route {
   isShared?: boolean;
   /** Whether the route supports `If-Match`. */
   ifMatch?: boolean;
+  /** The maximum size of the body, if not the default. */
+  maxBytes?: number;
   tag: string;
   query: z.ZodType | undefined;
   body: z.ZodType | undefined;
@@ -93,9 +95,9 @@ export function mountRoutes(
         const tenant = route.isShared ? "" : onlyTenant(access);
         const query = withoutTenant(c.req.query());
         assertNoNulIn({ tenant, ...query, ...c.req.param() });
-        const body = route.body && (await readJson(c.req.raw.body));
+        const body = route.body && (await readJson(c.req.raw.body, route.maxBytes));
         if (body === TOO_LARGE)
-          return problemResponse(413, "too_large", "Too large", tooLargeMessage());
+          return problemResponse(413, "too_large", "Too large", tooLargeMessage(route.maxBytes));
         return toResponse(
           await route.handle({
             access,

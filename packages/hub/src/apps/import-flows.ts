@@ -22,6 +22,9 @@ export interface ImportOptions extends PlanOptions {
   now: () => number;
 }
 
+/** What a file contains about an app. */
+export type AppFlows = Pick<AppFile, "app" | "flows">;
+
 export interface ImportedFlow {
   id: string;
   name: string;
@@ -41,7 +44,7 @@ export function createImports({ store, registry, newId, now }: ImportOptions) {
   return {
     async importApp(
       tenant: string,
-      { app, flows }: AppFile,
+      { app, flows }: AppFlows,
       policy: ImportPolicy,
     ): Promise<ImportedFlow[]> {
       const at = now();

@@ -6,6 +6,8 @@ export interface IncomingRequest {
   method: string;
   source: string;
   key: string | undefined;
+  /** Set for a sample that the hub itself sends, on behalf of a caller with access to this tenant. */
+  sample?: { tenant: string };
   /** The client's address; behind a trusted proxy, the address from the proxy's header. */
   address: string;
   /** All values of a header; `name` is in lower case. */

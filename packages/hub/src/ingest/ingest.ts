@@ -42,13 +42,19 @@ export function createIngest(options: IngestOptions) {
     const source = endpoints.source(request.source);
     if (!source) return unknownSource(request);
 
-    if (isGithubAddress && source.githubAddressesOnly && !isGithubAddress(request.address))
+    const { sample } = request;
+    if (
+      isGithubAddress &&
+      source.githubAddressesOnly &&
+      !sample &&
+      !isGithubAddress(request.address)
+    )
       return rejection(
         "address_not_allowed",
         `${request.address} is not one of GitHub's hook addresses. Behind a proxy, name its header in SIGNALBOX_PROXY_HEADER; to let any address send, set GITHUB_IP_ALLOWLIST=off.`,
       );
 
-    const retryAfter = rateLimit(request.address);
+    const retryAfter = sample ? undefined : rateLimit(request.address);
     if (retryAfter !== undefined)
       return rejection("rate_limited", "Too many requests from this address.", { retryAfter });
 
@@ -67,7 +73,7 @@ export function createIngest(options: IngestOptions) {
     const early =
       checkMethod(request, source, header) ??
       checkContentType(source, header) ??
-      (isSigned ? undefined : checkUnsigned(request, source, allowUnsigned));
+      (isSigned || sample ? undefined : checkUnsigned(request, source, allowUnsigned));
     if (early) return early;
 
     const bytes = await request.body(source.maxBytes);
@@ -94,7 +100,7 @@ export function createIngest(options: IngestOptions) {
       if (invalid) return invalid;
     }
 
-    const tenant = endpoint.tenant ?? (await tenantOf(endpoint, decoded));
+    const tenant = endpoint.tenant ?? sample?.tenant ?? (await tenantOf(endpoint, decoded));
     if (tenant === undefined)
       return rejection(
         "unknown_tenant",

@@ -1,8 +1,10 @@
 /** Encodes and signs a sample as its sender does, for `signalbox send` and tests. */
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { type MakeHmacKey, utf8 } from "../../lib/hmac.ts";
+import { RequestError } from "../../lib/request-error.ts";
 import { makeKey } from "../signatures.ts";
-import type { Sample, SourceDefinition } from "../source.ts";
+import type { Sample, SampleVariant, SourceDefinition } from "../source.ts";
+import { githubSampleTypes } from "./github-sample.ts";
 
 export interface Signing {
   now: number;
@@ -12,6 +14,18 @@ export interface Signing {
   config?: Record<string, unknown>;
 }
 
+/** Throws if the source has no sample of this type. */
+export function makeSample(source: SourceDefinition, id: string, variant: SampleVariant): Sample {
+  const sample = source.sample(id, variant);
+  if (sample) return sample;
+  const known = source.id === "github" ? ` Known types: ${githubSampleTypes.join(", ")}.` : "";
+  throw new RequestError(
+    "invalid",
+    "type",
+    `There is no sample of type "${variant.type}" for ${source.title}.${known}`,
+  );
+}
+
 /** Without a secret the sample is not signed, for hubs that allow it. */
 export async function signSample(
   source: SourceDefinition,
@@ -19,14 +33,14 @@ export async function signSample(
   secret: string | undefined,
   { now, id, makeHmacKey, config = {} }: Signing,
 ): Promise<{ headers: Record<string, string>; body: Uint8Array }> {
-  const body = encode(sample);
+  const body = encodeSample(sample);
   if (secret === undefined) return { headers: sample.headers, body };
   const scheme = source.signature(source.config?.parse(config) ?? {});
   const signature = await scheme.sign({ body, now, id }, makeKey(scheme, secret, makeHmacKey));
   return { headers: { ...sample.headers, ...signature }, body };
 }
 
-const encode = ({ headers, body }: Sample): Uint8Array =>
+export const encodeSample = ({ headers, body }: Sample): Uint8Array =>
   utf8(
     headers["content-type"] === "application/x-www-form-urlencoded"
       ? new URLSearchParams(fieldsOf(body)).toString()

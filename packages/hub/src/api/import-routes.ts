@@ -1,0 +1,63 @@
+/** Imports all flows of an app, for `signalbox flows push` and `signalbox import-flows`. */
+import { appSchema } from "@signalbox/rules/flows/model.ts";
+import { z } from "zod";
+import type { AppImports } from "../apps/import-app.ts";
+import { RequestError } from "../lib/request-error.ts";
+import { errorResponse } from "./problem-response.ts";
+import { defineRoute, type Route } from "./route.ts";
+
+/** The flows of an app are stored together, so they arrive in one request. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+const report = z.object({
+  id: z.string(),
+  name: z.string(),
+  outcome: z.enum(["created", "replaced", "unchanged", "skipped"]),
+  notes: z.array(z.string()).describe("One message for each change or problem."),
+  published: z.int().optional().describe("The version that this import published."),
+  not_published: z.string().optional().describe("Why the flow was not published."),
+});
+
+export const importRoutes = ({ importApp, importAndPublish }: AppImports): Route[] => [
+  defineRoute({
+    method: "post",
+    path: "/api/apps/:app/import",
+    summary: "Import flows into an app: all of them or none. Creates the app if it does not exist",
+    tag: "flows",
+    scope: "admin",
+    maxBytes: MAX_BYTES,
+    body: z.strictObject({
+      name: appSchema.shape.name.optional().describe("The name of a new app."),
+      description: appSchema.shape.description.unwrap().optional(),
+      flows: z
+        .array(z.record(z.string(), z.json()))
+        .describe("Flows in the current or a legacy format. An existing flow has the same id or name."),
+      replace: z
+        .boolean()
+        .default(false)
+        .describe("Replace the drafts of existing flows; otherwise they are skipped."),
+      strict_ids: z
+        .boolean()
+        .default(false)
+        .describe("Reject an id that a flow of another app has; otherwise the flow gets a new id."),
+      publish: z.boolean().default(false).describe("Publish the flows that changed and are valid."),
+    }),
+    response: { status: 200, schema: z.object({ app: z.string(), flows: z.array(report) }) },
+    async handle({ tenant, param, body, access }) {
+      const { flows, replace, strict_ids: strictIds, name, description } = body;
+      const slug = param("app");
+      const app = appSchema.parse({ slug, name: name ?? slug, description: description ?? "" });
+      const policy = { replace, strictIds };
+      try {
+        const imported = body.publish
+          ? await importAndPublish(tenant, { app, flows }, policy, access.name)
+          : await importApp(tenant, { app, flows }, policy);
+        return { json: { app: slug, flows: imported } };
+      } catch (error) {
+        // The message names the flow and the field.
+        if (error instanceof RequestError) return errorResponse(error, error.message);
+        throw error;
+      }
+    },
+  }),
+];

@@ -1,0 +1,40 @@
+/** The routes that need only a store. Commands use them too, on the database of a hub that does not run. */
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import { createFlows } from "../apps/flows.ts";
+import { createAppImports } from "../apps/import-app.ts";
+import type { Seal } from "../lib/seal.ts";
+import type { Store } from "../store/store.ts";
+import { createSources } from "../tenants/sources.ts";
+import { appRoutes } from "./app-routes.ts";
+import { flowRoutes } from "./flow-routes.ts";
+import { importRoutes } from "./import-routes.ts";
+import { nodeTypeRoutes } from "./node-type-routes.ts";
+import type { Route } from "./route.ts";
+import { secretRoutes } from "./secret-routes.ts";
+import { sourceRoutes } from "./source-routes.ts";
+import { tokenRoutes } from "./token-routes.ts";
+
+export interface ManagementOptions {
+  store: Store;
+  registry: NodeRegistry;
+  evaluate: Evaluate;
+  seal: Seal;
+  newId: () => string;
+  now: () => number;
+  publicUrl: string | undefined;
+}
+
+export function managementRoutes(options: ManagementOptions): Route[] {
+  const { store, registry, evaluate, seal, newId, now, publicUrl } = options;
+  const flows = createFlows({ store, registry, evaluate, newId, now });
+  return [
+    ...appRoutes(store, now),
+    ...flowRoutes({ flows, store }),
+    ...importRoutes(createAppImports({ store, registry, flows, newId, now })),
+    ...secretRoutes(store, seal, now),
+    ...nodeTypeRoutes(registry),
+    ...tokenRoutes({ store, newId, now }),
+    ...sourceRoutes({ store, sources: createSources({ store, seal, newId, now }), publicUrl }),
+  ];
+}
