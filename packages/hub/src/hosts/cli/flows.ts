@@ -3,13 +3,12 @@ import { basename, dirname, join } from "node:path";
 import { snakeCase, uniqueName } from "@signalbox/rules/flows/tool-name.ts";
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import type { AppFile } from "../../legacy/read-flow-file.ts";
-import type { StoredApp, StoredFlow } from "../../store/flow-store.ts";
-import type { Store } from "../../store/store.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { assertNoMoreArguments, type Command, print, text, UsageError } from "./command.ts";
-import { importAndReport, readApps, readJsonFile, tenantOf } from "./import-flows.ts";
+import { type HubClient, HubRequestFailed } from "./hub-client.ts";
+import { flowTenant, importAndReport, readApps, readJsonFile } from "./import-flows.ts";
 import { dim, green } from "./style.ts";
-import { withStore } from "./with-store.ts";
+import { withHub } from "./with-hub.ts";
 
 const APP_FILE = "app.json";
 const PAGE = 100;
@@ -28,7 +27,7 @@ export const flows: Command = {
     publish: { type: "boolean", help: "with push: publish the flows that changed" },
     json: { type: "boolean", help: "print JSON" },
   },
-  settings: ["data", "databaseUrl", "tenancy"],
+  settings: ["url", "token", "data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
     const [name, dir, ...rest] = positionals;
     const action = { pull, push }[name ?? ""];
@@ -37,12 +36,10 @@ export const flows: Command = {
     assertNoMoreArguments(rest);
     if (action === push && !existsSync(dir))
       throw new UsageError(`The folder ${dir} does not exist.`);
-    const settings = loadSettings(flags);
-    const tenant = tenantOf(settings, text(flags.tenant));
-    await withStore(settings, { create: action === push }, (store) =>
+    const options = { create: action === push, tenantIn: flowTenant(flags) };
+    await withHub(loadSettings(flags), options, (hub) =>
       action({
-        store,
-        tenant,
+        hub,
         dir,
         app: text(flags.app),
         publish: flags.publish === true,
@@ -53,15 +50,14 @@ export const flows: Command = {
 };
 
 interface Options {
-  store: Store;
-  tenant: string;
+  hub: HubClient;
   dir: string;
   app: string | undefined;
   publish: boolean;
   json: boolean;
 }
 
-async function pull({ store, tenant, dir, app: only, json }: Options): Promise<void> {
+async function pull({ hub, dir, app: only, json }: Options): Promise<void> {
   const files = filesIn(dir);
   const pathOf = new Map(
     files.flatMap(({ path, content }) =>
@@ -81,9 +77,9 @@ async function pull({ store, tenant, dir, app: only, json }: Options): Promise<v
     results.push({ ...(id && { id }), file, outcome: same ? "unchanged" : "written" });
   };
 
-  for (const { slug, name, description } of await appsOf(store, tenant, only)) {
+  for (const { slug, name, description } of await appsOf(hub, only)) {
     write(join(dir, slug, APP_FILE), { slug, name, description });
-    for (const flow of await flowsOf(store, tenant, slug)) {
+    for (const flow of await flowsOf(hub, slug)) {
       // A file keeps its name when the flow is renamed, so that git shows one history.
       const fileOf = (name: string) => join(dir, slug, `${name}.json`);
       const newName = () =>
@@ -96,7 +92,7 @@ async function pull({ store, tenant, dir, app: only, json }: Options): Promise<v
   if (results.length === 0) print("No flows found.");
 }
 
-async function push({ store, tenant, dir, app: only, publish, json }: Options): Promise<void> {
+async function push({ hub, dir, app: only, publish, json }: Options): Promise<void> {
   const files = filesIn(dir);
   const appFiles = new Map(
     files.flatMap(({ path, folder, content }) =>
@@ -116,16 +112,32 @@ async function push({ store, tenant, dir, app: only, publish, json }: Options): 
     return [{ app: app.app, flows: parts.flatMap(({ flows }) => flows), notes: [...notes] }];
   });
   const policy = { replace: true, strictIds: true };
-  await importAndReport(apps, { store, tenant, policy, publish }, json);
+  await importAndReport(apps, { hub, policy, publish }, json);
   if (apps.length === 0 && !json) print(`No flows found in ${dir}.`);
 }
 
-const contentOf = ({ id, app, name, description, graph }: StoredFlow) => ({
+/** As much of the API's views as the files contain. */
+interface AppView {
+  slug: string;
+  name: string;
+  description: string;
+}
+interface FlowView {
+  id: string;
+  app: string;
+  name: string;
+  description: string;
+  nodes: object[];
+  edges: object[];
+}
+
+const contentOf = ({ id, app, name, description, nodes, edges }: FlowView) => ({
   id,
   app,
   name,
   description,
-  ...graph,
+  nodes,
+  edges,
 });
 
 /** The JSON files in the subfolders of `dir`. */
@@ -145,27 +157,32 @@ function filesIn(dir: string): { path: string; folder: string; content: JsonObje
   );
 }
 
-async function appsOf(
-  store: Store,
-  tenant: string,
-  only: string | undefined,
-): Promise<StoredApp[]> {
-  if (only !== undefined) {
-    const app = await store.getApp(tenant, only);
-    if (!app) throw new UsageError(`The app ${only} does not exist.`);
-    return [app];
+async function appsOf(hub: HubClient, only: string | undefined): Promise<AppView[]> {
+  if (only === undefined) return allPages<AppView>(hub, "/api/apps");
+  try {
+    return [await hub.request<AppView>("GET", `/api/apps/${encodeURIComponent(only)}`)];
+  } catch (error) {
+    if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
+    throw new UsageError(`The app ${only} does not exist.`);
   }
-  return allPages((last?: StoredApp) => store.listApps(tenant, last?.slug ?? "", PAGE));
 }
 
-const flowsOf = (store: Store, tenant: string, app: string): Promise<StoredFlow[]> =>
-  allPages((last?: StoredFlow) => store.listFlows(tenant, { app, after: last?.id, limit: PAGE }));
+async function flowsOf(hub: HubClient, app: string): Promise<FlowView[]> {
+  const flows: FlowView[] = [];
+  for (const { id } of await allPages<{ id: string }>(hub, `/api/apps/${app}/flows`))
+    flows.push(await hub.request("GET", `/api/flows/${encodeURIComponent(id)}`));
+  return flows;
+}
 
-async function allPages<Item>(readPage: (last?: Item) => Promise<Item[]>): Promise<Item[]> {
+async function allPages<Item>(hub: HubClient, path: string): Promise<Item[]> {
   const all: Item[] = [];
-  for (;;) {
-    const page = await readPage(all.at(-1));
-    all.push(...page);
-    if (page.length < PAGE) return all;
-  }
+  let cursor: string | null = null;
+  do {
+    const page: { items: Item[]; next_cursor: string | null } = await hub.request("GET", path, {
+      query: { limit: PAGE, cursor: cursor ?? undefined },
+    });
+    all.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  return all;
 }

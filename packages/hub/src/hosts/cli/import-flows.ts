@@ -1,20 +1,23 @@
 import { readFileSync } from "node:fs";
-import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { Json } from "@signalbox/rules/json.ts";
 import { parseJson } from "../../api/read-json.ts";
-import { createFlows } from "../../apps/flows.ts";
-import { createImports, type ImportedFlow, type ImportPolicy } from "../../apps/import-flows.ts";
+import type { ImportReport } from "../../apps/import-app.ts";
+import type { ImportedFlow, ImportPolicy } from "../../apps/import-flows.ts";
 import { type AppFile, readFlowFile } from "../../legacy/read-flow-file.ts";
-import { createIds } from "../../lib/ids.ts";
 import { RequestError } from "../../lib/request-error.ts";
-import type { Store } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { createSandbox } from "../node/sandbox.ts";
-import type { Settings } from "../settings.ts";
-import { assertNoMoreArguments, type Command, print, text, UsageError } from "./command.ts";
+import {
+  assertNoMoreArguments,
+  type Command,
+  type Parsed,
+  print,
+  text,
+  UsageError,
+} from "./command.ts";
+import { type HubClient, HubRequestFailed } from "./hub-client.ts";
 import { dim, green, red, yellow } from "./style.ts";
-import { withStore } from "./with-store.ts";
+import { type WithHubOptions, withHub } from "./with-hub.ts";
 
 export const importFlows: Command = {
   name: "import-flows",
@@ -37,29 +40,31 @@ export const importFlows: Command = {
     replace: { type: "boolean", help: "overwrite the drafts of flows that exist already" },
     json: { type: "boolean", help: "print JSON" },
   },
-  settings: ["data", "databaseUrl", "tenancy"],
+  settings: ["url", "token", "data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
     const [file, ...rest] = positionals;
     if (file === undefined)
       throw new UsageError("Missing argument FILE: `signalbox import-flows FILE`.");
     assertNoMoreArguments(rest);
     const settings = loadSettings(flags);
-    const tenant = tenantOf(settings, text(flags.tenant));
     const apps = readApps(readJsonFile(file), file, text(flags.app));
     const policy = { replace: flags.replace === true, strictIds: false };
-    await withStore(settings, { create: false }, async (store) => {
-      const work = { store, tenant, policy, publish: flags.publish === true };
+    await withHub(settings, { create: false, tenantIn: flowTenant(flags) }, async (hub) => {
+      const work = { hub, policy, publish: flags.publish === true };
       await importAndReport(apps, work, flags.json === true);
     });
   },
 };
 
-export function tenantOf({ tenancy }: Settings, given: string | undefined): string {
-  const tenant = given ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
-  if (!tenant)
-    throw new UsageError("Missing option: name the owner of the flows with --tenant ACCOUNT_ID.");
-  return tenant;
-}
+/** The tenant in --tenant; on a hub with several tenants, the option is required. */
+export const flowTenant =
+  (flags: Parsed["flags"]): WithHubOptions["tenantIn"] =>
+  (tenancy) => {
+    const given = text(flags.tenant);
+    if (given === undefined && tenancy === "github")
+      throw new UsageError("Missing option: name the owner of the flows with --tenant ACCOUNT_ID.");
+    return given ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
+  };
 
 export function readJsonFile(file: string): Json {
   let content: string;
@@ -84,21 +89,14 @@ function asUsage<Result>(file: string, work: () => Result): Result {
 }
 
 export interface ImportWork {
-  store: Store;
-  tenant: string;
+  hub: HubClient;
   policy: ImportPolicy;
   publish: boolean;
 }
 
-interface FlowReport extends ImportedFlow {
-  /** The version that this import published. */
-  published?: number;
-  not_published?: string;
-}
-
 interface AppReport {
   app: string;
-  flows: FlowReport[];
+  flows: ImportReport[];
   /** Parts of the file that were not imported. */
   notes: string[];
   error?: string;
@@ -121,52 +119,32 @@ export async function importAndReport(
 }
 
 async function importOne(file: AppFile, work: ImportWork): Promise<AppReport> {
-  const { store, tenant, policy } = work;
-  const newId = createIds();
-  const { notes } = file;
-  const app = file.app.slug;
-  const imports = createImports({ store, registry: nodeTypes, newId, now: Date.now });
+  const { hub, policy, publish } = work;
+  const { slug, ...app } = file.app;
   try {
-    const flows = await imports.importApp(tenant, file, policy);
-    if (!work.publish) return { app, flows, notes };
-    const published: FlowReport[] = [];
-    for (const flow of flows) published.push(await publish(flow, work, newId));
-    return { app, flows: published, notes };
+    const { flows } = await hub.request<{ flows: ImportReport[] }>(
+      "POST",
+      `/api/apps/${encodeURIComponent(slug)}/import`,
+      {
+        body: {
+          ...app,
+          flows: file.flows,
+          replace: policy.replace,
+          strict_ids: policy.strictIds,
+          publish,
+        },
+      },
+    );
+    return { app: slug, flows, notes: file.notes };
   } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    return { app, flows: [], notes, error: error.message };
+    if (!isRejected(error)) throw error;
+    return { app: slug, flows: [], notes: file.notes, error: error.message };
   }
 }
 
-/** Publishes a draft that differs from its published version, or a skipped flow that has none. */
-async function publish(
-  imported: ImportedFlow,
-  { store, tenant }: ImportWork,
-  newId: () => string,
-): Promise<FlowReport> {
-  const { id, outcome } = imported;
-  const flow = await store.getFlow(tenant, id);
-  const published = flow?.version && (await store.getVersion(tenant, id, flow.version));
-  const same = published && JSON.stringify(published) === JSON.stringify(flow.graph);
-  if (same || (published && outcome === "skipped")) return imported;
-  const sandbox = createSandbox();
-  const flows = createFlows({
-    store,
-    registry: nodeTypes,
-    evaluate: sandbox.evaluate,
-    newId,
-    now: Date.now,
-  });
-  try {
-    const { version } = await flows.publish({ tenant, id }, { note: "Imported", by: "signalbox" });
-    return { ...imported, ...(version !== null && { published: version }) };
-  } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    return { ...imported, not_published: error.message };
-  } finally {
-    await sandbox.close();
-  }
-}
+/** The hub rejected the content of the request, and not the request itself. */
+const isRejected = (error: unknown): error is HubRequestFailed =>
+  error instanceof HubRequestFailed && [400, 409, 413].includes(error.status ?? 0);
 
 function printReport({ app, flows, notes, error }: AppReport): void {
   for (const note of notes) print(`${yellow("!")} ${app}: ${note}`);

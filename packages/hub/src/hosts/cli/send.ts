@@ -1,19 +1,27 @@
-import { githubSampleTypes } from "../../ingest/sources/github-sample.ts";
+import type { SourceDefinition } from "../../ingest/source.ts";
 import { sources } from "../../ingest/sources/index.ts";
-import { signSample } from "../../ingest/sources/signed-sample.ts";
+import { makeSample, signSample } from "../../ingest/sources/signed-sample.ts";
 import { createIds } from "../../lib/ids.ts";
+import { RequestError } from "../../lib/request-error.ts";
 import { nodeHmacKey } from "../node/hmac.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { localUrl, readSecret } from "../settings.ts";
+import { readSecret, type Settings } from "../settings.ts";
 import {
   assertNoMoreArguments,
   type Command,
-  CommandFailed,
   numberOf,
   print,
   text,
   UsageError,
 } from "./command.ts";
+import {
+  createHubClient,
+  type HubClient,
+  type HubLocation,
+  HubRequestFailed,
+  locateHub,
+  noResponse,
+} from "./hub-client.ts";
 import { dim, green, red } from "./style.ts";
 
 const SECRET_VARIABLE = "SIGNALBOX_SEND_SECRET";
@@ -21,23 +29,26 @@ const SECRET_VARIABLE = "SIGNALBOX_SEND_SECRET";
 export const send: Command = {
   name: "send",
   usage: "SOURCE [TYPE] [--action ACTION] [options]",
-  summary: "post a signed sample webhook to a running hub",
+  summary: "send a signed sample webhook to a running hub",
   details:
     "Try the hub without a tunnel: `signalbox send github issues --action opened`.\n" +
-    "The sample is signed with the source's secret from the settings, like a real webhook. For an endpoint with a key,\n" +
-    `give its URL with --url and its secret in the environment variable ${SECRET_VARIABLE}.`,
+    "The hub signs the sample with its own secret, and stores it like a real webhook. For a hub on another machine, set\n" +
+    "SIGNALBOX_URL and SIGNALBOX_TOKEN (an admin token).\n" +
+    "To act as the sender instead, set the secret in SIGNALBOX_SEND_SECRET, or give the URL of an endpoint\n" +
+    "(--url http://HOST:PORT/webhooks/SOURCE): the sample is signed here and posted, without a token.",
   options: {
     action: { type: "string", value: "ACTION", help: "the sample's action, such as opened" },
-    url: {
+    endpoint: {
       type: "string",
-      value: "URL",
-      help: "the endpoint (/webhooks/SOURCE of the local hub)",
+      value: "ID",
+      help: "an endpoint with a key; `signalbox source list` shows the ids",
     },
+    tenant: { type: "string", value: "ID", help: "the tenant of the event (single: local)" },
     id: { type: "string", value: "ID", help: "the delivery id; the same id twice is a duplicate" },
     count: { type: "string", value: "N", help: "the number of webhooks to send (1)" },
     json: { type: "boolean", help: "print the responses as JSON lines" },
   },
-  settings: ["host", "port", "secrets"],
+  settings: ["url", "token", "data", "host", "port", "secrets"],
   async run({ positionals, flags }) {
     const [id, type, ...rest] = positionals;
     const known = sources.map((source) => source.id).join(", ");
@@ -52,57 +63,99 @@ export const send: Command = {
         (value) => Number.isInteger(value) && value >= 1 && value <= 10_000,
         "a whole number from 1 to 10000",
       ) ?? 1;
-    const given = text(flags.url);
-    if (given !== undefined && !/^https?:$/.test(URL.parse(given)?.protocol ?? ""))
-      throw new UsageError("--url must be an http(s) URL.");
-
     const settings = loadSettings(flags);
-    const url = given ?? `${localUrl(settings)}/webhooks/${source.id}`;
-    const secret = readSecret(process.env, SECRET_VARIABLE) ?? settings.secrets[source.id]?.[0];
-    const action = text(flags.action);
+    const sendOne = senderFor(source, settings, text(flags.tenant));
+    const variant = { type, action: text(flags.action), endpoint: text(flags.endpoint) };
     const newId = createIds();
     let failed = 0;
 
     for (let sent = 0; sent < count; sent += 1) {
       const delivery = text(flags.id) ?? newId();
-      const sample = source.sample(delivery, {
-        ...(type === undefined ? {} : { type }),
-        ...(action === undefined ? {} : { action }),
-      });
-      if (!sample)
-        throw new UsageError(
-          `There is no sample of type "${type}" for ${source.title}.${source.id === "github" ? ` Known types: ${githubSampleTypes.join(", ")}.` : ""}`,
-        );
-      const { headers, body } = await signSample(source, sample, secret, {
-        now: Date.now(),
-        id: delivery,
-        makeHmacKey: nodeHmacKey,
-      });
-      const response = await post(url, headers, body);
-      const responseBody = await response.text();
-      if (!response.ok) failed += 1;
-      if (flags.json)
-        print(JSON.stringify({ status: response.status, ...parseBody(responseBody) }));
-      else print(describe(response.status, responseBody, delivery));
+      const { status, answer } = await sendOne({ ...variant, id: delivery }).catch(asUsage);
+      if (status >= 300) failed += 1;
+      if (flags.json) print(JSON.stringify({ status, ...answer }));
+      else print(describe(source, status, answer, delivery));
     }
     if (failed > 0) process.exitCode = 1;
   },
 };
 
-async function post(
-  url: string,
-  headers: Record<string, string>,
-  body: Uint8Array,
-): Promise<Response> {
-  try {
-    return await fetch(url, { method: "POST", headers, body: new Uint8Array(body) });
-  } catch (error) {
-    const cause =
-      error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    throw new CommandFailed(
-      `No response from ${url} (${cause || "connection refused"}). Start a hub with \`signalbox serve\`, or give its address with --url.`,
-    );
-  }
+interface SampleOptions {
+  type: string | undefined;
+  action: string | undefined;
+  /** The delivery id. */
+  id: string;
+  endpoint: string | undefined;
+}
+
+interface Sent {
+  status: number;
+  /** The body of the response. */
+  answer: Record<string, unknown>;
+}
+
+type SendOne = (options: SampleOptions) => Promise<Sent>;
+
+/** Through the hub if the command has a token for it, else as the sender would. */
+function senderFor(
+  source: SourceDefinition,
+  settings: Settings,
+  tenant: string | undefined,
+): SendOne {
+  const secret = readSecret(process.env, SECRET_VARIABLE);
+  const location = locateHub(settings);
+  if (new URL(location.url).pathname.includes("/webhooks/"))
+    return posting(source, location, secret ?? settings.secrets[source.id]?.[0]);
+  if (secret === undefined && location.token !== undefined)
+    return throughHub(source, createHubClient(location, { tenant }));
+  const endpoint = { ...location, url: `${location.url}/webhooks/${source.id}` };
+  return posting(source, endpoint, secret ?? settings.secrets[source.id]?.[0]);
+}
+
+const throughHub =
+  (source: SourceDefinition, hub: HubClient): SendOne =>
+  async (options) => {
+    makeSample(source, options.id, options); // an unknown type is an invalid command line
+    try {
+      const body = { source: source.id, ...options };
+      const answer = await hub.request<Sent["answer"]>("POST", "/api/samples", { body });
+      return { status: answer.outcome === "stored" ? 202 : 200, answer };
+    } catch (error) {
+      if (!(error instanceof HubRequestFailed) || !isRejection(error)) throw error;
+      return { status: error.status ?? 0, answer: { ...error.problem } };
+    }
+  };
+
+/** Whether the hub rejected the webhook, and not the request of this command. */
+const isRejection = ({ status, code }: HubRequestFailed): boolean =>
+  status !== undefined &&
+  status !== 401 &&
+  code !== undefined &&
+  !["insufficient_scope", "no_tenant", "wrong_host", "not_found", "invalid"].includes(code);
+
+const posting =
+  (source: SourceDefinition, endpoint: HubLocation, secret: string | undefined): SendOne =>
+  async ({ id, type, action, endpoint: key }) => {
+    if (key !== undefined)
+      throw new UsageError(
+        "--endpoint needs a token of the hub. Without one, give the endpoint's URL with --url.",
+      );
+    const sample = makeSample(source, id, { type, action });
+    const now = Date.now();
+    const signed = await signSample(source, sample, secret, { now, id, makeHmacKey: nodeHmacKey });
+    const { headers, body } = signed;
+    const response = await fetch(endpoint.url, {
+      method: "POST",
+      headers,
+      body: new Uint8Array(body),
+    }).catch((error: unknown) => {
+      throw noResponse(endpoint, error);
+    });
+    return { status: response.status, answer: parseBody(await response.text()) };
+  };
+
+function asUsage(error: unknown): never {
+  throw error instanceof RequestError ? new UsageError(error.message) : error;
 }
 
 function parseBody(body: string): Record<string, unknown> {
@@ -114,10 +167,18 @@ function parseBody(body: string): Record<string, unknown> {
   }
 }
 
-function describe(status: number, body: string, delivery: string): string {
-  const { outcome, id, detail } = parseBody(body);
+function describe(
+  { title }: SourceDefinition,
+  status: number,
+  { outcome, id, detail, answer, signed }: Sent["answer"],
+  delivery: string,
+): string {
+  if (status >= 300) return `${red("✗")} ${status} ${detail ?? answer ?? ""}`;
   // An empty response, which Slack requires, does not show whether the event was a duplicate.
-  if (status < 300)
-    return `${green("✓")} ${status} ${outcome ?? "accepted"}  ${dim(`${id ? `event ${id}, ` : ""}delivery ${delivery}`)}`;
-  return `${red("✗")} ${status} ${detail ?? body}`;
+  const event = dim(`${id ? `event ${id}, ` : ""}delivery ${delivery}`);
+  const unsigned =
+    signed === false
+      ? `\n${dim(`  Not signed: this hub has no secret for ${title}.`)}`
+      : "";
+  return `${green("✓")} ${status} ${outcome ?? "accepted"}  ${event}${unsigned}`;
 }
