@@ -17,6 +17,7 @@ export interface HubProcess {
 
 export interface HubProcessOptions {
   data: string;
+  cwd?: string;
   env?: Record<string, string>;
   args?: string[];
 }
@@ -29,6 +30,7 @@ const cleanEnv = (extra: Record<string, string>): Record<string, string> => ({
 
 export async function startHubProcess({
   data,
+  cwd,
   env = {},
   args = [],
 }: HubProcessOptions): Promise<HubProcess> {
@@ -41,6 +43,7 @@ export async function startHubProcess({
       ...env,
     }),
     stdio: ["ignore", "pipe", "pipe"],
+    ...(cwd ? { cwd } : {}),
   });
   let output = "";
   const ended = once(child, "exit").then(([code]) => code as number | null);

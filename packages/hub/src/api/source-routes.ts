@@ -9,6 +9,7 @@ import {
   MAX_GRACE_HOURS,
   webhookPath,
 } from "../tenants/sources.ts";
+import { EVERY_TENANT } from "../tenants/tokens.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { iso, isoOrNull } from "./views.ts";
 
@@ -18,6 +19,7 @@ const scope = "admin" as const;
 const at = z.iso.datetime();
 const sourceView = z.object({
   id: z.string(),
+  tenant: z.string(),
   kind: z.string(),
   name: z.string(),
   url: z.string().describe("The webhook URL to configure at the sender."),
@@ -46,6 +48,7 @@ export interface SourceRoutes {
 export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route[] {
   const view = (source: Source, origin: string) => ({
     id: source.id,
+    tenant: source.tenant,
     kind: source.kind,
     name: source.name,
     url: `${(publicUrl ?? origin).replace(/\/$/, "")}${webhookPath(source)}`,
@@ -57,8 +60,10 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
     })),
     created_at: iso(source.created_at),
   });
+  /** Only a token for all tenants can name `*`. */
+  const list = (tenant: string) => store.listSources(tenant === EVERY_TENANT ? undefined : tenant);
   const find = async (tenant: string, id: string): Promise<Source> => {
-    const found = (await store.listSources(tenant)).find((source) => source.id === id);
+    const found = (await list(tenant)).find((source) => source.id === id);
     if (!found) throw new RequestError("not_found", "source", `There is no endpoint ${id}.`);
     return found;
   };
@@ -68,12 +73,12 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
     defineRoute({
       method: "get",
       path: "/api/sources",
-      summary: "List webhook endpoints",
+      summary: "List webhook endpoints; with ?tenant=*, of all tenants",
       tag,
       scope,
       response: { status: 200, schema: z.object({ items: z.array(sourceView) }) },
       async handle({ tenant, origin }) {
-        const found = await store.listSources(tenant);
+        const found = await list(tenant);
         return { json: { items: found.map((source) => view(source, origin)) } };
       },
     }),
@@ -91,6 +96,8 @@ export function sourceRoutes({ store, sources, publicUrl }: SourceRoutes): Route
       }),
       response: { status: 201, schema: withSecret },
       async handle({ tenant, body, origin }) {
+        if (tenant === EVERY_TENANT)
+          throw new RequestError("invalid", "tenant", "must be one tenant: its owner");
         const { source, generated } = await sources.add({ tenant, ...body });
         return {
           status: 201,

@@ -59,7 +59,7 @@ export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
     defineRoute({
       method: "get",
       path: "/api/tokens",
-      summary: "List the tokens with access to this tenant",
+      summary: "List the tokens with access to this tenant; with ?tenant=*, of all tenants",
       tag,
       scope,
       response: { status: 200, schema: z.object({ items: z.array(tokenView) }) },
@@ -67,7 +67,10 @@ export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
         const includes = await includesTenants({ access });
         const items = (await store.listTokens()).filter(
           ({ tenants }) =>
-            includes(tenants) && (tenants.includes(tenant) || tenants.includes(EVERY_TENANT)),
+            includes(tenants) &&
+            (tenant === EVERY_TENANT ||
+              tenants.includes(tenant) ||
+              tenants.includes(EVERY_TENANT)),
         );
         return { json: { items: items.map(viewToken) } };
       },

@@ -7,7 +7,7 @@ const bannerOf = (env: Record<string, string>, hub: Partial<RunningHub> = {}) =>
   const settings = readSettings({ flags: {}, env, file: {} });
   const url = hub.url ?? "http://127.0.0.1:4747";
   return banner(
-    { url, publicUrl: settings.publicUrl ?? url, ...hub } as RunningHub,
+    { url, localUrl: url, publicUrl: settings.publicUrl ?? url, ...hub } as RunningHub,
     settings,
     "1.2.3",
   );
@@ -19,7 +19,7 @@ describe("the banner", () => {
       ["0.0.0.0", "http://0.0.0.0:4747"],
       ["::", "http://[::]:4747"],
     ] as const) {
-      const text = bannerOf({ HOST }, { url });
+      const text = bannerOf({ HOST }, { url, localUrl: "http://127.0.0.1:4747" });
       expect(text).not.toContain(url);
       expect(text).toMatch(/Open +http:\/\/127\.0\.0\.1:4747\n/);
       expect(text).toMatch(/Payload URL +<.*>\/webhooks\/github/);
@@ -33,6 +33,16 @@ describe("the banner", () => {
     expect(text).toContain('"url": "http://127.0.0.1:4747/mcp"');
     expect(text).toContain("Bearer <token>");
     expect(text).toMatch(/<token>.*signalbox token create/s);
+  });
+
+  it("prints commands that find this hub from another terminal", () => {
+    expect(bannerOf({})).toContain("npx signalbox send github issues --action opened\n");
+    const elsewhere = bannerOf({ SIGNALBOX_DATA: "/var/lib/my hub" });
+    expect(elsewhere).toContain("send github issues --action opened --data '/var/lib/my hub'\n");
+    expect(elsewhere).toContain("token create NAME --data '/var/lib/my hub' creates");
+    expect(bannerOf({ SIGNALBOX_TENANCY: "github" })).toContain(
+      "send github issues --action opened --tenant ACCOUNT_ID\n",
+    );
   });
 
   it("warns if the public hub has no proxy header", () => {

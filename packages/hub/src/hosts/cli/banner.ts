@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { lacksProxyHeader } from "../hub-settings.ts";
 import type { RunningHub } from "../node/start-hub.ts";
 import type { Settings } from "../settings.ts";
@@ -7,6 +8,8 @@ import { bold, cyan, dim, green, yellow } from "./style.ts";
 export function banner(hub: RunningHub, settings: Settings, version: string): string {
   const { local, sender } = addressesOf(hub, settings);
   const webhook = `${sender}/webhooks/github`;
+  const command = (text: string) => `npx signalbox ${text}${dataFlag(settings)}`;
+  const owner = settings.tenancy === "github" ? " --tenant ACCOUNT_ID" : "";
   const label = (text: string) => dim(text.padEnd(10));
   const lines = [
     "",
@@ -36,7 +39,7 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
     );
   lines.push(
     `  ${bold("First event")}   ${dim("in another terminal, in this folder")}`,
-    "    npx signalbox send github issues --action opened",
+    `    ${command(`send github issues --action opened${owner}`)}`,
     "",
     `  ${bold("GitHub")}   ${dim("Settings → Webhooks → Add webhook")}`,
     `    Payload URL    ${webhook}`,
@@ -55,12 +58,20 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
     `  ${bold("MCP client")}   ${dim(".mcp.json, or your client's configuration file")}`,
     `    { "mcpServers": { "signalbox": { "type": "http", "url": "${local}/mcp",`,
     '        "headers": { "Authorization": "Bearer <token>" } } } }',
-    dim("    npx signalbox token create NAME creates the <token>."),
+    dim(`    ${command(`token create NAME${owner}`)} creates the <token>.`),
     "",
     dim("  Ctrl+C stops the hub after it has finished the accepted requests."),
     "",
   );
   return lines.join("\n");
+}
+
+/** Commands find the hub by its data folder, which another terminal knows only if it is configured there. */
+function dataFlag({ data, origins }: Settings): string {
+  const from = origins.find(({ name }) => name === "data")?.from;
+  if (from !== "flag" && from !== "environment") return "";
+  const path = resolve(data);
+  return ` --data ${/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`}`;
 }
 
 /** For this machine, and for senders; the latter is unknown if the hub listens on all addresses. */

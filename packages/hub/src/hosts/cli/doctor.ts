@@ -3,8 +3,9 @@ import { dirname } from "node:path";
 import { allowsUnsigned, assertSafe, lacksProxyHeader } from "../hub-settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { isSqlite, openStore, sqliteFile, withoutPassword } from "../node/open-store.ts";
-import { definitions, localUrl, type Settings } from "../settings.ts";
+import { definitions, type Settings } from "../settings.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
+import { locateHub } from "./hub-client.ts";
 import { dim, green, red, yellow } from "./style.ts";
 
 interface Finding {
@@ -19,7 +20,7 @@ export const doctor: Command = {
   usage: "[--json] [options]",
   summary: "check settings, database, clock and reachability, and suggest fixes",
   options: { json: { type: "boolean", help: "print JSON" } },
-  settings: ["data", "databaseUrl", "host", "port", "publicUrl", "githubApiUrl"],
+  settings: ["url", "data", "databaseUrl", "host", "port", "publicUrl", "githubApiUrl"],
   acceptsAllSettings: true,
   async run({ positionals, flags }) {
     assertNoMoreArguments(positionals);
@@ -170,11 +171,12 @@ function checkSecrets(settings: Settings, stored: number): Finding {
 
 /** Sends a request to the hub's addresses, and compares the clock with GitHub's. */
 async function checkReachability(settings: Settings): Promise<Finding[]> {
+  const { url } = locateHub(settings);
   const findings = [
     await checkHub(
       "hub",
-      localUrl(settings),
-      "start it with `signalbox serve`, or give its --host and --port",
+      url,
+      "start it with `signalbox serve`, run this command in its folder, or give its address with --url",
     ),
   ];
   if (settings.publicUrl)

@@ -91,7 +91,7 @@ export function createHubClient(
   const open: HubClient["open"] = async (method, path, options = {}) => {
     const { query = {}, body, headers = {}, signal } = options;
     const target = new URL(`${url}${path}`);
-    for (const [name, value] of Object.entries(query))
+    for (const [name, value] of Object.entries({ ...query, tenant }))
       if (value !== undefined) target.searchParams.set(name, String(value));
     let response: Response;
     try {
@@ -99,7 +99,6 @@ export function createHubClient(
         method,
         headers: {
           ...(token !== undefined && { authorization: `Bearer ${token}` }),
-          ...(tenant !== undefined && { "x-signalbox-tenant": tenant }),
           ...(body !== undefined && { "content-type": "application/json" }),
           ...headers,
         },
@@ -148,7 +147,7 @@ export async function findRunningHub(
   const found = { ...location, tenancy };
   try {
     const signal = AbortSignal.timeout(10_000);
-    await createHubClient(location).open("GET", "/api/stats", { signal });
+    await createHubClient(location).request("GET", "/api/stats", { signal });
     return found;
   } catch (error) {
     const isHub = error instanceof HubRequestFailed && error.code !== undefined;

@@ -1,25 +1,23 @@
 import { sources } from "../../ingest/sources/index.ts";
-import { createIds } from "../../lib/ids.ts";
-import { RequestError } from "../../lib/request-error.ts";
-import { createSeal } from "../../lib/seal.ts";
-import type { Source, Store } from "../../store/store.ts";
-import { createSources, GRACE_HOURS, MAX_GRACE_HOURS, webhookPath } from "../../tenants/sources.ts";
+import { GRACE_HOURS, MAX_GRACE_HOURS } from "../../tenants/sources.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
+import { EVERY_TENANT } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { sealKey } from "../node/seal-key.ts";
-import { localUrl, readSecret, type Settings } from "../settings.ts";
+import { type Origin, readSecret, type SettingName, type Settings } from "../settings.ts";
 import {
   assertNoMoreArguments,
   type Command,
   listOf,
   numberOf,
+  type Parsed,
   print,
   table,
   text,
   UsageError,
 } from "./command.ts";
+import { HubRequestFailed } from "./hub-client.ts";
 import { bold, dim, green } from "./style.ts";
-import { withStore } from "./with-store.ts";
+import { type WithHubOptions, withHub } from "./with-hub.ts";
 
 const SECRET_VARIABLE = "SIGNALBOX_SOURCE_SECRET";
 
@@ -48,7 +46,7 @@ export const source: Command = {
     },
     json: { type: "boolean", help: "print JSON" },
   },
-  settings: ["data", "databaseUrl", "key", "tenancy", "host", "port", "publicUrl"],
+  settings: ["url", "token", "data", "databaseUrl", "key", "tenancy", "host", "port", "publicUrl"],
   async run({ positionals, flags }) {
     const [actionName, ...rest] = positionals;
     const action = { add, list, rotate, remove }[actionName ?? ""];
@@ -64,68 +62,92 @@ export const source: Command = {
       ) ?? GRACE_HOURS;
     const tenants = listOf(flags, "tenant");
     if (tenants && tenants.length > 1) throw new UsageError("--tenant must be one id.");
-    const settings = loadSettings(flags);
-    await withStore(settings, { create: action === add }, (store) =>
-      action({ store, settings, flags, argument, name, tenant: tenants?.[0], graceHours }),
-    );
+    await action({
+      settings: loadSettings(flags),
+      flags,
+      argument,
+      name,
+      tenant: tenants?.[0],
+      graceHours,
+    });
   },
 };
 
 interface Options {
-  store: Store;
   settings: Settings;
-  flags: Record<string, string | boolean | undefined>;
+  flags: Parsed["flags"];
   argument: string | undefined;
   name: string | undefined;
   tenant: string | undefined;
   graceHours: number;
 }
 
-const urlOf = (settings: Settings, source: Pick<Source, "kind" | "key">) =>
-  `${(settings.publicUrl ?? localUrl(settings)).replace(/\/$/, "")}${webhookPath(source)}`;
+interface SourceView {
+  id: string;
+  tenant: string;
+  kind: string;
+  name: string;
+  url: string;
+  config: Record<string, unknown>;
+  secrets: { id: string; created_at: string; expires_at: string | null }[];
+  created_at: string;
+}
+type WithSecret = SourceView & { secret?: string };
 
-const sourcesIn = ({ store, settings }: Options) =>
-  createSources({
-    store,
-    seal: createSeal(sealKey(settings.key, settings.data)),
-    newId: createIds(),
-    now: Date.now,
-  });
+const PATH = "/api/sources";
 
-async function add(options: Options): Promise<void> {
-  const { settings, flags, argument: kind, name } = options;
+/** For actions on any endpoint: their ids are unique. */
+const inAllTenants = ({ tenant }: Options): WithHubOptions => ({
+  create: false,
+  tenantIn: (tenancy) => tenant ?? (tenancy && EVERY_TENANT),
+});
+
+function add({ settings, flags, argument: kind, name, tenant }: Options): Promise<void> {
   if (!sources.some(({ id }) => id === kind))
     throw new UsageError(
       `Missing or unknown KIND. Known kinds: ${sources.map(({ id }) => id).join(", ")}.`,
     );
-  const tenant = options.tenant ?? (settings.tenancy === "single" ? LOCAL_TENANT : undefined);
-  if (!tenant)
-    throw new UsageError("Missing option: name the owner of the events with --tenant ACCOUNT_ID.");
-  const { source: created, generated: secret } = await sourcesIn(options)
-    .add({
-      tenant,
-      kind: kind ?? "",
-      name,
-      config: parseConfig(text(flags.config)),
-      secret: readSecret(process.env, SECRET_VARIABLE),
-    })
-    .catch(asUsage);
-  if (flags.json)
-    return print(JSON.stringify({ id: created.id, url: urlOf(settings, created), secret }));
-  print(`${green("✓")} ${created.name}`);
-  print(
-    table([
-      ["  URL", bold(urlOf(settings, created))],
-      ["  Secret", secret ? bold(secret) : "from the environment"],
-      ["  Id", created.id],
-    ]),
-  );
-  print(
-    dim(
-      `${secret ? "  The secret is shown once. " : "  "}A running hub accepts the endpoint within five seconds.`,
-    ),
-  );
+  const tenantIn: WithHubOptions["tenantIn"] = (tenancy) => {
+    if (tenant === undefined && tenancy === "github")
+      throw new UsageError(
+        "Missing option: name the owner of the events with --tenant ACCOUNT_ID.",
+      );
+    return tenant ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
+  };
+  const body = {
+    kind,
+    name,
+    config: parseConfig(text(flags.config)),
+    secret: readSecret(process.env, SECRET_VARIABLE),
+  };
+  return withHub(settings, { create: true, tenantIn }, async (hub) => {
+    const created = await hub.request<WithSecret>("POST", PATH, { body }).catch(asUsage);
+    const { id, url, secret } = created;
+    if (flags.json) return print(JSON.stringify({ id, url, secret }));
+    print(`${green("✓")} ${created.name}`);
+    print(
+      table([
+        ["  URL", bold(url)],
+        ["  Secret", secret ? bold(secret) : "from the environment"],
+        ["  Id", id],
+      ]),
+    );
+    if (secret) print(dim("  The secret is shown once."));
+    print(dim(`  Try it: ${sendCommand(created, settings)}`));
+  });
 }
+
+/** The command that sends a sample to this endpoint, from the same terminal. */
+const sendCommand = ({ kind, id, tenant }: SourceView, { url, data, origins }: Settings) =>
+  [
+    `npx signalbox send ${kind} --endpoint ${id}`,
+    ...(tenant === LOCAL_TENANT ? [] : [`--tenant ${tenant}`]),
+    ...(isFlag(origins, "url") ? [`--url ${url}`] : []),
+    ...(isFlag(origins, "data") ? [`--data ${data}`] : []),
+  ].join(" ");
+
+const isFlag = (origins: readonly Origin[], setting: SettingName) =>
+  origins.some(({ name, from }) => name === setting && from === "flag");
 
 function parseConfig(given: string | undefined): unknown {
   if (given === undefined) return undefined;
@@ -136,55 +158,81 @@ function parseConfig(given: string | undefined): unknown {
   }
 }
 
+/** An invalid field of the request is an invalid option. */
 function asUsage(error: unknown): never {
-  if (!(error instanceof RequestError)) throw error;
-  throw new UsageError(`--${error.field.replace(".", ": ")}: ${error.message}`);
+  const invalid =
+    error instanceof HubRequestFailed && error.code === "invalid"
+      ? error.problem.errors?.[0]
+      : undefined;
+  if (!invalid) throw error;
+  throw new UsageError(`--${invalid.path.replace(".", ": ")}: ${invalid.message}`);
 }
 
-async function list({ store, settings, flags }: Options): Promise<void> {
-  const found = await store.listSources();
-  const shown = found.map(({ secrets, ...rest }) => ({
-    ...rest,
-    url: urlOf(settings, rest),
-    secrets: secrets.map(({ sealed: _, ...secret }) => secret),
-  }));
-  if (flags.json) return print(JSON.stringify(shown));
-  if (found.length === 0)
-    return print("No endpoints with a key. Add one with `signalbox source add KIND`.");
-  print(
-    table([
-      ["ID", "KIND", "NAME", "TENANT", "SECRETS", "URL"],
-      ...shown.map((one) => [
-        one.id,
-        one.kind,
-        one.name,
-        one.tenant,
-        String(one.secrets.length),
-        one.url,
+const list = (options: Options): Promise<void> =>
+  withHub(options.settings, inAllTenants(options), async (hub) => {
+    const { items } = await hub.request<{ items: SourceView[] }>("GET", PATH);
+    if (options.flags.json) return print(JSON.stringify(items.map(withNumbers)));
+    if (items.length === 0)
+      return print("No endpoints with a key. Add one with `signalbox source add KIND`.");
+    print(
+      table([
+        ["ID", "KIND", "NAME", "TENANT", "SECRETS", "URL"],
+        ...items.map((one) => [
+          one.id,
+          one.kind,
+          one.name,
+          one.tenant,
+          String(one.secrets.length),
+          one.url,
+        ]),
       ]),
-    ]),
-  );
-}
-
-async function rotate(options: Options): Promise<void> {
-  const { store, flags, argument: id, graceHours } = options;
-  const found = (await store.listSources()).find((one) => one.id === id);
-  if (!found) throw new UsageError("Missing or unknown ID. `signalbox source list` shows the ids.");
-  const { generated, until } = await sourcesIn(options).rotate(found, {
-    secret: readSecret(process.env, SECRET_VARIABLE),
-    graceHours,
+    );
   });
-  if (flags.json)
-    return print(JSON.stringify({ id: found.id, secret: generated, oldUntil: until }));
-  print(
-    `${green("✓")} ${generated ? `new secret ${bold(generated)}` : "added the secret from the environment"}`,
-  );
-  print(dim(`  The old secrets are valid until ${new Date(until).toISOString()} at most.`));
+
+const toMs = (at: string | null): number | null => (at === null ? null : Date.parse(at));
+
+/** `--json` prints times in milliseconds, and the key of the URL. */
+const withNumbers = ({ secrets, created_at, ...rest }: SourceView) => ({
+  ...rest,
+  key: rest.url.split("/").at(-1),
+  created_at: toMs(created_at),
+  secrets: secrets.map((one) => ({
+    ...one,
+    created_at: toMs(one.created_at),
+    expires_at: toMs(one.expires_at),
+  })),
+});
+
+function rotate(options: Options): Promise<void> {
+  const { settings, flags, argument: id = "", graceHours } = options;
+  const secret = readSecret(process.env, SECRET_VARIABLE);
+  return withHub(settings, inAllTenants(options), async (hub) => {
+    const body = { rotate: { secret, grace_hours: graceHours } };
+    const changed = await hub.request<WithSecret>("PATCH", pathOf(id), { body }).catch(unknownId);
+    const generated = changed.secret;
+    // The former secrets expire at this time, or earlier.
+    const until = Math.max(...changed.secrets.map(({ expires_at }) => toMs(expires_at) ?? 0));
+    if (flags.json) return print(JSON.stringify({ id, secret: generated, oldUntil: until }));
+    print(
+      `${green("✓")} ${generated ? `new secret ${bold(generated)}` : "added the secret from the environment"}`,
+    );
+    print(dim(`  The old secrets are valid until ${new Date(until).toISOString()} at most.`));
+  });
 }
 
-async function remove({ store, flags, argument: id }: Options): Promise<void> {
-  if (!id || !(await store.deleteSource(id)))
-    throw new UsageError("Missing or unknown ID. `signalbox source list` shows the ids.");
-  if (flags.json) return print(JSON.stringify({ id, removed: true }));
-  print(`${green("✓")} removed; its events are kept`);
+function remove(options: Options): Promise<void> {
+  const { settings, flags, argument: id = "" } = options;
+  return withHub(settings, inAllTenants(options), async (hub) => {
+    await hub.request("DELETE", pathOf(id)).catch(unknownId);
+    if (flags.json) return print(JSON.stringify({ id, removed: true }));
+    print(`${green("✓")} removed; its events are kept`);
+  });
+}
+
+/** An empty id has no path: it would name the list. */
+const pathOf = (id: string) => `${PATH}/${encodeURIComponent(id) || "-"}`;
+
+function unknownId(error: unknown): never {
+  if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
+  throw new UsageError("Missing or unknown ID. `signalbox source list` shows the ids.");
 }

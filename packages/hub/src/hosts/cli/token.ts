@@ -1,21 +1,21 @@
-import { createIds } from "../../lib/ids.ts";
-import type { Scope, Store } from "../../store/store.ts";
+import type { Scope } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
-import { createToken, EVERY_TENANT, MAX_DAYS, scopes, tenantsError } from "../../tenants/tokens.ts";
+import { EVERY_TENANT, MAX_DAYS, scopes, tenantsError } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
+import type { Settings } from "../settings.ts";
 import {
   assertNoMoreArguments,
   type Command,
   listOf,
   numberOf,
+  type Parsed,
   print,
   table,
   UsageError,
 } from "./command.ts";
+import { HubRequestFailed } from "./hub-client.ts";
 import { bold, dim, green } from "./style.ts";
-import { withStore } from "./with-store.ts";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
+import { type WithHubOptions, withHub } from "./with-hub.ts";
 
 export const token: Command = {
   name: "token",
@@ -36,27 +36,33 @@ export const token: Command = {
     days: { type: "string", value: "N", help: `days until it expires, up to ${MAX_DAYS} (never)` },
     json: { type: "boolean", help: "print JSON" },
   },
-  settings: ["data", "databaseUrl", "tenancy"],
+  settings: ["url", "token", "data", "databaseUrl", "tenancy"],
   async run({ positionals, flags }) {
-    const [action, ...rest] = positionals;
-    const run = { create, list, revoke }[action ?? ""];
-    if (!run) throw new UsageError("Missing action: create NAME, list, or revoke ID.");
-    assertNoMoreArguments(rest.slice(run === list ? 0 : 1));
-    const settings = loadSettings(flags);
-    await withStore(settings, { create: run === create }, (store) =>
-      run(store, rest[0], flags, settings.tenancy),
-    );
+    const [name, ...rest] = positionals;
+    const action = { create, list, revoke }[name ?? ""];
+    if (!action) throw new UsageError("Missing action: create NAME, list, or revoke ID.");
+    assertNoMoreArguments(rest.slice(action === list ? 0 : 1));
+    await action(loadSettings(flags), rest[0], flags);
   },
 };
 
 type Action = (
-  store: Store,
+  settings: Settings,
   argument: string | undefined,
-  flags: Record<string, string | boolean | undefined>,
-  tenancy: "single" | "github",
+  flags: Parsed["flags"],
 ) => Promise<void>;
 
-const create: Action = async (store, name, flags, tenancy) => {
+interface TokenView {
+  id: string;
+  name: string;
+  scopes: Scope[];
+  tenants: string[];
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+}
+
+const create: Action = async (settings, name, flags) => {
   if (!name)
     throw new UsageError("Missing argument NAME, such as in `signalbox token create laptop`.");
   const granted = listOf(flags, "scope") ?? ["inbox:read", "inbox:write"];
@@ -64,10 +70,13 @@ const create: Action = async (store, name, flags, tenancy) => {
     if (!scopes.includes(scope as Scope))
       throw new UsageError(`Unknown scope "${scope}". Known scopes: ${scopes.join(", ")}.`);
   const tenants = listOf(flags, "tenant");
-  if (!tenants && tenancy === "github")
-    throw new UsageError(
-      `Missing option: name the tenant with --tenant ACCOUNT_ID, or --tenant ${EVERY_TENANT} for all.`,
-    );
+  const tenantIn: WithHubOptions["tenantIn"] = (tenancy) => {
+    if (!tenants && tenancy === "github")
+      throw new UsageError(
+        `Missing option: name the tenant with --tenant ACCOUNT_ID, or --tenant ${EVERY_TENANT} for all.`,
+      );
+    return tenants?.[0] ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
+  };
   const error = tenants && tenantsError(tenants);
   if (error) throw new UsageError(`--tenant ${error}.`);
   const days = numberOf(
@@ -76,58 +85,72 @@ const create: Action = async (store, name, flags, tenancy) => {
     (value) => value > 0 && value <= MAX_DAYS,
     `a number above 0, at most ${MAX_DAYS}`,
   );
-  const id = createIds()();
-  const now = Date.now();
-  const secret = await createToken(store, {
-    id,
-    name,
-    scopes: granted as Scope[],
-    tenants: tenants ?? [LOCAL_TENANT],
-    expiresAt: days === undefined ? null : now + Math.ceil(days * DAY_MS),
-    now,
-  });
-  if (flags.json) return print(JSON.stringify({ id, name, scopes: granted, token: secret }));
-  print(`${green("✓")} ${bold(secret)}`);
-  print(
-    dim(
-      `  ${name} (${granted.join(", ")}); shown once. Revoke it with: signalbox token revoke ${id}`,
-    ),
-  );
-};
-
-const list: Action = async (store, _, flags) => {
-  const tokens = (await store.listTokens()).map(({ hash: _, ...rest }) => rest);
-  if (flags.json) return print(JSON.stringify(tokens));
-  if (tokens.length === 0)
-    return print("No tokens. Create one with `signalbox token create NAME`.");
-  const day = (ms: number | null) =>
-    ms === null ? "never" : new Date(ms).toISOString().slice(0, 10);
-  print(
-    table([
-      ["ID", "NAME", "SCOPES", "TENANTS", "CREATED", "EXPIRES", "STATE"],
-      ...tokens.map((one) => [
-        one.id,
-        one.name,
-        one.scopes.join(","),
-        one.tenants.join(","),
-        day(one.created_at),
-        day(one.expires_at),
-        one.revoked_at
-          ? "revoked"
-          : one.expires_at !== null && one.expires_at < Date.now()
-            ? "expired"
-            : "active",
-      ]),
-    ]),
-  );
-};
-
-const revoke: Action = async (store, id, flags) => {
-  if (!id) throw new UsageError("Missing argument ID. `signalbox token list` shows the ids.");
-  if (!(await store.revokeToken(id, Date.now())))
-    throw new UsageError(
-      `No active token has the id ${id}. \`signalbox token list\` shows the ids.`,
+  await withHub(settings, { create: true, tenantIn }, async (hub) => {
+    const body = { name, scopes: granted, tenants, days };
+    const { id, token: secret } = await hub.request<TokenView & { token: string }>(
+      "POST",
+      "/api/tokens",
+      { body },
     );
-  if (flags.json) return print(JSON.stringify({ id, revoked: true }));
-  print(`${green("✓")} revoked ${id}`);
+    if (flags.json) return print(JSON.stringify({ id, name, scopes: granted, token: secret }));
+    print(`${green("✓")} ${bold(secret)}`);
+    print(
+      dim(
+        `  ${name} (${granted.join(", ")}); shown once. Revoke it with: signalbox token revoke ${id}`,
+      ),
+    );
+  });
+};
+
+const ofAllTenants: WithHubOptions["tenantIn"] = (tenancy) => tenancy && EVERY_TENANT;
+
+const list: Action = (settings, _, flags) =>
+  withHub(settings, { create: false, tenantIn: ofAllTenants }, async (hub) => {
+    const { items } = await hub.request<{ items: TokenView[] }>("GET", "/api/tokens");
+    if (flags.json) return print(JSON.stringify(items.map(withNumbers)));
+    if (items.length === 0)
+      return print("No tokens. Create one with `signalbox token create NAME`.");
+    const day = (at: string | null) => at?.slice(0, 10) ?? "never";
+    print(
+      table([
+        ["ID", "NAME", "SCOPES", "TENANTS", "CREATED", "EXPIRES", "STATE"],
+        ...items.map((one) => [
+          one.id,
+          one.name,
+          one.scopes.join(","),
+          one.tenants.join(","),
+          day(one.created_at),
+          day(one.expires_at),
+          one.revoked_at
+            ? "revoked"
+            : one.expires_at !== null && Date.parse(one.expires_at) < Date.now()
+              ? "expired"
+              : "active",
+        ]),
+      ]),
+    );
+  });
+
+/** `--json` prints times in milliseconds. */
+const withNumbers = ({ created_at, expires_at, revoked_at, ...rest }: TokenView) => ({
+  ...rest,
+  created_at: Date.parse(created_at),
+  expires_at: expires_at && Date.parse(expires_at),
+  revoked_at: revoked_at && Date.parse(revoked_at),
+});
+
+const revoke: Action = (settings, id, flags) => {
+  if (!id) throw new UsageError("Missing argument ID. `signalbox token list` shows the ids.");
+  return withHub(settings, { create: false, tenantIn: ofAllTenants }, async (hub) => {
+    try {
+      await hub.request("DELETE", `/api/tokens/${encodeURIComponent(id)}`);
+    } catch (error) {
+      if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
+      throw new UsageError(
+        `No active token has the id ${id}. \`signalbox token list\` shows the ids.`,
+      );
+    }
+    if (flags.json) return print(JSON.stringify({ id, revoked: true }));
+    print(`${green("✓")} revoked ${id}`);
+  });
 };

@@ -1,0 +1,108 @@
+import { createServer } from "node:http";
+import { describe, expect, it } from "vitest";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { writeHubFile } from "../node/hub-file.ts";
+import { closeServers, listen } from "../node/test-server.ts";
+import { readSettings } from "../settings.ts";
+import { connectToHub, findRunningHub, HubRequestFailed, locateHub } from "./hub-client.ts";
+
+const LOCAL = "http://127.0.0.1:4000";
+const FILE = {
+  pid: 1,
+  url: LOCAL,
+  public_url: "https://hub.example/box",
+  tenancy: "single" as const,
+  started_at: "2026-01-01T00:00:00.000Z",
+  version: "0.0.0",
+  token: "sbx_local_token",
+};
+
+function settingsOf(env: Record<string, string>, flags: Record<string, string> = {}) {
+  return readSettings({ flags, env, file: {} });
+}
+
+function withFile(env: Record<string, string> = {}, flags: Record<string, string> = {}) {
+  const data = tempFolder();
+  writeHubFile(data, FILE);
+  const { url, token, from } = locateHub(settingsOf({ SIGNALBOX_DATA: data, ...env }, flags));
+  return { url, token, from };
+}
+
+describe("the hub of a command", () => {
+  it("is the one in --url, then in SIGNALBOX_URL, then the one that runs on the data folder", () => {
+    const SIGNALBOX_TOKEN = "sbx_given_token_1";
+    const REMOTE = "https://remote.example";
+    expect(withFile({ SIGNALBOX_URL: `${REMOTE}/`, SIGNALBOX_TOKEN })).toEqual({
+      url: REMOTE,
+      token: SIGNALBOX_TOKEN,
+      from: "settings",
+    });
+    expect(withFile({ SIGNALBOX_URL: REMOTE }, { url: "http://flag.example" }).url).toBe(
+      "http://flag.example",
+    );
+    // SIGNALBOX_TOKEN is also the admin token of the local hub; after a change, until it restarts,
+    // only its own token is right.
+    expect(withFile({ SIGNALBOX_TOKEN })).toEqual({
+      url: LOCAL,
+      token: FILE.token,
+      from: "file",
+    });
+    expect(withFile({}, { port: "5000" }).url).toBe("http://127.0.0.1:5000");
+    expect(withFile({ PORT: "5000" }).url).toBe(LOCAL);
+    const none = locateHub(settingsOf({ SIGNALBOX_DATA: tempFolder(), PORT: "5000", HOST: "::" }));
+    expect(none).toMatchObject({ url: "http://127.0.0.1:5000", token: undefined });
+  });
+
+  it("gets the local token only if it is the local hub", () => {
+    for (const url of [LOCAL, `${LOCAL}/`, FILE.public_url])
+      expect(withFile({ SIGNALBOX_URL: url }).token).toBe(FILE.token);
+    for (const url of ["http://127.0.0.1:4001", "http://evil.example", "https://hub.example"])
+      expect(withFile({ SIGNALBOX_URL: url }).token).toBeUndefined();
+    expect(withFile({}, { port: "4000" }).token).toBe(FILE.token);
+    expect(withFile({}, { port: "4001" }).token).toBeUndefined();
+  });
+});
+
+async function respondWith(status: number, body: string) {
+  const port = await listen(
+    createServer((_, response) => {
+      response.writeHead(status, { connection: "close" }).end(body);
+    }),
+  );
+  return `http://127.0.0.1:${port}`;
+}
+
+describe("a request to the hub", () => {
+  it("fails with the hub's message, or with what responds instead of a hub", async () => {
+    const cases: [number, string, RegExp][] = [
+      [400, '{"code":"invalid","detail":"name: must not be empty"}', /^name: must not be empty$/],
+      [502, "<html>", /responded with status 502/],
+      [404, "<html>", /does not respond like a Signalbox hub/],
+      [200, "<html>", /does not respond like a Signalbox hub/],
+    ];
+    for (const [status, body, message] of cases) {
+      const url = await respondWith(status, body);
+      const hub = connectToHub(settingsOf({ SIGNALBOX_URL: url, SIGNALBOX_DATA: tempFolder() }));
+      const failed = await hub.request("GET", "/api/apps").catch((error: unknown) => error);
+      expect(failed).toBeInstanceOf(HubRequestFailed);
+      expect(failed).toMatchObject({ status, message: expect.stringMatching(message) });
+    }
+    await closeServers();
+  });
+
+  it("finds no running hub if another program has its port", async () => {
+    const data = tempFolder();
+    expect(await findRunningHub({ data })).toBeUndefined();
+    for (const [status, body] of [
+      [200, "<html>"],
+      [404, "<html>"],
+      [401, '{"code":"token_unknown","detail":"The token is unknown to this hub."}'],
+    ] as const) {
+      writeHubFile(data, { ...FILE, url: await respondWith(status, body) });
+      expect(await findRunningHub({ data })).toBeUndefined();
+    }
+    writeHubFile(data, { ...FILE, url: await respondWith(200, "{}") });
+    expect(await findRunningHub({ data })).toMatchObject({ token: FILE.token, tenancy: "single" });
+    await closeServers();
+  });
+});

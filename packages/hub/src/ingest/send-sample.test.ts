@@ -1,0 +1,127 @@
+import { join } from "node:path";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { webHmacKey } from "../lib/hmac.ts";
+import { createIds } from "../lib/ids.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import { createEndpoints } from "./endpoints.ts";
+import type { IncomingRequest } from "./incoming-request.ts";
+import { createIngest } from "./ingest.ts";
+import type { IngestOutcome } from "./ingest-outcome.ts";
+import { createSendSample } from "./send-sample.ts";
+import { sources } from "./sources/index.ts";
+
+const START = Date.UTC(2026, 0, 5);
+let store: Store;
+let number: number;
+
+beforeEach(() => {
+  store = openSqlite(join(tempFolder(), "hub.db"));
+  onTestFinished(() => store.close());
+  number = 0;
+});
+
+/** Adds an endpoint; later ones are newer. */
+async function addEndpoint(kind: string, tenant = "local"): Promise<string> {
+  const id = `endpoint-${++number}`;
+  const created_at = START + number;
+  const key = `${number}`.padEnd(22, "x");
+  const secret = { id: `secret-${number}`, sealed: `secret ${number}`, created_at, expires_at: null };
+  await store.putTenant({ id: tenant, at: created_at });
+  await store.putSource({ id, tenant, kind, name: kind, key, config: {}, created_at }, secret);
+  return id;
+}
+
+/** Admits the request as the hub does, with every check that would reject a stranger. */
+function createSender(
+  secrets: Record<string, string[]> = {},
+  tenant: string | undefined = "local",
+) {
+  const now = () => START + 1000;
+  const newId = createIds();
+  const endpoints = createEndpoints({
+    sources,
+    store,
+    secrets,
+    tenant,
+    unseal: async (sealed) => sealed,
+    makeHmacKey: webHmacKey,
+    now,
+  });
+  const admit = createIngest({
+    endpoints,
+    tenancy: { resolve: async () => undefined },
+    isGithubAddress: () => false,
+    rateLimit: () => 60,
+    allowUnsigned: false,
+    newId,
+    now,
+  });
+  const admitted: { endpoint: string | undefined; tenant: string }[] = [];
+  const receive = async (request: IncomingRequest): Promise<IngestOutcome> => {
+    const result = await admit(request);
+    if (result.outcome !== "accepted") return result;
+    const { appendRequest } = result;
+    admitted.push({
+      endpoint: appendRequest.events[0]?.source_id,
+      tenant: appendRequest.tenant,
+    });
+    return { outcome: "stored", id: "1", events: [], emptyResponse: false };
+  };
+  return { send: createSendSample({ endpoints, store, receive, newId, now }), admitted };
+}
+
+describe("a sample from the hub itself", () => {
+  it("is admitted for every source, signed and unsigned", async () => {
+    for (const { id: source } of sources)
+      for (const secrets of [{}, { [source]: ["a secret"] }]) {
+        const { send, admitted } = createSender(secrets);
+        const sent = await send({ tenant: "local", source });
+        expect(sent, source).toMatchObject({
+          outcome: { outcome: "stored" },
+          signed: Object.keys(secrets).length > 0,
+        });
+        expect(admitted).toEqual([{ endpoint: source, tenant: "local" }]);
+      }
+  });
+
+  it("goes to the named endpoint, else to one with a secret, else to the one without a key", async () => {
+    const one = await addEndpoint("stripe");
+    const two = await addEndpoint("stripe");
+    await addEndpoint("stripe", "other");
+    const targetOf = async (endpoint?: string, secrets = {}) => {
+      const { send, admitted } = createSender(secrets);
+      const { signed } = await send({ tenant: "local", source: "stripe", endpoint });
+      return { ...admitted[0], signed };
+    };
+    const tenant = "local";
+    expect(await targetOf(one)).toEqual({ endpoint: one, tenant, signed: true });
+    expect(await targetOf()).toEqual({ endpoint: two, tenant, signed: true });
+    expect(await targetOf(undefined, { stripe: ["shared"] })).toEqual({
+      endpoint: "stripe",
+      tenant,
+      signed: true,
+    });
+    await expect(targetOf("endpoint-3")).rejects.toThrow("There is no endpoint endpoint-3");
+  });
+
+  it("belongs to the caller's tenant", async () => {
+    const { send, admitted } = createSender({ github: ["a secret"] }, undefined);
+    await send({ tenant: "42", source: "github" });
+    expect(admitted).toEqual([{ endpoint: "github", tenant: "42" }]);
+    const stripe = await send({ tenant: "42", source: "stripe" });
+    expect(stripe.outcome).toMatchObject({ reason: "unknown_source" });
+    const id = await addEndpoint("stripe", "42");
+    await send({ tenant: "42", source: "stripe" });
+    expect(admitted[1]).toEqual({ endpoint: id, tenant: "42" });
+  });
+
+  it("is rejected for an unknown source or type", async () => {
+    const { send } = createSender();
+    await expect(send({ tenant: "local", source: "nope" })).rejects.toThrow('no source "nope"');
+    await expect(send({ tenant: "local", source: "github", type: "nope" })).rejects.toThrow(
+      /no sample of type "nope" for GitHub\. Known types: /,
+    );
+  });
+});

@@ -1,0 +1,22 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { tempFolder } from "../../../../../test/support/temp-folder.ts";
+import { openSqlite } from "./sqlite.ts";
+import { lockDatabase } from "./sqlite-lock.ts";
+
+it("locks a database once, until the lock is released; others can open the database", async () => {
+  const folder = tempFolder();
+  const file = join(folder, "hub.db");
+  const release = lockDatabase(file);
+  expect(release).toBeTypeOf("function");
+  expect(lockDatabase(file)).toBeUndefined();
+  const store = openSqlite(file);
+  await store.checkWritable(1);
+  await store.close();
+  expect(lockDatabase(file)).toBeUndefined();
+  expect(readdirSync(folder).toSorted()).toEqual(["hub.db", "hub.db.lock"]);
+  release?.();
+  release?.();
+  lockDatabase(file)?.();
+});

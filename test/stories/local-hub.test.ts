@@ -1,0 +1,212 @@
+/** Commands find the hub that runs on their data folder, whatever only its terminal knows. */
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { deliver, SECRET } from "../support/deliver.ts";
+import { type HubProcessOptions, runCli, startHubProcess } from "../support/hub-process.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+async function start(options: Partial<HubProcessOptions> = {}) {
+  const data = options.data ?? join(tempFolder(), "data");
+  const hub = await startHubProcess({ ...options, data });
+  onTestFinished(async () => void (await hub.stop("SIGKILL")));
+  return { ...hub, data };
+}
+
+const readHubFile = (data: string) => JSON.parse(readFileSync(join(data, "hub.json"), "utf8"));
+
+/** The arguments of a printed command. */
+function printed(output: string, command: string): string[] {
+  const line = new RegExp(`npx signalbox (${command} .*)$`, "m").exec(output)?.[1];
+  if (line === undefined) throw new Error(`no command ${command} in:\n${output}`);
+  return line.split(" ");
+}
+
+/** Runs it in a terminal that knows nothing but the printed command. */
+async function runPrinted(output: string, command: string, cwd = tempFolder()) {
+  const { code, stdout, stderr } = await runCli(printed(output, command), { cwd });
+  return { code, text: stdout + stderr };
+}
+
+const STORED = { code: 0, text: expect.stringMatching(/^✓ 202 stored {2}event \S+, delivery \S+$/m) };
+
+describe("the printed `send` command", () => {
+  it("works if only the hub's terminal knows the port and the secret", async () => {
+    const { output } = await start({ env: { GITHUB_WEBHOOK_SECRET: SECRET } });
+    const sent = await runPrinted(output(), "send");
+    expect(sent).toEqual(STORED);
+    expect(sent.text).not.toContain("Not signed");
+  });
+
+  it("works without options in the hub's own folder", async () => {
+    const cwd = tempFolder();
+    const env = { SIGNALBOX_DATA: "", GITHUB_WEBHOOK_SECRET: SECRET };
+    const { output } = await start({ cwd, env });
+    expect(printed(output(), "send").join(" ")).toBe("send github issues --action opened");
+    expect(await runPrinted(output(), "send", cwd)).toEqual(STORED);
+  });
+
+  it("works after `source add stripe` and a restart, for both sources", async () => {
+    const first = await start();
+    const added = await runCli(["source", "add", "stripe"], { env: { SIGNALBOX_DATA: first.data } });
+    expect(added.stdout).toContain(`${first.url}/webhooks/stripe/`);
+    expect(await first.stop()).toBe(0);
+
+    const { output, data, url } = await start({ data: first.data });
+    const sent = await runPrinted(output(), "send");
+    expect(sent).toEqual(STORED);
+    expect(sent.text).toContain("Not signed: this hub has no secret for GitHub");
+    expect(await runPrinted(`${added.stdout.trim()} --data ${data}`, "send")).toEqual(STORED);
+    const stripe = await runCli(["send", "stripe"], { env: { SIGNALBOX_DATA: data } });
+    expect([stripe.code, stripe.stdout]).toEqual([0, STORED.text]);
+    expect(stripe.stdout).not.toContain("Not signed");
+    expect((await deliver(url, { secret: "" })).status).toBe(403);
+  });
+
+  it("works on public hubs, which accept GitHub's webhooks from GitHub's addresses only", async () => {
+    for (const env of [
+      { HOST: "0.0.0.0" },
+      { SIGNALBOX_PUBLIC_URL: "http://hub.example" },
+    ] as Record<string, string>[]) {
+      const { output, data } = await start({ env: { ...env, GITHUB_WEBHOOK_SECRET: SECRET } });
+      expect(await runPrinted(output(), "send")).toEqual(STORED);
+      const { url } = readHubFile(data);
+      expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+      const direct = await deliver(url);
+      expect([direct.status, (await direct.json()).code]).toEqual([403, "address_not_allowed"]);
+    }
+  });
+
+  it("works with several tenants", async () => {
+    const env = { SIGNALBOX_TENANCY: "github", GITHUB_WEBHOOK_SECRET: SECRET };
+    const { output, data } = await start({ env });
+    const command = printed(output(), "send").join(" ").replace("ACCOUNT_ID", "42");
+    expect(await runPrinted(`npx signalbox ${command}`, "send")).toEqual(STORED);
+    const nobody = await runCli(["send", "github"], { env: { SIGNALBOX_DATA: data } });
+    expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringContaining("--tenant ID")]);
+  });
+});
+
+describe("`signalbox send --url`", () => {
+  it("accepts the hub's address without a path", async () => {
+    const { data } = await start({ env: { GITHUB_WEBHOOK_SECRET: SECRET } });
+    const { url, token } = readHubFile(data);
+    const send = async (env: Record<string, string>, ...args: string[]) =>
+      (await runCli(["send", "github", ...args], { cwd: tempFolder(), env })).stdout;
+    for (const address of [url, `${url}/`]) {
+      expect(await send({ SIGNALBOX_DATA: data }, "--url", address)).toMatch(/202 stored/);
+      expect(await send({ SIGNALBOX_TOKEN: token }, "--url", address)).toMatch(/202 stored/);
+      // Without a token, the command acts as the sender.
+      expect(await send({ GITHUB_WEBHOOK_SECRET: SECRET }, "--url", address)).toMatch(/202 stored/);
+    }
+    expect(await send({ SIGNALBOX_SEND_SECRET: SECRET, SIGNALBOX_DATA: data })).toMatch(/202 stored/);
+    expect(await send({ SIGNALBOX_SEND_SECRET: "guess", SIGNALBOX_DATA: data })).toMatch(
+      /✗ 403 The signature does not match/,
+    );
+    const port = new URL(url).port;
+    expect(await send({ GITHUB_WEBHOOK_SECRET: SECRET }, "--port", port)).toMatch(/202 stored/);
+  });
+});
+
+describe("the file hub.json", () => {
+  it("is readable for its owner only, and removed when the hub stops", async () => {
+    const hub = await start();
+    const file = join(hub.data, "hub.json");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readHubFile(hub.data)).toMatchObject({ pid: hub.pid, url: hub.url, public_url: hub.url });
+    expect(await hub.stop()).toBe(0);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it("has a token that grants everything while the process runs, and is not stored", async () => {
+    const first = await start();
+    const { token } = readHubFile(first.data);
+    const tokens = (url: string) =>
+      fetch(`${url}/api/tokens`, { headers: { authorization: `Bearer ${token}` } });
+    const listed = await tokens(first.url);
+    expect(listed.status).toBe(200);
+    expect((await listed.json()).items.map(({ id }: { id: string }) => id)).toEqual(["admin"]);
+    await first.stop("SIGKILL");
+    const second = await start({ data: first.data });
+    expect((await tokens(second.url)).status).toBe(401);
+  });
+
+  it("is ignored after a crash", async () => {
+    const hub = await start();
+    await hub.stop("SIGKILL");
+    expect(readHubFile(hub.data).pid).toBe(hub.pid);
+    const env = { SIGNALBOX_DATA: hub.data };
+    const sent = await runCli(["send", "github"], { env });
+    expect([sent.code, sent.stderr]).toEqual([
+      1,
+      expect.stringMatching(/No response from .*Start the hub with `signalbox serve`/),
+    ]);
+    const created = await runCli(["token", "create", "laptop"], { env });
+    expect([created.code, created.stdout]).toEqual([0, expect.stringMatching(/^✓ sbx_/)]);
+    // Another program, or another hub, has the port now.
+    const other = await start();
+    writeFileSync(
+      join(hub.data, "hub.json"),
+      JSON.stringify({ ...readHubFile(hub.data), url: other.url }),
+    );
+    const listed = await runCli(["token", "list"], { env });
+    expect(listed.stdout).toContain("laptop");
+  });
+
+  it("leads `token`, `source` and `doctor` to the hub's own settings", async () => {
+    const key = Buffer.alloc(32, 7).toString("base64");
+    const hub = await start({ env: { SIGNALBOX_KEY: key, GITHUB_WEBHOOK_SECRET: SECRET } });
+    const env = { SIGNALBOX_DATA: hub.data, GITHUB_API_URL: "http://127.0.0.1:1" };
+    const created = JSON.parse(
+      (await runCli(["token", "create", "laptop", "--json"], { env })).stdout,
+    );
+    const headers = { authorization: `Bearer ${created.token}` };
+    expect((await fetch(`${hub.url}/pending-events`, { headers })).status).toBe(200);
+    // Only the hub has the key that encrypts the secret.
+    const source = JSON.parse(
+      (await runCli(["source", "add", "stripe", "--json"], { env })).stdout,
+    );
+    expect(source.url).toContain(`${hub.url}/webhooks/stripe/`);
+    expect(existsSync(join(hub.data, "key"))).toBe(false);
+    const sent = await runCli(["send", "stripe", "--endpoint", source.id], { env });
+    expect([sent.code, sent.stdout]).toEqual([0, STORED.text]);
+    const doctor = JSON.parse((await runCli(["doctor", "--json"], { env })).stdout);
+    const found = doctor.findings.find(({ check }: { check: string }) => check === "hub");
+    expect(found).toMatchObject({ state: "ok", says: expect.stringContaining(hub.url) });
+    expect((await runCli(["token", "revoke", created.id], { env })).code).toBe(0);
+    expect((await runCli(["source", "remove", source.id], { env })).code).toBe(0);
+  });
+});
+
+describe("a second hub on the same SQLite database", () => {
+  it("is refused with the process and the address of the first one", async () => {
+    const hub = await start();
+    await expect(startHubProcess({ data: hub.data })).rejects.toThrow(
+      new RegExp(
+        `ended \\(2\\)[^]*Another hub \\(process ${hub.pid}, ${hub.url}\\) is using [^]*signalbox\\.db[^]*SIGNALBOX_DATA`,
+      ),
+    );
+    // Another data folder with the same database.
+    const env = { DATABASE_URL: `sqlite:${join(hub.data, "signalbox.db")}` };
+    await expect(startHubProcess({ data: tempFolder(), env })).rejects.toThrow(
+      /Another hub is using/,
+    );
+    expect(readHubFile(hub.data).pid).toBe(hub.pid);
+    expect((await fetch(`${hub.url}/readyz`)).status).toBe(200);
+    const beside = await runCli(["flows", "pull", tempFolder()], {
+      env: { SIGNALBOX_DATA: hub.data },
+    });
+    expect([beside.code, beside.stdout]).toEqual([0, "No flows found.\n"]);
+  });
+
+  it("starts after the first one stopped or was killed, even if its process id is in use", async () => {
+    const first = await start();
+    expect(await first.stop()).toBe(0);
+    const second = await start({ data: first.data });
+    await second.stop("SIGKILL");
+    const file = join(first.data, "hub.json");
+    writeFileSync(file, JSON.stringify({ ...readHubFile(first.data), pid: process.pid }));
+    const third = await start({ data: first.data });
+    expect(readHubFile(first.data).pid).toBe(third.pid);
+  });
+});
