@@ -100,7 +100,7 @@ async function callerOf(
 ): Promise<Caller> {
   const maxConnections = Math.max(...CONCURRENCIES);
   const recorded = await recordCall(port, token, call);
-  // At least one per connection: connections of the load generator do not share requests.
+  // At least one template per connection: the load generator's connections do not share templates.
   const argumentLists = Array.from(
     { length: Math.max(maxConnections, all.length) },
     (_, at) => all[at % all.length],
@@ -179,7 +179,7 @@ function toResult(lines: Line[]): Result {
   return {
     tables: [
       {
-        title: "MCP calls (2026-07-28); get_event returns a payload of 10 KB",
+        title: "MCP calls, protocol version 2026-07-28; get_event returns a payload of 10 KB",
         text: table(
           [
             "call",

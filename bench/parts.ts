@@ -45,7 +45,7 @@ export const parts: Benchmark = async ({ quick, hub: cliPath, reportProgress }) 
       {
         title: "Ingest by parts: CPU µs per webhook, concurrency 64, SQLite",
         text: table(
-          ["server", "CPU µs", "spread", "requests/CPU-s of baseline"],
+          ["server", "CPU µs", "spread", "requests/CPU-s, % of baseline"],
           [...measured].map(([{ name }, rounds]) => [
             name,
             figure(median(rounds.map(cpuMicros))),

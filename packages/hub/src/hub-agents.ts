@@ -15,7 +15,7 @@ import { createEventStreams } from "./mcp/events/stream.ts";
 import { createSubscriber } from "./mcp/events/subscribe.ts";
 import type { InboxServer } from "./mcp/inbox-server.ts";
 import { createWaits } from "./mcp/wait-for-event.ts";
-import type { Triggers } from "./runs/explain.ts";
+import type { Explainer } from "./runs/explain.ts";
 import type { Store } from "./store/store.ts";
 import { createFeed, type Feed } from "./stream/feed.ts";
 import { type Authorizer, createAuthorizer } from "./tenants/authorizer.ts";
@@ -26,7 +26,7 @@ export interface HubAgentsOptions {
   ports: HostPorts;
   settings: HubSettings;
   seal: Seal;
-  triggers: Triggers;
+  triggers: Explainer;
   calls: ToolCalls;
   onError: (error: unknown) => void;
 }

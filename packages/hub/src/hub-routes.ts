@@ -17,7 +17,7 @@ import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { createHubAgents } from "./hub-agents.ts";
 import type { SendSample } from "./ingest/send-sample.ts";
 import type { Seal } from "./lib/seal.ts";
-import type { Triggers } from "./runs/explain.ts";
+import type { Explainer } from "./runs/explain.ts";
 import type { Store } from "./store/store.ts";
 
 export interface HubRoutesOptions {
@@ -29,7 +29,7 @@ export interface HubRoutesOptions {
   newId: () => string;
   agents: ReturnType<typeof createHubAgents>;
   calls: ToolCalls;
-  triggers: Triggers;
+  triggers: Explainer;
   /** Aborted when the hub stops. */
   closing: AbortSignal;
   home: () => Promise<HomePage>;

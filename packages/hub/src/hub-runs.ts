@@ -5,7 +5,7 @@ import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { HubPipeline } from "./hub-pipeline.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Timers } from "./lib/timers.ts";
-import { createTriggers } from "./runs/explain.ts";
+import { createExplainer } from "./runs/explain.ts";
 import { loadInput } from "./runs/load-input.ts";
 import { createNodeServices } from "./runs/node-services.ts";
 import { createRunner } from "./runs/runner.ts";
@@ -57,7 +57,7 @@ export function createHubRuns(options: HubRunsOptions) {
   });
   return {
     calls: createToolCalls({ store, runner, evaluate, newId, now }),
-    triggers: createTriggers({ store, evaluate, newId, now, defer, maxChain, maxLoops }),
+    triggers: createExplainer({ store, evaluate, newId, now, defer, maxChain, maxLoops }),
     close: runner.close,
   };
 }

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { eventSchema, explainedSchema, summarySchema } from "../inbox/event-schema.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { RequestError } from "../lib/request-error.ts";
-import type { Triggers } from "../runs/explain.ts";
+import type { Explainer } from "../runs/explain.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { limitQuery, pageOf } from "./views.ts";
 
@@ -21,7 +21,7 @@ const listQuery = z.strictObject({
   text: text.min(1, "must not be empty").optional(),
 });
 
-export function eventRoutes(inbox: Inbox, triggers: Triggers): Route[] {
+export function eventRoutes(inbox: Inbox, triggers: Explainer): Route[] {
   return [
     defineRoute({
       method: "get",

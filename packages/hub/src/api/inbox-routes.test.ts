@@ -12,7 +12,7 @@ import { createInbox } from "../inbox/inbox.ts";
 import { createIds } from "../lib/ids.ts";
 import { createInboxServer } from "../mcp/inbox-server.ts";
 import { createWaits } from "../mcp/wait-for-event.ts";
-import { createTriggers } from "../runs/explain.ts";
+import { createExplainer } from "../runs/explain.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { appendRequest, sampleEvent } from "../store/contract/sample.ts";
 import type { NewEvent, Scope } from "../store/store.ts";
@@ -38,7 +38,7 @@ async function setup() {
   onTestFinished(feed.close);
   const authorizer = createAuthorizer({ store, now, everyTenant: undefined, recheckMs: 20 });
   const mcp = createInboxServer({
-    triggers: createTriggers({
+    triggers: createExplainer({
       store,
       newId: createIds(),
       now: Date.now,

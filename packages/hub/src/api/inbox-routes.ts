@@ -1,6 +1,7 @@
 /**
  * The inbox over HTTP, with the routes and formats of existing clients, and the routes of the MCP
- * servers. All of them require a token and reject requests from web pages of other origins.
+ * servers. They require a token and reject requests from web pages of
+ * other origins. The OAuth metadata routes (RFC 9728) are public.
  */
 import type { Context, Hono } from "hono";
 import { z } from "zod";

@@ -6,7 +6,7 @@ import type { SourceDefinition } from "./source.ts";
 
 type Invalid = Exclude<Verdict, "valid">;
 
-/** If no secret is valid, the verdict of the secret that passed the most checks is reported. */
+/** If no secret is valid, the most specific verdict is reported. */
 const specificity = { missing: 0, mismatch: 1, malformed: 2, expired: 3 } as const;
 
 export async function checkSignature(

@@ -14,7 +14,7 @@ import { eventsCapability } from "../deliver/events-draft.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { RequestError } from "../lib/request-error.ts";
-import type { Triggers } from "../runs/explain.ts";
+import type { Explainer } from "../runs/explain.ts";
 import type { Store } from "../store/store.ts";
 import { type Access, type Authorizer, allows } from "../tenants/authorizer.ts";
 import { errorResult } from "./app-results.ts";
@@ -49,7 +49,7 @@ const INSTRUCTIONS =
 export interface InboxServerOptions {
   inbox: Inbox;
   waits: Waits;
-  triggers: Triggers;
+  triggers: Explainer;
   store: Pick<Store, "subscribe">;
   authorizer: Pick<Authorizer, "watch">;
   /** Enables the draft of MCP Events. */

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
-import type { Triggers } from "../runs/explain.ts";
+import type { Explainer } from "../runs/explain.ts";
 import type { Scope } from "../store/store.ts";
 import type { Access } from "../tenants/authorizer.ts";
 import { argumentError } from "./argument-error.ts";
@@ -12,7 +12,7 @@ export interface ToolContext {
   inbox: Inbox;
   access: Access;
   waits: Waits;
-  triggers: Triggers;
+  triggers: Explainer;
   /** Must be called before payloads are read for the response. */
   reserveBytes: ReserveBytes;
   /** Aborted when the client disconnects or cancels. */

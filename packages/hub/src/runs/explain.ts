@@ -32,11 +32,11 @@ export interface ExplainedTrigger {
   run_status: string | null;
 }
 
-export type Triggers = ReturnType<typeof createTriggers>;
+export type Explainer = ReturnType<typeof createExplainer>;
 
 const MAX_EXPLAINED = 200;
 
-export function createTriggers({ store, ...options }: ExplainOptions) {
+export function createExplainer({ store, ...options }: ExplainOptions) {
   const find = async (tenant: string, id: string) => {
     const loaded = await loadEvent(store, tenant, id);
     if (!loaded) throw new RequestError("not_found", "event_id", "There is no such event.");
@@ -81,7 +81,7 @@ export function createTriggers({ store, ...options }: ExplainOptions) {
           flow_id,
           matched,
           reason: matched
-            ? `did not exist when the event arrived; now: ${describeReasons(reasons)}`
+            ? `was not a candidate when the event arrived; now: ${describeReasons(reasons)}`
             : describeReasons(reasons),
           decided: "now",
           run_id: null,

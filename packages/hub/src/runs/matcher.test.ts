@@ -12,7 +12,7 @@ import type { NewTrigger, StoredFlow } from "../store/flow-store.ts";
 import type { EventPlan } from "../store/run-store.ts";
 import type { NewEvent, Store } from "../store/store.ts";
 import { CHAIN_HEADER, DEPTH_HEADER, OWN_SOURCE } from "./event-input.ts";
-import { createTriggers } from "./explain.ts";
+import { createExplainer } from "./explain.ts";
 import { createMatcher, type Matcher } from "./matcher.ts";
 
 const TENANT = "acme";
@@ -319,7 +319,7 @@ describe("explain and replay", () => {
     return {
       one,
       flows,
-      triggers: createTriggers({ store, ...options }),
+      triggers: createExplainer({ store, ...options }),
     };
   };
 
@@ -388,7 +388,7 @@ describe("explain and replay", () => {
 
   test("replay an event that the breaker stopped, in a new chain", async () => {
     const flow = await publishTrigger({ source: OWN_SOURCE, type: null });
-    const triggers = createTriggers({ store, ...options, maxLoops: 0 });
+    const triggers = createExplainer({ store, ...options, maxLoops: 0 });
     for (const depth of [1, 5]) {
       const headers = {
         [DEPTH_HEADER]: String(depth),

@@ -7,7 +7,7 @@ import type {
   SerializedResult,
 } from "@signalbox/rules/flows/evaluation.ts";
 import { runJsonata } from "@signalbox/rules/flows/run-jsonata.ts";
-import { type SchemaCheck, validateInPlace } from "@signalbox/rules/flows/validate-schema.ts";
+import { type SchemaCheck, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
 import { runFilters } from "@signalbox/rules/match/filter.ts";
 import { type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
 
@@ -24,7 +24,7 @@ const evaluators: { [Name in Language]: Evaluator<Name> } = {
     succeeded(await runFilters(expressions, JSON.parse(data))),
   "jsonata-analysis": async ({ expressions }) => succeeded(expressions.map(analyzeExpression)),
   "json-schema": async ({ data }) =>
-    succeeded((JSON.parse(data) as SchemaCheck[]).map((check) => validateInPlace(check) ?? null)),
+    succeeded((JSON.parse(data) as SchemaCheck[]).map((check) => validateInProcess(check) ?? null)),
 };
 
 const succeeded = (output: unknown): SerializedResult => ({

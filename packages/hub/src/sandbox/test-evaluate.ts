@@ -1,8 +1,8 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
-import { createEvaluateInPlace } from "./evaluate-in-place.ts";
+import { createEvaluateInProcess } from "./evaluate-in-process.ts";
 
-/** For tests: evaluates expressions in place, without processes and without QuickJS. */
-export const testEvaluate: Evaluate = createEvaluateInPlace({
+/** For tests: evaluates expressions in this process, without processes and without QuickJS. */
+export const testEvaluate: Evaluate = createEvaluateInProcess({
   get engine(): never {
     throw new Error("JavaScript was not expected in this test");
   },

@@ -26,7 +26,7 @@ export function tenantsError(tenants: readonly string[]): string | undefined {
   if (!tenants.every((tenant) => tenant.isWellFormed())) return "must be tenant ids";
   const length = tenants.map(encodeURIComponent).join("").length;
   return tenants.length > MAX_TENANTS || length > MAX_TENANTS_LENGTH
-    ? `must have at most ${MAX_TENANTS} items with ${MAX_TENANTS_LENGTH} characters in total; create several tokens, or one for ${EVERY_TENANT}`
+    ? `must have at most ${MAX_TENANTS} items with ${MAX_TENANTS_LENGTH} characters in total (URL-encoded); create several tokens, or one for ${EVERY_TENANT}`
     : undefined;
 }
 

@@ -2,7 +2,7 @@
  * Static analysis of a JSONata expression: its syntax error, the nodes whose outputs it reads, and
  * whether it reads secrets. It follows paths, blocks, variables, `$lookup` and functions that the
  * expression defines. It does not follow a value through other functions, such as
- * `$merge([nodes, …])`. Parsing can take unbounded time, so this runs inside an evaluator.
+ * `$merge([nodes, …])`. Parsing can take unbounded time, so this runs in the sandbox, which has a deadline.
  */
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { compileExpression, describeError } from "../match/expression.ts";
@@ -23,8 +23,8 @@ export interface ExpressionAnalysis {
 /** Undefined if the expression was not analyzed. */
 export type FindAnalysis = (expression: string) => ExpressionAnalysis | undefined;
 
-/** The static type of a value. `input` is the document on which the expression is evaluated. */
-type Value = "input" | "nodes" | "other" | Text | Callable;
+/** The static type of a value. `root` is the document on which the expression is evaluated. */
+type Value = "root" | "nodes" | "other" | Text | Callable;
 interface Text {
   text: string;
   end: number;
@@ -66,7 +66,7 @@ function findReferences(ast: Json): ExpressionAnalysis {
 
   const member = (value: Value, name: string, end: number): Value => {
     if (value === "nodes") found.set(end, { slug: name, end });
-    if (value !== "input") return "other";
+    if (value !== "root") return "other";
     readsSecrets ||= name === "secrets";
     return name === "nodes" ? "nodes" : "other";
   };
@@ -97,7 +97,7 @@ function findReferences(ast: Json): ExpressionAnalysis {
     if (type === "string") return { text: String(value), end: Number(part.position) };
     if (type === "variable") {
       if (value === "") return context;
-      return value === "$" ? "input" : find(scope, String(value));
+      return value === "$" ? "root" : find(scope, String(value));
     }
     if (type === "path")
       return listOf(part.steps).reduce<Value>((at, step) => visit(step, at, scope), context);
@@ -156,7 +156,7 @@ function findReferences(ast: Json): ExpressionAnalysis {
     return typeof focus === "string" ? context : value;
   };
 
-  visit(ast, "input", { own: new Map([["lookup", lookup]]) });
+  visit(ast, "root", { own: new Map([["lookup", lookup]]) });
   return { nodes: [...found.values()], readsSecrets };
 }
 

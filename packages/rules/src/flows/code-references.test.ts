@@ -196,7 +196,7 @@ describe("JSONata", () => {
   });
 });
 
-it("ignores nodes without code and filters, and does not rename in JavaScript", () => {
+it("ignores filters, and nodes without code, and does not rename in JavaScript", () => {
   expect(references("Merge", { code: "nodes.fetch" })).toBeUndefined();
   expect(references("Code", { code: 7 })).toBeUndefined();
   expect(references("Event", { source: "github", filter: "nodes.fetch" })).toBeUndefined();

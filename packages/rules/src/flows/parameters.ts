@@ -8,7 +8,7 @@ import {
   isCheap,
   type SchemaCheck,
   type ValidateSchemas,
-  validateInPlace,
+  validateInProcess,
 } from "./validate-schema.ts";
 
 const scalarTypes = ["string", "number", "integer", "boolean"] as const;
@@ -73,7 +73,7 @@ export const parametersSchema = parameterList.superRefine((parameters, context) 
     else {
       const check = defaultCheck(parameter);
       // Other defaults are validated when a call uses them.
-      const error = check && isCheap([check]) ? validateInPlace(check) : undefined;
+      const error = check && isCheap([check]) ? validateInProcess(check) : undefined;
       if (error) addIssue("default", error.message);
     }
   }

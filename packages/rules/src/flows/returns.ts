@@ -13,7 +13,7 @@ const isResult = (resolved: ResolvedFlow, id: string): boolean => {
  * lead to the two results on disjoint paths. Paths with a common node do not count, because that node
  * could choose between the results.
  */
-export function returnsOnOnePath(resolved: ResolvedFlow): [FlowNode, FlowNode][] {
+export function resultsInOneRun(resolved: ResolvedFlow): [FlowNode, FlowNode][] {
   const order = new Map(topologicalOrder(resolved.graph).map((id, at) => [id, at]));
   const position = (id: string) => order.get(id) ?? -1;
   const targets = new Map<string, string[][]>();

@@ -1,7 +1,7 @@
 /** A context to run a node in a test. Services that the test does not provide reject. */
 import type { JsonObject } from "../json.ts";
 import type { NodeContext } from "./node-type.ts";
-import { type ValidateSchemas, validateInPlace } from "./validate-schema.ts";
+import { type ValidateSchemas, validateInProcess } from "./validate-schema.ts";
 
 const unexpected = (what: string) => async (): Promise<never> => {
   throw new Error(`${what} is not expected to be called`);
@@ -28,5 +28,5 @@ export const testContext = (
   ...given,
 });
 
-/** Validates every schema in place, even if that is slow. */
-export const validateAll: ValidateSchemas = async (checks) => checks.map(validateInPlace);
+/** Validates every schema in this process, even if that is slow. */
+export const validateAll: ValidateSchemas = async (checks) => checks.map(validateInProcess);

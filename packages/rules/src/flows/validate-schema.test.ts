@@ -7,11 +7,11 @@ import {
   createSchemaValidator,
   isCheap,
   type SchemaCheck,
-  validateInPlace,
+  validateInProcess,
 } from "./validate-schema.ts";
 
 const validate = (schema: Json & object, value: Json) =>
-  validateInPlace({ schema: structuredClone(schema) as JsonSchema, value });
+  validateInProcess({ schema: structuredClone(schema) as JsonSchema, value });
 const tree = {
   properties: { next: { $ref: "#" }, value: { type: "number" } },
   additionalProperties: false,
@@ -101,7 +101,7 @@ describe("validation", () => {
     [{ $ref: "#/$defs/n", $defs: { n: { minimum: 3 } } }, 1, [], "must be at least 3, but is 1"],
     [tree, { next: { next: { value: "x" } } }, ["next", "next", "value"], "must be a number"],
     [{ $ref: "#/$defs/none" }, 1, [], 'its schema is invalid: Unresolved $ref "#/$defs/none"'],
-    [{ $ref: "#" }, 1, [], "is too large or too deeply nested to be validated"],
+    [{ $ref: "#" }, 1, [], "cannot be validated: the value or its schema is too large, too deeply nested or endlessly recursive"],
     [{ anyOf: [{ $ref: "#/$defs/a" }], $defs: { a: { const: 1 } } }, 2, [], "must be 1"],
   ])("reports the path and the rule (case %#)", (schema, value, keys, message) => {
     const error = validate(schema, value);
@@ -245,7 +245,7 @@ describe("a validation", () => {
     [{ enum: ["a", "b"] }, "c"],
     [{ properties: { a: { items: { type: "number" } } }, required: ["a"] }, { a: [1, 2, 3] }],
     [{ type: "string" }, "x".repeat(10_000)],
-  ])("runs in place if it is cheap (case %#)", (schema, value) =>
+  ])("runs in this process if it is cheap (case %#)", (schema, value) =>
     expect(isCheap(check(schema, value))).toBe(true),
   );
 
@@ -270,7 +270,7 @@ describe("a validation", () => {
       sent.push(timeoutMs);
       return checks.some(({ value }) => value === "slow")
         ? { log: [], error: "code_timeout", message: "exceeds the time limit of 1 s" }
-        : { log: [], output: checks.map((one) => (validateInPlace(one) ?? null) as Json) };
+        : { log: [], output: checks.map((one) => (validateInProcess(one) ?? null) as Json) };
     });
     const schema = { pattern: "^a" };
     expect(

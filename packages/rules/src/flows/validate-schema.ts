@@ -1,7 +1,7 @@
 /**
  * Validates values against JSON Schemas (2020-12) with @cfworker/json-schema, which generates no
  * code. The schemas come from authors and from other servers, so a validation can be slow: a regular
- * expression may take exponential time. Only cheap validations (`isCheap`) run in place; the others
+ * expression may take exponential time. Only cheap validations (`isCheap`) run in this process; the others
  * run in the sandbox, which enforces a deadline.
  */
 import { format, type Schema, Validator } from "@cfworker/json-schema";
@@ -34,20 +34,20 @@ export const createSchemaValidator =
     const errors = checks.map(depthError);
     const shallow = checks.filter((_, nth) => errors[nth] === undefined);
     const found = isCheap(shallow)
-      ? shallow.map(validateInPlace)
+      ? shallow.map(validateInProcess)
       : await validateInSandbox(evaluate, shallow, timeoutMs);
     return errors.map((error) => error ?? found.shift());
   };
 
 /** Returns the first error. Never throws, but can be slow: see `isCheap`. */
-export function validateInPlace({ schema, value }: SchemaCheck): SchemaError | undefined {
+export function validateInProcess({ schema, value }: SchemaCheck): SchemaError | undefined {
   try {
     const { valid, errors } = new Validator(schema as Schema, "2020-12").validate(value);
     return valid ? undefined : describeErrors(schema, value, errors);
   } catch (error) {
     // The library is recursive, and spreads lists of errors into arguments.
     if (error instanceof RangeError)
-      return { keys: [], message: "is too large or too deeply nested to be validated" };
+      return { keys: [], message: "cannot be validated: the value or its schema is too large, too deeply nested or endlessly recursive" };
     const [reason] = (error as Error).message.split("\n");
     return { keys: [], message: `cannot be validated: its schema is invalid: ${reason}` };
   }

@@ -10,7 +10,7 @@ import { checkSecrets } from "./check-secrets.ts";
 import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
-import { returnsOnOnePath } from "./returns.ts";
+import { resultsInOneRun } from "./returns.ts";
 import { isActive, type ResolvedFlow, resolveFlow } from "./resolved-flow.ts";
 import { toolDescriptionOf, toolNameOf } from "./tool-fields.ts";
 
@@ -105,7 +105,7 @@ function findGraphWarnings(resolved: ResolvedFlow): Finding<WarningCode>[] {
       findings.push(
         onNode("orphan_node", node, "is not reachable from a trigger, so it never runs"),
       );
-  for (const [first, second] of returnsOnOnePath(resolved))
+  for (const [first, second] of resultsInOneRun(resolved))
     findings.push(
       onNode(
         "two_returns",

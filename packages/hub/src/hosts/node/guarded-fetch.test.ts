@@ -183,7 +183,7 @@ describe("the address of a call", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("is replaced by the next one of the name if it does not respond", async () => {
+  it("is followed by the next address of the host if the connection fails", async () => {
     const { url } = await serve((response) => response.end("second"));
     const lookup = async () => ["::1", "127.0.0.1"];
     expect(textOf(await call({ url }, { lookup, allowPrivate: true }))).toBe("second");

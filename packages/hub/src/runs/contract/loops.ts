@@ -8,7 +8,7 @@ import type { TrippedTrigger } from "../../store/run-store.ts";
 import type { NewEvent } from "../../store/store.ts";
 import type { It } from "../contract.ts";
 import { OWN_SOURCE } from "../event-input.ts";
-import { createTriggers } from "../explain.ts";
+import { createExplainer } from "../explain.ts";
 import { createMatcher } from "../matcher.ts";
 import { createNodeServices } from "../node-services.ts";
 import { edges, type Fixture, node, TENANT } from "./fixture.ts";
@@ -63,7 +63,7 @@ function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
   return {
     tripped,
     runs,
-    explain: createTriggers(options).explain,
+    explain: createExplainer(options).explain,
     events: () => store.listEvents({ tenant: TENANT, limit: 1000 }),
     advance(ms: number) {
       ahead += ms;

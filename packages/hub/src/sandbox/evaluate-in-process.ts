@@ -7,7 +7,7 @@ import { throughJson } from "./serialize.ts";
  * Evaluates in the calling isolate, for hosts without processes, such as Durable Objects. A slow
  * expression blocks the isolate: `Code` has its CPU limit, but JSONata has no limit here.
  */
-export const createEvaluateInPlace =
+export const createEvaluateInProcess =
   (host: JavaScriptHost): Evaluate =>
   async (evaluation, { signal }) => {
     signal.throwIfAborted();
