@@ -107,7 +107,9 @@ async function probe(
     problems: [
       ...report.failures,
       ...(others && !others.valid ? [`others: ${JSON.stringify(others.statuses)}`] : []),
-      ...(target.stored && stored !== acknowledged ? [`${acknowledged} acknowledged, ${stored} stored`] : []),
+      ...(target.stored && stored !== acknowledged
+        ? [`${acknowledged} acknowledged, ${stored} stored`]
+        : []),
     ].map((problem) => `${target.name}: INVALID: ${problem}`),
   };
 }

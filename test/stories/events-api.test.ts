@@ -137,7 +137,9 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("events, on %s", (backend) => {
     expect(metrics).toContain('signalbox_breaker_trips_total{limit="loops"} 1\n');
     await vi.waitFor(() => {
       const lines = api.hub.output().split("\n");
-      expect(lines.filter((line) => line.includes("a trigger was stopped")).length).toBe(1);
+      expect(
+        lines.filter((line) => line.includes("a circuit breaker prevented a trigger")).length,
+      ).toBe(1);
     }, WAIT);
   });
 

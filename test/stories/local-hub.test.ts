@@ -28,7 +28,10 @@ async function runPrinted(output: string, command: string, cwd = tempFolder()) {
   return { code, text: stdout + stderr };
 }
 
-const STORED = { code: 0, text: expect.stringMatching(/^✓ 202 stored {2}event \S+, delivery \S+$/m) };
+const STORED = {
+  code: 0,
+  text: expect.stringMatching(/^✓ 202 stored {2}event \S+, delivery \S+$/m),
+};
 
 describe("the printed `send` command", () => {
   it("works if only the hub's terminal knows the port and the secret", async () => {
@@ -48,7 +51,9 @@ describe("the printed `send` command", () => {
 
   it("works after `source add stripe` and a restart, for both sources", async () => {
     const first = await start();
-    const added = await runCli(["source", "add", "stripe"], { env: { SIGNALBOX_DATA: first.data } });
+    const added = await runCli(["source", "add", "stripe"], {
+      env: { SIGNALBOX_DATA: first.data },
+    });
     expect(added.stdout).toContain(`${first.url}/webhooks/stripe/`);
     expect(await first.stop()).toBe(0);
 
@@ -99,7 +104,9 @@ describe("`signalbox send --url`", () => {
       // Without a token, the command acts as the sender.
       expect(await send({ GITHUB_WEBHOOK_SECRET: SECRET }, "--url", address)).toMatch(/202 stored/);
     }
-    expect(await send({ SIGNALBOX_SEND_SECRET: SECRET, SIGNALBOX_DATA: data })).toMatch(/202 stored/);
+    expect(await send({ SIGNALBOX_SEND_SECRET: SECRET, SIGNALBOX_DATA: data })).toMatch(
+      /202 stored/,
+    );
     expect(await send({ SIGNALBOX_SEND_SECRET: "guess", SIGNALBOX_DATA: data })).toMatch(
       /✗ 403 The signature does not match/,
     );
@@ -113,7 +120,11 @@ describe("the file hub.json", () => {
     const hub = await start();
     const file = join(hub.data, "hub.json");
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readHubFile(hub.data)).toMatchObject({ pid: hub.pid, url: hub.url, public_url: hub.url });
+    expect(readHubFile(hub.data)).toMatchObject({
+      pid: hub.pid,
+      url: hub.url,
+      public_url: hub.url,
+    });
     expect(await hub.stop()).toBe(0);
     expect(existsSync(file)).toBe(false);
   });

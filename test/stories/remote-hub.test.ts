@@ -64,12 +64,15 @@ it("pushes, publishes and pulls flows, and imports a file", async () => {
   ]);
   const pulled = await run("flows", "pull", "copy");
   expect([pulled.code, pulled.stdout]).toEqual([0, expect.stringContaining("greeting.json")]);
-  expect(JSON.parse(readFileSync(join(cwd, "copy", "desk", "greeting.json"), "utf8"))).toMatchObject(
-    { app: "desk", name: "Greeting" },
-  );
+  expect(
+    JSON.parse(readFileSync(join(cwd, "copy", "desk", "greeting.json"), "utf8")),
+  ).toMatchObject({ app: "desk", name: "Greeting" });
   writeFileSync(join(cwd, "more.json"), JSON.stringify({ ...greeting, name: "More" }));
   const imported = await run("import-flows", "more.json", "--app", "shop");
-  expect([imported.code, imported.stdout]).toEqual([0, expect.stringMatching(/shop \/ More: created/)]);
+  expect([imported.code, imported.stdout]).toEqual([
+    0,
+    expect.stringMatching(/shop \/ More: created/),
+  ]);
   const apps = await fetch(`${url}/api/apps`, {
     headers: { authorization: `Bearer ${env.SIGNALBOX_TOKEN}` },
   });

@@ -23,7 +23,7 @@ export interface HostPorts {
   timers: Timers;
   /**
    * Only for hosts that evict idle hubs, such as Durable Objects. The hub calls it with the due time
-   * of every timer, in milliseconds since 1970. The host must start the hub again at that time.
+   * of every timer, as Unix time in milliseconds. The host must start the hub again at that time.
    */
   wakeAt?: (time: number) => void;
   log: Log;
@@ -48,7 +48,7 @@ export interface HubSettings {
   host: string;
   port: number;
   publicUrl: string | undefined;
-  /** `single`: one tenant, "local". `github`: one tenant for each account that installs the App. */
+  /** `single`: one tenant, "local". `github`: one tenant for each account that installs the GitHub App. */
   tenancy: "single" | "github";
   /** The operator's token; if undefined, the hub generates one on its first start. */
   adminToken: string | undefined;
@@ -56,7 +56,7 @@ export interface HubSettings {
   localToken?: string | undefined;
   /** The key of 32 bytes that encrypts stored secrets. */
   sealKey: Uint8Array;
-  /** Webhook secrets by source. */
+  /** The secrets of the shared endpoints, by source id. */
   secrets: Record<string, readonly string[]>;
   /** Accept webhooks of sources that have no secret. */
   allowUnsigned: boolean;
@@ -71,7 +71,9 @@ export interface HubSettings {
   /** The maximum total size of the webhook bodies that are being read. */
   bodyBudgetBytes: number;
   retention: Pick<Retention, "processedFor" | "pendingFor" | "maxBytes">;
+  /** How long ended runs and deleted flows are kept. */
   keepRunsMs: number;
+  /** Undefined: the default of the sweeper. */
   sweepEveryMs: number | undefined;
   /** Offer the draft of MCP Events on /mcp, with webhooks to subscribers. */
   eventsDraft: boolean;
@@ -79,7 +81,7 @@ export interface HubSettings {
   allowHttp: boolean;
   runConcurrency: number;
   runLeaseMs: number;
-  /** The maximum length of a causation chain. */
+  /** The maximum `depth` of a run: how many events and calls may lead to it. */
   maxChain: number;
   /** How many times per minute a trigger may fire on events that its own flow has caused. */
   maxLoops: number;

@@ -49,7 +49,7 @@ export function createHubAgents(options: HubAgentsOptions) {
   const waits = createWaits({ inbox, feed, authorizer });
   const live = createLiveStreams({ authorizeRequest, authorizer, store, feed, timers, onError });
 
-  // The MCP SDK is the largest module of the hub. It is loaded with the first MCP request, so that
+  // The MCP SDK is the largest dependency of the hub. It is loaded on the first MCP request, so that
   // an idle hub uses less memory.
   const loadInboxServer = once(async () => {
     const { createInboxServer } = await import("./mcp/inbox-server.ts");
@@ -99,7 +99,8 @@ export function createHubAgents(options: HubAgentsOptions) {
     /** Starts the delivery of outbound webhooks. */
     start: () => events?.start(),
     async close() {
-      // First, because a closed connection cancels the calls of its client.
+      // First: after this, a client that disconnects no longer cancels its runs, so that other processes
+      // can continue them.
       await appServers.close();
       live.close();
       await Promise.all([waits.close(), events?.close()]);
@@ -157,7 +158,7 @@ function createEventsDraft(
   };
 }
 
-/** Calls `load` on the first call only. `loaded` is its result, undefined before the first call. */
+/** Memoizes `load`. `loaded` is its promise, undefined before the first call. */
 function once<Loaded>(load: () => Promise<Loaded>) {
   const loadOnce = () => {
     loadOnce.loaded ??= load();

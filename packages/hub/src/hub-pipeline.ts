@@ -61,7 +61,11 @@ export function createHubPipeline(options: HubPipelineOptions) {
   };
   const onTripped: PipelineOptions["onTripped"] = (tenant, { isFirst, ...trip }) => {
     metrics.trip(trip.limit);
-    if (isFirst) log.warn({ tenant, ...trip }, `a trigger was stopped: ${tripMessage(trip)}`);
+    if (isFirst)
+      log.warn(
+        { tenant, ...trip },
+        `a circuit breaker prevented a trigger from firing: ${tripMessage(trip)}`,
+      );
   };
   const endpoints = createEndpoints({
     sources,
@@ -102,7 +106,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
 
 export type HubPipeline = ReturnType<typeof createHubPipeline>;
 
-/** Reports the result of each batch to `/readyz`, in addition to the readiness check. */
+/** Reports to `readiness` whether batches are stored. The values of an event do not make a store unready. */
 function reportBatches(
   store: Store,
   readiness: ReturnType<typeof createReadiness>,
@@ -143,7 +147,7 @@ function githubAddresses({ ports, settings }: HubPipelineOptions): (address: str
     onError: (error) =>
       ports.log.warn(
         { err: error },
-        "GitHub's address list could not be renewed; the previous list stays in use",
+        "GitHub's address list could not be refreshed; the previous list stays in use",
       ),
   });
   void ranges.refresh();

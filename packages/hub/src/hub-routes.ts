@@ -59,8 +59,8 @@ export function createHubRoutes(options: HubRoutesOptions) {
     apps: agents.appServers,
   });
   const routes = apiRoutes(options);
-  const document = openApiRoute(routes, settings.version, parameterSchemas(registry));
-  mountRoutes(app, [...routes, document], agents.authorizeRequest);
+  const openApi = openApiRoute(routes, settings.version, parameterSchemas(registry));
+  mountRoutes(app, [...routes, openApi], agents.authorizeRequest);
   return app;
 }
 

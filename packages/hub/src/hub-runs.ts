@@ -23,11 +23,11 @@ export interface HubRunsOptions {
 }
 
 /**
- * Back-pressure: while more than BUSY_APPENDS appends wait for the store, run steps are delayed by
- * BUSY_STEP_DELAY_MS, so that senders of webhooks get their responses first.
+ * Throttling: while more than BUSY_APPENDS appends wait for the store, the runner delays its claims
+ * and its saves by BUSY_RUNNER_DELAY_MS, so that senders of webhooks get their responses first.
  */
 const BUSY_APPENDS = 4;
-const BUSY_STEP_DELAY_MS = 10;
+const BUSY_RUNNER_DELAY_MS = 10;
 
 export function createHubRuns(options: HubRunsOptions) {
   const { store, ports, settings, seal, newId, pipeline, onError } = options;
@@ -65,7 +65,7 @@ export function createHubRuns(options: HubRunsOptions) {
 const delayWhileBusy = (timers: Timers, pendingAppends: () => number): Timers => ({
   ...timers,
   defer(work) {
-    if (pendingAppends() > BUSY_APPENDS) timers.after(BUSY_STEP_DELAY_MS, work);
+    if (pendingAppends() > BUSY_APPENDS) timers.after(BUSY_RUNNER_DELAY_MS, work);
     else timers.defer(work);
   },
 });

@@ -68,7 +68,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       : await withLocalToken(options.store, settings.localToken, now());
   const newId = createIds();
   const seal = createSeal(settings.sealKey);
-  const onError = (error: unknown) => log.error({ err: error }, "an operation failed");
+  const onError = (error: unknown) => log.error({ err: error }, "unexpected error");
   const tenant = settings.tenancy === "single" ? LOCAL_TENANT : undefined;
   if (tenant !== undefined) await store.putTenant({ id: tenant, at: now() });
   await logLegacyMigration(log, () =>

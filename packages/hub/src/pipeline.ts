@@ -23,7 +23,7 @@ import type { AppendRequest, AppendResult } from "./store/store.ts";
 export interface AppendOptions {
   matcher: Pick<Matcher, "plan" | "invalidate">;
   commit: Pick<GroupCommit, "append">;
-  /** Called when the circuit breaker has stopped a trigger. */
+  /** Called when a circuit breaker has prevented a trigger from firing for an event. */
   onTripped?: (tenant: string, tripped: TrippedTrigger) => void;
 }
 
@@ -51,8 +51,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     async receive(request) {
       const start = performance.now();
       const { source, address } = request;
-      const finish = (outcome: IngestOutcome, appended?: AppendRequest, error?: unknown) => {
-        observe({ source, address, outcome, appended, took: performance.now() - start, error });
+      const finish = (outcome: IngestOutcome, appendRequest?: AppendRequest, error?: unknown) => {
+        observe({
+          source,
+          address,
+          outcome,
+          appendRequest,
+          took: performance.now() - start,
+          error,
+        });
         return outcome;
       };
       try {
@@ -78,7 +85,8 @@ export const createAppend =
   ({ matcher, commit, onTripped = () => {} }: AppendOptions): Append =>
   async (request) => {
     for (;;) {
-      // If no trigger listens, the plan is not a promise. Awaiting it would delay every event.
+      // If the cache shows that no trigger listens, `plan` returns no promise: awaiting one would
+      // delay every event.
       const planned = matcher.plan(request);
       const plan = planned instanceof Promise ? await planned : planned;
       const appended = await commit.append({ ...request, plan });
@@ -112,7 +120,7 @@ const STORAGE_UNAVAILABLE = rejection(
   { retryAfter: 5 },
 );
 
-/** A bug, or a stored secret that cannot be decrypted. The sender can only try again later. */
+/** A bug outside of `append`, or a stored secret that cannot be decrypted. */
 const INTERNAL_ERROR = rejection(
   "internal",
   "An internal error occurred, and the event is not accepted. The hub's log has the details; send the event again later.",

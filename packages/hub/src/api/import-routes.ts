@@ -31,7 +31,9 @@ export const importRoutes = ({ importApp, importAndPublish }: AppImports): Route
       description: appSchema.shape.description.unwrap().optional(),
       flows: z
         .array(z.record(z.string(), z.json()))
-        .describe("Flows in the current or a legacy format. An existing flow has the same id or name."),
+        .describe(
+          "Flows in the current or a legacy format. An existing flow has the same id or name.",
+        ),
       replace: z
         .boolean()
         .default(false)

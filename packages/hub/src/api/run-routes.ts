@@ -79,12 +79,13 @@ function startRoute({ calls, store, closing, maxWaitMs = MAX_WAIT_MS }: RunRoute
         ...body,
       };
       if (query.wait === "1") {
-        const { id, ended } = await calls.start(call);
+        const { id, stored, ended } = await calls.start(call);
         const timeout = AbortSignal.any([signal, closing, AbortSignal.timeout(maxWaitMs)]);
         const run = await Promise.race([ended, aborted(timeout)]);
         // Callers without the scope `admin` do not see the steps of a flow.
         if (run)
           return { json: allows(access, "admin") ? await withSteps(store, run) : viewRun(run) };
+        await stored;
         return { status: 202, json: viewRun(assertFound(await store.getRun(tenant, id), id)) };
       }
       const id = await calls.queue(call);

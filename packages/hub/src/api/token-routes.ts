@@ -68,9 +68,7 @@ export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
         const items = (await store.listTokens()).filter(
           ({ tenants }) =>
             includes(tenants) &&
-            (tenant === EVERY_TENANT ||
-              tenants.includes(tenant) ||
-              tenants.includes(EVERY_TENANT)),
+            (tenant === EVERY_TENANT || tenants.includes(tenant) || tenants.includes(EVERY_TENANT)),
         );
         return { json: { items: items.map(viewToken) } };
       },

@@ -32,11 +32,13 @@ const setup = (given: Partial<StoredTrigger> = {}, { alias = false, full = false
     runner: {
       start: async (run) => {
         started.push(run);
-        return { id: run.id, ended: new Promise(() => {}) };
+        return { id: run.id, stored: Promise.resolve(), ended: new Promise(() => {}) };
       },
       startInLane: async (run) => {
         inLane.push(run);
-        return full ? "full" : { id: run.id, ended: new Promise(() => {}) };
+        return full
+          ? "full"
+          : { id: run.id, stored: Promise.resolve(), ended: new Promise(() => {}) };
       },
       queue: async (runs) => {
         inLane.push(...runs);

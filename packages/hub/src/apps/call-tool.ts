@@ -103,10 +103,11 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
       return { ...started, trigger, renamedTo: (alias && trigger.tool_name) || undefined };
     },
 
-    /** Starts a run from any trigger of a published flow. */
+    /** Starts a run from any trigger of a published flow, whose caller waits for the result. */
     async start(request: RunRequest): Promise<Started> {
       const trigger = await triggerOf(request);
-      return startRun(trigger, runFrom(trigger, await inputOf(trigger, request.input), "api"));
+      const run = runFrom(trigger, await inputOf(trigger, request.input), "api");
+      return startRun(trigger, run, { deferred: true });
     },
 
     /** Like `start`, but leaves the run to the next worker that claims it. */

@@ -20,7 +20,9 @@ describe("an imported flow", () => {
       nodes: [{ id: "a", type: "UserIntent", name: "Go", parameters: { toolDescription: " " } }],
     });
     expect(draft.nodes[0]?.parameters).toEqual({ toolDescription: "Go" });
-    expect(notes).toEqual(['toolDescription: the tool "Go" had the description " "; its name is used instead.',]);
+    expect(notes).toEqual([
+      'toolDescription: the tool "Go" had the description " "; its name is used instead.',
+    ]);
   });
 
   it("in the legacy format gets another tool name if its own is taken", () => {

@@ -13,7 +13,7 @@ export interface IngestObservation {
   /** The client's address. */
   address: string;
   outcome: IngestOutcome;
-  appended?: AppendRequest | undefined;
+  appendRequest?: AppendRequest | undefined;
   /** Milliseconds. */
   took: number;
   error?: unknown;
@@ -61,9 +61,9 @@ function idsOf(group: IngestObservation[]): string[] | undefined {
   return ids.length > 0 ? ids : undefined;
 }
 
-function detailsOf({ outcome, appended }: IngestObservation): Record<string, unknown> {
-  const event = appended?.events[0];
+function detailsOf({ outcome, appendRequest }: IngestObservation): Record<string, unknown> {
+  const event = appendRequest?.events[0];
   if (!event || !("id" in outcome)) return {};
   const { type, action, repo } = event;
-  return { tenant: appended.tenant, event: outcome.id, type, action, repo };
+  return { tenant: appendRequest.tenant, event: outcome.id, type, action, repo };
 }

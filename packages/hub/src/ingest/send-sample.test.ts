@@ -27,7 +27,12 @@ async function addEndpoint(kind: string, tenant = "local"): Promise<string> {
   const id = `endpoint-${++number}`;
   const created_at = START + number;
   const key = `${number}`.padEnd(22, "x");
-  const secret = { id: `secret-${number}`, sealed: `secret ${number}`, created_at, expires_at: null };
+  const secret = {
+    id: `secret-${number}`,
+    sealed: `secret ${number}`,
+    created_at,
+    expires_at: null,
+  };
   await store.putTenant({ id: tenant, at: created_at });
   await store.putSource({ id, tenant, kind, name: kind, key, config: {}, created_at }, secret);
   return id;

@@ -44,6 +44,9 @@ const callParams = z.looseObject({
 });
 type CallParams = z.infer<typeof callParams>;
 
+const isTaskRequest = (era: Era, { task }: CallParams): boolean =>
+  era === "legacy" && isObject(task);
+
 export function createAppCalls(options: AppCallsOptions): AppCalls {
   const { store, calls, now, taskAfterMs, createTaskResult } = options;
   let closed = false;
@@ -54,7 +57,7 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
       const params = callParams.parse(given);
       let started: CalledTool;
       try {
-        started = await start(app, params, context);
+        started = await start(app, era, params, context);
       } catch (error) {
         // An agent can correct its arguments or retry later, so it gets the message as a result.
         if (error instanceof RequestError && (error.code === "invalid" || error.code === "busy"))
@@ -63,13 +66,14 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
       }
       const progressAbort = new AbortController();
       const reported = reportProgress(app, params, started, context, progressAbort.signal);
-      if (era === "legacy" && isObject(params.task)) return asTask(app, params, era, started);
+      if (isTaskRequest(era, params)) return asTask(app, params, era, started);
 
       const afterMs = era === "modern" && clientSupportsTasks(server) ? taskAfterMs : undefined;
       try {
         const outcome = await firstOutcome(started, context, afterMs);
         if (outcome === "late") return await asTask(app, params, era, started);
         if (outcome === "disconnected") {
+          await started.stored;
           if (!closed) await store.cancelRun(app.tenant, started.id, now());
           return errorResult("Cancelled.");
         }
@@ -89,11 +93,16 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
 
   function start(
     app: StoredApp,
-    { name, arguments: given }: CallParams,
+    era: Era,
+    params: CallParams,
     context: ServerContext,
   ): Promise<CalledTool> {
+    const { name, arguments: given } = params;
     const { token } = requestContextOf(context).access;
-    return calls.call(app.tenant, app.slug, name, given, { token });
+    // Tasks and progress are read from the store.
+    const deferred =
+      !isTaskRequest(era, params) && context.mcpReq._meta?.progressToken === undefined;
+    return calls.call(app.tenant, app.slug, name, given, { token, deferred });
   }
 
   /** Reports progress until the run ends or `signal` is aborted; never rejects. */
@@ -125,8 +134,9 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
     app: StoredApp,
     { name }: CallParams,
     era: Era,
-    { id, renamedTo }: CalledTool,
+    { id, stored, renamedTo }: CalledTool,
   ): Promise<Result> {
+    await stored;
     const run = await store.getRun(app.tenant, id);
     if (!run) throw new Error(`The run ${id} does not exist.`);
     const result = createTaskResult(era, run, renamedTo && renamedMessage(name, renamedTo));

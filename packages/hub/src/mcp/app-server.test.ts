@@ -25,7 +25,13 @@ function setup() {
       async *follow() {},
       async call() {
         started.resolve();
-        return { id: "run1", ended: run.promise, trigger: {} as never, renamedTo: undefined };
+        return {
+          id: "run1",
+          stored: Promise.resolve(),
+          ended: run.promise,
+          trigger: {} as never,
+          renamedTo: undefined,
+        };
       },
       resultError: async () => undefined,
     },

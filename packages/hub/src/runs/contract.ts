@@ -1,6 +1,7 @@
 /** The guarantees of the runner on every store. Each backend passes a function that opens a new store. */
 import { describe, test } from "vitest";
 import type { Store } from "../store/store.ts";
+import { deferredContract } from "./contract/deferred.ts";
 import { executionContract } from "./contract/execution.ts";
 import { createFixture, type Fixture } from "./contract/fixture.ts";
 import { loopsContract } from "./contract/loops.ts";
@@ -26,6 +27,7 @@ export function runnerContract(
   describe(`a run on ${backend}`, () => {
     executionContract(it);
     recoveryContract(it);
+    deferredContract(it);
   });
   describe(`a loop of flows on ${backend}`, () => loopsContract(it));
 }

@@ -1,6 +1,6 @@
 /**
  * Executes one run until it ends or is suspended. A step with effects starts only after the steps
- * that it depends on are recorded. So a worker that claims the run after a crash repeats only steps
+ * that it depends on are recorded. A worker that claims the run after a crash repeats only the steps
  * that are not recorded as done.
  */
 import { Permanent } from "@signalbox/rules/flows/errors.ts";
@@ -42,15 +42,15 @@ export interface ExecuteOptions {
   signal: AbortSignal;
   acquireSlot: Execution["acquireSlot"];
   stepTimeoutMs: number;
-  /** Does not include the time for which the run is suspended. */
+  /** The maximum time since the run started, or since it was last resumed after a suspension. */
   runTimeoutMs: number;
   /** A run that must wait for longer than this is suspended. */
   suspendAfterMs: number;
 }
 
 /**
- * `lost`: nothing was saved, because another worker holds the run or it has ended. `stopped`: another
- * worker is to continue the run.
+ * `lost`: the last write was rejected, because another worker holds the run or it has ended.
+ * `stopped`: another worker is to continue the run.
  */
 export type Executed = "ended" | "suspended" | "lost" | "stopped";
 
@@ -78,8 +78,8 @@ export async function executeRun(options: ExecuteOptions): Promise<Executed> {
   };
   signal.addEventListener("abort", onAbort, { once: true });
   const { limit, left } = remainingTime(options, execution);
-  const error = { code: "run_timeout", message: `The run took longer than ${limit} ms.` };
-  const cancelDeadline = timers.after(left, () => interrupt({ status: "failed", error }));
+  const timeout = { code: "run_timeout", message: `The run took longer than ${limit} ms.` };
+  const cancelDeadline = timers.after(left, () => interrupt({ status: "failed", error: timeout }));
 
   try {
     if (signal.aborted) return "stopped";
@@ -140,7 +140,8 @@ function remainingTime(
 ): { limit: number; left: number } {
   const trigger = node(run.trigger_node) as FlowNode | undefined;
   const limit = (trigger && nodeParts(trigger).settings.timeoutMs) ?? runTimeoutMs;
-  // From the first step since the run was last due, which may be a step of a crashed worker.
+  // The limit counts from the first step since the run was last due, even if a crashed worker
+  // started that step.
   const now = timers.now();
   const startedAt = steps.reduce(
     (earliest, { started_at }) =>
@@ -161,7 +162,7 @@ async function walk(
     if (!trigger)
       throw new RunFailed({
         code: "no_trigger",
-        message: "The flow no longer has the trigger of this run.",
+        message: "The version of the flow that this run uses has no such trigger.",
       });
     execution.trigger = await loadInput(run).catch((error: unknown) => {
       if (!(error instanceof Permanent)) throw error;

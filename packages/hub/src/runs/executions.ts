@@ -1,19 +1,20 @@
 /** Executes claimed runs, and can abort each of them. */
 import type { ClaimedRun } from "../store/run-store.ts";
+import type { DeferredStart } from "./deferred-start.ts";
 import { type Executed, type ExecuteOptions, executeRun } from "./execute-run.ts";
 
 export interface ExecutionsOptions {
   shared: Omit<ExecuteOptions, "claimed" | "signal" | "acquireSlot">;
   acquireSlot(run: string): Promise<void>;
   onStarted(): void;
-  /** `error`: the store failed. When the lease of the run expires, a worker claims the run again. */
+  /** `error`: the execution threw. When the lease of the run expires, a worker claims the run again. */
   onFinished(run: ClaimedRun, result: Executed | "error"): void;
   onError(error: unknown): void;
 }
 
 export interface Executions {
   /** Resolves when this process no longer executes the run; never rejects. */
-  execute(run: ClaimedRun): Promise<void>;
+  execute(run: ClaimedRun, deferred?: DeferredStart): Promise<void>;
   has(run: string): boolean;
   ids(): string[];
   cancel(run: string): void;
@@ -26,7 +27,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
   const active = new Map<string, AbortController>();
   const pending = new Set<Promise<void>>();
 
-  const executeClaimed = async (claimed: ClaimedRun): Promise<void> => {
+  const executeClaimed = async (claimed: ClaimedRun, deferred?: DeferredStart): Promise<void> => {
     const { id } = claimed.run;
     const controller = new AbortController();
     // An earlier execution of this run has lost its lease and can no longer save steps.
@@ -37,6 +38,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     try {
       result = await executeRun({
         ...shared,
+        ...(deferred && { save: deferred.save }),
         claimed,
         signal: controller.signal,
         acquireSlot: () => acquireSlot(id),
@@ -44,14 +46,15 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     } catch (error) {
       onError(error);
     } finally {
+      await deferred?.close();
       if (active.get(id) === controller) active.delete(id);
       onFinished(claimed, result);
     }
   };
 
   return {
-    execute(run) {
-      const finished = executeClaimed(run).finally(() => pending.delete(finished));
+    execute(run, deferred) {
+      const finished = executeClaimed(run, deferred).finally(() => pending.delete(finished));
       pending.add(finished);
       return finished;
     },

@@ -1,4 +1,4 @@
-/** Renews the leases of the runs that this process executes. It has no timer while there are none. */
+/** Renews the leases of the runs that this process executes. Without such runs it sets no timer. */
 import type { Timers } from "../lib/timers.ts";
 import type { Store } from "../store/store.ts";
 
@@ -7,7 +7,7 @@ export interface HeartbeatOptions {
   worker: string;
   leaseMs: number;
   timers: Pick<Timers, "now" | "after">;
-  /** The runs whose leases are renewed. All other runs are claimed again when their leases expire. */
+  /** The runs whose leases are renewed. Other runs of this worker are claimed again when theirs expire. */
   executing(): readonly string[];
   /** Called when a cancellation of the run was requested. */
   cancel(run: string): void;

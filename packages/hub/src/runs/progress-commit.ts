@@ -8,7 +8,13 @@ import type { RunProgress } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 
 /** `lost`: another worker holds the run, or the run has ended. */
-export type SaveProgress = (progress: RunProgress) => Promise<"saved" | "lost">;
+export type SaveProgress = (
+  progress: RunProgress,
+  options?: {
+    /** Only nodes without effects depend on the steps, so that they may be saved later. */
+    canWait?: boolean;
+  },
+) => Promise<"saved" | "lost">;
 
 export interface ProgressCommitOptions {
   store: Pick<Store, "saveProgress" | "isDataError">;

@@ -100,7 +100,10 @@ async function runIteration(
 }
 
 /** The error of an iteration that failed before the run was claimed. It is not repeated. */
-function recordedFailure({ stepLog }: Execution, { iteration, nodes }: Frame): RunError | undefined {
+function recordedFailure(
+  { stepLog }: Execution,
+  { iteration, nodes }: Frame,
+): RunError | undefined {
   for (const id of nodes) {
     const records = stepLog.recorded(iteration, id);
     const last = records.at(-1);

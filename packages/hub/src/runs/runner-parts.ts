@@ -25,13 +25,14 @@ export function createRunnerParts(options: RunnerPartsOptions) {
   const leases = { store, worker, leaseMs, timers, onError };
   const slots = createSlots({ concurrency, isExecuting: (id) => executions.has(id) });
   const waiters = createWaiters({ store, timers, onError });
+  const save = createProgressCommit({ store, timers });
   const executions = createExecutions({
     shared: {
       stepTimeoutMs: 60_000,
       runTimeoutMs: 24 * 3_600_000,
       suspendAfterMs: 2_000,
       ...options,
-      save: createProgressCommit({ store, timers }),
+      save,
     },
     acquireSlot: slots.acquireSlot,
     onStarted: () => heartbeat.start(),
@@ -54,7 +55,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
   const unsubscribe = store.subscribe((notice) => {
     if (notice.topic === "runs") claimer.claimAt(notice.due);
     else if (notice.topic === "run_cancel") executions.cancel(notice.run);
-    // `onFinished` reports the end of a run that executes here.
+    // If the run executes here, `onFinished` checks its waiters.
     else if (notice.topic === "run_ended" && !executions.has(notice.run)) waiters.check(notice.run);
     else if (notice.topic === "gap") {
       waiters.checkAll();
@@ -64,6 +65,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
   claimer.claimDue();
 
   return {
+    save,
     slots,
     waiters,
     executions,

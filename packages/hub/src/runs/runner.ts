@@ -4,6 +4,7 @@
  * executions walk the graphs, the heartbeat renews leases, and waiters resolve when runs have ended.
  */
 import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run } from "../store/run-store.ts";
+import { createDeferredStart, type DeferredStart } from "./deferred-start.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
 import { createRunnerParts, type RunnerPartsOptions } from "./runner-parts.ts";
 
@@ -14,13 +15,17 @@ export type RunnerOptions = Omit<RunnerPartsOptions, Defaulted> &
 
 export interface Started {
   id: string;
+  /** Resolves when the run is stored, so that others can read it and cancel it. */
+  stored: Promise<void>;
   /** Resolves with the run when it has ended, in any process. */
   ended: Promise<Run>;
 }
 
 export interface StartOptions {
-  /** Cancels the run. */
+  /** Its abortion cancels the run. */
   signal?: AbortSignal | undefined;
+  /** The caller waits for the result, so the run may be stored late; see deferred-start.ts. */
+  deferred?: boolean | undefined;
 }
 
 export interface Runner {
@@ -46,7 +51,7 @@ const RELEASED = "The hub is stopping; the run continues in another process or a
 export function createRunner(options: RunnerOptions): Runner {
   const { store, timers, worker, leaseMs = 15_000 } = options;
   const parts = createRunnerParts({ onError: () => {}, concurrency: 16, ...options, leaseMs });
-  const { slots, waiters, executions, claimer } = parts;
+  const { save, slots, waiters, executions, claimer } = parts;
   const closing = new AbortController();
   const newLease = () => {
     const now = timers.now();
@@ -61,28 +66,46 @@ export function createRunner(options: RunnerOptions): Runner {
     id: string,
     claimed: ClaimedRun | undefined,
     signal: AbortSignal | undefined,
+    deferred?: DeferredStart,
   ): Promise<Started> => {
     // The hub may have begun to stop while the run was being stored.
     if (closing.signal.aborted) {
       if (claimed) await store.releaseRuns(worker, timers.now());
       throw new Error(RELEASED);
     }
-    const ended = waiters.untilEnded(tenant, id, { justClaimed: claimed !== undefined, signal });
-    if (claimed) void executions.execute(claimed);
-    return { id, ended };
+    const stored = deferred?.stored ?? Promise.resolve();
+    const justClaimed = claimed !== undefined;
+    const ended = waiters.untilEnded(tenant, id, { justClaimed, stored, signal });
+    stored.catch((error: Error) => waiters.reject(id, error));
+    if (claimed) void executions.execute(claimed, deferred);
+    return { id, stored, ended };
+  };
+  const startDeferred = async (run: ImmediateRun, signal?: AbortSignal): Promise<Started> => {
+    const { now } = newLease();
+    const claimed = await store.prepareRun(run, { ...newLease(), now });
+    assertOpen();
+    const deferred = createDeferredStart({
+      run,
+      claimed,
+      newLease: () => ({ ...newLease(), now }),
+      save,
+      timers,
+    });
+    return begin(run.tenant, run.id, claimed, signal, deferred);
   };
   const registerCall = (caller: string, { id, ended }: Started, signal?: AbortSignal) => {
     const removeCall = slots.addCall(caller, id);
     ended.then(removeCall, removeCall);
     signal?.addEventListener("abort", removeCall, { once: true });
     if (signal?.aborted) removeCall();
-    // The called run needs a slot, so its caller has released one.
+    // The called run needs a slot. That of its caller counts as free now: see slots.ts.
     if (!executions.has(id)) claimer.claimDue();
   };
 
   return {
-    async start(run, { signal } = {}) {
+    async start(run, { signal, deferred } = {}) {
       assertOpen();
+      if (deferred) return startDeferred(run, signal);
       const claimed = await store.startRun(run, newLease());
       const existing = claimed ? undefined : await store.findRun(run.tenant, run.key ?? "");
       const started = await begin(run.tenant, existing?.id ?? run.id, claimed, signal);

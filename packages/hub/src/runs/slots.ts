@@ -1,7 +1,7 @@
 /**
- * Limits how many claimed runs execute concurrently. A caller, which waits for a run that it called,
- * releases its slot, and acquires one again before it continues. Otherwise callers could hold all
- * slots, and the called runs would never start.
+ * Limits how many runs from the queue execute concurrently. A run that waits for a run that it has
+ * called releases its slot, and acquires one again before it continues. Otherwise callers could hold
+ * all slots, and the called runs would never start.
  */
 export interface SlotsOptions {
   concurrency: number;
@@ -10,7 +10,7 @@ export interface SlotsOptions {
 }
 
 export interface Slots {
-  /** How many more runs may be claimed now. Negative while callers wait to get a slot back. */
+  /** How many more runs may be claimed now. Negative if another run has got the slot of a caller. */
   free(): number;
   /** Gives a claimed run a slot; the returned function releases it. */
   occupy(run: string): () => void;
@@ -34,7 +34,7 @@ export function createSlots({ concurrency, isExecuting }: SlotsOptions): Slots {
 
   /**
    * A caller's slot counts as taken while all runs that it waits for execute here without a slot. If
-   * one of them needs a slot, the caller's slot counts as free.
+   * one of them needs or has a slot, the caller's slot counts as free.
    */
   const hasReleased = (caller: string): boolean =>
     [...(calls.get(caller) ?? [])].some(

@@ -17,7 +17,7 @@ export interface StepLog {
   /** The attempts at a step that were recorded before the run was claimed. */
   recorded(iteration: string, node: string): readonly Step[];
   /** Throws `ExecutionAborted` if another worker holds the run, or the run has ended. */
-  write(steps: readonly StepRecord[]): Promise<void>;
+  write(steps: readonly StepRecord[], options?: Parameters<SaveProgress>[1]): Promise<void>;
   /** Records the last steps together with the run's next status. If the run ends, open steps fail. */
   close(
     steps: readonly StepRecord[],
@@ -41,18 +41,22 @@ export function createStepLog({ claimed, save, timers: { now } }: StepLogOptions
   };
   for (const step of claimed.steps) trackOpen(step);
 
-  const put = async (steps: readonly StepRecord[], next?: RunProgress["next"]) => {
+  const put = async (
+    steps: readonly StepRecord[],
+    next?: RunProgress["next"],
+    options?: Parameters<SaveProgress>[1],
+  ) => {
     // The store keeps the number under which a step was first written.
     const numbered = steps.map((step): Step => ({ ...step, nth: ++nth }));
     const progress = { run: run.id, claim: run.claims, steps: numbered, now: now() };
-    const outcome = await save(next ? { ...progress, next } : progress);
+    const outcome = await save(next ? { ...progress, next } : progress, options);
     if (outcome === "lost") closed = true;
     return outcome;
   };
 
   return {
     recorded: (item, node) => recorded.get(`${item}\n${node}`) ?? [],
-    async write(steps) {
+    async write(steps, options) {
       if (closed) throw new ExecutionAborted();
       for (const step of steps) trackOpen(step);
       // Each step is written twice: when it starts, and when it ends.
@@ -61,7 +65,7 @@ export function createStepLog({ claimed, save, timers: { now } }: StepLogOptions
           code: "too_many_steps",
           message: `The run exceeds the limit of ${MAX_STEPS} steps.`,
         });
-      const outcome = await put(steps).catch((error: unknown) => {
+      const outcome = await put(steps, undefined, options).catch((error: unknown) => {
         if (!(error instanceof CannotBeSaved)) throw error;
         const replaced = withoutValues(steps, error, now());
         throw new RunFailed(replaced.error, replaced.steps);

@@ -15,6 +15,8 @@ export interface Waiters {
   /** Reads the run again, and resolves its waiters if it has ended. */
   check(run: string): void;
   checkAll(): void;
+  /** Rejects the waiters of the run. */
+  reject(run: string, error: Error): void;
   /** Rejects every waiter. */
   close(reason: string): void;
 }
@@ -22,7 +24,9 @@ export interface Waiters {
 interface WaitOptions {
   /** This process has just claimed the run, so its status need not be read first. */
   justClaimed: boolean;
-  /** Cancels the run. */
+  /** Resolves when the run is stored. Before that, it cannot be cancelled. */
+  stored: Promise<void>;
+  /** Its abortion cancels the run. */
   signal?: AbortSignal | undefined;
 }
 
@@ -39,11 +43,12 @@ export function createWaiters({ store, timers, onError }: WaitersOptions): Waite
   };
 
   return {
-    untilEnded(tenant, id, { justClaimed, signal }) {
+    untilEnded(tenant, id, { justClaimed, stored, signal }) {
       const { promise, resolve, reject } = Promise.withResolvers<Run>();
       promise.catch(() => {}); // no unhandled rejection if the caller does not await it
       const cancel = () => {
-        if (!closed) void store.cancelRun(tenant, id, timers.now()).catch(onError);
+        const request = () => store.cancelRun(tenant, id, timers.now());
+        if (!closed) void stored.then(request).catch(onError);
       };
       const waiters = waiting.get(id) ?? new Set();
       waiting.set(id, waiters);
@@ -78,6 +83,9 @@ export function createWaiters({ store, timers, onError }: WaitersOptions): Waite
     check,
     checkAll() {
       for (const run of waiting.keys()) check(run);
+    },
+    reject(run, error) {
+      for (const waiter of waiting.get(run) ?? []) waiter.reject(error);
     },
     close(reason) {
       closed = true;

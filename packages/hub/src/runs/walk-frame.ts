@@ -62,8 +62,9 @@ export async function walkFrame(
       const slugOf = (id: string) => execution.node(id).slug;
       return { steps, output: frameResult(layout, frame, slugOf, isResult) };
     }
-    const written = steps.length > 0 ? stepLog.write(steps) : undefined;
     const isPure = (id: string) => execution.definition(id)?.isPure ?? false;
+    const canWait = next.ready.every(isPure);
+    const written = steps.length > 0 ? stepLog.write(steps, { canWait }) : undefined;
     for (const id of next.ready) if (isPure(id)) void start(id);
     await written;
     for (const id of next.ready) if (!isPure(id)) void start(id);
@@ -76,7 +77,11 @@ const withSteps = (error: unknown, steps: readonly StepRecord[]): unknown =>
   error instanceof RunFailed ? new RunFailed(error.error, [...steps, ...error.steps]) : error;
 
 /** Empty for a step that waited when the run was suspended, because it already has a record. */
-function startRecord({ stepLog, timers }: Execution, { iteration }: Frame, id: string): StepRecord[] {
+function startRecord(
+  { stepLog, timers }: Execution,
+  { iteration }: Frame,
+  id: string,
+): StepRecord[] {
   const records = stepLog.recorded(iteration, id);
   if (pendingWait(records)) return [];
   const attempt = countAttempts(records).next;

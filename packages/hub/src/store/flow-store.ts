@@ -173,7 +173,7 @@ export interface FlowStore {
   saveFlows(app: StoredApp, plan: PlanFlows): Promise<StoredFlow[]>;
   /**
    * Saves and publishes the flows of a legacy system whose tables are in this database. Then renames
-   * the legacy table, so that its flows are migrated only once. The rows of the table do not change.
+   * the legacy table of flows, so that its flows are migrated only once. The rows of the table do not change.
    */
   migrateLegacyFlows(convert: ConvertFlows): Promise<LegacyMigration>;
   getFlow(tenant: string, id: string): Promise<StoredFlow | undefined>;
@@ -182,11 +182,11 @@ export interface FlowStore {
     query: { app?: string | undefined; after?: string | undefined; limit: number },
   ): Promise<StoredFlow[]>;
   deleteFlow(key: FlowKey, at: number): Promise<DeleteResult>;
-  /** Removes flows that were deleted before this time and have no runs. Returns their number. */
+  /** Removes flows that were deleted before this time and have no runs. Returns the number of removed flows. */
   sweepFlows(deletedBefore: number, limit: number): Promise<number>;
   /** Publishes the version that `prepare` returns for the stored flow. */
   publishFlow(key: FlowKey, prepare: (flow: StoredFlow) => Publication): Promise<EditResult>;
-  /** Replaces the draft by an earlier version that `edit` has adapted, and publishes it. */
+  /** Replaces the draft with an earlier version, adapted by `edit`, and publishes it. */
   rollBackFlow(
     key: FlowKey,
     version: number,
@@ -216,7 +216,7 @@ export interface FlowStore {
     sources: readonly string[],
     type: string,
   ): Promise<{ revision: number; triggers: StoredTrigger[] }>;
-  /** All event triggers of a tenant, to explain why an event started no run. */
+  /** Event triggers of a tenant, also inactive ones, to explain why an event started no run. */
   listEventTriggers(tenant: string, limit: number): Promise<StoredTrigger[]>;
   /** The triggers of these flows that a circuit breaker has stopped since `since`. */
   listTrips(tenant: string, flows: readonly string[], since: number): Promise<StoredTrip[]>;

@@ -25,7 +25,7 @@ export type RunStatus = (typeof RUN_STATUSES)[number];
 
 export const TERMINAL_STATUSES: readonly RunStatus[] = ["succeeded", "failed", "cancelled"];
 
-/** The kind of request or event that created a run. */
+/** What created a run: a tool call, an event, the HTTP API, another flow or a replay. */
 export type Cause = "tool" | "event" | "api" | "flow" | "replay";
 
 export interface RunError {
@@ -37,8 +37,8 @@ export interface RunError {
 
 /**
  * What happens to a new run whose lane has reached its limit. `queue`: the run waits. `skip`: the
- * run is not stored. `replace`: the run waits, and the queued and held runs of the lane that
- * have never started are cancelled.
+ * run is not stored. `replace`: the run waits. Runs of the lane that wait, have never started and
+ * exceed the limit are cancelled.
  */
 export type WhenFull = "queue" | "skip" | "replace";
 
@@ -70,14 +70,14 @@ export interface NewRun {
   parent_run?: string | undefined;
   /** The token that created the run. Only this token can read the run as an MCP task. */
   token_id?: string | undefined;
-  /** The length of the causation chain: the runs and events that led to this run. */
+  /** How many events and calls led to this run; 0 for a run that a client started. */
   depth: number;
-  /** The flows of the runs in the causation chain, in order. */
+  /** The causation chain: the flows of the runs that led to this run, oldest first. */
   chain?: readonly string[] | undefined;
   limit?: LaneLimit | undefined;
   /**
-   * Gathers the inputs of runs with the same `gather.lane`: if one of them has not started yet, the
-   * input is added to it, and no new run is created.
+   * Gathers inputs: if a run with the same `gather.lane` has not started yet, the input is added to
+   * it, and no new run is created. This lane is not one of concurrency.
    */
   gather?: { lane: string } | undefined;
 }
@@ -163,6 +163,8 @@ export const openStepError = (ending: RunStatus, node_id: string): RunError =>
 /** The changes of one run since its last save. */
 export interface RunProgress {
   run: string;
+  /** Stores the run first, unless it is stored already. It must have neither key nor event. */
+  start?: { run: ImmediateRun; lease: RunLease };
   /** The value of `claims` when the worker claimed the run. */
   claim: number;
   steps: Step[];
@@ -174,6 +176,7 @@ export interface RunProgress {
     | { status: "cancelled" }
     /** The run is suspended until `due_at` or `wakeRun`. */
     | { status: "waiting"; due_at: number | null }
+    /** The run can be claimed again from `due_at` on. */
     | { status: "queued"; due_at: number };
 }
 
@@ -220,9 +223,12 @@ export interface RunStore {
   queueRuns(runs: NewRun[]): Promise<(string | null)[]>;
   /** Stores a run and claims it for the caller. Undefined if a run with the same key exists. */
   startRun(run: ImmediateRun, lease: RunLease): Promise<ClaimedRun | undefined>;
+  /** Returns what `startRun` would return, but stores nothing; see `RunProgress.start`. */
+  prepareRun(run: ImmediateRun, lease: RunLease): Promise<ClaimedRun>;
   /**
-   * Stores a run whose caller waits for the result, and claims it if its lane is below its limit.
-   * Otherwise the run is held, and later admitted ahead of the tenant's queued runs.
+   * Stores a run for a client that waits for the result, and claims it if its lane is below its
+   * limit. Otherwise the run is held, and later admitted ahead of the tenant's queued runs; with
+   * `whenFull: "skip"` it is not stored.
    */
   startInLane(run: LaneRun, lease: RunLease): Promise<LaneStart>;
   /**
@@ -236,7 +242,7 @@ export interface RunStore {
    * cancellation was requested. The leases of the worker's other runs are not extended.
    */
   renewRuns(lease: RunLease, runs: readonly string[]): Promise<{ cancel: string[] }>;
-  /** `lost`: the run was not saved, because another worker has claimed it or it has ended. */
+  /** `lost`: the progress was not saved, because the claim is no longer valid or the run has ended. */
   saveProgress(batch: RunProgress[]): Promise<("saved" | "lost")[]>;
   /** The time when the next run is due or the next lease expires; null if there is neither. */
   nextDue(): Promise<number | null>;
@@ -251,7 +257,10 @@ export interface RunStore {
   listSteps(tenant: string, run: string, since?: StepsSince): Promise<Step[]>;
   /** Enables `run_steps` notices for this run until `until`. */
   enableStepNotices(tenant: string, run: string, until: number): Promise<void>;
-  /** Cancels the run, or asks its worker to do so. Undefined if it has ended or does not exist. */
+  /**
+   * Cancels the run. If a worker executes it, requests the cancellation. Undefined if the run has
+   * ended or does not exist.
+   */
   cancelRun(tenant: string, id: string, at: number): Promise<Run | undefined>;
   /**
    * Continues a failed or cancelled run at the steps that failed or did not end. Other steps are not
@@ -278,7 +287,7 @@ export interface PlannedVerdict extends Omit<StoredVerdict, "run_id"> {
   breaker?: Trip & { reason: Reason };
 }
 
-/** A trigger that a circuit breaker stopped for one event. */
+/** A trigger that a circuit breaker prevented from firing for one event. */
 export interface TrippedTrigger extends Trip {
   event_id: string;
   flow_id: string;

@@ -35,15 +35,18 @@ export interface EventRow extends Summary {
   processed: boolean;
   processed_at: number | null;
   note: string | null;
+  /** The combined status of the runs that the event started or was gathered into. */
   trigger_status: TriggerStatus | null;
+  /** When the latest of these runs was started. */
   last_triggered_at: number | null;
+  /** Always null. The field is part of the API. */
   outcome: string | null;
   claimed_by: string | null;
   claimed_until: number | null;
   size: number;
 }
 
-/** The body of the request, with the headers that are needed to verify its signature again. */
+/** The body of an event (in a batch, its part of the request), with the headers that its source keeps. */
 export interface Payload {
   content_type: string;
   headers: Record<string, string>;
@@ -53,7 +56,10 @@ export interface Payload {
 export interface NewEvent extends Summary, Payload {
   id: string;
   source: string;
-  /** The id of the endpoint that received the event. `external_id` is unique per endpoint. */
+  /**
+   * The id of the endpoint that received the event, or of the flow that emitted it. `external_id` is
+   * unique per tenant and `source_id`.
+   */
   source_id: string;
   external_id: string | null;
   type: string;
@@ -66,6 +72,7 @@ export interface AppendRequest {
   events: NewEvent[];
   /** The parsed payloads of `events`, in the same order, for matching. They are not stored. */
   data?: readonly Json[];
+  /** Stores the events even if the tenant exceeds its quota. */
   skipQuota?: boolean;
   /**
    * The verdicts and runs of each event, computed from the triggers of this `revision`. `plan.events`
@@ -78,7 +85,7 @@ export type AppendResult =
   | {
       outcome: "stored";
       events: { id: string; seq: number; duplicate: boolean }[];
-      /** The triggers that a circuit breaker stopped. */
+      /** The triggers that a circuit breaker prevented from firing. */
       tripped?: TrippedTrigger[];
     }
   /** All events of the request were stored before. */
@@ -92,6 +99,7 @@ export interface StalePlan {
 
 export interface PendingStatus {
   pending_count: number;
+  /** When the newest pending event was received. */
   latest_received_at: number | null;
   /** The number of pending events of each type. */
   types: Record<string, number>;
@@ -213,6 +221,7 @@ export interface Token {
 export interface Source {
   id: string;
   tenant: string;
+  /** The id of the source definition, such as `github`. */
   kind: string;
   name: string;
   key: string;
@@ -260,7 +269,7 @@ export interface EventStore {
 }
 
 /** Tenants, their GitHub installations, tokens and webhook endpoints. */
-export interface Registry {
+export interface TenantStore {
   /** Creates the tenant if it does not exist. Changes only the given fields. */
   putTenant(tenant: {
     id: string;
@@ -271,7 +280,7 @@ export interface Registry {
   getTenant(id: string): Promise<Tenant | undefined>;
   listTenants(after: string, limit: number): Promise<Tenant[]>;
   /**
-   * Ignores an update that is not newer than the stored one, except for some removals (see
+   * Ignores an update that is not newer than the stored one, with two exceptions for removals (see
    * verbs/registry.ts). Returns the stored installation.
    */
   putInstallation(update: InstallationUpdate, at: number): Promise<Installation>;
@@ -309,6 +318,7 @@ export interface Subscription extends DeliveryProgress {
   /** The id of the token that created it. */
   principal: string;
   tenants: string[];
+  /** The name of the MCP event type that is subscribed to. */
   name: string;
   arguments: Record<string, string | number>;
   url: string;
@@ -382,7 +392,7 @@ export interface SubscriptionStore {
    */
   putSubscription(
     subscription: NewSubscription,
-    terms: PutSubscriptionOptions,
+    options: PutSubscriptionOptions,
   ): Promise<Subscription | undefined>;
   /** Returns the subscription, with the token of its principal if that token exists. */
   findSubscription(
@@ -399,13 +409,14 @@ export interface SubscriptionStore {
   releaseSubscriptions(by: string): Promise<void>;
   /** Saves the progress of those subscriptions that `by` still leases, and returns their ids. */
   recordProgress(by: string, progress: DeliveryProgress[]): Promise<string[]>;
+  /** Whether the principal has proved that the URL accepts its webhooks. */
   isVerified(principal: string, url: string): Promise<boolean>;
   putVerification(principal: string, url: string, at: number): Promise<void>;
 }
 
 export interface Store
   extends EventStore,
-    Registry,
+    TenantStore,
     SubscriptionStore,
     FlowStore,
     RunStore,
@@ -418,7 +429,7 @@ export interface Store
    * unsubscribes.
    */
   subscribe(listener: (notice: Notice) => void): () => void;
-  /** Whether the values of one row caused the error, so the other rows of the batch can be stored. */
+  /** Whether the values of one item caused the error. The other items of the batch can be stored. */
   isDataError(error: unknown): boolean;
   close(): Promise<void>;
 }

@@ -3,7 +3,11 @@ import { codeReferences } from "./code-references.ts";
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
 
-export function checkCode({ flow, definition, findAnalysis }: ResolvedFlow): Finding<WarningCode>[] {
+export function checkCode({
+  flow,
+  definition,
+  findAnalysis,
+}: ResolvedFlow): Finding<WarningCode>[] {
   const known = new Set(flow.nodes.map(({ slug }) => slug));
   return flow.nodes.flatMap((node) => {
     const { field = "", slugs = [] } = codeReferences(node, definition(node), findAnalysis) ?? {};

@@ -94,7 +94,8 @@ function problemOf(
   });
   if (without.length === 0) return undefined;
   const names = without.map(({ name }) => name).join(", ");
-  const instead = resolved.definition(other)?.kind === "trigger" ? "write trigger instead, or " : "";
+  const instead =
+    resolved.definition(other)?.kind === "trigger" ? "write trigger instead, or " : "";
   return {
     code: "reference_not_always",
     message: `is missing when ${names} starts the run; ${instead}mark it as optional with ?`,

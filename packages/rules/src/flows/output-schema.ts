@@ -2,8 +2,8 @@
 import type { JsonSchema } from "../json.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
-import { resultsOf } from "./returns.ts";
 import { partsOf, resolveFlow } from "./resolved-flow.ts";
+import { resultsOf } from "./returns.ts";
 import { embedSchema } from "./subschemas.ts";
 
 /**

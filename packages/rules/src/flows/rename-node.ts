@@ -5,8 +5,8 @@ import { renameInCode } from "./code-references.ts";
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
 import { renameReferences } from "./references.ts";
-import { slugFor } from "./slug.ts";
 import { skipOf } from "./resolved-flow.ts";
+import { slugFor } from "./slug.ts";
 import { toolNameOf, withToolName } from "./tool-fields.ts";
 import { toolName, uniqueToolName } from "./tool-name.ts";
 

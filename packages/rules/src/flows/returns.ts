@@ -68,7 +68,9 @@ export function resultsOf(resolved: ResolvedFlow, trigger: FlowNode): FlowNode[]
   for (const id of reached)
     for (const { edges } of mainBranches(resolved, id))
       for (const { target } of edges) reached.add(target);
-  return [...reached].filter((id) => isResult(resolved, id)).flatMap((id) => resolved.node(id) ?? []);
+  return [...reached]
+    .filter((id) => isResult(resolved, id))
+    .flatMap((id) => resolved.node(id) ?? []);
 }
 
 /** Without loops: a result inside a loop is the result of an iteration, not of the run. */

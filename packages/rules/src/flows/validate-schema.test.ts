@@ -101,7 +101,12 @@ describe("validation", () => {
     [{ $ref: "#/$defs/n", $defs: { n: { minimum: 3 } } }, 1, [], "must be at least 3, but is 1"],
     [tree, { next: { next: { value: "x" } } }, ["next", "next", "value"], "must be a number"],
     [{ $ref: "#/$defs/none" }, 1, [], 'its schema is invalid: Unresolved $ref "#/$defs/none"'],
-    [{ $ref: "#" }, 1, [], "cannot be validated: the value or its schema is too large, too deeply nested or endlessly recursive"],
+    [
+      { $ref: "#" },
+      1,
+      [],
+      "cannot be validated: the value or its schema is too large, too deeply nested or endlessly recursive",
+    ],
     [{ anyOf: [{ $ref: "#/$defs/a" }], $defs: { a: { const: 1 } } }, 2, [], "must be 1"],
   ])("reports the path and the rule (case %#)", (schema, value, keys, message) => {
     const error = validate(schema, value);

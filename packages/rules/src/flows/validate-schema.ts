@@ -47,7 +47,11 @@ export function validateInProcess({ schema, value }: SchemaCheck): SchemaError |
   } catch (error) {
     // The library is recursive, and spreads lists of errors into arguments.
     if (error instanceof RangeError)
-      return { keys: [], message: "cannot be validated: the value or its schema is too large, too deeply nested or endlessly recursive" };
+      return {
+        keys: [],
+        message:
+          "cannot be validated: the value or its schema is too large, too deeply nested or endlessly recursive",
+      };
     const [reason] = (error as Error).message.split("\n");
     return { keys: [], message: `cannot be validated: its schema is invalid: ${reason}` };
   }

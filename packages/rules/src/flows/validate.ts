@@ -10,8 +10,8 @@ import { checkSecrets } from "./check-secrets.ts";
 import { type ErrorCode, type Finding, onNode, type WarningCode } from "./finding.ts";
 import type { FlowDraft } from "./model.ts";
 import type { NodeRegistry } from "./node-type.ts";
-import { resultsInOneRun } from "./returns.ts";
 import { isActive, type ResolvedFlow, resolveFlow } from "./resolved-flow.ts";
+import { resultsInOneRun } from "./returns.ts";
 import { toolDescriptionOf, toolNameOf } from "./tool-fields.ts";
 
 const NO_TRIGGERS = "This flow has no trigger nodes and cannot be executed via MCP.";

@@ -177,8 +177,6 @@ function describe(
   // An empty response, which Slack requires, does not show whether the event was a duplicate.
   const event = dim(`${id ? `event ${id}, ` : ""}delivery ${delivery}`);
   const unsigned =
-    signed === false
-      ? `\n${dim(`  Not signed: this hub has no secret for ${title}.`)}`
-      : "";
+    signed === false ? `\n${dim(`  Not signed: this hub has no secret for ${title}.`)}` : "";
   return `${green("✓")} ${status} ${outcome ?? "accepted"}  ${event}${unsigned}`;
 }

@@ -46,7 +46,9 @@ export async function withHub(
 ): Promise<void> {
   const { url, tenancy } = settings;
   if (url !== undefined) {
-    const isGiven = settings.origins.some(({ name, from }) => name === "tenancy" && from !== "default");
+    const isGiven = settings.origins.some(
+      ({ name, from }) => name === "tenancy" && from !== "default",
+    );
     return work(connectToHub(settings, { tenant: tenantIn(isGiven ? tenancy : undefined) }));
   }
   const running = await findRunningHub(settings);

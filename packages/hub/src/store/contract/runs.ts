@@ -114,6 +114,32 @@ export function runsContract(it: It): void {
     ]);
   });
 
+  it("are prepared without being stored, and stored with their first progress", async ({
+    store,
+  }) => {
+    const graph = intents("Go");
+    const flow = await publish(store, await makeFlow(store, graph));
+    const run = sampleRun({ flow_id: flow.id, token_id: "ada" });
+    const prepared = await store.prepareRun(run, lease("ada", START + 1));
+    expect(await store.getRun("acme", run.id)).toBeUndefined();
+    const start = { run, lease: lease("ada", START + 1) };
+    const steps = [sampleStep()];
+    expect(
+      await store.saveProgress([
+        { run: run.id, claim: 1, start, steps, now: START + 2 },
+        { run: run.id, claim: 1, start, steps: [], now: START + 2 },
+      ]),
+    ).toEqual(["saved", "saved"]);
+    expect(prepared).toEqual({ run: await store.getRun("acme", run.id), graph, steps: [] });
+    expect(await store.listSteps("acme", run.id)).toEqual(steps);
+    // Another worker may have claimed the run meanwhile.
+    expect(await claim(store, { by: "bob", now: START + 1 + LEASE })).toHaveLength(1);
+    expect(
+      await store.saveProgress([{ run: run.id, claim: 1, start, steps: [], now: START + 3 }]),
+    ).toEqual(["lost"]);
+    expect(await store.getRun("acme", run.id)).toMatchObject({ worker: "bob", claims: 2 });
+  });
+
   it("are listed newest first, by flow, app, token, status and event", async ({ store }) => {
     const [event, other] = sampleEvents(2);
     await appendEvents(store, [event, other]);

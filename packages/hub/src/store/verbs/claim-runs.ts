@@ -196,7 +196,7 @@ export function* hydrate(
   return hydrated;
 }
 
-function* readGraph(
+export function* readGraph(
   { graphs }: StoreCache,
   { flow_id, version }: Pick<RunRow, "flow_id" | "version">,
 ): Verb<ClaimedRun["graph"]> {

@@ -6,7 +6,7 @@ import type { FlowStore } from "../flow-store.ts";
 import type { RunStore } from "../run-store.ts";
 import type { SecretStore } from "../secret-store.ts";
 import { type Dialect, query, type Verb } from "../sql.ts";
-import type { EventStore, Registry, SubscriptionStore } from "../store.ts";
+import type { EventStore, SubscriptionStore, TenantStore } from "../store.ts";
 import { createStoreCache } from "../store-cache.ts";
 import { appendEvents } from "./append-events.ts";
 import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
@@ -28,7 +28,7 @@ import {
   sweepFlows,
 } from "./flows.ts";
 import { migrateLegacyFlows } from "./legacy-flows.ts";
-import { queueRuns, startInLane, startRun } from "./queue-runs.ts";
+import { prepareRun, queueRuns, startInLane, startRun } from "./queue-runs.ts";
 import {
   getEvent,
   getLogId,
@@ -87,7 +87,7 @@ function* checkWritable(at: number): Verb<void> {
 }
 
 type Verbs = EventStore &
-  Registry &
+  TenantStore &
   SubscriptionStore &
   FlowStore &
   RunStore &
@@ -171,6 +171,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   listTrips: reads((tenant, flows, since) => listTrips(dialect, tenant, flows, since)),
   queueRuns: writes((runs) => queueRuns(dialect, runs)),
   startRun: writes((run, lease) => startRun(dialect, cache, run, lease)),
+  prepareRun: reads((run, lease) => prepareRun(cache, run, lease)),
   startInLane: writes((run, lease) => startInLane(dialect, cache, run, lease)),
   claimRuns: writes((lease, limit) => claimRuns(dialect, cache, lease, limit)),
   renewRuns: writes((lease, runs) => renewRuns(dialect, lease, runs)),

@@ -7,11 +7,12 @@ import type {
   LaneStart,
   NewRun,
   RunLease,
+  RunProgress,
 } from "../run-store.ts";
 import { type Dialect, first, insert, keyRows, query, type Value, type Verb } from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
 import type { LoopGuard } from "./breakers.ts";
-import { hydrate } from "./claim-runs.ts";
+import { hydrate, readGraph } from "./claim-runs.ts";
 import { admitsRun, canStartNow, type LaneOccupancy, replaceWaiting } from "./lane-limits.ts";
 import { lockOrCreateTenants } from "./lock-tenants.ts";
 import { linkEvents, updateEventStatus } from "./run-events.ts";
@@ -122,10 +123,43 @@ export function* startRun(
     yield* lockOrCreateTenants(dialect, [run.tenant], run.at);
     if ((yield* findExisting(dialect, [run])).size > 0) return undefined;
   }
-  yield* insertRunning(run, lease);
+  yield* insertRunning([{ run, lease }]);
   yield* linkEvents([run]);
   yield* updateEventStatus(dialect, [run]);
   return yield* hydrateRun(dialect, cache, run);
+}
+
+export function* prepareRun(
+  cache: StoreCache,
+  { at, ...run }: ImmediateRun,
+  { worker, now }: RunLease,
+): Verb<ClaimedRun> {
+  return {
+    run: {
+      ...run,
+      chain: run.chain ?? [],
+      key: run.key ?? null,
+      status: "running",
+      due_at: now,
+      output: null,
+      error: null,
+      cancel_requested: false,
+      worker,
+      claims: 1,
+      gathered: [],
+      gathered_count: 0,
+      created_at: at,
+      started_at: now,
+      finished_at: null,
+    },
+    graph: yield* readGraph(cache, run),
+    steps: [],
+  };
+}
+
+/** Inserts runs as `startRun` does. Ignores runs that are stored already. */
+export function* insertStarted(starts: readonly Start[]): Verb<void> {
+  yield* insertRunning(starts, "ON CONFLICT (id) DO NOTHING");
 }
 
 export function* startInLane(
@@ -145,7 +179,7 @@ export function* startInLane(
   const replaced = yield* replaceWaiting(dialect, [run], schedule);
   yield* lockQueues(dialect, [tenant]);
   const isFree = yield* canStartNow(run, lease.now);
-  if (isFree) yield* insertRunning(run, lease);
+  if (isFree) yield* insertRunning([{ run, lease }]);
   else yield* insert("runs", RUN_COLUMNS, [runValues(run, newPending(run), "held")]);
   yield* linkEvents([run]);
   yield* saveSchedule(schedule);
@@ -154,10 +188,15 @@ export function* startInLane(
   return claimed ? { outcome: "started", claimed } : { outcome: "queued", id: run.id };
 }
 
-function* insertRunning(run: NewRun, { worker, now, until }: RunLease): Verb<void> {
+type Start = NonNullable<RunProgress["start"]>;
+
+function* insertRunning(starts: readonly Start[], onConflict?: string): Verb<void> {
   const columns = [...RUN_COLUMNS, "worker", "lease_until", "started_at"];
-  const values = runValues(run, newPending(run), "running");
-  yield* insert("runs", columns, [[...values, worker, until, now]]);
+  const rows = starts.map(({ run: given, lease: { worker, now, until } }) => {
+    const run: NewRun = { ...given, due_at: now };
+    return [...runValues(run, newPending(run), "running"), worker, until, now];
+  });
+  yield* insert("runs", columns, rows, onConflict);
 }
 
 function* hydrateRun(

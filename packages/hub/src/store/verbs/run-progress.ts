@@ -3,6 +3,7 @@ import { openStepError, type RunProgress, type Step } from "../run-store.ts";
 import { type Dialect, inLists, insert, notify, query, type Value, type Verb } from "../sql.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
+import { insertStarted } from "./queue-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
 import {
   admitNext,
@@ -42,6 +43,7 @@ export function* saveProgress(
   dialect: Dialect,
   batch: readonly RunProgress[],
 ): Verb<("saved" | "lost")[]> {
+  yield* insertStarted(batch.flatMap(({ start }) => start ?? []));
   const leased = yield* lockLeased(dialect, batch);
   const steps = new Map<string, Value[]>();
   const released: ReleasedRun[] = [];

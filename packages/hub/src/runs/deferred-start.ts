@@ -1,0 +1,73 @@
+/**
+ * Delays the first commit of a run that a caller waits for. Until the run reaches a node with effects,
+ * is suspended or ends, its steps are only collected: after a crash, the caller gets no result, and
+ * nothing has happened. A run without effects thus needs one commit. A run that takes longer is
+ * stored after a short time, so that others can see it.
+ */
+import type { Timers } from "../lib/timers.ts";
+import type { ClaimedRun, ImmediateRun, RunLease, Step } from "../store/run-store.ts";
+import type { SaveProgress } from "./progress-commit.ts";
+
+const STORE_AFTER_MS = 100;
+
+export interface DeferredStartOptions {
+  run: ImmediateRun;
+  claimed: ClaimedRun;
+  newLease(): RunLease;
+  save: SaveProgress;
+  timers: Pick<Timers, "now" | "after">;
+}
+
+export interface DeferredStart {
+  save: SaveProgress;
+  /** Stores the run if its execution has stopped before it was stored. */
+  close(): Promise<void>;
+  /** Resolves when the run is stored. Rejects if that failed, and the run was not executed. */
+  stored: Promise<void>;
+}
+
+export function createDeferredStart(options: DeferredStartOptions): DeferredStart {
+  const { run, claimed, newLease, timers } = options;
+  const collected = new Map<string, Step>();
+  const stored = Promise.withResolvers<void>();
+  stored.promise.catch(() => {}); // no unhandled rejection if nobody awaits it
+  let isStored = false;
+
+  const collect = (steps: readonly Step[]) => {
+    for (const step of steps) {
+      const key = JSON.stringify([step.item, step.node_id, step.attempt]);
+      // A step keeps the number that it got when it started.
+      collected.set(key, { ...step, nth: collected.get(key)?.nth ?? step.nth });
+    }
+  };
+  const save: SaveProgress = async (progress, { canWait = false } = {}) => {
+    collect(progress.steps);
+    if (!isStored && canWait) return "saved";
+    const sent = new Map(collected);
+    const outcome = await options.save({
+      ...progress,
+      steps: [...sent.values()],
+      ...(!isStored && { start: { run, lease: newLease() } }),
+    });
+    // Steps that were collected during the commit are saved with the next one.
+    for (const [key, step] of sent) if (collected.get(key) === step) collected.delete(key);
+    isStored = true;
+    cancelTimer();
+    stored.resolve();
+    return outcome;
+  };
+  const store = () =>
+    save({ run: run.id, claim: claimed.run.claims, steps: [], now: timers.now() });
+  // If it fails, the next save fails too and reports the error.
+  const cancelTimer = timers.after(STORE_AFTER_MS, () => void store().catch(() => {}));
+
+  return {
+    save,
+    stored: stored.promise,
+    async close() {
+      cancelTimer();
+      if (isStored) return;
+      await store().catch(stored.reject);
+    },
+  };
+}
