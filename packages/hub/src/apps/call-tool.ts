@@ -120,10 +120,13 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
       return run.id;
     },
 
-    /** Why the output of a run does not match the `outputSchema` of its tool, or undefined. */
-    async resultError(run: Run): Promise<string | undefined> {
+    /**
+     * Why the output of a run does not match the `outputSchema` of its tool, or undefined. Reads the
+     * trigger of the run if it is not given.
+     */
+    async resultError(run: Run, given?: StoredTrigger): Promise<string | undefined> {
       const { tenant, flow_id, trigger_node, version, output } = run;
-      const trigger = await store.getTrigger(tenant, flow_id, trigger_node);
+      const trigger = given ?? (await store.getTrigger(tenant, flow_id, trigger_node));
       // The schema of another version does not apply to this run.
       const schema = trigger?.version === version ? trigger.config.outputSchema : undefined;
       if (!schema) return undefined;

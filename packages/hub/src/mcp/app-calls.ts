@@ -78,9 +78,9 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
           return errorResult("Cancelled.");
         }
         if (outcome instanceof Error) return errorResult(`${outcome.message} (run ${started.id})`);
+        const { renamedTo, trigger } = started;
         await reported; // the client gets the last progress before the result
-        const result = await runToolResult(store, calls, outcome);
-        const { renamedTo } = started;
+        const result = await runToolResult(store, calls, outcome, trigger);
         return renamedTo ? withRenamedNote(result, params.name, renamedTo) : result;
       } finally {
         progressAbort.abort();

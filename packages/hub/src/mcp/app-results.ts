@@ -9,6 +9,7 @@ import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { runResult } from "../runs/run-result.ts";
+import type { StoredTrigger } from "../store/flow-store.ts";
 import type { Run } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import { INTERNAL_ERROR } from "./sdk-errors.ts";
@@ -24,6 +25,7 @@ export async function runToolResult(
   store: ResultStore,
   calls: ResultCalls,
   run: Run,
+  trigger?: StoredTrigger,
 ): Promise<CallToolResult> {
   const { id, tenant, flow_id, version } = run;
   const _meta = { [RUN_ID]: id };
@@ -38,7 +40,7 @@ export async function runToolResult(
     return { ...errorResult(`${ended.message} (${where})`), _meta };
   }
   const { output } = ended;
-  const error = await calls.resultError(run);
+  const error = await calls.resultError(run, trigger);
   if (error) {
     const message = `The flow's result does not match its output schema: ${error}`;
     return { ...errorResult(`${message} (run ${id})`), _meta };

@@ -37,6 +37,8 @@ interface ReleasedRun {
   row: LeasedRun;
   next: Next;
   now: number;
+  /** A run calls others only after it was stored. */
+  mayHaveCalled: boolean;
 }
 
 export function* saveProgress(
@@ -50,7 +52,7 @@ export function* saveProgress(
   const progressed = new Set<string>();
   const callers = new Set<string>();
   const followed = new Set<string>();
-  const outcomes = batch.map(({ run, claim, steps: done, next, now }) => {
+  const outcomes = batch.map(({ run, claim, start, steps: done, next, now }) => {
     const row = leased.get(run);
     if (row?.claims !== claim) return "lost";
     for (const step of done)
@@ -65,7 +67,7 @@ export function* saveProgress(
     if (row.followed_until > now && (!next || isSuspended(next))) followed.add(run);
     if (next) {
       leased.delete(run);
-      released.push({ row, next: endIfCancelled(row, next), now });
+      released.push({ row, next: endIfCancelled(row, next), now, mayHaveCalled: !start });
     }
     return "saved";
   });
@@ -118,21 +120,27 @@ const endIfCancelled = (row: LeasedRun, next: Next): Next =>
   row.cancel_asked === 1 && isSuspended(next) ? { status: "cancelled" } : next;
 
 /** Returns the runs that end. A run that would be suspended is cancelled if its caller ends as well. */
-function findEnded(released: readonly ReleasedRun[]): string[] {
+function findEnded(released: readonly ReleasedRun[]): ReadonlySet<string> {
   const ended = new Set<string>();
   for (const one of released.toSorted((a, b) => a.row.depth - b.row.depth)) {
     if (ended.has(one.row.parent_run ?? "") && isSuspended(one.next))
       one.next = { status: "cancelled" };
     if (!isSuspended(one.next)) ended.add(one.row.id);
   }
-  return [...ended];
+  return ended;
 }
 
 /** Ends the leases. The runs have ended, or are suspended until a worker claims them again. */
 function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void> {
   const [first] = released;
   if (!first) return;
-  yield* cancelCalledRuns(dialect, findEnded(released), first.now);
+  const ended = findEnded(released);
+  const callers = released.filter(({ mayHaveCalled, row }) => mayHaveCalled && ended.has(row.id));
+  yield* cancelCalledRuns(
+    dialect,
+    callers.map(({ row }) => row.id),
+    first.now,
+  );
   const queued = released.filter(({ row, next }) => isLimited(row) || isSuspended(next));
   yield* lockQueues(
     dialect,
