@@ -1,6 +1,6 @@
 import { loadSettings } from "../node/load-settings.ts";
-import { createLog } from "../node/log.ts";
-import { startHub } from "../node/start-hub.ts";
+import { createLog, type Logger } from "../node/log.ts";
+import { type RunningHub, startHub } from "../node/start-hub.ts";
 import { version } from "../version.ts";
 import { banner } from "./banner.ts";
 import { allSettings, assertNoMoreArguments, type Command } from "./command.ts";
@@ -17,6 +17,7 @@ export const serve: Command = {
     const log = await createLog({ level: settings.logLevel, format: settings.logFormat });
     const hub = await startHub({ settings, log, version });
     const startedIn = Math.round(performance.now());
+    const stopped = stopOnSignal(hub, log);
     // If stdout is not a terminal, it gets log lines only.
     (process.stdout.isTTY ? process.stdout : process.stderr).write(
       `${banner(hub, settings, version)}\n`,
@@ -25,20 +26,24 @@ export const serve: Command = {
     if (hub.unsigned)
       log.warn("webhooks of sources without a secret are not verified: set GITHUB_WEBHOOK_SECRET");
 
-    await new Promise<void>((resolve) => {
-      const stop = (signal: NodeJS.Signals) => {
-        // The default action of a second signal ends the process immediately.
-        process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM");
-        log.info({ signal }, "stopping");
-        hub.stop().then(resolve, (error) => {
-          log.error({ err: error }, "stopping failed");
-          process.exitCode = 1;
-          resolve();
-        });
-      };
-      process.on("SIGINT", stop).on("SIGTERM", stop);
-    });
+    await stopped;
     log.info("stopped");
     await new Promise<void>((resolve) => log.flush(() => resolve()));
   },
 };
+
+/** Resolves when the hub has stopped, after the first signal. */
+const stopOnSignal = (hub: RunningHub, log: Logger): Promise<void> =>
+  new Promise((resolve) => {
+    const stop = (signal: NodeJS.Signals) => {
+      // The default action of a second signal ends the process immediately.
+      process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM");
+      log.info({ signal }, "stopping");
+      hub.stop().then(resolve, (error) => {
+        log.error({ err: error }, "stopping failed");
+        process.exitCode = 1;
+        resolve();
+      });
+    };
+    process.on("SIGINT", stop).on("SIGTERM", stop);
+  });
