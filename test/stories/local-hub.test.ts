@@ -78,7 +78,10 @@ describe("the printed `send` command", () => {
       const { url } = readHubFile(data);
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
       const direct = await deliver(url);
-      expect([direct.status, (await direct.json()).code]).toEqual([403, "address_not_allowed"]);
+      expect([direct.status, await direct.json()]).toEqual([
+        403,
+        expect.objectContaining({ code: "address_not_allowed" }),
+      ]);
     }
   });
 
@@ -136,7 +139,7 @@ describe("the file hub.json", () => {
       fetch(`${url}/api/tokens`, { headers: { authorization: `Bearer ${token}` } });
     const listed = await tokens(first.url);
     expect(listed.status).toBe(200);
-    expect((await listed.json()).items.map(({ id }: { id: string }) => id)).toEqual(["admin"]);
+    expect(await listed.json()).toEqual({ items: [expect.objectContaining({ id: "admin" })] });
     await first.stop("SIGKILL");
     const second = await start({ data: first.data });
     expect((await tokens(second.url)).status).toBe(401);

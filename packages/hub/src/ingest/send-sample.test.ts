@@ -41,7 +41,7 @@ async function addEndpoint(kind: string, tenant = "local"): Promise<string> {
 /** Admits the request as the hub does, with every check that would reject a stranger. */
 function createSender(
   secrets: Record<string, string[]> = {},
-  tenant: string | undefined = "local",
+  { tenant }: { tenant: string | undefined } = { tenant: "local" },
 ) {
   const now = () => START + 1000;
   const newId = createIds();
@@ -112,7 +112,7 @@ describe("a sample from the hub itself", () => {
   });
 
   it("belongs to the caller's tenant", async () => {
-    const { send, admitted } = createSender({ github: ["a secret"] }, undefined);
+    const { send, admitted } = createSender({ github: ["a secret"] }, { tenant: undefined });
     await send({ tenant: "42", source: "github" });
     expect(admitted).toEqual([{ endpoint: "github", tenant: "42" }]);
     const stripe = await send({ tenant: "42", source: "stripe" });
