@@ -72,13 +72,17 @@ const openSession = async ({ send }: Setup) => {
 };
 const go = { method: "tools/call", params: { name: "go", _meta: { progressToken: 1 } } };
 const inSession = async (one: Setup) => one.send(await openSession(one), go);
-const stateless = ({ send }: Setup) =>
+const sendStateless = ({ send }: Setup, method: string, params: Record<string, string> = {}) =>
   send(
-    { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "go" },
     {
-      method: "tools/call",
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": method,
+      ...(params.name !== undefined && { "mcp-name": params.name }),
+    },
+    {
+      method,
       params: {
-        name: "go",
+        ...params,
         _meta: {
           "io.modelcontextprotocol/protocolVersion": "2026-07-28",
           "io.modelcontextprotocol/clientCapabilities": {},
@@ -86,6 +90,7 @@ const stateless = ({ send }: Setup) =>
       },
     },
   );
+const stateless = (one: Setup) => sendStateless(one, "tools/call", { name: "go" });
 const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 it.each([
@@ -168,4 +173,24 @@ it("accepts in each list only the cursors of that list", async () => {
         message: "cursor: is not a cursor of this list",
       });
   }
+});
+
+const METHOD_NOT_FOUND = { code: -32601, message: "Method not found" };
+
+it.each(["nope/nope", "ping", "resources/list", "tasks/list"])(
+  "returns 404 for %s, which 2026-07-28 or the server lacks",
+  async (method) => {
+    const response = await sendStateless(setup(), method);
+    const body = { id: 1, error: METHOD_NOT_FOUND };
+    expect([response.status, await response.json()]).toMatchObject([404, body]);
+  },
+);
+
+it("returns the error of an unknown method with 200 in a session", async () => {
+  const one = setup();
+  const response = await one.send(await openSession(one), { method: "resources/list" });
+  expect([response.status, await response.text()]).toEqual([
+    200,
+    expect.stringContaining(JSON.stringify(METHOD_NOT_FOUND)),
+  ]);
 });

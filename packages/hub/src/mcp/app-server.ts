@@ -6,10 +6,9 @@
 import {
   createMcpHandler,
   type McpRequestContext,
-  ProtocolError,
-  ProtocolErrorCode,
-  Server,
+  type Server,
 } from "@modelcontextprotocol/server";
+import { z } from "zod";
 import type { ToolCalls } from "../apps/call-tool.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -29,6 +28,7 @@ import { isClientError } from "./sdk-errors.ts";
 import { serveCall } from "./serve-call.ts";
 import { createSessions } from "./sessions.ts";
 import { createListenHandler } from "./subscriptions-listen.ts";
+import { TaskServer } from "./task-server.ts";
 
 export interface AppServersOptions {
   store: AppCallsOptions["store"] &
@@ -58,6 +58,8 @@ export interface AppServers {
 /** The only watched resource: the tool list of an app. */
 const toolsOf = (slug: string) => `tools:${slug}`;
 const cursors = listCursor("tool");
+/** `AppCalls` parses the params, because the SDK's error messages do not name the field. */
+const anyParams = z.looseObject({});
 
 export function createAppServers({
   store,
@@ -85,7 +87,7 @@ export function createAppServers({
     { era, listChanged }: { era: Era; listChanged: boolean },
   ): Server {
     const { slug, name, description } = app as StoredApp;
-    const server = new Server(
+    const server = new TaskServer(
       { name: `signalbox-${slug}`, title: name, version },
       {
         capabilities: { tools: listChanged ? { listChanged } : {}, ...taskCapabilities[era] },
@@ -108,16 +110,13 @@ export function createAppServers({
       }
     });
     tasks.addTo(server, era);
-    // `setRequestHandler` would reject a task as the result of `tools/call`.
-    server.fallbackRequestHandler = async ({ method, params }, context) => {
-      if (method !== "tools/call")
-        throw new ProtocolError(ProtocolErrorCode.MethodNotFound, "Method not found");
+    server.setRequestHandler("tools/call", { params: anyParams }, async (params, context) => {
       try {
         return await appCalls.call(server, era, params, context);
       } catch (error) {
         throw toProtocolError(error, onError);
       }
-    };
+    });
     return server;
   }
 
