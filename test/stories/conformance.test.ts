@@ -1,20 +1,14 @@
 /**
- * Runs the official MCP conformance suite against the built hub, for two protocol versions. The
- * scenarios that the hub does not pass are listed with a reason. The test fails when an entry of the
- * list is missing or no longer needed.
+ * Runs the official MCP conformance suite against `/mcp` of the built hub, for two protocol versions.
+ * The scenarios that the hub does not pass are listed with a reason. The test fails when an entry of
+ * the list is missing or no longer needed. For `/mcp/APP`: conformance-apps.test.ts.
  */
-import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { startBearerProxy } from "../support/bearer-proxy.ts";
+import { covers, expectListed, findFailures } from "../support/conformance.ts";
 import { startHubProcess } from "../support/hub-process.ts";
 import { startMcpFixture } from "../support/mcp-fixture.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
-const SUITE = fileURLToPath(import.meta.resolve("@modelcontextprotocol/conformance/dist/index.js"));
 const TOKEN = "sbx_conformance_suite_0123";
 
 const reasons = {
@@ -96,71 +90,17 @@ const listed: Record<string, Listed> = {
   },
 };
 
-interface Check {
-  id: string;
-  status: "SUCCESS" | "FAILURE" | "WARNING" | "SKIPPED" | "INFO";
-  errorMessage?: string;
-}
-
-/** Runs the scenarios of a protocol version. Returns the messages of failed checks by `scenario:check`. */
-async function findFailures(
-  target: string,
-  token: string,
-  revision: string,
-): Promise<Map<string, string>> {
-  const proxy = await startBearerProxy(target, token);
-  onTestFinished(proxy.stop);
-  const folder = tempFolder();
-  const args = ["server", "--url", `${proxy.url}/mcp`, "--requirements", revision, "-o", folder];
-  // The exit code covers only required scenarios, so the written checks are read.
-  const { stdout } = await promisify(execFile)(process.execPath, [SUITE, ...args], {
-    cwd: folder,
-    maxBuffer: 100_000_000,
-  }).catch((error: { stdout: string }) => error);
-  const scenarios = [...stdout.matchAll(/^=== Running scenario: (\S+) ===$/gm)].map(
-    ([, name]) => name as string,
-  );
-  expect(scenarios.length, stdout).toBeGreaterThan(30);
-  const found = new Map<string, string>();
-  const written = readdirSync(folder);
-  for (const scenario of scenarios) {
-    const result = written.find(
-      (name) => name.replace(/-\d{4}-\d\d-\d\dT.*$/, "") === `server-${scenario}`,
-    );
-    const checks: Check[] = result
-      ? JSON.parse(readFileSync(join(folder, result, "checks.json"), "utf8"))
-      : [];
-    const failed = checks.filter(({ status }) => status === "FAILURE" || status === "WARNING");
-    for (const { id, errorMessage } of failed)
-      found.set(`${scenario}:${id}`, errorMessage ?? "a warning");
-    // Some scenarios end without a check if they find nothing to test; that is a failure too.
-    if (
-      failed.length === 0 &&
-      !checks.some(({ id, status }) => status === "SUCCESS" && !id.startsWith("wire-schema"))
-    )
-      found.set(`${scenario}:no-check`, "no check succeeded");
-  }
-  return found;
-}
-
-const covers = (entry: string, key: string) => key === entry || key.startsWith(`${entry}:`);
-
 describe.each(Object.entries(listed))("the conformance suite for %s", (revision, entries) => {
   it("passes on the hub except for the listed scenarios, which all still fail", async () => {
     const hub = await startHubProcess({ data: tempFolder(), env: { SIGNALBOX_TOKEN: TOKEN } });
     onTestFinished(async () => void (await hub.stop()));
-    const found = await findFailures(hub.url, TOKEN, revision);
-    const names = Object.keys(entries);
-    const unlisted = [...found].filter(([key]) => !names.some((name) => covers(name, key)));
-    expect(Object.fromEntries(unlisted)).toEqual({});
-    const stale = names.filter((name) => ![...found.keys()].some((key) => covers(name, key)));
-    expect(stale).toEqual([]);
+    expectListed(await findFailures(`${hub.url}/mcp`, TOKEN, revision), Object.keys(entries));
   });
 
   it("passes on the hub's handler and authorizer with the suite's tools", async () => {
     const fixture = await startMcpFixture();
     onTestFinished(fixture.stop);
-    const found = await findFailures(fixture.url, fixture.token, revision);
+    const found = await findFailures(`${fixture.url}/mcp`, fixture.token, revision);
     const others = Object.keys(entries).filter((name) => entries[name] !== "fixture");
     const unexpected = [...found].filter(([key]) => !others.some((name) => covers(name, key)));
     expect(Object.fromEntries(unexpected)).toEqual({});

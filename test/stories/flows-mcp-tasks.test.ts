@@ -1,16 +1,12 @@
 /** A long tool call is a task in both protocol versions, and survives a restart of the hub. */
-import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { Client as Sdk1Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Sdk1Transport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { CallToolResultSchema, CreateTaskResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { clients, newest } from "../support/app-clients.ts";
-import { startBearerProxy } from "../support/bearer-proxy.ts";
 import { createFlowMaker, intent, returns, waits } from "../support/flow-maker.ts";
 import { type HubProcess, startHubProcess } from "../support/hub-process.ts";
 import { createDatabase } from "../support/postgres.ts";
@@ -262,79 +258,4 @@ it("replicas share apps, tasks and notifications", async () => {
   expect(await rpc(`${one.url}/mcp/slow`, TOKEN, "tasks/get", { taskId })).toMatchObject({
     status: "cancelled",
   });
-});
-
-describe("the task scenarios of the conformance suite, which call flows,", () => {
-  const SUITE = fileURLToPath(
-    import.meta.resolve("@modelcontextprotocol/conformance/dist/index.js"),
-  );
-  /** The checks that are expected to fail. */
-  const listed: Record<string, string[]> = {
-    // It requires protocol_error_job, but a run always ends with a tool result.
-    "tasks-lifecycle": ["sep-2663-tasks-get-status-failed"],
-    "tasks-capability-negotiation": [],
-    "tasks-wire-fields": [],
-    "tasks-request-state-removal": [],
-    "tasks-request-headers": [],
-    // It requires confirm_delete, but a run never sends requests to its client.
-    "tasks-dispatch-and-envelope": ["tasks-result-type-complete-on-non-task-responses"],
-  };
-
-  it("pass, except for the listed checks", async () => {
-    const { app, url } = await newApp();
-    await make.flow(
-      app,
-      "Greet",
-      [intent("go", "greet", [{ name: "name" }]), returns("end", "Hello, {{ trigger.name }}!")],
-      [["go", "end"]],
-    );
-    const seconds = { name: "seconds", type: "number" };
-    await make.flow(
-      app,
-      "Slow",
-      [
-        intent("go", "slow_compute", [seconds, { name: "label" }]),
-        waits("wait", "{{ trigger.seconds }}"),
-        returns("end", "{{ trigger.label }}"),
-      ],
-      [
-        ["go", "wait"],
-        ["wait", "end"],
-      ],
-    );
-    await make.flow(
-      app,
-      "Failing",
-      [
-        intent("go", "failing_job"),
-        waits("wait", 1),
-        { id: "fail", type: "Code", name: "Fail", parameters: { code: "throw new Error('no')" } },
-      ],
-      [
-        ["go", "wait"],
-        ["wait", "fail"],
-      ],
-    );
-    const proxy = await startBearerProxy(hub.url, TOKEN);
-    onTestFinished(proxy.stop);
-    const target = `${proxy.url}${new URL(url).pathname}`;
-    const failedChecks = async (scenario: string): Promise<string[]> => {
-      const out = tempFolder();
-      const args = ["server", "--url", target, "--scenario", scenario, "--force", "-o", out];
-      const version = ["--spec-version", "2026-07-28"];
-      await promisify(execFile)(process.execPath, [SUITE, ...args, ...version], {
-        cwd: out,
-        maxBuffer: 100_000_000,
-      }).catch(() => {}); // the checks are more specific than the exit code
-      const [result = ""] = readdirSync(out);
-      const checks: { id: string; status: string }[] = JSON.parse(
-        readFileSync(join(out, result, "checks.json"), "utf8"),
-      );
-      expect(checks.filter(({ status }) => status === "SUCCESS").length).toBeGreaterThan(1);
-      return checks.filter(({ status }) => status !== "SUCCESS").map(({ id }) => id);
-    };
-    const found: Record<string, string[]> = {};
-    for (const scenario of Object.keys(listed)) found[scenario] = await failedChecks(scenario);
-    expect(found).toEqual(listed);
-  }, 300_000);
 });
