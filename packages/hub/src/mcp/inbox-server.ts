@@ -178,9 +178,11 @@ export function createInboxServer({
     if (!allows(context.access, tool.scope))
       return errorResult(`The token lacks the scope ${tool.scope}, which ${tool.name} requires.`);
     try {
-      const { text, json = JSON.stringify(text), structured } = await tool.call(args, context);
+      const result = await tool.call(args, context);
+      const { text, json = JSON.stringify(text), note, structured } = result;
+      const blocks = note === undefined ? [json] : [json, note];
       return {
-        content: [{ type: "text", text: json }],
+        content: blocks.map((block) => ({ type: "text", text: block })),
         structuredContent: structured,
       };
     } catch (error) {

@@ -26,6 +26,8 @@ interface ToolResult {
   text: unknown;
   /** `text` as JSON, if it is already serialized. */
   json?: string;
+  /** What `structured` has and `text` lacks, in words: many clients show their model only text. */
+  note?: string | undefined;
   /** The structured content, which matches the output schema. */
   structured: Record<string, unknown>;
 }
