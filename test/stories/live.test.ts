@@ -53,6 +53,28 @@ function openSocket(hub: HubProcess, path = "/events", headers: Record<string, s
 }
 
 describe("GET /events", () => {
+  it("accepts ?token= from clients that cannot set headers, and writes it nowhere", async () => {
+    const hub = await start({ SIGNALBOX_LOG_LEVEL: "trace" });
+    const sse = await openSse(`${hub.url}/events?token=${TOKEN}`, {});
+    const { messages, seqs } = openSocket(hub, `/events?token=${TOKEN}`, {});
+    await expect.poll(() => messages[0]).toMatchObject({ status: "connected" });
+    await expect.poll(() => sse.messages[0]?.data).toMatchObject({ status: "connected" });
+    await send(hub, 1);
+    await expect.poll(sse.seqs).toEqual([1]);
+    await expect.poll(seqs).toEqual([1]);
+    sse.close();
+    const wrong = `${TOKEN}_wrong`;
+    const refused = await fetch(`${hub.url}/events?token=${wrong}`);
+    expect(refused.status).toBe(401);
+    const pages = await Promise.all(
+      ["/metrics", "/", "/nowhere?token=".concat(wrong)].map(async (path) =>
+        (await fetch(`${hub.url}${path}`)).text(),
+      ),
+    );
+    await hub.stop();
+    expect([await refused.text(), ...pages, hub.output()].join("\n")).not.toContain(TOKEN);
+  });
+
   it("sends `connected` and each event once over SSE, with its cursor as id, and resumes after Last-Event-ID", async () => {
     const hub = await start();
     await send(hub, 2);

@@ -35,11 +35,15 @@ export function createAuthorizeRequest({
       ...requirement,
       tenant,
     });
-    if (!(access instanceof Denied) || access.status !== 401) return access;
+    if (!(access instanceof Denied)) return access;
+    const { status, code, detail } = access;
+    const lacksScope = code === "insufficient_scope";
+    if (status !== 401 && !lacksScope) return access;
     // RFC 9728: MCP clients discover by this URL how the hub authorizes requests.
     const metadata = `${baseUrl(request, publicUrl)}/.well-known/oauth-protected-resource`;
-    return new Denied(access.status, access.code, access.detail, {
-      "www-authenticate": `Bearer resource_metadata="${metadata}"`,
+    const error = lacksScope ? `error="${code}", scope="${requirement.scope}", ` : "";
+    return new Denied(status, code, detail, {
+      "www-authenticate": `Bearer ${error}resource_metadata="${metadata}"`,
     });
   };
 }

@@ -616,6 +616,31 @@ describe("the hub", () => {
     },
   );
 
+  it("names the missing scope in WWW-Authenticate", async () => {
+    const { get, token } = await setup();
+    const bearer = await token(["acme"], ["flows:call"]);
+    for (const [path, init, scope] of [
+      ["/pending-status", {}, "inbox:read"],
+      ["/mark-processed", { method: "POST", body: "{}" }, "inbox:write"],
+      ["/mcp", { method: "POST", body: "{}" }, "inbox:read"],
+    ] as const) {
+      const response = await get(path, bearer, init);
+      expect([response.status, response.headers.get("www-authenticate")]).toEqual([
+        403,
+        `Bearer error="insufficient_scope", scope="${scope}", resource_metadata="https://hub.example/.well-known/oauth-protected-resource"`,
+      ]);
+    }
+    const otherTenant = await get("/pending-status?tenant=umbrella", bearer);
+    expect([otherTenant.status, otherTenant.headers.get("www-authenticate")]).toEqual([403, null]);
+  });
+
+  it("accepts no token in the query", async () => {
+    const { get, token } = await setup();
+    const bearer = await token(["acme"], ["admin"]);
+    for (const path of ["/pending-status", "/mcp"])
+      expect((await get(`${path}?token=${bearer}`)).status).toBe(401);
+  });
+
   it("rejects a token within a second after it was revoked", async () => {
     const { get, token, store, advance } = await setup();
     const bearer = await token(["acme"], ["inbox:read"]);

@@ -13,6 +13,7 @@ import { type MessageEncoder, streamLogId } from "../stream/message-encoder.ts";
 import { type Access, type Authorizer, Denied } from "../tenants/authorizer.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
 import { DENIED_TITLES } from "./problem-response.ts";
+import { separateQueryToken } from "./query-token.ts";
 
 export interface LiveStreamsOptions {
   store: Pick<Store, "getLogId">;
@@ -136,18 +137,22 @@ export function createLiveStreams({
     stopTimers = undefined;
   };
 
-  async function authorize({
-    method,
-    url,
-    header,
-  }: LiveRequest): Promise<LiveSubscription | Answer> {
+  async function authorize(request: LiveRequest): Promise<LiveSubscription | Answer> {
+    const { method, header } = request;
+    const { url, token } = separateQueryToken(request.url);
+    const authorization = header("authorization") ?? (token && `Bearer ${token}`) ?? null;
     if (method !== "GET")
       return rejected(405, "method_not_allowed", "Method not allowed", "Only GET is allowed.", {
         allow: "GET",
       });
     const { href, searchParams } = new URL(url, `http://${header("host") ?? "hub"}`);
     const access = await authorizeRequest(
-      { url: href, headers: { get: (name) => header(name) ?? null } },
+      {
+        url: href,
+        headers: {
+          get: (name) => (name === "authorization" ? authorization : (header(name) ?? null)),
+        },
+      },
       { scope: "inbox:read" },
     );
     if (access instanceof Denied) {

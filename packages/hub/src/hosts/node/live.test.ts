@@ -2,8 +2,10 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { WebSocket } from "ws";
+import { rawExchange } from "../../../../../test/support/deliver.ts";
 import { openSse } from "../../../../../test/support/sse.ts";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { createAuthorizeRequest } from "../../api/authorize-request.ts";
@@ -83,8 +85,8 @@ async function serve(options: Partial<LiveStreamsOptions> = {}): Promise<string>
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-function openSocket(url: string, path: string) {
-  const socket = new WebSocket(`${url.replace("http", "ws")}${path}`, { headers: bearer });
+function openSocket(url: string, path: string, headers: Record<string, string> = bearer) {
+  const socket = new WebSocket(`${url.replace("http", "ws")}${path}`, { headers });
   const messages: Record<string, unknown>[] = [];
   socket.on("message", (data) => messages.push(JSON.parse(String(data))));
   const closed = new Promise<number>((resolve) => socket.on("close", resolve));
@@ -246,6 +248,40 @@ it("returns 405 for methods other than GET, and 401 without a token", async () =
     headers.get("www-authenticate"),
   ]);
   answer.destroy();
+});
+
+describe("a token in the query", () => {
+  it("is accepted over SSE and WebSocket if there is no Authorization header", async () => {
+    const url = await serve();
+    await appendEvents(store, sampleEvents(1));
+    const path = `${ACME_EVENTS}&after=0&token=`;
+    const sse = await openSse(`${url}${path}${token}`, {});
+    await expect.poll(sse.seqs).toEqual([1]);
+    sse.close();
+    const { messages } = openSocket(url, `${path}${token}`, {});
+    await expect.poll(() => messages[1]).toMatchObject({ seq: 1 });
+    const wrong = { authorization: "Bearer wrong" };
+    expect((await openSse(`${url}${path}${token}`, wrong)).response.status).toBe(401);
+    expect((await openSse(`${url}${path}`, {})).response.status).toBe(401);
+  });
+
+  it("appears neither in responses nor in errors", async () => {
+    const url = await serve();
+    const secret = "sbx_in_the_query";
+    const unknown = await fetch(`${url}${ACME_EVENTS}&token=${secret}`);
+    expect([unknown.status, await unknown.text()]).toEqual([
+      401,
+      expect.not.stringContaining(secret),
+    ]);
+    const invalidHost = await rawExchange(
+      url,
+      `GET /events?type=push&token=${secret} HTTP/1.1\r\nhost: [\r\nconnection: close\r\n\r\n`,
+    );
+    expect(invalidHost).not.toContain(secret);
+    expect(errors).toMatchObject([{ code: "ERR_INVALID_URL" }]);
+    expect(inspect(errors)).not.toContain(secret);
+    errors = [];
+  });
 });
 
 it("resumes after the longest cursor, from a header and from the query", async () => {
