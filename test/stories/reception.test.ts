@@ -6,6 +6,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Webhook } from "svix";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { nodeHmacKey } from "../../packages/hub/src/hosts/node/hmac.ts";
 import { openStore } from "../../packages/hub/src/hosts/node/open-store.ts";
@@ -201,6 +202,22 @@ describe.each([
     expect(response.status).toBe(200);
     expect(response.headers.get("webhook-allowed-origin")).toBe("eventemitter.example.com");
     expect((await fetch(`${hub.url}/webhooks/github`, { method: "OPTIONS" })).status).toBe(405);
+  });
+
+  it("stores a webhook with the headers of Svix, whatever their case", async () => {
+    const body = '{"type":"email.bounced"}';
+    const sentAt = new Date();
+    const signature = new Webhook(secretOf("standard-webhooks")).sign("msg_svix", sentAt, body);
+    const answer = await rawExchange(
+      hub.url,
+      "POST /webhooks/standard-webhooks HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
+        `Svix-Id: msg_svix\r\nSVIX-TIMESTAMP: ${Math.floor(sentAt.getTime() / 1000)}\r\n` +
+        `svix-Signature: ${signature}\r\n\r\n${body}`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 202 /);
+    const { items } = await store.listEvents({ tenant: LOCAL_TENANT, limit: 1 });
+    expect(items[0]).toMatchObject({ external_id: "msg_svix", type: "email.bounced" });
   });
 });
 

@@ -22,7 +22,7 @@ export async function checkSignature(
     if (reported === undefined || specificity[verdict] > specificity[reported]) reported = verdict;
   }
   reported ??= "mismatch"; // every secret has expired
-  const names = scheme.reads.join(", ");
+  const names = scheme.reads;
   const details: Record<Invalid, string> = {
     missing: `The webhook is not signed: it lacks ${names}. Set the same secret at the sender and here.`,
     malformed: `The signature (${names}) does not have the format that ${source.title} uses.`,

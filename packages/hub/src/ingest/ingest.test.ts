@@ -338,6 +338,63 @@ describe("secrets", () => {
   );
 });
 
+describe("the headers of Svix", () => {
+  const secrets = { "standard-webhooks": [SECRET] };
+  const renamed = (headers: Record<string, string | undefined>) =>
+    Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.replace(/^webhook-/, "svix-"), value]),
+    );
+  const receive = (wire: Request, headers: Record<string, string | undefined> = {}) =>
+    ingest({ secrets })(incoming({ ...wire, headers: { ...wire.headers, ...headers } }));
+  const svix = async () => {
+    const wire = await signed("standard-webhooks");
+    return { ...wire, headers: renamed(wire.headers) };
+  };
+  const externalId = async (accepted: ReturnType<typeof receive>) => {
+    const found = await accepted;
+    return found.outcome === "accepted" ? found.appendRequest.events[0]?.external_id : found;
+  };
+
+  it("are verified like those of Standard Webhooks", async () => {
+    const wire = await svix();
+    expect(await externalId(receive(wire))).toBe("delivery-1");
+    const list = `v1,AAAA ${wire.headers["svix-signature"]}`;
+    expect(await externalId(receive(wire, { "svix-signature": list }))).toBe("delivery-1");
+    expect(await receive({ ...wire, body: utf8("{}") })).toMatchObject({
+      reason: "signature_mismatch",
+    });
+    expect(await receive(wire, { "svix-id": "other" })).toMatchObject({
+      reason: "signature_mismatch",
+    });
+    expect(await receive(wire, { "svix-timestamp": undefined })).toMatchObject({
+      reason: "signature_missing",
+      detail: expect.stringContaining("webhook-signature or svix-id"),
+    });
+    now = START + 301_000;
+    expect(await receive(wire)).toMatchObject({ reason: "signature_expired" });
+  });
+
+  it("are ignored if the headers of Standard Webhooks are complete", async () => {
+    const standard = await signed("standard-webhooks");
+    const wire = await svix();
+    expect(await externalId(receive(wire, standard.headers))).toBe("delivery-1");
+    expect(await externalId(receive(standard, { "svix-signature": "v1,AAAA" }))).toBe("delivery-1");
+    const forged = { ...standard.headers, "webhook-signature": "v1,AAAA" };
+    expect(await receive(wire, forged)).toMatchObject({ reason: "signature_mismatch" });
+  });
+
+  it("do not let a replay change its delivery id", async () => {
+    expect(await externalId(receive(await svix(), { "webhook-id": "new" }))).toBe("delivery-1");
+  });
+
+  it("do not verify webhooks of GitLab, whose id is webhook-id", async () => {
+    const wire = await signed("gitlab");
+    const headers = { ...renamed(wire.headers), "webhook-id": "new" };
+    const received = ingest({ secrets: { gitlab: [SECRET] } })(incoming({ ...wire, headers }));
+    expect(await received).toMatchObject({ reason: "signature_missing" });
+  });
+});
+
 describe("the quota", () => {
   const installation = {
     action: "created",

@@ -29,8 +29,10 @@ export const makeKey = (
   makeHmacKey: MakeHmacKey = webHmacKey,
 ): Key => ({ hmac: makeHmacKey(scheme.keyBytes(secret)), text: utf8(secret) });
 
+type GetHeader = (name: string) => string | undefined;
+
 export interface SignedRequest {
-  header(name: string): string | undefined;
+  header: GetHeader;
   body: Uint8Array;
   now: number;
 }
@@ -44,12 +46,14 @@ interface ToSign {
 export interface SignatureScheme {
   /** What the scheme authenticates: most schemes sign the body, a bearer token does not. */
   covers: "body" | "credential";
-  /** The headers that the scheme reads, in lower case. */
-  reads: readonly string[];
+  /** The headers that the scheme reads, for error messages. */
+  reads: string;
   /** The headers that are stored with the payload, so that it can be verified again. */
   headers: readonly string[];
   /** Converts a secret to the bytes of the HMAC key. */
   keyBytes(secret: string): Uint8Array;
+  /** Returns whether the request has the headers of the scheme. Otherwise `verify` returns "missing". */
+  isPresent(header: GetHeader): boolean;
   verify(request: SignedRequest, key: Key): MaybePromise<Verdict>;
   sign(request: ToSign, key: Key): MaybePromise<Record<string, string>>;
 }
@@ -68,7 +72,7 @@ interface Parsed {
 interface HmacOptions {
   headers: readonly string[];
   keyBytes?: (secret: string) => Uint8Array;
-  parse(header: (name: string) => string | undefined): Parsed | "missing" | "malformed";
+  parse(header: GetHeader): Parsed | "missing" | "malformed";
   /** The signed text that precedes the body. */
   prefix?(request: ToSign): string;
   /** The headers with the signature. */
@@ -78,9 +82,10 @@ interface HmacOptions {
 function hmacScheme(options: HmacOptions): SignatureScheme {
   return {
     covers: "body",
-    reads: options.headers,
+    reads: options.headers.join(", "),
     headers: options.headers,
     keyBytes: options.keyBytes ?? utf8,
+    isPresent: (header) => options.headers.every((name) => header(name)),
     verify(request, key) {
       const parsed = options.parse(request.header);
       if (typeof parsed === "string") return parsed;
@@ -173,31 +178,43 @@ export const slackSignature: SignatureScheme = hmacScheme({
 });
 
 /** https://www.standardwebhooks.com: a secret is `whsec_` and base64, a signature `v1,` and base64. */
-export const standardSignature: SignatureScheme = hmacScheme({
-  headers: ["webhook-id", "webhook-timestamp", "webhook-signature"],
-  keyBytes(secret) {
-    const bytes = fromBase64(secret.startsWith("whsec_") ? secret.slice(6) : secret);
-    return bytes && bytes.length > 0 ? bytes : utf8(secret); // Web Crypto cannot import an empty key
-  },
-  parse(get) {
-    const id = get("webhook-id");
-    const timestamp = get("webhook-timestamp");
-    const value = get("webhook-signature");
-    if (!id || !timestamp || !value) return "missing";
-    const signatures = value
-      .split(" ")
-      .filter((part) => part.startsWith("v1,"))
-      .map((part) => fromBase64(part.slice(3)));
-    if (signatures.length === 0) return "malformed";
-    return { signatures, timestamp, prefix: `${id}.${timestamp}.` };
-  },
-  prefix: ({ id, now }) => `${id}.${seconds(now)}.`,
-  write: (signature, { id, now }) => ({
-    "webhook-id": id,
-    "webhook-timestamp": seconds(now),
-    "webhook-signature": `v1,${toBase64(signature)}`,
-  }),
-});
+export const standardSignature = standardScheme("webhook");
+
+/** The same scheme with the header names of Svix, whose customers send it under these names. */
+export const svixSignature = standardScheme("svix");
+
+function standardScheme(family: "webhook" | "svix"): SignatureScheme {
+  const [idHeader, timeHeader, signatureHeader] = [
+    `${family}-id`,
+    `${family}-timestamp`,
+    `${family}-signature`,
+  ] as const;
+  return hmacScheme({
+    headers: [idHeader, timeHeader, signatureHeader],
+    keyBytes(secret) {
+      const bytes = fromBase64(secret.startsWith("whsec_") ? secret.slice(6) : secret);
+      return bytes && bytes.length > 0 ? bytes : utf8(secret); // Web Crypto cannot import an empty key
+    },
+    parse(get) {
+      const id = get(idHeader);
+      const timestamp = get(timeHeader);
+      const value = get(signatureHeader);
+      if (!id || !timestamp || !value) return "missing";
+      const signatures = value
+        .split(" ")
+        .filter((part) => part.startsWith("v1,"))
+        .map((part) => fromBase64(part.slice(3)));
+      if (signatures.length === 0) return "malformed";
+      return { signatures, timestamp, prefix: `${id}.${timestamp}.` };
+    },
+    prefix: ({ id, now }) => `${id}.${seconds(now)}.`,
+    write: (signature, { id, now }) => ({
+      [idHeader]: id,
+      [timeHeader]: seconds(now),
+      [signatureHeader]: `v1,${toBase64(signature)}`,
+    }),
+  });
+}
 
 /** The secret itself in a header. It authenticates the sender but not the body: use TLS. */
 export function sharedToken({
@@ -210,9 +227,10 @@ export function sharedToken({
   const name = header.toLowerCase();
   return {
     covers: "credential",
-    reads: [name],
+    reads: name,
     headers: [], // the header is the secret, so it is never stored
     keyBytes: utf8,
+    isPresent: (header) => Boolean(header(name)),
     async verify(request, key) {
       const value = request.header(name);
       if (!value) return "missing";
@@ -230,33 +248,35 @@ export const bearer: SignatureScheme = sharedToken({ header: "authorization", pr
 
 /** The first scheme whose headers are present verifies a request. The first argument signs. */
 export const firstOf = (...schemes: Schemes): SignatureScheme =>
-  combine(schemes, (verdict) => verdict !== "missing");
+  combine(
+    schemes,
+    (request, key) =>
+      schemes.find((scheme) => scheme.isPresent(request.header))?.verify(request, key) ?? "missing",
+  );
 
 /**
  * For senders that send several signatures: a request is valid if any scheme verifies it. Otherwise
  * the first verdict other than "missing" is returned. The first argument signs.
  */
 export const anyOf = (...schemes: Schemes): SignatureScheme =>
-  combine(schemes, (verdict) => verdict === "valid");
+  combine(schemes, async (request, key) => {
+    let first: Verdict = "missing";
+    for (const scheme of schemes) {
+      const verdict = await scheme.verify(request, key);
+      if (verdict === "valid") return verdict;
+      if (first === "missing") first = verdict;
+    }
+    return first;
+  });
 
 type Schemes = [SignatureScheme, ...SignatureScheme[]];
 
-function combine(schemes: Schemes, isFinal: (verdict: Verdict) => boolean): SignatureScheme {
-  const [preferred] = schemes;
-  return {
-    covers: preferred.covers,
-    reads: schemes.flatMap((scheme) => scheme.reads),
-    headers: schemes.flatMap((scheme) => scheme.headers),
-    keyBytes: preferred.keyBytes,
-    async verify(request, key) {
-      let first: Verdict = "missing";
-      for (const scheme of schemes) {
-        const verdict = await scheme.verify(request, key);
-        if (isFinal(verdict)) return verdict;
-        if (first === "missing") first = verdict;
-      }
-      return first;
-    },
-    sign: (request, key) => preferred.sign(request, key),
-  };
-}
+const combine = (schemes: Schemes, verify: SignatureScheme["verify"]): SignatureScheme => ({
+  covers: schemes[0].covers,
+  reads: schemes.map((scheme) => scheme.reads).join(" or "),
+  headers: schemes.flatMap((scheme) => scheme.headers),
+  keyBytes: schemes[0].keyBytes,
+  isPresent: (header) => schemes.some((scheme) => scheme.isPresent(header)),
+  verify,
+  sign: (request, key) => schemes[0].sign(request, key),
+});

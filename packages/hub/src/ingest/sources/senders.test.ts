@@ -285,6 +285,25 @@ describe("Standard Webhooks", () => {
     expect(decodeOne(standardWebhooks, wire).externalId).toBe("msg_1");
   });
 
+  it("takes the delivery id from the headers that are verified", () => {
+    const family = (name: string, id: string) => ({
+      [`${name}-id`]: id,
+      [`${name}-timestamp`]: "1",
+      [`${name}-signature`]: "v1,AA==",
+    });
+    const idOf = (headers: Record<string, string>) =>
+      decodeOne(standardWebhooks, json({}, headers)).externalId;
+    expect(idOf(family("svix", "s"))).toBe("s");
+    expect(idOf({ ...family("svix", "s"), ...family("webhook", "w") })).toBe("w");
+    expect(idOf({ ...family("svix", "s"), "webhook-id": "forged" })).toBe("s");
+    expect(idOf({ ...family("webhook", "w"), "svix-id": "forged" })).toBe("w");
+    expect(idOf({ "svix-id": "unsigned" })).toBe("unsigned");
+    expect(decode(standardWebhooks, json({}))).toMatchObject({
+      reason: "missing_header",
+      detail: expect.stringContaining("webhook-id or the header svix-id"),
+    });
+  });
+
   it("takes the type from the body, or uses a default", () => {
     const typeOf = (body: JsonObject) =>
       decodeOne(standardWebhooks, json(body, { "webhook-id": "m" })).type;

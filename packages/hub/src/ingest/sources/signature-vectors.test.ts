@@ -10,6 +10,7 @@ import {
   slackSignature,
   standardSignature,
   stripeSignature,
+  svixSignature,
 } from "../signatures.ts";
 import { github } from "./github.ts";
 import { gitlab } from "./gitlab.ts";
@@ -54,20 +55,21 @@ describe.each([
     expect(await slackSignature.sign({ body, now, id: "" }, key)).toEqual(headers);
   });
 
-  it("accepts the documented signature of Standard Webhooks", async () => {
-    const key = makeKey(standardSignature, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", makeHmacKey);
+  it.each([
+    ["Standard Webhooks", "webhook", standardSignature],
+    ["Svix", "svix", svixSignature],
+  ])("accepts the documented signature of %s", async (_, family, scheme) => {
+    const key = makeKey(scheme, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", makeHmacKey);
+    const id = "msg_p5jXN8AQM9LWM0D4loKWxJek";
     const headers = {
-      "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
-      "webhook-timestamp": "1614265330",
-      "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+      [`${family}-id`]: id,
+      [`${family}-timestamp`]: "1614265330",
+      [`${family}-signature`]: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
     };
     const body = utf8('{"test": 2432232314}');
     const now = 1614265330_000;
-    expect(await standardSignature.verify({ header: header(headers), body, now }, key)).toBe(
-      "valid",
-    );
-    const id = headers["webhook-id"];
-    expect(await standardSignature.sign({ body, now, id }, key)).toEqual(headers);
+    expect(await scheme.verify({ header: header(headers), body, now }, key)).toBe("valid");
+    expect(await scheme.sign({ body, now, id }, key)).toEqual(headers);
   });
 });
 

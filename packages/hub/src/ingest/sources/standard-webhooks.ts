@@ -1,14 +1,30 @@
-/** https://www.standardwebhooks.com: a signature scheme that many senders use. */
-import { either, field, fixed, header } from "../extractor.ts";
-import { standardSignature } from "../signatures.ts";
+/**
+ * https://www.standardwebhooks.com: a signature scheme that many senders use. Senders that use Svix
+ * name the headers `svix-…` instead of `webhook-…`. A request with both sets must be valid by
+ * `webhook-…`.
+ */
+import { type Extractor, either, field, fixed, header } from "../extractor.ts";
+import { firstOf, standardSignature, svixSignature } from "../signatures.ts";
 import { defineSource } from "../source.ts";
 import { summarizePlain } from "./plain-summary.ts";
+
+const [webhookId, svixId] = [header("webhook-id"), header("svix-id")];
+const anyId = either(webhookId, svixId);
+
+/** The id from the verified headers. With any other, a replayed request would be a new event. */
+const signedId: Extractor = {
+  ...anyId,
+  find(request) {
+    if (standardSignature.isPresent(request.header)) return webhookId.find(request);
+    return svixSignature.isPresent(request.header) ? svixId.find(request) : anyId.find(request);
+  },
+};
 
 export const standardWebhooks = defineSource({
   id: "standard-webhooks",
   title: "Standard Webhooks",
-  signature: standardSignature,
-  externalId: header("webhook-id"),
+  signature: firstOf(standardSignature, svixSignature),
+  externalId: signedId,
   eventType: either(field("type"), fixed("event")),
   summarize: (_, body) => summarizePlain(body),
   sample: (id, { type = "user.created" } = {}) => ({
