@@ -314,6 +314,12 @@ describe("a hub", () => {
     expect((await deliver(hub.url, { type: "installation" })).status).toBe(429);
   });
 
+  it("accepts 150 concurrent deliveries with the default rate limit", async () => {
+    const hub = await start({ SIGNALBOX_RATE_LIMIT: "" });
+    const responses = await Promise.all(Array.from({ length: 150 }, () => deliver(hub.url)));
+    expect(responses.map(({ status }) => status)).toEqual(Array(150).fill(202));
+  });
+
   it("applies the rate limit before the body is read, with Retry-After", async () => {
     const hub = await start({ SIGNALBOX_RATE_LIMIT: "3" });
     const responses = await Promise.all(
@@ -330,7 +336,7 @@ describe("a hub", () => {
       "POST /webhooks/github HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n";
     await expect
       .poll(async () => {
-        await deliver(strict.url);
+        await deliver(strict.url, { secret: "wrong" });
         return rawExchange(strict.url, announced);
       })
       .toMatch(/^HTTP\/1.1 429 /);

@@ -64,7 +64,7 @@ export interface HubSettings {
   githubAddressesOnly: boolean;
   githubApiUrl: string;
   proxy: TrustedProxy | undefined;
-  /** The maximum number of webhooks per client and second; 0 = no limit. */
+  /** The failed webhooks that a client may send per second (ingest/rate-limit.ts); 0 = no limit. */
   rateLimit: number;
   /** The maximum number of pending events per tenant; null = no limit. */
   quota: number | null;

@@ -84,7 +84,7 @@ export function createHubPipeline(options: HubPipelineOptions) {
     endpoints,
     tenancy: tenant === undefined ? createGithubTenancy(store, now) : undefined,
     isGithubAddress: settings.githubAddressesOnly ? githubAddresses(options) : undefined,
-    rateLimit: createRateLimit({ perSecond: settings.rateLimit, now }),
+    rateLimit: createRateLimit({ failuresPerSecond: settings.rateLimit, now }),
     allowUnsigned: settings.allowUnsigned,
     newId,
     now,

@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import { createEndpoints } from "./ingest/endpoints.ts";
 import { toIncomingRequest } from "./ingest/incoming-request.ts";
 import { toAnswer } from "./ingest/ingest-outcome.ts";
+import { createRateLimit } from "./ingest/rate-limit.ts";
 import { sources } from "./ingest/sources/index.ts";
 import { signSample } from "./ingest/sources/signed-sample.ts";
 import { webHmacKey } from "./lib/hmac.ts";
@@ -42,7 +43,7 @@ function createReceiver(store: Store) {
     }),
     tenancy: undefined,
     isGithubAddress: undefined,
-    rateLimit: () => undefined,
+    rateLimit: createRateLimit({ failuresPerSecond: 0, now: Date.now }),
     allowUnsigned: false,
     newId,
     now: Date.now,

@@ -6,13 +6,27 @@ import type { SourceDefinition } from "./source.ts";
 
 type Invalid = Exclude<Verdict, "valid">;
 
+const missingSignature = ({ scheme }: Endpoint): Rejection =>
+  rejection(
+    "signature_missing",
+    `The webhook is not signed: it lacks ${scheme.reads}. Set the same secret at the sender and here.`,
+  );
+
+/** Rejects a request without the headers of the signature. It needs no body. */
+export const checkSignatureHeaders = (
+  endpoint: Endpoint,
+  header: SignedRequest["header"],
+): Rejection | undefined =>
+  endpoint.scheme.isPresent(header) ? undefined : missingSignature(endpoint);
+
 /** If no secret is valid, the most specific verdict is reported. */
 const specificity = { missing: 0, mismatch: 1, malformed: 2, expired: 3 } as const;
 
 export async function checkSignature(
-  { source, scheme, keys }: Endpoint,
+  endpoint: Endpoint,
   request: SignedRequest,
 ): Promise<Rejection | undefined> {
+  const { source, scheme, keys } = endpoint;
   let reported: Invalid | undefined;
   for (const { key, expiresAt } of keys) {
     if (expiresAt !== null && expiresAt <= request.now) continue;
@@ -22,10 +36,9 @@ export async function checkSignature(
     if (reported === undefined || specificity[verdict] > specificity[reported]) reported = verdict;
   }
   reported ??= "mismatch"; // every secret has expired
-  const names = scheme.reads;
-  const details: Record<Invalid, string> = {
-    missing: `The webhook is not signed: it lacks ${names}. Set the same secret at the sender and here.`,
-    malformed: `The signature (${names}) does not have the format that ${source.title} uses.`,
+  if (reported === "missing") return missingSignature(endpoint);
+  const details: Record<Exclude<Invalid, "missing">, string> = {
+    malformed: `The signature (${scheme.reads}) does not have the format that ${source.title} uses.`,
     mismatch: `The signature does not match the body. Check that the secret at ${source.title} equals the one configured here, and that no proxy changes the body.`,
     expired: EXPIRED,
   };

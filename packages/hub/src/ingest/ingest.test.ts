@@ -4,13 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { toBase64, utf8, webHmacKey } from "../lib/hmac.ts";
+import { type MakeHmacKey, toBase64, utf8, webHmacKey } from "../lib/hmac.ts";
 import { createIds } from "../lib/ids.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { createEndpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { createIngest, type IngestOptions } from "./ingest.ts";
+import { rejection } from "./ingest-outcome.ts";
+import { createRateLimit } from "./rate-limit.ts";
 import { makeKey } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
 import { sources } from "./sources/index.ts";
@@ -42,6 +44,7 @@ afterEach(async () => {
 interface Given extends Partial<IngestOptions> {
   secrets?: Record<string, string[]>;
   tenant?: string | undefined;
+  makeHmacKey?: MakeHmacKey;
 }
 
 function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
@@ -57,7 +60,7 @@ function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
       secrets,
       tenant: "tenant" in given ? given.tenant : "local",
       unseal: async (sealed) => sealed,
-      makeHmacKey: webHmacKey,
+      makeHmacKey: given.makeHmacKey ?? webHmacKey,
       now: () => now,
     }),
     tenancy: undefined,
@@ -65,9 +68,13 @@ function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
       calls.push("address");
       return address !== "203.0.113.9";
     },
-    rateLimit(address) {
-      calls.push("rate");
-      return address === "203.0.113.8" ? 1 : undefined;
+    rateLimit: {
+      admit(address) {
+        calls.push("rate");
+        return address === "203.0.113.8" ? "requests" : undefined;
+      },
+      isBlocked: () => false,
+      fail: () => void calls.push("fail"),
     },
     allowUnsigned: false,
     newId: createIds(),
@@ -147,28 +154,49 @@ describe("checks", () => {
       "rate_limited",
       ["address", "rate"],
     ],
-    ["a key with an invalid format", { key: "nokey" }, "unknown_source", ["address", "rate"]],
-    ["an unknown key", { key: UNKNOWN }, "unknown_source", ["address", "rate", "look-up"]],
-    ["a method other than POST", { method: "PUT" }, "method_not_allowed", ["address", "rate"]],
+    [
+      "a key with an invalid format",
+      { key: "nokey" },
+      "unknown_source",
+      ["address", "rate", "fail"],
+    ],
+    ["an unknown key", { key: UNKNOWN }, "unknown_source", ["address", "rate", "look-up", "fail"]],
+    [
+      "a method other than POST",
+      { method: "PUT" },
+      "method_not_allowed",
+      ["address", "rate", "fail"],
+    ],
     [
       "an unsupported content type",
       { headers: { "content-type": "text/plain" } },
       "unsupported_media_type",
-      ["address", "rate"],
+      ["address", "rate", "fail"],
     ],
     [
       "a compressed body",
       { headers: { ...json, "content-encoding": "gzip" } },
       "unsupported_media_type",
-      ["address", "rate"],
+      ["address", "rate", "fail"],
     ],
-    ["a source without a secret", { source: "stripe", headers: json }, "no_secret", ["rate"]],
-    ["an unsigned request", { headers: json }, "signature_missing", ["address", "rate", "body"]],
+    [
+      "a source without a secret",
+      { source: "stripe", headers: json },
+      "no_secret",
+      ["rate", "fail"],
+    ],
+    ["an unsigned request", { headers: json }, "signature_missing", ["address", "rate", "fail"]],
+    [
+      "a forged request",
+      { headers: { ...json, "x-hub-signature-256": `sha256=${"0".repeat(64)}` } },
+      "signature_mismatch",
+      ["address", "rate", "body", "fail"],
+    ],
     [
       "other sources than GitHub without an address check",
       { source: "stripe", address: "203.0.113.9", headers: json },
       "no_secret",
-      ["rate"],
+      ["rate", "fail"],
     ],
   ] as [string, Request, string, string[]][])(
     // biome-ignore format: a table
@@ -249,7 +277,7 @@ describe("a hub that allows unsigned webhooks", () => {
       reason: "browser_origin",
       detail: expect.stringContaining("STANDARD_WEBHOOKS_WEBHOOK_SECRET"),
     });
-    expect(calls).toEqual(["rate"]);
+    expect(calls).toEqual(["rate", "fail"]);
   });
 
   it("rejects a second Host header", async () => {
@@ -336,6 +364,88 @@ describe("secrets", () => {
       expect(JSON.stringify(event.headers)).not.toContain(SECRET);
     },
   );
+});
+
+describe("the rate limit", () => {
+  const limited = (failuresPerSecond: number, given: Given = {}) =>
+    ingest({ rateLimit: createRateLimit({ failuresPerSecond, now: () => now }), ...given });
+  const reasons = async (received: ReturnType<ReturnType<typeof ingest>>[]) =>
+    (await Promise.all(received)).map((one) => ("reason" in one ? one.reason : one.outcome));
+
+  it("does not count signed requests as failures, nor what is wrong with their content", async () => {
+    const receive = limited(2);
+    const good = await signed("github");
+    const noType = { ...good, headers: { ...good.headers, "x-github-event": undefined } };
+    const sendMany = (request: Request) =>
+      reasons(Array.from({ length: 50 }, () => receive(incoming(request))));
+    expect(await sendMany(good)).toEqual(Array(50).fill("accepted"));
+    expect(await sendMany(noType)).toEqual(Array(50).fill("missing_header"));
+  });
+
+  it("rejects all requests of an address with too many failures, before the body is read", async () => {
+    const receive = limited(3);
+    const forged = await signed("github", OTHER);
+    for (let sent = 0; sent < 3; sent += 1)
+      expect(await receive(incoming(forged))).toMatchObject({ reason: "signature_mismatch" });
+    calls = [];
+    const good = await signed("github");
+    expect(await receive(incoming(good))).toMatchObject({
+      reason: "rate_limited",
+      retryAfter: 1,
+      detail: expect.stringContaining("signature check"),
+    });
+    expect(await receive(incoming({ key: UNKNOWN }))).toMatchObject({ reason: "rate_limited" });
+    expect(calls).toEqual(["address", "address"]);
+    expect(await receive(incoming({ ...good, address: "203.0.113.10" }))).toMatchObject({
+      outcome: "accepted",
+    });
+    now += 2_000;
+    expect(await receive(incoming(good))).toMatchObject({ outcome: "accepted" });
+  });
+
+  it("limits the signatures that are computed for concurrent forged requests", async () => {
+    let computed = 0;
+    const makeHmacKey: MakeHmacKey = () => ({
+      sign() {
+        computed += 1;
+        return new Uint8Array(32);
+      },
+    });
+    const receive = limited(3, { makeHmacKey });
+    const forged = await signed("github");
+    const body = () =>
+      new Promise<Uint8Array>((resolve) => {
+        setImmediate(resolve, forged.body);
+      });
+    const received = Array.from({ length: 50 }, () => receive({ ...incoming(forged), body }));
+    expect(await reasons(received)).toEqual([
+      ...Array(3).fill("signature_mismatch"),
+      ...Array(47).fill("rate_limited"),
+    ]);
+    expect(computed).toBe(3);
+  });
+
+  it("counts an incomplete or too large body, but not a busy hub", async () => {
+    const good = await signed("github");
+    for (const [reason, next] of [
+      ["body_incomplete", "rate_limited"],
+      ["body_too_large", "rate_limited"],
+      ["busy", "accepted"],
+    ] as const) {
+      const receive = limited(1);
+      const rejected = { ...incoming(good), body: () => rejection(reason, "") };
+      expect(await reasons([receive(rejected)])).toEqual([reason]);
+      expect(await reasons([receive(incoming(good))])).toEqual([next]);
+    }
+  });
+
+  it("counts a replay with an old signed time", async () => {
+    const receive = limited(1, { secrets: { linear: [SECRET] } });
+    const old = await signed("linear");
+    now += 3_600_000;
+    expect(await receive(incoming(old))).toMatchObject({ reason: "signature_expired" });
+    expect(await receive(incoming(old))).toMatchObject({ reason: "rate_limited" });
+  });
 });
 
 describe("the headers of Svix", () => {

@@ -2,16 +2,17 @@
  * Turns a webhook request into verified events that are ready to be stored, or into a rejection with
  * a reason. The checks run in this order, cheap ones first: address, rate, endpoint, headers,
  * signature, body, tenant. The database is not queried before the rate limit is checked, and the body
- * is not parsed before its signature is verified. The quota and duplicates are checked later, by the
- * transaction that stores the events.
+ * is not parsed before its signature is verified. Rejections up to the signature count towards the
+ * failure limit. The quota and duplicates are checked later, by the transaction that stores the events.
  */
 import type { AppendRequest, NewEvent } from "../store/store.ts";
 import { checkContentType, checkMethod, checkUnsigned } from "./check-request.ts";
-import { checkSentAt, checkSignature } from "./check-signature.ts";
+import { checkSentAt, checkSignature, checkSignatureHeaders } from "./check-signature.ts";
 import { mediaType } from "./decode.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { type IngestOutcome, isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
+import { type ExceededLimit, type RateLimit, UNLIMITED } from "./rate-limit.ts";
 import { sanitizeSummary } from "./sanitize-summary.ts";
 import type { DecodedEvent, SourceDefinition, Tenancy } from "./source.ts";
 
@@ -20,8 +21,7 @@ export interface IngestOptions {
   tenancy: Tenancy | undefined;
   /** Undefined if every address may send. */
   isGithubAddress: ((address: string) => boolean) | undefined;
-  /** Returns the seconds that the client has to wait, or undefined. */
-  rateLimit: (address: string) => number | undefined;
+  rateLimit: RateLimit;
   /** True only on a hub that no other machine can reach. */
   allowUnsigned: boolean;
   newId: () => string;
@@ -54,14 +54,18 @@ export function createIngest(options: IngestOptions) {
         `${request.address} is not one of GitHub's hook addresses. Behind a proxy, name its header in SIGNALBOX_PROXY_HEADER; to let any address send, set GITHUB_IP_ALLOWLIST=off.`,
       );
 
-    const retryAfter = sample ? undefined : rateLimit(request.address);
-    if (retryAfter !== undefined)
-      return rejection("rate_limited", "Too many requests from this address.", { retryAfter });
+    const limit = sample ? UNLIMITED : rateLimit;
+    const exceeded = limit.admit(request.address);
+    if (exceeded) return rateLimited[exceeded];
+    const fail = (rejected: Rejection): Rejection => {
+      limit.fail(request.address);
+      return rejected;
+    };
 
     // A cached endpoint is not awaited: that would defer every request by a microtask.
     const found = endpoints.find(source.id, request.key);
     const endpoint = found instanceof Promise ? await found : found;
-    if (!endpoint) return request.key === undefined ? keyRequired(source) : unknownKey;
+    if (!endpoint) return fail(request.key === undefined ? keyRequired(source) : unknownKey);
     const isSigned = endpoint.keys.length > 0;
 
     let repeated: string | undefined;
@@ -73,17 +77,23 @@ export function createIngest(options: IngestOptions) {
     const early =
       checkMethod(request, source, header) ??
       checkContentType(source, header) ??
-      (isSigned || sample ? undefined : checkUnsigned(request, source, allowUnsigned));
-    if (early) return early;
+      (isSigned
+        ? checkSignatureHeaders(endpoint, header)
+        : sample
+          ? undefined
+          : checkUnsigned(request, source, allowUnsigned));
+    if (early) return isRejection(early) ? fail(early) : early;
 
     const bytes = await request.body(source.maxBytes);
-    if (isRejection(bytes)) return bytes;
+    if (isRejection(bytes)) return bytes.reason === "busy" ? bytes : fail(bytes);
 
+    // Many forged requests can be admitted before the first one fails. Their HMACs are limited here.
+    if (isSigned && limit.isBlocked(request.address)) return rateLimited.failures;
     const badSignature = isSigned
       ? await checkSignature(endpoint, { header, body: bytes, now: now() })
       : undefined;
+    if (badSignature) return fail(repeated ? repeatedHeader(repeated) : badSignature);
     if (repeated) return repeatedHeader(repeated);
-    if (badSignature) return badSignature;
 
     const decoded = source.decode({
       contentType: mediaType(header("content-type") ?? ""),
@@ -95,8 +105,9 @@ export function createIngest(options: IngestOptions) {
     if (repeated) return repeatedHeader(repeated);
     if (!Array.isArray(decoded)) return decoded;
     for (const event of decoded) {
-      const invalid =
-        (isSigned ? checkSentAt(source, event.body, now()) : undefined) ?? checkEvent(event);
+      const expired = isSigned ? checkSentAt(source, event.body, now()) : undefined;
+      if (expired) return fail(expired);
+      const invalid = checkEvent(event);
       if (invalid) return invalid;
     }
 
@@ -142,6 +153,19 @@ export function createIngest(options: IngestOptions) {
     return event && tenancy?.resolve(source.installation(event.type, event.body));
   }
 }
+
+const rateLimited: Record<ExceededLimit, Rejection> = {
+  requests: rejection(
+    "rate_limited",
+    "This address sends too many requests; send the webhook again later, or raise SIGNALBOX_RATE_LIMIT.",
+    { retryAfter: 1 },
+  ),
+  failures: rejection(
+    "rate_limited",
+    "Too many webhooks of this address were rejected before or by the signature check. The responses to them name the error; correct it, then send the webhook again.",
+    { retryAfter: 1 },
+  ),
+};
 
 const unknownSource = ({ source }: IncomingRequest): Rejection =>
   rejection("unknown_source", `There is no webhook endpoint /webhooks/${source.slice(0, 100)}.`);

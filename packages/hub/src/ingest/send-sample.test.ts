@@ -58,7 +58,7 @@ function createSender(
     endpoints,
     tenancy: { resolve: async () => undefined },
     isGithubAddress: () => false,
-    rateLimit: () => 60,
+    rateLimit: { admit: () => "requests", fail() {}, isBlocked: () => true },
     allowUnsigned: false,
     newId,
     now,

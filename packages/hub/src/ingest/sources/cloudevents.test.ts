@@ -337,7 +337,7 @@ describe("the handshake", () => {
       headers: { allow: "POST", "webhook-allowed-origin": origin, "webhook-allowed-rate": "120" },
     });
     for (const requested of [undefined, "999999", "0", "-1", "*", "many", "1".repeat(400)])
-      expect(rate(requested)).toMatchObject({ headers: { "webhook-allowed-rate": "6000" } });
+      expect(rate(requested)).toMatchObject({ headers: { "webhook-allowed-rate": "600000" } });
   });
 
   it("requires a valid WebHook-Request-Origin", () => {

@@ -123,7 +123,7 @@ function decodeBinary(request: VerifiedRequest): DecodedEvent[] | IngestOutcome 
 }
 
 /** The requests per minute that the hub's default rate limit allows. */
-const MAX_RATE = 6_000;
+const MAX_RATE = 600_000;
 
 /** https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md, "Abuse protection". */
 function handshake(header: (name: string) => string | undefined): IngestOutcome {
