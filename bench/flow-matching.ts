@@ -121,6 +121,7 @@ const eventOf = (body: Buffer | undefined): NewEvent => ({
   number: null,
   title: null,
   url: null,
+  check_result: null,
   content_type: "application/json",
   headers: {},
   body: body ?? Buffer.from("{}"),

@@ -53,6 +53,7 @@ const makeEvent = (id: string, number: number): NewEvent => ({
   number,
   title: `Example event ${number}`,
   url: `https://github.com/acme/repo-${number % 100}/issues/${number}`,
+  check_result: null,
   content_type: "application/json",
   headers: { "x-github-event": "issues", "x-github-delivery": id },
   body: payloads[number % payloads.length] as Buffer,

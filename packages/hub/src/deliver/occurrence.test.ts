@@ -3,7 +3,7 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
 import { allEvents, appendEvents, nth, START, sampleEvent } from "../store/contract/sample.ts";
 import type { NewEvent } from "../store/store.ts";
-import { MAX_BODY_BYTES } from "./events-draft.ts";
+import { MAX_BODY_BYTES, payloadSchema } from "./events-draft.ts";
 import { toOccurrence } from "./occurrence.ts";
 
 async function occurrenceOf(given: Partial<NewEvent>) {
@@ -37,6 +37,13 @@ it("includes the event's summary and payload", async () => {
       payload: { a: [1] },
     },
   });
+});
+
+it("includes the result of a check", async () => {
+  const check_result = { conclusion: "failure", head_branch: "main", head_sha: "abc" };
+  const { occurrence } = await occurrenceOf({ check_result });
+  expect(occurrence.data).toMatchObject(check_result);
+  expect(payloadSchema.parse(occurrence.data)).toEqual(occurrence.data);
 });
 
 it.each([

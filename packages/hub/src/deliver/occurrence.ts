@@ -27,6 +27,7 @@ export async function toOccurrence(
       number: event.number,
       title: event.title,
       url: event.url,
+      ...event.check_result,
     },
     cursor,
   };

@@ -4,6 +4,9 @@ import { z } from "zod";
 const text = z.string().nullable();
 const at = z.iso.datetime();
 
+/** Absent from events that are not about a check or a workflow. */
+const ofCheck = text.optional();
+
 /** The summary of a payload; null if the payload does not have the field. */
 export const summaryFields = {
   action: text,
@@ -11,7 +14,10 @@ export const summaryFields = {
   sender: text,
   number: z.number().nullable(),
   title: text,
-  url: text,
+  url: text.describe("A page for people"),
+  conclusion: ofCheck.describe("The result of a check or a workflow; null until it has completed"),
+  head_branch: ofCheck.describe("The branch that a check or a workflow ran on"),
+  head_sha: ofCheck.describe("The commit that a check or a workflow ran on"),
 };
 
 const stateFields = {
@@ -23,14 +29,18 @@ const stateFields = {
   last_triggered_at: at.nullable(),
 };
 
-export const summarySchema = z.object({ ...stateFields, ...summaryFields });
+const originFields = {
+  source: z.string(),
+  seq: z.int().describe("The event's position in the tenant's log"),
+};
+
+export const summarySchema = z.object({ ...stateFields, ...summaryFields, ...originFields });
 
 export const eventSchema = z.object({
   ...stateFields,
   payload: z.unknown(),
-  source: z.string(),
+  ...originFields,
   external_id: text,
-  seq: z.int(),
   outcome: text,
   claimed_by: text,
   claimed_until: at.nullable(),

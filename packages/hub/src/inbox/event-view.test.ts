@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { z } from "zod";
 import { utf8 } from "../lib/hmac.ts";
 import type { EventRow } from "../store/store.ts";
-import { eventView, readStored, serializeEvent } from "./event-view.ts";
+import { summarySchema } from "./event-schema.ts";
+import { eventView, readStored, serializeEvent, summaryView } from "./event-view.ts";
 
 const event: EventRow = {
   id: 'an "id"',
@@ -28,6 +30,7 @@ const event: EventRow = {
   number: null,
   title: null,
   url: null,
+  check_result: null,
 };
 const stored = (body: string) => ({
   content_type: "application/json",
@@ -61,4 +64,27 @@ it("serializes an event whose payload is not JSON or was removed", () => {
 it("preserves integers above the safe range of JavaScript", () => {
   const { value, text } = readStored(event, stored('{"id":12345678901234567890}'));
   expect(serializeEvent(eventView(event, value), text)).toContain('{"id":12345678901234567890}');
+});
+
+it("summarizes an event with its source and seq, and the result of a check", () => {
+  const schema = z.strictObject(summarySchema.shape);
+  expect(schema.parse(summaryView(event))).toEqual({
+    id: event.id,
+    type: event.type,
+    received_at: "1970-01-01T00:00:00.001Z",
+    processed: false,
+    trigger_status: null,
+    last_triggered_at: null,
+    action: null,
+    repo: null,
+    sender: null,
+    number: null,
+    title: null,
+    url: null,
+    source: "generic",
+    seq: 7,
+  });
+  const check_result = { conclusion: null, head_branch: "main", head_sha: "abc" };
+  const checked = summaryView({ ...event, check_result });
+  expect(schema.parse(checked)).toEqual({ ...summaryView(event), ...check_result });
 });

@@ -1,12 +1,13 @@
 /** Events as the API and the MCP tools return them. */
 import type { Json } from "@signalbox/rules/json.ts";
 import { type ReadPayload, readWithText } from "../ingest/sources/read-payload.ts";
-import type { EventRow, Payload, PendingStatus } from "../store/store.ts";
+import type { CheckResult, EventRow, Payload, PendingStatus } from "../store/store.ts";
 
 const iso = (ms: number) => new Date(ms).toISOString();
 const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
 
-export interface SummaryView {
+/** The fields of `CheckResult` are present only if the event is about a check or a workflow. */
+export interface SummaryView extends Partial<CheckResult> {
   id: string;
   type: string;
   received_at: string;
@@ -19,9 +20,17 @@ export interface SummaryView {
   number: number | null;
   title: string | null;
   url: string | null;
+  source: string;
+  seq: number;
 }
 
-export const summaryView = (event: EventRow): SummaryView => ({
+export function summaryView(event: EventRow): SummaryView {
+  const summary = plainSummary(event);
+  // Most events have no check result, and a spread is slow.
+  return event.check_result ? { ...summary, ...event.check_result } : summary;
+}
+
+const plainSummary = (event: EventRow): SummaryView => ({
   id: event.id,
   type: event.type,
   received_at: iso(event.received_at),
@@ -34,6 +43,8 @@ export const summaryView = (event: EventRow): SummaryView => ({
   number: event.number,
   title: event.title,
   url: event.url,
+  source: event.source,
+  seq: event.seq,
 });
 
 export interface EventView {

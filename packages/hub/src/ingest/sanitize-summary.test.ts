@@ -35,5 +35,12 @@ it("converts absent, empty and invalid fields to null", () => {
     number: null,
     title: null,
     url: null,
+    check_result: null,
+  });
+  const empty = { conclusion: "", head_branch: "a\nb", head_sha: "f".repeat(1_000) };
+  expect(sanitizeSummary({ check_result: empty }).check_result).toEqual({
+    conclusion: null,
+    head_branch: "a b",
+    head_sha: `${"f".repeat(99)}…`,
   });
 });

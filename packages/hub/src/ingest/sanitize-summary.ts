@@ -1,5 +1,5 @@
 /** Sanitizes untrusted text for storage and display: no control characters, bounded length. */
-import type { Summary } from "../store/store.ts";
+import type { CheckResult, Summary } from "../store/store.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it removes control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]+/g;
@@ -21,4 +21,11 @@ export const sanitizeSummary = (summary: Partial<Summary>): Summary => ({
   number: Number.isSafeInteger(summary.number) ? (summary.number as number) : null,
   title: textOrNull(summary.title, 300),
   url: textOrNull(summary.url, 1_000),
+  check_result: summary.check_result ? sanitizeCheckResult(summary.check_result) : null,
+});
+
+const sanitizeCheckResult = (result: CheckResult): CheckResult => ({
+  conclusion: textOrNull(result.conclusion, 100),
+  head_branch: textOrNull(result.head_branch, 300),
+  head_sha: textOrNull(result.head_sha, 100),
 });

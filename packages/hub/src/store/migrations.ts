@@ -372,6 +372,10 @@ const migrations: readonly Migration[] = [
     name: "followed runs",
     statements: ["ALTER TABLE runs ADD COLUMN followed_until BIGINT NOT NULL DEFAULT 0"],
   },
+  {
+    name: "results of checks and workflows",
+    statements: ["ALTER TABLE events ADD COLUMN check_result TEXT"],
+  },
 ];
 
 class DatabaseTooNew extends Error {

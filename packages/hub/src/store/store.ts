@@ -16,7 +16,18 @@ export interface Summary {
   sender: string | null;
   number: number | null;
   title: string | null;
+  /** A page for people, not an address of an API. */
   url: string | null;
+  /** Set if the event is about a check or a workflow. */
+  check_result: CheckResult | null;
+}
+
+/** The result of a check or a workflow, and the commit that it ran on. */
+export interface CheckResult {
+  /** Null until it has completed. */
+  conclusion: string | null;
+  head_branch: string | null;
+  head_sha: string | null;
 }
 
 export type TriggerStatus = "pending" | "running" | "succeeded" | "failed";

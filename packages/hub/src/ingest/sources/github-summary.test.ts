@@ -6,10 +6,9 @@ import { summarizeGithub } from "./github-summary.ts";
 
 // `require` instead of `import`, because the inferred type would be megabytes long.
 const require = createRequire(import.meta.url);
-const examples: {
-  name: string;
-  examples: JsonObject[];
-}[] = require("@octokit/webhooks-examples/api.github.com/index.json");
+const examplesOf = (server: string): { name: string; examples: JsonObject[] }[] =>
+  require(`@octokit/webhooks-examples/${server}/index.json`);
+const examples = examplesOf("api.github.com");
 const fields = ["action", "repo", "sender", "number", "title", "url"] as const;
 const types = examples.map(({ name }) => name);
 
@@ -41,7 +40,22 @@ describe("all of GitHub's example payloads", () => {
       }
   });
 
-  it("yield the number, and the URL of a web page instead of the API", () => {
+  it.each(["api.github.com", "ghes-31", "ghes-32", "ghes-33", "ghes-34", "ghes-35"])(
+    "of %s yield the URL of a page, never of the API",
+    (server) => {
+      const urls = examplesOf(server).flatMap(({ name, examples: bodies }) =>
+        bodies.map((body) => ({ name, url: summarizeGithub(name, body).url ?? null })),
+      );
+      const isApi = (url: string) => {
+        const { hostname, pathname } = new URL(url);
+        return hostname.startsWith("api.") || /^\/(?:api\/v3|repos)\//.test(pathname);
+      };
+      expect(urls.filter(({ url }) => url !== null && isApi(url))).toEqual([]);
+      expect(urls.filter(({ url }) => url !== null).length).toBeGreaterThan(urls.length * 0.8);
+    },
+  );
+
+  it("yield the number, and the URL of a web page", () => {
     for (const [type, subject] of Object.entries(numbered))
       for (const body of payloads(type)) {
         const { number, title, url } = summarizeGithub(type, body);
@@ -144,25 +158,106 @@ describe("a summary", () => {
     );
   });
 
-  it("of a workflow, a check or a status contains its result", () => {
+  it("of a check, a job or a status contains its result", () => {
     expect(first("check_run", "completed")).toMatchObject({
       number: 2,
       title: "Octocoders-linter: failure",
       url: `${repo}/runs/128620228`,
     });
-    expect(first("workflow_run", "completed")).toMatchObject({
-      number: 36,
-      title: "Manually triggered workflow: queued",
-    });
     expect(first("workflow_job", "completed").title).toBe("CodeQL / linters: failure");
     expect(first("status").title).toBe("default: success");
+  });
+
+  it("of a workflow run has the name of the workflow as its title", () => {
+    const [unnamed] = payloads("workflow_run").filter((body) => body.action === "requested");
+    expect(summarizeGithub("workflow_run", unnamed as JsonObject)).toMatchObject({
+      action: "requested",
+      title: "test",
+      url: "https://github.com/octo-org/octo-repo/actions/runs/289782451",
+    });
+    const run = { name: "CI", display_title: "Fix it\nnow", conclusion: "failure" };
+    const title = (body: JsonObject) => summarizeGithub("workflow_run", body).title;
+    expect(title({ workflow: { name: "Build" }, workflow_run: run })).toBe("Build");
+    expect(title({ workflow: null, workflow_run: run })).toBe("CI");
+    expect(title({ workflow_run: { ...run, name: null } })).toBe("Fix it");
+  });
+
+  it("of a workflow or a check has the conclusion, the branch and the commit", () => {
+    expect(first("workflow_run", "completed")).toMatchObject({
+      number: 36,
+      title: "Manually triggered workflow",
+      check_result: {
+        conclusion: null,
+        head_branch: "main",
+        head_sha: "5779607b49aab1200488439f02372c57b4f75444",
+      },
+    });
+    const head_sha = "ec26c3e57ca3a959ca5aad62de7213c562f8c821";
+    for (const [type, conclusion] of [
+      ["check_suite", "success"],
+      ["check_run", "failure"],
+    ] as const)
+      expect(first(type, "completed").check_result).toEqual({
+        conclusion,
+        head_branch: "changes",
+        head_sha,
+      });
+    expect(first("workflow_job", "completed").check_result).toMatchObject({
+      conclusion: "failure",
+      head_sha: expect.stringMatching(/^[0-9a-f]{40}$/),
+    });
+    expect(first("issues", "opened").check_result).toBeUndefined();
+  });
+
+  it.each([
+    ["check_suite", "completed", `${repo}/commit/ec26c3e57ca3a959ca5aad62de7213c562f8c821/checks`],
+    ["deploy_key", "created", `${repo}/settings/keys`],
+    ["label", "created", `${repo}/labels/%3Abug%3A%20Bugfix`],
+    ["label", "deleted", `${repo}/labels`],
+    ["organization", "renamed", "https://github.com/Octocoders"],
+    ["page_build", undefined, `${repo}/commit/507fc9acd0d04ac4a9db87d12cb228c052cd813a`],
+    ["project_card", "created", repo],
+  ])("of %s %s links to a page, although the payload has none", (type, action, url) => {
+    expect(first(type, action).url).toBe(url);
+  });
+
+  it("links to pages of the server that the payload is from", () => {
+    const body = {
+      repository: { html_url: "https://ghe.example/o/r" },
+      check_suite: { head_sha: "abc", url: "https://ghe.example/api/v3/repos/o/r/check-suites/1" },
+    };
+    expect(summarizeGithub("check_suite", body).url).toBe(
+      "https://ghe.example/o/r/commit/abc/checks",
+    );
+    expect(summarizeGithub("check_suite", { ...body, check_suite: {} }).url).toBe(
+      "https://ghe.example/o/r",
+    );
+  });
+
+  it.each([
+    "https://api.github.com/repos/o/r/things/1",
+    "http://API.github.com",
+    "https://api.acme.ghe.com/repos/o/r/things/1",
+    "https://ghe.example:8443/api/v3/repos/o/r/things/1",
+  ])("of an unlisted type does not link to the API: %s", (url) => {
+    expect(summarizeGithub("thing", { thing: { url } }).url).toBeNull();
+    expect(summarizeGithub("thing", { thing: { html_url: url } }).url).toBeNull();
+  });
+
+  it.each([
+    "https://api.example.com/",
+    "https://github.com/api/v3x",
+    "https://api.github.community/",
+  ])("links to pages that only resemble the API: %s", (environment_url) => {
+    const body = { deployment_status: { environment_url } };
+    expect(summarizeGithub("deployment_status", body).url).toBe(environment_url);
   });
 
   it.each([
     ["create", "tag simple-tag", repo],
     ["delete", "tag simple-tag", repo],
-    ["deployment", "production: master", expect.stringContaining("/deployments/145988746")],
-    ["deployment_status", "production: success", expect.stringContaining("/statuses/209916254")],
+    ["deployment", "production: master", `${repo}/deployments`],
+    ["deployment_status", "production: success", `${repo}/deployments`],
     ["fork", "Octocoders/Hello-World", "https://github.com/Octocoders/Hello-World"],
     ["gollum", "Home", `${repo}/wiki/Home`],
     ["member", "hacktocat", "https://github.com/hacktocat"],
@@ -232,7 +327,10 @@ describe("any JSON object", () => {
     fc.assert(
       fc.property(type, body, (type, body) => {
         const summary = summarizeGithub(type, body);
-        expect(Object.keys(summary)).toEqual([...fields]);
+        const { check_result, ...rest } = summary;
+        expect(Object.keys(rest)).toEqual([...fields]);
+        for (const text of Object.values(check_result ?? {}))
+          expect(text === null || (typeof text === "string" && text.trim() !== "")).toBe(true);
         for (const field of fields) {
           const found = summary[field];
           if (found === null) continue;

@@ -4,14 +4,13 @@
  */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
 import type { Summary } from "../../store/store.ts";
-
+import { pickPage, repositoryPage, serverPage } from "./github-pages.ts";
 import {
   firstFound,
   firstLine,
   joined,
   pickNumber,
   pickText,
-  pickUrl,
   shortRef,
   type TextPicker,
 } from "./pick.ts";
@@ -20,10 +19,12 @@ interface Subject {
   number?: readonly string[];
   title: readonly TextPicker[];
   url: readonly TextPicker[];
+  /** The object with the conclusion and the commit of a check or a workflow. */
+  result?: string;
 }
 
-/** An object with its own page. `url`, its API address, is the fallback. */
-const entity = (path: string): Required<Subject> => ({
+/** An object with its own page. In most payloads `url` is its API address, which is never picked. */
+const entity = (path: string): Subject => ({
   number: [`${path}.number`],
   title: [`${path}.title`, `${path}.name`],
   url: [`${path}.html_url`, `${path}.url`],
@@ -35,8 +36,9 @@ const comment = (on: string, ...urls: string[]): Subject => ({
   url: [...urls, `${on}.html_url`],
 });
 
-/** A workflow or check, with its conclusion. */
+/** A workflow or check. By default the title contains its conclusion. */
 const execution = (path: string, number: string, ...names: TextPicker[]): Subject => ({
+  result: path,
   number: [number],
   title: [
     joined(
@@ -62,20 +64,23 @@ const packageVersion = (path: string): Subject => ({
   url: [`${path}.package_version.html_url`, `${path}.html_url`],
 });
 
-/** The pages of a deployment; its API address is the fallback. */
-const deploymentUrls = (...paths: string[]): TextPicker[] =>
-  ["target_url", "log_url", "environment_url", "url"].flatMap((name) =>
+/** The pages of a deployment, or else the repository's list of deployments. */
+const deploymentUrls = (...paths: string[]): TextPicker[] => [
+  ...["target_url", "log_url", "environment_url"].flatMap((name) =>
     paths.map((path) => `${path}.${name}`),
-  );
+  ),
+  repositoryPage("deployments"),
+];
+
+const labels = repositoryPage("labels");
 
 const subjects: Record<string, Subject> = {
   branch_protection_rule: entity("rule"),
   check_run: execution("check_run", "check_run.pull_requests.0.number"),
-  check_suite: execution(
-    "check_suite",
-    "check_suite.pull_requests.0.number",
-    "check_suite.app.name",
-  ),
+  check_suite: {
+    ...execution("check_suite", "check_suite.pull_requests.0.number", "check_suite.app.name"),
+    url: [repositoryPage("commit/{check_suite.head_sha}/checks")],
+  },
   code_scanning_alert: {
     ...entity("alert"),
     title: ["alert.rule.description", "alert.rule.name", "alert.rule.id"],
@@ -88,7 +93,7 @@ const subjects: Record<string, Subject> = {
     ...entity("alert"),
     title: ["alert.security_advisory.summary", "alert.dependency.package.name"],
   },
-  deploy_key: entity("key"),
+  deploy_key: { ...entity("key"), url: [repositoryPage("settings/keys")] },
   deployment: {
     title: [joined(": ", "deployment.environment", shortRef("deployment.ref"))],
     url: ["workflow_run.html_url", ...deploymentUrls("deployment")],
@@ -131,7 +136,13 @@ const subjects: Record<string, Subject> = {
   installation_target: person("account"),
   issue_comment: comment("issue", "comment.html_url"),
   issues: entity("issue"),
-  label: entity("label"),
+  label: {
+    ...entity("label"),
+    url: [
+      (body) => (body.action === "deleted" ? pickText(body, labels) : null),
+      repositoryPage("labels/{label.name}"),
+    ],
+  },
   marketplace_purchase: {
     title: [joined(": ", "marketplace_purchase.account.login", "marketplace_purchase.plan.name")],
     url: [],
@@ -156,12 +167,17 @@ const subjects: Record<string, Subject> = {
   org_block: person("blocked_user"),
   organization: {
     title: ["membership.user.login", "user.login", "invitation.login", "organization.login"],
-    url: ["membership.user.html_url", "user.html_url", "organization.html_url", "organization.url"],
+    url: [
+      "membership.user.html_url",
+      "user.html_url",
+      "organization.html_url",
+      serverPage("{organization.login}"),
+    ],
   },
   package: packageVersion("package"),
   page_build: {
     title: [joined(": ", "build.status", "build.error.message")],
-    url: ["build.html_url", "build.url"],
+    url: ["build.html_url", repositoryPage("commit/{build.commit}")],
   },
   ping: { title: ["zen"], url: [] },
   project: entity("project"),
@@ -243,11 +259,10 @@ const subjects: Record<string, Subject> = {
     "workflow_job.run_number",
     joined(" / ", "workflow_job.workflow_name", "workflow_job.name"),
   ),
-  workflow_run: execution(
-    "workflow_run",
-    "workflow_run.run_number",
-    joined(" / ", "workflow_run.name", firstLine("workflow_run.display_title")),
-  ),
+  workflow_run: {
+    ...execution("workflow_run", "workflow_run.run_number"),
+    title: ["workflow.name", "workflow_run.name", firstLine("workflow_run.display_title")],
+  },
 };
 
 /** Fields in which payloads of unlisted types often have their subject, most specific first. */
@@ -259,15 +274,22 @@ function subjectOf(type: string, body: JsonObject): Subject {
 }
 
 export function summarizeGithub(type: string, body: JsonObject): Partial<Summary> {
-  const { number = [], title, url } = subjectOf(type, body);
-  return {
+  const { number = [], title, url, result } = subjectOf(type, body);
+  const summary: Partial<Summary> = {
     action: pickText(body, "action", "pages.0.action"),
     repo: pickText(body, "repository.full_name"),
     sender: pickText(body, "sender.login", "pusher.name"),
     number: pickNumber(body, ...number),
     title: pickText(body, ...title),
-    url: pickUrl(body, ...url, "repository.html_url"),
+    url: pickPage(body, ...url, "repository.html_url"),
   };
+  if (result)
+    summary.check_result = {
+      conclusion: pickText(body, `${result}.conclusion`),
+      head_branch: pickText(body, `${result}.head_branch`, `${result}.check_suite.head_branch`),
+      head_sha: pickText(body, `${result}.head_sha`),
+    };
+  return summary;
 }
 
 function shortSha(path: string): TextPicker {

@@ -7,11 +7,11 @@ export type TextPicker = string | ((body: JsonObject) => string | null);
 
 /** The first value that is a non-blank text. */
 export const pickText = (body: JsonObject, ...pickers: readonly TextPicker[]): string | null =>
-  pick(body, pickers, isText);
+  pickFirst(body, pickers, isText);
 
 /** The first http(s) URL. Clients may render it as a link, so other schemes are skipped. */
 export const pickUrl = (body: JsonObject, ...pickers: readonly TextPicker[]): string | null =>
-  pick(body, pickers, isWebUrl);
+  pickFirst(body, pickers, isWebUrl);
 
 export function pickNumber(body: JsonObject, ...paths: readonly string[]): number | null {
   for (const path of paths) {
@@ -21,7 +21,7 @@ export function pickNumber(body: JsonObject, ...paths: readonly string[]): numbe
   return null;
 }
 
-function pick(
+export function pickFirst(
   body: JsonObject,
   pickers: readonly TextPicker[],
   fits: (value: Json | undefined) => value is string,
@@ -36,7 +36,7 @@ function pick(
 const isText = (value: Json | undefined): value is string =>
   typeof value === "string" && /\S/.test(value);
 
-const isWebUrl = (value: Json | undefined): value is string =>
+export const isWebUrl = (value: Json | undefined): value is string =>
   typeof value === "string" && /^https?:\/\//i.test(value);
 
 export const firstFound =

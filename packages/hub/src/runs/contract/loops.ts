@@ -106,6 +106,7 @@ function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
         number: null,
         title: null,
         url: null,
+        check_result: null,
         content_type: "application/json",
         headers: {},
         body: new TextEncoder().encode("{}"),

@@ -13,7 +13,9 @@ import type { It } from "./subject.ts";
 
 export function appendContract(it: It): void {
   it("stores every field of an event, and starts the seq at 1", async ({ store }) => {
-    const full = sampleEvent();
+    const full = sampleEvent({
+      check_result: { conclusion: null, head_branch: 'ünï"code', head_sha: "abc" },
+    });
     const minimal = sampleEvent({
       external_id: null,
       action: null,

@@ -34,6 +34,7 @@ export function sampleEvent(given: Partial<NewEvent> = {}): NewEvent {
     number: created,
     title: `The lamp is broken (${created})`,
     url: `https://github.com/acme/web/issues/${created}`,
+    check_result: null,
     content_type: "application/json",
     headers: { "x-github-event": "issues" },
     body: new TextEncoder().encode(JSON.stringify({ created })),

@@ -54,6 +54,21 @@ export function searchContract(it: It): void {
     expect(await search(store, { text: "" })).toHaveLength(7);
   });
 
+  it("finds the conclusion, the branch and the commit of a check, but not the names of the fields", async ({
+    store,
+  }) => {
+    const check_result = {
+      conclusion: "failure",
+      head_branch: "fix/Ölstand",
+      head_sha: "5779607b",
+    };
+    const event = sampleEvent({ ...blank, check_result });
+    await appendEvents(store, [event, sampleEvent(blank)]);
+    for (const text of ["Failure", "fix/ölstand", "5779"])
+      expect(ids(await search(store, { text }))).toEqual([event.id]);
+    expect(await search(store, { text: "conclusion" })).toEqual([]);
+  });
+
   it("ignores the case of non-ASCII characters", async ({ store }) => {
     const events = ["Ärger mit ÖL", "ärger mit öl", "ЖУРНАЛ", "ordinary"].map((title) =>
       sampleEvent({ ...blank, title }),

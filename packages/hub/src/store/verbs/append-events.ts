@@ -9,6 +9,7 @@ import { type Dialect, insert, keyRows, notify, query, type Value, type Verb } f
 import type { AppendRequest, AppendResult, NewEvent, StalePlan } from "../store.ts";
 import type { PlannedEvent } from "./breakers.ts";
 import { storePlans } from "./event-plans.ts";
+import { packCheckResult } from "./event-rows.ts";
 import { lockOrCreateTenants, type TenantHead } from "./lock-tenants.ts";
 
 interface EventPosition {
@@ -27,6 +28,7 @@ interface Growth {
 const EVENT_COLUMNS = [
   "tenant_id", "seq", "id", "source", "source_id", "external_id", "type", "received_at",
   "action", "repo", "sender", "number", "title", "url", "size", "pack", "pack_at", "meta_size",
+  "check_result",
 ];
 
 export function* appendEvents(
@@ -144,7 +146,7 @@ const resultOf = (known: Map<string, EventPosition>, key: string, duplicate: boo
 const eventValues = (tenant: string, seq: number, event: NewEvent, packed: Packed): Value[] => [
   tenant, seq, event.id, event.source, event.source_id, event.external_id, event.type, event.received_at,
   event.action, event.repo, event.sender, event.number, event.title, event.url, event.body.byteLength,
-  packed.pack, packed.pack_at, packed.meta_size,
+  packed.pack, packed.pack_at, packed.meta_size, packCheckResult(event.check_result),
 ];
 
 function* incrementCounters(

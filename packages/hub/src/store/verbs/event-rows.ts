@@ -1,9 +1,9 @@
-import type { EventRow, TriggerStatus } from "../store.ts";
+import type { CheckResult, EventRow, TriggerStatus } from "../store.ts";
 
 export const EVENT_COLUMNS =
   "id, tenant_id, seq, source, source_id, external_id, type, received_at, action, repo, sender, " +
   "number, title, url, size, processed, processed_at, note, trigger_status, last_triggered_at, " +
-  "outcome, claimed_by, claimed_until";
+  "outcome, claimed_by, claimed_until, check_result";
 
 export interface StoredRow {
   id: string;
@@ -29,6 +29,20 @@ export interface StoredRow {
   outcome: string | null;
   claimed_by: string | null;
   claimed_until: number;
+  check_result: string | null;
+}
+
+/**
+ * One column for all fields, because nearly every event has none of them: inserting one null is free,
+ * and lists need no payload. An array contains no names, which a search would find.
+ */
+export const packCheckResult = (result: CheckResult | null): string | null =>
+  result && JSON.stringify([result.conclusion, result.head_branch, result.head_sha]);
+
+function unpackCheckResult(packed: string | null): CheckResult | null {
+  if (packed === null) return null;
+  const [conclusion, head_branch, head_sha] = JSON.parse(packed);
+  return { conclusion, head_branch, head_sha };
 }
 
 /** Copies field by field: a spread takes twenty times as long. */
@@ -56,4 +70,5 @@ export const toEvent = (row: StoredRow): EventRow => ({
   outcome: row.outcome,
   claimed_by: row.claimed_by,
   claimed_until: row.claimed_until === 0 ? null : row.claimed_until,
+  check_result: unpackCheckResult(row.check_result),
 });

@@ -8,7 +8,16 @@ const SCAN_LIMIT = 5_000;
 /** Clocks of replicas differ: the order of `received_at` and of `seq` agree only within this time. */
 const CLOCK_SLACK_MS = 60_000;
 
-const SEARCHED = ["type", "action", "repo", "sender", "title", "url", "external_id"] as const;
+const SEARCHED = [
+  "type",
+  "action",
+  "repo",
+  "sender",
+  "title",
+  "url",
+  "external_id",
+  "check_result",
+] as const;
 
 export function* searchEvents(dialect: Dialect, wanted: SearchQuery): Verb<Page<EventRow>> {
   const { tenant, limit, text = "", type, from, to, processed } = wanted;
