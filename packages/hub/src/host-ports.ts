@@ -8,6 +8,7 @@ import type { IngestObservation } from "./ingest/ingest-log.ts";
 import type { MakeHmacKey } from "./lib/hmac.ts";
 import type { Log } from "./lib/log.ts";
 import type { Timers } from "./lib/timers.ts";
+import type { RunMetrics } from "./runs/run-metrics.ts";
 import type { Retention } from "./store/store.ts";
 import type { SweepReason } from "./store/sweeper.ts";
 
@@ -30,16 +31,25 @@ export interface HostPorts {
   metrics: HubMetrics;
 }
 
-export interface HubMetrics {
+export interface HubMetrics extends RunMetrics {
   observe(observation: IngestObservation): void;
   /** Called after each group commit with its number of requests. */
   batch(size: number): void;
   swept(reason: SweepReason, count: number): void;
   delivery(outcome: DeliveryOutcome): void;
   trip(limit: Trip["limit"]): void;
+  /** Called once. The gauges are read for each response of `/metrics`. */
+  watch(gauges: HubGauges): void;
   /** The response body of `/metrics`. */
   text(): Promise<string>;
   contentType: string;
+}
+
+export interface HubGauges {
+  /** The number of pending events of all tenants. */
+  pendingEvents(): Promise<number>;
+  /** The number of clients of `GET /events`. */
+  connectedStreams(): number;
 }
 
 export interface HubSettings {

@@ -53,6 +53,7 @@ export function createHubRuns(options: HubRunsOptions) {
     concurrency: settings.runConcurrency,
     leaseMs: settings.runLeaseMs,
     timers: delayWhileBusy(timers, pipeline.pendingAppends),
+    metrics: ports.metrics,
     onError,
   });
   return {

@@ -87,6 +87,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const { calls, triggers } = runs;
   const shared = { store, ports, settings, seal, calls, triggers, onError };
   const agents = createHubAgents(shared);
+  ports.metrics.watch({
+    pendingEvents: store.countPending,
+    connectedStreams: agents.live.connected,
+  });
   const closing = new AbortController();
   const isStopping = () => closing.signal.aborted;
   let url = "";

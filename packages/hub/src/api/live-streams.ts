@@ -62,6 +62,8 @@ export interface LiveStreams {
   authorize(request: LiveRequest): Promise<LiveSubscription | Answer>;
   /** Sends events to the connection until it closes. Rejects if the log cannot be read. */
   follow(subscription: LiveSubscription, connection: LiveConnection): Promise<void>;
+  /** The number of connected clients. */
+  connected(): number;
   /** Closes all connections. The clients can resume from their cursors. */
   close(): void;
 }
@@ -231,6 +233,8 @@ export function createLiveStreams({
       });
       if (closed) follower.stop();
     },
+
+    connected: () => clients.size,
 
     close() {
       stopTimers?.();

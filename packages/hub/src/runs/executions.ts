@@ -2,9 +2,11 @@
 import type { ClaimedRun } from "../store/run-store.ts";
 import type { DeferredStart } from "./deferred-start.ts";
 import { type Executed, type ExecuteOptions, executeRun } from "./execute-run.ts";
+import { observeProgress, type RunMetrics } from "./run-metrics.ts";
 
 export interface ExecutionsOptions {
   shared: Omit<ExecuteOptions, "claimed" | "signal" | "acquireSlot">;
+  metrics: RunMetrics;
   acquireSlot(run: string): Promise<void>;
   onStarted(): void;
   /** `error`: the execution threw. When the lease of the run expires, a worker claims the run again. */
@@ -23,7 +25,7 @@ export interface Executions {
 }
 
 export function createExecutions(options: ExecutionsOptions): Executions {
-  const { shared, acquireSlot, onStarted, onFinished, onError } = options;
+  const { shared, metrics, acquireSlot, onStarted, onFinished, onError } = options;
   const active = new Map<string, AbortController>();
   const pending = new Set<Promise<void>>();
 
@@ -38,7 +40,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     try {
       result = await executeRun({
         ...shared,
-        ...(deferred && { save: deferred.save }),
+        save: observeProgress(deferred?.save ?? shared.save, claimed, metrics),
         claimed,
         signal: controller.signal,
         acquireSlot: () => acquireSlot(id),

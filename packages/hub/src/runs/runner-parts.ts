@@ -5,6 +5,7 @@ import type { ExecuteOptions } from "./execute-run.ts";
 import { createExecutions } from "./executions.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { createProgressCommit } from "./progress-commit.ts";
+import type { RunMetrics } from "./run-metrics.ts";
 import { createSlots } from "./slots.ts";
 import { createWaiters } from "./waiters.ts";
 
@@ -17,6 +18,7 @@ export interface RunnerPartsOptions
   leaseMs: number;
   /** The number of slots. A run that a caller starts here executes immediately, without a slot. */
   concurrency: number;
+  metrics: RunMetrics;
   onError: (error: unknown) => void;
 }
 
@@ -34,6 +36,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
       ...options,
       save,
     },
+    metrics: options.metrics,
     acquireSlot: slots.acquireSlot,
     onStarted: () => heartbeat.start(),
     onFinished({ run: { id, parent_run } }, result) {

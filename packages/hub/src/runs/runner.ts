@@ -8,7 +8,7 @@ import { createDeferredStart, type DeferredStart } from "./deferred-start.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
 import { createRunnerParts, type RunnerPartsOptions } from "./runner-parts.ts";
 
-type Defaulted = "leaseMs" | "concurrency" | "onError";
+type Defaulted = "leaseMs" | "concurrency" | "metrics" | "onError";
 
 export type RunnerOptions = Omit<RunnerPartsOptions, Defaulted> &
   Partial<Pick<RunnerPartsOptions, Defaulted>>;
@@ -45,12 +45,14 @@ export interface Runner {
   close(): Promise<void>;
 }
 
+const DEFAULTS = { concurrency: 16, metrics: { run() {}, step() {} }, onError() {} };
+
 const NOT_STARTED = "The hub is stopping; the run was not started.";
 const RELEASED = "The hub is stopping; the run continues in another process or after the restart.";
 
 export function createRunner(options: RunnerOptions): Runner {
   const { store, timers, worker, leaseMs = 15_000 } = options;
-  const parts = createRunnerParts({ onError: () => {}, concurrency: 16, ...options, leaseMs });
+  const parts = createRunnerParts({ ...DEFAULTS, ...options, leaseMs });
   const { save, slots, waiters, executions, claimer } = parts;
   const closing = new AbortController();
   const newLease = () => {

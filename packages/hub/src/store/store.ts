@@ -252,6 +252,8 @@ export interface SourceSecret {
 export interface EventStore {
   appendEvents(batch: AppendRequest[], quota: number | null): Promise<(AppendResult | StalePlan)[]>;
   pendingStatus(tenant: string): Promise<PendingStatus>;
+  /** The number of pending events of all tenants. */
+  countPending(): Promise<number>;
   listEvents(query: EventQuery): Promise<Page<EventRow>>;
   searchEvents(query: SearchQuery): Promise<Page<EventRow>>;
   getEvent(tenant: string, id: string): Promise<EventRow | undefined>;

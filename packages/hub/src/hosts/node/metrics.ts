@@ -1,8 +1,15 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { HubMetrics } from "../../host-ports.ts";
+import type { HubGauges, HubMetrics } from "../../host-ports.ts";
 
-/** The Prometheus metrics. Labels contain only known sources, never names from a request. */
-export function createMetrics(knownSources: ReadonlySet<string>): HubMetrics {
+export interface MetricsOptions {
+  sources: readonly string[];
+  nodeTypes: readonly string[];
+}
+
+/** The Prometheus metrics. Labels contain only known names, never names from a request or a flow. */
+export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetrics {
+  const knownSources = new Set(sources);
+  const knownTypes = new Set(nodeTypes);
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const webhooks = new Counter({
@@ -42,6 +49,44 @@ export function createMetrics(knownSources: ReadonlySet<string>): HubMetrics {
     labelNames: ["limit"],
     registers: [registry],
   });
+  const runs = new Counter({
+    name: "signalbox_runs_total",
+    help: "Runs that ended in this process, by outcome.",
+    labelNames: ["outcome"],
+    registers: [registry],
+  });
+  const runSeconds = new Histogram({
+    name: "signalbox_run_seconds",
+    help: "Time from the first start of a run to its end, including the time it was suspended.",
+    labelNames: ["outcome"],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600],
+    registers: [registry],
+  });
+  const stepSeconds = new Histogram({
+    name: "signalbox_step_seconds",
+    help: "Duration of an attempt at a step, by the type of its node and its outcome.",
+    labelNames: ["type", "outcome"],
+    buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+    registers: [registry],
+  });
+  let gauges: HubGauges | undefined;
+  new Gauge({
+    name: "signalbox_pending_events",
+    help: "Pending events in the database; every replica reports the same number.",
+    registers: [registry],
+    async collect() {
+      // While the database does not respond, the other metrics are still needed.
+      this.set((await gauges?.pendingEvents().catch(() => undefined)) ?? Number.NaN);
+    },
+  });
+  new Gauge({
+    name: "signalbox_connected_streams",
+    help: "Clients of GET /events that are connected to this process.",
+    registers: [registry],
+    collect() {
+      this.set(gauges?.connectedStreams() ?? 0);
+    },
+  });
   new Gauge({
     name: "signalbox_up_since_seconds",
     help: "Start time of this process, in seconds since 1970.",
@@ -53,6 +98,7 @@ export function createMetrics(knownSources: ReadonlySet<string>): HubMetrics {
     string,
     { count: Counter.Internal; time: Histogram.Internal<"outcome"> }
   >();
+  const stepChildren = new Map<string, Histogram.Internal<"type" | "outcome">>();
   return {
     observe({ source, outcome, took }) {
       const known = knownSources.has(source) ? source : "unknown";
@@ -73,6 +119,23 @@ export function createMetrics(knownSources: ReadonlySet<string>): HubMetrics {
     swept: (why, count) => swept.inc({ why }, count),
     delivery: (outcome) => deliveries.inc({ outcome }),
     trip: (limit) => trips.inc({ limit }),
+    run(outcome, took) {
+      runs.inc({ outcome });
+      runSeconds.observe({ outcome }, took / 1000);
+    },
+    step(type, outcome, took) {
+      const known = knownTypes.has(type) ? type : "unknown";
+      const key = `${known} ${outcome}`;
+      let child = stepChildren.get(key);
+      if (!child) {
+        child = stepSeconds.labels({ type: known, outcome });
+        stepChildren.set(key, child);
+      }
+      child.observe(took / 1000);
+    },
+    watch(given) {
+      gauges = given;
+    },
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

@@ -1,6 +1,7 @@
 /** The hub on Node: opens the store, makes the ports, and serves the hub over HTTP. */
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { HostPorts } from "../../host-ports.ts";
 import { createHub, type Hub } from "../../hub.ts";
 import { WEBHOOKS } from "../../ingest/receive-webhook.ts";
@@ -102,7 +103,10 @@ export async function startHub({
       makeHmacKey: nodeHmacKey,
       timers: systemTimers,
       log,
-      metrics: createMetrics(new Set(sources.map(({ id }) => id))),
+      metrics: createMetrics({
+        sources: sources.map(({ id }) => id),
+        nodeTypes: [...nodeTypes.keys()],
+      }),
     };
     hub = await createHub({ store, ports, settings: resolved });
     server = await openServer(hub, { settings, log, requestTimeoutMs, lingerMs });

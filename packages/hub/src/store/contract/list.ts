@@ -67,6 +67,15 @@ export function listContract(it: It): void {
     expect(await (await reopenOn("CREATE TABLE theirs (id TEXT)")).getLogId()).not.toBe(id);
   });
 
+  it("counts the pending events of all tenants", async ({ store }) => {
+    expect(await store.countPending()).toBe(0);
+    const events = sampleEvents(3);
+    await appendEvents(store, events);
+    await appendEvents(store, sampleEvents(2), "umbrella");
+    await store.markProcessed("acme", ids(events).slice(0, 1), START, null);
+    expect(await store.countPending()).toBe(4);
+  });
+
   it("returns the most frequent type first", async ({ store }) => {
     const types = ["rare", "common", "common", "usual", "usual", "usual"];
     await appendEvents(

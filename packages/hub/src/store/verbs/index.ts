@@ -30,6 +30,7 @@ import {
 import { migrateLegacyFlows } from "./legacy-flows.ts";
 import { prepareRun, queueRuns, startInLane, startRun } from "./queue-runs.ts";
 import {
+  countPending,
   getEvent,
   getLogId,
   getPayload,
@@ -108,6 +109,7 @@ const writes = <Run>(run: Run) => ({ writes: true, run });
 export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTable => ({
   appendEvents: writes((batch, quota) => appendEvents(dialect, batch, quota)),
   pendingStatus: reads(pendingStatus),
+  countPending: reads(countPending),
   listEvents: reads(listEvents),
   listEventTypes: reads(listEventTypes),
   searchEvents: reads((search) => searchEvents(dialect, search)),

@@ -22,6 +22,13 @@ export function* pendingStatus(tenant: string): Verb<PendingStatus> {
   };
 }
 
+export function* countPending(): Verb<number> {
+  const total = yield* first<{ pending: number }>(
+    "SELECT CAST(COALESCE(SUM(pending), 0) AS BIGINT) AS pending FROM tenants",
+  );
+  return total?.pending ?? 0;
+}
+
 export function* listEventTypes(
   tenant: string,
   after: string,

@@ -1,0 +1,72 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { createMetrics } from "./metrics.ts";
+
+const create = () => createMetrics({ sources: ["github"], nodeTypes: ["HttpRequest"] });
+
+const namesIn = (text: string, pattern: RegExp) =>
+  [...new Set([...text.matchAll(pattern)].map(([, name]) => name))].sort();
+
+it("has the metrics that docs/operating.md lists", async () => {
+  const registered = namesIn(await create().text(), /^# HELP (signalbox_\w+)/gm);
+  const docs = readFileSync(new URL("../../../../../docs/operating.md", import.meta.url), "utf8");
+  expect(namesIn(docs, /^\| `(signalbox_\w+)/gm)).toEqual(registered);
+});
+
+it("lists the labels of each metric in docs/operating.md", async () => {
+  const metrics = create();
+  const outcome = { outcome: "refused", reason: "busy", detail: "" } as const;
+  metrics.observe({ source: "github", address: "", outcome, took: 1 });
+  metrics.swept("processed", 1);
+  metrics.delivery("delivered");
+  metrics.trip("chain");
+  metrics.run("failed", 1);
+  metrics.step("HttpRequest", "failed", 1);
+  const text = await metrics.text();
+  const docs = readFileSync(new URL("../../../../../docs/operating.md", import.meta.url), "utf8");
+  const documented = [...docs.matchAll(/^\| `(signalbox_\w+)(?:\{([\w,]+)\})?`/gm)];
+  for (const [, name, labels = ""] of documented) {
+    const sample = new RegExp(`^${name}(?:_count)?(?:\\{(.*)\\})? `, "m").exec(text);
+    expect(sample, name).not.toBeNull();
+    const found = [...(sample?.[1] ?? "").matchAll(/(\w+)="/g)].map(([, label]) => label);
+    expect(found.join(","), name).toBe(labels);
+  }
+});
+
+it("counts runs by outcome, and measures runs and steps in seconds", async () => {
+  const metrics = create();
+  metrics.run("succeeded", 20);
+  metrics.run("succeeded", 2_000);
+  metrics.run("cancelled", 1);
+  metrics.step("HttpRequest", "done", 150);
+  metrics.step("a type of a removed version", "failed", 1);
+  const lines = (await metrics.text()).split("\n");
+  for (const line of [
+    'signalbox_runs_total{outcome="succeeded"} 2',
+    'signalbox_runs_total{outcome="cancelled"} 1',
+    'signalbox_run_seconds_sum{outcome="succeeded"} 2.02',
+    'signalbox_step_seconds_sum{type="HttpRequest",outcome="done"} 0.15',
+    'signalbox_step_seconds_count{type="unknown",outcome="failed"} 1',
+  ])
+    expect(lines).toContain(line);
+});
+
+it("reads the gauges for each response, and responds although the database does not", async () => {
+  const metrics = create();
+  let pending = 3;
+  metrics.watch({
+    pendingEvents: async () => {
+      if (pending < 0) throw new Error("no database");
+      return pending;
+    },
+    connectedStreams: () => 2,
+  });
+  expect(await metrics.text()).toMatch(/^signalbox_pending_events 3$/m);
+  expect(await metrics.text()).toMatch(/^signalbox_connected_streams 2$/m);
+  pending = 4;
+  expect(await metrics.text()).toMatch(/^signalbox_pending_events 4$/m);
+  pending = -1;
+  const text = await metrics.text();
+  expect(text).toMatch(/^signalbox_pending_events nan$/im);
+  expect(text).toMatch(/^signalbox_connected_streams 2$/m);
+});
