@@ -199,7 +199,8 @@ describe("runs", () => {
   it("are never executed by two replicas in parallel, on PostgreSQL", async () => {
     const server = await startEffectServer();
     const databaseUrl = await createDatabase(inject("postgresUrl"));
-    const replicaEnv = { ...env, DATABASE_URL: databaseUrl };
+    // Longer than a busy machine may pause a replica: without renewal, the other one claims its runs.
+    const replicaEnv = { ...env, DATABASE_URL: databaseUrl, SIGNALBOX_RUN_LEASE: "120" };
     const start = () => startHubProcess({ data: tempFolder(), env: replicaEnv });
     const [first, second] = [await start(), await start()];
     await queueRuns(first, server);
