@@ -359,7 +359,9 @@ describe("the CLI", () => {
     expect(await helpOf("token")).toMatch(/--data .*DATABASE_URL/s);
     expect(await helpOf("token")).not.toMatch(/--port|WEBHOOK_SECRET/);
     expect(await helpOf("send")).toMatch(/--port .*GITHUB_WEBHOOK_SECRET/s);
-    expect(await helpOf("send")).not.toMatch(/--data|--rate-limit/);
+    expect(await helpOf("send")).toMatch(/--url .*--data .*SIGNALBOX_TOKEN/s);
+    expect(await helpOf("send")).not.toMatch(/--rate-limit|DATABASE_URL/);
+    expect(serve).not.toContain("SIGNALBOX_URL");
     expect(await helpOf("source")).toMatch(/--data .*--public-url/s);
     expect(await helpOf("config")).not.toContain("--rate-limit VALUE");
     expect(await helpOf("doctor")).not.toContain("--rate-limit VALUE");

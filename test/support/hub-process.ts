@@ -1,6 +1,7 @@
 /** Runs the built hub as a child process. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { MAX_WAIT_MS } from "./timeouts.ts";
 
@@ -76,7 +77,7 @@ export async function startHubProcess({
   };
 }
 
-/** Runs a CLI command and waits for its exit. */
+/** Runs a CLI command and waits for its exit. By default in a folder without a hub and settings. */
 export async function runCli(
   args: string[],
   options: { env?: Record<string, string>; cwd?: string } = {},
@@ -84,7 +85,7 @@ export async function runCli(
   const child: ChildProcess = spawn(process.execPath, [CLI, ...args], {
     env: cleanEnv(options.env ?? {}),
     stdio: ["ignore", "pipe", "pipe"],
-    ...(options.cwd ? { cwd: options.cwd } : {}),
+    cwd: options.cwd ?? tmpdir(),
   });
   const text = { stdout: "", stderr: "" };
   for (const stream of ["stdout", "stderr"] as const)
