@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBackoff } from "./backoff.ts";
-import { causeOf } from "./hub-error.ts";
+import { causeOf, rejectedToken } from "./hub-error.ts";
 import { createSseParser, type SseMessage } from "./sse-parser.ts";
 
 export interface FollowOptions {
@@ -100,8 +100,8 @@ export async function followEvents(options: FollowOptions): Promise<void> {
     if (status === 401 || status === 403) {
       warnOnce(
         status === 401
-          ? `the hub at ${url} rejects the token (401): check SIGNALBOX_TOKEN. Events are not announced.`
-          : `the hub at ${url} does not allow this token to read the inbox (403). Events are not announced.`,
+          ? `${rejectedToken(url, token)} Events are not announced.`
+          : `the hub at ${url} does not allow this token to read the inbox (403). Create one with the scope inbox:read. Events are not announced.`,
       );
       return REJECTED_RETRY_MS / 2 + REJECTED_RETRY_MS * random();
     }

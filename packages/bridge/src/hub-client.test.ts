@@ -1,5 +1,5 @@
 /** Tests against local servers that behave like hubs, proxies and other web servers. */
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
@@ -10,6 +10,8 @@ type Respond = (
   message: { id?: number; method: string; params?: { name?: string; cursor?: string } },
   response: ServerResponse,
   request: IncomingMessage,
+  /** Resolves when the client has received the headers of this response. */
+  headersReceived: Promise<unknown>,
 ) => void;
 
 const json = (response: ServerResponse, body: unknown, headers: Record<string, string> = {}) =>
@@ -19,12 +21,14 @@ const json = (response: ServerResponse, body: unknown, headers: Record<string, s
 
 async function start(respond: Respond) {
   const methods: string[] = [];
+  const received = new EventEmitter();
   const server = createServer(async (request, response) => {
     if (request.method !== "POST") return void response.writeHead(405).end();
-    const message = JSON.parse(await text(request));
+    const body = await text(request);
+    const message = JSON.parse(body);
     methods.push(message.method);
     if (message.method === "notifications/initialized") return void response.writeHead(202).end();
-    respond(message, response, request);
+    respond(message, response, request, once(received, body));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
@@ -32,7 +36,15 @@ async function start(respond: Respond) {
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const hub = createHubClient({ url, token: "t" });
+  const hub = createHubClient({
+    url,
+    token: "t",
+    fetch: async (input, init) => {
+      const response = await fetch(input, init);
+      received.emit(String(init?.body));
+      return response;
+    },
+  });
   onTestFinished(hub.close);
   return { hub, methods, server, url };
 }
@@ -95,28 +107,30 @@ describe("createHubClient", () => {
   });
 
   /** A hub that executes requests, but loses the next `lossy.remaining` responses. */
-  async function startLossy(lose: (response: ServerResponse) => void) {
+  async function startLossy(lose: Lose) {
     const lossy = { remaining: 0 };
-    const started = await start(({ id, method, params }, response) => {
+    const started = await start(({ id, method, params }, response, _, headersReceived) => {
       if (method === "initialize")
         return json(response, initializeResult(id), { "mcp-session-id": "s" });
       if (method === "tools/list" && lossy.remaining <= 0)
         return json(response, annotated(id, params?.cursor));
       lossy.remaining -= 1;
-      if (lossy.remaining >= 0) return lose(response);
+      if (lossy.remaining >= 0) return lose(response, headersReceived);
       json(response, toolResult(id));
     });
     const calls = () => started.methods.filter((method) => method === "tools/call").length;
     return { ...started, lossy, calls };
   }
 
-  const losses: [string, (response: ServerResponse) => void][] = [
+  type Lose = (response: ServerResponse, headersReceived: Promise<unknown>) => void;
+  const losses: [string, Lose][] = [
     ["a broken connection", (response) => void response.destroy()],
     [
       "half a response",
-      (response) => {
+      (response, headersReceived) => {
         response.writeHead(200, { "content-type": "application/json", "content-length": "99" });
-        response.write('{"jsonrpc"', () => setTimeout(() => response.destroy(), 20));
+        response.write('{"jsonrpc"');
+        void headersReceived.then(() => response.destroy());
       },
     ],
     [
@@ -245,10 +259,11 @@ describe("createHubClient", () => {
     ["an early end", (response: ServerResponse) => void response.end(": hi\n\n")],
     ["a broken connection", (response: ServerResponse) => void response.destroy()],
   ])("fails before the timeout after a stream with %s", async (_, end) => {
-    const { hub } = await start(({ id, method }, response) => {
+    const { hub } = await start(({ id, method }, response, _, headersReceived) => {
       if (method === "initialize") return json(response, initializeResult(id));
       response.writeHead(200, { "content-type": "text/event-stream" });
-      response.write(": hi\n\n", () => setTimeout(() => end(response), 20));
+      response.write(": hi\n\n");
+      void headersReceived.then(() => end(response));
     });
     await expect(hub.request("tools/call", call)).rejects.toMatchObject({ code: "lost" });
   });
@@ -266,7 +281,7 @@ describe("createHubClient", () => {
       "403: Not you.",
     ],
     ["an unknown path", 404, "text/plain", "nope", "404, not found"],
-    ["a rejected token", 401, "application/json", "{}", "check SIGNALBOX_TOKEN"],
+    ["a rejected token", 401, "application/json", "{}", "Set SIGNALBOX_TOKEN to a token of this"],
   ])("reports %s in its error message", async (_, status, type, body, message) => {
     const { hub } = await start((_message, response) => {
       response.writeHead(status, { "content-type": type }).end(body);

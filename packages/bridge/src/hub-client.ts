@@ -11,7 +11,7 @@ import {
   SdkErrorCode,
   StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
-import { causeOf, HubError, isNeverSent } from "./hub-error.ts";
+import { causeOf, HubError, isNeverSent, rejectedToken } from "./hub-error.ts";
 import { version } from "./version.ts";
 
 interface RequestOptions {
@@ -87,7 +87,7 @@ class HubTransport extends StreamableHTTPClientTransport {
 
 export function createHubClient(options: HubClientOptions): HubClient {
   const { url, token } = options;
-  const fetch = createCheckedFetch(url, options.fetch ?? globalThis.fetch);
+  const fetch = createCheckedFetch({ url, token, fetch: options.fetch ?? globalThis.fetch });
   let session: Session | undefined;
 
   async function open(): Promise<Client> {
@@ -235,7 +235,11 @@ const notAHub = (url: string, what: string) =>
  * Checks a response before the SDK reads it. Otherwise an HTML page of a proxy would become a
  * `SyntaxError`, and a failed connection only "fetch failed".
  */
-function createCheckedFetch(url: string, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+function createCheckedFetch({
+  url,
+  token,
+  fetch,
+}: Required<HubClientOptions>): typeof globalThis.fetch {
   return async (input, init) => {
     let response: Response;
     try {
@@ -256,10 +260,7 @@ function createCheckedFetch(url: string, fetch: typeof globalThis.fetch): typeof
       await response.body?.cancel().catch(() => {});
       throw error;
     };
-    if (status === 401)
-      return fail(
-        new HubError("refused", `The hub at ${url} rejects the token: check SIGNALBOX_TOKEN.`),
-      );
+    if (status === 401) return fail(new HubError("refused", rejectedToken(url, token)));
     if (status === 404)
       return fail(
         new Headers(init.headers).has("mcp-session-id")
