@@ -5,12 +5,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { startBridgeProcess } from "../support/bridge-process.ts";
+import { HANDSHAKE, startBridgeProcess } from "../support/bridge-process.ts";
 import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
 import {
   createTokenByCli,
@@ -47,22 +48,6 @@ const bridgeEnv = (url: string, state: string) => ({
   SIGNALBOX_BRIDGE_STATE: state,
 });
 
-/** The MCP handshake, for tests that write to stdin directly. */
-const HANDSHAKE = [
-  {
-    id: 1,
-    method: "initialize",
-    params: {
-      protocolVersion: "2025-11-25",
-      capabilities: {},
-      clientInfo: { name: "x", version: "1" },
-    },
-  },
-  { method: "notifications/initialized" },
-]
-  .map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`)
-  .join("");
-
 async function startBridge(url: string, state: string, env: Record<string, string> = {}) {
   const transport = new StdioClientTransport({
     command: process.execPath,
@@ -83,6 +68,9 @@ async function startBridge(url: string, state: string, env: Record<string, strin
   };
   await client.connect(transport);
   onTestFinished(() => client.close());
+  // As Claude Code does: the bridge announces nothing before.
+  const lists = [client.listTools(), client.listPrompts(), client.listResources()];
+  await Promise.allSettled(lists);
   return {
     client,
     messages,
@@ -434,6 +422,26 @@ describe("the bridge", () => {
     await expect.poll(bridge.titles).toEqual(["one", "two", "three"]);
   });
 
+  it("offers all lists and announces events if the hub starts later than the client", async () => {
+    const data = tempFolder();
+    const { url, stop } = await startHub(data);
+    await stop();
+    const bridge = await startBridge(url, tempFolder());
+    await expect(bridge.client.listPrompts()).rejects.toThrow("cannot be reached");
+    const hub = await startHub(data, new URL(url).port);
+    await expect
+      .poll(() => bridge.otherMethods.toSorted())
+      .toEqual([
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/tools/list_changed",
+      ]);
+    expect((await bridge.client.listTools()).tools).not.toEqual([]);
+    expect((await bridge.client.listPrompts()).prompts).not.toEqual([]);
+    expect((await bridge.client.listResources()).resources).not.toEqual([]);
+    await waitUntilListening(hub, bridge);
+  });
+
   it("reports a lost response and does not repeat the call", async () => {
     const hub = await startHub();
     await post(hub, "one");
@@ -532,6 +540,29 @@ describe("the bridge", () => {
       const [code] = await once(child, "close");
       expect([code, output]).toEqual([2, expect.stringContaining("WEBHOOK_WORKER_URL")]);
     }
+  });
+
+  it("rejects the probe for 2026-07-28, and announces after the lists", async () => {
+    const hub = await startHub();
+    const state = tempFolder();
+    const first = startBridgeProcess(bridgeEnv(hub.url, state));
+    await expect.poll(() => savedState(state)).toMatchObject({ cursor: "0" });
+    await first.end("close stdin");
+    await post(hub, "meanwhile");
+    const child = spawn(process.execPath, [BRIDGE], { env: bridgeEnv(hub.url, state) });
+    onTestFinished(() => void child.kill());
+    const messages: { id?: number; method?: string; error?: { code: number } }[] = [];
+    createInterface(child.stdout).on("line", (line) => messages.push(JSON.parse(line)));
+    child.stdin.write(HANDSHAKE);
+    const announcedAt = () =>
+      messages.findIndex(({ method }) => method === "notifications/claude/channel");
+    await expect.poll(announcedAt).toBeGreaterThan(0);
+    const responses = messages.slice(0, announcedAt()).map(({ id, error }) => [id, error?.code]);
+    expect(responses.slice(0, 2)).toEqual([
+      [0, -32601],
+      [1, undefined],
+    ]);
+    expect(responses.slice(2).toSorted()).toEqual([2, 3, 4].map((id) => [id, undefined]));
   });
 
   it("exits when its client disconnects", async () => {

@@ -1,4 +1,4 @@
-/** Runs the bridge as a child process and records the messages of its channel. */
+/** Runs the bridge as a child process, like Claude Code, and records the messages of its channel. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -24,6 +24,36 @@ export interface BridgeProcess {
 
 const line = (message: object) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
 
+/** The first messages of Claude Code. Without the lists, the bridge would delay its announcements. */
+export const HANDSHAKE = [
+  {
+    id: 0,
+    method: "server/discover",
+    params: {
+      _meta: {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { name: "story", version: "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+      },
+    },
+  },
+  {
+    id: 1,
+    method: "initialize",
+    params: {
+      protocolVersion: "2025-11-25",
+      capabilities: {},
+      clientInfo: { name: "story", version: "1" },
+    },
+  },
+  { method: "notifications/initialized" },
+  { id: 2, method: "tools/list" },
+  { id: 3, method: "prompts/list" },
+  { id: 4, method: "resources/list" },
+]
+  .map(line)
+  .join("");
+
 export function startBridgeProcess(env: Record<string, string>): BridgeProcess {
   const child = spawn(process.execPath, [BRIDGE], {
     env: { PATH: process.env.PATH ?? "", ...env },
@@ -37,14 +67,7 @@ export function startBridgeProcess(env: Record<string, string>): BridgeProcess {
   });
   const ended = Promise.all([once(child, "exit"), once(lines, "close")]);
   child.stdin.on("error", () => {}); // the process was killed before it read
-  const params = {
-    protocolVersion: "2025-11-25",
-    capabilities: {},
-    clientInfo: { name: "story", version: "1" },
-  };
-  child.stdin.write(
-    line({ id: 1, method: "initialize", params }) + line({ method: "notifications/initialized" }),
-  );
+  child.stdin.write(HANDSHAKE);
   const bridge: BridgeProcess = {
     messages,
     endedBy: undefined,

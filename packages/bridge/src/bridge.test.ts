@@ -2,16 +2,19 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server";
 import { expect, it } from "vitest";
+import { createManualTimers } from "../../../test/support/manual-timers.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { serveBridge } from "./bridge.ts";
 import { readSettings } from "./settings.ts";
+import type { Timers } from "./settled-client.ts";
+import { LIST_METHODS } from "./settles-at.ts";
 import type { BridgeState } from "./state-file.ts";
 
 const connected = 'id: 0\ndata: {"status":"connected","cursor":"0"}\n\n';
 const frame = (seq: number, summary: object = {}) =>
   `id: ${seq}\ndata: ${JSON.stringify({ event_id: `e${seq}`, type: "push", summary })}\n\n`;
 
-/** A hub that sends some events and keeps the stream open; its tools return `results`. */
+/** A hub that sends some events and keeps the stream open. Its lists are empty; its tools return `results`. */
 const fakeHub =
   (frames: string, results: object[] = []): typeof fetch =>
   async (url, init) => {
@@ -22,10 +25,12 @@ const fakeHub =
         method === "initialize"
           ? {
               protocolVersion: "2025-11-25",
-              capabilities: { tools: {} },
+              capabilities: { tools: {}, prompts: {}, resources: {} },
               serverInfo: { name: "hub", version: "1" },
             }
-          : results.shift();
+          : /\/list$/.test(method)
+            ? { [method.split("/")[0]]: [] }
+            : results.shift();
       return Response.json({ jsonrpc: "2.0", id, result });
     }
     const cancelled = new AbortController();
@@ -42,7 +47,31 @@ const fakeHub =
     );
   };
 
+const refuse: typeof fetch = async () => {
+  throw new TypeError("fetch failed", {
+    cause: Object.assign(new Error("connect ECONNREFUSED"), { syscall: "connect" }),
+  });
+};
+
+/** Every timer is due. */
+const noDelay: Timers = {
+  now: () => 0,
+  set(run) {
+    const timer = setImmediate(run);
+    return () => clearImmediate(timer);
+  },
+};
+
 const toolError = (text: string) => ({ isError: true, content: [{ type: "text", text }] });
+
+/** The first request of Claude Code. */
+const probe = {
+  _meta: {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": { name: "claude-code", version: "2" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  },
+};
 
 /** A bridge with an initialized client. */
 async function startBridge(options: {
@@ -50,9 +79,11 @@ async function startBridge(options: {
   folder?: string;
   env?: Record<string, string>;
   flush?: () => Promise<void>;
+  timers?: Timers;
 }) {
-  const { folder = tempFolder(), env = {}, flush = async () => {} } = options;
+  const { folder = tempFolder(), env = {}, flush = async () => {}, timers = noDelay } = options;
   const sent: JSONRPCMessage[] = [];
+  const warnings: string[] = [];
   const transport: Transport = {
     start: async () => {},
     send: async (message) => void sent.push(message),
@@ -65,18 +96,25 @@ async function startBridge(options: {
       ...env,
     }),
     transport,
-    warn: () => {},
+    warn: (message) => warnings.push(message),
     flush,
     fetch: options.hub,
+    timers,
   });
   const params = {
     protocolVersion: "2025-11-25",
     capabilities: {},
     clientInfo: { name: "test", version: "1" },
   };
+  const request = async (id: number, method: string, params = {}) => {
+    transport.onmessage?.({ jsonrpc: "2.0", id, method, params });
+    const response = () => sent.find((message) => "id" in message && message.id === id);
+    await expect.poll(response).toBeDefined();
+    return response();
+  };
   await expect.poll(() => transport.onmessage).toBeDefined();
-  transport.onmessage?.({ jsonrpc: "2.0", id: 1, method: "initialize", params });
-  await expect.poll(() => sent.length).toBe(1);
+  const discovered = await request(0, "server/discover", probe);
+  const initialized = await request(1, "initialize", params);
   transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/initialized" });
   const state = () => {
     const [name] = readdirSync(folder);
@@ -92,8 +130,83 @@ async function startBridge(options: {
     await transport.close();
     await serving;
   };
-  return { sent, transport, serving, state, contents, end, folder };
+  const methods = () => sent.flatMap((message) => ("method" in message ? [message.method] : []));
+  return {
+    discovered,
+    initialized,
+    methods,
+    request,
+    warnings,
+    transport,
+    serving,
+    state,
+    contents,
+    end,
+    folder,
+  };
 }
+
+it("announces after the client's lists have been returned, and loses no earlier event", async () => {
+  const { timers, advance } = createManualTimers();
+  const bridge = await startBridge({ hub: fakeHub(connected + frame(1) + frame(2)), timers });
+  await expect.poll(bridge.state).toMatchObject({ cursor: "0" });
+  for (const [at, method] of LIST_METHODS.entries()) {
+    await advance(4_000);
+    expect(await bridge.request(at + 2, method)).toHaveProperty("result");
+  }
+  await advance(999);
+  expect([bridge.contents(), bridge.state()]).toMatchObject([[], { cursor: "0" }]);
+  await advance(1);
+  await expect.poll(bridge.state).toMatchObject({ cursor: "2" });
+  expect(bridge.contents()).toHaveLength(2);
+  await bridge.end();
+});
+
+it("announces to a client that requests no list after five seconds", async () => {
+  const { timers, advance } = createManualTimers();
+  const bridge = await startBridge({ hub: fakeHub(connected + frame(1)), timers });
+  await expect.poll(bridge.state).toMatchObject({ cursor: "0" });
+  await advance(4_999);
+  expect(bridge.contents()).toEqual([]);
+  await advance(1);
+  await expect.poll(bridge.state).toMatchObject({ cursor: "1" });
+  expect(bridge.contents()).toHaveLength(1);
+  await bridge.end();
+});
+
+it("leaves an event to the next client if the first one disconnects before it is settled", async () => {
+  const hub = fakeHub(connected + frame(1));
+  const first = await startBridge({ hub, timers: createManualTimers().timers });
+  await expect.poll(first.state).toMatchObject({ cursor: "0" });
+  await first.end();
+  expect([first.contents(), first.state(), first.warnings]).toMatchObject([
+    [],
+    { cursor: "0" },
+    [],
+  ]);
+  const next = await startBridge({ hub, folder: first.folder });
+  await expect.poll(next.state).toMatchObject({ cursor: "1" });
+  expect(next.contents()).toHaveLength(1);
+  await next.end();
+});
+
+// On a connection of the 2026-07-28 era, Claude Code does not support channels.
+it("answers server/discover with -32601, so that the client continues with initialize", async () => {
+  const bridge = await startBridge({ hub: fakeHub(connected) });
+  expect(bridge.discovered).toMatchObject({ error: { code: -32601 } });
+  expect(bridge.initialized).toMatchObject({
+    result: {
+      protocolVersion: "2025-11-25",
+      capabilities: {
+        experimental: { "claude/channel": {} },
+        tools: { listChanged: true },
+        prompts: { listChanged: true },
+        resources: { listChanged: true },
+      },
+    },
+  });
+  await bridge.end();
+});
 
 it("waits for the last announcement and its state when the client disconnects", async () => {
   const { promise: flushed, resolve: flush } = Promise.withResolvers<void>();
@@ -102,8 +215,7 @@ it("waits for the last announcement and its state when the client disconnects", 
   const ended = bridge.serving.then(() => {
     hasEnded = true;
   });
-  await expect.poll(() => bridge.sent.length).toBe(2);
-  expect(bridge.sent[1]).toMatchObject({ params: { meta: { message_id: "e1" } } });
+  await expect.poll(() => bridge.contents().length).toBe(1);
   await bridge.transport.close();
   await new Promise((resolve) => setImmediate(resolve));
   expect([hasEnded, bridge.state()]).toMatchObject([false, { cursor: "0" }]);
@@ -198,23 +310,56 @@ it("reads a replaced log from its start, and announces the gap once", async () =
   expect(await run("10")).toHaveLength(1);
 });
 
-it("notifies the client when the tools are available again, even without a channel", async () => {
-  let down = true;
-  const up = fakeHub("", [{ tools: [] }]);
+it.each([{}, { WEBHOOK_CHANNEL: "0" }])(
+  "notifies a settled client when the lists that failed are available again (%j)",
+  async (env) => {
+    const { timers, advance } = createManualTimers();
+    let hub = refuse;
+    let probes = 0;
+    const bridge = await startBridge({
+      hub: async (url, init) => {
+        if (String(init?.body).includes("/list")) probes += 1;
+        return hub(url, init);
+      },
+      env,
+      timers,
+    });
+    for (const [at, method] of LIST_METHODS.entries())
+      expect(await bridge.request(at + 2, method)).toHaveProperty("error");
+    expect(await bridge.request(9, "tools/list")).toHaveProperty("error");
+    hub = fakeHub(connected);
+    // The hub returns the lists, but the client would drop a notification.
+    await expect.poll(() => probes).toBe(LIST_METHODS.length);
+    expect(bridge.methods()).toEqual([]);
+    await advance(1_000);
+    await expect
+      .poll(() => bridge.methods().toSorted())
+      .toEqual([
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/tools/list_changed",
+      ]);
+    await bridge.end();
+  },
+);
+
+it("notifies a client that has cancelled a list because the hub did not respond", async () => {
+  const hub = fakeHub(connected);
+  let hanging = 0;
   const bridge = await startBridge({
-    hub: async (...request) => {
-      if (down) throw new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") });
-      return up(...request);
+    hub: (url, init) => {
+      if (hanging > 0 || !String(init?.body).includes("prompts/list")) return hub(url, init);
+      hanging += 1;
+      return new Promise((_, reject) => {
+        init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+      });
     },
-    env: { WEBHOOK_CHANNEL: "0" },
   });
-  for (const id of [2, 3])
-    bridge.transport.onmessage?.({ jsonrpc: "2.0", id, method: "tools/list" });
-  await expect.poll(() => bridge.sent.length).toBe(3);
-  expect(bridge.sent.slice(1)).toMatchObject([{ error: {} }, { error: {} }]);
-  down = false;
-  await expect.poll(() => bridge.sent.length).toBe(4);
-  expect(bridge.sent[3]).toMatchObject({ method: "notifications/tools/list_changed" });
+  bridge.transport.onmessage?.({ jsonrpc: "2.0", id: 2, method: "prompts/list" });
+  await expect.poll(() => hanging).toBe(1);
+  const params = { requestId: 2, reason: "timeout" };
+  bridge.transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params });
+  await expect.poll(bridge.methods).toEqual(["notifications/prompts/list_changed"]);
   await bridge.end();
 });
 

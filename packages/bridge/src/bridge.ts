@@ -8,7 +8,7 @@ import {
   type ServerContext,
   type Transport,
 } from "@modelcontextprotocol/server";
-import { createAwaitTools } from "./await-tools.ts";
+import { createAwaitList } from "./await-list.ts";
 import { createChannel, type Lookup } from "./channel.ts";
 import { followEvents } from "./follow-events.ts";
 import { createHubClient, type HubClient } from "./hub-client.ts";
@@ -16,6 +16,8 @@ import { HubError } from "./hub-error.ts";
 import { createLogChannel, type LogChannel } from "./log-channel.ts";
 import { createSenderRule } from "./sender-rule.ts";
 import type { BridgeSettings } from "./settings.ts";
+import { createSettledClient, type SettledClient, type Timers } from "./settled-client.ts";
+import type { ListMethod } from "./settles-at.ts";
 import { createStateFile } from "./state-file.ts";
 import { isRecord, readStreamEvent } from "./stream-event.ts";
 import { version } from "./version.ts";
@@ -41,6 +43,7 @@ export interface BridgeOptions {
   /** Resolves when all messages have been written; rejects if writing fails. */
   flush?: () => Promise<void>;
   fetch?: typeof fetch;
+  timers?: Timers;
 }
 
 /** Resolves when the client has disconnected. */
@@ -53,22 +56,24 @@ export async function serveBridge(options: BridgeOptions): Promise<void> {
     {
       capabilities: {
         tools: { listChanged: true },
-        resources: {},
-        prompts: {},
+        resources: { listChanged: true },
+        prompts: { listChanged: true },
         ...(settings.channel ? { experimental: { "claude/channel": {} } } : {}),
       },
       instructions: TOOLS + (settings.channel ? CHANNEL : "") + UNTRUSTED,
     },
   );
   const stop = new AbortController();
+  const client = createSettledClient(stop.signal, options.timers);
   let channel: LogChannel | undefined;
   const closed = new Promise<void>((resolve) => {
     server.onclose = resolve;
   });
-  proxy(server, hub, stop.signal);
-  if (settings.channel)
-    // Before `initialized` the client ignores notifications.
-    server.oninitialized = () => void runChannel();
+  proxy(server, hub, client, stop.signal);
+  server.oninitialized = () => {
+    client.initialized();
+    if (settings.channel) void runChannel();
+  };
 
   async function runChannel(): Promise<void> {
     const { url, stateFolder: folder } = settings;
@@ -77,6 +82,7 @@ export async function serveBridge(options: BridgeOptions): Promise<void> {
         file: createStateFile({ folder, url, log, onError: warn }),
         mayWake: createSenderRule(settings.senders),
         async send({ content, meta }) {
+          await client.settled;
           const params = { content, meta };
           await server.notification({ method: "notifications/claude/channel", params });
           await options.flush?.();
@@ -118,29 +124,42 @@ export async function serveBridge(options: BridgeOptions): Promise<void> {
 }
 
 /** Forwards every request of the client to the hub, and returns the hub's response. */
-function proxy(server: Server, hub: HubClient, signal: AbortSignal): void {
-  const awaitTools = createAwaitTools({
-    list: () => hub.request("tools/list", {}, { signal }),
-    onAvailable: () => server.sendToolListChanged(),
-    signal,
-  });
+function proxy(server: Server, hub: HubClient, client: SettledClient, signal: AbortSignal): void {
   const forward =
     <Method extends Parameters<HubClient["request"]>[0]>(method: Method) =>
     async (request: { params?: object | undefined }, context: ServerContext) => {
       try {
         return await hub.request<Method>(method, paramsOf(request), optionsOf(context));
       } catch (error) {
-        if (method === "tools/list" && !context.mcpReq.signal.aborted) awaitTools();
         if (error instanceof HubError)
           throw new ProtocolError(ProtocolErrorCode.InternalError, error.message);
         throw error;
       }
     };
-  server.setRequestHandler("tools/list", forward("tools/list"));
-  server.setRequestHandler("resources/list", forward("resources/list"));
+  const forwardList = <Method extends ListMethod>(method: Method) => {
+    const forwardOne = forward(method);
+    const awaitList = createAwaitList({
+      list: () => hub.request(method, {}, { signal }),
+      async onAvailable() {
+        await client.settled;
+        await notifyChanged(server, method);
+      },
+      signal,
+    });
+    return async (...[request, context]: Parameters<typeof forwardOne>) => {
+      try {
+        return await client.track(method, forwardOne(request, context));
+      } catch (error) {
+        awaitList();
+        throw error;
+      }
+    };
+  };
+  server.setRequestHandler("tools/list", forwardList("tools/list"));
+  server.setRequestHandler("resources/list", forwardList("resources/list"));
   server.setRequestHandler("resources/templates/list", forward("resources/templates/list"));
   server.setRequestHandler("resources/read", forward("resources/read"));
-  server.setRequestHandler("prompts/list", forward("prompts/list"));
+  server.setRequestHandler("prompts/list", forwardList("prompts/list"));
   server.setRequestHandler("prompts/get", forward("prompts/get"));
   server.setRequestHandler("tools/call", async (request, context): Promise<CallToolResult> => {
     try {
@@ -151,6 +170,12 @@ function proxy(server: Server, hub: HubClient, signal: AbortSignal): void {
       return { isError: true, content: [{ type: "text", text: error.message }] };
     }
   });
+}
+
+function notifyChanged(server: Server, method: ListMethod): Promise<void> {
+  if (method === "tools/list") return server.sendToolListChanged();
+  if (method === "prompts/list") return server.sendPromptListChanged();
+  return server.sendResourceListChanged();
 }
 
 /** Removes `_meta`: its progress token belongs to the client's connection. */

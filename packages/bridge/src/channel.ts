@@ -101,8 +101,9 @@ export function createChannel(options: ChannelOptions): Channel {
     tail = tail.then(async () => {
       if (stopped) return;
       await work().catch((error: unknown) => {
+        // Stopping rejects an announcement that still waits for the client.
+        if (!stopped) warn(`cannot send to the client: ${String(error)}`);
         stopped = true;
-        warn(`cannot send to the client: ${String(error)}`);
       });
     });
     return tail;

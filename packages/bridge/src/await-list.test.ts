@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
-import { createAwaitTools } from "./await-tools.ts";
+import { createAwaitList } from "./await-list.ts";
 
 /** A hub that succeeds or fails as given, one value per request. */
 function setup(responses: boolean[]) {
   const stop = new AbortController();
   const waits: number[] = [];
   let notified = 0;
-  const onFailure = createAwaitTools({
+  const onFailure = createAwaitList({
     list: async () => {
       if (!responses.shift()) throw new Error("down");
     },

@@ -1,8 +1,8 @@
-/** Notifies the client when the hub lists its tools again, after a failed `tools/list`. */
+/** Notifies the client when a list is available again, after the hub failed to return it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBackoff } from "./backoff.ts";
 
-export interface AwaitToolsOptions {
+export interface AwaitListOptions {
   list: () => Promise<unknown>;
   /** Called once for any number of earlier failures. */
   onAvailable: () => Promise<void>;
@@ -12,13 +12,13 @@ export interface AwaitToolsOptions {
 }
 
 /** Returns the function to call after each failure. */
-export function createAwaitTools(options: AwaitToolsOptions): () => void {
+export function createAwaitList(options: AwaitListOptions): () => void {
   const { list, onAvailable, signal, random = Math.random } = options;
   const { wait = (ms: number, until: AbortSignal) => sleep(ms, undefined, { signal: until }) } =
     options;
   let waiting = false;
 
-  async function awaitTools(): Promise<void> {
+  async function awaitList(): Promise<void> {
     const backoff = createBackoff({ random });
     do await wait(backoff.next(), signal);
     while (!(await succeeds(list)));
@@ -30,7 +30,7 @@ export function createAwaitTools(options: AwaitToolsOptions): () => void {
   return () => {
     if (waiting) return;
     waiting = true;
-    awaitTools().catch(() => {}); // aborted: the client has disconnected
+    awaitList().catch(() => {}); // aborted: the client has disconnected
   };
 }
 
