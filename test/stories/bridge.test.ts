@@ -442,6 +442,17 @@ describe("the bridge", () => {
     await waitUntilListening(hub, bridge);
   });
 
+  it("finds the local hub by the file in its data folder", async () => {
+    const data = tempFolder();
+    const hub = await startHub(data);
+    await post(hub, "It rains");
+    const bridge = await startBridge("", tempFolder(), { SIGNALBOX_DATA: data });
+    await expect.poll(bridge.stderr).toContain(`using the local hub at ${hub.url}`);
+    expect((await bridge.call("get_pending_status")).structuredContent).toMatchObject({
+      pending_count: 1,
+    });
+  });
+
   it("reports a lost response and does not repeat the call", async () => {
     const hub = await startHub();
     await post(hub, "one");
@@ -507,7 +518,7 @@ describe("the bridge", () => {
     expect(second.messages).toHaveLength(1);
   });
 
-  it("reports a missing URL, an unknown token, and a URL that returns a page", async () => {
+  it("reports an invalid URL, an unknown token, and a URL that returns a page", async () => {
     const hub = await startHub();
     const unauthorized = await startBridge(hub.url, tempFolder(), { SIGNALBOX_TOKEN: "guess" });
     await expect.poll(unauthorized.stderr).toContain("rejects the token");
@@ -530,15 +541,15 @@ describe("the bridge", () => {
       content: [{ text: expect.stringContaining("not JSON but text/html") }],
     });
 
-    for (const WEBHOOK_WORKER_URL of ["", "hub.example"]) {
-      const env = { PATH: process.env.PATH ?? "", WEBHOOK_WORKER_URL };
+    for (const name of ["WEBHOOK_WORKER_URL", "SIGNALBOX_URL"]) {
+      const env = { PATH: process.env.PATH ?? "", [name]: "hub.example" };
       const child = spawn(process.execPath, [BRIDGE], { env });
       let output = "";
       child.stderr.on("data", (chunk: Buffer) => {
         output += chunk.toString();
       });
       const [code] = await once(child, "close");
-      expect([code, output]).toEqual([2, expect.stringContaining("WEBHOOK_WORKER_URL")]);
+      expect([code, output]).toEqual([2, expect.stringContaining(name)]);
     }
   });
 
@@ -575,7 +586,8 @@ describe("the bridge", () => {
   });
 
   it("can be started as a command of the hub", async () => {
-    const { code, stderr } = await runCli(["bridge"]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining("WEBHOOK_WORKER_URL")]);
+    const env = { SIGNALBOX_URL: "hub.example" };
+    const { code, stderr } = await runCli(["bridge"], { env });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("SIGNALBOX_URL")]);
   });
 });

@@ -229,7 +229,7 @@ function toHubError(error: unknown, url: string): unknown {
 }
 
 const notAHub = (url: string, what: string) =>
-  `The response of ${url}/mcp is ${what}: check that WEBHOOK_WORKER_URL is the URL of a Signalbox hub.`;
+  `The response of ${url}/mcp is ${what}: check that SIGNALBOX_URL (or WEBHOOK_WORKER_URL) is the URL of a Signalbox hub.`;
 
 /**
  * Checks a response before the SDK reads it. Otherwise an HTML page of a proxy would become a

@@ -21,6 +21,9 @@ export async function runBridge(): Promise<void> {
     process.exitCode = 2;
     return;
   }
+  const { url, localHubFrom } = settings;
+  if (localHubFrom !== undefined)
+    warn(`SIGNALBOX_URL is not set; using the local hub at ${url} (${localHubFrom}).`);
   if (settings.token === undefined) warn("SIGNALBOX_TOKEN is not set; the hub requires a token.");
   const transport = new StdioServerTransport();
   for (const signal of ["SIGINT", "SIGTERM"] as const)

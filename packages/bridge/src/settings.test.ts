@@ -1,12 +1,16 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { readSettings, SettingsError } from "./settings.ts";
 
 const url = { WEBHOOK_WORKER_URL: "http://127.0.0.1:4747" };
 
 describe("readSettings", () => {
-  it("requires only the hub's URL", () => {
-    expect(readSettings(url, "/home/mona")).toEqual({
+  it("uses the local hub without any setting", () => {
+    expect(readSettings({ SIGNALBOX_DATA: tempFolder() }, "/home/mona")).toEqual({
       url: "http://127.0.0.1:4747",
+      localHubFrom: "the default",
       token: undefined,
       channel: true,
       senders: undefined,
@@ -18,7 +22,7 @@ describe("readSettings", () => {
   it("reads the other settings", () => {
     expect(
       readSettings({
-        WEBHOOK_WORKER_URL: " https://hub.example/box/mcp/ ",
+        SIGNALBOX_URL: " https://hub.example/box/mcp/ ",
         SIGNALBOX_TOKEN: "sbx_1",
         WEBHOOK_CHANNEL: "0",
         WEBHOOK_CHANNEL_SENDERS: "mona, *[bot],",
@@ -27,12 +31,27 @@ describe("readSettings", () => {
       }),
     ).toEqual({
       url: "https://hub.example/box",
+      localHubFrom: undefined,
       token: "sbx_1",
       channel: false,
       senders: ["mona", "*[bot]"],
       stateFolder: "/tmp/x",
       remindMs: 0,
     });
+  });
+
+  it("prefers the bridge's own variable to the common one, and both to the running hub's file", () => {
+    const data = tempFolder();
+    writeFileSync(join(data, "hub.json"), JSON.stringify({ url: "http://127.0.0.1:5151" }));
+    const read = (env: Record<string, string>) => {
+      const { url, localHubFrom } = readSettings({ SIGNALBOX_DATA: data, ...env });
+      return [url, localHubFrom];
+    };
+    const common = { SIGNALBOX_URL: "http://common.example" };
+    expect(read({})).toEqual(["http://127.0.0.1:5151", join(data, "hub.json")]);
+    expect(read(common)).toEqual(["http://common.example", undefined]);
+    expect(read({ ...common, ...url })).toEqual(["http://127.0.0.1:4747", undefined]);
+    expect(read({ ...common, WEBHOOK_WORKER_URL: " " })[0]).toBe("http://common.example");
   });
 
   it("treats an unreplaced placeholder as unset", () => {
@@ -42,17 +61,15 @@ describe("readSettings", () => {
   });
 
   it.each([
-    ["WEBHOOK_WORKER_URL", undefined],
-    ["WEBHOOK_WORKER_URL", "  "],
     ["WEBHOOK_WORKER_URL", "hub.example"],
-    ["WEBHOOK_WORKER_URL", "ftp://hub.example"],
-    ["WEBHOOK_WORKER_URL", "https://user:pw@hub.example"],
+    ["SIGNALBOX_URL", "ftp://hub.example"],
+    ["SIGNALBOX_URL", "https://user:pw@hub.example"],
     ["SIGNALBOX_TOKEN", "two words"],
     ["WEBHOOK_CHANNEL", "maybe"],
     ["SIGNALBOX_BRIDGE_REMIND_MINUTES", "-1"],
     ["SIGNALBOX_BRIDGE_REMIND_MINUTES", "soon"],
   ])("rejects %s=%s and names the setting", (name, value) => {
-    const read = () => readSettings({ ...url, [name]: value });
+    const read = () => readSettings({ [name]: value });
     expect(read).toThrow(SettingsError);
     expect(read).toThrow(name);
   });

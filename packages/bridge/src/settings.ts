@@ -1,6 +1,7 @@
 /** The bridge's settings. MCP clients pass them as environment variables. */
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { findLocalHub } from "./local-hub.ts";
 
 /** A setting is missing or invalid. The message names the setting and the fix. */
 export class SettingsError extends Error {
@@ -10,6 +11,8 @@ export class SettingsError extends Error {
 export interface BridgeSettings {
   /** The hub's URL without a trailing slash. */
   url: string;
+  /** Where the URL of the local hub was found; undefined if a setting names the hub. */
+  localHubFrom: string | undefined;
   token: string | undefined;
   /** Whether events wake the agent. The tools are available in both cases. */
   channel: boolean;
@@ -24,7 +27,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export function readSettings(env: Environment, home: string = homedir()): BridgeSettings {
   return {
-    url: readUrl(given(env, "WEBHOOK_WORKER_URL")),
+    ...readHubUrl(env),
     token: readToken(given(env, "SIGNALBOX_TOKEN")),
     channel: readSwitch(env, "WEBHOOK_CHANNEL"),
     senders: readList(given(env, "WEBHOOK_CHANNEL_SENDERS")),
@@ -39,19 +42,23 @@ function given(env: Environment, name: string): string | undefined {
   return value === undefined || value === "" || /^\$\{[^}]*\}$/.test(value) ? undefined : value;
 }
 
-function readUrl(value: string | undefined): string {
-  if (value === undefined)
-    throw new SettingsError(
-      "WEBHOOK_WORKER_URL is missing. Set it to your hub's URL, such as http://127.0.0.1:4747.",
-    );
+/** WEBHOOK_WORKER_URL is first: only the bridge reads it, SIGNALBOX_URL is for all commands. */
+function readHubUrl(env: Environment): Pick<BridgeSettings, "url" | "localHubFrom"> {
+  for (const name of ["WEBHOOK_WORKER_URL", "SIGNALBOX_URL"]) {
+    const value = given(env, name);
+    if (value !== undefined) return { url: readUrl(name, value), localHubFrom: undefined };
+  }
+  const { url, from } = findLocalHub(given(env, "SIGNALBOX_DATA") ?? ".signalbox");
+  return { url: readUrl(from, url), localHubFrom: from };
+}
+
+function readUrl(name: string, value: string): string {
   const url = URL.parse(value);
   if (!url || !/^https?:$/.test(url.protocol))
-    throw new SettingsError(
-      "WEBHOOK_WORKER_URL must be an http(s) URL, such as http://127.0.0.1:4747.",
-    );
+    throw new SettingsError(`${name} must be an http(s) URL, such as http://127.0.0.1:4747.`);
   if (url.username || url.password || url.search || url.hash)
     throw new SettingsError(
-      "WEBHOOK_WORKER_URL must be the hub's URL without credentials or query; set the token in SIGNALBOX_TOKEN.",
+      `${name} must be the hub's URL without credentials or query; set the token in SIGNALBOX_TOKEN.`,
     );
   // Users often paste the URL of an endpoint, such as /mcp, instead of the hub's URL.
   return url.href.replace(/\/(mcp|events)?\/?$/, "");

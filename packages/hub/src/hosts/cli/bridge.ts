@@ -5,10 +5,11 @@ export const bridge: Command = {
   usage: "",
   summary: "connect a hub to Claude Code: its tools over stdio, and events that wake the agent",
   details:
-    "An MCP client starts it and exchanges messages with it on stdin and stdout. Its settings are environment variables:\n" +
-    "WEBHOOK_WORKER_URL (the hub's address, required), SIGNALBOX_TOKEN, WEBHOOK_CHANNEL=0 (tools only),\n" +
-    "WEBHOOK_CHANNEL_SENDERS (globs of senders who may wake the agent), SIGNALBOX_BRIDGE_STATE (a folder),\n" +
-    "SIGNALBOX_BRIDGE_REMIND_MINUTES (10; 0 for never). See docs/claude-code.md.",
+    "An MCP client starts it and exchanges messages with it on stdin and stdout. Its settings are\n" +
+    "environment variables: SIGNALBOX_URL or WEBHOOK_WORKER_URL (the hub's address; default: the local\n" +
+    "hub), SIGNALBOX_TOKEN, WEBHOOK_CHANNEL=0 (tools only), WEBHOOK_CHANNEL_SENDERS (globs of senders who\n" +
+    "may wake the agent), SIGNALBOX_BRIDGE_STATE (a folder), SIGNALBOX_BRIDGE_REMIND_MINUTES (10; 0 for\n" +
+    "never). See docs/claude-code.md.",
   options: {},
   settings: [],
   async run({ positionals }) {
