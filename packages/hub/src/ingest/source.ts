@@ -37,9 +37,18 @@ export interface Installation {
   about?: { version: number; change: "removed" | "restored" | null };
 }
 
+/** `signalbox source add` prints it, and docs/webhooks.md contains it. */
+export interface SecretSetup {
+  /** `sender`: the sender issues the secret, and the hub gets it. `you`: the hub generates it, or you choose it. */
+  issuedBy: "sender" | "you";
+  /** Where to paste the URL, and where to paste or copy the secret. */
+  setup: string;
+}
+
 export interface SourceDefinition {
   id: string;
   title: string;
+  secret: SecretSetup;
   /** The maximum size of a body. */
   maxBytes: number;
   signature(config: Record<string, unknown>): SignatureScheme;
@@ -89,7 +98,7 @@ export interface Tenancy {
 }
 
 interface SourceOptions
-  extends Pick<SourceDefinition, "id" | "title" | "summarize" | "sample">,
+  extends Pick<SourceDefinition, "id" | "title" | "secret" | "summarize" | "sample">,
     Partial<
       Pick<
         SourceDefinition,

@@ -4,6 +4,7 @@ import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { EVERY_TENANT } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { type Origin, readSecret, type SettingName, type Settings } from "../settings.ts";
+import { describeAdded } from "./added-source.ts";
 import {
   assertNoMoreArguments,
   type Command,
@@ -103,7 +104,8 @@ const inAllTenants = ({ tenant }: Options): WithHubOptions => ({
 });
 
 function add({ settings, flags, argument: kind, name, tenant }: Options): Promise<void> {
-  if (!sources.some(({ id }) => id === kind))
+  const definition = sources.find(({ id }) => id === kind);
+  if (!definition)
     throw new UsageError(
       `Missing or unknown KIND. Known kinds: ${sources.map(({ id }) => id).join(", ")}.`,
     );
@@ -124,16 +126,8 @@ function add({ settings, flags, argument: kind, name, tenant }: Options): Promis
     const created = await hub.request<WithSecret>("POST", PATH, { body }).catch(asUsage);
     const { id, url, secret } = created;
     if (flags.json) return print(JSON.stringify({ id, url, secret }));
-    print(`${green("✓")} ${created.name}`);
-    print(
-      table([
-        ["  URL", bold(url)],
-        ["  Secret", secret ? bold(secret) : "from the environment"],
-        ["  Id", id],
-      ]),
-    );
-    if (secret) print(dim("  The secret is shown once."));
-    print(dim(`  Try it: ${sendCommand(created, settings)}`));
+    const send = sendCommand(created, settings);
+    print(describeAdded({ definition, ...created, generated: secret, send }));
   });
 }
 

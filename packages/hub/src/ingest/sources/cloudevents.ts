@@ -22,6 +22,11 @@ const MAX_BATCH = 100;
 export const cloudevents = defineSource({
   id: "cloudevents",
   title: "CloudEvents",
+  secret: {
+    issuedBy: "you",
+    setup:
+      "In the settings of the sender's subscription, set the URL as the sink, and send the secret in the header Authorization: Bearer SECRET.",
+  },
   signature: bearer,
   accepts: "anything", // in binary mode the content type is that of the data
   decode(request) {

@@ -94,6 +94,11 @@ const configured = (extractor: (given: Config) => Extractor): Extractor => ({
 export const generic = defineSource({
   id: "generic",
   title: "Generic webhook",
+  secret: {
+    issuedBy: "you",
+    setup:
+      "In the sender's settings, paste the URL and the secret. The sender signs with the secret (HMAC-SHA256), or sends it as a bearer token.",
+  },
   config,
   signature: (given) => signature(given as Config),
   accepts: ["application/json", "application/x-www-form-urlencoded"],

@@ -40,6 +40,11 @@ const installationChange = (body: JsonObject): Installation["about"] => ({
 export const github = defineSource({
   id: "github",
   title: "GitHub",
+  secret: {
+    issuedBy: "you",
+    setup:
+      "Repository, organization or GitHub App → Settings → Webhooks → Add webhook: paste the URL as Payload URL and the secret as Secret, and choose the content type application/json.",
+  },
   maxBytes: 25 * 1024 * 1024, // GitHub's own limit
   signature: hmacSha256({ header: "X-Hub-Signature-256", prefix: "sha256=" }),
   accepts: ["application/json", "application/x-www-form-urlencoded"],

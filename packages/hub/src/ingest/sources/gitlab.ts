@@ -52,6 +52,11 @@ const titles: Record<string, TextPicker> = {
 export const gitlab = defineSource({
   id: "gitlab",
   title: "GitLab",
+  secret: {
+    issuedBy: "you",
+    setup:
+      "Project or group → Settings → Webhooks → Add new webhook: paste the URL, and the secret as Secret token. A secret of the form whsec_… can be the Signing token instead.",
+  },
   maxBytes: 25 * 1024 * 1024, // GitLab's own limit
   signature: anyOf(standardSignature, sharedToken({ header: "X-Gitlab-Token" })),
   headers: ["x-gitlab-event", "x-gitlab-instance", "idempotency-key"],

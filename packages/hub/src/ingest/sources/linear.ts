@@ -16,6 +16,11 @@ const within = (...names: string[]) =>
 export const linear = defineSource({
   id: "linear",
   title: "Linear",
+  secret: {
+    issuedBy: "sender",
+    setup:
+      "Settings → API → Webhooks → New webhook: paste the URL. Then copy the Signing secret that Linear shows for the webhook.",
+  },
   signature: hmacSha256({ header: "Linear-Signature" }),
   // Linear documents this tolerance. Each attempt has a new time.
   sentAt: { field: "webhookTimestamp", toleranceMs: 60_000 },

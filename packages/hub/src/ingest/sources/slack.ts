@@ -18,6 +18,11 @@ const slashCommand: Extractor = {
 export const slack = defineSource({
   id: "slack",
   title: "Slack",
+  secret: {
+    issuedBy: "sender",
+    setup:
+      "api.slack.com/apps → your app → Basic Information: copy the Signing Secret and store it first, because Slack verifies the URL at once. Then paste the URL as Request URL under Event Subscriptions, Slash Commands or Interactivity.",
+  },
   signature: slackSignature,
   accepts: ["application/json", "application/x-www-form-urlencoded"],
   emptyResponse: true,

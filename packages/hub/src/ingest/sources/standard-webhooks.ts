@@ -23,6 +23,11 @@ const signedId: Extractor = {
 export const standardWebhooks = defineSource({
   id: "standard-webhooks",
   title: "Standard Webhooks",
+  secret: {
+    issuedBy: "sender",
+    setup:
+      "In the sender's webhook settings, paste the URL, and copy the secret (whsec_…) that it shows. If the sender lets you choose the secret, paste yours instead.",
+  },
   signature: firstOf(standardSignature, svixSignature),
   externalId: signedId,
   eventType: either(field("type"), fixed("event")),

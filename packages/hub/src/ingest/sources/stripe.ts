@@ -9,6 +9,11 @@ const inObject = (...names: string[]) => names.map((name) => `data.object.${name
 export const stripe = defineSource({
   id: "stripe",
   title: "Stripe",
+  secret: {
+    issuedBy: "sender",
+    setup:
+      "Workbench → Webhooks → Create new destination: paste the URL as Endpoint URL. Then open the destination and copy its Signing secret (whsec_…).",
+  },
   signature: stripeSignature,
   externalId: field("id"),
   eventType: field("type"),

@@ -1,0 +1,49 @@
+/** What `source add` prints: the endpoint, and what to do with its URL and secret at the sender. */
+import type { SourceDefinition } from "../../ingest/source.ts";
+import { table } from "./command.ts";
+import { bold, dim, green } from "./style.ts";
+import { wrap } from "./text-layout.ts";
+
+export interface AddedSource {
+  definition: Pick<SourceDefinition, "title" | "secret">;
+  id: string;
+  name: string;
+  url: string;
+  /** Undefined if the operator gave the secret. */
+  generated: string | undefined;
+  /** The command that sends a sample to the endpoint. */
+  send: string;
+}
+
+export function describeAdded(added: AddedSource): string {
+  const { definition, id, name, url, generated, send } = added;
+  const { title, secret } = definition;
+  const isMissing = secret.issuedBy === "sender" && generated !== undefined;
+  const owner = secret.issuedBy === "sender" ? `${title} issues the secret` : "The secret is yours";
+  return [
+    `${green("✓")} ${name}`,
+    table([
+      ["  URL", bold(url)],
+      ["  Secret", secretText(isMissing, title, generated)],
+      ["  Id", id],
+    ]),
+    "",
+    ...wrap(`${owner}. ${secret.setup}`, 96).map((line) => `  ${line}`),
+    ...(isMissing
+      ? [
+          `  Then store it here; until then the endpoint rejects ${title}'s webhooks:`,
+          bold(`    SIGNALBOX_SOURCE_SECRET=… npx signalbox source rotate ${id} --grace 0`),
+        ]
+      : []),
+    "",
+    ...(generated ? [dim("  The secret is shown once.")] : []),
+    dim(`  Try it: ${send}`),
+  ].join("\n");
+}
+
+function secretText(isMissing: boolean, title: string, generated: string | undefined): string {
+  if (generated === undefined) return "from the environment";
+  return isMissing
+    ? `${generated} ${dim(`(generated; replace it with ${title}'s)`)}`
+    : bold(generated);
+}

@@ -1,0 +1,20 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { sources } from "./index.ts";
+
+const guide = readFileSync(new URL("../../../../../docs/webhooks.md", import.meta.url), "utf8");
+const [, section = ""] = /^## Secrets$([\s\S]*?)^## /m.exec(guide) ?? [];
+const rows = section
+  .split("\n")
+  .filter((line) => line.startsWith("| `"))
+  .map((line) => line.split("|").map((cell) => cell.trim()));
+
+it("is the same in docs/webhooks.md, for every source", () => {
+  const documented = rows.map(([, source, secret, where]) => [source, secret, where]);
+  const defined = sources.map(({ id, secret: { issuedBy, setup } }) => [
+    `\`${id}\``,
+    issuedBy === "sender" ? "theirs" : "yours",
+    setup,
+  ]);
+  expect(documented.toSorted()).toEqual(defined.toSorted());
+});
