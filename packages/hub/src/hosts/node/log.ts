@@ -1,4 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino } from "pino";
+import { formatEntry } from "./log-line.ts";
 
 export type { Logger };
 
@@ -7,15 +8,16 @@ export interface LogOptions {
   format: "auto" | "json" | "pretty";
 }
 
-/** JSON lines, or readable lines on a terminal. Writes are buffered, so they do not block requests. */
+/** JSON lines, or lines for people on a terminal. Writes are buffered, so they do not block requests. */
 export async function createLog({ level, format }: LogOptions): Promise<Logger> {
   const pretty = format === "pretty" || (format === "auto" && process.stdout.isTTY === true);
   const to: DestinationStream = pretty
     ? (await import("pino-pretty")).default({
         colorize: process.stdout.isTTY === true && !process.env.NO_COLOR,
-        ignore: "pid,hostname",
-        singleLine: true,
-        translateTime: "HH:MM:ss",
+        translateTime: "SYS:HH:MM:ss",
+        customPrettifiers: { time: String },
+        messageFormat: (entry, _key, _label, { colors }) => formatEntry(entry, colors.dim),
+        hideObject: true,
         sync: false,
       })
     : destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 250 });
