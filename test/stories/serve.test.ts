@@ -32,7 +32,9 @@ describe("signalbox serve", () => {
       env: { SIGNALBOX_LOG_FORMAT: "pretty" },
     });
     onTestFinished(async () => void (await hub.stop()));
-    await expect.poll(hub.output).toMatch(/ INFO: listening \{"url":"http:.*\}\n/);
+    await expect
+      .poll(hub.output)
+      .toMatch(/^\d\d:\d\d:\d\d INFO: listening url=http:\S+ storage=sqlite startedIn=\d+$/m);
   });
 
   it("creates its folder and key with permissions for the owner only", async () => {
@@ -74,8 +76,12 @@ describe("signalbox serve", () => {
     [{ DATABASE_URL: "sqlite::memory:" }, [], /DATABASE_URL must name a file.*lose/],
     [{ GITHUB_WEBHOOK_SECRET: " , " }, [], /GITHUB_WEBHOOK_SECRET contains an empty secret/],
     [{ DATABASE_URL: "postgres://u:hidden@h%ost:x/db" }, [], /postgres:\/\/… cannot be opened/],
-    [{}, ["--prot", "1"], /Unknown option '--prot'/],
-    [{}, ["--database-url", "postgres://u:p@x"], /Unknown option '--database-url'/],
+    [{}, ["--prot", "1"], /Unknown flag --prot\. Did you mean --port\?/],
+    [
+      {},
+      ["--database-url", "postgres://u:p@x"],
+      /no flag --database-url.*set DATABASE_URL in the environment/,
+    ],
     [{}, ["nonsense"], /Unexpected argument "nonsense"/],
   ] as [Record<string, string>, string[], RegExp][])(
     "does not start with %o %o, and prints the fix",

@@ -1,4 +1,4 @@
-import { bridge } from "./cli/bridge.ts";
+import { closest } from "./cli/closest.ts";
 import {
   type Command,
   CommandFailed,
@@ -7,34 +7,23 @@ import {
   print,
   UsageError,
 } from "./cli/command.ts";
-import { config } from "./cli/config.ts";
-import { doctor } from "./cli/doctor.ts";
-import { flows } from "./cli/flows.ts";
+import { commands } from "./cli/commands.ts";
 import { help, overview } from "./cli/help.ts";
-import { importFlows } from "./cli/import-flows.ts";
-import { send } from "./cli/send.ts";
 import { serve } from "./cli/serve.ts";
-import { source } from "./cli/source.ts";
 import { red } from "./cli/style.ts";
-import { token } from "./cli/token.ts";
 import { version } from "./version.ts";
-
-const commands: Command[] = [
-  serve,
-  send,
-  token,
-  source,
-  flows,
-  importFlows,
-  bridge,
-  config,
-  doctor,
-];
 
 function find(name: string): Command {
   const found = commands.find((command) => command.name === name);
   if (found) return found;
-  throw new UsageError(`Unknown command "${name}". \`signalbox --help\` lists the commands.`);
+  const similar = closest(
+    name,
+    commands.map((command) => command.name),
+  );
+  const hint = similar === undefined ? "" : ` Did you mean ${similar}?`;
+  throw new UsageError(
+    `Unknown command "${name}".${hint} \`signalbox --help\` lists the commands.`,
+  );
 }
 
 async function main([first, ...rest]: string[]): Promise<void> {

@@ -1,6 +1,7 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { allowsUnsigned, assertSafe, hubSettings } from "./hub-settings.ts";
-import { localUrl, readSettings, type SettingsInput } from "./settings.ts";
+import { definitions, localUrl, readSettings, type SettingsInput } from "./settings.ts";
 
 const read = (input: Partial<SettingsInput> = {}) =>
   readSettings({ flags: {}, env: {}, file: {}, ...input });
@@ -200,4 +201,15 @@ it("the default quota is unlimited for a single tenant, and 10,000 pending event
   expect(quotaOf({ SIGNALBOX_TENANCY: "github" })).toBe(10_000);
   expect(quotaOf({ SIGNALBOX_TENANCY: "github", SIGNALBOX_QUOTA: "0" })).toBeNull();
   expect(quotaOf({ SIGNALBOX_QUOTA: "5" })).toBe(5);
+});
+
+it("documents signalbox.config.json with a valid example, and every setting", () => {
+  const guide = readFileSync(new URL("../../../../docs/operating.md", import.meta.url), "utf8");
+  const [, example = ""] =
+    /signalbox\.config\.json[\s\S]*?```json\n([\s\S]*?)```/.exec(guide) ?? [];
+  const file = JSON.parse(example) as Record<string, unknown>;
+  const settings = readSettings({ flags: {}, env: {}, file });
+  expect(settings).toMatchObject({ port: 8080, isPublic: true });
+  expect(settings.secrets.github).toHaveLength(2);
+  for (const { env } of Object.values(definitions)) expect(guide).toContain(`\`${env}\``);
 });

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { definitions, parseNumber, type SettingName, SettingsError } from "../settings.ts";
+import { closest } from "./closest.ts";
 
 /** The command line is invalid. Exit codes: 0 success, 1 failure, 2 invalid command line or setting. */
 export class UsageError extends Error {}
@@ -33,12 +34,17 @@ export interface Parsed {
 
 export const allSettings = Object.keys(definitions) as SettingName[];
 
+interface Option {
+  type: "string" | "boolean";
+  short?: string;
+}
+
 export function parse(command: Command, argv: string[]): Parsed {
   const names: readonly string[] = command.acceptsAllSettings ? allSettings : command.settings;
-  const options = {
-    help: { type: "boolean" as const, short: "h" },
+  const options: Record<string, Option> = {
+    help: { type: "boolean", short: "h" },
     ...Object.fromEntries(
-      Object.entries(definitions).flatMap(([name, setting]) =>
+      Object.entries(definitions).flatMap(([name, setting]): [string, Option][] =>
         "flag" in setting && names.includes(name)
           ? [[setting.flag, { type: name === "allowUnsigned" ? "boolean" : "string" }]]
           : [],
@@ -46,24 +52,50 @@ export function parse(command: Command, argv: string[]): Parsed {
     ),
     ...command.options,
   };
-  try {
-    const { values, positionals } = parseArgs({
-      args: argv,
-      options: Object.fromEntries(
-        Object.entries(options).map(
-          ([name, { type, short }]: [string, { type: "string" | "boolean"; short?: string }]) => [
-            name,
-            short ? { type, short } : { type },
-          ],
-        ),
-      ),
-      allowPositionals: true,
-    });
-    return { positionals, flags: values as Flags };
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message} See \`signalbox ${command.name} --help\`.`);
-  }
+  const { values, positionals, tokens } = parseArgs({
+    args: argv,
+    options: Object.fromEntries(
+      Object.entries(options).map(([name, { type, short }]) => [
+        name,
+        short ? { type, short } : { type },
+      ]),
+    ),
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  });
+  const problem = tokens.map((token) => problemOf(token, options)).find((one) => one !== undefined);
+  if (problem !== undefined)
+    throw new UsageError(`${problem} See \`signalbox ${command.name} --help\`.`);
+  return { positionals, flags: values };
 }
+
+type Token = NonNullable<ReturnType<typeof parseArgs>["tokens"]>[number];
+
+function problemOf(token: Token, options: Record<string, Option>): string | undefined {
+  if (token.kind !== "option") return undefined;
+  const { name, rawName, value, inlineValue } = token;
+  if (!Object.hasOwn(options, name)) return unknownFlag(name, rawName, Object.keys(options));
+  const isBoolean = options[name]?.type === "boolean";
+  if (isBoolean) return value === undefined ? undefined : `${rawName} takes no value.`;
+  if (value === undefined) return `${rawName} needs a value.`;
+  // `--port --json` is more likely a forgotten value than a value that looks like a flag.
+  return !inlineValue && value.length > 1 && value.startsWith("-")
+    ? `${rawName} needs a value. If the value is ${value}, write ${rawName}=${value}.`
+    : undefined;
+}
+
+function unknownFlag(name: string, rawName: string, known: readonly string[]): string {
+  const secret = Object.entries(definitions).find(
+    ([setting, definition]) => !("flag" in definition) && kebabCase(setting) === name,
+  );
+  if (secret)
+    return `There is no flag ${rawName}, because other users can read a command line: set ${secret[1].env} in the environment.`;
+  const similar = closest(name, known);
+  return `Unknown flag ${rawName}.${similar === undefined ? "" : ` Did you mean --${similar}?`}`;
+}
+
+const kebabCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 export const text = (value: string | boolean | undefined): string | undefined =>
   typeof value === "string" ? value : undefined;

@@ -4,7 +4,8 @@ import { sources } from "../../ingest/sources/index.ts";
 import { definitions, type SettingName } from "../settings.ts";
 import { version } from "../version.ts";
 import { type Command, table } from "./command.ts";
-import { bold, dim } from "./style.ts";
+import { bold } from "./style.ts";
+import { wrap } from "./text-layout.ts";
 
 export function overview(commands: readonly Command[]): string {
   return [
@@ -27,46 +28,59 @@ export function help(command: Command): string {
     ...(settings.includes("secrets") ? secretRows : []),
   ];
   return [
-    `Usage: signalbox ${name} ${usage}`,
+    `Usage: signalbox ${name} ${usage}`.trimEnd(),
     "",
-    `${summary[0]?.toUpperCase()}${summary.slice(1)}.`,
-    ...(details ? ["", details] : []),
+    ...wrap(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`, WIDTH),
+    ...(details ? ["", ...wrap(details.replaceAll("\n", " "), WIDTH)] : []),
     "",
     "Options:",
-    table([
-      ...Object.entries(options).map(([flag, { type, value, help }]) => [
-        `  --${flag}${type === "string" ? ` ${value ?? "VALUE"}` : ""}`,
-        help,
-      ]),
-      ["  --help", "show this text"],
+    ...rowsOf([
+      ...Object.entries(options).map(
+        ([flag, { type, value, help }]): Row => [
+          `--${flag}${type === "string" ? ` ${value ?? "VALUE"}` : ""}`,
+          help,
+        ],
+      ),
+      ["--help", "show this text"],
     ]),
     ...section(
-      "Settings (flags override the environment, which overrides signalbox.config.json):",
+      "Settings. A flag overrides the environment variable, which overrides the key in signalbox.config.json; both are in brackets:",
       flags,
     ),
-    ...section(
-      "Settings without a flag, because other users can read a command line (environment or signalbox.config.json):",
-      variables,
-    ),
+    ...section("Settings without a flag, because other users can read a command line:", variables),
     ...(command.acceptsAllSettings ? ["", "It also accepts every flag of `signalbox serve`."] : []),
   ].join("\n");
 }
 
-const section = (title: string, rows: string[][]) =>
-  rows.length > 0 ? ["", title, table(rows)] : [];
+/** Fits most terminals, and text that is pasted into an issue. */
+const WIDTH = 100;
 
-function flagRow(name: SettingName): string[][] {
+type Row = [term: string, text: string];
+
+const section = (title: string, rows: Row[]): string[] =>
+  rows.length > 0 ? ["", ...wrap(title, WIDTH), ...rowsOf(rows)] : [];
+
+/** Two columns. The text wraps in the second one. */
+function rowsOf(rows: readonly Row[]): string[] {
+  const indent = Math.max(...rows.map(([term]) => term.length)) + 4;
+  return rows.flatMap(([term, text]) =>
+    wrap(text, WIDTH - indent).map((line, at) =>
+      at === 0 ? `  ${term}`.padEnd(indent) + line : " ".repeat(indent) + line,
+    ),
+  );
+}
+
+function flagRow(name: SettingName): Row[] {
   const setting = definitions[name];
   if (!("flag" in setting)) return [];
   const value = name === "allowUnsigned" ? "" : " VALUE";
-  return [
-    [`  --${setting.flag}${value}`, `${setting.help}${defaultOf(name)} ${dim(`[${setting.env}]`)}`],
-  ];
+  const origin = `[${setting.env}, ${name}]`;
+  return [[`--${setting.flag}${value}`, `${setting.help}${defaultOf(name)} ${origin}`]];
 }
 
-function variableRow(name: SettingName): string[][] {
+function variableRow(name: SettingName): Row[] {
   const setting = definitions[name];
-  return "flag" in setting ? [] : [[`  ${setting.env}`, `${setting.help}${defaultOf(name)}`]];
+  return "flag" in setting ? [] : [[setting.env, `${setting.help}${defaultOf(name)} [${name}]`]];
 }
 
 function defaultOf(name: SettingName): string {
@@ -74,7 +88,9 @@ function defaultOf(name: SettingName): string {
   return value === undefined || value === false ? "" : ` (${value})`;
 }
 
-const secretRows = sources.map(({ id, title }) => [
-  `  ${secretVariable(id)}`,
-  `webhook secrets of ${title}, separated by commas`,
-]);
+const secretRows = sources.map(
+  ({ id, title }): Row => [
+    secretVariable(id),
+    `webhook secrets of ${title}, separated by commas [secrets.${id}]`,
+  ],
+);

@@ -1,0 +1,43 @@
+import { expect, it } from "vitest";
+import { type Command, parse } from "./command.ts";
+
+const command: Command = {
+  name: "paint",
+  usage: "",
+  summary: "",
+  options: { color: { type: "string", help: "" }, json: { type: "boolean", help: "" } },
+  settings: ["port", "token", "databaseUrl"],
+  run: async () => {},
+};
+
+it("returns arguments and flags", () => {
+  expect(parse(command, ["a", "--color", "red", "--json", "--port=1", "b", "-h"])).toEqual({
+    positionals: ["a", "b"],
+    flags: { color: "red", json: true, port: "1", help: true },
+  });
+  expect(parse(command, ["--color=-1", "--", "--x"])).toEqual({
+    positionals: ["--x"],
+    flags: { color: "-1" },
+  });
+});
+
+it.each([
+  [["--colour", "red"], "Unknown flag --colour. Did you mean --color?"],
+  [["--prot", "1"], "Unknown flag --prot. Did you mean --port?"],
+  [["--nonsense"], "Unknown flag --nonsense."],
+  [["-x"], "Unknown flag -x."],
+  [["--no-json"], "Unknown flag --no-json."],
+  [["--color"], "--color needs a value."],
+  [["--color", "--json"], "--color needs a value. If the value is --json, write --color=--json."],
+  [["--json=yes"], "--json takes no value."],
+  [
+    ["--token", "x"],
+    "There is no flag --token, because other users can read a command line: set SIGNALBOX_TOKEN in the environment.",
+  ],
+  [
+    ["--database-url=x"],
+    "There is no flag --database-url, because other users can read a command line: set DATABASE_URL in the environment.",
+  ],
+])("rejects %j", (argv, message) => {
+  expect(() => parse(command, argv)).toThrow(`${message} See \`signalbox paint --help\`.`);
+});

@@ -1,0 +1,23 @@
+/** All commands, in the order of the help. */
+import { bridge } from "./bridge.ts";
+import type { Command } from "./command.ts";
+import { config } from "./config.ts";
+import { doctor } from "./doctor.ts";
+import { flows } from "./flows.ts";
+import { importFlows } from "./import-flows.ts";
+import { send } from "./send.ts";
+import { serve } from "./serve.ts";
+import { source } from "./source.ts";
+import { token } from "./token.ts";
+
+export const commands: readonly Command[] = [
+  serve,
+  send,
+  token,
+  source,
+  flows,
+  importFlows,
+  bridge,
+  config,
+  doctor,
+];

@@ -1,0 +1,27 @@
+import { expect, it } from "vitest";
+import { sources } from "../../ingest/sources/index.ts";
+import { commands } from "./commands.ts";
+import { help, overview } from "./help.ts";
+import { serve } from "./serve.ts";
+
+it("fits 100 columns", () => {
+  const texts = [overview(commands), ...commands.map(help)];
+  const tooLong = texts.flatMap((text) => text.split("\n")).filter((line) => line.length > 100);
+  expect(tooLong).toEqual([]);
+});
+
+it("names every setting of `serve` with its flag, its variable and its key in the file", () => {
+  const text = help(serve).replace(/\s+/g, " ");
+  expect(text).toContain("--public-url VALUE the URL under which");
+  expect(text).toContain("[SIGNALBOX_PUBLIC_URL, publicUrl]");
+  expect(text).toContain("port to listen on (4747) [PORT, port]");
+  expect(text).toMatch(/DATABASE_URL sqlite: [^[]+\[databaseUrl\]/);
+  for (const { id } of sources) expect(text).toContain(`[secrets.${id}]`);
+});
+
+it("wraps the text of an option in its column", () => {
+  const lines = help(serve).split("\n");
+  const at = lines.findIndex((line) => line.includes("--allow-private"));
+  const column = (lines[at] as string).search(/(?<=--allow-private VALUE +)\S/);
+  expect((lines[at + 1] as string).search(/\S/)).toBe(column);
+});
