@@ -401,6 +401,20 @@ describe("flows pull and push", () => {
     expect(await flowsOf(fixture, "desk")).toMatchObject([{ id: "hello", name: "Renamed" }]);
   });
 
+  it("mark a flow with ✓ only if it was published, when that was asked for", async () => {
+    const fixture = await createFixture();
+    const dir = tempFolder();
+    mkdirSync(join(dir, "desk"));
+    const unknown = { name: "Broken", nodes: [node("n", "Nonsense")], edges: [] };
+    writeFileSync(join(dir, "desk", "good.json"), JSON.stringify(greeting));
+    writeFileSync(join(dir, "desk", "broken.json"), JSON.stringify(unknown));
+    const { code, stdout } = await fixture.run("flows", "push", dir, "--publish");
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^✗ desk \/ Broken: created .*\n +not published: .*Nonsense/m);
+    expect(stdout).toMatch(/^✓ desk \/ Greeting: created, published as version 1/m);
+    expect(stdout.match(/✓/g)).toHaveLength(1);
+  });
+
   it("reject an id that belongs to a flow of another app", async () => {
     const fixture = await createFixture();
     await fixture.json("import-flows", fileOf({ ...greeting, id: "hello" }), "--app", "desk");

@@ -151,9 +151,10 @@ function printReport({ app, flows, notes, error }: AppReport): void {
   if (error) print(`${red("✗")} ${app}: nothing was stored. ${error}`);
   for (const { id, name, outcome, notes, published, not_published } of flows) {
     const version = published === undefined ? "" : `, published as version ${published}`;
-    print(`${green("✓")} ${app} / ${name}: ${MESSAGES[outcome]}${version}  ${dim(id)}`);
+    const mark = not_published ? red("✗") : green("✓");
+    print(`${mark} ${app} / ${name}: ${MESSAGES[outcome]}${version}  ${dim(id)}`);
     for (const note of notes) print(`    ${note}`);
-    if (not_published) print(`    ${yellow("not published:")} ${not_published}`);
+    if (not_published) print(`    ${red("not published:")} ${not_published}`);
   }
 }
 
