@@ -58,6 +58,8 @@ export interface HubSettings {
   host: string;
   port: number;
   publicUrl: string | undefined;
+  /** Whether other machines can reach the hub. */
+  isPublic: boolean;
   /** `single`: one tenant, "local". `github`: one tenant for each account that installs the GitHub App. */
   tenancy: "single" | "github";
   /** The operator's token; if undefined, the hub generates one on its first start. */

@@ -32,7 +32,7 @@ export interface HubRoutesOptions {
   triggers: Explainer;
   /** Aborted when the hub stops. */
   closing: AbortSignal;
-  home: () => Promise<HomePage>;
+  home: (isLocal: boolean) => Promise<HomePage>;
   checkReady: () => Promise<void>;
   sendSample: SendSample;
   onError: (error: unknown) => void;

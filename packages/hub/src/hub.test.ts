@@ -7,6 +7,8 @@ import { readSettings } from "./hosts/settings.ts";
 import { createHub, type HubOptions } from "./hub.ts";
 import { webHmacKey } from "./lib/hmac.ts";
 import { openSqlite } from "./store/backends/sqlite.ts";
+import { appendRequest, sampleEvent } from "./store/contract/sample.ts";
+import type { Store } from "./store/store.ts";
 
 interface ResponseBody {
   id: string;
@@ -21,10 +23,18 @@ const unexpected = () => {
   throw new Error("must not be called");
 };
 
-async function openHub(ports: Partial<HubOptions["ports"]> = {}) {
-  const env = { SIGNALBOX_TOKEN: TOKEN };
+interface OpenOptions {
+  env?: Record<string, string>;
+  store?: Store;
+}
+
+async function openHub(
+  ports: Partial<HubOptions["ports"]> = {},
+  { env: given = {}, store = openSqlite(`${tempFolder()}/hub.db`) }: OpenOptions = {},
+) {
+  const env = { SIGNALBOX_TOKEN: TOKEN, ...given };
   const hub = await createHub({
-    store: openSqlite(`${tempFolder()}/hub.db`),
+    store,
     ports: {
       fetch: unexpected,
       guardedFetch: unexpected,
@@ -125,4 +135,27 @@ test("reports the due time of its timers to a host that evicts idle hubs", async
   const now = Date.now();
   expect(times.length).toBeGreaterThan(0);
   for (const time of times) expect(Math.abs(time - now)).toBeLessThan(120_000);
+});
+
+test("shows the newest events on the start page only to this machine, and never on a public hub", async () => {
+  const startPage = async (env: Record<string, string>, headers: Record<string, string> = {}) => {
+    const store = openSqlite(`${tempFolder()}/hub.db`);
+    const { app } = await openHub({}, { env, store });
+    const tenant = env.SIGNALBOX_TENANCY === "github" ? "42" : "local";
+    await store.appendEvents([appendRequest([sampleEvent({ title: "A red lamp" })], tenant)], null);
+    const url = "http://127.0.0.1:4747/";
+    return (await app.request(url, { headers: { host: "127.0.0.1:4747", ...headers } })).text();
+  };
+  expect(await startPage({})).toContain("A red lamp");
+  expect(await startPage({}, { "sec-fetch-site": "none" })).toContain("A red lamp");
+  const secret = { GITHUB_WEBHOOK_SECRET: "x" };
+  for (const [env, headers] of [
+    [{ ...secret, HOST: "0.0.0.0" }, {}],
+    [{ ...secret, SIGNALBOX_PUBLIC_URL: "https://hub.example" }, {}],
+    [{ SIGNALBOX_TENANCY: "github" }, {}],
+    [{}, { host: "rebind.example" }],
+    [{}, { "x-forwarded-for": "203.0.113.7" }],
+    [{}, { "sec-fetch-site": "cross-site" }],
+  ] as [Record<string, string>, Record<string, string>][])
+    expect(await startPage(env, headers), JSON.stringify([env, headers])).not.toContain("red lamp");
 });

@@ -104,13 +104,17 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     closing: closing.signal,
     checkReady: pipeline.checkReady,
     sendSample: pipeline.sendSample,
-    home: async () => ({
+    home: async (isLocal) => ({
       version: settings.version,
       url,
       webhookUrl: `${publicUrl}${WEBHOOKS}github`,
       unsigned: settings.allowUnsigned,
       storage: STORAGE[store.backend],
       pending: tenant === undefined ? null : (await store.pendingStatus(tenant)).pending_count,
+      newest:
+        tenant === undefined || !isLocal || settings.isPublic
+          ? null
+          : (await agents.inbox.listSummaries([tenant], { limit: NEWEST })).events,
     }),
   });
   // The source is unknown: these requests are rejected before their path is read.
@@ -181,6 +185,9 @@ function withAlarm({ timers, wakeAt }: HostPorts): Timers {
     },
   };
 }
+
+/** The number of events on the start page. */
+const NEWEST = 8;
 
 const STORAGE: Record<Store["backend"], string> = {
   sqlite: "SQLite",

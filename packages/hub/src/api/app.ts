@@ -1,5 +1,6 @@
 /** Routes for operators: health, readiness, metrics and the home page. */
 import { type Context, Hono } from "hono";
+import { evidenceOfRemoteOrigin } from "../ingest/check-request.ts";
 import { type HomePage, homePage } from "./home.ts";
 import { problemResponse } from "./problem-response.ts";
 
@@ -7,7 +8,8 @@ export interface AppOptions {
   /** Rejects if the database cannot be written. */
   checkReady: () => Promise<void>;
   metrics: { contentType: string; text(): Promise<string> };
-  home: () => Promise<HomePage>;
+  /** `isLocal`: the request comes from this machine, as far as its headers show. */
+  home: (isLocal: boolean) => Promise<HomePage>;
   isStopping: () => boolean;
   onError?: (error: unknown) => void;
 }
@@ -46,7 +48,8 @@ export function createApp({
     c.body(await metrics.text(), 200, { "content-type": metrics.contentType }),
   );
   app.get("/", async (c) =>
-    c.html(homePage(await home()), 200, {
+    c.html(homePage(await home(isLocal(c))), 200, {
+      "cache-control": "no-store",
       "content-security-policy":
         "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     }),
@@ -71,6 +74,14 @@ export function createApp({
   });
   return app;
 }
+
+const isLocal = (c: Context): boolean =>
+  evidenceOfRemoteOrigin({
+    header(name) {
+      const value = c.req.header(name);
+      return value === undefined ? [] : [value];
+    },
+  }) === undefined;
 
 /** The error of an incomplete request. Always undefined on hosts other than Node. */
 const requestError = ({ env }: Context): unknown =>

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { SummaryView } from "../inbox/event-view.ts";
 import { type HomePage, homePage } from "./home.ts";
 
 const page: HomePage = {
@@ -8,6 +9,24 @@ const page: HomePage = {
   unsigned: false,
   storage: "SQLite",
   pending: 0,
+  newest: null,
+};
+
+const event: SummaryView = {
+  id: "0198",
+  source: "github",
+  seq: 7,
+  type: "issues",
+  received_at: "2026-11-15T12:00:00.000Z",
+  processed: false,
+  trigger_status: null,
+  last_triggered_at: null,
+  action: "opened",
+  repo: "octo/town",
+  sender: "mona",
+  number: 7,
+  title: "It rains",
+  url: "https://github.com/octo/town/issues/7",
 };
 
 it("shows the given values with HTML escaped", () => {
@@ -30,4 +49,25 @@ it("shows the number of pending events, or nothing if it is unknown", () => {
 it("warns only if webhooks are not verified", () => {
   expect(homePage(page)).not.toContain("Unsigned");
   expect(homePage({ ...page, unsigned: true })).toContain("Unsigned");
+});
+
+it("shows the newest events, with HTML escaped and links to web pages only", () => {
+  expect(homePage(page)).not.toContain("Newest events");
+  expect(homePage({ ...page, newest: [] })).toContain("There are no events yet.");
+  const html = homePage({ ...page, newest: [event, { ...event, processed: true, repo: null }] });
+  for (const text of [
+    "2026-11-15 12:00:00 UTC",
+    "<td>github.issues opened</td>",
+    "<td>octo/town</td>",
+    "<td>mona</td>",
+    '<a href="https://github.com/octo/town/issues/7" rel="noreferrer">It rains</a>',
+    '<tr class="done">',
+  ])
+    expect(html).toContain(text);
+  for (const name of ["source", "type", "action", "repo", "title", "url"] as const) {
+    const hostile = { ...event, [name]: `https:"><script>` };
+    expect(homePage({ ...page, newest: [hostile] }), name).not.toContain("<script");
+  }
+  const script = { ...event, url: "javascript:alert(1)" };
+  expect(homePage({ ...page, newest: [script] })).not.toContain("javascript:");
 });

@@ -1,4 +1,6 @@
-/** The page at `/` until there is a UI: the hub's addresses and the first steps. */
+/** The page at `/` until there is a UI: the hub's addresses, the newest events and the first steps. */
+import type { SummaryView } from "../inbox/event-view.ts";
+
 export interface HomePage {
   version: string;
   url: string;
@@ -6,6 +8,8 @@ export interface HomePage {
   unsigned: boolean;
   storage: string;
   pending: number | null;
+  /** The newest events, which the page shows without a token; null if the reader may not see them. */
+  newest: readonly SummaryView[] | null;
 }
 
 const escapeHtml = (text: string) =>
@@ -19,6 +23,7 @@ export function homePage(page: HomePage): string {
     page.pending === null
       ? ""
       : `<dt>Pending</dt><dd>${page.pending.toLocaleString("en")} ${page.pending === 1 ? "event" : "events"}</dd>`;
+  const newest = page.newest === null ? "" : eventsSection(page.newest);
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -43,6 +48,9 @@ export function homePage(page: HomePage): string {
   ol { margin: 0; padding-left: 1.2rem; } li { margin: .5rem 0; }
   .warn { color: var(--warn); border-left: 3px solid var(--warn); padding-left: .8rem; }
   a { color: inherit; }
+  .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .875rem; }
+  td { padding: .3rem .9rem .3rem 0; vertical-align: top; overflow-wrap: anywhere; } td:last-child { padding-right: 0; }
+  td.at { white-space: nowrap; color: var(--dim); font-variant-numeric: tabular-nums; } tr.done { color: var(--dim); }
 </style>
 <main>
   <h1>Signalbox is running</h1>
@@ -54,9 +62,11 @@ export function homePage(page: HomePage): string {
     <dt>Storage</dt><dd>${escapeHtml(page.storage)}</dd>
     ${pending}
   </dl></section>
+  ${newest}
   <section><h2>Next steps</h2><ol>
     <li>Send yourself a first event, from a terminal in the project's folder:
       <pre>npx signalbox send github issues --action opened</pre></li>
+    <li>Follow the events: <code>npx signalbox events --follow</code>.</li>
     <li>Point a GitHub webhook at the address above: content type <code>application/json</code>, and the secret that you set as <code>GITHUB_WEBHOOK_SECRET</code>.</li>
     <li>Connect an agent: <code>npx signalbox token create laptop</code>, then point an MCP client at <code>${escapeHtml(page.url)}/mcp</code>.</li>
     <li>Monitor the hub: <a href="/readyz">/readyz</a>, <a href="/healthz">/healthz</a>, <a href="/metrics">/metrics</a>.</li>
@@ -64,4 +74,23 @@ export function homePage(page: HomePage): string {
 </main>
 </html>
 `;
+}
+
+function eventsSection(events: readonly SummaryView[]): string {
+  const body =
+    events.length === 0
+      ? "<p>There are no events yet.</p>"
+      : `<div class="scroll"><table>${events.map(eventRow).join("")}</table></div>`;
+  return `<section><h2>Newest events</h2>${body}</section>`;
+}
+
+function eventRow(event: SummaryView): string {
+  const { received_at, source, type, action, repo, sender, title, url, processed } = event;
+  const name = [`${source}.${type}`, action].filter(Boolean).join(" ");
+  const text = escapeHtml(title ?? event.id);
+  const isLink = url !== null && /^https?:/.test(url);
+  const link = isLink ? `<a href="${escapeHtml(url)}" rel="noreferrer">${text}</a>` : text;
+  const cells = [escapeHtml(name), escapeHtml(repo ?? sender ?? ""), link];
+  const at = `${received_at.slice(0, 19).replace("T", " ")} UTC`;
+  return `<tr${processed ? ' class="done"' : ""}><td class="at">${at}</td>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
 }

@@ -17,6 +17,7 @@ export function hubSettings(settings: Settings, storedSecrets: number): FromSett
     host: settings.host,
     port: settings.port,
     publicUrl: settings.publicUrl,
+    isPublic: settings.isPublic,
     tenancy: settings.tenancy,
     adminToken: settings.token,
     secrets: settings.secrets,

@@ -64,7 +64,9 @@ const PROXY_HEADERS = ["x-forwarded-for", "x-forwarded-host", "forwarded"];
  * Any page in a browser on this machine can post to this machine: to the hub's address, or to a host
  * name that resolves to it (DNS rebinding). Headers that browsers and proxies set reveal that.
  */
-function evidenceOfRemoteOrigin({ header }: IncomingRequest): string | undefined {
+export function evidenceOfRemoteOrigin({
+  header,
+}: Pick<IncomingRequest, "header">): string | undefined {
   if (header("origin").length > 0) return "this one comes from a page in a browser (Origin)";
   if (header("sec-fetch-site").some((site) => site !== "none" && site !== "same-origin"))
     return "this one comes from a page in a browser (Sec-Fetch-Site)";
