@@ -1,7 +1,8 @@
 import { defineConfig } from "tsdown";
 
 export default defineConfig({
-  entry: { "run-bridge": "src/run-bridge.ts" },
+  // The CLI of the hub parses streams too.
+  entry: { "run-bridge": "src/run-bridge.ts", "sse-parser": "src/sse-parser.ts" },
   format: "esm",
   platform: "node",
   target: "node22",

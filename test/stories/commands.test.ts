@@ -216,7 +216,7 @@ describe("the CLI", () => {
     await hub.stop();
     expect([code, stdout]).toEqual([
       0,
-      expect.stringMatching(/^✓ 200 accepted {2}delivery [\w-]+\n$/),
+      expect.stringMatching(/^✓ 200 accepted {2}delivery [\w-]+\n.*`npx signalbox events`.*\n$/),
     ]);
     expect(JSON.parse(json.stdout)).toEqual({ status: 200 });
   });
@@ -322,7 +322,8 @@ describe("the CLI", () => {
     [["source", "list", "a"], /Unexpected argument "a"/],
     [["source", "remove", "a", "b"], /Unexpected argument "b"/],
     [["send", "github", "issues", "more"], /Unexpected argument "more"/],
-    [["help", "nonsense"], /Unknown command "nonsense"/],
+    [["help", "nonsense"], /Unknown command "nonsense"\. `signalbox --help`/],
+    [["sned", "github"], /Unknown command "sned"\. Did you mean send\?/],
     [["--port", "1", "nonsense"], /Unexpected argument "nonsense"/],
     [["token", "create", "a", "--tenant", ""], /--tenant must not be empty/],
     [["token", "create", "a", "--tenant", "a,,b"], /--tenant must not be empty/],
@@ -334,9 +335,9 @@ describe("the CLI", () => {
     [["source", "rotate", "x", "--grace", ""], /--grace must be a number from 0 to 87600/],
     [["source", "rotate", "x", "--grace", "87601"], /--grace must be/],
     [["send", "github", "--count", ""], /--count must be a whole number from 1 to 10000/],
-    [["send", "github", "--secret", "hidden"], /Unknown option '--secret'/],
+    [["send", "github", "--secret", "hidden"], /Unknown flag --secret\./],
     [["send", "github", "--url", "nowhere"], /--url must be an http\(s\) URL/],
-    [["send", "github", "--rate-limit", "1"], /Unknown option '--rate-limit'/],
+    [["send", "github", "--rate-limit", "1"], /Unknown flag --rate-limit\./],
   ] as [string[], RegExp][])("rejects %o with exit code 2", async (args, message) => {
     const { code, stderr } = await runCli(args, { env: { SIGNALBOX_DATA: tempFolder() } });
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
@@ -345,7 +346,7 @@ describe("the CLI", () => {
 
   it("lists in the help of a command the settings that it reads, with their defaults", async () => {
     const serve = (await runCli(["serve", "--help"])).stdout;
-    expect(serve).toMatch(/--port VALUE +port to listen on \(4747\) \[PORT\]/);
+    expect(serve).toMatch(/--port VALUE +port to listen on \(4747\) \[PORT, port\]/);
     expect(serve).toMatch(/--keep-pending-days VALUE .*\(90\)/);
     for (const variable of [
       "GITHUB_WEBHOOK_SECRET",

@@ -3,6 +3,7 @@ import { bridge } from "./bridge.ts";
 import type { Command } from "./command.ts";
 import { config } from "./config.ts";
 import { doctor } from "./doctor.ts";
+import { events } from "./events.ts";
 import { flows } from "./flows.ts";
 import { importFlows } from "./import-flows.ts";
 import { send } from "./send.ts";
@@ -13,6 +14,7 @@ import { token } from "./token.ts";
 export const commands: readonly Command[] = [
   serve,
   send,
+  events,
   token,
   source,
   flows,

@@ -77,6 +77,7 @@ export const send: Command = {
       else print(describe(source, status, answer, delivery));
     }
     if (failed > 0) process.exitCode = 1;
+    else if (!flags.json) print(dim("  `npx signalbox events` lists the events."));
   },
 };
 

@@ -1,0 +1,59 @@
+import { expect, it } from "vitest";
+import type { EventView, SummaryView } from "../../inbox/event-view.ts";
+import { createEventRows, describeEvent } from "./event-rows.ts";
+import { displayWidth } from "./text-layout.ts";
+
+const event: SummaryView = {
+  id: "0198",
+  source: "github",
+  seq: 12,
+  type: "issues",
+  received_at: new Date(2026, 10, 5, 7, 8, 9).toISOString(),
+  processed: false,
+  trigger_status: null,
+  last_triggered_at: null,
+  action: "opened",
+  repo: "octo/town",
+  sender: "mona",
+  number: 7,
+  title: "It rains",
+  url: null,
+};
+const long = { ...event, title: "信号 ".repeat(60), repo: "o".repeat(100), type: "t".repeat(100) };
+
+it("shows an event on one line, in columns", () => {
+  const rows = createEventRows(undefined);
+  expect(rows.header()).toMatch(/^SEQ +RECEIVED +STATE +EVENT +FROM +TITLE$/);
+  expect(rows.row(event)).toMatch(
+    /^12 +11-05 07:08:09 {2}pending +github\.issues opened +octo\/town +#7 It rains$/,
+  );
+  expect(rows.row({ ...event, repo: null, title: null, number: null })).toMatch(/opened +mona$/);
+  expect(rows.row(long)).toContain(long.repo);
+});
+
+it.each([60, 80, 100, 200])("fits a terminal of %i columns", (width) => {
+  const rows = createEventRows(width);
+  for (const line of [rows.header(), rows.row(event), rows.row(long)])
+    expect(displayWidth(line)).toBeLessThanOrEqual(width);
+  expect(rows.row(long)).toContain("…");
+});
+
+it("prints no characters of the sender that control the terminal", () => {
+  const hostile = "red\u001b[31m\u0007\nx\u009b31m\u202e";
+  const row = createEventRows(80).row({ ...event, title: hostile, repo: hostile });
+  const view: EventView = {
+    ...event,
+    payload: { [hostile]: hostile },
+    external_id: hostile,
+    outcome: null,
+    claimed_by: null,
+    claimed_until: null,
+    processed_at: null,
+    note: hostile,
+  };
+  const text = describeEvent(view);
+  for (const printed of [row, text.replaceAll("\n", "")])
+    expect(printed).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  expect(text).toContain("Type      github.issues");
+  expect(text).toContain('"red\\u001b[31m\\u0007\\nx\\u009b31m\\u202e"');
+});

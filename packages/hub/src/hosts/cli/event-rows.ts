@@ -1,0 +1,76 @@
+/** Events as lines of a terminal: one line for each event in a list, or one event with its payload. */
+import type { EventView, SummaryView } from "../../inbox/event-view.ts";
+import { bold, dim } from "./style.ts";
+import { clip, pad, printable } from "./text-layout.ts";
+
+/** `width`: the columns of the terminal; undefined if the output is not a terminal. */
+export function createEventRows(width: number | undefined) {
+  const limit = width ?? Number.POSITIVE_INFINITY;
+  const fixed = [6, 14, 9] as const;
+  const rest = limit - fixed.reduce((sum, one) => sum + one + GAP.length, 0) - 2 * GAP.length;
+  const event = Math.max(8, Math.min(30, Math.floor(rest * 0.4)));
+  const from = Math.max(6, Math.min(24, Math.floor(rest * 0.28)));
+  const widths = [...fixed, event, from, Math.max(4, rest - event - from)];
+  const row = (cells: readonly string[]) =>
+    cells
+      .map((cell, at) => {
+        const text = width === undefined ? cell : clip(cell, widths[at] as number);
+        return at === cells.length - 1 ? text : pad(text, widths[at] as number);
+      })
+      .join(GAP)
+      .trimEnd();
+  return {
+    header: (): string => bold(row(["SEQ", "RECEIVED", "STATE", "EVENT", "FROM", "TITLE"])),
+    row: (one: SummaryView): string => {
+      const text = row([
+        String(one.seq),
+        localTime(one.received_at),
+        one.processed ? "processed" : "pending",
+        printable(nameOf(one)),
+        printable(one.repo ?? one.sender ?? ""),
+        printable(
+          [one.number === null ? "" : `#${one.number}`, one.title].filter(Boolean).join(" "),
+        ),
+      ]);
+      return one.processed ? dim(text) : text;
+    },
+  };
+}
+
+const GAP = "  ";
+
+const nameOf = ({ source, type, action }: SummaryView): string =>
+  [`${source}.${type}`, action].filter(Boolean).join(" ");
+
+/** Such as `11-16 00:53:10`, in the time zone of the terminal. */
+function localTime(iso: string): string {
+  const at = new Date(iso);
+  const two = (value: number) => String(value).padStart(2, "0");
+  const day = [at.getMonth() + 1, at.getDate()].map(two).join("-");
+  return `${day} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(":")}`;
+}
+
+export function describeEvent(event: EventView): string {
+  const state = event.processed ? `processed at ${event.processed_at}` : "pending";
+  const lines: [string, string | null][] = [
+    ["Event", event.id],
+    ["Seq", String(event.seq)],
+    ["Type", `${event.source}.${event.type}`],
+    ["Received", event.received_at],
+    ["State", event.claimed_until ? `${state}, claimed until ${event.claimed_until}` : state],
+    ["Note", event.note],
+    ["Runs", event.trigger_status],
+    ["Delivery", event.external_id],
+  ];
+  const known = lines.flatMap(([label, value]) =>
+    value === null ? [] : [`${dim(label.padEnd(9))} ${printable(value)}`],
+  );
+  return [...known, "", escapeControls(JSON.stringify(event.payload, null, 2))].join("\n");
+}
+
+/** `JSON.stringify` leaves some characters that control a terminal. */
+const escapeControls = (json: string): string =>
+  json.replace(
+    /[\u007f-\u009f\p{Cf}\u2028\u2029]/gu,
+    (character) => `\\u${(character.codePointAt(0) as number).toString(16).padStart(4, "0")}`,
+  );
