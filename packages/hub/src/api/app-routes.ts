@@ -1,5 +1,6 @@
 /** Apps: each is served as one MCP server. */
 
+import { appSlugFor } from "@signalbox/rules/flows/app-slug.ts";
 import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
@@ -34,17 +35,20 @@ export function appRoutes(store: Store, now: () => number): Route[] {
     defineRoute({
       method: "post",
       path: "/api/apps",
-      summary: "Create an app",
+      summary: "Create an app; without a slug, it is derived from the name",
       tag,
       scope: "admin",
-      body: appSchema,
+      body: appSchema.partial({ slug: true }),
       response: { status: 201, schema: appView },
-      async handle({ tenant, body }) {
+      async handle({ tenant, body: { slug, ...body } }) {
         const at = now();
-        const app = { tenant, ...body, created_at: at, updated_at: at };
-        if (!(await store.createApp(app)))
-          throw new RequestError("conflict", "slug", `There is an app ${body.slug} already.`);
-        return { status: 201, json: viewApp(app) };
+        for (let nth = 1; ; nth++) {
+          const tried = slug ?? appSlugFor(body.name, nth);
+          const app = { tenant, slug: tried, ...body, created_at: at, updated_at: at };
+          if (await store.createApp(app)) return { status: 201, json: viewApp(app) };
+          if (slug !== undefined)
+            throw new RequestError("conflict", "slug", `There is an app ${slug} already.`);
+        }
       },
     }),
     defineRoute({

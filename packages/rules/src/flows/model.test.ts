@@ -20,6 +20,12 @@ describe("a flow", () => {
     });
   });
 
+  it("and its nodes can have a name of 300 characters", () => {
+    const name = "x".repeat(300);
+    expect(problems({ name, nodes: [{ ...node, name }] })).toEqual([]);
+    expect(problems({ name: `${name}x` })).toEqual(["name: must have at most 300 characters"]);
+  });
+
   it("is parsed without changes of its nodes and edges", () => {
     const edge = { id: "e", source: "a", sourceHandle: "true", target: "b", targetHandle: "in" };
     const flow = { name: "x", description: "", nodes: [node], edges: [edge] };

@@ -1,6 +1,7 @@
 /** The schemas of apps, flows, nodes and edges, for the API and the store. */
 import { z } from "zod";
 import type { JsonObject } from "../json.ts";
+import { APP_SLUG, APP_SLUG_RULE } from "./app-slug.ts";
 import { isSlug, SLUG_RULE } from "./slug.ts";
 
 export const LIMITS = {
@@ -10,6 +11,8 @@ export const LIMITS = {
   parametersBytes: 256 * 1024,
   /** The nesting of parameters. */
   depth: 32,
+  /** The characters of the name of an app, a flow or a node. */
+  name: 300,
 } as const;
 
 const id = z.string().min(1).max(100);
@@ -17,7 +20,7 @@ const name = z
   .string()
   .trim()
   .min(1, "must not be empty")
-  .max(200, "must have at most 200 characters");
+  .max(LIMITS.name, `must have at most ${LIMITS.name} characters`);
 const description = z.string().max(4000, "must have at most 4000 characters");
 const coordinate = z.number().min(-1e6).max(1e6);
 const handle = z.string().min(1).max(100);
@@ -83,11 +86,8 @@ export const flowDraftSchema = z.strictObject({
 });
 export type FlowDraft = z.output<typeof flowDraftSchema>;
 
-const APP_SLUG_RULE =
-  "A slug has 1 to 63 characters from a–z, 0–9 and -, and does not start or end with -.";
-
 export const appSchema = z.strictObject({
-  slug: z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, APP_SLUG_RULE),
+  slug: z.string().regex(APP_SLUG, APP_SLUG_RULE),
   name,
   description: description.default(""),
 });
