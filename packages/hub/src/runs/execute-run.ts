@@ -7,9 +7,10 @@ import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import { graphOf } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import { ITEM_PORT, type NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Timers } from "../lib/timers.ts";
-import type { ClaimedRun, Run, RunProgress } from "../store/run-store.ts";
+import type { ClaimedRun, Run, RunError, RunProgress } from "../store/run-store.ts";
 import { defaultPort, type Execution } from "./execution.ts";
 import { flowSecrets } from "./flow-secrets.ts";
 import { createLayout } from "./frame.ts";
@@ -172,6 +173,9 @@ async function walk(
     const port = defaultPort(execution, trigger.id);
     const first = frame.states.has(trigger.id) ? [] : [triggerStep(execution, trigger.id, port)];
     frame.states.set(trigger.id, { status: "done", port, output: execution.trigger });
+    // A run of an event has no caller that would take its empty output for a result.
+    if (layout.main.size === 1 && run.event_id === undefined)
+      throw new RunFailed(notConnected(trigger), first);
     const context = { frame, locals: {}, outer: undefined, signal };
     const { steps, output } = await walkFrame(execution, context, first);
     return { steps, next: { status: "succeeded", output } };
@@ -179,6 +183,12 @@ async function walk(
     if (!(error instanceof RunFailed)) throw error;
     return { steps: error.steps, next: { status: "failed", error: error.error } };
   }
+}
+
+function notConnected(trigger: FlowNode): RunError {
+  const tool = toolNameOf(trigger);
+  const message = `The ${tool ? `tool ${tool}` : `trigger ${trigger.name}`} is not connected to any nodes, so it does nothing. Add an edge from "${trigger.name}" to another node, and publish the flow again.`;
+  return { code: "trigger_leads_nowhere", message, node_id: trigger.id };
 }
 
 function triggerStep({ run, trigger, timers }: Execution, id: string, port: string): StepRecord {

@@ -178,10 +178,13 @@ describe("callFlow", () => {
   test("finds a trigger by its former slug until another trigger has that slug", async () => {
     const named = (id: string, slug: string) => ({ ...start, id, slug });
     const child = await f.publish([named("start", "old")], []);
-    const publish = (...nodes: FlowNode[]) =>
+    const publish = (...triggers: FlowNode[]) =>
       store.publishFlow({ tenant: TENANT, id: child().flow_id }, () => ({
-        graph: { nodes, edges: [] },
-        triggers: nodes.map(({ id }) => ({
+        graph: {
+          nodes: [...triggers, node("end", "Return")],
+          edges: edges(...triggers.map(({ id }) => `${id} > end`)),
+        },
+        triggers: triggers.map(({ id }) => ({
           node_id: id,
           kind: "intent",
           tool_name: null,

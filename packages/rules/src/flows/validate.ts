@@ -97,7 +97,11 @@ function findGraphWarnings(resolved: ResolvedFlow): Finding<WarningCode>[] {
   for (const trigger of triggers)
     if (graph.outgoing(trigger.id).length === 0)
       findings.push(
-        onNode("trigger_leads_nowhere", trigger, "has no outgoing edge, so its runs do nothing"),
+        onNode(
+          "trigger_leads_nowhere",
+          trigger,
+          "is not connected to any nodes, so its runs do nothing",
+        ),
       );
   const reached = new Set(triggers.flatMap((trigger) => [...resolved.reach(trigger)]));
   for (const node of flow.nodes)

@@ -31,6 +31,24 @@ export function executionContract(it: It): void {
     expect(a).toMatchObject({ port: "out", input: { value: "hello" }, output: "hello" });
   });
 
+  it("fails if it was called from a trigger that is not connected to any nodes", async (f) => {
+    const make = await f.publish([start, probe("apart")], []);
+    const { id, ended } = await f.openRunner().start(make());
+    const { status, output, error } = await ended;
+    expect({ status, output, error }).toEqual({
+      status: "failed",
+      output: null,
+      error: {
+        code: "trigger_leads_nowhere",
+        message: expect.stringMatching(
+          /^The tool t is not connected to any nodes, .* from "start" to .* publish the flow/,
+        ),
+        node_id: "start",
+      },
+    });
+    expect(await f.steps(id)).toEqual(["start done"]);
+  });
+
   it("records the console output of code with its step, even if the code fails", async (f) => {
     const make = await f.publish(
       [start, node("a", "Code", { code: "good" }), node("b", "Code", { code: "bad" })],
