@@ -47,6 +47,19 @@ describe("apps", () => {
       expect((await api.expect(404, "GET", path)).json.code).toBe("not_found");
     await api.expect(404, "DELETE", "/api/apps/a");
   });
+
+  it("get a slug from their name if none is given", async () => {
+    const api = await startApi();
+    const create = async (name: string) =>
+      (await api.expect(201, "POST", "/api/apps", { name })).json.slug;
+    expect(await create("Help Desk")).toBe("help-desk");
+    expect(await create("help desk!")).toBe("help-desk-2");
+    expect(await create("天気")).toBe("app");
+    expect(await create("x".repeat(300))).toBe("x".repeat(63));
+    const same = await Promise.all(Array.from({ length: 5 }, () => create("Race")));
+    expect(same.toSorted()).toEqual(["race", "race-2", "race-3", "race-4", "race-5"]);
+    expect((await api.expect(200, "GET", "/api/apps/help-desk-2")).json.name).toBe("help desk!");
+  });
 });
 
 describe("a flow", () => {
@@ -198,6 +211,74 @@ describe("a flow", () => {
     expect(emptied).toMatchObject({ nodes: [], edges: [], hasTriggers: false });
   });
 
+  it("merges the parameters of a node by PATCH, and replaces them by PUT", async () => {
+    const api = await startWithApp();
+    const parameters = { parameters: [{ name: "who" }], isActive: false };
+    const flow = await make(api, { name: "Flow", nodes: [intent("Ask", parameters)] });
+    const path = `/api/flows/${flow.id}/nodes/intent%20Ask`;
+    const change = async (method: string, changed: object) =>
+      (await api.expect(200, method, path, { parameters: changed })).json.nodes[0].parameters;
+    const before = flow.nodes[0].parameters;
+    expect(await change("PATCH", { whenToUse: "Often" })).toEqual({
+      ...before,
+      whenToUse: "Often",
+    });
+    expect(await change("PATCH", { whenToUse: null })).toEqual(before);
+    expect(await change("PUT", { toolDescription: "New." })).toEqual({
+      toolName: "ask",
+      toolDescription: "New.",
+    });
+    const missing = await api.expect(400, "PUT", path, { name: "Only a name" });
+    expect(missing.json.errors).toMatchObject([{ path: "parameters" }]);
+  });
+
+  it("has a name of up to 300 characters, as its nodes and its app have", async () => {
+    const api = await startApi();
+    const name = "n".repeat(300);
+    await api.expect(201, "POST", "/api/apps", { slug: "long", name });
+    const flow = await make(api, { name, nodes: [intent(name.slice(0, 90))] }, "long");
+    const named = await api.expect(
+      200,
+      "PATCH",
+      `/api/flows/${flow.id}/nodes/${flow.nodes[0].id}`,
+      {
+        name,
+      },
+    );
+    expect(named.json).toMatchObject({ name, nodes: [{ name }] });
+    expect(toolsOf(named.json)).toEqual(["n".repeat(64)]);
+    const file = (await api.expect(200, "GET", `/api/flows/${flow.id}/export`)).json;
+    const copy = await api.expect(201, "POST", "/api/apps/long/flows/import", file);
+    expect(copy.json.name).toBe(name);
+    await api.expect(400, "POST", "/api/apps/long/flows", { name: `${name}n` });
+  });
+
+  it("is rejected for an edge to a missing node, which the error quotes", async () => {
+    const api = await startWithApp();
+    const { nodes } = greeting;
+    const rejected = await api.expect(400, "POST", "/api/apps/desk/flows", {
+      name: "Lost",
+      nodes,
+      edges: [edge("intent Say hello", "the end")],
+    });
+    expect(rejected.json.errors).toEqual([
+      {
+        path: "edges[0].target",
+        message: expect.stringContaining('there is no node with the id "the end"'),
+      },
+    ]);
+    const flow = await make(api, { name: "Found", nodes });
+    const added = await api.expect(
+      400,
+      "POST",
+      `/api/flows/${flow.id}/edges`,
+      edge("Say hello", "end"),
+    );
+    expect(added.json.detail).toBe(
+      'source: The edge from "Say hello" to "end" has no source: there is no node with the id "Say hello". The node with this name has the id "intent Say hello".',
+    );
+  });
+
   it("keeps its versions, and can be rolled back to one of them", async () => {
     const api = await startWithApp();
     const flow = await make(api, greeting);
@@ -248,6 +329,7 @@ describe("a flow", () => {
       ["PUT", base, { name: "Theirs" }],
       ["POST", `${base}/nodes`, intent("More")],
       ["PATCH", `${base}/nodes/end`, { name: "More" }],
+      ["PUT", `${base}/nodes/end`, { parameters: {} }],
       ["DELETE", `${base}/nodes/end`],
       ["POST", `${base}/edges`, edge("end", "end")],
       ["DELETE", `${base}/edges/${flow.edges[0].id}`],
@@ -409,7 +491,7 @@ describe("tool names", () => {
       });
       expect(rejected.json.detail).toMatch(/^toolName: A tool name starts with a letter/);
     }
-    for (const toolDescription of ["", "  ", undefined, 5]) {
+    for (const toolDescription of ["", "  ", null, 5]) {
       const rejected = await api.expect(400, "PATCH", `${base}/nodes/intent%20Other`, {
         parameters: { toolDescription },
       });

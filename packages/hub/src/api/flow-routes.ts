@@ -23,6 +23,21 @@ const cursors = cursorFor("flow");
 const scope = "admin" as const;
 
 const newNode = nodeSchema.partial({ id: true, slug: true, position: true, parameters: true });
+const nodeChange = nodeSchema
+  .pick({ name: true, position: true })
+  .extend({
+    parameters: nodeSchema.shape.parameters.describe(
+      "A JSON Merge Patch (RFC 7396): a given parameter replaces the former one, objects are merged, null removes a parameter. PUT replaces all parameters.",
+    ),
+  })
+  .partial();
+const nodeReplacement = nodeSchema.partial({
+  id: true,
+  type: true,
+  name: true,
+  slug: true,
+  position: true,
+});
 const newEdge = edgeSchema.partial({ id: true });
 const newFlow = z.strictObject({
   name: flowDraftSchema.shape.name,
@@ -254,10 +269,22 @@ export function flowRoutes({ flows, store }: FlowRoutes): Route[] {
       tag,
       scope,
       ifMatch: true,
-      body: nodeSchema.pick({ name: true, position: true, parameters: true }).partial(),
+      body: nodeChange,
       response,
       handle: async (request) =>
         saved(await flows.changeNode(flowRef(request), request.param("node"), request.body)),
+    }),
+    defineRoute({
+      method: "put",
+      path: "/api/flows/:flow/nodes/:node",
+      summary: "Replace a node's parameters; other fields keep their values if omitted",
+      tag,
+      scope,
+      ifMatch: true,
+      body: nodeReplacement,
+      response,
+      handle: async (request) =>
+        saved(await flows.replaceNode(flowRef(request), request.param("node"), request.body)),
     }),
     defineRoute({
       method: "delete",

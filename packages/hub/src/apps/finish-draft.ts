@@ -2,6 +2,8 @@
  * Prepares a draft for the store: names its tools, and rejects what later edits could not repair,
  * such as cycles and duplicate ids. An unfinished draft is accepted. Pure.
  */
+import { missingEnds } from "@signalbox/rules/flows/check-graph.ts";
+import type { Finding } from "@signalbox/rules/flows/finding.ts";
 import { findCycles, graphOf } from "@signalbox/rules/flows/graph.ts";
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import { type FlowDraft, type FlowNode, flowDraftSchema } from "@signalbox/rules/flows/model.ts";
@@ -53,8 +55,17 @@ function checkShape(graph: FlowGraph, registry: NodeRegistry): void {
     throw new RequestError("invalid", "edges", `Cycle: ${names.join(" → ")}`);
   }
   const found = validateFlow(graph, registry).errors.find(({ code }) => NEVER_STORED.has(code));
-  if (found)
-    throw new RequestError("invalid", found.nodeId ?? found.edgeId ?? "flow", found.message);
+  if (found) throw new RequestError("invalid", fieldOf(found, graph), found.message);
+}
+
+/** An edge is named by its position: the caller may not know its id, which the hub can generate. */
+function fieldOf({ nodeId, edgeId, code }: Finding, { nodes, edges }: FlowGraph): string {
+  if (nodeId !== undefined) return nodeId;
+  const at = edges.findIndex(({ id }) => id === edgeId);
+  const edge = edges[at];
+  if (!edge) return "flow";
+  const [missing] = code === "missing_node" ? missingEnds(edge, nodes) : [];
+  return `edges[${at}]${missing ? `.${missing.end}` : ""}`;
 }
 
 function checkDescriptions(nodes: readonly FlowNode[], registry: NodeRegistry): void {

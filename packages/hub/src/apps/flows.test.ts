@@ -165,3 +165,80 @@ it("renames a node in the JSONata of other nodes", async () => {
     "nodes.forecast.city",
   );
 });
+
+it("merges the parameters of a changed node, and replaces those of a replaced node", async () => {
+  const { id } = await make("Weather", {
+    id: "call",
+    type: "HttpRequest",
+    name: "Call",
+    parameters: { url: "https://example.com", headers: { a: "1", b: "2" }, failures: ["500-599"] },
+  });
+  const key = { tenant, id };
+  const parametersOf = ({ graph }: DescribedFlow) => graph.nodes[1]?.parameters;
+  const merged = await flows.changeNode(key, "call", {
+    parameters: { method: "POST", headers: { a: null, c: "3" } as never, failures: ["400"] },
+  });
+  expect(parametersOf(merged)).toEqual({
+    url: "https://example.com",
+    method: "POST",
+    headers: { b: "2", c: "3" },
+    failures: ["400"],
+  });
+  const url = "https://example.com/2";
+  const replaced = await flows.replaceNode(key, "call", { parameters: { url } });
+  expect(replaced.graph.nodes[1]).toEqual({ ...merged.graph.nodes[1], parameters: { url } });
+  // As a client sends it that reads the flow, changes the node and writes it back.
+  const whole = { ...replaced.graph.nodes[1], type: "Return", parameters: { value: 1 } } as never;
+  expect((await flows.replaceNode(key, "call", whole)).graph.nodes[1]).toEqual(whole);
+  await expect(
+    flows.replaceNode(key, "call", { slug: "other", parameters: {} }),
+  ).rejects.toMatchObject({ field: "slug", message: "cannot be changed: it is call" });
+  await expect(flows.replaceNode(key, "none", { parameters: {} })).rejects.toMatchObject({
+    code: "not_found",
+  });
+});
+
+it("keeps the arguments of a tool when another of its parameters changes", async () => {
+  const { id } = await flows.create(tenant, "desk", {
+    name: "Flow",
+    nodes: [
+      {
+        ...tool("Ask"),
+        parameters: { toolDescription: "Asks.", parameters: [{ name: "city" }], isActive: false },
+      },
+    ],
+  });
+  const changed = await flows.changeNode({ tenant, id }, "start", {
+    parameters: { toolDescription: "Asks again." },
+  });
+  expect(changed.graph.nodes[0]?.parameters).toEqual({
+    toolName: "ask",
+    toolDescription: "Asks again.",
+    parameters: [{ name: "city" }],
+    isActive: false,
+  });
+  expect(changed.exposedTools).toEqual([]);
+});
+
+it("quotes the end of an edge that is not a node", async () => {
+  const { id } = await make("Weather", end);
+  const added = flows.addEdge(
+    { tenant, id },
+    { source: "start", sourceHandle: "out", target: "nope", targetHandle: "in" },
+  );
+  await expect(added).rejects.toMatchObject({
+    field: "target",
+    message:
+      'The edge from "start" to "nope" has no target: there is no node with the id "nope". Add the node, or remove the edge.',
+  });
+  const edges = [
+    { source: "start", sourceHandle: "out", target: "end", targetHandle: "in" },
+    { source: "weather", sourceHandle: "out", target: "end", targetHandle: "in" },
+  ];
+  await expect(flows.change({ tenant, id }, { edges })).rejects.toMatchObject({
+    field: "edges[1].source",
+    message: expect.stringMatching(
+      /no node with the id "weather"\. The node with this slug has the id "start"\.$/,
+    ),
+  });
+});

@@ -3,14 +3,15 @@
  * runs inside the transaction that stores its result. A draft may have errors; a published version
  * has none.
  */
+import { missingEnds } from "@signalbox/rules/flows/check-graph.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import { findTripped } from "@signalbox/rules/flows/find-tripped.ts";
 import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
-import { renameNode } from "@signalbox/rules/flows/rename-node.ts";
 import { slugFor } from "@signalbox/rules/flows/slug.ts";
 import { describeFlow, type FlowDescription } from "@signalbox/rules/flows/validate.ts";
 import type { Json } from "@signalbox/rules/json.ts";
+import { mergePatch } from "@signalbox/rules/merge-patch.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type {
   EditFlow,
@@ -22,6 +23,7 @@ import type {
 } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import { calledFlows } from "./called-flows.ts";
+import { changeNode, nodeOf } from "./change-node.ts";
 import { createExpressionAnalysis, type RequireAnalyses } from "./expression-analysis.ts";
 import { finishDraft } from "./finish-draft.ts";
 import { importDraft } from "./import-draft.ts";
@@ -55,6 +57,8 @@ export type NewEdge = WithOptional<FlowEdge, "id">;
 export type NodeChange = {
   [Key in "name" | "position" | "parameters"]?: FlowNode[Key] | undefined;
 };
+/** Omitted fields keep their values. */
+export type NodeReplacement = WithOptional<FlowNode, Exclude<keyof FlowNode, "parameters">>;
 export interface FlowChange {
   name?: string | undefined;
   description?: string | undefined;
@@ -148,6 +152,16 @@ export function createFlows(options: FlowsOptions) {
     return describeSaved(edited, key);
   };
 
+  const editNode = (
+    key: FlowKey,
+    id: string,
+    name: string | undefined,
+    change: (node: FlowNode) => FlowNode,
+  ) =>
+    edit(key, (draft, taken, requireAnalyses) =>
+      changeNode(draft, { id, name, change }, { registry, taken, requireAnalyses }),
+    );
+
   const toPublication =
     (details: Pick<Publication, "note" | "by" | "at">, requireAnalyses: RequireAnalyses) =>
     (flow: StoredFlow): Publication => {
@@ -200,39 +214,27 @@ export function createFlows(options: FlowsOptions) {
     addNode: (key: FlowKey, given: NewNode) =>
       edit(key, (draft) => ({ ...draft, nodes: completeNodes([...draft.nodes, given], []) })),
 
-    /** A new name also rewrites every reference to the node. */
+    /** Merges `parameters`. A new name also rewrites every reference to the node. */
     changeNode: (key: FlowKey, nodeId: string, { name, position, parameters }: NodeChange) =>
-      edit(key, (draft, taken, requireAnalyses) => {
-        const node = draft.nodes.find(({ id }) => id === nodeId);
-        if (!node) throw new RequestError("not_found", "node", `The flow has no node ${nodeId}.`);
-        const changed = {
-          ...node,
-          ...(position && { position }),
-          ...(parameters && { parameters }),
-        };
-        const withChange = {
-          ...draft,
-          nodes: draft.nodes.map((one) => (one.id === nodeId ? changed : one)),
-        };
-        if (name === undefined || name === node.name) return withChange;
-        const findAnalysis = requireAnalyses(withChange);
-        const renamed =
-          renameNode(withChange, nodeId, name, registry, taken, findAnalysis)?.flow ?? withChange;
-        if (!registry.get(node.type)?.isTool) return renamed;
-        // A tool name in the same change is kept; otherwise it is derived from the new name.
-        const { toolName = "" } = changed.parameters;
-        const written = toolName === node.parameters.toolName ? "" : toolName;
-        const withTool = (one: FlowNode): FlowNode =>
-          one.id === nodeId
-            ? { ...one, parameters: { ...one.parameters, toolName: written } }
-            : one;
-        return { ...renamed, nodes: renamed.nodes.map(withTool) };
+      editNode(key, nodeId, name, (node) => ({
+        ...node,
+        ...(position && { position }),
+        ...(parameters && { parameters: mergePatch(node.parameters, parameters) }),
+      })),
+
+    /** Replaces `parameters`, and the other given fields. The id and the slug cannot be changed. */
+    replaceNode: (key: FlowKey, nodeId: string, { name, ...given }: NodeReplacement) =>
+      editNode(key, nodeId, name, (node) => {
+        for (const field of ["id", "slug"] as const)
+          if (given[field] !== undefined && given[field] !== node[field])
+            throw new RequestError("invalid", field, `cannot be changed: it is ${node[field]}`);
+        const { type = node.type, position = node.position, parameters } = given;
+        return { ...node, type, position, parameters };
       }),
 
     removeNode: (key: FlowKey, nodeId: string) =>
       edit(key, (draft) => {
-        if (!draft.nodes.some(({ id }) => id === nodeId))
-          throw new RequestError("not_found", "node", `The flow has no node ${nodeId}.`);
+        nodeOf(draft, nodeId);
         return {
           ...draft,
           nodes: draft.nodes.filter(({ id }) => id !== nodeId),
@@ -241,7 +243,11 @@ export function createFlows(options: FlowsOptions) {
       }),
 
     addEdge: (key: FlowKey, edge: NewEdge) =>
-      edit(key, (draft) => ({ ...draft, edges: completeEdges([...draft.edges, edge]) })),
+      edit(key, (draft) => {
+        const [missing] = missingEnds(edge, draft.nodes);
+        if (missing) throw new RequestError("invalid", missing.end, missing.message);
+        return { ...draft, edges: completeEdges([...draft.edges, edge]) };
+      }),
 
     removeEdge: (key: FlowKey, edgeId: string) =>
       edit(key, (draft) => {

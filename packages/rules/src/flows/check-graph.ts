@@ -1,7 +1,7 @@
 /** Checks ids, slugs, tool names, edges and ports, and that the graph has no cycle. */
 import { type ErrorCode, type Finding, onNode } from "./finding.ts";
 import { findCycles } from "./graph.ts";
-import type { FlowEdge } from "./model.ts";
+import type { FlowEdge, FlowNode } from "./model.ts";
 import { partsOf, type ResolvedFlow } from "./resolved-flow.ts";
 import { toolNameOf } from "./tool-fields.ts";
 
@@ -70,16 +70,33 @@ function checkDuplicateEdges(resolved: ResolvedFlow): Findings {
 export const edgeKey = ({ source, sourceHandle, target, targetHandle }: FlowEdge): string =>
   JSON.stringify([source, sourceHandle, target, targetHandle]);
 
+/** The ends of an edge that are not the id of a node, each with a message that quotes it. */
+export function missingEnds(
+  { source, target }: Pick<FlowEdge, "source" | "target">,
+  nodes: readonly FlowNode[],
+): { end: "source" | "target"; message: string }[] {
+  return Object.entries({ source, target }).flatMap(([end, written]) => {
+    if (nodes.some(({ id }) => id === written)) return [];
+    const meant = nodes.find(({ slug, name }) => slug === written || name === written);
+    const fix = meant
+      ? `The node with this ${meant.slug === written ? "slug" : "name"} has the id ${quote(meant.id)}`
+      : "Add the node, or remove the edge";
+    const message = `The edge from ${quote(source)} to ${quote(target)} has no ${end}: there is no node with the id ${quote(written)}. ${fix}.`;
+    return [{ end: end as "source" | "target", message }];
+  });
+}
+
+const quote = (text: string): string => JSON.stringify(text);
+
 function checkEdge(resolved: ResolvedFlow, edge: FlowEdge): Findings {
   const findings: Findings = [];
   const onEdge = (code: ErrorCode, message: string, nodeId?: string) =>
     findings.push({ code, message, edgeId: edge.id, ...(nodeId ? { nodeId } : {}) });
   const source = resolved.node(edge.source);
   const target = resolved.node(edge.target);
-  if (!source)
-    onEdge("missing_node", `An edge starts at the node ${edge.source}, which does not exist.`);
-  if (!target)
-    onEdge("missing_node", `An edge ends at the node ${edge.target}, which does not exist.`);
+  if (!source || !target)
+    for (const { message } of missingEnds(edge, resolved.flow.nodes))
+      onEdge("missing_node", message);
 
   const out = source && resolved.definition(source)?.outPorts(partsOf(source).config);
   if (source && out && !out.includes(edge.sourceHandle))

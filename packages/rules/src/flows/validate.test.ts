@@ -92,7 +92,7 @@ describe("warns", () => {
       {
         code: "trigger_leads_nowhere",
         nodeId: "call",
-        message: "Call: has no outgoing edge, so its runs do nothing",
+        message: "Call: is not connected to any nodes, so its runs do nothing",
       },
       {
         code: "orphan_node",
@@ -139,8 +139,9 @@ describe("reports", () => {
   });
 
   it.each([
-    ["call → ghost", "missing_node", "ends at the node ghost"],
-    ["ghost → end", "missing_node", "starts at the node ghost"],
+    ["call → ghost", "missing_node", 'has no target: there is no node with the id "ghost".'],
+    ["ghost → end", "missing_node", 'has no source: there is no node with the id "ghost".'],
+    ["call → End", "missing_node", 'The node with this name has the id "end".'],
     ["call:maybe → end", "missing_port", "Call: has no output port maybe; it has out."],
     ["end → fetch", "missing_port", "End: has no output port out; it has none."],
     ["fetch → call", "trigger_with_input", "Call: is a trigger, which cannot have incoming edges."],

@@ -1,0 +1,57 @@
+/** Changes one node of a draft. A new name also changes its tool name, and every reference to it. Pure. */
+import type { FlowDraft, FlowNode } from "@signalbox/rules/flows/model.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import { renameNode } from "@signalbox/rules/flows/rename-node.ts";
+import { RequestError } from "../lib/request-error.ts";
+import type { RequireAnalyses } from "./expression-analysis.ts";
+
+interface NodeEdit {
+  id: string;
+  /** The new name. */
+  name: string | undefined;
+  change: (node: FlowNode) => FlowNode;
+}
+
+interface EditContext {
+  registry: NodeRegistry;
+  /** The names of the app's other tools. */
+  taken: ReadonlySet<string>;
+  requireAnalyses: RequireAnalyses;
+}
+
+export function changeNode(
+  draft: FlowDraft,
+  { id, name, change }: NodeEdit,
+  { registry, taken, requireAnalyses }: EditContext,
+): FlowDraft {
+  const node = nodeOf(draft, id);
+  const changed = change(node);
+  const withChange = replaceNode(draft, id, () => changed);
+  if (name === undefined || name === node.name) return withChange;
+  const findAnalysis = requireAnalyses(withChange);
+  const renamed =
+    renameNode(withChange, id, name, registry, taken, findAnalysis)?.flow ?? withChange;
+  if (!registry.get(changed.type)?.isTool) return renamed;
+  // A tool name in the same change is kept; otherwise it is derived from the new name.
+  const { toolName = "" } = changed.parameters;
+  const written = toolName === node.parameters.toolName ? "" : toolName;
+  return replaceNode(renamed, id, (one) => ({
+    ...one,
+    parameters: { ...one.parameters, toolName: written },
+  }));
+}
+
+export function nodeOf({ nodes }: FlowDraft, nodeId: string): FlowNode {
+  const node = nodes.find(({ id }) => id === nodeId);
+  if (!node) throw new RequestError("not_found", "node", `The flow has no node ${nodeId}.`);
+  return node;
+}
+
+const replaceNode = (
+  draft: FlowDraft,
+  nodeId: string,
+  replace: (node: FlowNode) => FlowNode,
+): FlowDraft => ({
+  ...draft,
+  nodes: draft.nodes.map((node) => (node.id === nodeId ? replace(node) : node)),
+});
