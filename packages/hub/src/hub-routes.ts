@@ -2,12 +2,13 @@
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { createApp } from "./api/app.ts";
 import { limitConcurrency } from "./api/concurrency-limit.ts";
+import { describedRoutes } from "./api/described-routes.ts";
 import { eventRoutes } from "./api/event-routes.ts";
 import type { HomePage } from "./api/home.ts";
 import { addInboxRoutes } from "./api/inbox-routes.ts";
 import { managementRoutes } from "./api/management-routes.ts";
 import { parameterSchemas } from "./api/node-type-routes.ts";
-import { openApiRoute } from "./api/openapi.ts";
+import { addOpenApiRoute } from "./api/openapi.ts";
 import { mountRoutes, type Route } from "./api/route.ts";
 import { runRoutes } from "./api/run-routes.ts";
 import { sampleRoutes } from "./api/sample-routes.ts";
@@ -59,8 +60,14 @@ export function createHubRoutes(options: HubRoutesOptions) {
     apps: agents.appServers,
   });
   const routes = apiRoutes(options);
-  const openApi = openApiRoute(routes, settings.version, parameterSchemas(registry));
-  mountRoutes(app, [...routes, openApi], agents.authorizeRequest);
+  mountRoutes(app, routes, agents.authorizeRequest);
+  addOpenApiRoute(app, {
+    routes: [...describedRoutes, ...routes],
+    version: settings.version,
+    schemas: parameterSchemas(registry),
+    checkHost: agents.checkHost,
+    publicUrl: settings.publicUrl,
+  });
   return app;
 }
 

@@ -1,5 +1,6 @@
 /** Routes for operators: health, readiness, metrics and the home page. */
 import { type Context, Hono } from "hono";
+import { methodNotAllowed } from "hono/method-not-allowed";
 import { evidenceOfRemoteOrigin } from "../ingest/check-request.ts";
 import { type HomePage, homePage } from "./home.ts";
 import { problemResponse } from "./problem-response.ts";
@@ -22,6 +23,19 @@ export function createApp({
   onError = () => {},
 }: AppOptions) {
   const app = new Hono();
+  app.use(
+    methodNotAllowed({
+      app,
+      onMethodNotAllowed: ({ req }, methods) =>
+        problemResponse(
+          405,
+          "method_not_allowed",
+          "Method not allowed",
+          `${req.path} does not support ${req.method}. Use ${methods.join(", ")}.`,
+          { allow: methods.join(", ") },
+        ),
+    }),
+  );
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {

@@ -4,7 +4,6 @@
  * other origins. The OAuth metadata routes (RFC 9728) are public.
  */
 import type { Context, Hono } from "hono";
-import { z } from "zod";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { ReserveBytes } from "../inbox/response-budget.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -15,10 +14,10 @@ import { type Access, Denied } from "../tenants/authorizer.ts";
 import { scopes } from "../tenants/tokens.ts";
 import { type AuthorizeRequest, baseUrl } from "./authorize-request.ts";
 import { createByteReservations } from "./byte-reservations.ts";
+import { inboxQuery, marking } from "./described-routes.ts";
 import type { HostCheck } from "./host-check.ts";
 import { deniedResponse, errorResponse, problemResponse } from "./problem-response.ts";
 import { MAX_DISCARDED, readJson, TOO_LARGE, tooLargeMessage } from "./read-json.ts";
-import { limitQuery } from "./views.ts";
 
 export interface InboxRoutes {
   authorizeRequest: AuthorizeRequest;
@@ -29,26 +28,13 @@ export interface InboxRoutes {
   apps?: AppServers;
 }
 
-const query = z.object({
-  limit: limitQuery,
-  cursor: z.string().optional(),
-  type: z.string().optional(),
-  repo: z.string().optional(),
-  order: z.enum(["newest", "oldest"], "must be newest or oldest").optional(),
-});
 const MAX_MARKING_BYTES = 64 * 1024;
 
 /** An empty parameter such as `?type=` is ignored. */
 const queryOf = (c: Context) =>
-  query.parse(Object.fromEntries(Object.entries(c.req.query()).filter(([, text]) => text !== "")));
-
-const marking = z.object(
-  {
-    event_id: z.string("must be the id of an event"),
-    note: z.string("must be a string").max(1_000, "must have at most 1000 characters").optional(),
-  },
-  'must be an object such as { "event_id": "…" }',
-);
+  inboxQuery.parse(
+    Object.fromEntries(Object.entries(c.req.query()).filter(([, text]) => text !== "")),
+  );
 
 // biome-ignore format: a table of routes
 export function addInboxRoutes(app: Hono, { inbox, mcp, apps, authorizeRequest, checkHost, publicUrl }: InboxRoutes): void {

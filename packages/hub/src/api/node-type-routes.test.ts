@@ -4,7 +4,7 @@ import { validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { describe, expect, it } from "vitest";
 import { nodeTypeRoutes, parameterSchemas } from "./node-type-routes.ts";
-import { openApiRoute } from "./openapi.ts";
+import { openApi } from "./openapi.ts";
 import type { Route } from "./route.ts";
 
 interface TypeView {
@@ -109,9 +109,9 @@ it("the guide describes no unknown type", () => {
   expect(documented.toSorted()).toEqual([...nodeTypes.keys()].toSorted());
 });
 
-it("the OpenAPI document has the parameters of every type, with its settings", async () => {
-  const document = await call(openApiRoute([], "1", parameterSchemas(nodeTypes)));
-  const { schemas } = document.components as { schemas: Record<string, JsonObject> };
+it("the OpenAPI document has the parameters of every type, with its settings", () => {
+  const document = openApi({ routes: [], version: "1", schemas: parameterSchemas(nodeTypes) });
+  const schemas = document.components.schemas as Record<string, JsonObject>;
   for (const { type, config } of items) {
     const { properties } = schemas[`${type}Parameters`] as { properties: JsonObject };
     const fields = Object.keys(config.properties as JsonObject);

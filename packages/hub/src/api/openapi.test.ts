@@ -1,8 +1,11 @@
+import { Hono } from "hono";
 import { expect, it } from "vitest";
+import { Denied } from "../tenants/authorizer.ts";
 import { flowRoutes } from "./flow-routes.ts";
-import { openApiRoute } from "./openapi.ts";
+import { addOpenApiRoute, openApi } from "./openapi.ts";
 import type { Route } from "./route.ts";
 import { runRoutes } from "./run-routes.ts";
+import { statsRoutes } from "./stats-routes.ts";
 
 interface Operation {
   parameters: { name: string; in: string }[];
@@ -21,10 +24,13 @@ const services = new Proxy(results, {
 }) as never;
 const routesOfFlows = flowRoutes({ flows: services, store: services });
 const routesOfRuns = runRoutes({} as never);
-const answer = await openApiRoute([...routesOfFlows, ...routesOfRuns], "1").handle({} as never);
-const { paths } = (answer as { json: { paths: Record<string, Record<string, Operation>> } }).json;
+const routesOfStats = statsRoutes({} as never, Date.now);
+const { paths } = openApi({
+  routes: [...routesOfFlows, ...routesOfRuns, ...routesOfStats],
+  version: "1",
+});
 const documented = ({ method, path }: Route): Operation =>
-  paths[path.replace(/:([a-z]+)/g, "{$1}")]?.[method] as Operation;
+  paths[path.replace(/:([a-z]+)/g, "{$1}")]?.[method] as unknown as Operation;
 
 it.each(routesOfFlows.map((route) => [`${route.method} ${route.path}`, route] as const))(
   "documents whether %s supports If-Match and returns an ETag",
@@ -57,6 +63,32 @@ it("documents both responses of starting a run", () => {
   const fieldsOf = (response: Response | undefined) =>
     Object.keys(response?.content?.["application/json"]?.schema.properties ?? {});
   const { responses } = documented(start);
-  expect(Object.keys(responses)).toEqual(["200", "202", "default"]);
+  expect(Object.keys(responses)).toEqual(["200", "202", "4XX", "default"]);
   expect(fieldsOf(responses["200"])).toEqual([...fieldsOf(responses["202"]), "steps"]);
+});
+
+it("declares every property that the statistics require", () => {
+  const [stats] = routesOfStats;
+  if (!stats) throw new Error("no route");
+  const schema = documented(stats).responses["200"]?.content?.["application/json"]?.schema;
+  const { runs } = (schema?.properties ?? {}) as {
+    runs: { required: string[]; properties: object };
+  };
+  expect(runs.required).toContain("succeeded");
+  expect(Object.keys(runs.properties)).toEqual(runs.required);
+});
+
+it("is served without a token to requests for this hub, with the hub's URL as its server", async () => {
+  const serve = (publicUrl: string | undefined, denied?: Denied) => {
+    const app = new Hono();
+    addOpenApiRoute(app, { routes: [], version: "1", checkHost: () => denied, publicUrl });
+    return app.request("http://here:1/api/openapi.json");
+  };
+  expect(await (await serve(undefined)).json()).toMatchObject({
+    servers: [{ url: "http://here:1" }],
+  });
+  expect(await (await serve("https://hub.example/")).json()).toMatchObject({
+    servers: [{ url: "https://hub.example" }],
+  });
+  expect((await serve(undefined, new Denied(421, "wrong_host", "…"))).status).toBe(421);
 });

@@ -1,6 +1,10 @@
 /** `GET /api/openapi.json`: generated from the routes. */
+import type { Hono } from "hono";
 import { z } from "zod";
-import { defineRoute, type Route } from "./route.ts";
+import { baseUrl } from "./authorize-request.ts";
+import type { HostCheck } from "./host-check.ts";
+import { deniedResponse } from "./problem-response.ts";
+import { type RouteDescription, TAGS } from "./route.ts";
 
 type Schemas = Record<string, unknown>;
 
@@ -38,66 +42,101 @@ const problemSchema = z.object({
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 });
 
-/** The document includes this route and `extraSchemas`. */
-export function openApiRoute(
-  routes: readonly Route[],
-  version: string,
-  extraSchemas: Record<string, z.ZodType> = {},
-): Route {
-  let document: Record<string, unknown> | undefined;
-  const route = defineRoute({
-    method: "get",
-    path: "/api/openapi.json",
-    summary: "This document",
-    tag: "meta",
-    scope: undefined,
-    isShared: true,
-    response: { status: 200, schema: z.record(z.string(), z.json()) },
-    async handle() {
-      document ??= openApi([...routes, route], version, extraSchemas);
-      return { json: document };
-    },
-  });
-  return route;
+export interface OpenApiOptions {
+  /** All routes of the hub. The document also contains its own route. */
+  routes: readonly RouteDescription[];
+  version: string;
+  /** Further schemas, by name. */
+  schemas?: Record<string, z.ZodType>;
+  checkHost: HostCheck;
+  publicUrl: string | undefined;
 }
 
-function openApi(
-  routes: readonly Route[],
-  version: string,
-  extraSchemas: Record<string, z.ZodType>,
-): Record<string, unknown> {
-  const paths: Record<string, Record<string, unknown>> = {};
+/** Adds `GET /api/openapi.json`. It needs no token, so that code generators can read it by its URL. */
+export function addOpenApiRoute(app: Hono, options: OpenApiOptions): void {
+  const { checkHost, publicUrl } = options;
+  let document: OpenApiDocument | undefined;
+  app.get(documentRoute.path, (c) => {
+    const denied = checkHost(c.req.header("host") ?? "");
+    if (denied) return deniedResponse(denied);
+    document ??= openApi(options);
+    return Response.json({ ...document, servers: [{ url: baseUrl(c.req, publicUrl) }] });
+  });
+}
+
+const documentRoute: RouteDescription = {
+  method: "get",
+  path: "/api/openapi.json",
+  summary: "This document",
+  tag: "meta",
+  scope: undefined,
+  response: { status: 200, schema: z.record(z.string(), z.json()) },
+};
+
+type OpenApiDocument = ReturnType<typeof openApi>;
+
+export function openApi({
+  routes,
+  version,
+  schemas: extraSchemas = {},
+}: Pick<OpenApiOptions, "routes" | "version" | "schemas">) {
+  const paths: Record<string, Record<string, ReturnType<typeof operation>>> = {};
   const schemas: Schemas = {};
   schemas.Problem = toSchema(problemSchema, "output", schemas);
   for (const [name, schema] of Object.entries(extraSchemas))
     schemas[name] = toSchema(schema, "input", schemas);
-  for (const route of routes) {
+  for (const route of [...routes, documentRoute]) {
     const path = route.path.replace(/:([a-z]+)/g, "{$1}");
     paths[path] ??= {};
     paths[path][route.method] = operation(route, schemas);
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Signalbox", version, description: "The trigger hub for AI agents." },
-    security: [{ token: [] }],
+    info: {
+      title: "Signalbox",
+      version,
+      description: "The trigger hub for AI agents. The MCP servers are at `/mcp` and `/mcp/APP`.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+      securitySchemes: {
+        token: {
+          type: "http",
+          scheme: "bearer",
+          description: "A token of `signalbox token create`, or the admin token.",
+        },
+      },
+      responses: {
+        Problem: {
+          description: "The error, as defined by RFC 9457.",
+          content: {
+            "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } },
+          },
+        },
+      },
       schemas,
     },
   };
 }
 
 const text = { type: "string" };
-const ETAG = { description: "The revision of the flow.", schema: text };
+const PROBLEM = { $ref: "#/components/responses/Problem" };
+const ETAG = { ETag: "The revision of the flow." };
 const IF_MATCH = {
   description:
     "The `ETag` of the flow that was read. If the flow has changed since, the response is 409.",
   schema: text,
 };
+const TENANT = {
+  description: "The tenant, if the token is valid for several.",
+  schema: text,
+};
 
-function operation(route: Route, schemas: Schemas) {
-  const { method, path, summary, tag, scope, isShared, ifMatch, query, body, response } = route;
+function operation(route: RouteDescription, schemas: Schemas) {
+  const { method, path, summary, tag, scope, ifMatch, query, body, response } = route;
+  const hasTenant = scope !== undefined && !route.isShared;
   const names = [...path.matchAll(/:([a-z]+)/g)].map(([, name]) => name as string);
   const querySchema = query ? toSchema(query, "input", schemas) : undefined;
   const required = new Set(querySchema?.required ?? []);
@@ -106,7 +145,8 @@ function operation(route: Route, schemas: Schemas) {
     summary,
     tags: [tag],
     description:
-      scope === undefined ? "Requires a token." : `Requires a token with the scope \`${scope}\`.`,
+      scope === undefined ? "Requires no token." : `Requires a token with the scope \`${scope}\`.`,
+    security: scope === undefined ? [] : [{ token: [scope] }],
     parameters: [
       ...names.map((name) => ({ name, in: "path", required: true, schema: text })),
       ...Object.entries(querySchema?.properties ?? {}).map(([name, schema]) => ({
@@ -115,7 +155,7 @@ function operation(route: Route, schemas: Schemas) {
         required: required.has(name),
         schema,
       })),
-      ...(isShared ? [] : [{ name: "tenant", in: "query", required: false, schema: text }]),
+      ...(hasTenant ? [{ name: "tenant", in: "query", required: false, ...TENANT }] : []),
       ...(ifMatch ? [{ name: "If-Match", in: "header", required: false, ...IF_MATCH }] : []),
     ],
     ...(body && {
@@ -127,7 +167,7 @@ function operation(route: Route, schemas: Schemas) {
     responses: {
       [response.status]: {
         description: summary,
-        ...(response.etag && { headers: { ETag: ETAG } }),
+        ...headersOf(response),
         ...((response.schema || response.type) && {
           content: {
             [response.type ?? "application/json"]: {
@@ -144,12 +184,19 @@ function operation(route: Route, schemas: Schemas) {
           },
         },
       }),
-      default: {
-        description: "The error",
-        content: {
-          "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } },
-        },
-      },
+      "4XX": PROBLEM,
+      default: PROBLEM,
     },
   };
+}
+
+function headersOf({ etag, headers }: RouteDescription["response"]) {
+  const described = Object.entries({ ...(etag && ETAG), ...headers });
+  return described.length === 0
+    ? {}
+    : {
+        headers: Object.fromEntries(
+          described.map(([name, description]) => [name, { description, schema: text }]),
+        ),
+      };
 }

@@ -17,7 +17,7 @@ const base = {
   method: "put",
   path: "/api/things/:thing",
   summary: "",
-  tag: "",
+  tag: "meta",
   scope: "admin",
   response: { status: 200 },
 } as const;

@@ -32,16 +32,33 @@ export interface RouteRequest<Query, Body> {
   signal: AbortSignal;
 }
 
+/** The groups of routes in the OpenAPI document, with their descriptions. */
+export const TAGS = {
+  inbox: "The inbox for agents and scripts: pending events of all tenants of the token.",
+  webhooks: "The endpoints that receive webhooks.",
+  events: "The events of one tenant: search, explain, replay.",
+  apps: "Apps: each is served as one MCP server.",
+  flows: "Flows: drafts, published versions, node types.",
+  runs: "Runs of flows, with their steps.",
+  secrets: "Secrets of flows, which can be written and used but not read.",
+  sources: "Webhook endpoints and their signing secrets.",
+  tokens: "Access tokens.",
+  stats: "Counts for a dashboard.",
+  meta: "Health, metrics, and this document.",
+} as const;
+export type Tag = keyof typeof TAGS;
+
 type RouteResult =
   | { status?: 200 | 201 | 202; json: unknown; etag?: number; headers?: Record<string, string> }
   | { status: 204 }
   | Response;
 
-export interface Route {
+/** What the OpenAPI document contains of a route. */
+export interface RouteDescription {
   method: "get" | "post" | "put" | "patch" | "delete";
   path: string;
   summary: string;
-  /** Undefined if any token is sufficient. */
+  /** The scope that the token must have; undefined if the route needs no token. */
   scope: Scope | undefined;
   /** Whether the response is the same for all tenants. Then the request need not name a tenant. */
   isShared?: boolean;
@@ -49,18 +66,24 @@ export interface Route {
   ifMatch?: boolean;
   /** The maximum size of the body, if not the default. */
   maxBytes?: number;
-  tag: string;
-  query: z.ZodType | undefined;
-  body: z.ZodType | undefined;
+  tag: Tag;
+  query?: z.ZodType | undefined;
+  body?: z.ZodType | undefined;
   response: {
     status: number;
     schema?: z.ZodType | undefined;
     type?: string | undefined;
     /** Whether the response has an `ETag`. */
     etag?: boolean;
+    /** The descriptions of other headers of the response, by name. */
+    headers?: Record<string, string>;
     /** An alternative response. */
     or?: { status: number; schema: z.ZodType; when: string };
   };
+}
+
+export interface Route extends RouteDescription {
+  scope: Scope;
   handle(request: RouteRequest<never, never>): Promise<RouteResult>;
 }
 
@@ -76,7 +99,7 @@ export const defineRoute = <
   Body extends z.ZodType = z.ZodType<undefined>,
 >(
   definition: RouteDefinition<Query, Body>,
-): Route => ({ query: undefined, body: undefined, ...definition }) as Route;
+): Route => definition as Route;
 
 export function mountRoutes(
   app: Hono,

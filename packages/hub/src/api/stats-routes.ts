@@ -20,8 +20,9 @@ const statsView = z.object({
     bytes: count.describe("The size of the stored payloads."),
     quota: count.nullable(),
   }),
+  // Not a record: its JSON Schema would require properties that it does not declare.
   runs: z
-    .record(z.enum(RUN_STATUSES), count)
+    .object(Object.fromEntries(RUN_STATUSES.map((status) => [status, count])))
     .describe(`The runs of the last day by status; ${MAX_COUNTED} means that many or more.`),
 });
 

@@ -175,10 +175,12 @@ export const cursorFor = (list: "app" | "flow" | "run") => ({
     .describe("`next_cursor` of the previous page."),
 });
 
-/** A query parameter, so the number is a string. */
-export const limitQuery = z
-  .string()
-  .regex(/^\d+$/, "must be an integer")
-  .transform(Number)
-  .pipe(z.number().min(1, "must be at least 1").max(100, "must be at most 100"))
-  .default(20);
+/** A query parameter is a string, but its JSON Schema is that of the number. */
+export const limitQuery = z.preprocess(
+  (text) => (typeof text === "string" && /^\d+$/.test(text) ? Number(text) : text),
+  z
+    .int("must be an integer")
+    .min(1, "must be at least 1")
+    .max(100, "must be at most 100")
+    .default(20),
+);

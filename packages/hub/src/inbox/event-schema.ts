@@ -48,6 +48,13 @@ export const eventSchema = z.object({
   note: text,
 });
 
+/** The pending events of an inbox. */
+export const statusSchema = z.object({
+  pending_count: z.number(),
+  latest_received_at: z.string().nullable(),
+  types: z.record(z.string(), z.number()),
+});
+
 /** A trigger that was considered for an event. */
 export const explainedSchema = z.object({
   trigger: z.string(),

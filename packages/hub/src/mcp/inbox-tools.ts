@@ -1,7 +1,12 @@
 /** The inbox as tools. Payloads are untrusted: results contain them as data only. */
 import { z } from "zod";
 import { MAX_CURSOR } from "../inbox/cursor.ts";
-import { eventSchema, explainedSchema, summarySchema } from "../inbox/event-schema.ts";
+import {
+  eventSchema,
+  explainedSchema,
+  statusSchema,
+  summarySchema,
+} from "../inbox/event-schema.ts";
 import { summaryView } from "../inbox/event-view.ts";
 import { RequestError } from "../lib/request-error.ts";
 import { defineTool, type Tool } from "./tool.ts";
@@ -34,11 +39,7 @@ export const inboxTools: readonly Tool[] = [
     scope: "inbox:read",
     readOnly: true,
     input: z.object({}),
-    output: z.object({
-      pending_count: z.number(),
-      latest_received_at: z.string().nullable(),
-      types: z.record(z.string(), z.number()),
-    }),
+    output: statusSchema,
     async run(_, { inbox, access }) {
       const status = await inbox.status(access.tenants);
       return { text: status, structured: { ...status } };

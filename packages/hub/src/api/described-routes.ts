@@ -1,0 +1,156 @@
+/** The routes outside of `/api` for the OpenAPI document, and the schemas that validate their requests. */
+import { z } from "zod";
+import { eventSchema, statusSchema, summarySchema } from "../inbox/event-schema.ts";
+import type { RouteDescription } from "./route.ts";
+import { limitQuery } from "./views.ts";
+
+export const inboxQuery = z.object({
+  limit: limitQuery,
+  cursor: z.string().optional().describe("`x-next-cursor` of the previous page."),
+  type: z.string().optional().describe("Only events of this type, such as issues."),
+  repo: z.string().optional().describe("Only events of this repository, as owner/name."),
+  order: z.enum(["newest", "oldest"], "must be newest or oldest").optional(),
+});
+
+export const marking = z.object(
+  {
+    event_id: z.string("must be the id of an event"),
+    note: z.string("must be a string").max(1_000, "must have at most 1000 characters").optional(),
+  },
+  'must be an object such as { "event_id": "…" }',
+);
+
+const paged = { "x-next-cursor": "The cursor of the next page, if there is one." };
+
+const inboxRoutes: RouteDescription[] = [
+  {
+    method: "get",
+    path: "/pending-status",
+    summary: "Count the pending events by type",
+    tag: "inbox",
+    scope: "inbox:read",
+    response: { status: 200, schema: statusSchema },
+  },
+  {
+    method: "get",
+    path: "/pending-events",
+    summary: "List pending events, newest first",
+    tag: "inbox",
+    scope: "inbox:read",
+    query: inboxQuery,
+    response: { status: 200, schema: z.array(summarySchema), headers: paged },
+  },
+  {
+    method: "get",
+    path: "/webhook-events",
+    summary: "List pending events with their payloads, newest first",
+    tag: "inbox",
+    scope: "inbox:read",
+    query: inboxQuery,
+    response: { status: 200, schema: z.array(eventSchema), headers: paged },
+  },
+  {
+    method: "get",
+    path: "/event",
+    summary: "Get an event with its payload",
+    tag: "inbox",
+    scope: "inbox:read",
+    query: z.object({ id: z.string().describe("The id of the event.") }),
+    response: { status: 200, schema: eventSchema },
+  },
+  {
+    method: "post",
+    path: "/mark-processed",
+    summary: "Mark an event as processed",
+    tag: "inbox",
+    scope: "inbox:write",
+    body: marking,
+    response: {
+      status: 200,
+      schema: z.object({ success: z.literal(true), event_id: z.string() }),
+    },
+  },
+  {
+    method: "get",
+    path: "/events",
+    summary:
+      "Follow new events as Server-Sent Events; with an `Upgrade` header, over a WebSocket. A stream with a cursor first sends the events after it",
+    tag: "inbox",
+    scope: "inbox:read",
+    query: z.object({
+      after: z
+        .string()
+        .optional()
+        .describe("A cursor of the stream. The header `Last-Event-ID` has the same effect."),
+      type: z.string().optional().describe("Only events of this type."),
+      repo: z.string().optional().describe("Only events of this repository, as owner/name."),
+      source: z.string().optional().describe("Only events of this source."),
+      token: z
+        .string()
+        .optional()
+        .describe("The token, for clients that cannot set the header `Authorization`."),
+    }),
+    response: { status: 200, type: "text/event-stream" },
+  },
+];
+
+const received = z.object({
+  outcome: z.enum(["stored", "duplicate", "pong"]),
+  id: z.string().optional().describe("The id of the event."),
+  events: z
+    .array(z.object({ outcome: z.enum(["stored", "duplicate"]), id: z.string() }))
+    .optional()
+    .describe("The events of a webhook that contains several."),
+});
+
+const webhookRoutes: RouteDescription[] = ["/webhooks/:source", "/webhooks/:source/:key"].map(
+  (path) => ({
+    method: "post",
+    path,
+    summary: path.endsWith(":key")
+      ? "Receive a webhook at an endpoint with its own secrets"
+      : "Receive a webhook of a source, such as github. The request is verified by its signature",
+    tag: "webhooks",
+    scope: undefined,
+    body: z.record(z.string(), z.json()),
+    response: {
+      status: 202,
+      schema: received,
+      or: { status: 200, schema: received, when: "A duplicate, or a ping of the sender" },
+    },
+  }),
+);
+
+const status = (value: string) => z.object({ status: z.literal(value) });
+const metaRoutes: RouteDescription[] = [
+  {
+    method: "get",
+    path: "/healthz",
+    summary: "Whether the process responds",
+    tag: "meta",
+    scope: undefined,
+    response: { status: 200, schema: status("ok") },
+  },
+  {
+    method: "get",
+    path: "/readyz",
+    summary: "Whether the hub accepts requests and can write to its database",
+    tag: "meta",
+    scope: undefined,
+    response: { status: 200, schema: status("ready") },
+  },
+  {
+    method: "get",
+    path: "/metrics",
+    summary: "Metrics in the format of Prometheus",
+    tag: "meta",
+    scope: undefined,
+    response: { status: 200, type: "text/plain" },
+  },
+];
+
+export const describedRoutes: readonly RouteDescription[] = [
+  ...inboxRoutes,
+  ...webhookRoutes,
+  ...metaRoutes,
+];
