@@ -11,14 +11,11 @@ import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { openSqlite } from "../../packages/hub/src/store/backends/sqlite.ts";
+import { createToken } from "../../packages/hub/src/tenants/tokens.ts";
 import { HANDSHAKE, startBridgeProcess } from "../support/bridge-process.ts";
 import { deliver, issueOpened, SECRET } from "../support/deliver.ts";
-import {
-  createTokenByCli,
-  type HubProcess,
-  runCli,
-  startHubProcess,
-} from "../support/hub-process.ts";
+import { type HubProcess, runCli, startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { MAX_WAIT_MS } from "../support/timeouts.ts";
 
@@ -346,8 +343,18 @@ describe("the bridge", () => {
     const first = await startBridge(hub.url, state);
     await expect.poll(() => savedState(state)).toMatchObject({ cursor: "1" });
     await first.kill();
+    // Not by the CLI: it creates no token for a second tenant of a hub that has only one.
     const tokenOf = async (tenant: string) => {
-      const { token } = await createTokenByCli({ SIGNALBOX_DATA: data }, "--tenant", tenant);
+      const store = openSqlite(join(data, "signalbox.db"));
+      const token = await createToken(store, {
+        id: `of ${tenant}`,
+        name: tenant,
+        scopes: ["inbox:read"],
+        tenants: [tenant],
+        expiresAt: null,
+        now: Date.now(),
+      });
+      await store.close();
       return { SIGNALBOX_TOKEN: token };
     };
     const other = await startBridge(hub.url, state, await tokenOf("another-tenant"));

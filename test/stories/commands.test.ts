@@ -99,7 +99,7 @@ describe("the CLI", () => {
     );
     expect(created.token).toMatch(/^sbx_/);
     const listed = await runCli(["token", "list"], { env });
-    expect(listed.stdout).toMatch(/laptop +inbox:read,inbox:write +local .* active/);
+    expect(listed.stdout).toMatch(/laptop +inbox:read,inbox:write,flows:call +local .* active/);
     expect(listed.stdout).not.toContain(created.token);
     expect((await runCli(["token", "revoke", created.id], { env })).code).toBe(0);
     expect((await runCli(["token", "list"], { env })).stdout).toMatch(/revoked/);
@@ -327,6 +327,10 @@ describe("the CLI", () => {
     [["--port", "1", "nonsense"], /Unexpected argument "nonsense"/],
     [["token", "create", "a", "--tenant", ""], /--tenant must not be empty/],
     [["token", "create", "a", "--tenant", "a,,b"], /--tenant must not be empty/],
+    [
+      ["token", "create", "a", "--tenant", "nope"],
+      /--tenant "nope" does not exist: this hub has only the tenant local\. .*SIGNALBOX_TENANCY=github/,
+    ],
     [["source", "add", "stripe", "--tenant", " "], /--tenant must not be empty/],
     [["source", "add", "stripe", "--tenant", "a,b"], /--tenant must be one id/],
     [["token", "create", "a", "--days", "0"], /--days must be a number above 0, at most 36500/],

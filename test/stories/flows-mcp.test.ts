@@ -128,6 +128,23 @@ describe.each(clients)("a client (%s)", (_, connect) => {
     expect((await make.runs(app)).items).toEqual([]);
   });
 
+  it("gets an error from a tool that is not connected to any nodes", async () => {
+    const { app, url } = await newApp();
+    const flow = await make.flow(app, "Lonely", [intent("go", "Go"), returns("end", 1)]);
+    expect(flow.warnings).toContainEqual(
+      expect.objectContaining({
+        code: "trigger_leads_nowhere",
+        message: expect.stringContaining("Go: is not connected to any nodes"),
+      }),
+    );
+    const client = await connect(url, TOKEN);
+    const called = await client.call("go");
+    expect(called.isError).toBe(true);
+    expect(called.content[0]?.text).toMatch(
+      /The tool go is not connected to any nodes.* Add an edge from "Go" to another node, and publish/,
+    );
+  });
+
   it("is notified of added, removed and renamed tools, and can call a tool by its former name", async () => {
     const { app, url } = await newApp();
     const client = await connect(url, TOKEN);
@@ -391,7 +408,11 @@ describe("access to an app", () => {
     });
     const { app } = await newApp();
     expect(await ping(`/mcp/${app}`)).toMatchObject({ status: 401 });
-    const { token: reader } = await createTokenByCli({ SIGNALBOX_DATA: folder });
+    const { token: reader } = await createTokenByCli(
+      { SIGNALBOX_DATA: folder },
+      "--scope",
+      "inbox:read",
+    );
     expect(await ping(`/mcp/${app}`, reader)).toMatchObject({
       status: 403,
       body: { detail: "The token lacks the scope flows:call." },

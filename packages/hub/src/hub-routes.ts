@@ -74,7 +74,7 @@ export function createHubRoutes(options: HubRoutesOptions) {
 function apiRoutes(options: HubRoutesOptions): Route[] {
   const { store, ports, settings, registry, seal, newId, agents, calls, triggers } = options;
   const { now } = ports.timers;
-  const { publicUrl } = settings;
+  const { tenancy, publicUrl } = settings;
   return [
     ...managementRoutes({
       store,
@@ -83,6 +83,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       seal,
       newId,
       now,
+      tenancy,
       publicUrl,
     }),
     ...runRoutes({ calls, store, now, authorizer: agents.authorizer, closing: options.closing }),

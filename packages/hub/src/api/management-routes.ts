@@ -13,7 +13,7 @@ import { nodeTypeRoutes } from "./node-type-routes.ts";
 import type { Route } from "./route.ts";
 import { secretRoutes } from "./secret-routes.ts";
 import { sourceRoutes } from "./source-routes.ts";
-import { tokenRoutes } from "./token-routes.ts";
+import { type TokenRoutes, tokenRoutes } from "./token-routes.ts";
 
 export interface ManagementOptions {
   store: Store;
@@ -22,11 +22,12 @@ export interface ManagementOptions {
   seal: Seal;
   newId: () => string;
   now: () => number;
+  tenancy: TokenRoutes["tenancy"];
   publicUrl: string | undefined;
 }
 
 export function managementRoutes(options: ManagementOptions): Route[] {
-  const { store, registry, evaluate, seal, newId, now, publicUrl } = options;
+  const { store, registry, evaluate, seal, newId, now, tenancy, publicUrl } = options;
   const flows = createFlows({ store, registry, evaluate, newId, now });
   return [
     ...appRoutes(store, now),
@@ -34,7 +35,7 @@ export function managementRoutes(options: ManagementOptions): Route[] {
     ...importRoutes(createAppImports({ store, registry, flows, newId, now })),
     ...secretRoutes(store, seal, now),
     ...nodeTypeRoutes(registry),
-    ...tokenRoutes({ store, newId, now }),
+    ...tokenRoutes({ store, tenancy, newId, now }),
     ...sourceRoutes({ store, sources: createSources({ store, seal, newId, now }), publicUrl }),
   ];
 }

@@ -2,7 +2,15 @@
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store, Token } from "../store/store.ts";
-import { createToken, EVERY_TENANT, MAX_DAYS, MAX_TENANTS, scopes } from "../tenants/tokens.ts";
+import {
+  createToken,
+  DEFAULT_SCOPES,
+  EVERY_TENANT,
+  MAX_DAYS,
+  MAX_TENANTS,
+  scopes,
+  unknownTenantError,
+} from "../tenants/tokens.ts";
 import { defineRoute, type Route, type RouteRequest } from "./route.ts";
 import { iso, isoOrNull } from "./views.ts";
 
@@ -31,7 +39,10 @@ const viewToken = ({ hash: _, ...token }: Token) => ({
 
 const newToken = z.strictObject({
   name: z.string().trim().min(1, "must not be empty").max(200),
-  scopes: z.array(scopeSchema).min(1, "must not be empty").default(["inbox:read", "inbox:write"]),
+  scopes: z
+    .array(scopeSchema)
+    .min(1, "must not be empty")
+    .default([...DEFAULT_SCOPES]),
   tenants: z.array(z.string().min(1).max(200)).min(1).max(MAX_TENANTS).optional(),
   days: z
     .number()
@@ -43,11 +54,12 @@ const newToken = z.strictObject({
 
 export interface TokenRoutes {
   store: Pick<Store, "getToken" | "listTokens" | "putToken" | "revokeToken">;
+  tenancy: "single" | "github";
   newId: () => string;
   now: () => number;
 }
 
-export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
+export function tokenRoutes({ store, tenancy, newId, now }: TokenRoutes): Route[] {
   /** Returns a function that checks whether the caller's token includes all given tenants. */
   const includesTenants = async ({ access }: Pick<RouteRequest<unknown, unknown>, "access">) => {
     const granted = (await store.getToken(access.token))?.tenants ?? [];
@@ -89,6 +101,8 @@ export function tokenRoutes({ store, newId, now }: TokenRoutes): Route[] {
             "tenants",
             "must be among the tenants of your own token",
           );
+        const unknown = tenancy === "single" ? unknownTenantError(tenants) : undefined;
+        if (unknown) throw new RequestError("invalid", "tenants", unknown);
         const at = now();
         const created = {
           id: newId(),

@@ -2,7 +2,13 @@ import { expect, it, onTestFinished } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { sha256Hex } from "../lib/hmac.ts";
 import { openSqlite } from "../store/backends/sqlite.ts";
-import { createToken, EVERY_TENANT, ensureAdminToken, MAX_TENANTS } from "./tokens.ts";
+import {
+  createToken,
+  EVERY_TENANT,
+  ensureAdminToken,
+  MAX_TENANTS,
+  unknownTenantError,
+} from "./tokens.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 
@@ -68,4 +74,10 @@ it("rejects a token for more tenants than a cursor can hold", async () => {
   });
   expect(await store.listTokens()).toEqual([]);
   expect(await create(MAX_TENANTS)).toMatch(/^sbx_/);
+});
+
+it("knows only one tenant in single tenancy", () => {
+  expect(unknownTenantError(["local"])).toBeUndefined();
+  expect(unknownTenantError([EVERY_TENANT])).toBeUndefined();
+  expect(unknownTenantError(["local", "nope"])).toMatch(/^"nope" does not exist: .*only .*local/);
 });

@@ -3,8 +3,11 @@
 import { sha256Hex, toBase64 } from "../lib/hmac.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store } from "../store/store.ts";
+import { LOCAL_TENANT } from "./tenancy.ts";
 
 export const scopes: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call", "admin"];
+/** What an agent needs: its inbox, and the tools of apps. */
+export const DEFAULT_SCOPES: readonly Scope[] = ["inbox:read", "inbox:write", "flows:call"];
 export const EVERY_TENANT = "*";
 /** The maximum lifetime of a token with an expiry, in days. */
 export const MAX_DAYS = 36_500;
@@ -28,6 +31,14 @@ export function tenantsError(tenants: readonly string[]): string | undefined {
   return tenants.length > MAX_TENANTS || length > MAX_TENANTS_LENGTH
     ? `must have at most ${MAX_TENANTS} items with ${MAX_TENANTS_LENGTH} characters in total (URL-encoded); create several tokens, or one for ${EVERY_TENANT}`
     : undefined;
+}
+
+/** Why a hub with one tenant has none of these tenants; undefined if it has all of them. */
+export function unknownTenantError(tenants: readonly string[]): string | undefined {
+  const unknown = tenants.find((tenant) => tenant !== LOCAL_TENANT && tenant !== EVERY_TENANT);
+  return unknown === undefined
+    ? undefined
+    : `${JSON.stringify(unknown)} does not exist: this hub has only the tenant ${LOCAL_TENANT}. Omit it, or set SIGNALBOX_TENANCY=github if the tenants are GitHub accounts`;
 }
 
 export interface NewToken {

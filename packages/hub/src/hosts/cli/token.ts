@@ -1,6 +1,13 @@
 import type { Scope } from "../../store/store.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
-import { EVERY_TENANT, MAX_DAYS, scopes, tenantsError } from "../../tenants/tokens.ts";
+import {
+  DEFAULT_SCOPES,
+  EVERY_TENANT,
+  MAX_DAYS,
+  scopes,
+  tenantsError,
+  unknownTenantError,
+} from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import type { Settings } from "../settings.ts";
 import {
@@ -26,7 +33,7 @@ export const token: Command = {
     scope: {
       type: "string",
       value: "LIST",
-      help: `comma-separated list of ${scopes.join(", ")} (inbox:read,inbox:write)`,
+      help: `comma-separated list of ${scopes.join(", ")} (${DEFAULT_SCOPES.join(",")})`,
     },
     tenant: {
       type: "string",
@@ -65,7 +72,7 @@ interface TokenView {
 const create: Action = async (settings, name, flags) => {
   if (!name)
     throw new UsageError("Missing argument NAME, such as in `signalbox token create laptop`.");
-  const granted = listOf(flags, "scope") ?? ["inbox:read", "inbox:write"];
+  const granted = listOf(flags, "scope") ?? DEFAULT_SCOPES;
   for (const scope of granted)
     if (!scopes.includes(scope as Scope))
       throw new UsageError(`Unknown scope "${scope}". Known scopes: ${scopes.join(", ")}.`);
@@ -75,6 +82,8 @@ const create: Action = async (settings, name, flags) => {
       throw new UsageError(
         `Missing option: name the tenant with --tenant ACCOUNT_ID, or --tenant ${EVERY_TENANT} for all.`,
       );
+    const unknown = tenants && tenancy === "single" && unknownTenantError(tenants);
+    if (unknown) throw new UsageError(`--tenant ${unknown}.`);
     return tenants?.[0] ?? (tenancy === "single" ? LOCAL_TENANT : undefined);
   };
   const error = tenants && tenantsError(tenants);

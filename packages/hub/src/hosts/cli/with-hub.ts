@@ -95,6 +95,7 @@ async function serveInProcess(
     seal: lazySeal(settings),
     newId: createIds(),
     now,
+    tenancy: settings.tenancy,
     publicUrl: settings.publicUrl,
   });
   mountRoutes(app, routes, createAuthorizeRequest({ authorizer, checkHost: () => undefined }));
