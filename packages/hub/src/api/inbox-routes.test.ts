@@ -180,6 +180,8 @@ describe.each(clients)("an MCP client with protocol version %s", (_, connect) =>
       "number",
       "title",
       "url",
+      "source",
+      "seq",
     ]);
     const { next_cursor } = first.structuredContent as { next_cursor: string };
     const second = await call("list_pending_events", { limit: 2, cursor: next_cursor });
