@@ -9,7 +9,7 @@ import { type ImmediateRun, type Run, TERMINAL_STATUSES } from "../store/run-sto
 import type { Store } from "../store/store.ts";
 import { chainFrom } from "./event-input.ts";
 import type { Caller, NodeServices } from "./node-services.ts";
-import { checkInput, findTrigger } from "./published-trigger.ts";
+import { checkInput, findOnlyTool, findTrigger } from "./published-trigger.ts";
 import { runResult } from "./run-result.ts";
 import type { Runner } from "./runner.ts";
 
@@ -88,13 +88,16 @@ async function findCallable(
   store: CallFlowOptions["store"],
   tenant: string,
   flow: string,
-  name: string,
+  name: string | undefined,
   given: JsonObject,
   validate: ValidateSchemas,
 ) {
   const error = (code: string, message: string, details: Json = null) =>
     new Permanent(message, { code, details });
-  const found = await findTrigger(store, tenant, flow, name);
+  const found =
+    name === undefined
+      ? await findOnlyTool(store, tenant, flow)
+      : await findTrigger(store, tenant, flow, name);
   switch (found.outcome) {
     case "no_flow":
       throw error("no_such_flow", `There is no flow ${flow}.`);
@@ -103,7 +106,12 @@ async function findCallable(
     case "no_trigger":
       throw error(
         "no_such_trigger",
-        `The published version of the flow ${found.flow} has no trigger ${name}.`,
+        `The published version of the flow ${found.flow} has no ${name === undefined ? "active tool" : `trigger ${name}`}.`,
+      );
+    case "several_tools":
+      throw error(
+        "no_such_trigger",
+        `The flow ${found.flow} has several active tools: set trigger to one of ${found.tools.join(", ")}.`,
       );
   }
   const { trigger, node } = found;

@@ -8,7 +8,7 @@ import {
 } from "@signalbox/rules/flows/parameters.ts";
 import type { ValidateSchemas } from "@signalbox/rules/flows/validate-schema.ts";
 import { isObject } from "@signalbox/rules/json.ts";
-import type { StoredTrigger } from "../store/flow-store.ts";
+import type { FlowGraph, StoredTrigger } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 
 export type FoundTrigger =
@@ -17,6 +17,29 @@ export type FoundTrigger =
   | { outcome: "not_published"; flow: string }
   | { outcome: "no_trigger"; flow: string };
 
+/** The flow's only active tool. */
+export async function findOnlyTool(
+  store: Pick<Store, "getFlow" | "getVersion" | "getTrigger">,
+  tenant: string,
+  id: string,
+): Promise<FoundTrigger | { outcome: "several_tools"; flow: string; tools: string[] }> {
+  const published = await findPublished(store, tenant, id);
+  if ("outcome" in published) return published;
+  const { flow, nodes, edges } = published;
+  const targets = new Set(edges.map(({ target }) => target));
+  const tools: { trigger: StoredTrigger; node: FlowNode }[] = [];
+  // A trigger has no incoming edge.
+  for (const node of nodes.filter((one) => !targets.has(one.id))) {
+    const trigger = await store.getTrigger(tenant, id, node.id);
+    if (trigger?.kind === "intent" && trigger.active) tools.push({ trigger, node });
+  }
+  const [tool] = tools;
+  if (!tool) return { outcome: "no_trigger", flow };
+  return tools.length === 1
+    ? { outcome: "found", ...tool }
+    : { outcome: "several_tools", flow, tools: tools.map(({ node }) => node.slug) };
+}
+
 /** Finds a trigger by the id, the slug or a former slug of its node. */
 export async function findTrigger(
   store: Pick<Store, "getFlow" | "getVersion" | "listVersions" | "getTrigger">,
@@ -24,15 +47,30 @@ export async function findTrigger(
   id: string,
   idOrSlug: string,
 ): Promise<FoundTrigger> {
-  const flow = await store.getFlow(tenant, id);
-  if (!flow) return { outcome: "no_flow" };
-  if (flow.version === null) return { outcome: "not_published", flow: flow.name };
-  // Not from the draft, where a node may have another slug.
-  const nodes = (await store.getVersion(tenant, id, flow.version))?.nodes ?? [];
+  const published = await findPublished(store, tenant, id);
+  if ("outcome" in published) return published;
+  const { flow, nodes } = published;
   const node =
     triggerOf(nodes, idOrSlug) ?? (await findRenamed(store, tenant, id, nodes, idOrSlug));
   const trigger = node && (await store.getTrigger(tenant, id, node.id));
-  return trigger ? { outcome: "found", trigger, node } : { outcome: "no_trigger", flow: flow.name };
+  return trigger ? { outcome: "found", trigger, node } : { outcome: "no_trigger", flow };
+}
+
+/** Not the draft, where a node may have another slug. */
+async function findPublished(
+  store: Pick<Store, "getFlow" | "getVersion">,
+  tenant: string,
+  id: string,
+): Promise<
+  | ({ flow: string } & FlowGraph)
+  | { outcome: "no_flow" }
+  | { outcome: "not_published"; flow: string }
+> {
+  const flow = await store.getFlow(tenant, id);
+  if (!flow) return { outcome: "no_flow" };
+  if (flow.version === null) return { outcome: "not_published", flow: flow.name };
+  const graph = await store.getVersion(tenant, id, flow.version);
+  return { flow: flow.name, ...(graph ?? { nodes: [], edges: [] }) };
 }
 
 const MAX_VERSIONS = 50;

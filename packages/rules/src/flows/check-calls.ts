@@ -65,10 +65,21 @@ function checkCall(
   if (flow !== id && !called) return warn("no_such_flow", "flow", `there is no flow ${flow}`);
   if (!triggers) return warn("not_published", "flow", `${called?.name} is not published yet`);
   const wanted = constantIn(node, "trigger");
+  const name = called?.name ?? "this flow";
+  if (node.parameters.trigger === undefined) {
+    const tools = triggers.filter((one) => resolved.definition(one)?.isTool && isActive(one));
+    if (tools.length === 0) warn("inactive_trigger", "flow", `${name} has no active tool`);
+    if (tools.length > 1)
+      warn(
+        "no_such_trigger",
+        "trigger",
+        `is missing: ${name} has several active tools: ${tools.map(({ slug }) => slug).join(", ")}`,
+      );
+    return findings;
+  }
   if (wanted === undefined) return findings;
   const renamed = called?.renamed?.get(wanted);
   const trigger = triggerOf(triggers, wanted) ?? renamed;
-  const name = called?.name ?? "this flow";
   if (!trigger)
     return warn(
       "no_such_trigger",

@@ -89,8 +89,11 @@ export interface NodeContext<Config> {
   evaluate(evaluation: Evaluation): Promise<EvaluationResult>;
   /** Stores an event that the run caused. A repeated call in this step with the same `id` has no effect. */
   emit(event: { type: string; data: JsonObject; id?: string }): Promise<{ id: string }>;
-  /** Runs a flow from one of its triggers. A repeated attempt waits for the run that an earlier one started. */
-  callFlow(call: { flow: string; trigger: string; input: JsonObject }): Promise<Json>;
+  /**
+   * Runs a flow from one of its triggers, or from its only active tool. A repeated attempt waits for
+   * the run that an earlier one started.
+   */
+  callFlow(call: { flow: string; trigger?: string | undefined; input: JsonObject }): Promise<Json>;
   /** Calls a tool of a connection. Rejects if the server marks the result as an error. */
   callTool(call: { connection: string; tool: string; arguments: JsonObject }): Promise<Json>;
   listTools(connection: string): Promise<ConnectionTool[]>;

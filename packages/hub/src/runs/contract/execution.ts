@@ -311,6 +311,15 @@ export function executionContract(it: It): void {
     return { flow: make().flow_id, trigger: "start", input: { n: 7 } };
   };
 
+  it("calls the only active tool of a flow if the node names no trigger", async (f) => {
+    const end = node("end", "Return", { value: "called" });
+    const called = await f.publish([start, end], edges("start > end"));
+    const call = node("call", "CallFlow", { flow: called().flow_id });
+    const make = await f.publish([start, call], edges("start > call"));
+    const { ended } = await f.openRunner().start(make());
+    expect(await ended).toMatchObject({ status: "succeeded", output: "called" });
+  });
+
   it("releases its slot while the flow that it called is suspended", async (f) => {
     const call = await publishWaiting(f);
     const calling = await f.publish([start, node("call", "CallFlow", call)], edges("start > call"));

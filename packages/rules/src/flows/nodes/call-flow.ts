@@ -11,7 +11,10 @@ const config = z.strictObject({
   trigger: text("must be a trigger's id or slug")
     .min(1, "must not be empty")
     .max(100)
-    .describe("The id or the slug of one of that flow's triggers."),
+    .optional()
+    .describe(
+      "The id or the slug of one of that flow's triggers. If omitted, its only active tool.",
+    ),
   input: z.record(z.string(), z.json()).default({}).describe("The input of the trigger."),
 });
 
