@@ -42,6 +42,19 @@ describe("a file of flows", () => {
     ).toEqual([{ app: { slug: "x", name: "X", description: "d" }, flows: [flow], notes: [] }]);
   });
 
+  it("may contain the rows of apps, which the flows refer to by id", () => {
+    const apps = [{ id: 7, slug: "desk", name: "The desk", status: "draft" }];
+    const flows = [
+      { ...flow, app_id: "7" },
+      { ...flow, appId: "unknown" },
+    ];
+    expect(readFlowFile({ apps, flows })).toMatchObject([
+      { app: { slug: "desk", name: "The desk", description: "" }, notes: [] },
+      { app: { slug: "unknown" } },
+    ]);
+    expect(appsOf({ apps, flows }, "all")).toEqual([["all", 2]]);
+  });
+
   it("may contain rows with columns in any case style", () => {
     const rows = [
       { name: "One", app_slug: "desk", tool_name: "one", is_active: 1, nodes: "[]", other_one: 1 },

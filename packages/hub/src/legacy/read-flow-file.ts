@@ -1,7 +1,7 @@
 /**
- * Reads a file of flows, grouped by app: one flow, an array of flows, or `{ app, flows }`. Accepts
- * exports of this hub, and rows of a legacy system, whose columns may be in snake_case and contain
- * JSON as text. Pure.
+ * Reads a file of flows, grouped by app: one flow, an array of flows, `{ app, flows }`, or
+ * `{ apps, flows }`, where `appId` of a flow is the `id` of an app. Accepts exports of this hub, and
+ * rows of a legacy system, whose columns may be in snake_case and contain JSON as text. Pure.
  */
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import { appSchema } from "@signalbox/rules/flows/model.ts";
@@ -39,25 +39,46 @@ interface FoundFlow {
   notes: string[];
 }
 
-function flowsIn(
-  content: Json,
-  given: Json | undefined,
-  within?: Json,
-  notes: string[] = [],
-): FoundFlow[] {
-  if (Array.isArray(content)) return content.flatMap((one) => flowsIn(one, given, within, notes));
+interface Parents {
+  app?: Json | undefined;
+  /** The rows of apps, by id. */
+  apps?: ReadonlyMap<string, JsonObject>;
+  notes?: string[];
+}
+
+function flowsIn(content: Json, given: Json | undefined, parents: Parents = {}): FoundFlow[] {
+  if (Array.isArray(content)) return content.flatMap((one) => flowsIn(one, given, parents));
   if (!isObject(content))
     throw new RequestError(
       "invalid",
       "file",
       "must contain a flow, an array of flows, or { app, flows }",
     );
+  const { notes = [] } = parents;
   const fields = fieldsOf(content);
-  const owner = given ?? fields.app ?? fields.appSlug ?? fields.appId ?? within;
+  const row = parents.apps?.get(String(fields.appId));
+  const owner = given ?? fields.app ?? fields.appSlug ?? row ?? fields.appId ?? parents.app;
   if (!Array.isArray(content.flows)) return [{ owner, flow: parseTextColumns(fields), notes }];
-  const ignored = ignoredFields("", content, [...OWNERS, "flows"], "a file of flows");
-  return flowsIn(content.flows, given, owner, [...notes, ...ignored]);
+  const ignored = ignoredFields("", content, [...OWNERS, "apps", "flows"], "a file of flows");
+  return flowsIn(content.flows, given, {
+    app: owner,
+    apps: appsIn(content.apps),
+    notes: [...notes, ...ignored],
+  });
 }
+
+/** Only the fields of an app: rows of a legacy system have more columns. */
+const appsIn = (rows: Json | undefined): Map<string, JsonObject> =>
+  new Map(
+    (Array.isArray(rows) ? rows : [])
+      .filter(isObject)
+      .map(({ id, slug, name, description }) => [
+        String(id),
+        Object.fromEntries(
+          Object.entries({ slug, name, description }).filter(([, value]) => value !== undefined),
+        ) as JsonObject,
+      ]),
+  );
 
 const FIELDS = new Map(
   [...OWNERS, "toolName", "toolDescription", "isActive"].map((field) => [
