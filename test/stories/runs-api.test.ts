@@ -224,12 +224,26 @@ describe("secrets", () => {
       seen.push(response.text);
       return response;
     };
-    const flow = await publish(api, calling(`${echo}/ok`));
-    const fail = await publish(api, calling(`${echo}/fail`));
-    const run = (id: string) => call("POST", `/api/flows/${id}/runs?wait=1`, { trigger: "call" });
-    expect((await run(flow)).json.error).toMatchObject({ code: "no_secret" });
+    // A draft may refer to a secret that does not exist yet; a published flow must not.
+    const draft = (await api.expect(201, "POST", "/api/apps/desk/flows", calling(`${echo}/ok`)))
+      .json;
+    const missing = {
+      code: "missing_secret",
+      nodeId: "http",
+      path: "headers.authorization",
+      message:
+        "http: headers.authorization: there is no secret API_KEY; add it with PUT /api/secrets/API_KEY",
+    };
+    expect(draft).toMatchObject({ errors: [], warnings: [missing] });
+    const unpublished = await api.expect(400, "POST", `/api/flows/${draft.id}/publish`, {});
+    expect(unpublished.json.errors).toEqual([
+      { path: "http.headers.authorization", message: missing.message },
+    ]);
 
     expect((await call("PUT", "/api/secrets/API_KEY", { value: VALUE })).status).toBe(204);
+    const flow = await publish(api, calling(`${echo}/ok`));
+    const fail = await publish(api, { ...calling(`${echo}/fail`), name: "Fail" });
+    const run = (id: string) => call("POST", `/api/flows/${id}/runs?wait=1`, { trigger: "call" });
     const sent = (await run(flow)).json;
     expect(sent).toMatchObject({ status: "succeeded" });
     expect(JSON.stringify(sent)).toContain("Bearer •••");
@@ -246,9 +260,16 @@ describe("secrets", () => {
       for (const encoded of [VALUE, encodeURIComponent(VALUE), btoa(VALUE)])
         expect(text).not.toContain(encoded);
 
-    await api.expect(204, "DELETE", "/api/secrets/API_KEY");
+    const deleted = await api.expect(200, "DELETE", "/api/secrets/API_KEY");
+    expect(deleted.json.warnings.toSorted()).toEqual(
+      ["Call", "Fail"].map(
+        (name) =>
+          `The published flow ${name} uses API_KEY: its runs fail at http until you add the secret again.`,
+      ),
+    );
     await api.expect(404, "DELETE", "/api/secrets/API_KEY");
     expect((await run(flow)).json.error).toMatchObject({ code: "no_secret" });
+    expect((await call("GET", `/api/flows/${flow}`)).json.warnings).toEqual([missing]);
     for (const name of ["lower", "1X", "A-B", "A".repeat(65), "A%00B"]) {
       const rejected = await api.expect(400, "PUT", `/api/secrets/${name}`, { value: VALUE });
       expect(rejected.json.errors[0].path).toBe("name");

@@ -16,9 +16,11 @@ const report = z.object({
   notes: z.array(z.string()).describe("One message for each change or problem."),
   published: z.int().optional().describe("The version that this import published."),
   not_published: z.string().optional().describe("Why the flow was not published."),
+  errors: z.array(z.string()).describe("What prevents publishing the draft."),
+  warnings: z.array(z.string()),
 });
 
-export const importRoutes = ({ importApp, importAndPublish }: AppImports): Route[] => [
+export const importRoutes = ({ importApp }: AppImports): Route[] => [
   defineRoute({
     method: "post",
     path: "/api/apps/:app/import",
@@ -51,9 +53,8 @@ export const importRoutes = ({ importApp, importAndPublish }: AppImports): Route
       const app = appSchema.parse({ slug, name: name ?? slug, description: description ?? "" });
       const policy = { replace, strictIds };
       try {
-        const imported = body.publish
-          ? await importAndPublish(tenant, { app, flows }, policy, access.name)
-          : await importApp(tenant, { app, flows }, policy);
+        const publishBy = body.publish ? access.name : undefined;
+        const imported = await importApp(tenant, { app, flows }, policy, publishBy);
         return { json: { app: slug, flows: imported } };
       } catch (error) {
         // The message names the flow and the field.

@@ -3,6 +3,7 @@ import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { createFlows } from "../apps/flows.ts";
 import { createAppImports } from "../apps/import-app.ts";
+import { createFindSecretUses } from "../apps/secret-uses.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { Store } from "../store/store.ts";
 import { createSources } from "../tenants/sources.ts";
@@ -33,7 +34,7 @@ export function managementRoutes(options: ManagementOptions): Route[] {
     ...appRoutes(store, now),
     ...flowRoutes({ flows, store }),
     ...importRoutes(createAppImports({ store, registry, flows, newId, now })),
-    ...secretRoutes(store, seal, now),
+    ...secretRoutes({ store, seal, findUses: createFindSecretUses(store, registry), now }),
     ...nodeTypeRoutes(registry),
     ...tokenRoutes({ store, tenancy, newId, now }),
     ...sourceRoutes({ store, sources: createSources({ store, seal, newId, now }), publicUrl }),

@@ -1,8 +1,9 @@
 /** Secrets of flows. They can be written and used but not read. */
 import { z } from "zod";
+import type { FindSecretUses } from "../apps/secret-uses.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { Seal } from "../lib/seal.ts";
-import type { SecretStore } from "../store/secret-store.ts";
+import type { Store } from "../store/store.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { iso } from "./views.ts";
 
@@ -25,11 +26,14 @@ const secretView = z.object({
   updated_at: z.iso.datetime(),
 });
 
-export function secretRoutes(
-  store: SecretStore,
-  { seal }: Pick<Seal, "seal">,
-  now: () => number,
-): Route[] {
+export interface SecretRoutes {
+  store: Pick<Store, "putSecret" | "listSecretNames" | "deleteSecret">;
+  seal: Pick<Seal, "seal">;
+  findUses: FindSecretUses;
+  now: () => number;
+}
+
+export function secretRoutes({ store, seal: { seal }, findUses, now }: SecretRoutes): Route[] {
   return [
     defineRoute({
       method: "get",
@@ -65,18 +69,27 @@ export function secretRoutes(
     defineRoute({
       method: "delete",
       path: "/api/secrets/:name",
-      summary: "Delete a secret",
+      summary: "Delete a secret. The published flows that use it fail until you add it again",
       tag,
       scope,
-      response: { status: 204 },
+      response: {
+        status: 200,
+        schema: z.object({
+          warnings: z
+            .array(z.string())
+            .describe("One for each published flow that uses the secret."),
+        }),
+      },
       async handle({ tenant, param }) {
-        if (!(await store.deleteSecret(tenant, param("name"))))
-          throw new RequestError(
-            "not_found",
-            "name",
-            `There is no secret ${param("name").slice(0, 100)}.`,
-          );
-        return { status: 204 };
+        const name = param("name");
+        if (!(await store.deleteSecret(tenant, name)))
+          throw new RequestError("not_found", "name", `There is no secret ${name.slice(0, 100)}.`);
+        const uses = await findUses(tenant, name);
+        const warnings = uses.map(
+          ({ flow, nodes }) =>
+            `The published flow ${flow} uses ${name}: its runs fail at ${nodes.join(", ")} until you add the secret again.`,
+        );
+        return { json: { warnings } };
       },
     }),
   ];

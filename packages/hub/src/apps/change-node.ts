@@ -3,7 +3,7 @@ import type { FlowDraft, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { renameNode } from "@signalbox/rules/flows/rename-node.ts";
 import { RequestError } from "../lib/request-error.ts";
-import type { RequireAnalyses } from "./expression-analysis.ts";
+import type { RequireAnalysis } from "./flow-analysis.ts";
 
 interface NodeEdit {
   id: string;
@@ -13,22 +13,23 @@ interface NodeEdit {
 }
 
 interface EditContext {
+  tenant: string;
   registry: NodeRegistry;
   /** The names of the app's other tools. */
   taken: ReadonlySet<string>;
-  requireAnalyses: RequireAnalyses;
+  requireAnalysis: RequireAnalysis;
 }
 
 export function changeNode(
   draft: FlowDraft,
   { id, name, change }: NodeEdit,
-  { registry, taken, requireAnalyses }: EditContext,
+  { tenant, registry, taken, requireAnalysis }: EditContext,
 ): FlowDraft {
   const node = nodeOf(draft, id);
   const changed = change(node);
   const withChange = replaceNode(draft, id, () => changed);
   if (name === undefined || name === node.name) return withChange;
-  const findAnalysis = requireAnalyses(withChange);
+  const { findAnalysis } = requireAnalysis(tenant, withChange);
   const renamed =
     renameNode(withChange, id, name, registry, taken, findAnalysis)?.flow ?? withChange;
   if (!registry.get(changed.type)?.isTool) return renamed;

@@ -49,6 +49,30 @@ const callNode = (flow: string, trigger: string): NewNode => ({
 const end: NewNode = { id: "end", type: "Return", name: "End" };
 const warningCodes = ({ warnings }: DescribedFlow) => warnings.map(({ code }) => code);
 
+it("rejects a publication that refers to a missing secret, also of an earlier version", async () => {
+  const send: NewNode = {
+    id: "send",
+    type: "HttpRequest",
+    name: "Send",
+    parameters: { url: "https://example.com", headers: { a: "{{ secrets.KEY }}" } },
+  };
+  const flow = await make("Report", send);
+  expect(warningCodes(flow)).toEqual(["missing_secret"]);
+  const key = { tenant, id: flow.id };
+  const missing = /Send: headers\.a: there is no secret KEY/;
+  await expect(flows.publish(key, details)).rejects.toThrow(missing);
+  await store.putSecret("other", "KEY", "sealed", 1);
+  await expect(flows.publish(key, details)).rejects.toThrow(missing);
+  await store.putSecret(tenant, "KEY", "sealed", 1);
+  expect(warningCodes(await flows.publish(key, details))).toEqual([]);
+  await store.deleteSecret(tenant, "KEY");
+  await expect(flows.rollBack(key, 1, "test")).rejects.toThrow(missing);
+  expect(await flows.get(tenant, flow.id)).toMatchObject({
+    version: 1,
+    warnings: [{ code: "missing_secret" }],
+  });
+});
+
 it("warns about calls that would fail", async () => {
   const callee = await make("Weather", end);
   const caller = await make("Caller", callNode(callee.id, "weather"));

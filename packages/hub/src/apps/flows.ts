@@ -24,8 +24,8 @@ import type {
 import type { Store } from "../store/store.ts";
 import { calledFlows } from "./called-flows.ts";
 import { changeNode, nodeOf } from "./change-node.ts";
-import { createExpressionAnalysis, type RequireAnalyses } from "./expression-analysis.ts";
 import { finishDraft } from "./finish-draft.ts";
+import { createFlowAnalysis, type RequireAnalysis } from "./flow-analysis.ts";
 import { importDraft } from "./import-draft.ts";
 import { ALIAS_MS, publicationOf } from "./publication.ts";
 
@@ -71,14 +71,14 @@ export type Flows = ReturnType<typeof createFlows>;
 type Change = (
   draft: FlowDraft,
   taken: ReadonlySet<string>,
-  requireAnalyses: RequireAnalyses,
+  requireAnalysis: RequireAnalysis,
 ) => FlowDraft;
 
 const HOUR_MS = 3_600_000;
 
 export function createFlows(options: FlowsOptions) {
   const { store, registry, evaluate, newId, now, aliasMs = ALIAS_MS } = options;
-  const withAnalyses = createExpressionAnalysis(evaluate, registry);
+  const withAnalysis = createFlowAnalysis({ store, evaluate, registry });
 
   /** Adds warnings about triggers that the breaker stopped in the last hour, and about called flows. */
   const describeAll = async (
@@ -88,12 +88,12 @@ export function createFlows(options: FlowsOptions) {
     const ids = found.map(({ id }) => id);
     const trips = await store.listTrips(tenant, ids, now() - HOUR_MS);
     const called = await calledFlows(store, registry, tenant, found);
-    const findAnalysis = await withAnalyses(tenant, async (requireAnalyses) =>
-      requireAnalyses({ nodes: found.flatMap(({ graph }) => graph.nodes) }),
+    const analysis = await withAnalysis(async (requireAnalysis) =>
+      requireAnalysis(tenant, { nodes: found.flatMap(({ graph }) => graph.nodes) }),
     );
     return found.map((flow) => {
-      const known = { id: flow.id, flows: called };
-      const described = { ...flow, ...describeFlow(flow.graph, registry, known, findAnalysis) };
+      const calls = { id: flow.id, flows: called };
+      const described = { ...flow, ...describeFlow(flow.graph, registry, { ...analysis, calls }) };
       const tripsOfFlow = trips.filter(({ flow_id }) => flow_id === flow.id);
       return {
         ...described,
@@ -142,11 +142,11 @@ export function createFlows(options: FlowsOptions) {
   };
 
   const edit = async (key: FlowKey, change: Change): Promise<DescribedFlow> => {
-    const edited = await withAnalyses(key.tenant, (requireAnalyses) =>
+    const edited = await withAnalysis((requireAnalysis) =>
       store.editFlow(
         key,
         now(),
-        toEdit((draft, taken) => change(draft, taken, requireAnalyses)),
+        toEdit((draft, taken) => change(draft, taken, requireAnalysis)),
       ),
     );
     return describeSaved(edited, key);
@@ -158,15 +158,19 @@ export function createFlows(options: FlowsOptions) {
     name: string | undefined,
     change: (node: FlowNode) => FlowNode,
   ) =>
-    edit(key, (draft, taken, requireAnalyses) =>
-      changeNode(draft, { id, name, change }, { registry, taken, requireAnalyses }),
+    edit(key, (draft, taken, requireAnalysis) =>
+      changeNode(
+        draft,
+        { id, name, change },
+        { tenant: key.tenant, registry, taken, requireAnalysis },
+      ),
     );
 
   const toPublication =
-    (details: Pick<Publication, "note" | "by" | "at">, requireAnalyses: RequireAnalyses) =>
+    (details: Pick<Publication, "note" | "by" | "at">, requireAnalysis: RequireAnalysis) =>
     (flow: StoredFlow): Publication => {
       const aliasUntil = details.at + aliasMs;
-      return publicationOf(flow, registry, { ...details, aliasUntil }, requireAnalyses);
+      return publicationOf(flow, registry, { ...details, aliasUntil }, requireAnalysis);
     };
 
   return {
@@ -262,8 +266,8 @@ export function createFlows(options: FlowsOptions) {
     },
 
     async publish(key: FlowKey, details: { note: string; by: string }): Promise<DescribedFlow> {
-      const published = await withAnalyses(key.tenant, (requireAnalyses) =>
-        store.publishFlow(key, toPublication({ ...details, at: now() }, requireAnalyses)),
+      const published = await withAnalysis((requireAnalysis) =>
+        store.publishFlow(key, toPublication({ ...details, at: now() }, requireAnalysis)),
       );
       return describeSaved(published, key);
     },
@@ -277,8 +281,8 @@ export function createFlows(options: FlowsOptions) {
         ({ flow, taken }) =>
           finishDraft({ ...textsOf(flow), ...graph }, graph.nodes, taken, registry);
       const details = { note: `Back to version ${version}`, by, at };
-      const published = await withAnalyses(key.tenant, (requireAnalyses) =>
-        store.rollBackFlow(key, version, at, restore, toPublication(details, requireAnalyses)),
+      const published = await withAnalysis((requireAnalysis) =>
+        store.rollBackFlow(key, version, at, restore, toPublication(details, requireAnalysis)),
       );
       return describeSaved(published, { ...key, version });
     },

@@ -10,15 +10,23 @@ import {
   type ImportPolicy,
 } from "./import-flows.ts";
 
-export interface ImportReport extends ImportedFlow {
+interface Publication {
   /** The version that this import published. */
   published?: number;
   not_published?: string;
 }
 
+interface Findings {
+  /** What prevents publishing the imported draft. */
+  errors: string[];
+  warnings: string[];
+}
+
+export type ImportReport = ImportedFlow & Publication & Findings;
+
 export interface AppImportOptions extends ImportOptions {
   store: Pick<Store, "saveFlows" | "getFlow" | "getVersion">;
-  flows: Pick<Flows, "publish">;
+  flows: Pick<Flows, "publish" | "get">;
 }
 
 export function createAppImports(options: AppImportOptions) {
@@ -28,34 +36,48 @@ export function createAppImports(options: AppImportOptions) {
   /** Publishes a draft that differs from its published version, or a skipped flow that has none. */
   async function publish(
     tenant: string,
-    imported: ImportedFlow,
+    { id, outcome }: ImportedFlow,
     by: string,
-  ): Promise<ImportReport> {
-    const { id, outcome } = imported;
+  ): Promise<Publication> {
     const flow = await store.getFlow(tenant, id);
     const published = flow?.version && (await store.getVersion(tenant, id, flow.version));
     const same = published && JSON.stringify(published) === JSON.stringify(flow.graph);
-    if (same || (published && outcome === "skipped")) return imported;
+    if (same || (published && outcome === "skipped")) return {};
     try {
       const { version } = await flows.publish({ tenant, id }, { note: "Imported", by });
-      return { ...imported, ...(version !== null && { published: version }) };
+      return version === null ? {} : { published: version };
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
-      return { ...imported, not_published: error.message };
+      return { not_published: error.message };
     }
   }
 
+  /** An existing flow that was skipped has no findings. */
+  async function findingsOf(tenant: string, { id, outcome }: ImportedFlow): Promise<Findings> {
+    if (outcome === "skipped") return { errors: [], warnings: [] };
+    const { errors, warnings } = await flows.get(tenant, id);
+    return {
+      errors: errors.map(({ message }) => message),
+      warnings: warnings.map(({ message }) => message),
+    };
+  }
+
   return {
-    importApp,
-    async importAndPublish(
+    /** `publishBy` publishes the flows in this name. */
+    async importApp(
       tenant: string,
       file: AppFlows,
       policy: ImportPolicy,
-      by: string,
+      publishBy?: string,
     ): Promise<ImportReport[]> {
+      const imported = await importApp(tenant, file, policy);
+      const publications: Publication[] = [];
+      if (publishBy !== undefined)
+        for (const one of imported) publications.push(await publish(tenant, one, publishBy));
       const reports: ImportReport[] = [];
-      for (const imported of await importApp(tenant, file, policy))
-        reports.push(await publish(tenant, imported, by));
+      // After all flows are published, since flows can call each other.
+      for (const [nth, one] of imported.entries())
+        reports.push({ ...one, ...publications[nth], ...(await findingsOf(tenant, one)) });
       return reports;
     },
   };

@@ -29,7 +29,10 @@ function openLegacy(): Store {
 }
 
 /** The log lines, each with its level and subject. */
-async function logged(store: Pick<Store, "migrateLegacyFlows">, tenant: string | undefined) {
+async function logged(
+  store: Parameters<typeof migrateLegacyFlows>[0]["store"],
+  tenant: string | undefined,
+) {
   const lines: string[] = [];
   const log = pino({ base: null }, { write: (line) => lines.push(line) });
   const options = {
@@ -89,7 +92,8 @@ it("runs when the hub starts, which then lists the legacy tools", async () => {
 
 it("logs an error and continues if the migration fails", async () => {
   const migrateLegacyFlows = () => Promise.reject(new Error("disk full"));
-  expect(await logged({ migrateLegacyFlows }, "local")).toEqual([
+  const listSecretNames = async () => [];
+  expect(await logged({ migrateLegacyFlows, listSecretNames }, "local")).toEqual([
     expect.stringMatching(/^50 .*they stay in the table older_flows/),
   ]);
 });

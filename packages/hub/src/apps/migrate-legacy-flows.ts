@@ -3,26 +3,23 @@
  * files. A row that is not a valid flow is reported; the others are migrated.
  */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
-import { type Json, type JsonObject, setOwn } from "@signalbox/rules/json.ts";
-import { type AppFile, fieldsOf, readFlowFile } from "../legacy/read-flow-file.ts";
-import { normalizeColumnName } from "../lib/normalize-column-name.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import { type AppFile, readFlowFile } from "../legacy/read-flow-file.ts";
+import { fileOfRows, readRow } from "../legacy/read-rows.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { LegacyApp, StoredFlow } from "../store/flow-store.ts";
 import type { Row } from "../store/sql.ts";
 import type { Store } from "../store/store.ts";
-import {
-  AnalysisMissing,
-  createExpressionAnalysis,
-  type RequireAnalyses,
-} from "./expression-analysis.ts";
 import { finishDraft } from "./finish-draft.ts";
+import { AnalysisMissing, createFlowAnalysis, type RequireAnalysis } from "./flow-analysis.ts";
 import { importDraft } from "./import-draft.ts";
 import { detailOf, type ImportedFlow, planImport, unusedIds } from "./import-flows.ts";
 import { ALIAS_MS, publicationOf } from "./publication.ts";
 
 export interface MigrationOptions {
-  store: Pick<Store, "migrateLegacyFlows">;
+  store: Pick<Store, "migrateLegacyFlows" | "listSecretNames">;
   registry: NodeRegistry;
   evaluate: Evaluate;
   /** The tenant of rows without one; undefined if the hub has no default tenant. */
@@ -68,13 +65,15 @@ export async function migrateLegacyFlows(options: MigrationOptions): Promise<Leg
   let rows = 0;
   let rejected: RejectedRow[] = [];
   let conversions: Conversion[] = [];
-  const withAnalyses = createExpressionAnalysis(options.evaluate, options.registry);
-  const migrated = await withAnalyses(options.tenant ?? "", (requireAnalyses) =>
+  const withAnalysis = createFlowAnalysis(options);
+  const migrated = await withAnalysis((requireAnalysis) =>
     options.store.migrateLegacyFlows((found, apps) => {
       rows = found.length;
       const read = readRows(found, apps, options);
       rejected = read.rejected;
-      conversions = read.files.map((file) => conversionOf(file, options, requireAnalyses));
+      // All at once: each missing analysis would repeat the migration.
+      for (const [tenant, nodes] of read.nodes) requireAnalysis(tenant, { nodes });
+      conversions = read.files.map((file) => conversionOf(file, options, requireAnalysis));
       const withoutTenant = rejected.filter(({ reason }) => reason === NO_TENANT).length;
       return rows > 0 && withoutTenant === rows ? undefined : conversions.map(({ app }) => app);
     }),
@@ -88,7 +87,7 @@ export async function migrateLegacyFlows(options: MigrationOptions): Promise<Leg
 function conversionOf(
   { tenant, app, flows, notes }: TenantFile,
   { registry, newId, now }: MigrationOptions,
-  requireAnalyses: RequireAnalyses,
+  requireAnalysis: RequireAnalysis,
 ): Conversion {
   const at = now();
   const { plan, report } = planImport(
@@ -100,7 +99,7 @@ function conversionOf(
   const publish: LegacyApp["publish"] = (flow) => {
     const version = { note: "Migrated", by: "signalbox", at, aliasUntil: at + ALIAS_MS };
     try {
-      return publicationOf(flow, registry, version, requireAnalyses);
+      return publicationOf(flow, registry, version, requireAnalysis);
     } catch (error) {
       if (error instanceof AnalysisMissing) throw error;
       reasons.set(flow.id, (error as Error).message);
@@ -126,17 +125,18 @@ function readRows(
   rows: readonly Row[],
   apps: readonly Row[],
   { registry, tenant: defaultTenant }: MigrationOptions,
-): { files: TenantFile[]; rejected: RejectedRow[] } {
+): { files: TenantFile[]; rejected: RejectedRow[]; nodes: Map<string, FlowNode[]> } {
   const files = new Map<string, TenantFile>();
+  const nodes = new Map<string, FlowNode[]>();
   const rejected: RejectedRow[] = [];
-  const byId = new Map(apps.map((row) => [String(row.id), row]));
   for (const row of rows)
     try {
       const { tenant: tenantId, flow } = readRow(row);
       const tenant = isGiven(tenantId) ? String(tenantId) : defaultTenant;
       if (tenant === undefined) throw new Error(NO_TENANT);
-      for (const file of readFlowFile({ app: DEFAULT_APP, flows: [withApp(byId, flow)] })) {
-        for (const one of file.flows) check(one, registry);
+      for (const file of readFlowFile(fileOfRows([flow], apps))) {
+        const checked = file.flows.flatMap((one) => check(one, registry));
+        nodes.set(tenant, [...(nodes.get(tenant) ?? []), ...checked]);
         const key = JSON.stringify([tenant, file.app.slug]);
         const known = files.get(key) ?? { ...file, tenant, flows: [] };
         known.flows.push(...file.flows);
@@ -146,48 +146,13 @@ function readRows(
     } catch (error) {
       rejected.push({ id: textOf(row.id), name: textOf(row.name), reason: messageOf(error) });
     }
-  return { files: [...files.values()], rejected };
+  return { files: [...files.values()], rejected, nodes };
 }
 
 const NO_TENANT = "it has no tenant (column tenant_id)";
 
-/** The app of flows that have none. */
-const DEFAULT_APP = "flows";
-
-/** The tenant, and the other columns under their names in flow files. */
-function readRow(row: Row): { tenant: Json | undefined; flow: JsonObject } {
-  let tenant: Json | undefined;
-  const flow: JsonObject = {};
-  // Databases also return types that are not JSON, such as dates.
-  for (const [column, value] of Object.entries(JSON.parse(JSON.stringify(row)) as JsonObject))
-    switch (normalizeColumnName(column)) {
-      case "tenantid":
-        tenant = value;
-        break;
-      case "createdat":
-      case "updatedat":
-        break;
-      case "isactive":
-        // Databases without booleans store numbers.
-        flow.isActive = value === 1 ? true : value === 0 ? false : value;
-        break;
-      default:
-        if (isGiven(value)) setOwn(flow, column, value);
-    }
-  return { tenant, flow: fieldsOf(flow) };
-}
-
-/** Adds the flow's app with its name and description, if the legacy system stored apps. */
-function withApp(apps: ReadonlyMap<string, Row>, flow: JsonObject): JsonObject {
-  const { app: named, appSlug = named, appId } = flow;
-  const app = appSlug === undefined && appId !== undefined ? apps.get(String(appId)) : undefined;
-  if (!app) return flow;
-  const { slug, name, description } = readRow(app).flow;
-  return { ...flow, app: { slug, name, description } as JsonObject };
-}
-
-/** Throws for a flow that the store would reject, before any flow is saved. */
-function check(flow: JsonObject, registry: NodeRegistry): void {
+/** The nodes of a flow. Throws for a flow that the store would reject, before any flow is saved. */
+function check(flow: JsonObject, registry: NodeRegistry): FlowNode[] {
   const { draft } = importDraft(flow, registry, new Set(), unusedIds("edge", flow));
   const { name, description, toolNames } = finishDraft(draft, draft.nodes, new Set(), registry);
   for (const text of [name, description, ...toolNames.map((tool) => tool.name)])
@@ -196,6 +161,7 @@ function check(flow: JsonObject, registry: NodeRegistry): void {
   for (const tool of toolNames)
     if (tool.name.length > 500)
       throw new Error(`the tool name ${tool.name.slice(0, 50)}… is too long`);
+  return draft.nodes;
 }
 
 const isGiven = (value: Json | undefined): value is Json =>

@@ -1,28 +1,28 @@
 /** A published version of a flow: its graph and its trigger rows. Pure. */
-import type { FindAnalysis } from "@signalbox/rules/flows/analyze-expression.ts";
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
-import { validateFlow } from "@signalbox/rules/flows/validate.ts";
+import { preventsPublishing, validateFlow } from "@signalbox/rules/flows/validate.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { FlowGraph, Publication, StoredFlow } from "../store/flow-store.ts";
-import type { RequireAnalyses } from "./expression-analysis.ts";
+import type { FlowAnalysis, RequireAnalysis } from "./flow-analysis.ts";
 import { triggersOf } from "./triggers.ts";
 
 /** How long the former name of a tool stays an alias, by default. */
 export const ALIAS_MS = 7 * 24 * 3_600_000;
 
-/** Throws if the flow has errors. */
+/** Throws if the flow has errors, or refers to a secret that does not exist. */
 export function publicationOf(
-  { graph }: Pick<StoredFlow, "graph">,
+  { tenant, graph }: Pick<StoredFlow, "tenant" | "graph">,
   registry: NodeRegistry,
   version: Omit<Publication, "graph" | "triggers">,
-  requireAnalyses: RequireAnalyses,
+  requireAnalysis: RequireAnalysis,
 ): Publication {
-  checkFinished(graph, registry, requireAnalyses(graph));
+  checkFinished(graph, registry, requireAnalysis(tenant, graph));
   return { graph, triggers: triggersOf(graph, registry), ...version };
 }
 
-function checkFinished(graph: FlowGraph, registry: NodeRegistry, findAnalysis: FindAnalysis): void {
-  const { errors } = validateFlow(graph, registry, undefined, findAnalysis);
+function checkFinished(graph: FlowGraph, registry: NodeRegistry, analysis: FlowAnalysis): void {
+  const found = validateFlow(graph, registry, analysis);
+  const errors = [...found.errors, ...found.warnings.filter(preventsPublishing)];
   if (errors.length > 0)
     throw new RequestError(
       "invalid",

@@ -9,7 +9,7 @@ import type {
 import { runJsonata } from "@signalbox/rules/flows/run-jsonata.ts";
 import { type SchemaCheck, validateInProcess } from "@signalbox/rules/flows/validate-schema.ts";
 import { runFilters } from "@signalbox/rules/match/filter.ts";
-import { type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
+import { checkSyntax, type JavaScriptHost, runJavaScript } from "./run-javascript.ts";
 
 type Language = Program["language"];
 type Evaluator<Name extends Language> = (
@@ -19,6 +19,7 @@ type Evaluator<Name extends Language> = (
 
 const evaluators: { [Name in Language]: Evaluator<Name> } = {
   javascript: runJavaScript,
+  "javascript-syntax": checkSyntax,
   jsonata: ({ expression, data }) => runJsonata(expression, JSON.parse(data)),
   "jsonata-filters": async ({ expressions, data }) =>
     succeeded(await runFilters(expressions, JSON.parse(data))),

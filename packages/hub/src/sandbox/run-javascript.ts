@@ -53,6 +53,8 @@ const STACK_BYTES = 256 * 1024;
  * computation. In a loop of function calls, this many interrupts take about one millisecond.
  */
 const INTERRUPTS_PER_MS = 4;
+/** A promise job causes few interrupts, so this many jobs count as one. */
+const JOBS_PER_INTERRUPT = 100;
 
 /** Methods of `console` that behave like `console.log`. */
 const LOG_ALIASES =
@@ -63,7 +65,7 @@ const LOG_ALIASES =
 /** Runs in QuickJS before the author's code. It captures the built-ins, which that code may replace. */
 const SETUP = `(function (text, write) {
   "use strict";
-  const { parse, stringify } = JSON, { freeze, values } = Object, BuiltinPromise = Promise, toText = String;
+  const { parse, stringify } = JSON, { freeze, values } = Object, toText = String;
   const BuiltinError = Error, BuiltinMap = Map, BuiltinSet = Set;
   const slice = Function.prototype.call.bind(String.prototype.slice);
   const data = parse(text), queue = [data];
@@ -93,18 +95,15 @@ const SETUP = `(function (text, write) {
   for (const level of ${JSON.stringify(LOG_LEVELS)}) console[level] = (...parts) => log(level, parts);
   console.assert = (holds, ...parts) => { if (!holds) log("error", ["Assertion failed:", ...parts]); };
   freeze(console);
-  const run = (code) => {
-    const result = code(data.input, data.trigger, data.nodes, data.item, data.index, console);
-    if (result instanceof BuiltinPromise) throw new TypeError("the code returns a promise; it must return the result itself");
-    return stringify(result) ?? "null";
-  };
-  const quote = (text) => stringify(cut(text, 0, ${MAX_LOG_LINE_CHARACTERS}));
+  const run = async (code) =>
+    stringify(await code(data.input, data.trigger, data.nodes, data.item, data.index, console)) ?? "null";
+  const quote = (text) => stringify(slice(text, 0, ${MAX_LOG_LINE_CHARACTERS}));
   return { run, quote };
 })`;
 
-/** In a function, so that `return` works. The code starts on the first line, for correct line numbers. */
+/** An async function, so that `return` and `await` work. The code starts on the first line, for correct line numbers. */
 const wrap = (code: string): string =>
-  `(function (input, trigger, nodes, item, index, console) { "use strict"; ${code}\n})`;
+  `(async function (input, trigger, nodes, item, index, console) { "use strict"; ${code}\n})`;
 
 export async function runJavaScript(
   { code, data, timeoutMs, memoryMb }: JavaScriptEvaluation,
@@ -114,17 +113,7 @@ export async function runJavaScript(
   let interrupts = 0;
   const isTimedOut = () => interrupts > timeoutMs * INTERRUPTS_PER_MS;
   try {
-    const quickjs = await newQuickJSWASMModuleFromVariant(
-      newVariant(release, {
-        wasmModule: engine,
-        wasmMemory: new WebAssembly.Memory({
-          initial: MIN_MEMORY_MB * PAGES_PER_MB,
-          maximum: Math.max(memoryMb, MIN_MEMORY_MB) * PAGES_PER_MB,
-        }),
-      }),
-    );
-    const runtime = quickjs.newRuntime({ maxStackSizeBytes: STACK_BYTES });
-    const vm = runtime.newContext();
+    const vm = await createVm(engine, memoryMb);
     const write = vm.newFunction("write", (level, line) => {
       if (log.length < MAX_LOG_LINES)
         log.push({
@@ -139,15 +128,17 @@ export async function runJavaScript(
     );
     const run = vm.getProp(functions, "run");
 
-    runtime.setInterruptHandler(() => {
+    const interrupt = () => {
       interrupts += 1;
       return isTimedOut();
-    });
-    const parsed = vm.evalCode(wrap(code), "code.js");
-    const done = parsed.error ? parsed : vm.callFunction(run, vm.undefined, parsed.value);
+    };
+    vm.runtime.setInterruptHandler(interrupt);
+    const done = runParsed(vm, run, vm.evalCode(wrap(code), "code.js"), interrupt);
     if (isTimedOut()) return { log, ...timeLimitExceeded(timeoutMs) };
+    if (done === "pending")
+      return { log, error: "code_failed", message: "it waits for a promise that never settles" };
     if (done.error) {
-      const message = describe(vm, done.error, vm.getProp(functions, "quote"));
+      const message = describe(vm, done.error, linesOf(code), vm.getProp(functions, "quote"));
       // A getter of the error may have exceeded the limit.
       if (isTimedOut()) return { log, ...timeLimitExceeded(timeoutMs) };
       if (message === OUT_OF_MEMORY) return { log, ...memoryLimitExceeded(memoryMb) };
@@ -166,15 +157,85 @@ export async function runJavaScript(
   }
 }
 
+async function createVm(
+  engine: JavaScriptHost["engine"],
+  memoryMb: number,
+): Promise<QuickJSContext> {
+  const quickjs = await newQuickJSWASMModuleFromVariant(
+    newVariant(release, {
+      wasmModule: engine,
+      wasmMemory: new WebAssembly.Memory({
+        initial: MIN_MEMORY_MB * PAGES_PER_MB,
+        maximum: Math.max(memoryMb, MIN_MEMORY_MB) * PAGES_PER_MB,
+      }),
+    }),
+  );
+  return quickjs.newRuntime({ maxStackSizeBytes: STACK_BYTES }).newContext();
+}
+
+type Outcome =
+  | { value: QuickJSHandle; error?: undefined }
+  | { error: QuickJSHandle; value?: undefined };
+
+/** Calls the parsed function, and runs jobs until its promise settles. Nothing outside can settle it. */
+function runParsed(
+  vm: QuickJSContext,
+  run: QuickJSHandle,
+  parsed: Outcome,
+  interrupt: () => boolean,
+): Outcome | "pending" {
+  const called = parsed.error ? parsed : vm.callFunction(run, vm.undefined, parsed.value);
+  if (called.error) return called;
+  let jobs = vm.runtime.executePendingJobs(JOBS_PER_INTERRUPT);
+  while (!jobs.error && vm.runtime.hasPendingJob() && !interrupt())
+    jobs = vm.runtime.executePendingJobs(JOBS_PER_INTERRUPT);
+  const state = vm.getPromiseState(called.value);
+  if (state.type === "fulfilled") return { value: state.value };
+  if (state.type === "rejected") return { error: state.error };
+  return jobs.error ? { error: jobs.error } : "pending";
+}
+
+/** Parses each text without running it. The output is an array of `{ problem? }`. */
+export async function checkSyntax(
+  { expressions }: Extract<SerializedEvaluation, { language: "javascript-syntax" }>,
+  { engine }: JavaScriptHost,
+): Promise<SerializedResult> {
+  const results: { problem?: string }[] = [];
+  let vm = await createVm(engine, PARSER_MEMORY_MB);
+  for (const code of expressions)
+    try {
+      const parsed = vm.evalCode(wrap(code), "code.js", { compileOnly: true });
+      results.push(parsed.error ? { problem: describe(vm, parsed.error, linesOf(code)) } : {});
+    } catch (error) {
+      // QuickJS itself failed, and cannot be used again.
+      const { message } = error as Error;
+      results.push({
+        problem:
+          error instanceof RangeError ? "is nested too deeply" : `cannot be parsed: ${message}`,
+      });
+      vm = await createVm(engine, PARSER_MEMORY_MB);
+    }
+  return { log: [], output: JSON.stringify(results) };
+}
+
+const PARSER_MEMORY_MB = 128;
+
 const OUT_OF_MEMORY = "InternalError: out of memory";
 
+const linesOf = (code: string): number => code.split("\n").length;
+
 /** Describes a thrown value, which can have any type and getters as properties. */
-function describe(vm: QuickJSContext, thrown: QuickJSHandle, quote: QuickJSHandle): string {
+function describe(
+  vm: QuickJSContext,
+  thrown: QuickJSHandle,
+  lines: number,
+  quote?: QuickJSHandle,
+): string {
   const text = (handle: QuickJSHandle): string => {
     if (vm.typeof(handle) !== "string") return "";
     // `getString` reads a C string, which ends at U+0000. JSON escapes this character.
-    const quoted = vm.callFunction(quote, vm.undefined, handle);
-    return quoted.error
+    const quoted = quote && vm.callFunction(quote, vm.undefined, handle);
+    return !quoted || quoted.error
       ? vm.getString(handle).slice(0, MAX_LOG_LINE_CHARACTERS)
       : (JSON.parse(vm.getString(quoted.value)) as string);
   };
@@ -182,9 +243,12 @@ function describe(vm: QuickJSContext, thrown: QuickJSHandle, quote: QuickJSHandl
     return `throws ${text(thrown) || String(vm.dump(thrown)).slice(0, MAX_LOG_LINE_CHARACTERS)}`;
   const part = (name: string) => text(vm.getProp(thrown, name));
   const [name, message, stack] = [part("name"), part("message"), part("stack")];
-  const line = /code\.js:(\d+)/.exec(stack)?.[1];
+  const line = Number(/code\.js:(\d+)/.exec(stack)?.[1]);
+  // The parser has reached the end of the function around the code.
+  if (name === "SyntaxError" && line > lines)
+    return `${name}: unexpected end of the code (line ${lines})`;
   const description = `${name || "throws an object"}${message && `: ${message}`}`;
-  return line === undefined || description === OUT_OF_MEMORY
+  return Number.isNaN(line) || description === OUT_OF_MEMORY
     ? description
     : `${description} (line ${line})`;
 }

@@ -1,49 +1,57 @@
-/** Checks that the JSONata expressions of a flow can be parsed. */
+/** Checks that the JSONata and the JavaScript of a flow can be parsed. */
 import { type ErrorCode, type Finding, onNode } from "./finding.ts";
 import type { FlowDraft, FlowNode } from "./model.ts";
 import type { NodeDefinition, NodeRegistry } from "./node-type.ts";
 import type { ResolvedFlow } from "./resolved-flow.ts";
 
-/** The maximum length. Longer expressions are not analyzed, since the schemas of nodes reject them. */
+/** The maximum lengths. Longer programs are not parsed, since the schemas of nodes reject them. */
 export const EXPRESSION_LENGTH = 20_000;
+export const CODE_LENGTH = 100_000;
+const MAX_LENGTH = { jsonata: EXPRESSION_LENGTH, javascript: CODE_LENGTH };
 
-interface NodeExpression {
+type Language = keyof typeof MAX_LENGTH;
+
+/** The syntax error of JavaScript; undefined if there is none, or the code was not parsed. */
+export type FindSyntaxError = (code: string) => string | undefined;
+
+interface NodeProgram {
   node: FlowNode;
   field: string;
-  expression: string;
+  language: Language;
+  text: string;
 }
 
-function nodeExpressions(
+function nodePrograms(
   nodes: readonly FlowNode[],
   definition: (node: FlowNode) => NodeDefinition | undefined,
-): NodeExpression[] {
+): NodeProgram[] {
   return nodes.flatMap((node) => {
-    const { language, field } = definition(node)?.code ?? {};
-    if (language !== "jsonata" || field === undefined) return [];
-    const expression = node.parameters[field];
-    return typeof expression === "string" &&
-      expression.trim() &&
-      expression.length <= EXPRESSION_LENGTH
-      ? [{ node, field, expression }]
+    const { code } = definition(node) ?? {};
+    if (!code) return [];
+    const text = node.parameters[code.field];
+    return typeof text === "string" && text.trim() && text.length <= MAX_LENGTH[code.language]
+      ? [{ node, ...code, text }]
       : [];
   });
 }
 
-/** The JSONata expressions of a flow that must be analyzed before `checkExpressions`. */
-export const expressionsIn = (
+/** The programs of a flow in one language, which must be parsed before `checkExpressions`. */
+export const programsIn = (
   { nodes }: Pick<FlowDraft, "nodes">,
   registry: NodeRegistry,
+  language: Language,
 ): string[] =>
-  nodeExpressions(nodes, ({ type }) => registry.get(type)).map(({ expression }) => expression);
+  nodePrograms(nodes, ({ type }) => registry.get(type)).flatMap((program) =>
+    program.language === language ? [program.text] : [],
+  );
 
-/** Skips expressions without an analysis. */
-export const checkExpressions = ({
-  flow,
-  definition,
-  findAnalysis,
-}: ResolvedFlow): Finding<ErrorCode>[] =>
-  nodeExpressions(flow.nodes, definition).flatMap(({ node, field, expression }) => {
-    const { problem } = findAnalysis(expression) ?? {};
+/** Skips programs that were not parsed. */
+export const checkExpressions = (
+  { flow, definition, findAnalysis }: ResolvedFlow,
+  findSyntaxError: FindSyntaxError,
+): Finding<ErrorCode>[] =>
+  nodePrograms(flow.nodes, definition).flatMap(({ node, field, language, text }) => {
+    const problem = language === "jsonata" ? findAnalysis(text)?.problem : findSyntaxError(text);
     return problem === undefined
       ? []
       : [onNode("invalid_config", node, `${field}: ${problem}`, field)];

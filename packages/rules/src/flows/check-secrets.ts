@@ -1,14 +1,56 @@
-/** Warns of code that reads secrets, and of requests with secrets to a host that a template sets. */
+/**
+ * Warns of secrets that do not exist, of code that reads secrets, and of requests with secrets to a
+ * host that a template sets.
+ */
 import { codeReferences } from "./code-references.ts";
 import { type Finding, onNode, type WarningCode } from "./finding.ts";
+import { writePath } from "./issues.ts";
+import type { FlowDraft, FlowNode } from "./model.ts";
+import type { NodeDefinition, NodeRegistry } from "./node-type.ts";
 import { referencesIn } from "./references.ts";
 import { type ResolvedFlow, skipOf } from "./resolved-flow.ts";
 import { parseTemplate } from "./template.ts";
 
-export const checkSecrets = (resolved: ResolvedFlow): Finding<WarningCode>[] => [
+/** `names` are those of the existing secrets; if undefined, their existence is not checked. */
+export const checkSecrets = (
+  resolved: ResolvedFlow,
+  names: ReadonlySet<string> | undefined,
+): Finding<WarningCode>[] => [
+  ...(names ? findMissing(resolved, names) : []),
   ...findInCode(resolved),
   ...findSentToAnyHost(resolved),
 ];
+
+/** The names of the secrets that a flow refers to. */
+export const secretsIn = (
+  { nodes }: Pick<FlowDraft, "nodes">,
+  registry: NodeRegistry,
+): Set<string> =>
+  new Set(
+    nodes.flatMap((node) =>
+      secretReferences(node, registry.get(node.type)).map(({ name }) => name),
+    ),
+  );
+
+const secretReferences = ({ parameters }: FlowNode, definition: NodeDefinition | undefined) =>
+  referencesIn(parameters, skipOf(definition)).flatMap(({ root, path, keys }) => {
+    const [name] = path;
+    return root === "secrets" && path.length === 1 ? [{ name: String(name), keys }] : [];
+  });
+
+const findMissing = (
+  { flow, definition }: ResolvedFlow,
+  names: ReadonlySet<string>,
+): Finding<WarningCode>[] =>
+  flow.nodes.flatMap((node) =>
+    secretReferences(node, definition(node))
+      .filter(({ name }) => !names.has(name))
+      .map(({ name, keys }) => {
+        const path = writePath(keys);
+        const message = `there is no secret ${name}; add it with PUT /api/secrets/${name}`;
+        return onNode("missing_secret", node, `${path}: ${message}`, path);
+      }),
+  );
 
 const findInCode = ({ flow, definition, findAnalysis }: ResolvedFlow): Finding<WarningCode>[] =>
   flow.nodes.flatMap((node) => {

@@ -9,6 +9,8 @@ import type { Json } from "../json.ts";
 /** To add a language, add a member here and its evaluator in the hub's sandbox/evaluators.ts. */
 export type Program =
   | { language: "javascript"; code: string; memoryMb: number }
+  /** Parses code without running it. */
+  | { language: "javascript-syntax"; expressions: readonly string[] }
   | { language: "jsonata"; expression: string }
   | { language: "jsonata-filters"; expressions: readonly string[] }
   | { language: "jsonata-analysis"; expressions: readonly string[] }

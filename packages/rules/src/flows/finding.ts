@@ -30,6 +30,7 @@ export type WarningCode =
   | "unknown_node_in_code"
   | "secret_in_code"
   | "secret_to_any_host"
+  | "missing_secret"
   | "no_such_flow"
   | "not_published"
   | "no_such_trigger"

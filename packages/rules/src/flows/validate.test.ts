@@ -7,7 +7,7 @@ import { createRegistry, defineNode } from "./node-type.ts";
 import { EVENT_FIELDS } from "./nodes/event.ts";
 import { nodeTypes } from "./nodes/index.ts";
 import { testEdge, testFlow, testNode, testTool } from "./test-flow.ts";
-import { describeFlow, validateFlow } from "./validate.ts";
+import { describeFlow, preventsPublishing, validateFlow } from "./validate.ts";
 
 const parts = {
   title: "",
@@ -44,7 +44,8 @@ const withParameters = (...names: string[]) => ({ parameters: names.map((name) =
 const call = testTool("Call", withParameters("city", "x"));
 const node = (name: string, parameters: JsonObject = {}) => testNode("Step", name, parameters);
 const end = (name = "End") => testNode("Return", name);
-const validate = (flow: FlowDraft) => validateFlow(flow, registry, undefined, analyzeExpression);
+const validate = (flow: FlowDraft) =>
+  validateFlow(flow, registry, { findAnalysis: analyzeExpression });
 const errors = (flow: FlowDraft) => validate(flow).errors;
 const warnings = (flow: FlowDraft) => validate(flow).warnings;
 const codes = (findings: { code: string }[]) => findings.map(({ code }) => code);
@@ -438,6 +439,28 @@ describe("code", () => {
 });
 
 describe("secrets", () => {
+  it("cause a warning that prevents publishing, if they do not exist", () => {
+    const send = testNode("HttpRequest", "Send", {
+      url: "https://example.com",
+      headers: { a: "Bearer {{ secrets.NOPE }}", b: "{{ secrets.KEY }}" },
+      auth: { type: "bearer", token: "{{ secrets.GONE? }}" },
+    });
+    const flow = testFlow([call, send], ["call → send"]);
+    const { errors, warnings } = validateFlow(flow, registry, { secrets: new Set(["KEY"]) });
+    expect(errors).toEqual([]);
+    expect(warnings).toEqual([
+      {
+        code: "missing_secret",
+        nodeId: "send",
+        path: "headers.a",
+        message: "Send: headers.a: there is no secret NOPE; add it with PUT /api/secrets/NOPE",
+      },
+      expect.objectContaining({ code: "missing_secret", path: "auth.token" }),
+    ]);
+    expect(warnings.every(preventsPublishing)).toBe(true);
+    expect(validateFlow(flow, registry).warnings).toEqual([]);
+  });
+
   const found = (url: string, parameters: JsonObject = {}) =>
     warnings(
       testFlow(
@@ -491,24 +514,39 @@ describe("secrets", () => {
 describe("a call of a flow", () => {
   const weather = testTool("Get weather");
   const off = testTool("Off", { isActive: false });
+  const push = testNode("Event", "Push", { source: "github" });
   const calls = {
     id: "self",
     flows: new Map([
       ["weather", { name: "Weather", triggers: [weather, off] }],
+      ["events", { name: "Events", triggers: [off, push] }],
+      ["several", { name: "Several", triggers: [weather, call] }],
       ["draft", { name: "Draft", triggers: undefined }],
     ]),
   };
   const found = (flow: string, trigger: string) =>
     validateFlow(
-      testFlow([call, testNode("CallFlow", "Ask", { flow, trigger })], ["call → ask"]),
+      testFlow(
+        [call, testNode("CallFlow", "Ask", { flow, ...(trigger && { trigger }) })],
+        ["call → ask"],
+      ),
       registry,
-      calls,
+      { calls },
     ).warnings;
 
   it.each([
     ["weather", "get_weather", []],
     ["weather", "{{ trigger.x }}", []],
     ["{{ trigger.x }}", "any", []],
+    ["weather", "", []],
+    ["events", "", ["inactive_trigger: Ask: flow: Events has no active tool"]],
+    [
+      "several",
+      "",
+      [
+        "no_such_trigger: Ask: trigger: is missing: Several has several active tools: get_weather, call",
+      ],
+    ],
     ["ghost", "any", ["no_such_flow: Ask: flow: there is no flow ghost"]],
     ["draft", "any", ["not_published: Ask: flow: Draft is not published yet"]],
     [
@@ -542,6 +580,19 @@ describe("a call of a flow", () => {
     const ask = testNode("CallFlow", "Ask", { flow: "ghost", trigger: "x" });
     expect(warnings(testFlow([call, ask], ["call → ask"]))).toEqual([]);
   });
+});
+
+it("reports the syntax error of code on its node and field", () => {
+  const flow = testFlow([call, testNode("Code", "Count", { code: "return (" })], ["call → count"]);
+  const findSyntaxError = (code: string) => (code === "return (" ? "SyntaxError: x" : undefined);
+  expect(validateFlow(flow, registry, { findSyntaxError }).errors).toEqual([
+    {
+      code: "invalid_config",
+      nodeId: "count",
+      path: "code",
+      message: "Count: code: SyntaxError: x",
+    },
+  ]);
 });
 
 describe("two results cause", () => {

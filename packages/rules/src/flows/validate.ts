@@ -3,7 +3,7 @@ import type { FindAnalysis } from "./analyze-expression.ts";
 import { type CallContext, checkCalls } from "./check-calls.ts";
 import { checkCode } from "./check-code.ts";
 import { checkConfigs } from "./check-config.ts";
-import { checkExpressions } from "./check-expressions.ts";
+import { checkExpressions, type FindSyntaxError } from "./check-expressions.ts";
 import { checkGraph } from "./check-graph.ts";
 import { checkReferences } from "./check-references.ts";
 import { checkSecrets } from "./check-secrets.ts";
@@ -25,31 +25,43 @@ export interface Validation {
 
 type Checked = Pick<FlowDraft, "nodes" | "edges">;
 
-/**
- * Without `calls`, calls of other flows are not checked. Without `findAnalysis`, JSONata is not
- * checked: its parser can take unbounded time, so the caller analyzes expressions beforehand.
- */
+/** Information from outside of the flow. What is missing is not checked. */
+export interface ValidationContext {
+  /** The flows that the flow calls. */
+  calls?: CallContext;
+  /** Parsers can take unbounded time, so the caller parses the programs of the flow beforehand. */
+  findAnalysis?: FindAnalysis;
+  findSyntaxError?: FindSyntaxError;
+  /** The names of the tenant's secrets. */
+  secrets?: ReadonlySet<string>;
+}
+
 export const validateFlow = (
   flow: Checked,
   registry: NodeRegistry,
-  calls?: CallContext,
-  findAnalysis?: FindAnalysis,
-): Validation => validate(resolveFlow(flow, registry, findAnalysis), calls);
+  context: ValidationContext = {},
+): Validation => validate(resolveFlow(flow, registry, context.findAnalysis), context);
 
-function validate(resolved: ResolvedFlow, calls: CallContext | undefined): Validation {
+/** A draft can be saved before its secrets exist, but a published flow would fail without them. */
+export const preventsPublishing = ({ code }: Finding): boolean => code === "missing_secret";
+
+function validate(
+  resolved: ResolvedFlow,
+  { calls, findSyntaxError = () => undefined, secrets }: ValidationContext,
+): Validation {
   const references = checkReferences(resolved);
   return {
     errors: [
       ...checkGraph(resolved),
       ...checkConfigs(resolved),
-      ...checkExpressions(resolved),
+      ...checkExpressions(resolved, findSyntaxError),
       ...references.errors,
     ],
     warnings: [
       ...findGraphWarnings(resolved),
       ...references.warnings,
       ...checkCode(resolved),
-      ...checkSecrets(resolved),
+      ...checkSecrets(resolved, secrets),
       ...(calls ? checkCalls(resolved, calls) : []),
     ],
   };
@@ -71,14 +83,13 @@ export interface FlowDescription extends Validation {
 export function describeFlow(
   flow: Checked,
   registry: NodeRegistry,
-  calls?: CallContext,
-  findAnalysis?: FindAnalysis,
+  context: ValidationContext = {},
 ): FlowDescription {
-  const resolved = resolveFlow(flow, registry, findAnalysis);
+  const resolved = resolveFlow(flow, registry, context.findAnalysis);
   return {
     exposedTools: exposedTools(resolved),
     hasTriggers: resolved.triggers.length > 0,
-    ...validate(resolved, calls),
+    ...validate(resolved, context),
   };
 }
 

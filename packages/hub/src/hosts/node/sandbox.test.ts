@@ -45,6 +45,10 @@ describe("JavaScript", () => {
     ["return 1 // the last line", 1],
     ["if (input > 1) { return 'large' }\nreturn 'small'", "large"],
     ["return '\\u0000ü\\ud83d\\ude00'", "\u0000ü😀"],
+    ["return await Promise.resolve(1)", 1],
+    ["const [a, b] = await Promise.all([1, (async () => 2)()])\nreturn a + b", 3],
+    ["return Promise.resolve(1)", 1],
+    ["return (async () => 1)()", 1],
   ])("%j returns %j", async (code, output) => {
     expect(await evaluate(code, data(2))).toEqual({ log: [], output });
   });
@@ -123,8 +127,9 @@ describe("JavaScript", () => {
     ["throw 'x'.repeat(1e6)", "throws xxx"],
     ["return 1n", "TypeError: "],
     ["const a = {}; a.a = a; return a", "TypeError: circular"],
-    ["return Promise.resolve(1)", "returns a promise"],
-    ["return (async () => 1)()", "returns a promise"],
+    ["await new Promise(() => {})", "it waits for a promise that never settles"],
+    ["await null\nawait Promise.reject(new Error('no'))", "Error: no (line 2)"],
+    ["const f = async () => {\n  throw new Error('no')\n}\nawait f()", "Error: no (line 2)"],
     ["import x from 'y'", "SyntaxError: "],
     ["}), 5, ({", "TypeError: "],
   ])("%j fails with a message", async (code, message) => {
@@ -134,6 +139,44 @@ describe("JavaScript", () => {
       message: expect.stringContaining(message),
     });
     expect("message" in evaluated && evaluated.message.length).toBeLessThan(1200);
+  });
+
+  describe("is parsed without running it", () => {
+    const parse = async (...expressions: string[]) => {
+      const program = { language: "javascript-syntax" as const, expressions };
+      const result = await sandbox.evaluate({ ...program, data: null, timeoutMs: 5000 }, acme);
+      if (!("output" in result)) throw new Error(result.message);
+      return (result.output as { problem?: string }[]).map(({ problem }) => problem);
+    };
+
+    it("accepts valid code", async () => {
+      const valid = ["return 1", "await null", "for (;;);", "throw 1 // the last line", "'\0'"];
+      expect(await parse(...valid)).toEqual(valid.map(() => undefined));
+    });
+
+    it.each([
+      ["const a = 1;\n\nconst b = ;\nreturn a", /^SyntaxError: .* \(line 3\)$/],
+      ["const a = 1; const a = 2;", /^SyntaxError: .* \(line 1\)$/],
+      ["const a = {\n  b: 1\n\n  c: 2 }", /^SyntaxError: .* \(line 4\)$/],
+      ["return `a\n\n${" + "1 +}`", /^SyntaxError: .* \(line 3\)$/],
+      ["return 1 +", /^SyntaxError: unexpected end of the code \(line 1\)$/],
+      ["if (input) {\n  return 1;\n", /^SyntaxError: unexpected end of the code \(line 3\)$/],
+      ["import x from 'y'", /^SyntaxError: .* \(line 1\)$/],
+      ["function f() {\n  await 1\n}", /^SyntaxError: .* \(line 2\)$/],
+    ])("%j has an error with the line of the author", async (code, problem) => {
+      expect(await parse("return 1", code)).toEqual([undefined, expect.stringMatching(problem)]);
+      // A run has the same message.
+      expect(await evaluate(code)).toMatchObject({ message: expect.stringMatching(problem) });
+    });
+
+    it.each(["(".repeat(99_999), "[".repeat(50_000), "`${".repeat(30_000), "a=>".repeat(30_000)])(
+      "survives deep nesting",
+      async (code) => {
+        const [problem, next] = await parse(code, "return 1");
+        expect(problem).toMatch(/Error|nested too deeply/);
+        expect(next).toBeUndefined();
+      },
+    );
   });
 
   it("has no access to the host", async () => {
@@ -218,6 +261,9 @@ describe("JavaScript", () => {
     ["an argument of console.log", "console.log({ toJSON() { for (;;); } })"],
     ["a generator", "function* g() { for (;;) yield 1 } for (const _ of g());"],
     ["a sort", "[1, 2].sort(() => { for (;;); })"],
+    ["code after an await", "await null; for (;;);"],
+    ["endless promises", "const f = () => Promise.resolve().then(f); await f()"],
+    ["promises that are not awaited", "const f = async () => { await null; f() }; f()"],
     ["code outside of the function", "}); for (;;); (function () {"],
   ])("ends at the CPU limit: %s", async (_, code) => {
     expect(await evaluate(code)).toMatchObject({

@@ -1,5 +1,6 @@
 /** Runs the author's JavaScript in a sandbox, without access to network or files. */
 import { z } from "zod";
+import { CODE_LENGTH } from "../check-expressions.ts";
 import { defineNode } from "../node-type.ts";
 import { runCode } from "../run-code.ts";
 import { text } from "../text.ts";
@@ -7,9 +8,9 @@ import { text } from "../text.ts";
 const config = z.strictObject({
   code: text("must be JavaScript")
     .regex(/\S/, "must not be empty")
-    .max(100_000)
+    .max(CODE_LENGTH)
     .describe(
-      "The body of a function with the parameters `input`, `trigger` and `nodes` (outputs by slug), in a loop also `item` and `index`. Its return value is the output. `console` writes to the step's log.",
+      "The body of a function with the parameters `input`, `trigger` and `nodes` (outputs by slug), in a loop also `item` and `index`. Its return value is the output; `await` is allowed. `console` writes to the step's log.",
     ),
   timeoutMs: z
     .int()

@@ -1,0 +1,94 @@
+import type { Evaluate, Evaluation } from "@signalbox/rules/flows/evaluation.ts";
+import type { FlowNode } from "@signalbox/rules/flows/model.ts";
+import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import { expect, it } from "vitest";
+import { testEvaluate } from "../sandbox/test-evaluate.ts";
+import { createFlowAnalysis, type RequireAnalysis } from "./flow-analysis.ts";
+
+const node = (type: string, parameters: FlowNode["parameters"]): FlowNode => ({
+  id: type,
+  type,
+  name: type,
+  slug: type.toLowerCase(),
+  position: { x: 0, y: 0 },
+  parameters,
+});
+const transform = (expression: string) => ({ nodes: [node("Transform", { expression })] });
+
+function setUp() {
+  const evaluations: Evaluation[] = [];
+  const lists: string[] = [];
+  const evaluate: Evaluate = (evaluation, caller) => {
+    evaluations.push(evaluation);
+    return testEvaluate(evaluation, caller);
+  };
+  const listSecretNames = async (tenant: string) => {
+    lists.push(tenant);
+    return [{ name: `KEY_OF_${tenant}`, created_at: 0, updated_at: 0 }];
+  };
+  const withAnalysis = createFlowAnalysis({
+    store: { listSecretNames },
+    evaluate,
+    registry: nodeTypes,
+  });
+  return { evaluations, lists, withAnalysis };
+}
+
+it("analyzes the programs that the callback requires, and calls it again", async () => {
+  const { evaluations, lists, withAnalysis } = setUp();
+  const flow = {
+    nodes: [
+      node("Event", { source: "github", filter: "data.(" }),
+      node("Transform", { expression: "nodes.fetch" }),
+      node("Code", { code: "return 1" }),
+    ],
+  };
+  let calls = 0;
+  const work = async (requireAnalysis: RequireAnalysis) => {
+    calls += 1;
+    return requireAnalysis("acme", flow);
+  };
+  const { findAnalysis, findSyntaxError } = await withAnalysis(work);
+  expect(calls).toBe(2);
+  expect(findAnalysis("data.(")?.problem).toMatch(/at character/);
+  expect(findAnalysis("nodes.fetch")?.nodes).toMatchObject([{ slug: "fetch" }]);
+  expect(findSyntaxError("return 1")).toBeUndefined();
+  await withAnalysis(work);
+  expect(evaluations).toMatchObject([
+    { language: "jsonata-analysis", expressions: ["data.(", "nodes.fetch"] },
+    { language: "javascript-syntax", expressions: ["return 1"] },
+  ]);
+  expect(lists).toEqual([]);
+});
+
+it("analyzes an expression that a concurrent edit added", async () => {
+  const { evaluations, withAnalysis } = setUp();
+  let calls = 0;
+  const { findAnalysis } = await withAnalysis(async (requireAnalysis) => {
+    calls += 1;
+    return requireAnalysis("acme", transform(calls === 1 ? "input.a" : "input.b"));
+  });
+  expect(findAnalysis("input.b")).toEqual({ nodes: [], readsSecrets: false });
+  expect(evaluations).toHaveLength(2);
+});
+
+it("lists the secrets of each tenant whose flow refers to one", async () => {
+  const { lists, withAnalysis } = setUp();
+  const headers = { a: "{{ secrets.KEY }}" };
+  const flow = { nodes: [node("HttpRequest", { url: "https://example.com", headers })] };
+  const work = async (requireAnalysis: RequireAnalysis) =>
+    ["acme", "umbrella", "acme"].map((tenant) => [...requireAnalysis(tenant, flow).secrets]);
+  expect(await withAnalysis(work)).toEqual([["KEY_OF_acme"], ["KEY_OF_umbrella"], ["KEY_OF_acme"]]);
+  expect(lists).toEqual(["acme", "umbrella"]);
+  // Not cached: secrets are added and deleted.
+  await withAnalysis(work);
+  expect(lists).toHaveLength(4);
+});
+
+it("rethrows other errors", async () => {
+  const { withAnalysis } = setUp();
+  const failing = withAnalysis(async () => {
+    throw new Error("no such flow");
+  });
+  await expect(failing).rejects.toThrow("no such flow");
+});

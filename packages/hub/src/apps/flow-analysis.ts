@@ -1,0 +1,138 @@
+/**
+ * What the rules for flows need to know from elsewhere: analyses of the programs in flows, computed by
+ * the sandbox and cached, and the names of secrets. The rules are synchronous and run inside
+ * transactions, so they cannot await anything: `requireAnalysis` throws if something is missing, and
+ * `withAnalysis` then loads it and calls `work` again.
+ */
+import type { ExpressionAnalysis } from "@signalbox/rules/flows/analyze-expression.ts";
+import { programsIn } from "@signalbox/rules/flows/check-expressions.ts";
+import { secretsIn } from "@signalbox/rules/flows/check-secrets.ts";
+import { evaluateBatch } from "@signalbox/rules/flows/evaluate-batch.ts";
+import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
+import type { FlowDraft } from "@signalbox/rules/flows/model.ts";
+import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
+import type { ValidationContext } from "@signalbox/rules/flows/validate.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
+import type { SecretStore } from "../store/secret-store.ts";
+
+const NEVER_ABORTED = new AbortController().signal;
+
+interface Missing {
+  tenant: string;
+  expressions: readonly string[];
+  code: readonly string[];
+  secrets: boolean;
+}
+
+/** Not a failure: `withAnalysis` catches it. */
+export class AnalysisMissing extends Error {
+  readonly missing: Missing;
+
+  constructor(missing: Missing) {
+    super("The flow has to be analyzed first.");
+    this.missing = missing;
+  }
+}
+
+export type FlowAnalysis = Required<Omit<ValidationContext, "calls">>;
+
+/** The analysis of a tenant's flow; throws `AnalysisMissing` if a part is missing. */
+export type RequireAnalysis = (tenant: string, flow: Pick<FlowDraft, "nodes">) => FlowAnalysis;
+
+export type WithAnalysis = <Result>(
+  work: (requireAnalysis: RequireAnalysis) => Promise<Result>,
+) => Promise<Result>;
+
+/** The result of parsing JavaScript. */
+interface SyntaxCheck {
+  problem?: string;
+}
+
+export interface FlowAnalysisOptions {
+  store: Pick<SecretStore, "listSecretNames">;
+  evaluate: Evaluate;
+  registry: NodeRegistry;
+}
+
+export function createFlowAnalysis(options: FlowAnalysisOptions): WithAnalysis {
+  const { store, evaluate, registry } = options;
+  const expressions = createParser<ExpressionAnalysis>(
+    evaluate,
+    "jsonata-analysis",
+    { nodes: [], readsSecrets: false },
+    { timeoutMs: 1000, cacheSize: 1000 },
+  );
+  // The parser takes linear time, so only a busy machine exceeds the limit.
+  const code = createParser<SyntaxCheck>(
+    evaluate,
+    "javascript-syntax",
+    {},
+    {
+      timeoutMs: 20_000,
+      cacheSize: 200,
+    },
+  );
+
+  return async (work) => {
+    // Needed besides the caches, which may evict these results before `work` ends.
+    const found = {
+      expressions: new Map<string, ExpressionAnalysis>(),
+      code: new Map<string, SyntaxCheck>(),
+    };
+    const secrets = new Map<string, ReadonlySet<string>>();
+    const findAnalysis = (text: string) => found.expressions.get(text) ?? expressions.cached(text);
+    const findSyntax = (text: string) => found.code.get(text) ?? code.cached(text);
+    const requireAnalysis: RequireAnalysis = (tenant, flow) => {
+      const names = secretsIn(flow, registry).size === 0 ? new Set<string>() : secrets.get(tenant);
+      const missing: Missing = {
+        tenant,
+        expressions: programsIn(flow, registry, "jsonata").filter((text) => !findAnalysis(text)),
+        code: programsIn(flow, registry, "javascript").filter((text) => !findSyntax(text)),
+        secrets: !names,
+      };
+      if (!names || missing.expressions.length > 0 || missing.code.length > 0)
+        throw new AnalysisMissing(missing);
+      return { findAnalysis, findSyntaxError: (text) => findSyntax(text)?.problem, secrets: names };
+    };
+    for (;;)
+      try {
+        return await work(requireAnalysis);
+      } catch (error) {
+        if (!(error instanceof AnalysisMissing)) throw error;
+        const { tenant, ...missing } = error.missing;
+        await expressions.parse(tenant, missing.expressions, found.expressions);
+        await code.parse(tenant, missing.code, found.code);
+        if (!missing.secrets) continue;
+        const stored = await store.listSecretNames(tenant);
+        secrets.set(tenant, new Set(stored.map(({ name }) => name)));
+      }
+  };
+}
+
+/** Parses programs of one language in the sandbox, and caches the results. */
+function createParser<Result extends SyntaxCheck>(
+  evaluate: Evaluate,
+  language: "jsonata-analysis" | "javascript-syntax",
+  ifFailed: Result,
+  { timeoutMs, cacheSize }: { timeoutMs: number; cacheSize: number },
+) {
+  const cache = new BoundedMap<string, Result>(cacheSize);
+  return {
+    cached: (text: string): Result | undefined => cache.get(text),
+    async parse(tenant: string, texts: readonly string[], found: Map<string, Result>) {
+      const distinct = [...new Set(texts)];
+      if (distinct.length === 0) return;
+      const results = await evaluateBatch<Result>(
+        (evaluation) => evaluate(evaluation, { tenant, signal: NEVER_ABORTED }),
+        { language, expressions: distinct, data: null, timeoutMs },
+      );
+      for (const [nth, result] of results.entries()) {
+        const text = distinct[nth] as string;
+        const analysis = { ...ifFailed, ...result };
+        // A limit may be exceeded because the machine is busy, so that result is not cached.
+        if (!("isSkipped" in result || "isOverrun" in result)) cache.set(text, analysis);
+        found.set(text, analysis);
+      }
+    },
+  };
+}
