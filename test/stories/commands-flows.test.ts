@@ -297,6 +297,29 @@ describe("import-flows", () => {
     expect(await flowsOf(fixture, "good")).toHaveLength(1);
   });
 
+  it("warns of missing secrets and of code that cannot be parsed, and does not publish it", async () => {
+    const fixture = await createFixture();
+    const headers = { authorization: "{{ secrets.NOPE }}" };
+    const withNode = (name: string, type: string, parameters: Record<string, unknown>) => ({
+      name,
+      nodes: [intent(name), node("step", type, parameters)],
+      edges: [edge(`intent ${name}`, "step")],
+    });
+    const file = fileOf([
+      withNode("Send", "HttpRequest", { url: "https://example.com", headers }),
+      withNode("Count", "Code", { code: "const a = 1;\nreturn a +;" }),
+    ]);
+    const saved = await fixture.run("import-flows", file, "--app", "desk");
+    expect(saved.code).toBe(0);
+    expect(saved.stdout).toMatch(/warning: step: headers\.authorization: there is no secret NOPE/);
+    expect(saved.stdout).toMatch(/cannot be published yet: step: code: SyntaxError: .*\(line 2\)/);
+    const published = await fixture.run("import-flows", file, "--app", "desk", "--publish");
+    expect(published.code).toBe(1);
+    expect(published.stdout).toMatch(/not published: .*there is no secret NOPE/);
+    expect(published.stdout).toMatch(/not published: .*SyntaxError: .*\(line 2\)/);
+    expect((await flowsOf(fixture, "desk")).map(({ version }) => version)).toEqual([null, null]);
+  });
+
   it("rejects invalid files and arguments", async () => {
     const fixture = await createFixture();
     const bad: [string[], RegExp][] = [

@@ -18,8 +18,9 @@ export function importDraft(
   registry: NodeRegistry,
   taken: ReadonlySet<string>,
   newId: () => string,
+  triggerOf?: (flow: string) => string | undefined,
 ): ImportedDraft {
-  const imported = importFlow(input, { newId, takenTools: taken });
+  const imported = importFlow(input, { newId, takenTools: taken, triggerOf });
   if (imported.outcome === "invalid") throw validationError(imported.errors);
   const { flow } = imported;
   const described = flow.nodes.map((node) => describeTool(node, registry));

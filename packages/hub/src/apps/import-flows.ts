@@ -4,6 +4,7 @@
  */
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { findFirstTools } from "../legacy/first-tools.ts";
 import { migrateApp } from "../legacy/migrate-tools.ts";
 import type { AppFile } from "../legacy/read-flow-file.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -64,6 +65,7 @@ export function planImport(
   let imported: ImportedFlow[] = [];
   /** The imported flows that are saved, in order. */
   let planned: ImportedFlow[] = [];
+  const firstTools = findFirstTools(flows);
   const plan: PlanFlows = (existing) => {
     imported = [];
     planned = [];
@@ -91,6 +93,7 @@ export function planImport(
             registry,
             taken,
             unusedIds("edge", input),
+            (called) => firstTools.get(called),
           );
           one.notes = [...notes, ...more];
           return finishDraft(draft, draft.nodes, taken, registry);

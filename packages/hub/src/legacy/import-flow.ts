@@ -1,6 +1,7 @@
 /**
  * Reads a flow in the current or a legacy format. A legacy flow has `connections` with `sourceNodeId`
- * and `targetNodeId` instead of `edges`, nodes without slugs, and the tool's fields on the flow.
+ * and `targetNodeId` instead of `edges`, nodes without slugs and of other types, and the tool's fields
+ * on the flow.
  */
 import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import {
@@ -13,6 +14,7 @@ import {
 import { renameReferences } from "@signalbox/rules/flows/references.ts";
 import { isSlug, slugFor } from "@signalbox/rules/flows/slug.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { convertNodes } from "./convert-nodes.ts";
 import { migrateTools } from "./migrate-tools.ts";
 
 export interface ImportOptions {
@@ -20,23 +22,31 @@ export interface ImportOptions {
   newId: () => string;
   /** The tool names of the app. */
   takenTools?: { has(name: string): boolean };
+  /** For calls of flows with several triggers: the trigger that a legacy call starts. */
+  triggerOf?: ((flow: string) => string | undefined) | undefined;
 }
 
 export type Imported =
   | { outcome: "imported"; flow: FlowDraft; notes: string[] }
   | { outcome: "invalid"; errors: { path: string; message: string }[] };
 
-export function importFlow(input: unknown, { newId, takenTools }: ImportOptions): Imported {
+export function importFlow(input: unknown, options: ImportOptions): Imported {
+  const { newId, takenTools, triggerOf = () => undefined } = options;
   if (!isObject(input)) return invalid("must be an object with a flow");
   // The parameters of a node are at the third level.
   if (isDeeperThan(LIMITS.depth + 3, input)) return invalid("is nested too deeply");
-  const { flow, notes } = migrateTools(input, newId, takenTools);
+  const { flow, changed, notes } = migrateTools(input, newId, takenTools);
   notes.push(...ignoredIn(flow));
+  const isLegacy = !isGiven(flow.edges) && (changed || isGiven(flow.connections));
+  const nodes = withSlugs(flow.nodes === undefined ? [] : flow.nodes, notes);
   const parsed = flowDraftSchema.safeParse({
     name: flow.name,
     description: flow.description ?? "",
-    ...withSlugs(flow.nodes === undefined ? [] : flow.nodes, notes),
-    edges: edgesOf(flow, newId),
+    nodes:
+      isLegacy && Array.isArray(nodes)
+        ? convertNodes(nodes, { givenSlugs: slugsIn(input.nodes), triggerOf, notes })
+        : nodes,
+    edges: edgesOf(flow, newId, isLegacy),
   });
   if (parsed.success) return { outcome: "imported", flow: parsed.data, notes };
   const errors = issuesOf(parsed.error).map(({ path, message }) => ({ path, message }));
@@ -100,20 +110,15 @@ export function ignoredFields(
 const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
 /** Nodes in the current format: with valid slugs, and without unknown fields. */
-function withSlugs(nodes: Json, notes: string[]): { nodes: Json } {
-  if (!Array.isArray(nodes)) return { nodes };
-  const valid = nodes.map(
-    (node) => isObject(node) && typeof node.slug === "string" && isSlug(node.slug),
-  );
-  const taken = new Set(
-    nodes.flatMap((node, at) => (valid[at] ? [(node as JsonObject).slug as string] : [])),
-  );
+function withSlugs(nodes: Json, notes: string[]): Json {
+  if (!Array.isArray(nodes)) return nodes;
+  const taken = slugsIn(nodes);
   const renamed: [string, string][] = [];
-  const named = nodes.map((node, at): Json => {
+  const named = nodes.map((node): Json => {
     if (!isObject(node)) return node;
     const name = typeof node.name === "string" && node.name.trim() ? node.name : (node.type ?? "");
     let slug = node.slug as string;
-    if (!valid[at]) {
+    if (!hasSlug(node)) {
       slug = slugFor(String(name), taken);
       taken.add(slug);
       if (typeof node.slug === "string" && node.slug) {
@@ -133,23 +138,34 @@ function withSlugs(nodes: Json, notes: string[]): { nodes: Json } {
   });
   let result: Json = named;
   for (const [from, to] of renamed) result = renameReferences(result, from, to);
-  return { nodes: result };
+  return result;
 }
+
+const hasSlug = ({ slug }: JsonObject): boolean => typeof slug === "string" && isSlug(slug);
+
+/** The valid slugs of the nodes. */
+const slugsIn = (nodes: Json | undefined): Set<string> =>
+  new Set(each(nodes).flatMap(([node]) => (hasSlug(node) ? [node.slug as string] : [])));
 
 const pointOf = (position: Json): Json =>
   isObject(position) ? { x: position.x as Json, y: position.y as Json } : position;
 
-function edgesOf(flow: JsonObject, newId: () => string): Json {
+/** The names that the legacy system gives to the only output and the only input of a node. */
+const OUTPUTS: readonly Json[] = ["main", "output", "right"];
+const INPUTS: readonly Json[] = ["main", "input", "left"];
+
+function edgesOf(flow: JsonObject, newId: () => string, isLegacy: boolean): Json {
   const edges = flow.edges ?? flow.connections ?? [];
   if (!Array.isArray(edges)) return edges;
   return edges.map((edge): Json => {
     if (!isObject(edge)) return edge;
+    const { sourceHandle = null, targetHandle = null } = edge;
     return {
       id: isEdgeId(edge.id) ? edge.id : newId(),
       source: (edge.source ?? edge.sourceNodeId) as Json,
-      sourceHandle: edge.sourceHandle ?? null,
+      sourceHandle: isLegacy && OUTPUTS.includes(sourceHandle) ? null : sourceHandle,
       target: (edge.target ?? edge.targetNodeId) as Json,
-      targetHandle: edge.targetHandle ?? null,
+      targetHandle: isLegacy && INPUTS.includes(targetHandle) ? null : targetHandle,
     };
   });
 }

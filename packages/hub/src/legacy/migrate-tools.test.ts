@@ -105,6 +105,36 @@ describe("a flow with a UserIntent node", () => {
   });
 });
 
+describe("a flow whose triggers are the tools already", () => {
+  const named = (id: string, isActive?: boolean) => ({
+    ...trigger,
+    id,
+    parameters: { toolName: id, toolDescription: "x", ...(isActive !== undefined && { isActive }) },
+  });
+  const active = (flow: JsonObject) =>
+    (migrate(flow).flow.nodes as JsonObject[]).map(
+      ({ parameters }) => (parameters as JsonObject).isActive ?? true,
+    );
+
+  it("has active tools only if the flow was active", () => {
+    const nodes = [named("a"), named("b", false), named("c", true)];
+    expect(active({ name: "x", isActive: true, nodes })).toEqual([true, false, true]);
+    expect(active({ name: "x", isActive: false, nodes })).toEqual([false, false, false]);
+    expect(migrate({ name: "x", isActive: false, nodes }).notes).toEqual([
+      '"Ask": the flow was not active, so its tool is not active.',
+    ]);
+  });
+
+  it("keeps an inactive first tool inactive", () => {
+    expect(active({ name: "x", isActive: true, nodes: [named("a", false)] })).toEqual([false]);
+  });
+
+  it("gets no new tool if it has none", () => {
+    const flow = { name: "x", nodes: [end] };
+    expect(migrate({ ...flow, isActive: true })).toEqual({ flow, changed: true, notes: [] });
+  });
+});
+
 describe("a flow without a UserIntent node", () => {
   it("gets one with the flow's name, connected to the nodes without an incoming edge", () => {
     const legacy = {

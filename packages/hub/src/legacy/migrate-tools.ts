@@ -17,6 +17,8 @@ export interface Migrated {
 }
 
 const LEGACY_FIELDS = ["toolName", "toolDescription", "parameters", "isActive"] as const;
+/** Rows of a later version of the legacy system have only `isActive`: their triggers are the tools. */
+const TOOL_FIELDS = ["toolName", "toolDescription", "parameters"] as const;
 const TRIGGERS: readonly Json[] = ["UserIntent", "Event", "Schedule"];
 
 const isLegacyFlow = (flow: JsonObject): boolean =>
@@ -48,21 +50,28 @@ export function migrateTools(
   };
   const at = nodes.findIndex((node) => isObject(node) && node.type === "UserIntent");
   const first = (at === -1 ? undefined : nodes[at]) as JsonObject | undefined;
-  const tool = toolOf(flow, first, nextName, notes);
   const rest = Object.fromEntries(
     Object.entries(flow).filter(([name]) => !LEGACY_FIELDS.some((field) => field === name)),
   );
+  if (!first && !TOOL_FIELDS.some((field) => Object.hasOwn(flow, field)))
+    return { flow: rest, changed: true, notes: [...notes, ...oddActive(flow.isActive)] };
+  const tool = toolOf(flow, first, nextName, notes);
   if (!first)
     return { flow: withNewTrigger(rest, nodes, tool, newId, notes), changed: true, notes };
 
   const migrated = nodes.map((node, nth) => {
     if (nth === at) return { ...first, parameters: { ...parametersOf(first), ...tool } };
-    return isObject(node) && node.type === "UserIntent" ? nameOther(node, nextName, notes) : node;
+    if (!isObject(node) || node.type !== "UserIntent") return node;
+    const other = nameOther(node, nextName, notes);
+    return isActiveValue(flow.isActive) ? other : withoutTool(other, notes);
   });
   return { flow: { ...rest, nodes: migrated }, changed: true, notes };
 }
 
-/** The trigger's parameters. If flow and trigger differ, the flow's values win: clients know them. */
+/**
+ * The trigger's parameters. If flow and trigger differ, the flow's values win: clients know them. The
+ * tool is active only if both were.
+ */
 function toolOf(
   flow: JsonObject,
   trigger: JsonObject | undefined,
@@ -70,7 +79,8 @@ function toolOf(
   notes: string[],
 ): JsonObject {
   const existing = trigger ? parametersOf(trigger) : {};
-  for (const field of LEGACY_FIELDS)
+  const isActive = isActiveValue(flow.isActive);
+  for (const field of isActive ? TOOL_FIELDS : LEGACY_FIELDS)
     if (isGiven(flow[field]) && isGiven(existing[field]) && !equal(flow[field], existing[field]))
       notes.push(
         `${field}: the trigger had ${JSON.stringify(existing[field])}; the flow's ${JSON.stringify(flow[field])} replaces it.`,
@@ -78,11 +88,12 @@ function toolOf(
   const given = (field: (typeof LEGACY_FIELDS)[number]): Json | undefined =>
     isGiven(flow[field]) ? flow[field] : existing[field];
   const title = textOf(trigger?.name) ?? textOf(flow.name) ?? "";
+  notes.push(...oddActive(flow.isActive), ...oddActive(existing.isActive));
   return {
     toolName: nameOf(given("toolName"), title, nextName, notes),
     toolDescription: descriptionOf(given("toolDescription"), flow, title, notes),
     parameters: listOf(given("parameters"), notes),
-    isActive: activeOf(given("isActive"), notes),
+    isActive: isActive && isActiveValue(existing.isActive),
     whenToUse: existing.whenToUse ?? "",
     whenNotToUse: existing.whenNotToUse ?? "",
   };
@@ -140,13 +151,21 @@ function listOf(given: Json | undefined, notes: string[]): Json[] {
   return [];
 }
 
-function activeOf(given: Json | undefined, notes: string[]): boolean {
-  if (typeof given === "boolean") return given;
-  if (!isGiven(given)) return true;
-  // Databases without booleans store such values.
-  const active = given !== 0 && given !== "false" && given !== "0";
-  notes.push(`isActive: was ${show(given)}; it is now ${active}.`);
-  return active;
+/** Missing means active. Databases without booleans store numbers or text. */
+const isActiveValue = (value: Json | undefined): boolean =>
+  value !== false && value !== 0 && value !== "false" && value !== "0";
+
+const oddActive = (value: Json | undefined): string[] =>
+  typeof value === "boolean" || !isGiven(value)
+    ? []
+    : [`isActive: was ${show(value)}; it is now ${isActiveValue(value)}.`];
+
+/** An inactive flow had no tools at all. */
+function withoutTool(trigger: JsonObject, notes: string[]): JsonObject {
+  const parameters = parametersOf(trigger);
+  if (!isActiveValue(parameters.isActive)) return trigger;
+  notes.push(`${show(trigger.name)}: the flow was not active, so its tool is not active.`);
+  return { ...trigger, parameters: { ...parameters, isActive: false } };
 }
 
 /** Further UserIntent nodes were not tools in the legacy system: unnamed ones become inactive tools. */

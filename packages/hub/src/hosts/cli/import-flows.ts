@@ -16,6 +16,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { type HubClient, HubRequestFailed } from "./hub-client.ts";
+import { isSqliteFile, readLegacyDatabase } from "./read-legacy-database.ts";
 import { dim, green, red, yellow } from "./style.ts";
 import { type WithHubOptions, withHub } from "./with-hub.ts";
 
@@ -24,8 +25,9 @@ export const importFlows: Command = {
   usage: "FILE [--app SLUG] [--publish] [options]",
   summary: "import flows from a JSON file, also from legacy systems where a flow was one tool",
   details:
-    "FILE contains one flow, a list of flows, or { app, flows }. It may contain rows of a legacy flows table: their tool\n" +
-    "(toolName, toolDescription, parameters, isActive) becomes a trigger, and problems are reported.\n" +
+    "FILE contains one flow, a list of flows, { app, flows } or { apps, flows }. It may contain rows of a legacy flows\n" +
+    "table, or be the SQLite database itself: the tool of a flow (toolName, toolDescription, parameters, isActive) becomes\n" +
+    "a trigger, nodes become nodes of our types, and problems are reported.\n" +
     "A hub that starts on a database with such a table migrates it automatically.\n" +
     "All flows of an app are imported, or none of them. A flow that exists already (with the same id, or the same name in\n" +
     "the app) is left unchanged, so you can repeat the command; --replace overwrites it.",
@@ -47,7 +49,8 @@ export const importFlows: Command = {
       throw new UsageError("Missing argument FILE: `signalbox import-flows FILE`.");
     assertNoMoreArguments(rest);
     const settings = loadSettings(flags);
-    const apps = readApps(readJsonFile(file), file, text(flags.app));
+    const content = isSqliteFile(file) ? await readLegacyDatabase(file) : readJsonFile(file);
+    const apps = readApps(content, file, text(flags.app));
     const policy = { replace: flags.replace === true, strictIds: false };
     await withHub(settings, { create: false, tenantIn: flowTenant(flags) }, async (hub) => {
       const work = { hub, policy, publish: flags.publish === true };
@@ -149,12 +152,17 @@ const isRejected = (error: unknown): error is HubRequestFailed =>
 function printReport({ app, flows, notes, error }: AppReport): void {
   for (const note of notes) print(`${yellow("!")} ${app}: ${note}`);
   if (error) print(`${red("✗")} ${app}: nothing was stored. ${error}`);
-  for (const { id, name, outcome, notes, published, not_published } of flows) {
+  for (const flow of flows) {
+    const { id, name, outcome, notes, published, not_published } = flow;
+    // A hub of an earlier version does not return them.
+    const { errors = [], warnings = [] } = flow;
     const version = published === undefined ? "" : `, published as version ${published}`;
     const mark = not_published ? red("✗") : green("✓");
     print(`${mark} ${app} / ${name}: ${MESSAGES[outcome]}${version}  ${dim(id)}`);
     for (const note of notes) print(`    ${note}`);
+    for (const warning of warnings) print(`    ${yellow("warning:")} ${warning}`);
     if (not_published) print(`    ${red("not published:")} ${not_published}`);
+    else for (const error of errors) print(`    ${yellow("cannot be published yet:")} ${error}`);
   }
 }
 

@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import Database from "better-sqlite3";
 import { expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { SettingsError } from "../settings.ts";
@@ -37,6 +38,19 @@ it("rejects a folder as the database file, and leaves it unchanged", async () =>
     /is a folder/,
   );
   expect(statSync(folder).mode & 0o777).toBe(0o755);
+});
+
+it("rejects the database of another program, and names the table", async () => {
+  const file = join(tempFolder(), "other.db");
+  const db = new Database(file);
+  db.exec("CREATE TABLE flows (id TEXT, steps TEXT); INSERT INTO flows VALUES ('a', '[]')");
+  db.close();
+  const error = await openStore({ databaseUrl: `sqlite:${file}`, data: "" }).catch((one) => one);
+  expect(error).toBeInstanceOf(SettingsError);
+  expect(error.message).toMatch(/other\.db belongs to another program: it has a table flows/);
+  const again = new Database(file);
+  expect(again.prepare("SELECT name FROM sqlite_schema").pluck().all()).toEqual(["flows"]);
+  again.close();
 });
 
 it("rejects a folder without write permission", async () => {

@@ -19,6 +19,12 @@ export async function openStore(
   try {
     return await openPostgres(settings.databaseUrl, { onError });
   } catch (error) {
+    const table = foreignTable(error);
+    if (table !== undefined)
+      throw new SettingsError(
+        `The database at ${withoutPassword(settings.databaseUrl)} belongs to another program: it has a table ${table}, which the hub does not know. Its data is unchanged: choose another database with DATABASE_URL.`,
+        { cause: error },
+      );
     throw new SettingsError(
       `The database at ${withoutPassword(settings.databaseUrl)} cannot be opened: ${messageOf(error)}. Check DATABASE_URL, and that PostgreSQL is running.`,
       { cause: error },
@@ -78,8 +84,15 @@ function sqliteMessage(file: string, error: unknown): string | undefined {
     return `${file} is damaged, or not a SQLite database. Restore it from a backup, or move it to start with an empty database.`;
   if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(code) || code.startsWith("E"))
     return `${file} cannot be created or written (${messageOf(error)}). Change the permissions of its folder, or ${ELSEWHERE}`;
+  const table = foreignTable(error);
+  if (table !== undefined)
+    return `${file} belongs to another program: it has a table ${table}, which the hub does not know. Its data is unchanged: ${ELSEWHERE}`;
   return `${file} cannot be opened: ${messageOf(error)}. Check the disk, and that no other program has locked the file.`;
 }
+
+/** A table of another program that has the name of one of ours. */
+const foreignTable = (error: unknown): string | undefined =>
+  /^(?:table|relation) "?([\w$]+)"? already exists$/.exec(messageOf(error))?.[1];
 
 const isFolder = (path: string) =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;

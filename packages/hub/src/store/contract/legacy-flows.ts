@@ -91,6 +91,11 @@ export function legacyFlowsContract(it: It): void {
     expect(await folded.migrateLegacyFlows(() => [])).toMatchObject({ outcome: "migrated" });
   });
 
+  it("recognizes a table without tools, whose triggers are the tools", async ({ reopenOn }) => {
+    const store = await reopenOn('CREATE TABLE flows (id TEXT, "appId" TEXT, nodes TEXT)');
+    expect(await store.migrateLegacyFlows(() => [])).toMatchObject({ outcome: "migrated" });
+  });
+
   it("migrates no flow if one of them fails, and all flows in the next call", async ({
     reopen,
     reopenOn,

@@ -1,5 +1,6 @@
 /**
- * Migrates the flows of a legacy system, in which each flow was one tool. Before our tables are
+ * Migrates the flows of a legacy system, in which each flow was one tool, or, in a later version, each
+ * trigger. Before our tables are
  * created, every legacy table with the same name is renamed to `older_…`. Later the rows of `older_flows`
  * are migrated in one transaction, which renames that table to `migrated_flows`. No row is deleted.
  */
@@ -8,9 +9,11 @@ import type { ConvertFlows, LegacyApp, LegacyMigration, StoredFlow } from "../fl
 import { columnsOf, type Dialect, query, type Row, type Verb } from "../sql.ts";
 import { publishFlow, saveFlows } from "./flows.ts";
 
-/** Our table `flows` has no column for tool names: they belong to triggers. */
-const isLegacy = (columns: readonly string[]): boolean =>
-  columns.some((column) => normalizeColumnName(column) === "toolname");
+/** Whether a table `flows` with these columns belongs to a legacy system. Ours has a column `graph`. */
+export function isLegacyTable(columns: readonly string[]): boolean {
+  const names = new Set(columns.map(normalizeColumnName));
+  return names.has("toolname") || (names.has("nodes") && !names.has("graph"));
+}
 
 /** Renames the legacy tables, and drops the legacy indexes, whose names the statements use. */
 export function* renameLegacyTables(dialect: Dialect, statements: readonly string[]): Verb<void> {
@@ -19,7 +22,7 @@ export function* renameLegacyTables(dialect: Dialect, statements: readonly strin
     return kind && name ? [{ kind, name }] : [];
   });
   if (!created.some(({ name }) => name === "flows")) return;
-  if (!isLegacy(yield* columnsOf(dialect, "flows"))) return;
+  if (!isLegacyTable(yield* columnsOf(dialect, "flows"))) return;
   for (const { kind, name } of created)
     if (kind === "INDEX") yield* query(`DROP INDEX IF EXISTS ${name}`);
     else if (yield* exists(dialect, name))
@@ -56,14 +59,17 @@ function* exists(dialect: Dialect, table: string): Verb<boolean> {
 }
 
 /** Oldest first, if a column has the time: of two flows with one tool name, the older keeps it. */
-function* rowsOf(dialect: Dialect, table: string): Verb<Row[]> {
-  const columns = yield* columnsOf(dialect, table);
-  if (columns.length === 0) return [];
+export function selectOldestFirst(table: string, columns: readonly string[]): string {
   const order = ["createdat", "id"].flatMap(
     (wanted) => columns.find((column) => normalizeColumnName(column) === wanted) ?? [],
   );
   const by = order.map((column) => `"${column}"`).join(", ");
-  return yield* query(`SELECT * FROM ${table}${by && ` ORDER BY ${by}`}`);
+  return `SELECT * FROM ${table}${by && ` ORDER BY ${by}`}`;
+}
+
+function* rowsOf(dialect: Dialect, table: string): Verb<Row[]> {
+  const columns = yield* columnsOf(dialect, table);
+  return columns.length === 0 ? [] : yield* query(selectOldestFirst(table, columns));
 }
 
 function* freeName(dialect: Dialect, wanted: string): Verb<string> {

@@ -1,0 +1,51 @@
+import { closeSync, openSync, readSync } from "node:fs";
+import type { Json } from "@signalbox/rules/json.ts";
+import { fileOfRows, readRow } from "../../legacy/read-rows.ts";
+import { isLegacyTable, selectOldestFirst } from "../../store/verbs/legacy-flows.ts";
+import { UsageError } from "./command.ts";
+
+const HEADER = "SQLite format 3\0";
+
+/** False if the file cannot be read. */
+export function isSqliteFile(file: string): boolean {
+  try {
+    const descriptor = openSync(file, "r");
+    try {
+      const bytes = Buffer.alloc(HEADER.length);
+      readSync(descriptor, bytes);
+      return bytes.toString("latin1") === HEADER;
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return false;
+  }
+}
+
+/** The flows and apps in the SQLite database of a legacy system, as the content of a flow file. */
+export async function readLegacyDatabase(file: string): Promise<Json> {
+  const { default: Database } = await import("better-sqlite3");
+  const db = new Database(file, { readonly: true });
+  try {
+    const columnsOf = (table: string) =>
+      db.prepare("SELECT name FROM pragma_table_info(?)").pluck().all(table) as string[];
+    const rowsOf = (table: string) => {
+      const columns = columnsOf(table);
+      const sql = selectOldestFirst(table, columns);
+      return columns.length === 0 ? [] : (db.prepare(sql).all() as Record<string, unknown>[]);
+    };
+    const columns = columnsOf("flows");
+    if (columns.includes("graph"))
+      throw new UsageError(
+        `${file}: is the database of a hub: use \`signalbox flows pull\` there.`,
+      );
+    if (!isLegacyTable(columns))
+      throw new UsageError(`${file}: has no table flows with flows of a legacy system.`);
+    return fileOfRows(
+      rowsOf("flows").map((row) => readRow(row).flow),
+      rowsOf("apps"),
+    );
+  } finally {
+    db.close();
+  }
+}
