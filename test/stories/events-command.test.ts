@@ -67,8 +67,8 @@ describe("signalbox events", () => {
 
     const table = (await runCli(["events"], { env })).stdout.trimEnd().split("\n");
     expect(table).toHaveLength(4);
-    expect(table[0]).toMatch(/^SEQ +RECEIVED +STATE +EVENT +FROM +TITLE$/);
-    expect(table[3]).toMatch(/^3 .* pending +github\.issues opened +octo\/town +#7 It rains$/);
+    expect(table[0]).toMatch(/^SEQ +RECEIVED +DONE +EVENT +FROM +TITLE$/);
+    expect(table[3]).toMatch(/^3 +[\d: -]+ github\.issues opened +octo\/town +#7 It rains$/);
 
     const list = async (...args: string[]) =>
       parseLines((await runCli(["events", "--json", ...args], { env })).stdout).map(({ id }) => id);

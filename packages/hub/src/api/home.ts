@@ -1,5 +1,5 @@
 /** The page at `/` until there is a UI: the hub's addresses, the newest events and the first steps. */
-import type { SummaryView } from "../inbox/event-view.ts";
+import { eventName, type SummaryView } from "../inbox/event-view.ts";
 
 export interface HomePage {
   version: string;
@@ -85,12 +85,11 @@ function eventsSection(events: readonly SummaryView[]): string {
 }
 
 function eventRow(event: SummaryView): string {
-  const { received_at, source, type, action, repo, sender, title, url, processed } = event;
-  const name = [`${source}.${type}`, action].filter(Boolean).join(" ");
+  const { received_at, repo, sender, title, url, processed } = event;
   const text = escapeHtml(title ?? event.id);
   const isLink = url !== null && /^https?:/.test(url);
   const link = isLink ? `<a href="${escapeHtml(url)}" rel="noreferrer">${text}</a>` : text;
-  const cells = [escapeHtml(name), escapeHtml(repo ?? sender ?? ""), link];
+  const cells = [escapeHtml(eventName(event)), escapeHtml(repo ?? sender ?? ""), link];
   const at = `${received_at.slice(0, 19).replace("T", " ")} UTC`;
   return `<tr${processed ? ' class="done"' : ""}><td class="at">${at}</td>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
 }

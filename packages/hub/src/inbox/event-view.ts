@@ -47,6 +47,14 @@ const plainSummary = (event: EventRow): SummaryView => ({
   seq: event.seq,
 });
 
+/** Such as `github.issues opened`; Stripe's types contain the action already. */
+export const eventName = ({
+  source,
+  type,
+  action,
+}: Pick<SummaryView, "source" | "type" | "action">): string =>
+  action === null || type.endsWith(action) ? `${source}.${type}` : `${source}.${type} ${action}`;
+
 export interface EventView {
   id: string;
   type: string;

@@ -21,14 +21,22 @@ const event: SummaryView = {
 };
 const long = { ...event, title: "信号 ".repeat(60), repo: "o".repeat(100), type: "t".repeat(100) };
 
+const now = () => new Date(2026, 10, 5, 23, 0, 0);
+
 it("shows an event on one line, in columns", () => {
-  const rows = createEventRows(undefined);
-  expect(rows.header()).toMatch(/^SEQ +RECEIVED +STATE +EVENT +FROM +TITLE$/);
-  expect(rows.row(event)).toMatch(
-    /^12 +11-05 07:08:09 {2}pending +github\.issues opened +octo\/town +#7 It rains$/,
-  );
+  const rows = createEventRows(undefined, now);
+  expect(rows.header()).toMatch(/^SEQ +RECEIVED +DONE +EVENT +FROM +TITLE$/);
+  expect(rows.row(event)).toMatch(/^12 +07:08:09 +github\.issues opened +octo\/town +#7 It rains$/);
+  expect(rows.row({ ...event, processed: true })).toMatch(/^12 +07:08:09 +✓ +github/);
   expect(rows.row({ ...event, repo: null, title: null, number: null })).toMatch(/opened +mona$/);
   expect(rows.row(long)).toContain(long.repo);
+  const tomorrow = createEventRows(undefined, () => new Date(2026, 10, 6, 0, 0, 0));
+  expect(tomorrow.row(event)).toMatch(/^12 +11-05 07:08 +github/);
+});
+
+it("shows the action only if the type does not contain it", () => {
+  const invoice = { ...event, source: "stripe", type: "invoice.paid", action: "paid" };
+  expect(createEventRows(undefined).row(invoice)).toMatch(/stripe\.invoice\.paid +octo/);
 });
 
 it.each([60, 80, 100, 200])("fits a terminal of %i columns", (width) => {

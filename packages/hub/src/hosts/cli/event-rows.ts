@@ -1,12 +1,12 @@
 /** Events as lines of a terminal: one line for each event in a list, or one event with its payload. */
-import type { EventView, SummaryView } from "../../inbox/event-view.ts";
+import { type EventView, eventName, type SummaryView } from "../../inbox/event-view.ts";
 import { bold, dim } from "./style.ts";
 import { clip, pad, printable } from "./text-layout.ts";
 
 /** `width`: the columns of the terminal; undefined if the output is not a terminal. */
-export function createEventRows(width: number | undefined) {
+export function createEventRows(width: number | undefined, now = () => new Date()) {
   const limit = width ?? Number.POSITIVE_INFINITY;
-  const fixed = [6, 14, 9] as const;
+  const fixed = [5, 11, 4] as const;
   const rest = limit - fixed.reduce((sum, one) => sum + one + GAP.length, 0) - 2 * GAP.length;
   const event = Math.max(8, Math.min(30, Math.floor(rest * 0.4)));
   const from = Math.max(6, Math.min(24, Math.floor(rest * 0.28)));
@@ -20,13 +20,13 @@ export function createEventRows(width: number | undefined) {
       .join(GAP)
       .trimEnd();
   return {
-    header: (): string => bold(row(["SEQ", "RECEIVED", "STATE", "EVENT", "FROM", "TITLE"])),
+    header: (): string => bold(row(["SEQ", "RECEIVED", "DONE", "EVENT", "FROM", "TITLE"])),
     row: (one: SummaryView): string => {
       const text = row([
         String(one.seq),
-        localTime(one.received_at),
-        one.processed ? "processed" : "pending",
-        printable(nameOf(one)),
+        localTime(one.received_at, now()),
+        one.processed ? "✓" : "",
+        printable(eventName(one)),
         printable(one.repo ?? one.sender ?? ""),
         printable(
           [one.number === null ? "" : `#${one.number}`, one.title].filter(Boolean).join(" "),
@@ -39,15 +39,14 @@ export function createEventRows(width: number | undefined) {
 
 const GAP = "  ";
 
-const nameOf = ({ source, type, action }: SummaryView): string =>
-  [`${source}.${type}`, action].filter(Boolean).join(" ");
-
-/** Such as `11-16 00:53:10`, in the time zone of the terminal. */
-function localTime(iso: string): string {
+/** In the time zone of the terminal: `00:53:10` if it is today, else `11-16 00:53`. */
+function localTime(iso: string, now: Date): string {
   const at = new Date(iso);
-  const two = (value: number) => String(value).padStart(2, "0");
-  const day = [at.getMonth() + 1, at.getDate()].map(two).join("-");
-  return `${day} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(":")}`;
+  const joined = (separator: string, ...parts: number[]) =>
+    parts.map((part) => String(part).padStart(2, "0")).join(separator);
+  return at.toDateString() === now.toDateString()
+    ? joined(":", at.getHours(), at.getMinutes(), at.getSeconds())
+    : `${joined("-", at.getMonth() + 1, at.getDate())} ${joined(":", at.getHours(), at.getMinutes())}`;
 }
 
 export function describeEvent(event: EventView): string {
