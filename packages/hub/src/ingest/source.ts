@@ -38,7 +38,7 @@ export interface Installation {
 }
 
 /** `signalbox source add` prints it, and docs/webhooks.md contains it. */
-export interface SecretSetup {
+interface SecretSetup {
   /** `sender`: the sender issues the secret, and the hub gets it. `you`: the hub generates it, or you choose it. */
   issuedBy: "sender" | "you";
   /** Where to paste the URL, and where to paste or copy the secret. */

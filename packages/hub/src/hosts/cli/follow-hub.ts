@@ -9,7 +9,7 @@ import { backoffMs } from "../../lib/backoff.ts";
 import { CommandFailed } from "./command.ts";
 import { causeOf, type HubClient, HubRequestFailed } from "./hub-client.ts";
 
-export interface StreamedEvent {
+interface StreamedEvent {
   event_id: string;
   type: string;
   source: string;
