@@ -54,6 +54,7 @@ async function createObjects(api: Api, tenant = ""): Promise<Record<string, stri
 
 /** Valid bodies, for routes that require one. */
 const bodies: Record<string, unknown> = {
+  "POST /api/samples": { source: "github" },
   "POST /api/apps": { slug: "new", name: "New" },
   "POST /api/apps/{app}/flows": { name: "New" },
   "POST /api/apps/{app}/flows/import": { name: "New" },
@@ -330,6 +331,8 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("invalid requests, on %s", (bac
     expect(targets.length).toBeGreaterThan(15);
     for (const { method, path } of targets)
       for (const [raw, status] of raws) {
+        // All flows of an app arrive in one request, which may be larger.
+        if (status === 413 && path === "/api/apps/desk/import") continue;
         const response = await api.call(method, path, undefined, { raw });
         const what = `${method} ${path} ${String(raw).slice(0, 40)}: ${response.text.slice(0, 300)}`;
         expect(response.status, what).toBe(status);

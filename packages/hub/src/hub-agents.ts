@@ -19,10 +19,12 @@ import type { Explainer } from "./runs/explain.ts";
 import type { Store } from "./store/store.ts";
 import { createFeed, type Feed } from "./stream/feed.ts";
 import { type Authorizer, createAuthorizer } from "./tenants/authorizer.ts";
+import type { TokenLookup } from "./tenants/local-token.ts";
 import { LOCAL_TENANT } from "./tenants/tenancy.ts";
 
 export interface HubAgentsOptions {
   store: Store;
+  tokens: TokenLookup;
   ports: HostPorts;
   settings: HubSettings;
   seal: Seal;
@@ -36,7 +38,7 @@ export function createHubAgents(options: HubAgentsOptions) {
   const { timers } = ports;
   const { version, keepRunsMs, publicUrl } = settings;
   const authorizer = createAuthorizer({
-    store,
+    store: options.tokens,
     now: timers.now,
     everyTenant: settings.tenancy === "single" ? [LOCAL_TENANT] : undefined,
     onError,

@@ -20,9 +20,11 @@ import type { SendSample } from "./ingest/send-sample.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Explainer } from "./runs/explain.ts";
 import type { Store } from "./store/store.ts";
+import type { TokenLookup } from "./tenants/local-token.ts";
 
 export interface HubRoutesOptions {
   store: Store;
+  tokens: TokenLookup;
   ports: HostPorts;
   settings: HubSettings;
   registry: NodeRegistry;
@@ -78,6 +80,7 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
   return [
     ...managementRoutes({
       store,
+      tokens: options.tokens,
       registry,
       evaluate: ports.evaluate,
       seal,

@@ -57,15 +57,15 @@ interface StartedHub {
 }
 
 export async function createHub(options: HubOptions): Promise<Hub> {
-  const { settings } = options;
+  const { store, settings } = options;
   const timers = withAlarm(options.ports);
   const ports: HostPorts = { ...options.ports, timers };
   const { log } = ports;
   const { now } = timers;
-  const store =
+  const tokens =
     settings.localToken === undefined
-      ? options.store
-      : await withLocalToken(options.store, settings.localToken, now());
+      ? store
+      : await withLocalToken(store, settings.localToken, now());
   const newId = createIds();
   const seal = createSeal(settings.sealKey);
   const onError = (error: unknown) => log.error({ err: error }, "unexpected error");
@@ -85,7 +85,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const pipeline = createHubPipeline({ store, ports, settings, seal, newId, tenant });
   const runs = createHubRuns({ store, ports, settings, seal, newId, pipeline, onError });
   const { calls, triggers } = runs;
-  const shared = { store, ports, settings, seal, calls, triggers, onError };
+  const shared = { store, tokens, ports, settings, seal, calls, triggers, onError };
   const agents = createHubAgents(shared);
   ports.metrics.watch({
     pendingEvents: store.countPending,

@@ -6,6 +6,7 @@ import { createAppImports } from "../apps/import-app.ts";
 import { createFindSecretUses } from "../apps/secret-uses.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { Store } from "../store/store.ts";
+import type { TokenLookup } from "../tenants/local-token.ts";
 import { createSources } from "../tenants/sources.ts";
 import { appRoutes } from "./app-routes.ts";
 import { flowRoutes } from "./flow-routes.ts";
@@ -18,6 +19,7 @@ import { type TokenRoutes, tokenRoutes } from "./token-routes.ts";
 
 export interface ManagementOptions {
   store: Store;
+  tokens: TokenLookup;
   registry: NodeRegistry;
   evaluate: Evaluate;
   seal: Seal;
@@ -28,7 +30,7 @@ export interface ManagementOptions {
 }
 
 export function managementRoutes(options: ManagementOptions): Route[] {
-  const { store, registry, evaluate, seal, newId, now, tenancy, publicUrl } = options;
+  const { store, tokens, registry, evaluate, seal, newId, now, tenancy, publicUrl } = options;
   const flows = createFlows({ store, registry, evaluate, newId, now });
   return [
     ...appRoutes(store, now),
@@ -36,7 +38,7 @@ export function managementRoutes(options: ManagementOptions): Route[] {
     ...importRoutes(createAppImports({ store, registry, flows, newId, now })),
     ...secretRoutes({ store, seal, findUses: createFindSecretUses(store, registry), now }),
     ...nodeTypeRoutes(registry),
-    ...tokenRoutes({ store, tenancy, newId, now }),
+    ...tokenRoutes({ store, tokens, tenancy, newId, now }),
     ...sourceRoutes({ store, sources: createSources({ store, seal, newId, now }), publicUrl }),
   ];
 }

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { RequestError } from "../lib/request-error.ts";
 import type { Scope, Store, Token } from "../store/store.ts";
+import type { TokenLookup } from "../tenants/local-token.ts";
 import {
   createToken,
   DEFAULT_SCOPES,
@@ -54,15 +55,17 @@ const newToken = z.strictObject({
 
 export interface TokenRoutes {
   store: Pick<Store, "getToken" | "listTokens" | "putToken" | "revokeToken">;
+  /** For the token of the caller. */
+  tokens: Pick<TokenLookup, "getToken">;
   tenancy: "single" | "github";
   newId: () => string;
   now: () => number;
 }
 
-export function tokenRoutes({ store, tenancy, newId, now }: TokenRoutes): Route[] {
+export function tokenRoutes({ store, tokens, tenancy, newId, now }: TokenRoutes): Route[] {
   /** Returns a function that checks whether the caller's token includes all given tenants. */
   const includesTenants = async ({ access }: Pick<RouteRequest<unknown, unknown>, "access">) => {
-    const granted = (await store.getToken(access.token))?.tenants ?? [];
+    const granted = (await tokens.getToken(access.token))?.tenants ?? [];
     return (tenants: readonly string[]) =>
       granted.includes(EVERY_TENANT) || tenants.every((tenant) => granted.includes(tenant));
   };

@@ -12,7 +12,7 @@ import type { IngestOutcome } from "./ingest-outcome.ts";
 import type { SourceDefinition } from "./source.ts";
 import { encodeSample, makeSample } from "./sources/signed-sample.ts";
 
-export interface SampleRequest {
+interface SampleRequest {
   tenant: string;
   source: string;
   type?: string | undefined;
@@ -23,7 +23,7 @@ export interface SampleRequest {
   endpoint?: string | undefined;
 }
 
-export interface SampleResult {
+interface SampleResult {
   outcome: IngestOutcome;
   /** The delivery id. */
   delivery: string;

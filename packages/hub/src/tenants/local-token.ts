@@ -9,8 +9,15 @@ import { EVERY_TENANT } from "./tokens.ts";
 /** Always the same, so that a client keeps its claims across a restart of the hub. */
 const ID = "local";
 
-/** The store, with the local token among its tokens. */
-export async function withLocalToken(store: Store, secret: string, now: number): Promise<Store> {
+/** Looks up the stored tokens. */
+export type TokenLookup = Pick<Store, "findToken" | "getToken">;
+
+/** The stored tokens and the local token. */
+export async function withLocalToken(
+  store: TokenLookup,
+  secret: string,
+  now: number,
+): Promise<TokenLookup> {
   const token: Token = {
     id: ID,
     name: "local command",
@@ -22,7 +29,6 @@ export async function withLocalToken(store: Store, secret: string, now: number):
     revoked_at: null,
   };
   return {
-    ...store,
     findToken: async (hash) => (hash === token.hash ? token : store.findToken(hash)),
     getToken: async (id) => (id === ID ? token : store.getToken(id)),
   };

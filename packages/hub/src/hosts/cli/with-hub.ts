@@ -89,7 +89,8 @@ async function serveInProcess(
     throw error;
   });
   const routes = managementRoutes({
-    store: tokens,
+    store,
+    tokens,
     registry: nodeTypes,
     evaluate,
     seal: lazySeal(settings),
