@@ -32,6 +32,7 @@ import { subscriptionsContract } from "./contract/subscriptions.ts";
 import { sweepContract } from "./contract/sweep.ts";
 import { toolNamesContract } from "./contract/tool-names.ts";
 import { triggersContract } from "./contract/triggers.ts";
+import { workerClaimsContract } from "./contract/worker-claims.ts";
 
 /** Each name is the subject of its test titles. */
 const suites: Record<string, Suite> = {
@@ -43,6 +44,7 @@ const suites: Record<string, Suite> = {
   searchEvents: searchContract,
   markProcessed: markContract,
   "the inbox": claimContract,
+  "claims of workers": workerClaimsContract,
   sweep: sweepContract,
   counters: countersContract,
   notices: noticesContract,

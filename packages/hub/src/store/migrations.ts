@@ -376,6 +376,10 @@ const migrations: readonly Migration[] = [
     name: "results of checks and workflows",
     statements: ["ALTER TABLE events ADD COLUMN check_result TEXT"],
   },
+  {
+    name: "attempts of workers",
+    statements: ["ALTER TABLE events ADD COLUMN attempts BIGINT NOT NULL DEFAULT 0"],
+  },
 ];
 
 class DatabaseTooNew extends Error {

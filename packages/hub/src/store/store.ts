@@ -53,7 +53,10 @@ export interface EventRow extends Summary {
   /** Always null. The field is part of the API. */
   outcome: string | null;
   claimed_by: string | null;
+  /** The end of the claim. Without `claimed_by`: the event cannot be claimed before this time. */
   claimed_until: number | null;
+  /** How often a worker has claimed the event by its id. */
+  attempts: number;
   size: number;
 }
 
@@ -127,6 +130,8 @@ export interface EventQuery {
   type?: string | undefined;
   repo?: string | undefined;
   source?: string | undefined;
+  /** Returns only events that can be claimed at this time. */
+  claimableAt?: number | undefined;
 }
 
 export interface SearchQuery {
@@ -154,6 +159,28 @@ export interface Claim {
   now: number;
   until: number;
   type?: string | undefined;
+}
+
+/** A claim of one event by its id. */
+export interface WorkerClaim {
+  tenant: string;
+  id: string;
+  by: string;
+  now: number;
+  until: number;
+}
+
+export interface ReleaseOptions {
+  /** The events cannot be claimed before this time. */
+  notBefore?: number | undefined;
+  /** The claim does not count as an attempt. */
+  uncounted?: boolean | undefined;
+}
+
+/** The event after the operation, and whether the operation was allowed. */
+export interface ClaimResult {
+  done: boolean;
+  event: EventRow;
 }
 
 export interface MarkResult {
@@ -265,8 +292,29 @@ export interface EventStore {
     note: string | null,
   ): Promise<MarkResult>;
   claimEvents(claim: Claim): Promise<EventRow[]>;
+  /**
+   * Claims a pending event that no other owner holds, and counts an attempt. If `by` already holds it,
+   * renews the claim, even an expired one, and counts nothing. Undefined if the event does not exist.
+   */
+  claimEvent(claim: WorkerClaim): Promise<ClaimResult | undefined>;
+  /**
+   * Like `markProcessed` for one event, but only if `by` holds the claim, which may have expired.
+   * Undefined if the event does not exist.
+   */
+  markClaimed(
+    tenant: string,
+    id: string,
+    by: string,
+    at: number,
+    note: string | null,
+  ): Promise<ClaimResult | undefined>;
   /** Ends the claims that `by` holds on these events. Returns the ids of the released events. */
-  releaseEvents(tenant: string, ids: string[], by: string): Promise<string[]>;
+  releaseEvents(
+    tenant: string,
+    ids: string[],
+    by: string,
+    options?: ReleaseOptions,
+  ): Promise<string[]>;
   sweep(retention: Retention): Promise<SweepResult>;
   /**
    * The types of the pending events, sorted bytewise, starting after `after`. Each has the source of

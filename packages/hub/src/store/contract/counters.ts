@@ -47,7 +47,24 @@ const command = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ operation: fc.constant("release" as const), tenant, by: agent, picks }),
+    arbitrary: fc.record({
+      operation: fc.constant("release" as const),
+      tenant,
+      by: agent,
+      picks,
+      delay: fc.option(small, { nil: undefined }),
+      uncounted: fc.boolean(),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      operation: fc.constantFrom("claimOne" as const, "markClaimed" as const),
+      tenant,
+      by: agent,
+      picks: fc.array(fc.nat({ max: 200 }), { minLength: 1, maxLength: 1 }),
+      lease: small,
+    }),
   },
   {
     weight: 2,
@@ -115,11 +132,25 @@ class StoreAndModel {
         expect(await this.#store.claimEvents(claim)).toEqual(this.model.claim(claim));
         break;
       }
-      case "release":
-        expect(await this.#store.releaseEvents(tenant, ids, command.by)).toEqual(
-          this.model.release(tenant, ids, command.by),
+      case "release": {
+        const { by, delay, uncounted } = command;
+        const options = { notBefore: delay === undefined ? undefined : now + delay, uncounted };
+        expect(await this.#store.releaseEvents(tenant, ids, by, options)).toEqual(
+          this.model.release(tenant, ids, by, options),
         );
         break;
+      }
+      case "claimOne": {
+        const { by, lease } = command;
+        const claim = { tenant, id: ids[0] as string, by, now, until: now + lease };
+        expect(await this.#store.claimEvent(claim)).toEqual(this.model.claimOne(claim));
+        break;
+      }
+      case "markClaimed": {
+        const args = [tenant, ids[0] as string, command.by, now, `at ${now}`] as const;
+        expect(await this.#store.markClaimed(...args)).toEqual(this.model.markClaimed(...args));
+        break;
+      }
       case "sweep":
         await this.#sweep({ ...command, now });
     }

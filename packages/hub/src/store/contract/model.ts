@@ -3,10 +3,13 @@ import type {
   AppendRequest,
   AppendResult,
   Claim,
+  ClaimResult,
   EventRow,
   MarkResult,
   PendingStatus,
+  ReleaseOptions,
   Retention,
+  WorkerClaim,
 } from "../store.ts";
 import { newRow } from "./sample.ts";
 
@@ -71,11 +74,39 @@ export class LogModel {
     return claimed;
   }
 
-  release(tenant: string, ids: string[], by: string): string[] {
+  claimOne({ tenant, id, by, now, until }: WorkerClaim): ClaimResult | undefined {
+    const event = this.rowsOf(tenant).find((row) => row.id === id);
+    if (!event) return undefined;
+    const isRenewal = event.claimed_by === by;
+    const done = !event.processed && (isRenewal || (event.claimed_until ?? 0) <= now);
+    if (done) Object.assign(event, { claimed_by: by, claimed_until: until || null });
+    if (done && !isRenewal) event.attempts += 1;
+    return { done, event };
+  }
+
+  markClaimed(
+    tenant: string,
+    id: string,
+    by: string,
+    at: number,
+    note: string,
+  ): ClaimResult | undefined {
+    const event = this.rowsOf(tenant).find((row) => row.id === id);
+    const done = event?.claimed_by === by && this.mark(tenant, [id], at, note).marked.length > 0;
+    return event && { done, event };
+  }
+
+  release(
+    tenant: string,
+    ids: string[],
+    by: string,
+    { notBefore, uncounted }: ReleaseOptions,
+  ): string[] {
     return ids.filter((id) => {
       const row = this.pendingOf(tenant).find((one) => one.id === id);
       if (row?.claimed_by !== by || row.claimed_until === null) return false;
-      Object.assign(row, { claimed_by: null, claimed_until: null });
+      Object.assign(row, { claimed_by: null, claimed_until: notBefore ?? null });
+      if (uncounted && row.attempts > 0) row.attempts -= 1;
       return true;
     });
   }

@@ -113,6 +113,7 @@ export function newRow(event: NewEvent, seq: number, tenant = "acme"): EventRow 
     outcome: null,
     claimed_by: null,
     claimed_until: null,
+    attempts: 0,
   };
 }
 

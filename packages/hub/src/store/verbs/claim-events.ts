@@ -1,8 +1,16 @@
 /** Agents claim events, release them, and mark them as processed. */
-import { type Dialect, inLists, notify, query, type Value, type Verb } from "../sql.ts";
-import type { Claim, EventRow, MarkResult } from "../store.ts";
+import { type Dialect, first, inLists, notify, query, type Value, type Verb } from "../sql.ts";
+import type {
+  Claim,
+  ClaimResult,
+  EventRow,
+  MarkResult,
+  ReleaseOptions,
+  WorkerClaim,
+} from "../store.ts";
 import { EVENT_COLUMNS, type StoredRow, toEvent } from "./event-rows.ts";
 import { lockTenants } from "./lock-tenants.ts";
+import { getEvent } from "./read-events.ts";
 
 /**
  * The condition on the tenant in a query by ids. `coalesce` prevents the use of an index on
@@ -21,18 +29,7 @@ export function* markProcessed(
   note: string | null,
 ): Verb<MarkResult> {
   const wanted = [...new Set(ids)];
-  yield* lockTenants(dialect, [tenant]);
-  const marked = new Map<string, { type: string }>();
-  for (const { list, params } of inLists(wanted, dialect, 3))
-    for (const row of yield* query<{ id: string; type: string }>(
-      "UPDATE events SET processed = 1, processed_at = ?, note = ?, claimed_until = 0 " +
-        `WHERE ${OF_TENANT} AND processed = 0 AND id IN ${list} RETURNING id, type`,
-      [at, note, tenant, ...params],
-    ))
-      marked.set(row.id, row);
-  yield* decrementPending(tenant, [...marked.values()]);
-  yield* notifyChanged(tenant, [...marked.keys()]);
-
+  const marked = yield* markPending(dialect, tenant, wanted, at, note);
   const rest = wanted.filter((id) => !marked.has(id));
   const processed = new Set<string>();
   for (const { list, params } of inLists(rest, dialect, 1))
@@ -46,6 +43,43 @@ export function* markProcessed(
     alreadyProcessed: rest.filter((id) => processed.has(id)),
     unknown: rest.filter((id) => !processed.has(id)),
   };
+}
+
+/** Marks the pending events among these, or only those that `by` has claimed. Returns their ids. */
+function* markPending(
+  dialect: Dialect,
+  tenant: string,
+  ids: readonly string[],
+  at: number,
+  note: string | null,
+  by?: string,
+): Verb<Set<string>> {
+  yield* lockTenants(dialect, [tenant]);
+  const marked = new Map<string, { type: string }>();
+  const claimed = by === undefined ? "" : "AND claimed_by = ? ";
+  for (const { list, params } of inLists(ids, dialect, 4))
+    for (const row of yield* query<{ id: string; type: string }>(
+      "UPDATE events SET processed = 1, processed_at = ?, note = ?, claimed_until = 0 " +
+        `WHERE ${OF_TENANT} AND processed = 0 ${claimed}AND id IN ${list} RETURNING id, type`,
+      [at, note, tenant, ...(by === undefined ? [] : [by]), ...params],
+    ))
+      marked.set(row.id, row);
+  yield* decrementPending(tenant, [...marked.values()]);
+  yield* notifyChanged(tenant, [...marked.keys()]);
+  return new Set(marked.keys());
+}
+
+export function* markClaimed(
+  dialect: Dialect,
+  tenant: string,
+  id: string,
+  by: string,
+  at: number,
+  note: string | null,
+): Verb<ClaimResult | undefined> {
+  const marked = yield* markPending(dialect, tenant, [id], at, note, by);
+  const event = yield* getEvent(tenant, id);
+  return event && { done: marked.has(id), event };
 }
 
 export function* notifyChanged(tenant: string, ids: readonly string[]): Verb<void> {
@@ -105,18 +139,49 @@ function* claimFrom(
   );
 }
 
+export function* claimEvent({
+  tenant,
+  id,
+  by,
+  now,
+  until,
+}: WorkerClaim): Verb<ClaimResult | undefined> {
+  // An owner is set only while the event is claimed: a release removes it.
+  const renewed = yield* first<StoredRow>(
+    "UPDATE events SET claimed_until = ? " +
+      `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_by = ? RETURNING ${EVENT_COLUMNS}`,
+    [until, tenant, id, by],
+  );
+  if (renewed) return { done: true, event: toEvent(renewed) };
+  const claimed = yield* first<StoredRow>(
+    "UPDATE events SET claimed_by = ?, claimed_until = ?, attempts = attempts + 1 " +
+      `WHERE ${OF_TENANT} AND id = ? AND processed = 0 AND claimed_until <= ? RETURNING ${EVENT_COLUMNS}`,
+    [by, until, tenant, id, now],
+  );
+  if (claimed) {
+    yield* notifyChanged(tenant, [id]);
+    return { done: true, event: toEvent(claimed) };
+  }
+  const event = yield* getEvent(tenant, id);
+  return event && { done: false, event };
+}
+
 export function* releaseEvents(
   dialect: Dialect,
   tenant: string,
   ids: readonly string[],
   by: string,
+  { notBefore = 0, uncounted = false }: ReleaseOptions = {},
 ): Verb<string[]> {
   const released = new Set<string>();
-  for (const { list, params } of inLists(ids, dialect, 2))
+  const attempts = uncounted
+    ? ", attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
+    : "";
+  for (const { list, params } of inLists(ids, dialect, 3))
     for (const { id } of yield* query<{ id: string }>(
-      "UPDATE events SET claimed_by = NULL, claimed_until = 0 " +
+      `UPDATE events SET claimed_by = NULL, claimed_until = ?${attempts} ` +
         `WHERE ${OF_TENANT} AND claimed_by = ? AND processed = 0 AND claimed_until > 0 AND id IN ${list} RETURNING id`,
-      [tenant, by, ...params],
+      [notBefore, tenant, by, ...params],
     ))
       released.add(id);
   yield* notifyChanged(tenant, [...released]);

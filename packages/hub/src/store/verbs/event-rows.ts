@@ -3,7 +3,7 @@ import type { CheckResult, EventRow, TriggerStatus } from "../store.ts";
 export const EVENT_COLUMNS =
   "id, tenant_id, seq, source, source_id, external_id, type, received_at, action, repo, sender, " +
   "number, title, url, size, processed, processed_at, note, trigger_status, last_triggered_at, " +
-  "outcome, claimed_by, claimed_until, check_result";
+  "outcome, claimed_by, claimed_until, attempts, check_result";
 
 export interface StoredRow {
   id: string;
@@ -29,6 +29,7 @@ export interface StoredRow {
   outcome: string | null;
   claimed_by: string | null;
   claimed_until: number;
+  attempts: number;
   check_result: string | null;
 }
 
@@ -70,5 +71,6 @@ export const toEvent = (row: StoredRow): EventRow => ({
   outcome: row.outcome,
   claimed_by: row.claimed_by,
   claimed_until: row.claimed_until === 0 ? null : row.claimed_until,
+  attempts: row.attempts,
   check_result: unpackCheckResult(row.check_result),
 });

@@ -11,7 +11,13 @@ import { createStoreCache } from "../store-cache.ts";
 import { appendEvents } from "./append-events.ts";
 import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
 import { listTrips } from "./breakers.ts";
-import { claimEvents, markProcessed, releaseEvents } from "./claim-events.ts";
+import {
+  claimEvent,
+  claimEvents,
+  markClaimed,
+  markProcessed,
+  releaseEvents,
+} from "./claim-events.ts";
 import { claimRuns, nextDue, releaseRuns, renewRuns } from "./claim-runs.ts";
 import { cancelRun, enableStepNotices, retryRun, wakeRun } from "./control-runs.ts";
 import {
@@ -118,7 +124,11 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   getPayload: reads((tenant, seq) => getPayload(dialect, cache, tenant, seq)),
   markProcessed: writes((tenant, ids, at, note) => markProcessed(dialect, tenant, ids, at, note)),
   claimEvents: writes((claim) => claimEvents(dialect, claim)),
-  releaseEvents: writes((tenant, ids, by) => releaseEvents(dialect, tenant, ids, by)),
+  claimEvent: writes(claimEvent),
+  markClaimed: writes((tenant, id, by, at, note) => markClaimed(dialect, tenant, id, by, at, note)),
+  releaseEvents: writes((tenant, ids, by, options) =>
+    releaseEvents(dialect, tenant, ids, by, options),
+  ),
   sweep: writes((retention) => sweep(dialect, retention)),
   putTenant: writes(putTenant),
   getTenant: reads(getTenant),

@@ -58,12 +58,13 @@ export function* listEvents(wanted: EventQuery): Verb<Page<EventRow>> {
     `SELECT ${columns} FROM events WHERE ${where.join(" AND ")} ORDER BY seq ${newest ? "DESC" : "ASC"}`;
 
   let end: number | undefined;
-  if (wanted.repo !== undefined || wanted.source !== undefined) {
+  if ([wanted.repo, wanted.source, wanted.claimableAt].some((value) => value !== undefined)) {
     const last = `${select("seq")} LIMIT 1 OFFSET ${SCAN_LIMIT - 1}`;
     end = (yield* first<{ seq: number }>(last, params))?.seq;
     if (end !== undefined) and(newest ? "seq >= ?" : "seq <= ?", end);
     if (wanted.repo !== undefined) and("repo = ?", wanted.repo);
     if (wanted.source !== undefined) and("source = ?", wanted.source);
+    if (wanted.claimableAt !== undefined) and("claimed_until <= ?", wanted.claimableAt);
   }
   const rows = yield* query<StoredRow>(`${select(EVENT_COLUMNS)} LIMIT ?`, [
     ...params,

@@ -1,0 +1,175 @@
+import { expect } from "vitest";
+import type { Store, WorkerClaim } from "../store.ts";
+import { appendEvents, ids, START, sampleEvent, sampleEvents } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const LEASE = 60;
+const claim = (store: Store, id: string, given: Partial<WorkerClaim> = {}) => {
+  const now = given.now ?? START;
+  return store.claimEvent({ tenant: "acme", id, by: "one", now, until: now + LEASE, ...given });
+};
+
+/** A store with one pending event. */
+async function withEvent(store: Store): Promise<string> {
+  const event = sampleEvent();
+  await appendEvents(store, [event]);
+  return event.id;
+}
+
+const listClaimable = async (store: Store, claimableAt: number) =>
+  ids((await store.listEvents({ tenant: "acme", limit: 10, pending: true, claimableAt })).items);
+
+export function workerClaimsContract(it: It): void {
+  it("give one event to one of many workers, and count one attempt", async ({ store }) => {
+    const id = await withEvent(store);
+    const results = await Promise.all(
+      Array.from({ length: 10 }, (_, at) => claim(store, id, { by: `worker-${at}` })),
+    );
+    const [won, ...more] = results.filter((result) => result?.done);
+    expect(more).toEqual([]);
+    expect(won?.event).toMatchObject({ id, attempts: 1, claimed_until: START + LEASE });
+    for (const lost of results.filter((result) => !result?.done))
+      expect(lost?.event.claimed_by).toBe(won?.event.claimed_by);
+    expect(await store.getEvent("acme", id)).toEqual(won?.event);
+  });
+
+  it("are renewed by the same worker without another attempt, also when expired", async ({
+    store,
+  }) => {
+    const id = await withEvent(store);
+    await claim(store, id);
+    for (const now of [START + 1, START + 5 * LEASE])
+      expect(await claim(store, id, { now })).toMatchObject({
+        done: true,
+        event: { attempts: 1, claimed_until: now + LEASE },
+      });
+  });
+
+  it("pass to another worker after the lease, which counts an attempt", async ({
+    store,
+    reopen,
+  }) => {
+    const id = await withEvent(store);
+    await claim(store, id);
+    expect(await claim(store, id, { by: "two", now: START + LEASE - 1 })).toMatchObject({
+      done: false,
+      event: { claimed_by: "one", claimed_until: START + LEASE },
+    });
+    const again = await reopen();
+    expect(await claim(again, id, { by: "two", now: START + LEASE })).toMatchObject({
+      done: true,
+      event: { claimed_by: "two", attempts: 2 },
+    });
+    expect(await claim(again, id, { by: "one", now: START + LEASE })).toMatchObject({
+      done: false,
+    });
+  });
+
+  it("exclude the claims of agents, and the other way round", async ({ store }) => {
+    const [one, two] = sampleEvents(2);
+    await appendEvents(store, [one, two]);
+    const agent = { tenant: "acme", by: "agent", now: START, until: START + LEASE };
+    expect(ids(await store.claimEvents({ ...agent, limit: 1 }))).toEqual([one.id]);
+    expect(await claim(store, one.id)).toMatchObject({ done: false, event: { attempts: 0 } });
+    expect(await claim(store, two.id)).toMatchObject({ done: true });
+    expect(await store.claimEvents({ ...agent, limit: 5 })).toEqual([]);
+  });
+
+  it("fail for processed, unknown and other tenants' events", async ({ store }) => {
+    const id = await withEvent(store);
+    expect(await claim(store, id, { tenant: "umbrella" })).toBeUndefined();
+    expect(await claim(store, "nonsense")).toBeUndefined();
+    await claim(store, id);
+    await store.markProcessed("acme", [id], START, "done");
+    for (const by of ["one", "two"])
+      expect(await claim(store, id, { by, now: START + 2 * LEASE })).toMatchObject({
+        done: false,
+        event: { processed: true, note: "done" },
+      });
+  });
+
+  it("end with a delay, before which no one can claim the event", async ({ store }) => {
+    const id = await withEvent(store);
+    await claim(store, id);
+    const notBefore = START + 500;
+    expect(await store.releaseEvents("acme", [id], "one", { notBefore })).toEqual([id]);
+    expect(await store.getEvent("acme", id)).toMatchObject({
+      claimed_by: null,
+      claimed_until: notBefore,
+      attempts: 1,
+    });
+    const early = { by: "one", now: notBefore - 1 };
+    expect(await claim(store, id, early)).toMatchObject({ done: false });
+    const agent = { tenant: "acme", by: "agent", limit: 1, until: START + 9_000 };
+    expect(await store.claimEvents({ ...agent, now: notBefore - 1 })).toEqual([]);
+    expect(await listClaimable(store, notBefore - 1)).toEqual([]);
+    expect(await listClaimable(store, notBefore)).toEqual([id]);
+    expect(await claim(store, id, { by: "two", now: notBefore })).toMatchObject({
+      done: true,
+      event: { attempts: 2 },
+    });
+  });
+
+  it("can end without counting as an attempt, which is never below 0", async ({ store }) => {
+    const id = await withEvent(store);
+    await claim(store, id);
+    await store.releaseEvents("acme", [id], "one", { uncounted: true });
+    expect(await store.getEvent("acme", id)).toMatchObject({ attempts: 0, claimed_until: null });
+    const agent = { tenant: "acme", by: "agent", limit: 1, now: START, until: START + LEASE };
+    await store.claimEvents(agent);
+    await store.releaseEvents("acme", [id], "agent", { uncounted: true });
+    expect(await store.getEvent("acme", id)).toMatchObject({ attempts: 0 });
+  });
+
+  it("allow their holder to mark the event as processed, also after the lease", async ({
+    store,
+  }) => {
+    const id = await withEvent(store);
+    const mark = (by: string, note: string) =>
+      store.markClaimed("acme", id, by, START + 5 * LEASE, note);
+    expect(await store.markClaimed("umbrella", id, "one", START, null)).toBeUndefined();
+    expect(await mark("one", "unclaimed")).toMatchObject({ done: false });
+    await claim(store, id);
+    expect(await mark("two", "stranger")).toMatchObject({
+      done: false,
+      event: { processed: false, note: null },
+    });
+    expect(await mark("one", "finished")).toMatchObject({
+      done: true,
+      event: { processed: true, note: "finished", claimed_until: null },
+    });
+    expect(await mark("one", "again")).toMatchObject({ done: false, event: { note: "finished" } });
+    expect(await store.pendingStatus("acme")).toMatchObject({ pending_count: 0 });
+    expect(await store.getTenant("acme")).toMatchObject({ pending: 0 });
+  });
+
+  it("do not hold an event that another worker has claimed since", async ({ store }) => {
+    const id = await withEvent(store);
+    await claim(store, id);
+    await claim(store, id, { by: "two", now: START + LEASE });
+    expect(await store.markClaimed("acme", id, "one", START + LEASE, "late")).toMatchObject({
+      done: false,
+      event: { processed: false, claimed_by: "two" },
+    });
+    expect(await store.releaseEvents("acme", [id], "one")).toEqual([]);
+  });
+
+  it("hide events from the list of claimable events, whatever the number of others", async ({
+    store,
+  }) => {
+    const events = sampleEvents(30);
+    await appendEvents(store, events);
+    for (const { id } of events.slice(0, 25)) await claim(store, id);
+    const oldest = { tenant: "acme", limit: 3, order: "oldest" as const, pending: true };
+    const page = await store.listEvents({ ...oldest, claimableAt: START });
+    expect(ids(page.items)).toEqual(ids(events.slice(25, 28)));
+    const rest = await store.listEvents({
+      ...oldest,
+      claimableAt: START,
+      cursor: page.next ?? undefined,
+    });
+    expect(ids(rest.items)).toEqual(ids(events.slice(28)));
+    const all = await store.listEvents({ ...oldest, claimableAt: START + LEASE });
+    expect(ids(all.items)).toEqual(ids(events.slice(0, 3)));
+  });
+}
