@@ -43,7 +43,10 @@ export const eventSchema = z.object({
   external_id: text,
   outcome: text,
   claimed_by: text,
-  claimed_until: at.nullable(),
+  claimed_until: at
+    .nullable()
+    .describe("When the claim ends. Without `claimed_by`: when the event can be claimed again."),
+  attempts: z.int().describe("How often a worker has claimed the event by its id."),
   processed_at: at.nullable(),
   note: text,
 });
@@ -53,6 +56,11 @@ export const statusSchema = z.object({
   pending_count: z.number(),
   latest_received_at: z.string().nullable(),
   types: z.record(z.string(), z.number()),
+});
+
+export const claimedSchema = eventSchema.extend({
+  ...summaryFields,
+  payload: z.unknown().optional(),
 });
 
 /** A trigger that was considered for an event. */

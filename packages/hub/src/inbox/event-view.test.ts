@@ -23,6 +23,7 @@ const event: EventRow = {
   outcome: null,
   claimed_by: null,
   claimed_until: null,
+  attempts: 0,
   size: 1,
   action: null,
   repo: null,

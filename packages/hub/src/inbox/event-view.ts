@@ -69,6 +69,7 @@ export interface EventView {
   outcome: string | null;
   claimed_by: string | null;
   claimed_until: string | null;
+  attempts: number;
   processed_at: string | null;
   note: string | null;
 }
@@ -91,8 +92,17 @@ export const eventView = (event: EventRow, payload: Json): EventView => ({
   outcome: event.outcome,
   claimed_by: event.claimed_by,
   claimed_until: isoOrNull(event.claimed_until),
+  attempts: event.attempts,
   processed_at: isoOrNull(event.processed_at),
   note: event.note,
+});
+
+/** An event with the fields of its summary, as a worker gets it. */
+export type ClaimedView = EventView & SummaryView;
+
+export const claimedView = (event: EventRow, payload: Json): ClaimedView => ({
+  ...eventView(event, payload),
+  ...summaryView(event),
 });
 
 /** Serializes an event. A payload that is already JSON is copied, since stringifying it is slow. */

@@ -12,6 +12,7 @@ import { RequestError } from "../lib/request-error.ts";
 import type { EventQuery, EventRow, Page, Store } from "../store/store.ts";
 import { decodeCursor, encodeCursor } from "./cursor.ts";
 import {
+  claimedView,
   type EventView,
   eventView,
   readStored,
@@ -34,6 +35,8 @@ export interface ListOptions {
   repo?: string | undefined;
   source?: string | undefined;
   pending?: boolean | undefined;
+  /** Only events that can be claimed now. */
+  claimable?: boolean | undefined;
 }
 
 export interface SearchOptions {
@@ -111,7 +114,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
     if (!isId(id)) throw new RequestError("invalid", field, "is not the id of an event (a UUID)");
     const found = await Promise.all(tenants.map((tenant) => store.getEvent(tenant, id)));
     const event = found.find((one) => one !== undefined);
-    if (!event) throw new RequestError("not_found", field, `there is no event ${id}`);
+    if (!event) throw notFound(id, field);
     return event;
   }
 
@@ -130,13 +133,14 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
   }
 
   const list = (tenants: readonly string[], options: ListOptions, maxBytes?: number) => {
-    const { limit, cursor, order = "newest", ...filter } = options;
+    const { limit, cursor, order = "newest", claimable, ...filter } = options;
+    const claimableAt = claimable ? now() : undefined;
     return merge(
       tenants,
       cursor,
       limit,
       order === "newest",
-      (tenant, seq) => fullPage({ tenant, limit, order, cursor: seq, ...filter }),
+      (tenant, seq) => fullPage({ tenant, limit, order, cursor: seq, claimableAt, ...filter }),
       maxBytes,
     );
   };
@@ -259,14 +263,63 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       return claimed.sort(oldestFirst);
     },
 
-    async release(tenants: readonly string[], by: string, id: string): Promise<void> {
+    /**
+     * Claims one event, or renews the claim of `by`. Returns the JSON of the event with the fields of
+     * its summary, and with its payload unless `payload` is false.
+     */
+    async claimOne(
+      tenants: readonly string[],
+      by: string,
+      id: string,
+      { leaseMs, payload = true }: { leaseMs: number; payload?: boolean },
+      reserveBytes?: ReserveBytes,
+    ): Promise<string> {
+      const { tenant, size } = await find(tenants, id, "event_id");
+      if (payload) await reserveBytes?.(size);
+      const at = now();
+      const result = await store.claimEvent({ tenant, id, by, now: at, until: at + leaseMs });
+      if (!result) throw notFound(id);
+      const { done, event } = result;
+      if (!done) throw new RequestError("changed", "event_id", whyNotClaimable(event));
+      if (!payload) {
+        const { payload: _, ...view } = claimedView(event, null);
+        return JSON.stringify(view);
+      }
+      const { value, text } = readStored(event, await store.getPayload(tenant, event.seq));
+      return serializeEvent(claimedView(event, value), text);
+    },
+
+    /** Marks an event that `by` has claimed. Returns whether it was already processed. */
+    async markClaimed(
+      tenants: readonly string[],
+      by: string,
+      id: string,
+      note: string | null,
+    ): Promise<{ already: boolean }> {
+      const { tenant } = await find(tenants, id, "event_id");
+      const result = await store.markClaimed(tenant, id, by, now(), note);
+      if (!result) throw notFound(id);
+      const { done, event } = result;
+      if (!done && !event.processed) throw new RequestError("changed", "event_id", NOT_CLAIMED);
+      return { already: !done };
+    },
+
+    async release(
+      tenants: readonly string[],
+      by: string,
+      id: string,
+      { delayMs, uncounted }: { delayMs?: number | undefined; uncounted?: boolean } = {},
+    ): Promise<void> {
       const event = await find(tenants, id, "event_id");
-      const released = await store.releaseEvents(event.tenant, [id], by);
+      const released = await store.releaseEvents(event.tenant, [id], by, {
+        notBefore: delayMs ? now() + delayMs : undefined,
+        uncounted,
+      });
       if (released.length === 0)
         throw new RequestError(
-          "invalid",
+          "changed",
           "event_id",
-          event.processed ? "is already processed" : "is not claimed by this token",
+          event.processed ? "is already processed" : NOT_CLAIMED,
         );
     },
 
@@ -277,6 +330,19 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       return payload ? readPayload(source, payload) : null;
     },
   };
+}
+
+const NOT_CLAIMED = "is not claimed by this token";
+
+const notFound = (id: string, field = "event_id") =>
+  new RequestError("not_found", field, `there is no event ${id}`);
+
+function whyNotClaimable({ processed, claimed_by, claimed_until }: EventRow): string {
+  if (processed) return "is already processed";
+  const until = new Date(claimed_until ?? 0).toISOString();
+  return claimed_by === null
+    ? `was released with a delay: it cannot be claimed before ${until}`
+    : `is claimed by ${claimed_by} until ${until}`;
 }
 
 const yieldToEventLoop = () => new Promise<void>((resolve) => setTimeout(resolve, 0));

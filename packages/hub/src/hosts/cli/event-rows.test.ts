@@ -56,6 +56,7 @@ it("prints no characters of the sender that control the terminal", () => {
     outcome: null,
     claimed_by: null,
     claimed_until: null,
+    attempts: 0,
     processed_at: null,
     note: hostile,
   };
