@@ -14,11 +14,36 @@ it("returns arguments and flags", () => {
   expect(parse(command, ["a", "--color", "red", "--json", "--port=1", "b", "-h"])).toEqual({
     positionals: ["a", "b"],
     flags: { color: "red", json: true, port: "1", help: true },
+    lists: {},
   });
   expect(parse(command, ["--color=-1", "--", "--x"])).toEqual({
     positionals: ["--x"],
     flags: { color: "-1" },
+    lists: {},
   });
+});
+
+const runner: Command = {
+  ...command,
+  takesCommand: true,
+  options: { ...command.options, filter: { type: "string", help: "", multiple: true } },
+};
+
+it("returns the values of a flag that is given several times, and the command after --", () => {
+  const argv = ["--filter", "a", "--json", "--filter=b", "--", "npx", "--json", "--", "x"];
+  expect(parse(runner, argv)).toEqual({
+    positionals: [],
+    flags: { json: true },
+    lists: { filter: ["a", "b"] },
+    command: ["npx", "--json", "--", "x"],
+  });
+  expect(parse(runner, ["--json"]).command).toBeUndefined();
+});
+
+it("rejects a command without -- before it", () => {
+  expect(() => parse(runner, ["--json", "claude", "-p", "x"])).toThrow(
+    "Write -- before the command to run: -- claude …. See `signalbox paint --help`.",
+  );
 });
 
 it.each([

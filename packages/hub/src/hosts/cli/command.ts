@@ -18,28 +18,39 @@ export interface Command {
   details?: string;
   options: Record<
     string,
-    { type: "string" | "boolean"; help: string; value?: string; short?: string }
+    {
+      type: "string" | "boolean";
+      help: string;
+      value?: string;
+      short?: string;
+      /** Can be given several times; see `Parsed.lists`. */
+      multiple?: true;
+    }
   >;
+  /** Takes the command line of another program after `--`. */
+  takesCommand?: true;
   /** The settings that the command reads: it accepts their flags, and its help lists them. */
   settings: readonly (SettingName | "secrets")[];
   /** Accepts the flags of all other settings too. */
   acceptsAllSettings?: true;
-  run(args: { positionals: string[]; flags: Flags }): Promise<void>;
+  run(args: Parsed): Promise<void>;
 }
 
 export interface Parsed {
   positionals: string[];
   flags: Flags;
+  /** The values of the flags that can be given several times. */
+  lists: Record<string, string[]>;
+  /** The arguments after `--`; undefined without it. */
+  command: string[] | undefined;
 }
 
 export const allSettings = Object.keys(definitions) as SettingName[];
 
-interface Option {
-  type: "string" | "boolean";
-  short?: string;
-}
+type Option = Pick<Command["options"][string], "type" | "short" | "multiple">;
 
 export function parse(command: Command, argv: string[]): Parsed {
+  const end = command.takesCommand ? argv.indexOf("--") : -1;
   const names: readonly string[] = command.acceptsAllSettings ? allSettings : command.settings;
   const options: Record<string, Option> = {
     help: { type: "boolean", short: "h" },
@@ -53,21 +64,31 @@ export function parse(command: Command, argv: string[]): Parsed {
     ...command.options,
   };
   const { values, positionals, tokens } = parseArgs({
-    args: argv,
+    args: end === -1 ? argv : argv.slice(0, end),
     options: Object.fromEntries(
-      Object.entries(options).map(([name, { type, short }]) => [
+      Object.entries(options).map(([name, { type, short, multiple = false }]) => [
         name,
-        short ? { type, short } : { type },
+        { type, multiple, ...(short && { short }) },
       ]),
     ),
     allowPositionals: true,
     strict: false,
     tokens: true,
   });
-  const problem = tokens.map((token) => problemOf(token, options)).find((one) => one !== undefined);
+  const problem =
+    command.takesCommand && end === -1 && positionals.length > 0
+      ? `Write -- before the command to run: -- ${positionals[0]} ….`
+      : tokens.map((token) => problemOf(token, options)).find((one) => one !== undefined);
   if (problem !== undefined)
     throw new UsageError(`${problem} See \`signalbox ${command.name} --help\`.`);
-  return { positionals, flags: values };
+  const given = Object.entries(values);
+  const isList = ([, value]: [string, unknown]) => Array.isArray(value);
+  return {
+    positionals,
+    flags: Object.fromEntries(given.filter((one) => !isList(one))) as Flags,
+    lists: Object.fromEntries(given.filter(isList)) as Record<string, string[]>,
+    command: end === -1 ? undefined : argv.slice(end + 1),
+  };
 }
 
 type Token = NonNullable<ReturnType<typeof parseArgs>["tokens"]>[number];

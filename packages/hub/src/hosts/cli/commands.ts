@@ -4,6 +4,7 @@ import type { Command } from "./command.ts";
 import { config } from "./config.ts";
 import { doctor } from "./doctor.ts";
 import { events } from "./events.ts";
+import { exec } from "./exec.ts";
 import { flows } from "./flows.ts";
 import { importFlows } from "./import-flows.ts";
 import { send } from "./send.ts";
@@ -15,6 +16,7 @@ export const commands: readonly Command[] = [
   serve,
   send,
   events,
+  exec,
   token,
   source,
   flows,

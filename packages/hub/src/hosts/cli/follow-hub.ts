@@ -29,6 +29,8 @@ export interface FollowOptions {
   query?: { type?: string | undefined; repo?: string | undefined; source?: string | undefined };
   /** The cursor after which the stream starts; undefined: only new events. */
   after?: string | undefined;
+  /** Repeats the first attempt too. */
+  retriesFirst?: boolean;
   signal: AbortSignal;
   /** Called once per outage. */
   onLost(reason: string): void;
@@ -42,13 +44,13 @@ export interface FollowOptions {
 /** A restarted hub may listen before it has written its new token for local commands. */
 const MAX_UNAUTHORIZED = 6;
 
-/** Throws if the first attempt fails, or if the hub rejects a later one. */
+/** Throws if the first attempt fails, unless `retriesFirst`, or if the hub rejects a later one. */
 export async function* followHub(options: FollowOptions): AsyncGenerator<StreamMessage> {
   const { connect, query = {}, signal, onLost, onBack } = options;
   const { idleTimeoutMs = 90_000, random = Math.random, firstRetryMs = 250 } = options;
   let { after } = options;
   let database = "";
-  let wasConnected = false;
+  let mayRetry = options.retriesFirst ?? false;
   let failures = 0;
   let unauthorized = 0;
 
@@ -63,7 +65,7 @@ export async function* followHub(options: FollowOptions): AsyncGenerator<StreamM
           database = `@${String(data.log).split("@")[1]}`;
           after = `${id}${database}`;
           if (failures > 0) onBack();
-          [wasConnected, failures, unauthorized] = [true, 0, 0];
+          [mayRetry, failures, unauthorized] = [true, 0, 0];
           yield { kind: "connected" };
         } else if ("event_id" in data)
           yield { kind: "event", event: data as unknown as StreamedEvent };
@@ -72,7 +74,7 @@ export async function* followHub(options: FollowOptions): AsyncGenerator<StreamM
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof HubRequestFailed && error.status === 401) unauthorized += 1;
-      if (!wasConnected || isRejected(error) || unauthorized > MAX_UNAUTHORIZED) throw error;
+      if (!mayRetry || isRejected(error) || unauthorized > MAX_UNAUTHORIZED) throw error;
       failures += 1;
       if (failures === 1) onLost(causeOf(error));
     }

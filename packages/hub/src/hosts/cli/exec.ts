@@ -1,0 +1,89 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { loadSettings } from "../node/load-settings.ts";
+import type { Settings } from "../settings.ts";
+import { assertNoMoreArguments, type Command, text, UsageError } from "./command.ts";
+import { type ConnectedHub, createExecHub } from "./exec/exec-hub.ts";
+import { readExecOptions } from "./exec/exec-options.ts";
+import { createExecReport } from "./exec/exec-report.ts";
+import { isExecutable } from "./exec/find-executable.ts";
+import { runExec } from "./exec/run-exec.ts";
+import { createHubClient, type HubLocation, locateHub } from "./hub-client.ts";
+
+export const exec: Command = {
+  name: "exec",
+  usage: "[options] -- COMMAND [ARGUMENT…]",
+  summary: "run a command, such as an agent, for each event",
+  details:
+    "Claims a pending event, and runs the command with the event as JSON on stdin and its summary in\n" +
+    "SIGNALBOX_EVENT_… variables. When the command exits with 0, marks the event as processed, with\n" +
+    "the last line of the output as the note. Otherwise tries again later. It follows the local hub,\n" +
+    "or the one of SIGNALBOX_URL and SIGNALBOX_TOKEN, and opens no port. For example:\n\n" +
+    '  signalbox exec --type issues --repo octo/town -- claude -p "Triage the issue on stdin"\n\n' +
+    "Ctrl+C stops after the running commands; a second Ctrl+C terminates them. See docs/exec.md.",
+  options: {
+    type: { type: "string", value: "TYPE", help: "only events of this type, such as issues" },
+    repo: { type: "string", value: "OWNER/NAME", help: "only events of this repository" },
+    source: { type: "string", value: "SOURCE", help: "only events of this source, such as github" },
+    filter: {
+      type: "string",
+      value: "PATH=VALUE",
+      multiple: true,
+      help: "only payloads with this value; repeatable: issue.labels[].name=bug",
+    },
+    concurrency: { type: "string", value: "N", help: "commands that run in parallel (1)" },
+    timeout: { type: "string", value: "SECONDS", help: "time limit of a command (3600; 0 = none)" },
+    attempts: { type: "string", value: "N", help: "give up after N failed attempts (3)" },
+    backoff: {
+      type: "string",
+      value: "SECONDS",
+      help: "delay of the second attempt; doubles (30)",
+    },
+    lease: {
+      type: "string",
+      value: "SECONDS",
+      help: "when others get the events of a crash (120)",
+    },
+    once: { type: "boolean", help: "work on what is pending, then exit; 1 if a command failed" },
+    "dry-run": { type: "boolean", help: "list the events that the command would run for" },
+    shell: { type: "boolean", help: "COMMAND is one argument, a script for sh -c" },
+    quiet: { type: "boolean", help: "do not print the output of the commands" },
+    json: { type: "boolean", help: "print the results as JSON lines on stdout" },
+    tenant: { type: "string", value: "ID", help: "the tenant of the events (single: local)" },
+  },
+  takesCommand: true,
+  settings: ["url", "token", "data", "host", "port"],
+  async run(parsed) {
+    assertNoMoreArguments(parsed.positionals);
+    const options = readExecOptions(parsed);
+    const [file = ""] = options.argv;
+    if (!isExecutable(file))
+      throw new UsageError(`Cannot find the command "${file}": check its name, and PATH.`);
+    const connect = createLocator(loadSettings(parsed.flags), text(parsed.flags.tenant));
+    const report = createExecReport(options);
+    const hub = createExecHub({ ...options, connect, worker: workerName(), warn: report.warn });
+    const failures = await runExec({ options, hub, hubUrl: () => connect().client.url, report });
+    if (options.once && failures > 0) process.exitCode = 1;
+  },
+};
+
+/** Unique, and recognizable in `claimed_by`. */
+const workerName = (): string =>
+  `${hostname()
+    .replaceAll(/[^\w.-]/g, "")
+    .slice(0, 60)}-${process.pid}-${randomUUID().slice(0, 8)}`;
+
+function createLocator(settings: Settings, tenant: string | undefined): () => ConnectedHub {
+  let last: HubLocation | undefined;
+  return () => {
+    const located = locateHub(settings);
+    // While a hub restarts it has no file; another hub may listen on the default port.
+    const isRestarting = located.from === "default" && last?.from === "file";
+    const location = isRestarting && last ? last : located;
+    last = location;
+    return {
+      client: createHubClient(location, { tenant }),
+      isTokenFromFile: !location.isTokenGiven && location.token !== undefined,
+    };
+  };
+}

@@ -1,0 +1,62 @@
+import { expect, it } from "vitest";
+import { eventEnvironment, labelOf } from "./event-environment.ts";
+
+const event = {
+  id: "an-id",
+  type: "issues",
+  source: "github",
+  received_at: "2026-11-16T00:00:00.000Z",
+  attempts: 2,
+  action: "opened",
+  repo: "octo/town",
+  sender: "mona",
+  number: 7,
+  title: "It rains",
+  url: "https://github.com/octo/town/issues/7",
+};
+
+it("contains the summary, the attempt and the hub", () => {
+  expect(eventEnvironment(event, "http://127.0.0.1:4747", { PATH: "/bin" })).toEqual({
+    PATH: "/bin",
+    SIGNALBOX_EVENT_ID: "an-id",
+    SIGNALBOX_EVENT_TYPE: "issues",
+    SIGNALBOX_EVENT_ACTION: "opened",
+    SIGNALBOX_EVENT_REPO: "octo/town",
+    SIGNALBOX_EVENT_NUMBER: "7",
+    SIGNALBOX_EVENT_TITLE: "It rains",
+    SIGNALBOX_EVENT_URL: "https://github.com/octo/town/issues/7",
+    SIGNALBOX_EVENT_SENDER: "mona",
+    SIGNALBOX_EVENT_SOURCE: "github",
+    SIGNALBOX_EVENT_RECEIVED_AT: "2026-11-16T00:00:00.000Z",
+    SIGNALBOX_ATTEMPT: "2",
+    SIGNALBOX_URL: "http://127.0.0.1:4747",
+  });
+});
+
+it("unsets the variables of missing fields, and inherits no secret of the hub", () => {
+  const inherited = {
+    SIGNALBOX_EVENT_REPO: "another event's",
+    SIGNALBOX_TOKEN: "sbx_secret",
+    SIGNALBOX_KEY: "secret",
+    SIGNALBOX_SEND_SECRET: "secret",
+    SIGNALBOX_DATA: "folder",
+    ANTHROPIC_API_KEY: "the agent's own",
+  };
+  const env = eventEnvironment({ ...event, repo: null }, "http://hub", inherited);
+  expect(env.SIGNALBOX_EVENT_REPO).toBeUndefined();
+  expect(env).toMatchObject({ SIGNALBOX_DATA: "folder", ANTHROPIC_API_KEY: "the agent's own" });
+  expect(Object.values(env).join()).not.toContain("secret");
+});
+
+it("contains no characters that a variable cannot have, and no endless values", () => {
+  const title = `a\0b\n${"x".repeat(200_000)}`;
+  const env = eventEnvironment({ ...event, title }, "http://hub", {});
+  expect(env.SIGNALBOX_EVENT_TITLE).toMatch(/^a b x+…$/);
+  expect(env.SIGNALBOX_EVENT_TITLE).toHaveLength(4_096);
+});
+
+it("is identified by a short label", () => {
+  expect(labelOf(event)).toBe("issues opened octo/town#7");
+  expect(labelOf({ ...event, action: null, repo: null, number: null })).toBe("issues");
+  expect(labelOf({ ...event, repo: "\u001b[31mred" })).toBe("issues opened red#7");
+});

@@ -1,0 +1,140 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { WAIT } from "../../../../../../test/support/timeouts.ts";
+import { createHubClient, type HubLocation } from "../hub-client.ts";
+import { createExecHub, isTaken } from "./exec-hub.ts";
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+const json =
+  (status: number, body: object): Answer =>
+  (_, response) => {
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  };
+const problem = (status: number, code: string) => json(status, { status, code, detail: code });
+
+/** A hub that gives these answers, and then the last one again. */
+async function setup(answers: Answer[], { isTokenFromFile = false } = {}) {
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    const answer = answers.length > 1 ? answers.shift() : answers[0];
+    request.resume().on("end", () => answer?.(request, response));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  onTestFinished(close);
+  const location: HubLocation = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    token: "sbx",
+    isTokenGiven: true,
+    from: "settings",
+  };
+  const warnings: string[] = [];
+  const hub = createExecHub({
+    connect: () => ({ client: createHubClient(location), isTokenFromFile }),
+    worker: "one",
+    leaseS: 60,
+    selection: { type: "issues", repo: undefined, source: undefined },
+    warn: (message) => warnings.push(message),
+    random: () => 0,
+  });
+  return { hub, requests, warnings, close };
+}
+
+const forever = {
+  signal: new AbortController().signal,
+  patienceMs: () => Number.POSITIVE_INFINITY,
+};
+const atOnce = { ...forever, patienceMs: () => 0 };
+const event = { id: "1", attempts: 1 };
+
+it("repeats a request until the hub responds, and reports the outage once", async () => {
+  const cut: Answer = (_, response) => {
+    response.writeHead(200, { "content-length": 100 }).write("{");
+    response.destroy();
+  };
+  const answers = [problem(503, "busy"), cut, problem(429, "busy"), json(200, event)];
+  const { hub, requests, warnings } = await setup(answers);
+  expect(await hub.claim("1", forever)).toEqual({ event, json: JSON.stringify(event) });
+  expect(requests).toEqual(Array(4).fill("POST /api/events/1/claim"));
+  expect(warnings).toEqual(["busy Retrying.", "The hub responds again."]);
+});
+
+it("does not repeat a request without patience, after a rejection or an abort", async () => {
+  const { hub, requests } = await setup([problem(503, "busy")]);
+  await expect(hub.renew("1", atOnce)).rejects.toMatchObject({ status: 503 });
+  expect(requests).toEqual(["POST /api/events/1/claim?payload=0"]);
+  const denied = await setup([problem(401, "token_unknown")]);
+  await expect(denied.hub.claim("1", forever)).rejects.toMatchObject({ status: 401 });
+  const stop = new AbortController();
+  const stopped = hub.renew("1", { ...forever, signal: stop.signal });
+  stop.abort();
+  await expect(stopped).rejects.toMatchObject({ name: "AbortError" });
+});
+
+it("reads the file of a restarted hub again after a 401", async () => {
+  const answers = [problem(401, "token_unknown"), json(200, event)];
+  const { hub } = await setup(answers, { isTokenFromFile: true });
+  expect(await hub.claim("1", forever)).toMatchObject({ event });
+});
+
+it("reports events that others have, and events that do not exist", async () => {
+  const { hub } = await setup([
+    problem(409, "changed"),
+    problem(404, "not_found"),
+    problem(409, "changed"),
+    problem(404, "not_found"),
+  ]);
+  expect(await hub.claim("1", forever)).toBeUndefined();
+  expect(await hub.read("1", forever)).toBeUndefined();
+  await expect(hub.renew("1", forever)).rejects.toSatisfy(isTaken);
+  await expect(hub.renew("1", forever)).rejects.toSatisfy(isTaken);
+});
+
+it("lists all pages", async () => {
+  const { hub, requests } = await setup([
+    json(200, { items: [{ id: "1" }], next_cursor: "7" }),
+    json(200, { items: [], next_cursor: "8" }),
+    json(200, { items: [{ id: "2" }], next_cursor: null }),
+  ]);
+  const ids: string[] = [];
+  for await (const { id } of hub.list(forever)) ids.push(id);
+  expect(ids).toEqual(["1", "2"]);
+  const query = "type=issues&claimable=1&order=oldest&limit=100";
+  expect(requests).toEqual(
+    ["", "&cursor=7", "&cursor=8"].map((cursor) => `GET /api/events?${query}${cursor}`),
+  );
+});
+
+it("follows the stream, and connects again when it ends or the hub is not up yet", async () => {
+  const stream =
+    (...messages: object[]): Answer =>
+    (_, response) => {
+      const text = [{ status: "connected", log: "acme@1" }, ...messages]
+        .map((data) => `data: ${JSON.stringify(data)}\n\n`)
+        .join("");
+      response.writeHead(200, { "content-type": "text/event-stream" }).end(text);
+    };
+  const { hub, requests, warnings } = await setup([
+    problem(503, "busy"),
+    stream({ event_id: "1" }),
+    stream({ event_id: "2" }, { heartbeat: 1 }, { event_id: "3" }),
+  ]);
+  const stop = new AbortController();
+  const seen: string[] = [];
+  const following = hub.follow({
+    onOpen: () => seen.push("open"),
+    onEvent: (id) => seen.push(id),
+    signal: stop.signal,
+  });
+  await vi.waitFor(() => expect(seen.slice(0, 5)).toEqual(["open", "1", "open", "2", "3"]), WAIT);
+  stop.abort();
+  await following;
+  expect(requests[0]).toBe("GET /events?type=issues");
+  expect(warnings[0]).toBe("The live stream ended (busy). Retrying.");
+});

@@ -1,0 +1,74 @@
+/** The options of `signalbox exec`, validated. */
+import { numberOf, type Parsed, text, UsageError } from "../command.ts";
+import { type Condition, parseCondition } from "./conditions.ts";
+
+export interface ExecOptions {
+  argv: readonly string[];
+  selection: { type: string | undefined; repo: string | undefined; source: string | undefined };
+  conditions: readonly Condition[];
+  concurrency: number;
+  /** 0: no limit. */
+  timeoutS: number;
+  maxAttempts: number;
+  backoffS: number;
+  leaseS: number;
+  once: boolean;
+  isDryRun: boolean;
+  isQuiet: boolean;
+  json: boolean;
+}
+
+export function readExecOptions({ flags, lists, command }: Parsed): ExecOptions {
+  const whole = (name: string, fallback: number, min: number, max: number) =>
+    numberOf(
+      flags,
+      name,
+      (value) => Number.isInteger(value) && value >= min && value <= max,
+      `a whole number from ${min} to ${max}`,
+    ) ?? fallback;
+  return {
+    argv: commandLine(command, flags.shell === true),
+    selection: {
+      type: nonEmpty(flags, "type"),
+      repo: nonEmpty(flags, "repo"),
+      source: nonEmpty(flags, "source"),
+    },
+    conditions: (lists.filter ?? []).map(readCondition),
+    concurrency: whole("concurrency", 1, 1, 100),
+    timeoutS: whole("timeout", 3_600, 0, 604_800),
+    maxAttempts: whole("attempts", 3, 1, 1_000),
+    backoffS: whole("backoff", 30, 0, 3_600),
+    leaseS: whole("lease", 120, 5, 86_400),
+    once: flags.once === true,
+    isDryRun: flags["dry-run"] === true,
+    isQuiet: flags.quiet === true,
+    json: flags.json === true,
+  };
+}
+
+function commandLine(command: string[] | undefined, isShell: boolean): string[] {
+  if (command === undefined || command.length === 0)
+    throw new UsageError(
+      "Missing the command to run: signalbox exec [options] -- COMMAND [ARGUMENT…].",
+    );
+  if (!isShell) return command;
+  const [script = "", ...more] = command;
+  if (more.length > 0)
+    throw new UsageError("With --shell, the command must be one argument: quote the whole script.");
+  return ["sh", "-c", script];
+}
+
+function nonEmpty(flags: Parsed["flags"], name: string): string | undefined {
+  const value = text(flags[name]);
+  if (value === "") throw new UsageError(`--${name} must not be empty.`);
+  return value;
+}
+
+function readCondition(given: string): Condition {
+  const condition = parseCondition(given);
+  if (!condition)
+    throw new UsageError(
+      `--filter must be PATH=VALUE, such as issue.labels[].name=bug, but is "${given}".`,
+    );
+  return condition;
+}

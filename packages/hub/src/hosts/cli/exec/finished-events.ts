@@ -1,0 +1,82 @@
+/**
+ * The journal of finished events: an event whose command succeeded is recorded before the hub marks it
+ * as processed, one file each. After a crash or an outage of the hub, the next start marks it, and the
+ * command does not run again.
+ */
+import { randomUUID } from "node:crypto";
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+
+export interface FinishedEvent {
+  id: string;
+  note: string;
+}
+
+export interface FinishedEvents {
+  add(event: FinishedEvent): void;
+  remove(id: string): void;
+  read(): FinishedEvent[];
+}
+
+/** Events of another hub, or removed by retention, are forgotten after this time. */
+const KEPT_MS = 30 * 24 * 60 * 60 * 1_000;
+const FILE = /^([0-9a-f-]{36})\.json$/;
+
+export function createFinishedEvents(folder: string, now = Date.now): FinishedEvents {
+  const pathOf = (id: string) => join(folder, `${id}.json`);
+  return {
+    add({ id, note }) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const temporary = join(folder, `${randomUUID()}.tmp`);
+      const file = openSync(temporary, "w", 0o600);
+      try {
+        writeFileSync(file, `${JSON.stringify({ id, note })}\n`);
+        fsyncSync(file);
+      } finally {
+        closeSync(file);
+      }
+      renameSync(temporary, pathOf(id));
+    },
+    remove: (id) => rmSync(pathOf(id), { force: true }),
+    read() {
+      return listFolder(folder).flatMap((name) => {
+        const id = FILE.exec(name)?.[1];
+        if (id === undefined) return [];
+        const path = pathOf(id);
+        const note = readNote(path);
+        if (note !== undefined && statSync(path).mtimeMs > now() - KEPT_MS) return [{ id, note }];
+        rmSync(path, { force: true });
+        return [];
+      });
+    },
+  };
+}
+
+function listFolder(folder: string): string[] {
+  try {
+    return readdirSync(folder).toSorted();
+  } catch {
+    return [];
+  }
+}
+
+/** Undefined if the file is damaged, or was removed by another process. */
+function readNote(path: string): string | undefined {
+  try {
+    const { note } = JSON.parse(readFileSync(path, "utf8")) as { note?: unknown };
+    return typeof note === "string" ? note : undefined;
+  } catch {
+    return undefined;
+  }
+}
