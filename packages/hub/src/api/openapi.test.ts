@@ -63,7 +63,7 @@ it("documents both responses of starting a run", () => {
   const fieldsOf = (response: Response | undefined) =>
     Object.keys(response?.content?.["application/json"]?.schema.properties ?? {});
   const { responses } = documented(start);
-  expect(Object.keys(responses)).toEqual(["200", "202", "4XX", "default"]);
+  expect(Object.keys(responses)).toEqual(["200", "202", "4XX", "5XX"]);
   expect(fieldsOf(responses["200"])).toEqual([...fieldsOf(responses["202"]), "steps"]);
 });
 

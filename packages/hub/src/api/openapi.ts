@@ -6,31 +6,14 @@ import type { HostCheck } from "./host-check.ts";
 import { deniedResponse } from "./problem-response.ts";
 import { type RouteDescription, TAGS } from "./route.ts";
 
-type Schemas = Record<string, unknown>;
-
-/** Moves the recursive schemas from Zod's `$defs` to the document's `components`. */
-function toSchema(schema: z.ZodType, io: "input" | "output", shared: Schemas) {
-  const { $schema: _, ...generated } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
-  const { $defs = {}, ...rest } = generated;
+/** The only recursive schema is that of `z.json()`, which the document contains as `Json`. */
+function toSchema(schema: z.ZodType, io: "input" | "output") {
+  const generated = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  const { $schema: _, $defs = {}, ...rest } = generated;
   let text = JSON.stringify(rest);
-  for (const [local, definition] of Object.entries($defs)) {
-    const localRef = `#/$defs/${local}`;
-    const name = nameFor(JSON.stringify(definition).replaceAll(localRef, "#"), shared);
-    const sharedRef = `#/components/schemas/${name}`;
-    shared[name] = JSON.parse(JSON.stringify(definition).replaceAll(localRef, sharedRef));
-    text = text.replaceAll(`"${localRef}"`, `"${sharedRef}"`);
-  }
+  for (const name of Object.keys($defs))
+    text = text.replaceAll(`"#/$defs/${name}"`, '"#/components/schemas/Json"');
   return JSON.parse(text) as typeof rest;
-}
-
-/** Equal definitions of different schemas get the same name. */
-function nameFor(definition: string, shared: Schemas): string {
-  for (let number = 1; ; number++) {
-    const name = number === 1 ? "Json" : `Json${number}`;
-    const known = shared[name];
-    const same = JSON.stringify(known)?.replaceAll(`#/components/schemas/${name}`, "#");
-    if (known === undefined || same === definition) return name;
-  }
 }
 
 const problemSchema = z.object({
@@ -81,14 +64,16 @@ export function openApi({
   schemas: extraSchemas = {},
 }: Pick<OpenApiOptions, "routes" | "version" | "schemas">) {
   const paths: Record<string, Record<string, ReturnType<typeof operation>>> = {};
-  const schemas: Schemas = {};
-  schemas.Problem = toSchema(problemSchema, "output", schemas);
+  const schemas: Record<string, unknown> = {
+    Json: { description: "Any JSON value." },
+    Problem: toSchema(problemSchema, "output"),
+  };
   for (const [name, schema] of Object.entries(extraSchemas))
-    schemas[name] = toSchema(schema, "input", schemas);
+    schemas[name] = toSchema(schema, "input");
   for (const route of [...routes, documentRoute]) {
     const path = route.path.replace(/:([a-z]+)/g, "{$1}");
     paths[path] ??= {};
-    paths[path][route.method] = operation(route, schemas);
+    paths[path][route.method] = operation(route);
   }
   return {
     openapi: "3.1.0",
@@ -134,11 +119,11 @@ const TENANT = {
   schema: text,
 };
 
-function operation(route: RouteDescription, schemas: Schemas) {
+function operation(route: RouteDescription) {
   const { method, path, summary, tag, scope, ifMatch, query, body, response } = route;
   const hasTenant = scope !== undefined && !route.isShared;
   const names = [...path.matchAll(/:([a-z]+)/g)].map(([, name]) => name as string);
-  const querySchema = query ? toSchema(query, "input", schemas) : undefined;
+  const querySchema = query ? toSchema(query, "input") : undefined;
   const required = new Set(querySchema?.required ?? []);
   return {
     operationId: `${method}${path.replace(/[^a-z]+([a-z])/g, (_, letter) => letter.toUpperCase())}`,
@@ -161,7 +146,7 @@ function operation(route: RouteDescription, schemas: Schemas) {
     ...(body && {
       requestBody: {
         required: true,
-        content: { "application/json": { schema: toSchema(body, "input", schemas) } },
+        content: { "application/json": { schema: toSchema(body, "input") } },
       },
     }),
     responses: {
@@ -171,7 +156,7 @@ function operation(route: RouteDescription, schemas: Schemas) {
         ...((response.schema || response.type) && {
           content: {
             [response.type ?? "application/json"]: {
-              schema: response.schema ? toSchema(response.schema, "output", schemas) : text,
+              schema: response.schema ? toSchema(response.schema, "output") : text,
             },
           },
         }),
@@ -180,12 +165,13 @@ function operation(route: RouteDescription, schemas: Schemas) {
         [response.or.status]: {
           description: response.or.when,
           content: {
-            "application/json": { schema: toSchema(response.or.schema, "output", schemas) },
+            "application/json": { schema: toSchema(response.or.schema, "output") },
           },
         },
       }),
+      // Not `default`: code generators would add it to the types of a success.
       "4XX": PROBLEM,
-      default: PROBLEM,
+      "5XX": PROBLEM,
     },
   };
 }

@@ -46,7 +46,7 @@ export const TAGS = {
   stats: "Counts for a dashboard.",
   meta: "Health, metrics, and this document.",
 } as const;
-export type Tag = keyof typeof TAGS;
+type Tag = keyof typeof TAGS;
 
 type RouteResult =
   | { status?: 200 | 201 | 202; json: unknown; etag?: number; headers?: Record<string, string> }
