@@ -123,6 +123,8 @@ describe.each(FORMS)("a database with %s", (form) => {
       version: 1,
       warnings: [{ nodeId: "u1" }, { nodeId: "r1" }],
     });
+    const nowhere = await call(hub, "flows/unconnected/runs?wait=1", { trigger: "u1", input: {} });
+    expect(nowhere.error.message).toMatch(/is not connected to any nodes/);
     // Types without an equivalent stay as they are, and are reported by name and reason.
     for (const [id, name, type] of [
       ["interface", "Table", "Interface"],
