@@ -39,6 +39,9 @@ describe("the printed `send` command", () => {
     const sent = await runPrinted(output(), "send");
     expect(sent).toEqual(STORED);
     expect(sent.text).not.toContain("Not signed");
+    const listed = /`npx signalbox (events .*)` lists/.exec(sent.text)?.[1] ?? "";
+    const events = await runCli(listed.split(" "), { cwd: tempFolder() });
+    expect([events.code, events.stdout]).toEqual([0, expect.stringMatching(/issues.*opened/s)]);
   });
 
   it("works without options in the hub's own folder", async () => {

@@ -1,14 +1,15 @@
-import { resolve } from "node:path";
 import { lacksProxyHeader } from "../hub-settings.ts";
 import type { RunningHub } from "../node/start-hub.ts";
 import type { Settings } from "../settings.ts";
+import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, cyan, dim, green, yellow } from "./style.ts";
 
 /** The text that `serve` prints: addresses, warnings, and lines to paste into other programs. */
 export function banner(hub: RunningHub, settings: Settings, version: string): string {
   const { local, sender } = addressesOf(hub, settings);
   const webhook = `${sender}/webhooks/github`;
-  const command = (text: string) => `npx signalbox ${text}${dataFlag(settings)}`;
+  const sameHub = sameHubFlags(settings, ["flag", "environment"]);
+  const command = (text: string) => `npx signalbox ${text}${sameHub}`;
   const owner = settings.tenancy === "github" ? " --tenant ACCOUNT_ID" : "";
   const label = (text: string) => dim(text.padEnd(10));
   const lines = [
@@ -64,14 +65,6 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
     "",
   );
   return lines.join("\n");
-}
-
-/** Commands find the hub by its data folder, which another terminal knows only if it is configured there. */
-function dataFlag({ data, origins }: Settings): string {
-  const from = origins.find(({ name }) => name === "data")?.from;
-  if (from !== "flag" && from !== "environment") return "";
-  const path = resolve(data);
-  return ` --data ${/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`}`;
 }
 
 /** For this machine, and for senders; the latter is unknown if the hub listens on all addresses. */

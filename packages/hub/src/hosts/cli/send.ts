@@ -22,6 +22,7 @@ import {
   locateHub,
   noResponse,
 } from "./hub-client.ts";
+import { sameHubFlags } from "./same-hub-flags.ts";
 import { dim, green, red } from "./style.ts";
 
 const SECRET_VARIABLE = "SIGNALBOX_SEND_SECRET";
@@ -77,7 +78,11 @@ export const send: Command = {
       else print(describe(source, status, answer, delivery));
     }
     if (failed > 0) process.exitCode = 1;
-    else if (!flags.json) print(dim("  `npx signalbox events` lists the events."));
+    else if (!flags.json) {
+      const tenant = text(flags.tenant);
+      const sameHub = `${tenant === undefined ? "" : ` --tenant ${tenant}`}${sameHubFlags(settings)}`;
+      print(dim(`  \`npx signalbox events${sameHub}\` lists the events.`));
+    }
   },
 };
 

@@ -3,7 +3,7 @@ import { GRACE_HOURS, MAX_GRACE_HOURS } from "../../tenants/sources.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { EVERY_TENANT } from "../../tenants/tokens.ts";
 import { loadSettings } from "../node/load-settings.ts";
-import { type Origin, readSecret, type SettingName, type Settings } from "../settings.ts";
+import { readSecret, type Settings } from "../settings.ts";
 import { describeAdded } from "./added-source.ts";
 import {
   assertNoMoreArguments,
@@ -17,6 +17,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { HubRequestFailed } from "./hub-client.ts";
+import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, dim, green } from "./style.ts";
 import { type WithHubOptions, withHub } from "./with-hub.ts";
 
@@ -132,16 +133,10 @@ function add({ settings, flags, argument: kind, name, tenant }: Options): Promis
 }
 
 /** The command that sends a sample to this endpoint, from the same terminal. */
-const sendCommand = ({ kind, id, tenant }: SourceView, { url, data, origins }: Settings) =>
-  [
-    `npx signalbox send ${kind} --endpoint ${id}`,
-    ...(tenant === LOCAL_TENANT ? [] : [`--tenant ${tenant}`]),
-    ...(isFlag(origins, "url") ? [`--url ${url}`] : []),
-    ...(isFlag(origins, "data") ? [`--data ${data}`] : []),
-  ].join(" ");
-
-const isFlag = (origins: readonly Origin[], setting: SettingName) =>
-  origins.some(({ name, from }) => name === setting && from === "flag");
+function sendCommand({ kind, id, tenant }: SourceView, settings: Settings): string {
+  const owner = tenant === LOCAL_TENANT ? "" : ` --tenant ${tenant}`;
+  return `npx signalbox send ${kind} --endpoint ${id}${owner}${sameHubFlags(settings)}`;
+}
 
 function parseConfig(given: string | undefined): unknown {
   if (given === undefined) return undefined;

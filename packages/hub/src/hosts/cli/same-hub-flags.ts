@@ -1,0 +1,22 @@
+import { resolve } from "node:path";
+import type { Origin, Settings } from "../settings.ts";
+
+/**
+ * The flags with which a printed command finds the same hub. `others` are the origins of settings that
+ * are unknown where the command will run.
+ */
+export function sameHubFlags(
+  { url, data, origins }: Settings,
+  others: readonly Origin["from"][] = ["flag"],
+): string {
+  const isElsewhere = (setting: string) =>
+    origins.some(({ name, from }) => name === setting && others.includes(from));
+  const flags = [
+    ...(url !== undefined && isElsewhere("url") ? [`--url ${quote(url)}`] : []),
+    ...(isElsewhere("data") ? [`--data ${quote(resolve(data))}`] : []),
+  ];
+  return flags.map((flag) => ` ${flag}`).join("");
+}
+
+const quote = (text: string): string =>
+  /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
