@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import Database from "better-sqlite3";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import {
   createLegacyDatabase,
@@ -156,7 +156,7 @@ describe.each(FORMS)("a database with %s", (form) => {
     const again = await start(data);
     expect(await listOf(again)).toEqual(flows);
     await again.stop();
-    const db = new Database(join(data, "signalbox.db"), { readonly: true });
+    const db = new DatabaseSync(join(data, "signalbox.db"), { readOnly: true });
     const count = (table: string) => db.prepare(`SELECT count(*) AS n FROM ${table}`).get();
     expect(count("migrated_flows")).toEqual({ n: 16 });
     expect(count("older_apps")).toEqual({ n: 2 });
@@ -192,7 +192,7 @@ it("import-flows rejects a database without legacy flows", async () => {
   const hub = await start(data);
   await hub.stop();
   const file = join(tempFolder(), "other.db");
-  const db = new Database(file);
+  const db = new DatabaseSync(file);
   db.exec("CREATE TABLE flows (id TEXT, steps TEXT)");
   db.close();
   for (const [path, message] of [
@@ -206,7 +206,7 @@ it("import-flows rejects a database without legacy flows", async () => {
 
 it("a hub rejects the database of another program by name", async () => {
   const data = tempFolder();
-  const db = new Database(join(data, "signalbox.db"));
+  const db = new DatabaseSync(join(data, "signalbox.db"));
   db.exec("CREATE TABLE flows (id TEXT, steps TEXT)");
   db.close();
   const { code, stderr } = await runCli(["serve"], { env: { ...envOf(data), PORT: "0" } });
