@@ -331,7 +331,7 @@ it.each([{}, { WEBHOOK_CHANNEL: "0" }])(
     // The hub returns the lists, but the client would drop a notification.
     await expect.poll(() => probes).toBe(LIST_METHODS.length);
     expect(bridge.methods()).toEqual([]);
-    await advance(1_000);
+    await advance(5_000);
     await expect
       .poll(() => bridge.methods().toSorted())
       .toEqual([

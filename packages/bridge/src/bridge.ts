@@ -136,6 +136,8 @@ function proxy(server: Server, hub: HubClient, client: SettledClient, signal: Ab
         throw error;
       }
     };
+  // The same for all lists, so that they are available to the client at the same time.
+  const jitter = Math.random();
   const forwardList = <Method extends ListMethod>(method: Method) => {
     const forwardOne = forward(method);
     const awaitList = createAwaitList({
@@ -145,6 +147,7 @@ function proxy(server: Server, hub: HubClient, client: SettledClient, signal: Ab
         await notifyChanged(server, method);
       },
       signal,
+      random: () => jitter,
     });
     return async (...[request, context]: Parameters<typeof forwardOne>) => {
       try {

@@ -26,14 +26,37 @@ describe("createSettledClient", () => {
     const slow = Promise.withResolvers<object>();
     await Promise.all([client.track("tools/list", Promise.resolve({}))]);
     const last = client.track("resources/list", slow.promise);
-    await expect(client.track("prompts/list", Promise.reject(new Error("down")))).rejects.toThrow(
-      "down",
-    );
+    await client.track("prompts/list", Promise.resolve({}));
     await advance(30_000);
     expect(outcome()).toBe("waiting");
     slow.resolve({});
     await last;
     await advance(999);
+    expect(outcome()).toBe("waiting");
+    await advance(1);
+    expect(outcome()).toBe("settled");
+  });
+
+  it("waits for a client that repeats failed lists", async () => {
+    const { client, advance, outcome } = setup();
+    client.initialized();
+    for (const delay of [250, 500, 1_000, 2_000]) {
+      for (const method of LIST_METHODS)
+        await expect(client.track(method, Promise.reject(new Error("down")))).rejects.toThrow();
+      await advance(delay);
+    }
+    expect(outcome()).toBe("waiting");
+    for (const method of LIST_METHODS) await client.track(method, Promise.resolve({}));
+    await advance(1_000);
+    expect(outcome()).toBe("settled");
+  });
+
+  it("settles five seconds after lists that failed", async () => {
+    const { client, advance, outcome } = setup();
+    client.initialized();
+    for (const method of LIST_METHODS)
+      await expect(client.track(method, Promise.reject(new Error("down")))).rejects.toThrow();
+    await advance(4_999);
     expect(outcome()).toBe("waiting");
     await advance(1);
     expect(outcome()).toBe("settled");

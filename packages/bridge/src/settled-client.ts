@@ -7,7 +7,7 @@ export interface Timers {
   set(run: () => void, ms: number): () => void;
 }
 
-export const systemTimers: Timers = {
+const systemTimers: Timers = {
   now: Date.now,
   set(run, ms) {
     const timer = setTimeout(run, ms);
@@ -68,13 +68,11 @@ export function createSettledClient(
     async track(method, response) {
       inFlight += 1;
       schedule();
-      let isLastPage = true;
       try {
         const result = await response;
-        isLastPage = result.nextCursor === undefined;
+        if (result.nextCursor === undefined) complete.add(method);
         return result;
       } finally {
-        if (isLastPage) complete.add(method);
         inFlight -= 1;
         lastResponseAt = timers.now();
         schedule();

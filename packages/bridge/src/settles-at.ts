@@ -2,9 +2,10 @@
  * When a client is settled, so that it handles notifications. Claude Code registers its handlers after
  * the first lists of tools, prompts and resources, and drops every notification that arrives earlier.
  *
- * A client is settled shortly after the last page of all three lists was returned (or the list failed).
- * A client that does not request all of them is settled some seconds after the last response, or after
- * `initialized`. A list in flight delays both, until a client would have given up.
+ * A client is settled shortly after the last page of all three lists was returned. A client that does
+ * not request all of them is settled some seconds after the last response, or after `initialized`. So is
+ * a client whose lists failed, because it first repeats them: Claude Code does so three times, after up
+ * to one second. A list in flight delays all this, until a client would have given up.
  */
 export const LIST_METHODS = ["tools/list", "prompts/list", "resources/list"] as const;
 
@@ -14,7 +15,7 @@ export interface ClientLists {
   initializedAt: number;
   /** The number of list requests without a response. */
   inFlight: number;
-  /** The lists whose last page was returned, and those that failed. */
+  /** The lists whose last page was returned. */
   complete: ReadonlySet<ListMethod>;
   lastResponseAt: number;
 }
