@@ -179,6 +179,33 @@ describe("a flow", () => {
     expect(after).toMatchObject({ version: null, revision: flow.revision });
   });
 
+  it("with code that cannot be parsed is saved with an error on its line, and is not published", async () => {
+    const api = await startWithApp();
+    const flow = (code: string) => ({
+      name: "Count",
+      nodes: [intent("Count"), node("code", "Code", { code, timeoutMs: 2000 })],
+      edges: [edge("intent Count", "code")],
+    });
+    const broken = flow("const one = await 1;\n\nreturn one +;");
+    const saved = (await api.expect(201, "POST", "/api/apps/desk/flows", broken)).json;
+    expect(saved.errors).toEqual([
+      {
+        code: "invalid_config",
+        nodeId: "code",
+        path: "code",
+        message: expect.stringMatching(/^code: code: SyntaxError: .* \(line 3\)$/),
+      },
+    ]);
+    const path = `/api/flows/${saved.id}`;
+    const rejected = await api.expect(400, "POST", `${path}/publish`, {});
+    expect(rejected.json.errors).toMatchObject([{ path: "code.code" }]);
+    const fixed = flow("const one = await 1;\n\nreturn one + 1;");
+    expect((await api.expect(200, "PUT", path, fixed)).json.errors).toEqual([]);
+    await api.expect(200, "POST", `${path}/publish`, {});
+    const run = await api.expect(200, "POST", `${path}/runs?wait=1`, { trigger: "count" });
+    expect(run.json).toMatchObject({ status: "succeeded", output: 2 });
+  });
+
   it("cannot have a cycle, even as a draft; the error names the nodes of the cycle", async () => {
     const api = await startWithApp();
     const nodes = [intent("Start"), node("A", "Merge"), node("B", "Merge")];
