@@ -2,11 +2,9 @@
 import type { ClaimedRun, RunProgress } from "../store/run-store.ts";
 import type { SaveProgress } from "./progress-commit.ts";
 
-export type RunOutcome = "succeeded" | "failed" | "cancelled";
-
 export interface RunMetrics {
   /** `took`: milliseconds from the first start of the run to its end, including suspensions. */
-  run(outcome: RunOutcome, took: number): void;
+  run(outcome: "succeeded" | "failed" | "cancelled", took: number): void;
   /** One attempt at a step. `type` is the type of its node. */
   step(type: string, outcome: "done" | "failed", took: number): void;
 }

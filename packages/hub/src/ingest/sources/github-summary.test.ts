@@ -6,9 +6,13 @@ import { summarizeGithub } from "./github-summary.ts";
 
 // `require` instead of `import`, because the inferred type would be megabytes long.
 const require = createRequire(import.meta.url);
-const examplesOf = (server: string): { name: string; examples: JsonObject[] }[] =>
+interface Example {
+  name: string;
+  examples: JsonObject[];
+}
+const examples: Example[] = require("@octokit/webhooks-examples/api.github.com/index.json");
+const examplesOf = (server: string): Example[] =>
   require(`@octokit/webhooks-examples/${server}/index.json`);
-const examples = examplesOf("api.github.com");
 const fields = ["action", "repo", "sender", "number", "title", "url"] as const;
 const types = examples.map(({ name }) => name);
 
