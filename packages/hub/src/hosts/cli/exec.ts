@@ -15,12 +15,12 @@ export const exec: Command = {
   usage: "[options] -- COMMAND [ARGUMENT…]",
   summary: "run a command, such as an agent, for each event",
   details:
-    "Claims a pending event, and runs the command with the event as JSON on stdin and its summary in\n" +
-    "SIGNALBOX_EVENT_… variables. When the command exits with 0, marks the event as processed, with\n" +
-    "the last line of the output as the note. Otherwise tries again later. It follows the local hub,\n" +
-    "or the one of SIGNALBOX_URL and SIGNALBOX_TOKEN, and opens no port. For example:\n\n" +
-    '  signalbox exec --type issues --repo octo/town -- claude -p "Triage the issue on stdin"\n\n' +
-    "Ctrl+C stops after the running commands; a second Ctrl+C terminates them. See docs/exec.md.",
+    'For example: `signalbox exec --type issues -- claude -p "Triage the issue on stdin"`. ' +
+    "Claims a pending event, and runs the command with the event as JSON on stdin and its summary in " +
+    "SIGNALBOX_EVENT_… variables. When the command exits with 0, marks the event as processed, with " +
+    "the last line of the output as the note. Otherwise tries again later. Ctrl+C stops after the " +
+    "running commands; a second Ctrl+C terminates them. For a hub on another machine, set " +
+    "SIGNALBOX_URL and SIGNALBOX_TOKEN. See docs/exec.md.",
   options: {
     type: { type: "string", value: "TYPE", help: "only events of this type, such as issues" },
     repo: { type: "string", value: "OWNER/NAME", help: "only events of this repository" },
@@ -37,12 +37,12 @@ export const exec: Command = {
     backoff: {
       type: "string",
       value: "SECONDS",
-      help: "delay of the second attempt; doubles (30)",
+      help: "delay before the second attempt; doubles with each one (30)",
     },
     lease: {
       type: "string",
       value: "SECONDS",
-      help: "when others get the events of a crash (120)",
+      help: "if this process dies, others get its events after this time (120)",
     },
     once: { type: "boolean", help: "work on what is pending, then exit; 1 if a command failed" },
     "dry-run": { type: "boolean", help: "list the events that the command would run for" },

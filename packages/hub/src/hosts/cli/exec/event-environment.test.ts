@@ -33,6 +33,15 @@ it("contains the summary, the attempt and the hub", () => {
   });
 });
 
+it("contains the result of a workflow", () => {
+  const result = { conclusion: "failure", head_branch: "main", head_sha: "abc" };
+  expect(eventEnvironment({ ...event, ...result }, "http://hub", {})).toMatchObject({
+    SIGNALBOX_EVENT_CONCLUSION: "failure",
+    SIGNALBOX_EVENT_HEAD_BRANCH: "main",
+    SIGNALBOX_EVENT_HEAD_SHA: "abc",
+  });
+});
+
 it("unsets the variables of missing fields, and inherits no secret of the hub", () => {
   const inherited = {
     SIGNALBOX_EVENT_REPO: "another event's",

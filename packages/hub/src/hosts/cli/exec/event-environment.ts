@@ -14,6 +14,10 @@ export interface ClaimedEvent {
   number: number | null;
   title: string | null;
   url: string | null;
+  /** Only of checks and workflows. */
+  conclusion?: string | null;
+  head_branch?: string | null;
+  head_sha?: string | null;
 }
 
 type Environment = Record<string, string | undefined>;
@@ -41,6 +45,9 @@ export function eventEnvironment(
     SENDER: event.sender,
     SOURCE: event.source,
     RECEIVED_AT: event.received_at,
+    CONCLUSION: event.conclusion ?? null,
+    HEAD_BRANCH: event.head_branch ?? null,
+    HEAD_SHA: event.head_sha ?? null,
   };
   const set = Object.entries(fields).map(([name, value]) => [
     `SIGNALBOX_EVENT_${name}`,

@@ -10,10 +10,7 @@ import { causeOf, type HubClient, HubRequestFailed } from "../hub-client.ts";
 import type { ClaimedEvent } from "./event-environment.ts";
 
 /** The fields of a listed event that are used here. */
-export type ListedEvent = Pick<
-  ClaimedEvent,
-  "id" | "type" | "action" | "repo" | "number" | "title"
->;
+type ListedEvent = Pick<ClaimedEvent, "id" | "type" | "action" | "repo" | "number" | "title">;
 
 export interface Persistence {
   /** Ends the repetitions, and the request unless `isAtomic`. */

@@ -18,7 +18,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-export interface FinishedEvent {
+interface FinishedEvent {
   id: string;
   note: string;
 }
