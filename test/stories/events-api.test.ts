@@ -265,6 +265,7 @@ describe("tokens", () => {
     // A token is cached for at most a second.
     await vi.waitFor(async () => api.expect(401, "GET", "/api/events", undefined, { token }), WAIT);
     const plain = (await api.expect(201, "POST", "/api/tokens", { name: "plain" })).json;
-    expect(plain).toMatchObject({ scopes: ["inbox:read", "inbox:write"], expires_at: null });
+    const scopes = ["inbox:read", "inbox:write", "flows:call"];
+    expect(plain).toMatchObject({ scopes, expires_at: null });
   });
 });

@@ -83,7 +83,9 @@ it("pushes, publishes and pulls flows, and imports a file", async () => {
 it("manages tokens and endpoints", async () => {
   const { run } = await startRemote();
   const token = JSON.parse((await run("token", "create", "laptop", "--json")).stdout);
-  expect((await run("token", "list")).stdout).toMatch(/laptop +inbox:read,inbox:write +local/);
+  expect((await run("token", "list")).stdout).toMatch(
+    /laptop +inbox:read,inbox:write,flows:call +local/,
+  );
   expect((await run("token", "revoke", token.id)).code).toBe(0);
   const source = JSON.parse((await run("source", "add", "stripe", "--json")).stdout);
   expect(source.url).toContain(`${PUBLIC_URL}/webhooks/stripe/`);

@@ -253,7 +253,7 @@ describe("secrets", () => {
     expect((await call("GET", "/api/secrets")).json).toEqual({
       items: [{ name: "API_KEY", created_at: expect.any(String), updated_at: expect.any(String) }],
     });
-    expect((await call("GET", "/api/secrets/API_KEY")).status).toBe(404);
+    expect((await call("GET", "/api/secrets/API_KEY")).status).toBe(405);
     await call("PUT", "/api/secrets/API_KEY", { value: [VALUE] });
     await call("PUT", "/api/secrets/API_KEY", { value: VALUE, more: VALUE });
     for (const text of [...seen, api.hub.output()])
