@@ -46,6 +46,29 @@ it.each([60, 80, 100, 200])("fits a terminal of %i columns", (width) => {
   expect(rows.row(long)).toContain("…");
 });
 
+it("describes the claim of an event", () => {
+  const view: EventView = {
+    ...event,
+    processed: false,
+    payload: null,
+    external_id: null,
+    outcome: null,
+    claimed_by: null,
+    claimed_until: null,
+    attempts: 0,
+    processed_at: null,
+    note: null,
+  };
+  const until = "2026-11-16T12:00:00.000Z";
+  const stateOf = (given: Partial<EventView>) => describeEvent({ ...view, ...given });
+  expect(stateOf({})).toMatch(/State +pending\n/);
+  expect(stateOf({})).not.toContain("Attempts");
+  expect(stateOf({ claimed_by: "local/box-1", claimed_until: until, attempts: 2 })).toMatch(
+    `pending, claimed by local/box-1 until ${until}\nAttempts  2`,
+  );
+  expect(stateOf({ claimed_until: until })).toContain(`pending, cannot be claimed before ${until}`);
+});
+
 it("prints no characters of the sender that control the terminal", () => {
   const hostile = "red\u001b[31m\u0007\nx\u009b31m\u202e";
   const row = createEventRows(80).row({ ...event, title: hostile, repo: hostile });

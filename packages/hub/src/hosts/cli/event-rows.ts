@@ -50,13 +50,13 @@ function localTime(iso: string, now: Date): string {
 }
 
 export function describeEvent(event: EventView): string {
-  const state = event.processed ? `processed at ${event.processed_at}` : "pending";
   const lines: [string, string | null][] = [
     ["Event", event.id],
     ["Seq", String(event.seq)],
     ["Type", `${event.source}.${event.type}`],
     ["Received", event.received_at],
-    ["State", event.claimed_until ? `${state}, claimed until ${event.claimed_until}` : state],
+    ["State", stateOf(event)],
+    ["Attempts", event.attempts === 0 ? null : String(event.attempts)],
     ["Note", event.note],
     ["Runs", event.trigger_status],
     ["Delivery", event.external_id],
@@ -65,6 +65,14 @@ export function describeEvent(event: EventView): string {
     value === null ? [] : [`${dim(label.padEnd(9))} ${printable(value)}`],
   );
   return [...known, "", escapeControls(JSON.stringify(event.payload, null, 2))].join("\n");
+}
+
+function stateOf({ processed, processed_at, claimed_by, claimed_until }: EventView): string {
+  if (processed) return `processed at ${processed_at}`;
+  if (claimed_until === null) return "pending";
+  return claimed_by === null
+    ? `pending, cannot be claimed before ${claimed_until}`
+    : `pending, claimed by ${claimed_by} until ${claimed_until}`;
 }
 
 /** `JSON.stringify` leaves some characters that control a terminal. */
