@@ -57,9 +57,8 @@ it("shows the newest events, with HTML escaped and links to web pages only", () 
   const html = homePage({ ...page, newest: [event, { ...event, processed: true, repo: null }] });
   for (const text of [
     "2026-11-15 12:00:00 UTC",
-    "<td>github.issues opened</td>",
-    "<td>octo/town</td>",
-    "<td>mona</td>",
+    "<small>github.issues opened · octo/town</small>",
+    "<small>github.issues opened · mona</small>",
     '<a href="https://github.com/octo/town/issues/7" rel="noreferrer">It rains</a>',
     '<tr class="done">',
   ])

@@ -49,7 +49,7 @@ export function homePage(page: HomePage): string {
   .warn { color: var(--warn); border-left: 3px solid var(--warn); padding-left: .8rem; }
   a { color: inherit; }
   .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .875rem; }
-  td { padding: .3rem .9rem .3rem 0; vertical-align: top; overflow-wrap: anywhere; } td:last-child { padding-right: 0; }
+  td { padding: .3rem .9rem .3rem 0; vertical-align: top; overflow-wrap: anywhere; } td:last-child { padding-right: 0; } small { color: var(--dim); }
   td.at { white-space: nowrap; color: var(--dim); font-variant-numeric: tabular-nums; } tr.done { color: var(--dim); }
 </style>
 <main>
@@ -89,7 +89,7 @@ function eventRow(event: SummaryView): string {
   const text = escapeHtml(title ?? event.id);
   const isLink = url !== null && /^https?:/.test(url);
   const link = isLink ? `<a href="${escapeHtml(url)}" rel="noreferrer">${text}</a>` : text;
-  const cells = [escapeHtml(eventName(event)), escapeHtml(repo ?? sender ?? ""), link];
+  const from = [eventName(event), repo ?? sender].filter(Boolean).join(" · ");
   const at = `${received_at.slice(0, 19).replace("T", " ")} UTC`;
-  return `<tr${processed ? ' class="done"' : ""}><td class="at">${at}</td>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
+  return `<tr${processed ? ' class="done"' : ""}><td class="at">${at}</td><td>${link}<br><small>${escapeHtml(from)}</small></td></tr>`;
 }
