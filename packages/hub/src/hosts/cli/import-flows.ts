@@ -160,9 +160,9 @@ function printReport({ app, flows, notes, error }: AppReport): void {
     const mark = not_published ? red("✗") : green("✓");
     print(`${mark} ${app} / ${name}: ${MESSAGES[outcome]}${version}  ${dim(id)}`);
     for (const note of notes) print(`    ${note}`);
-    for (const warning of warnings) print(`    ${yellow("warning:")} ${warning}`);
     if (not_published) print(`    ${red("not published:")} ${not_published}`);
     else for (const error of errors) print(`    ${yellow("cannot be published yet:")} ${error}`);
+    for (const warning of warnings) print(`    ${yellow("warning:")} ${warning}`);
   }
 }
 
