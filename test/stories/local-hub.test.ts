@@ -1,8 +1,10 @@
 /** Commands find the hub that runs on their data folder, whatever only its terminal knows. */
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { newest } from "../support/app-clients.ts";
 import { deliver, SECRET } from "../support/deliver.ts";
+import { greeting } from "../support/flow-samples.ts";
 import { type HubProcessOptions, runCli, startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
@@ -188,11 +190,37 @@ describe("the file hub.json", () => {
     const sent = await runCli(["send", "stripe", "--endpoint", source.id], { env });
     expect([sent.code, sent.stdout]).toEqual([0, STORED.text]);
     const doctor = JSON.parse((await runCli(["doctor", "--json"], { env })).stdout);
-    const found = doctor.findings.find(({ check }: { check: string }) => check === "hub");
-    expect(found).toMatchObject({ state: "ok", says: expect.stringContaining(hub.url) });
+    expect(doctor.findings).toEqual(
+      expect.arrayContaining([
+        { check: "hub", state: "ok", says: `responds at ${hub.url}` },
+        { check: "secrets", state: "ok", says: "set for github" },
+      ]),
+    );
     expect((await runCli(["token", "revoke", created.id], { env })).code).toBe(0);
     expect((await runCli(["source", "remove", source.id], { env })).code).toBe(0);
   });
+});
+
+it("a running hub notifies its clients of pushed flows", async () => {
+  const hub = await start();
+  const env = { SIGNALBOX_DATA: hub.data };
+  const folder = tempFolder();
+  const file = join(folder, "flow.json");
+  writeFileSync(file, JSON.stringify({ ...greeting, name: "A draft" }));
+  expect((await runCli(["import-flows", file, "--app", "desk"], { env })).code).toBe(0);
+  const { token } = readHubFile(hub.data);
+  const client = await newest(`${hub.url}/mcp/desk`, token);
+  expect(await client.tools()).toEqual([]);
+  const changes = await client.listen();
+  mkdirSync(join(folder, "flows", "desk"), { recursive: true });
+  writeFileSync(join(folder, "flows", "desk", "greeting.json"), JSON.stringify(greeting));
+  const pushed = await runCli(["flows", "push", join(folder, "flows"), "--publish"], { env });
+  expect([pushed.code, pushed.stdout]).toEqual([
+    0,
+    expect.stringMatching(/published as version 1/),
+  ]);
+  await expect.poll(changes).toBe(1);
+  expect(await client.tools()).toHaveLength(1);
 });
 
 describe("a second hub on the same SQLite database", () => {

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { SECRET } from "../support/deliver.ts";
+import { greeting } from "../support/flow-samples.ts";
 import { createTokenByCli, runCli, startHubProcess } from "../support/hub-process.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
@@ -27,21 +28,6 @@ async function startRemote() {
   return { data, url, cwd, env, run };
 }
 
-const greeting = {
-  name: "Greeting",
-  nodes: [
-    {
-      id: "go",
-      type: "UserIntent",
-      name: "Go",
-      slug: "go",
-      position: { x: 0, y: 0 },
-      parameters: { toolName: "greet", toolDescription: "Greets", isActive: true },
-    },
-  ],
-  edges: [],
-};
-
 it("sends a sample that the hub signs, also to a public hub", async () => {
   const { run, cwd } = await startRemote();
   const { code, stdout } = await run("send", "github", "issues", "--action", "opened");
@@ -50,6 +36,8 @@ it("sends a sample that the hub signs, also to a public hub", async () => {
   const json = JSON.parse((await run("send", "github", "--id", "one", "--json")).stdout);
   expect(json).toMatchObject({ status: 202, outcome: "stored", delivery: "one", signed: true });
   expect((await run("send", "github", "--id", "one")).stdout).toMatch(/200 duplicate/);
+  const events = await run("events", "--type", "issues", "--json");
+  expect(JSON.parse(events.stdout.split("\n")[0] ?? "")).toMatchObject({ type: "issues" });
   expect(readdirSync(cwd)).toEqual([]);
 });
 
