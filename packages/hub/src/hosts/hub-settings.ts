@@ -70,8 +70,12 @@ export const allowsUnsigned = (settings: Settings, storedSecrets: number): boole
   (settings.allowUnsigned ||
     (settings.databaseUrl.startsWith("sqlite:") && !hasSecret(settings, storedSecrets)));
 
-const hasSecret = ({ secrets }: Settings, stored: number): boolean =>
-  stored > 0 || Object.values(secrets).some((list) => list.length > 0);
+const hasSecret = (settings: Settings, stored: number): boolean =>
+  stored > 0 || signedSources(settings).length > 0;
+
+/** The sources that have a secret in the settings. */
+export const signedSources = ({ secrets }: Settings): string[] =>
+  Object.keys(secrets).filter((source) => (secrets[source]?.length ?? 0) > 0);
 
 const quotaOf = (settings: Settings): number | null => {
   const quota = settings.quota ?? (settings.tenancy === "github" ? 10_000 : 0);

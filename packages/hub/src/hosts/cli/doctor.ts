@@ -1,11 +1,11 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { allowsUnsigned, assertSafe, lacksProxyHeader } from "../hub-settings.ts";
+import { allowsUnsigned, assertSafe, lacksProxyHeader, signedSources } from "../hub-settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { isSqlite, openStore, sqliteFile, withoutPassword } from "../node/open-store.ts";
 import { definitions, type Settings } from "../settings.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
-import { locateHub } from "./hub-client.ts";
+import { findRunningHub, locateHub } from "./hub-client.ts";
 import { dim, green, red, yellow } from "./style.ts";
 
 interface Finding {
@@ -44,7 +44,7 @@ export const doctor: Command = {
     findings.push(checkNode());
     if (settings) {
       const database = await checkDatabase(settings);
-      findings.push(...database.findings, checkSecrets(settings, database.secrets));
+      findings.push(...database.findings, await checkSecrets(settings, database.secrets));
       findings.push(...(await checkReachability(settings)));
     }
     const problems = findings.filter(({ state }) => state === "problem").length;
@@ -142,10 +142,10 @@ function checkFolder(file: string): Finding {
   }
 }
 
-function checkSecrets(settings: Settings, stored: number): Finding {
-  const signed = Object.entries(settings.secrets)
-    .filter(([, list]) => list.length > 0)
-    .map(([source]) => source);
+/** A running hub may have started with other settings than this command. */
+async function checkSecrets(settings: Settings, stored: number): Promise<Finding> {
+  const hub = await findRunningHub(settings);
+  const signed = hub?.signed_sources ?? signedSources(settings);
   if (signed.length > 0)
     return { check: "secrets", state: "ok", says: `set for ${signed.join(", ")}` };
   if (stored > 0)
@@ -154,7 +154,7 @@ function checkSecrets(settings: Settings, stored: number): Finding {
       state: "ok",
       says: `${stored} for endpoints with a key; endpoints without a key reject every webhook`,
     };
-  return allowsUnsigned(settings, 0)
+  return (hub?.unsigned ?? allowsUnsigned(settings, 0))
     ? {
         check: "secrets",
         state: "warning",

@@ -12,6 +12,8 @@ const FILE = {
   url: LOCAL,
   public_url: "https://hub.example/box",
   tenancy: "single" as const,
+  signed_sources: [],
+  unsigned: true,
   started_at: "2026-01-01T00:00:00.000Z",
   version: "0.0.0",
   token: "sbx_local_token",

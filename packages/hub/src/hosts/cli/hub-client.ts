@@ -4,7 +4,7 @@
  * the data folder left a token there; for any other hub, SIGNALBOX_TOKEN is sent.
  */
 import type { Problem } from "../../lib/problem.ts";
-import { readHubFile } from "../node/hub-file.ts";
+import { type HubFile, readHubFile } from "../node/hub-file.ts";
 import { localUrl, type SettingName, type Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";
 
@@ -139,15 +139,18 @@ export const connectToHub = (
  */
 export async function findRunningHub(
   settings: Pick<Settings, "data">,
-): Promise<(HubLocation & Pick<Settings, "tenancy">) | undefined> {
+): Promise<(HubLocation & HubFile) | undefined> {
   const local = readHubFile(settings.data);
   if (!local) return undefined;
-  const { url, token, tenancy } = local;
-  const location: HubLocation = { url: trim(url), token, isTokenGiven: false, from: "file" };
-  const found = { ...location, tenancy };
+  const found = {
+    ...local,
+    url: trim(local.url),
+    isTokenGiven: false,
+    from: "file",
+  } satisfies HubLocation;
   try {
     const signal = AbortSignal.timeout(10_000);
-    await createHubClient(location).request("GET", "/api/stats", { signal });
+    await createHubClient(found).request("GET", "/api/stats", { signal });
     return found;
   } catch (error) {
     const isHub = error instanceof HubRequestFailed && error.code !== undefined;

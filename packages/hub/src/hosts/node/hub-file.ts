@@ -14,6 +14,10 @@ const hubFileSchema = z.object({
   /** The address for senders and clients on other machines. */
   public_url: z.url(),
   tenancy: z.enum(["single", "github"]),
+  /** The sources whose endpoint without a key has a secret. */
+  signed_sources: z.array(z.string()),
+  /** Whether sources without a secret are accepted. */
+  unsigned: z.boolean(),
   started_at: z.string(),
   version: z.string(),
   token: z.string(),

@@ -8,7 +8,7 @@ import { WEBHOOKS } from "../../ingest/receive-webhook.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import type { Store } from "../../store/store.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
-import { assertSafe, hubSettings } from "../hub-settings.ts";
+import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { localUrl, type Settings } from "../settings.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
 import { nodeHmacKey } from "./hmac.ts";
@@ -118,6 +118,8 @@ export async function startHub({
       url: local,
       public_url: started.publicUrl,
       tenancy: settings.tenancy,
+      signed_sources: signedSources(settings),
+      unsigned: resolved.allowUnsigned,
       started_at: new Date().toISOString(),
       version,
       token: localToken,
