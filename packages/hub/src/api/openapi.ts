@@ -35,7 +35,7 @@ export interface OpenApiOptions {
   publicUrl: string | undefined;
 }
 
-/** Adds `GET /api/openapi.json`. It needs no token, so that code generators can read it by its URL. */
+/** Adds `GET /api/openapi.json`. It needs no token, like any documentation. */
 export function addOpenApiRoute(app: Hono, options: OpenApiOptions): void {
   const { checkHost, publicUrl } = options;
   let document: OpenApiDocument | undefined;
