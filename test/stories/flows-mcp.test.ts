@@ -389,6 +389,14 @@ it("rejects invalid messages with a clear error", async () => {
 });
 
 describe("access to an app", () => {
+  it("needs no more than a token of `signalbox token create NAME`", async () => {
+    const { app, url } = await newApp();
+    await publishWeather(app);
+    const { token } = await createTokenByCli({ SIGNALBOX_DATA: folder });
+    const client = await newest(url, token);
+    expect((await client.call("get_weather_data", { city: "Bern" })).isError).toBeFalsy();
+  });
+
   it("is checked first: 401 without a token, 403 without the scope, 404 for an unknown app", async () => {
     const ping = async (path: string, token?: string) => {
       const response = await fetch(`${hub.url}${path}`, {
