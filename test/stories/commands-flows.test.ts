@@ -433,7 +433,9 @@ describe("flows pull and push", () => {
     writeFileSync(join(dir, "desk", "broken.json"), JSON.stringify(unknown));
     const { code, stdout } = await fixture.run("flows", "push", dir, "--publish");
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^✗ desk \/ Broken: created .*\n +not published: .*Nonsense/m);
+    expect(stdout).toMatch(
+      /^✗ desk \/ Broken: created .*\n(?: +warning: .*\n)* +not published: .*Nonsense/m,
+    );
     expect(stdout).toMatch(/^✓ desk \/ Greeting: created, published as version 1/m);
     expect(stdout.match(/✓/g)).toHaveLength(1);
   });
