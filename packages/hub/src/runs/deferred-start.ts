@@ -6,7 +6,7 @@
  */
 import type { Timers } from "../lib/timers.ts";
 import type { ClaimedRun, ImmediateRun, RunLease, Step } from "../store/run-store.ts";
-import type { SaveProgress } from "./progress-commit.ts";
+import { CannotBeSaved, type SaveProgress } from "./progress-commit.ts";
 
 const STORE_AFTER_MS = 100;
 
@@ -40,9 +40,7 @@ export function createDeferredStart(options: DeferredStartOptions): DeferredStar
       collected.set(key, { ...step, nth: collected.get(key)?.nth ?? step.nth });
     }
   };
-  const save: SaveProgress = async (progress, { canWait = false } = {}) => {
-    collect(progress.steps);
-    if (!isStored && canWait) return "saved";
+  const commit: SaveProgress = async (progress) => {
     const sent = new Map(collected);
     const outcome = await options.save({
       ...progress,
@@ -56,8 +54,21 @@ export function createDeferredStart(options: DeferredStartOptions): DeferredStar
     stored.resolve();
     return outcome;
   };
+  const save: SaveProgress = async (progress, { canWait = false } = {}) => {
+    collect(progress.steps);
+    if (!isStored && canWait) return "saved";
+    try {
+      return await commit(progress);
+    } catch (error) {
+      // Any of the steps may be the one that cannot be saved. The run fails, without their values.
+      if (error instanceof CannotBeSaved)
+        for (const [key, step] of collected)
+          collected.set(key, { ...step, input: null, output: null, log: [] });
+      throw error;
+    }
+  };
   const store = () =>
-    save({ run: run.id, claim: claimed.run.claims, steps: [], now: timers.now() });
+    commit({ run: run.id, claim: claimed.run.claims, steps: [], now: timers.now() });
   // If it fails, the next save fails too and reports the error.
   const cancelTimer = timers.after(STORE_AFTER_MS, () => void store().catch(() => {}));
 

@@ -114,6 +114,22 @@ export function deferredContract(it: It): void {
     expect(await f.steps(id)).toEqual(["start done", "slow failed"]);
   });
 
+  it("fails if the result of a step without effects cannot be saved", async (f) => {
+    const make = await f.publish(
+      [start, node("first", "Merge"), node("end", "Return", { value: 1 })],
+      edges("start > first > end"),
+    );
+    const saveProgress: Store["saveProgress"] = async (batch) => {
+      if (batch.some(({ steps }) => steps.some((step) => step.node_id === "first" && step.output)))
+        throw new RangeError("Invalid string length");
+      return f.store.saveProgress(batch);
+    };
+    const runner = f.openRunner({ store: { ...f.store, saveProgress } });
+    const { id, ended } = await runner.start(make(), { deferred });
+    expect(await ended).toMatchObject({ status: "failed", error: { code: "cannot_be_saved" } });
+    expect(await f.steps(id)).toEqual(["start done", "first done", "end failed"]);
+  });
+
   it("rejects its caller if it cannot be stored", async (f) => {
     const make = await f.publish(
       [start, node("end", "Return", { value: 1 })],
