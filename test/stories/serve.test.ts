@@ -125,40 +125,48 @@ describe("signalbox serve", () => {
     expect(stdout + stderr).not.toMatch(/(request|operation) failed/);
   });
 
-  it("on SIGTERM finishes the open request, rejects new ones, and exits with 0", async () => {
-    const data = tempFolder();
-    const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
-    const body = JSON.stringify(issueOpened);
-    const { port } = new URL(hub.url);
-    const socket = connect(Number(port), "127.0.0.1");
-    let received = "";
-    socket.on("data", (chunk) => {
-      received += chunk;
-    });
-    const closed = new Promise((resolve) => socket.on("close", resolve));
-    socket.write(
-      `POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-GitHub-Event: issues\r\nX-GitHub-Delivery: slow\r\nX-Hub-Signature-256: ${signature(body)}\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
-    );
-    await deliver(hub.url); // when this returns, the hub has received the headers of the slow request
-    const ended = hub.stop("SIGTERM");
-    await expect
-      .poll(() =>
-        fetch(`${hub.url}/healthz`).then(
-          () => "up",
-          () => "down",
-        ),
-      )
-      .toBe("down");
-    socket.write(body.slice(20));
-    await closed;
-    expect(received).toMatch(/^HTTP\/1.1 202 /);
-    expect(received.toLowerCase()).toContain("connection: close");
-    expect(await ended).toBe(0);
+  it.each([
+    { on: "SIGTERM", signals: ["SIGTERM"] },
+    { on: "Ctrl+C, which npm forwards again,", signals: ["SIGINT", "SIGINT"] },
+  ] as const)(
+    "on $on finishes the open request, rejects new ones, and exits with 0",
+    async ({ signals: [first, again] }) => {
+      const data = tempFolder();
+      const hub = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
+      const body = JSON.stringify(issueOpened);
+      const { port } = new URL(hub.url);
+      const socket = connect(Number(port), "127.0.0.1");
+      let received = "";
+      socket.on("data", (chunk) => {
+        received += chunk;
+      });
+      const closed = new Promise((resolve) => socket.on("close", resolve));
+      socket.write(
+        `POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-GitHub-Event: issues\r\nX-GitHub-Delivery: slow\r\nX-Hub-Signature-256: ${signature(body)}\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`,
+      );
+      await deliver(hub.url); // when this returns, the hub has received the headers of the slow request
+      const ended = hub.stop(first);
+      await expect.poll(hub.output, { interval: 10 }).toContain('"stopping"');
+      if (again) process.kill(hub.pid, again);
+      await expect
+        .poll(() =>
+          fetch(`${hub.url}/healthz`).then(
+            () => "up",
+            () => "down",
+          ),
+        )
+        .toBe("down");
+      socket.write(body.slice(20));
+      await closed;
+      expect(received).toMatch(/^HTTP\/1.1 202 /);
+      expect(received.toLowerCase()).toContain("connection: close");
+      expect(await ended).toBe(0);
 
-    const again = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
-    expect((await deliver(again.url, { id: "slow" })).status).toBe(200);
-    await again.stop();
-  });
+      const restarted = await startHubProcess({ data, env: { GITHUB_WEBHOOK_SECRET: SECRET } });
+      expect((await deliver(restarted.url, { id: "slow" })).status).toBe(200);
+      await restarted.stop();
+    },
+  );
 
   it("returns 503 from readyz and webhooks during a database outage, and 200 from healthz", async () => {
     const server = await startPostgres();

@@ -32,12 +32,20 @@ export const serve: Command = {
   },
 };
 
+/** `npm start` forwards a Ctrl+C that the terminal has already sent to the hub. */
+const SAME_SIGNAL_MS = 2_000;
+
 /** Resolves when the hub has stopped, after the first signal. */
 const stopOnSignal = (hub: RunningHub, log: Logger): Promise<void> =>
   new Promise((resolve) => {
-    const stop = (signal: NodeJS.Signals) => {
-      // The default action of a second signal ends the process immediately.
+    const ignore = () => {};
+    const removeListeners = () =>
       process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM");
+    const stop = (signal: NodeJS.Signals) => {
+      removeListeners();
+      process.on("SIGINT", ignore).on("SIGTERM", ignore);
+      // Then the default action of a second signal ends the process immediately.
+      setTimeout(removeListeners, SAME_SIGNAL_MS).unref();
       log.info({ signal }, "stopping");
       hub.stop().then(resolve, (error) => {
         log.error({ err: error }, "stopping failed");
