@@ -320,15 +320,25 @@ describe("a hub", () => {
     expect(responses.map(({ status }) => status)).toEqual(Array(150).fill(202));
   });
 
-  it("applies the rate limit before the body is read, with Retry-After", async () => {
+  it("applies the failure limit before the body is read, but not to signed webhooks", async () => {
     const hub = await start({ SIGNALBOX_RATE_LIMIT: "3" });
-    const responses = await Promise.all(
-      Array.from({ length: 30 }, () => deliver(hub.url, { secret: "wrong" })),
+    const stray = () => fetch(`${hub.url}/webhooks/github`);
+    const limited = (await Promise.all(Array.from({ length: 30 }, stray))).filter(
+      ({ status }) => status === 429,
     );
-    const limited = responses.filter(({ status }) => status === 429);
     expect(limited.length).toBeGreaterThan(20);
     expect(limited[0]?.headers.get("retry-after")).toBe("1");
     expect(await code(limited[0] as Response)).toBe("rate_limited");
+    expect((await deliver(hub.url)).status).toBe(202);
+
+    const mixed = await Promise.all(
+      Array.from({ length: 50 }, (_, nth) =>
+        deliver(hub.url, nth % 5 === 0 ? {} : { secret: "wrong" }),
+      ),
+    );
+    expect(mixed.map(({ status }) => status)).toEqual(
+      mixed.map((_, nth) => (nth % 5 === 0 ? 202 : 403)),
+    );
 
     // This request announces a body that is never sent.
     const strict = await start({ SIGNALBOX_RATE_LIMIT: "1" });
@@ -340,7 +350,6 @@ describe("a hub", () => {
         return rawExchange(strict.url, announced);
       })
       .toMatch(/^HTTP\/1.1 429 /);
-    // A guessed key above the limit is not looked up in the database.
     const guessed = await Promise.all(
       Array.from({ length: 5 }, () =>
         deliver(strict.url, { path: `/webhooks/github/${"x".repeat(22)}` }),

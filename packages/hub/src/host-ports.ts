@@ -76,7 +76,7 @@ export interface HubSettings {
   githubAddressesOnly: boolean;
   githubApiUrl: string;
   proxy: TrustedProxy | undefined;
-  /** The failed webhooks that a client may send per second (ingest/rate-limit.ts); 0 = no limit. */
+  /** The failure limit per client and second (ingest/rate-limit.ts); 0 = no limits. */
   rateLimit: number;
   /** The maximum number of pending events per tenant; null = no limit. */
   quota: number | null;

@@ -112,7 +112,7 @@ export const definitions = {
   githubIpAllowlist: setting({ env: "GITHUB_IP_ALLOWLIST", flag: "github-ip-allowlist", help: "auto (on when the hub is public), on or off", schema: choice(["auto", "on", "off"]).default("auto") }),
   githubApiUrl: setting({ env: "GITHUB_API_URL", flag: "github-api-url", help: "GitHub's API", schema: url.default("https://api.github.com") }),
   githubUrl: setting({ env: "GITHUB_URL", flag: "github-url", help: "GitHub itself", schema: url.default("https://github.com") }),
-  rateLimit: setting({ env: "SIGNALBOX_RATE_LIMIT", flag: "rate-limit", help: "failed webhooks per client address and second; 0 = no limit", schema: integer(0, 1_000_000).default(100) }),
+  rateLimit: setting({ env: "SIGNALBOX_RATE_LIMIT", flag: "rate-limit", help: "failed webhooks per client address and second, then only signed ones are accepted; 0 = no limit", schema: integer(0, 1_000_000).default(100) }),
   quota: setting({ env: "SIGNALBOX_QUOTA", flag: "quota", help: "pending events per tenant; 0 = no limit (default: no limit for single, 10000 for github)", schema: integer(0, Number.MAX_SAFE_INTEGER).optional() }),
   proxyHeader: setting({ env: "SIGNALBOX_PROXY_HEADER", flag: "proxy-header", help: "header with the client's address, set by a trusted proxy, such as x-forwarded-for", schema: z.string().regex(/^[a-z0-9-]+$/i, "must be the name of a header").optional() }),
   proxyAddresses: setting({

@@ -19,6 +19,15 @@ export const checkSignatureHeaders = (
 ): Rejection | undefined =>
   endpoint.scheme.isPresent(header) ? undefined : missingSignature(endpoint);
 
+/**
+ * False if no endpoint of the source accepts the signature headers of the request. If the endpoints
+ * configure these headers, only the endpoint knows.
+ */
+export const canBeSigned = (
+  { config, signature }: SourceDefinition,
+  header: SignedRequest["header"],
+): boolean => config !== undefined || signature({}).isPresent(header);
+
 /** If no secret is valid, the most specific verdict is reported. */
 const specificity = { missing: 0, mismatch: 1, malformed: 2, expired: 3 } as const;
 

@@ -12,7 +12,7 @@ import { createEndpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { createIngest, type IngestOptions } from "./ingest.ts";
 import { rejection } from "./ingest-outcome.ts";
-import { createRateLimit } from "./rate-limit.ts";
+import { createRateLimit, REQUESTS_PER_FAILURE } from "./rate-limit.ts";
 import { makeKey } from "./signatures.ts";
 import type { SourceDefinition } from "./source.ts";
 import { sources } from "./sources/index.ts";
@@ -71,9 +71,8 @@ function ingest({ secrets = { github: [SECRET] }, ...given }: Given = {}) {
     rateLimit: {
       admit(address) {
         calls.push("rate");
-        return address === "203.0.113.8" ? "requests" : undefined;
+        return address === "203.0.113.8" ? "rejected" : "admitted";
       },
-      isBlocked: () => false,
       fail: () => void calls.push("fail"),
     },
     allowUnsigned: false,
@@ -382,28 +381,92 @@ describe("the rate limit", () => {
     expect(await sendMany(noType)).toEqual(Array(50).fill("missing_header"));
   });
 
-  it("rejects all requests of an address with too many failures, before the body is read", async () => {
-    const receive = limited(3);
+  const forgeUntilSuspect = async (receive: ReturnType<typeof ingest>, failures: number) => {
     const forged = await signed("github", OTHER);
-    for (let sent = 0; sent < 3; sent += 1)
+    for (let sent = 0; sent < failures; sent += 1)
       expect(await receive(incoming(forged))).toMatchObject({ reason: "signature_mismatch" });
     calls = [];
+  };
+
+  it("above the failure limit, rejects requests that cannot be valid, without a query", async () => {
+    const receive = limited(3);
+    await forgeUntilSuspect(receive, 3);
     const good = await signed("github");
-    expect(await receive(incoming(good))).toMatchObject({
+    const unsigned = { headers: { "content-type": "application/json" } };
+    expect(await receive(incoming(unsigned))).toMatchObject({
       reason: "rate_limited",
       retryAfter: 1,
       detail: expect.stringContaining("signature check"),
     });
-    expect(await receive(incoming({ key: UNKNOWN }))).toMatchObject({ reason: "rate_limited" });
-    expect(calls).toEqual(["address", "address"]);
-    expect(await receive(incoming({ ...good, address: "203.0.113.10" }))).toMatchObject({
-      outcome: "accepted",
-    });
+    expect(
+      await reasons(
+        [
+          { ...good, method: "GET" },
+          { ...good, headers: { ...good.headers, "content-type": "text/plain" } },
+          { key: UNKNOWN },
+          { ...good, key: "nokey" },
+        ].map((request) => receive(incoming(request))),
+      ),
+    ).toEqual(Array(4).fill("rate_limited"));
+    expect(calls).toEqual(Array(5).fill("address"));
+    expect(await reasons([receive(incoming({ ...good, key: UNKNOWN }))])).toEqual(["rate_limited"]);
     now += 2_000;
-    expect(await receive(incoming(good))).toMatchObject({ outcome: "accepted" });
+    expect(await receive(incoming(unsigned))).toMatchObject({ reason: "signature_missing" });
   });
 
-  it("limits the signatures that are computed for concurrent forged requests", async () => {
+  it("above the failure limit, accepts signed requests of the same address", async () => {
+    await addEndpoint("generic", [[SECRET, null]]);
+    const receive = limited(3);
+    await forgeUntilSuspect(receive, 3);
+    expect(await receive(incoming(await signed("github")))).toMatchObject({ outcome: "accepted" });
+    const generic = await signed("generic");
+    expect(await receive(incoming({ ...generic, key: KEY }))).toMatchObject({
+      outcome: "accepted",
+    });
+    const forged = await signed("github", OTHER);
+    expect(await receive(incoming(forged))).toMatchObject({ reason: "signature_mismatch" });
+  });
+
+  it.each([
+    ["a wrong method", { method: "GET" }],
+    ["an invalid key", { key: "nokey" }],
+    ["a missing signature", { headers: { "content-type": "application/json" } }],
+  ] as [string, Request][])("accepts signed requests after many with %s", async (_, stray) => {
+    const receive = limited(2);
+    await Promise.all(Array.from({ length: 20 }, () => receive(incoming(stray))));
+    expect(await receive(incoming(await signed("github")))).toMatchObject({
+      outcome: "accepted",
+    });
+  });
+
+  it("accepts every signed request among concurrent forged ones", async () => {
+    const receive = limited(20);
+    const good = await signed("github");
+    const forged = await signed("github", OTHER);
+    const requests = Array.from({ length: 500 }, (_, nth) => (nth % 5 === 0 ? good : forged));
+    for (let wave = 0; wave < 3; wave += 1)
+      expect(await reasons(requests.map((request) => receive(incoming(request))))).toEqual(
+        requests.map((request) => (request === good ? "accepted" : "signature_mismatch")),
+      );
+  });
+
+  it("accepts unsigned requests of programs on this machine after failures of a browser", async () => {
+    const receive = limited(2, { secrets: {}, allowUnsigned: true });
+    const local = { host: "127.0.0.1:4747", "content-type": "application/json" };
+    const good = { ...(await signed("github")) };
+    const send = (headers: Record<string, string>) =>
+      receive(incoming({ ...good, headers: { ...good.headers, ...headers } }));
+    for (let sent = 0; sent < 2; sent += 1)
+      expect(await send({ ...local, origin: "https://example.com" })).toMatchObject({
+        reason: "browser_origin",
+      });
+    expect(await send({ ...local, origin: "https://example.com" })).toMatchObject({
+      reason: "rate_limited",
+    });
+    expect(await send(local)).toMatchObject({ outcome: "accepted" });
+  });
+
+  it("limits the signatures that are computed for forged requests", async () => {
     let computed = 0;
     const makeHmacKey: MakeHmacKey = () => ({
       sign() {
@@ -411,18 +474,14 @@ describe("the rate limit", () => {
         return new Uint8Array(32);
       },
     });
-    const receive = limited(3, { makeHmacKey });
+    const receive = limited(1, { makeHmacKey });
     const forged = await signed("github");
-    const body = () =>
-      new Promise<Uint8Array>((resolve) => {
-        setImmediate(resolve, forged.body);
-      });
-    const received = Array.from({ length: 50 }, () => receive({ ...incoming(forged), body }));
+    const received = Array.from({ length: 150 }, () => receive(incoming(forged)));
     expect(await reasons(received)).toEqual([
-      ...Array(3).fill("signature_mismatch"),
-      ...Array(47).fill("rate_limited"),
+      ...Array(REQUESTS_PER_FAILURE).fill("signature_mismatch"),
+      ...Array(50).fill("rate_limited"),
     ]);
-    expect(computed).toBe(3);
+    expect(computed).toBe(REQUESTS_PER_FAILURE);
   });
 
   it("counts an incomplete or too large body, but not a busy hub", async () => {
@@ -430,12 +489,12 @@ describe("the rate limit", () => {
     for (const [reason, next] of [
       ["body_incomplete", "rate_limited"],
       ["body_too_large", "rate_limited"],
-      ["busy", "accepted"],
+      ["busy", "method_not_allowed"],
     ] as const) {
       const receive = limited(1);
       const rejected = { ...incoming(good), body: () => rejection(reason, "") };
       expect(await reasons([receive(rejected)])).toEqual([reason]);
-      expect(await reasons([receive(incoming(good))])).toEqual([next]);
+      expect(await reasons([receive(incoming({ method: "GET" }))])).toEqual([next]);
     }
   });
 
@@ -444,7 +503,9 @@ describe("the rate limit", () => {
     const old = await signed("linear");
     now += 3_600_000;
     expect(await receive(incoming(old))).toMatchObject({ reason: "signature_expired" });
-    expect(await receive(incoming(old))).toMatchObject({ reason: "rate_limited" });
+    expect(await receive(incoming({ source: "linear" }))).toMatchObject({
+      reason: "rate_limited",
+    });
   });
 });
 

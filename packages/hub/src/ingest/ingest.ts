@@ -3,16 +3,22 @@
  * a reason. The checks run in this order, cheap ones first: address, rate, endpoint, headers,
  * signature, body, tenant. The database is not queried before the rate limit is checked, and the body
  * is not parsed before its signature is verified. Rejections up to the signature count towards the
- * failure limit. The quota and duplicates are checked later, by the transaction that stores the events.
+ * failure limit. Above it, requests of the same address are still accepted if they are signed, since
+ * senders can share an address. The quota and duplicates are checked later, by the transaction that stores the events.
  */
 import type { AppendRequest, NewEvent } from "../store/store.ts";
 import { checkContentType, checkMethod, checkUnsigned } from "./check-request.ts";
-import { checkSentAt, checkSignature, checkSignatureHeaders } from "./check-signature.ts";
+import {
+  canBeSigned,
+  checkSentAt,
+  checkSignature,
+  checkSignatureHeaders,
+} from "./check-signature.ts";
 import { mediaType } from "./decode.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { type IngestOutcome, isRejection, type Rejection, rejection } from "./ingest-outcome.ts";
-import { type ExceededLimit, type RateLimit, UNLIMITED } from "./rate-limit.ts";
+import { type RateLimit, UNLIMITED } from "./rate-limit.ts";
 import { sanitizeSummary } from "./sanitize-summary.ts";
 import type { DecodedEvent, SourceDefinition, Tenancy } from "./source.ts";
 
@@ -55,18 +61,14 @@ export function createIngest(options: IngestOptions) {
       );
 
     const limit = sample ? UNLIMITED : rateLimit;
-    const exceeded = limit.admit(request.address);
-    if (exceeded) return rateLimited[exceeded];
+    const admission = limit.admit(request.address);
+    if (admission === "rejected") return tooManyRequests;
     const fail = (rejected: Rejection): Rejection => {
       limit.fail(request.address);
       return rejected;
     };
-
-    // A cached endpoint is not awaited: that would defer every request by a microtask.
-    const found = endpoints.find(source.id, request.key);
-    const endpoint = found instanceof Promise ? await found : found;
-    if (!endpoint) return fail(request.key === undefined ? keyRequired(source) : unknownKey);
-    const isSigned = endpoint.keys.length > 0;
+    const failUnsigned = (rejected: Rejection): Rejection =>
+      admission === "suspect" ? tooManyFailures : fail(rejected);
 
     let repeated: string | undefined;
     const header = (name: string): string | undefined => {
@@ -74,6 +76,16 @@ export function createIngest(options: IngestOptions) {
       if (values.length > 1) repeated ??= name;
       return values[0];
     };
+
+    if (admission === "suspect" && request.key !== undefined && !canBeSigned(source, header))
+      return tooManyFailures;
+    // A cached endpoint is not awaited: that would defer every request by a microtask.
+    const found = endpoints.find(source.id, request.key);
+    const endpoint = found instanceof Promise ? await found : found;
+    if (!endpoint)
+      return failUnsigned(request.key === undefined ? keyRequired(source) : unknownKey);
+    const isSigned = endpoint.keys.length > 0;
+
     const early =
       checkMethod(request, source, header) ??
       checkContentType(source, header) ??
@@ -82,13 +94,11 @@ export function createIngest(options: IngestOptions) {
         : sample
           ? undefined
           : checkUnsigned(request, source, allowUnsigned));
-    if (early) return isRejection(early) ? fail(early) : early;
+    if (early) return isRejection(early) ? failUnsigned(early) : early;
 
     const bytes = await request.body(source.maxBytes);
     if (isRejection(bytes)) return bytes.reason === "busy" ? bytes : fail(bytes);
 
-    // Many forged requests can be admitted before the first one fails. Their HMACs are limited here.
-    if (isSigned && limit.isBlocked(request.address)) return rateLimited.failures;
     const badSignature = isSigned
       ? await checkSignature(endpoint, { header, body: bytes, now: now() })
       : undefined;
@@ -154,18 +164,17 @@ export function createIngest(options: IngestOptions) {
   }
 }
 
-const rateLimited: Record<ExceededLimit, Rejection> = {
-  requests: rejection(
-    "rate_limited",
-    "This address sends too many requests; send the webhook again later, or raise SIGNALBOX_RATE_LIMIT.",
-    { retryAfter: 1 },
-  ),
-  failures: rejection(
-    "rate_limited",
-    "Too many webhooks of this address were rejected before or by the signature check. The responses to them name the error; correct it, then send the webhook again.",
-    { retryAfter: 1 },
-  ),
-};
+const tooManyRequests = rejection(
+  "rate_limited",
+  "This address sends too many requests; send the webhook again later, or raise SIGNALBOX_RATE_LIMIT.",
+  { retryAfter: 1 },
+);
+
+const tooManyFailures = rejection(
+  "rate_limited",
+  "Too many webhooks of this address were rejected before or by the signature check. The responses to them name the error; correct it, then send the webhook again. Signed webhooks are still accepted.",
+  { retryAfter: 1 },
+);
 
 const unknownSource = ({ source }: IncomingRequest): Rejection =>
   rejection("unknown_source", `There is no webhook endpoint /webhooks/${source.slice(0, 100)}.`);

@@ -10,54 +10,51 @@ const clock = (start = 1_000_000) => {
 const limiter = (failuresPerSecond: number, now: () => number, maxClients?: number) =>
   createRateLimit({ failuresPerSecond, now, ...(maxClients ? { maxClients } : {}) });
 
-/** Sends a request that fails, unless a limit rejects it. Returns the limit. */
+/** Sends a request that fails, unless a limit was reached before. */
 function attempt(limit: RateLimit, address: string) {
-  const exceeded = limit.admit(address);
-  if (!exceeded) limit.fail(address);
-  return exceeded;
+  const admission = limit.admit(address);
+  if (admission === "admitted") limit.fail(address);
+  return admission;
 }
 
 const times = <Result>(count: number, work: () => Result): Result[] =>
   Array.from({ length: count }, () => work());
 
 describe("the failure limit", () => {
-  it("rejects all requests of a client that has reached it", () => {
+  it("makes a client that has reached it suspect, and no other", () => {
     const { now } = clock();
     const limit = limiter(3, now);
-    expect(times(3, () => attempt(limit, "192.0.2.1"))).toEqual(Array(3).fill(undefined));
-    expect(limit.isBlocked("192.0.2.1")).toBe(true);
-    expect(limit.admit("192.0.2.1")).toBe("failures");
-    expect(limit.admit("192.0.2.2")).toBeUndefined();
-    expect(limit.isBlocked("192.0.2.2")).toBe(false);
+    expect(times(3, () => attempt(limit, "192.0.2.1"))).toEqual(Array(3).fill("admitted"));
+    expect(limit.admit("192.0.2.1")).toBe("suspect");
+    expect(limit.admit("192.0.2.2")).toBe("admitted");
   });
 
   it("does not count requests that succeed", () => {
     const { now } = clock();
     const limit = limiter(3, now);
-    expect(times(300, () => limit.admit("192.0.2.1"))).toEqual(Array(300).fill(undefined));
-    expect(limit.isBlocked("192.0.2.1")).toBe(false);
+    expect(times(300, () => limit.admit("192.0.2.1"))).toEqual(Array(300).fill("admitted"));
   });
 
-  it("does not count what it rejects, so a client can send again after a second", () => {
+  it("ends after a second without further failures", () => {
     const time = clock();
     const limit = limiter(3, time.now);
-    times(500, () => attempt(limit, "a"));
+    times(100, () => attempt(limit, "a"));
     time.advance(1_000);
-    times(500, () => attempt(limit, "a"));
+    times(100, () => attempt(limit, "a"));
     time.advance(1_000);
-    expect(limit.admit("a")).toBeUndefined();
+    expect(limit.admit("a")).toBe("admitted");
   });
 
   it("does not allow twice its number across two windows", () => {
     const time = clock();
     const limit = limiter(100, time.now);
-    expect(attempt(limit, "192.0.2.1")).toBeUndefined();
+    expect(attempt(limit, "192.0.2.1")).toBe("admitted");
     time.advance(990);
     const before = times(99, () => attempt(limit, "192.0.2.1"));
     time.advance(20);
     const after = times(100, () => attempt(limit, "192.0.2.1"));
-    expect(before.filter((exceeded) => exceeded === undefined)).toHaveLength(99);
-    expect(after.filter((exceeded) => exceeded === undefined).length).toBeLessThanOrEqual(2);
+    expect(before.filter((admission) => admission === "admitted")).toHaveLength(99);
+    expect(after.filter((admission) => admission === "admitted").length).toBeLessThanOrEqual(2);
   });
 
   it("never allows twice its number in any second", () => {
@@ -68,7 +65,7 @@ describe("the failure limit", () => {
         const allowed: number[] = [];
         for (const gap of gaps) {
           time.advance(gap);
-          if (attempt(limit, "a") === undefined) allowed.push(time.now());
+          if (attempt(limit, "a") === "admitted") allowed.push(time.now());
         }
         // The algorithm assumes an even distribution in the previous window, so the worst case is
         // one less than twice the limit.
@@ -81,20 +78,20 @@ describe("the failure limit", () => {
   it("counts an IPv6 network of 64 bits as one client, and a mapped IPv4 address as IPv4", () => {
     const { now } = clock();
     const limit = limiter(1, now);
-    expect(attempt(limit, "2001:db8:1:2::1")).toBeUndefined();
-    expect(attempt(limit, "2001:db8:1:2:ffff::9")).toBe("failures");
-    expect(attempt(limit, "2001:0db8:0001:0002:0:0:0:7")).toBe("failures");
-    expect(attempt(limit, "2001:db8:1:3::1")).toBeUndefined();
-    expect(attempt(limit, "::ffff:192.0.2.1")).toBeUndefined();
-    expect(attempt(limit, "192.0.2.1")).toBe("failures");
+    expect(attempt(limit, "2001:db8:1:2::1")).toBe("admitted");
+    expect(attempt(limit, "2001:db8:1:2:ffff::9")).toBe("suspect");
+    expect(attempt(limit, "2001:0db8:0001:0002:0:0:0:7")).toBe("suspect");
+    expect(attempt(limit, "2001:db8:1:3::1")).toBe("admitted");
+    expect(attempt(limit, "::ffff:192.0.2.1")).toBe("admitted");
+    expect(attempt(limit, "192.0.2.1")).toBe("suspect");
   });
 
   it("evicts the oldest client above the maximum", () => {
     const { now } = clock();
     const limit = limiter(1, now, 2);
     for (const client of ["a", "b", "c"]) attempt(limit, client);
-    expect(attempt(limit, "c")).toBe("failures");
-    expect(attempt(limit, "a")).toBeUndefined();
+    expect(attempt(limit, "c")).toBe("suspect");
+    expect(attempt(limit, "a")).toBe("admitted");
   });
 });
 
@@ -103,16 +100,25 @@ describe("the limit of all requests", () => {
     const time = clock();
     const limit = limiter(2, time.now);
     const requests = 2 * REQUESTS_PER_FAILURE;
-    expect(times(requests, () => limit.admit("a"))).toEqual(Array(requests).fill(undefined));
-    expect(times(requests, () => limit.admit("a"))).toEqual(Array(requests).fill("requests"));
-    expect(limit.isBlocked("a")).toBe(false);
+    expect(times(requests, () => limit.admit("a"))).toEqual(Array(requests).fill("admitted"));
+    expect(times(requests, () => limit.admit("a"))).toEqual(Array(requests).fill("rejected"));
     time.advance(2_000);
-    expect(limit.admit("a")).toBeUndefined();
+    expect(limit.admit("a")).toBe("admitted");
+  });
+
+  it("also bounds the requests of a suspect client", () => {
+    const { now } = clock();
+    const limit = limiter(1, now);
+    const admissions = times(2 * REQUESTS_PER_FAILURE, () => attempt(limit, "a"));
+    expect(admissions).toEqual([
+      "admitted",
+      ...Array(REQUESTS_PER_FAILURE - 1).fill("suspect"),
+      ...Array(REQUESTS_PER_FAILURE).fill("rejected"),
+    ]);
   });
 });
 
 it("0 disables both limits", () => {
   const limit = limiter(0, () => 0);
-  expect(times(100_000, () => attempt(limit, "a")).every((one) => one === undefined)).toBe(true);
-  expect(limit.isBlocked("a")).toBe(false);
+  expect(times(100_000, () => attempt(limit, "a")).every((one) => one === "admitted")).toBe(true);
 });

@@ -1,21 +1,24 @@
 /**
  * Two limits per client and second. The failure limit counts only requests that are rejected before or
- * by the signature check: those of strangers. An honest sender may send a burst, so the limit of all
- * requests is much higher. Both are sliding windows: the count of the current window plus the weighted
- * count of the previous one, so that a burst across two windows cannot reach twice the limit. The
- * number of clients is bounded.
+ * by the signature check: those of strangers. A client can be shared by many senders, such as a proxy
+ * or GitHub. So a client at its failure limit is only suspect: its signed requests are still verified.
+ * The much higher limit of all requests bounds that work. Both are sliding windows: the count of the
+ * current window plus the weighted count of the previous one, so that a burst across two windows cannot
+ * reach twice the limit. The number of clients is bounded.
  */
 import { BoundedMap } from "../lib/bounded-map.ts";
 
-export type ExceededLimit = "requests" | "failures";
+/**
+ * `suspect`: the client has reached the failure limit; only a request that may have a valid signature
+ * should be processed. `rejected`: the client has reached the limit of all requests.
+ */
+export type Admission = "admitted" | "suspect" | "rejected";
 
 export interface RateLimit {
-  /** Counts a request, unless its client exceeds a limit; then returns the limit. */
-  admit(address: string): ExceededLimit | undefined;
-  /** Counts a failure of an admitted request. */
+  /** Counts a request, unless it is rejected. */
+  admit(address: string): Admission;
+  /** Counts a failure of a request that was not rejected. */
   fail(address: string): void;
-  /** Returns whether the client has reached the failure limit. */
-  isBlocked(address: string): boolean;
 }
 
 export interface RateLimitOptions {
@@ -40,9 +43,8 @@ interface Client {
 }
 
 export const UNLIMITED: RateLimit = {
-  admit: () => undefined,
+  admit: () => "admitted",
   fail: () => {},
-  isBlocked: () => false,
 };
 
 export function createRateLimit(options: RateLimitOptions): RateLimit {
@@ -74,7 +76,7 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
     return client;
   }
 
-  function exceeds(client: Client, limit: ExceededLimit, at: number): boolean {
+  function exceeds(client: Client, limit: keyof typeof limits, at: number): boolean {
     const weight = 1 - (at - client.start) / WINDOW_MS;
     return client.former[limit] * weight + client[limit] >= limits[limit];
   }
@@ -83,17 +85,12 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
     admit(address) {
       const at = now();
       const client = clientAt(address, at);
-      if (exceeds(client, "failures", at)) return "failures";
-      if (exceeds(client, "requests", at)) return "requests";
+      if (exceeds(client, "requests", at)) return "rejected";
       client.requests += 1;
-      return undefined;
+      return exceeds(client, "failures", at) ? "suspect" : "admitted";
     },
     fail(address) {
       clientAt(address, now()).failures += 1;
-    },
-    isBlocked(address) {
-      const at = now();
-      return exceeds(clientAt(address, at), "failures", at);
     },
   };
 }

@@ -58,7 +58,7 @@ function createSender(
     endpoints,
     tenancy: { resolve: async () => undefined },
     isGithubAddress: () => false,
-    rateLimit: { admit: () => "requests", fail() {}, isBlocked: () => true },
+    rateLimit: { admit: () => "rejected", fail() {} },
     allowUnsigned: false,
     newId,
     now,
