@@ -1,7 +1,7 @@
 /** The bridge as Claude Code runs it: a child process with stdio, connected to a real hub. */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -596,5 +596,52 @@ describe("the bridge", () => {
     const env = { SIGNALBOX_URL: "hub.example" };
     const { code, stderr } = await runCli(["bridge"], { env });
     expect([code, stderr]).toEqual([2, expect.stringContaining("SIGNALBOX_URL")]);
+  });
+
+  it("starts with the configuration of the guide", async () => {
+    const hub = await startHub();
+    const [guide, root] = ["../../docs/claude-code.md", "../../"].map((path) =>
+      fileURLToPath(new URL(path, import.meta.url)),
+    ) as [string, string];
+    const block = /```json\n(.*?mcpServers.*?)```/s.exec(readFileSync(guide, "utf8"))?.[1] ?? "";
+    const configuration = JSON.parse(block.replaceAll("/path/to/signalbox/", root));
+    const { command, args, env } = configuration.mcpServers.signalbox;
+    const transport = new StdioClientTransport({
+      command,
+      args,
+      env: {
+        ...env,
+        SIGNALBOX_URL: hub.url,
+        SIGNALBOX_TOKEN: TOKEN,
+        SIGNALBOX_BRIDGE_STATE: tempFolder(),
+      },
+    });
+    const client = new Client({ name: "story", version: "1" });
+    await client.connect(transport);
+    onTestFinished(() => client.close());
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toContain("get_event");
+  });
+
+  it("reports a Node version that is too old, and names the Node of the checkout", () => {
+    const checkout = tempFolder();
+    const bin = join(checkout, "packages/bridge/bin/signalbox-bridge.js");
+    cpSync(BRIDGE, bin);
+    writeFileSync(join(checkout, "package.json"), '{ "type": "module" }');
+    const run = (version: string) => {
+      const old = `data:text/javascript,Object.defineProperty(process,"versions",{value:{node:"${version}"}})`;
+      const { status, stderr } = spawnSync(process.execPath, ["--import", old, bin], {
+        encoding: "utf8",
+      });
+      return [status, stderr];
+    };
+    const message = (version: string, node: string) =>
+      `signalbox-bridge: needs Node 22.15 or newer, this is ${version}. Where your MCP client starts the bridge with "node", write ${node}.\n`;
+    expect(run("22.14.0")).toEqual([1, message("22.14.0", "the path of a newer one")]);
+    const node = join(checkout, "node_modules/node/bin/node");
+    mkdirSync(join(checkout, "node_modules/node/bin"), { recursive: true });
+    writeFileSync(node, "");
+    expect(run("20.20.2")).toEqual([1, message("20.20.2", node)]);
+    expect(run("22.15.0")).toEqual([2, expect.stringContaining("not built")]);
   });
 });
