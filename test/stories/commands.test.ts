@@ -47,7 +47,8 @@ describe("the executable `signalbox`", () => {
       const { status, stderr } = run("--import", old(version));
       expect([status, stderr]).toEqual([
         2,
-        `signalbox: Signalbox needs Node 22.15 or newer, this is ${version}.\n`,
+        `signalbox: Signalbox needs Node 22.15 or newer, this is ${version}. ` +
+          "Run `npx signalbox` in the checkout, which has its own Node, or install a newer Node.\n",
       ]);
     }
     for (const version of ["22.15.0", "24.0.0"])

@@ -9,7 +9,10 @@ const cli = new URL("../dist/cli.js", import.meta.url);
 
 // zstd came to node:zlib with 22.15.
 if (major < 22 || (major === 22 && minor < 15))
-  refuse(`Signalbox needs Node 22.15 or newer, this is ${process.versions.node}.`);
+  refuse(
+    `Signalbox needs Node 22.15 or newer, this is ${process.versions.node}. ` +
+      "Run `npx signalbox` in the checkout, which has its own Node, or install a newer Node.",
+  );
 else if (!existsSync(cli)) refuse("Signalbox is not built: run `npm run build` first.");
 else await import(cli.href);
 
