@@ -198,6 +198,38 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
     });
   });
 
+  it("stay in separate apps, whatever the slugs of the apps are", async () => {
+    const nodes = '[{"id":"a","type":"Return","name":"End"}]';
+    const store = await open(`
+      CREATE TABLE apps (id TEXT, slug TEXT, name TEXT, tenant_id TEXT);
+      INSERT INTO apps VALUES ('1', 'shop', 'Shop', NULL), ('2', 'Shop!', 'Second shop', NULL),
+        ('3', '日本', 'Japan', NULL), ('4', 'größe', 'Size', NULL),
+        ('5', 'shop', 'Their shop', 'theirs'), ('6', 'long', '${"x".repeat(9_000)}', NULL);
+      CREATE TABLE flows (id TEXT, app_id TEXT, name TEXT, tool_name TEXT, tool_description TEXT, nodes TEXT, tenant_id TEXT);
+      INSERT INTO flows VALUES ${[1, 2, 3, 4, 5, 6]
+        .map(
+          (id) =>
+            `('f${id}', '${id}', 'Go', 'go', 'Goes.', '${nodes}', ${id === 5 ? "'theirs'" : "NULL"})`,
+        )
+        .join(", ")}`);
+    const result = summarize(await migrate(store));
+    expect(
+      result.apps.map(({ tenant, app, flows, notes }) => [
+        ...[tenant, app, flows.map(({ id }) => id).join(), notes.length],
+      ]),
+    ).toEqual([
+      ["local", "shop", "f1", 0],
+      ["local", "shop-2", "f2", 1],
+      ["local", "app", "f3", 1],
+      ["local", "grosse", "f4", 1],
+      ["theirs", "shop", "f5", 0],
+    ]);
+    expect(await store.getApp("local", "shop-2")).toMatchObject({ name: "Second shop" });
+    expect(result.rejected).toMatchObject([
+      { id: "f6", reason: expect.stringContaining("app.name") },
+    ]);
+  });
+
   it("are migrated even if other rows cannot be stored", async () => {
     const long = "x".repeat(20_000);
     const nested = `${"[".repeat(3_000)}${"]".repeat(3_000)}`;

@@ -134,7 +134,8 @@ function readRows(
       const { tenant: tenantId, flow } = readRow(row);
       const tenant = isGiven(tenantId) ? String(tenantId) : defaultTenant;
       if (tenant === undefined) throw new Error(NO_TENANT);
-      for (const file of readFlowFile(fileOfRows([flow], apps))) {
+      for (const file of readFlowFile(fileOfRows([flow], appsFor(tenant, flow, apps)))) {
+        if (file.error !== undefined) throw new Error(file.error);
         const checked = file.flows.flatMap((one) => check(one, registry));
         nodes.set(tenant, [...(nodes.get(tenant) ?? []), ...checked]);
         const key = JSON.stringify([tenant, file.app.slug]);
@@ -147,6 +148,24 @@ function readRows(
       rejected.push({ id: textOf(row.id), name: textOf(row.name), reason: messageOf(error) });
     }
   return { files: [...files.values()], rejected, nodes };
+}
+
+/**
+ * The apps of a tenant, then those without a tenant: slugs are unique per tenant. A flow can refer to
+ * the app of another tenant by its id.
+ */
+function appsFor(tenant: string, { appId }: JsonObject, apps: readonly Row[]): Row[] {
+  const owned = apps.map((row) => ({ row, owner: readRow(row).tenant }));
+  const rowsOf = (isIncluded: (one: (typeof owned)[number]) => boolean) =>
+    owned.filter(isIncluded).map(({ row }) => row);
+  const isOwn = (owner: Json | undefined) => isGiven(owner) && String(owner) === tenant;
+  return [
+    ...rowsOf(({ owner }) => isOwn(owner)),
+    ...rowsOf(({ owner }) => !isGiven(owner)),
+    ...rowsOf(
+      ({ row, owner }) => isGiven(owner) && !isOwn(owner) && String(row.id) === String(appId),
+    ),
+  ];
 }
 
 const NO_TENANT = "it has no tenant (column tenant_id)";

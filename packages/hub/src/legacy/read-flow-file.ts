@@ -7,14 +7,17 @@ import { issuesOf } from "@signalbox/rules/flows/issues.ts";
 import { appSchema } from "@signalbox/rules/flows/model.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { normalizeColumnName } from "../lib/normalize-column-name.ts";
-import { RequestError, validationError } from "../lib/request-error.ts";
+import { RequestError } from "../lib/request-error.ts";
+import { type AppRow, type AppRows, hasSlugCharacters, readAppRows, slugFrom } from "./app-rows.ts";
 import { ignoredFields } from "./import-flow.ts";
 
 export interface AppFile {
   app: { slug: string; name: string; description: string };
   flows: JsonObject[];
-  /** Messages about ignored fields. */
+  /** Messages about ignored fields and changed slugs. */
   notes: string[];
+  /** Why the app is invalid. The other apps of the file can be imported. */
+  error?: string;
 }
 
 /** `app` overrides the app of every flow. */
@@ -22,11 +25,12 @@ export function readFlowFile(content: Json, app?: string): AppFile[] {
   const files = new Map<string, AppFile>();
   for (const { owner, flow, notes } of flowsIn(content, app)) {
     const read = appOf(owner);
-    const file = files.get(read.slug) ?? { app: read, flows: [], notes: [] };
+    const key = JSON.stringify([read.app.slug, read.error]);
+    const file = files.get(key) ?? { ...read, flows: [], notes: [] };
     file.flows.push(flow);
     const ignored = ignoredFields("app.", owner, Object.keys(appSchema.shape), "an app");
     file.notes = [...new Set([...file.notes, ...notes, ...ignored])];
-    files.set(read.slug, file);
+    files.set(key, file);
   }
   return [...files.values()];
 }
@@ -41,8 +45,7 @@ interface FoundFlow {
 
 interface Parents {
   app?: Json | undefined;
-  /** The rows of apps, by id. */
-  apps?: ReadonlyMap<string, JsonObject>;
+  apps?: AppRows;
   notes?: string[];
 }
 
@@ -56,29 +59,24 @@ function flowsIn(content: Json, given: Json | undefined, parents: Parents = {}):
     );
   const { notes = [] } = parents;
   const fields = fieldsOf(content);
-  const row = parents.apps?.get(String(fields.appId));
-  const owner = given ?? fields.app ?? fields.appSlug ?? row ?? fields.appId ?? parents.app;
-  if (!Array.isArray(content.flows)) return [{ owner, flow: parseTextColumns(fields), notes }];
+  const row = given === undefined ? findRow(fields, parents) : undefined;
+  const owner = given ?? row?.app ?? fields.app ?? fields.appSlug ?? fields.appId ?? parents.app;
+  if (!Array.isArray(content.flows))
+    return [{ owner, flow: parseTextColumns(fields), notes: [...notes, ...(row?.notes ?? [])] }];
   const ignored = ignoredFields("", content, [...OWNERS, "apps", "flows"], "a file of flows");
   return flowsIn(content.flows, given, {
     app: owner,
-    apps: appsIn(content.apps),
+    apps: readAppRows(content.apps),
     notes: [...notes, ...ignored],
   });
 }
 
-/** Only the fields of an app: rows of a legacy system have more columns. */
-const appsIn = (rows: Json | undefined): Map<string, JsonObject> =>
-  new Map(
-    (Array.isArray(rows) ? rows : [])
-      .filter(isObject)
-      .map(({ id, slug, name, description }) => [
-        String(id),
-        Object.fromEntries(
-          Object.entries({ slug, name, description }).filter(([, value]) => value !== undefined),
-        ) as JsonObject,
-      ]),
-  );
+/** `appId` is the id of a row, or else its slug, as in the other fields. */
+function findRow(fields: JsonObject, { app, apps }: Parents): AppRow | undefined {
+  const slug = fields.app ?? fields.appSlug ?? fields.appId ?? app;
+  const byId = slug === fields.appId ? apps?.byId.get(String(slug)) : undefined;
+  return byId ?? (typeof slug === "string" ? apps?.bySlug.get(slug) : undefined);
+}
 
 const FIELDS = new Map(
   [...OWNERS, "toolName", "toolDescription", "isActive"].map((field) => [
@@ -96,31 +94,27 @@ export function fieldsOf(row: JsonObject): JsonObject {
   return Object.fromEntries(fields);
 }
 
-function appOf(owner: Json | undefined): AppFile["app"] {
+function appOf(owner: Json | undefined): Pick<AppFile, "app" | "error"> {
   if (owner === undefined || owner === null || owner === "")
     throw new RequestError("invalid", "app", "Name the app of the flows: --app SLUG.");
   const { slug, name, description } = isObject(owner) ? owner : { slug: owner };
   const label = String(slug ?? name ?? "");
-  const parsed = appSchema.safeParse({
-    slug: slugOf(label),
+  const app = {
+    // Without a Latin letter or a digit, the label does not name the app.
+    slug: hasSlugCharacters(label) ? slugFrom(label) : label,
     name: name ?? label,
     description: description ?? "",
-  });
-  if (parsed.success) return parsed.data;
-  throw validationError(
-    issuesOf(parsed.error).map(({ path, message }) => ({
-      path: `app.${path}`,
-      message: `${JSON.stringify(owner).slice(0, 100)}: ${message}`,
-    })),
+  };
+  const parsed = appSchema.safeParse(app);
+  if (parsed.success) return { app: parsed.data };
+  const issues = issuesOf(parsed.error).map(
+    ({ path, message }) => `app.${path}: ${JSON.stringify(owner).slice(0, 100)}: ${message}`,
   );
+  return {
+    app: { slug: app.slug, name: String(app.name), description: "" },
+    error: issues.join("; "),
+  };
 }
-
-const slugOf = (text: string): string =>
-  text
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .slice(0, 63)
-    .replace(/^-+|-+$/g, "");
 
 const JSON_COLUMNS = ["nodes", "edges", "connections", "parameters"];
 

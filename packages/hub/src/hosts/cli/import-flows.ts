@@ -79,8 +79,14 @@ export function readJsonFile(file: string): Json {
   return asUsage(file, () => parseJson(content, "file"));
 }
 
-export const readApps = (content: Json, file: string, app?: string): AppFile[] =>
-  asUsage(file, () => readFlowFile(content, app));
+/** Throws if no app is valid. */
+export function readApps(content: Json, file: string, app?: string): AppFile[] {
+  const apps = asUsage(file, () => readFlowFile(content, app));
+  const errors = apps.flatMap(({ error = [] }) => error);
+  if (errors.length > 0 && errors.length === apps.length)
+    throw new UsageError(`${file}: ${errors.join("; ")}`);
+  return apps;
+}
 
 function asUsage<Result>(file: string, work: () => Result): Result {
   try {
@@ -124,6 +130,8 @@ export async function importAndReport(
 async function importOne(file: AppFile, work: ImportWork): Promise<AppReport> {
   const { hub, policy, publish } = work;
   const { slug, ...app } = file.app;
+  const { notes, error } = file;
+  if (error !== undefined) return { app: slug, flows: [], notes, error };
   try {
     const { flows } = await hub.request<{ flows: ImportReport[] }>(
       "POST",
@@ -138,10 +146,10 @@ async function importOne(file: AppFile, work: ImportWork): Promise<AppReport> {
         },
       },
     );
-    return { app: slug, flows, notes: file.notes };
+    return { app: slug, flows, notes };
   } catch (error) {
     if (!isRejected(error)) throw error;
-    return { app: slug, flows: [], notes: file.notes, error: error.message };
+    return { app: slug, flows: [], notes, error: error.message };
   }
 }
 
