@@ -4,7 +4,7 @@ import type { FlowDraft, FlowEdge, FlowNode } from "@signalbox/rules/flows/model
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { toolDescriptionOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { Json } from "@signalbox/rules/json.ts";
-import { importFlow } from "../legacy/import-flow.ts";
+import { type ImportOptions, importFlow } from "../legacy/import-flow.ts";
 import { validationError } from "../lib/request-error.ts";
 import { renameTakenTools } from "./tool-names.ts";
 
@@ -18,9 +18,9 @@ export function importDraft(
   registry: NodeRegistry,
   taken: ReadonlySet<string>,
   newId: () => string,
-  triggerOf?: (flow: string) => string | undefined,
+  legacy: Pick<ImportOptions, "triggerOf" | "hasLegacyNodes"> = {},
 ): ImportedDraft {
-  const imported = importFlow(input, { newId, takenTools: taken, triggerOf });
+  const imported = importFlow(input, { newId, takenTools: taken, ...legacy });
   if (imported.outcome === "invalid") throw validationError(imported.errors);
   const { flow } = imported;
   const described = flow.nodes.map((node) => describeTool(node, registry));

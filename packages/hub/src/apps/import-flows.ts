@@ -5,6 +5,7 @@
 import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
 import { findFirstTools } from "../legacy/first-tools.ts";
+import { hasLegacyNodes } from "../legacy/import-flow.ts";
 import { migrateApp } from "../legacy/migrate-tools.ts";
 import type { AppFile } from "../legacy/read-flow-file.ts";
 import { RequestError } from "../lib/request-error.ts";
@@ -93,7 +94,10 @@ export function planImport(
             registry,
             taken,
             unusedIds("edge", input),
-            (called) => firstTools.get(called),
+            {
+              triggerOf: (called) => firstTools.get(called),
+              hasLegacyNodes: hasLegacyNodes(flow),
+            },
           );
           one.notes = [...notes, ...more];
           return finishDraft(draft, draft.nodes, taken, registry);

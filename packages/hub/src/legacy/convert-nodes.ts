@@ -56,6 +56,23 @@ export function convertNodes(nodes: readonly Json[], options: ConvertOptions): J
   });
 }
 
+/** Whether only the legacy system has such a node. */
+export function isLegacyNode(node: Json): boolean {
+  if (!isObject(node)) return false;
+  const has = (name: string) => isObject(node.parameters) && Object.hasOwn(node.parameters, name);
+  switch (node.type) {
+    case "ApiCall":
+    case "JavaScriptCodeTransform":
+      return true;
+    case "CallFlow":
+      return has("targetFlowId");
+    case "Return":
+      return has("text") && !has("value");
+    default:
+      return false;
+  }
+}
+
 function nodeFinder(nodes: readonly Json[], givenSlugs: ReadonlySet<string>) {
   const all = nodes.filter(isObject);
   const byId = new Map(all.map((node) => [node.id, node]));

@@ -62,6 +62,25 @@ describe("an imported flow", () => {
     });
   });
 
+  it.each<[string, object]>([
+    ["missing", {}],
+    ["null", { connections: null }],
+    ["empty text", { connections: "" }],
+    ["an empty array", { connections: [] }],
+  ])("in a legacy format is converted if its connections are %s", (_, more) => {
+    const tool = { toolName: "go", toolDescription: "Goes." };
+    const intent = { id: "u1", type: "UserIntent", name: "Ask" };
+    const call = { id: "api1", type: "ApiCall", name: "Fetch", parameters: { url: "{{u1.url}}" } };
+    for (const legacy of [
+      { ...tool, nodes: [intent, call] },
+      { ...tool, nodes: [call] },
+      { nodes: [{ ...intent, parameters: tool }, call] },
+    ]) {
+      const { flow } = imported({ name: "x", ...legacy, ...more });
+      expect(flow.nodes.map(({ type }) => type).toSorted()).toEqual(["HttpRequest", "UserIntent"]);
+    }
+  });
+
   it("gets valid slugs, and references to them", () => {
     const { flow, notes } = imported({
       name: "x",

@@ -14,8 +14,8 @@ import {
 import { renameReferences } from "@signalbox/rules/flows/references.ts";
 import { isSlug, slugFor } from "@signalbox/rules/flows/slug.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { convertNodes } from "./convert-nodes.ts";
-import { migrateTools } from "./migrate-tools.ts";
+import { convertNodes, isLegacyNode } from "./convert-nodes.ts";
+import { isLegacyTool, migrateTools } from "./migrate-tools.ts";
 
 export interface ImportOptions {
   /** For edges without an id, and for new triggers. */
@@ -24,20 +24,29 @@ export interface ImportOptions {
   takenTools?: { has(name: string): boolean };
   /** For calls of flows with several triggers: the trigger that a legacy call starts. */
   triggerOf?: ((flow: string) => string | undefined) | undefined;
+  /** Whether the nodes are legacy nodes. By default the input shows it. */
+  hasLegacyNodes?: boolean | undefined;
 }
 
 export type Imported =
   | { outcome: "imported"; flow: FlowDraft; notes: string[] }
   | { outcome: "invalid"; errors: { path: string; message: string }[] };
 
+/** Whether the nodes are in the legacy format, which has no `edges`. `migrateTools` can add them. */
+export const hasLegacyNodes = (flow: JsonObject): boolean =>
+  !isListGiven(flow.edges) &&
+  (isLegacyTool(flow) ||
+    isListGiven(flow.connections) ||
+    each(flow.nodes).some(([node]) => isLegacyNode(node)));
+
 export function importFlow(input: unknown, options: ImportOptions): Imported {
   const { newId, takenTools, triggerOf = () => undefined } = options;
   if (!isObject(input)) return invalid("must be an object with a flow");
   // The parameters of a node are at the third level.
   if (isDeeperThan(LIMITS.depth + 3, input)) return invalid("is nested too deeply");
-  const { flow, changed, notes } = migrateTools(input, newId, takenTools);
+  const isLegacy = options.hasLegacyNodes ?? hasLegacyNodes(input);
+  const { flow, notes } = migrateTools(input, newId, takenTools);
   notes.push(...ignoredIn(flow));
-  const isLegacy = !isGiven(flow.edges) && (changed || isGiven(flow.connections));
   const nodes = withSlugs(flow.nodes === undefined ? [] : flow.nodes, notes);
   const parsed = flowDraftSchema.safeParse({
     name: flow.name,
@@ -65,7 +74,7 @@ const EDGE_FIELDS = ["source", "sourceHandle", "target", "targetHandle"];
 
 /** Reports every field that is not imported. */
 function ignoredIn(flow: JsonObject): string[] {
-  const list = isGiven(flow.edges) ? "edges" : "connections";
+  const list = isListGiven(flow.edges) ? "edges" : "connections";
   return [
     ...ignoredFields("", flow, [...FLOW_FIELDS, list]),
     ...each(flow.nodes).flatMap(([node, at]) => [
@@ -84,6 +93,9 @@ function ignoredIn(flow: JsonObject): string[] {
 }
 
 const isGiven = (value: Json | undefined): value is Json => value !== undefined && value !== null;
+
+/** A database can have empty text instead of NULL. */
+const isListGiven = (value: Json | undefined): value is Json => isGiven(value) && value !== "";
 
 const isEdgeId = (id: Json | undefined): id is string => typeof id === "string" && id !== "";
 
@@ -155,7 +167,7 @@ const OUTPUTS: readonly Json[] = ["main", "output", "right"];
 const INPUTS: readonly Json[] = ["main", "input", "left"];
 
 function edgesOf(flow: JsonObject, newId: () => string, isLegacy: boolean): Json {
-  const edges = flow.edges ?? flow.connections ?? [];
+  const edges = [flow.edges, flow.connections].find(isListGiven) ?? [];
   if (!Array.isArray(edges)) return edges;
   return edges.map((edge): Json => {
     if (!isObject(edge)) return edge;

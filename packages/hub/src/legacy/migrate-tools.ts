@@ -21,12 +21,13 @@ const LEGACY_FIELDS = ["toolName", "toolDescription", "parameters", "isActive"] 
 const TOOL_FIELDS = ["toolName", "toolDescription", "parameters"] as const;
 const TRIGGERS: readonly Json[] = ["UserIntent", "Event", "Schedule"];
 
-const isLegacyFlow = (flow: JsonObject): boolean =>
+/** Whether the flow has fields of a tool. */
+export const isLegacyTool = (flow: JsonObject): boolean =>
   LEGACY_FIELDS.some((field) => Object.hasOwn(flow, field));
 
 /** Migrates the flows of one app together: tool names are unique in it, and existing names stay. */
 export function migrateApp(flows: readonly JsonObject[], newId: () => string): Migrated[] {
-  const taken = new Set(flows.filter((flow) => !isLegacyFlow(flow)).flatMap(toolNamesOf));
+  const taken = new Set(flows.filter((flow) => !isLegacyTool(flow)).flatMap(toolNamesOf));
   return flows.map((flow) => {
     const migrated = migrateTools(flow, newId, taken);
     for (const name of toolNamesOf(migrated.flow)) taken.add(name);
@@ -39,7 +40,7 @@ export function migrateTools(
   newId: () => string,
   taken: { has(name: string): boolean } = new Set<string>(),
 ): Migrated {
-  if (!isLegacyFlow(flow)) return { flow, changed: false, notes: [] };
+  if (!isLegacyTool(flow)) return { flow, changed: false, notes: [] };
   const notes: string[] = [];
   const nodes = nodesOf(flow, notes);
   const assigned = new Set<string>();
