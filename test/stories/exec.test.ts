@@ -461,6 +461,23 @@ describe("a signal", () => {
     });
     for (const { pid } of entries("started")) expect(isAlive(pid)).toBe(false);
   });
+
+  it.each(["SIGINT", "SIGTERM"] as const)(
+    "%s stops quietly while no hub responds",
+    async (signal) => {
+      const { api, run, agent } = await setup();
+      await api.hub.stop();
+      const exec = run(agent(), {
+        SIGNALBOX_URL: api.hub.url,
+        SIGNALBOX_TOKEN: "sbx_of_a_hub_that_is_down",
+      });
+      await vi.waitFor(() => expect(exec.output().stderr).toContain("Retrying."), WAIT);
+      const before = exec.output().stderr;
+      exec.kill(signal);
+      expect(await exec.exit).toBe(0);
+      expect(exec.output()).toEqual({ stdout: "", stderr: before });
+    },
+  );
 });
 
 describe("the command line", () => {

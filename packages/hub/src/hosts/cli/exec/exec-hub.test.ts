@@ -77,6 +77,21 @@ it("does not repeat a request without patience, after a rejection or an abort", 
   await expect(stopped).rejects.toMatchObject({ name: "AbortError" });
 });
 
+it("reports a stop instead of an outage if a request fails after it", async () => {
+  const stop = new AbortController();
+  const stopsAndFails: Answer = (request, response) => {
+    stop.abort();
+    problem(503, "busy")(request, response);
+  };
+  const { hub, requests } = await setup([stopsAndFails]);
+  const claim = hub.claim("1", { ...forever, signal: stop.signal, isAtomic: true });
+  await expect(claim).rejects.toMatchObject({ name: "AbortError" });
+  expect(requests).toHaveLength(1);
+  const taken = await setup([problem(409, "changed")]);
+  const { signal } = stop;
+  expect(await taken.hub.claim("1", { ...forever, signal, isAtomic: true })).toBeUndefined();
+});
+
 it("reads the file of a restarted hub again after a 401", async () => {
   const answers = [problem(401, "token_unknown"), json(200, event)];
   const { hub } = await setup(answers, { isTokenFromFile: true });

@@ -105,8 +105,9 @@ export function createExecHub(options: ExecHubOptions): ExecHub {
         reportUp();
         return result;
       } catch (error) {
-        const isOver = signal.aborted || performance.now() - started >= patienceMs();
-        if (isOver || !isTemporary(error, isTokenFromFile)) throw error;
+        const mayRepeat = isTemporary(error, isTokenFromFile);
+        if (mayRepeat || !isAtomic) signal.throwIfAborted();
+        if (!mayRepeat || performance.now() - started >= patienceMs()) throw error;
         const isAnswer = error instanceof HubRequestFailed;
         reportDown(isAnswer ? error.message : `The connection broke (${causeOf(error)}).`);
       }

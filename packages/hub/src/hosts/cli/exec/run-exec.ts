@@ -37,9 +37,11 @@ const MAX_MISMATCHES = 100_000;
 export async function runExec(execution: Execution): Promise<number> {
   const { options, hub, hubUrl, report } = execution;
   const { once, isDryRun } = options;
-  const stop = createStopSignals(() =>
-    report.info("Stopping when the running commands have ended. Ctrl+C again terminates them."),
-  );
+  let working = 0;
+  const stop = createStopSignals(() => {
+    if (working > 0)
+      report.info("Stopping when the running commands have ended. Ctrl+C again terminates them.");
+  });
   const isShort = once || isDryRun;
   const persistence: Persistence = {
     signal: stop.stopping,
@@ -66,9 +68,18 @@ export async function runExec(execution: Execution): Promise<number> {
         after: () => (isShort || stop.stopping.aborted ? SETTLE_MS : FOREVER),
       },
     });
-    return await workInParallel(execution, stop, persistence, async (id) =>
-      (await matches(id)) ? await work(id) : undefined,
-    );
+    return await workInParallel(execution, stop, persistence, async (id) => {
+      if (!(await matches(id))) return undefined;
+      working += 1;
+      try {
+        return await work(id);
+      } finally {
+        working -= 1;
+      }
+    });
+  } catch (error) {
+    if (stop.isAbort(error)) return 0;
+    throw error;
   } finally {
     stop.dispose();
   }

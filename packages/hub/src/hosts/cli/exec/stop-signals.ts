@@ -7,6 +7,8 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 export interface StopSignals {
   stopping: AbortSignal;
   terminating: AbortSignal;
+  /** Whether the error is the abort of an operation by a stop. */
+  isAbort(error: unknown): boolean;
   /** Stops because of an error; `throwError` throws the first one. */
   fail(error: unknown): void;
   throwError(): void;
@@ -24,13 +26,14 @@ export function createStopSignals(onStop: () => void): StopSignals {
     onStop();
   };
   for (const name of SIGNALS) process.on(name, onSignal);
+  const isAbort = (error: unknown): boolean =>
+    stopping.signal.aborted && (error as Error | undefined)?.name === "AbortError";
   return {
     stopping: stopping.signal,
     terminating: terminating.signal,
+    isAbort,
     fail(error) {
-      const isAbort =
-        stopping.signal.aborted && (error as Error | undefined)?.name === "AbortError";
-      if (!isAbort) errors.push(error);
+      if (!isAbort(error)) errors.push(error);
       stopping.abort();
     },
     throwError() {
