@@ -113,6 +113,19 @@ describe("the CLI", () => {
     ]);
   });
 
+  it("prints follow-up commands that run as printed", async () => {
+    const data = join(tempFolder(), "my hub");
+    const created = await runCli(["token", "create", "laptop", "--data", data]);
+    const revoke = /npx signalbox (token revoke \S+) --data '(.*)'/.exec(created.stdout);
+    expect(revoke?.[2]).toBe(data);
+    const revoked = await runCli([...(revoke?.[1]?.split(" ") ?? []), "--data", data]);
+    expect([revoked.code, revoked.stdout]).toEqual([0, expect.stringContaining("revoked")]);
+    const added = await runCli(["source", "add", "stripe", "--data", data]);
+    expect(added.stdout).toMatch(/npx signalbox source rotate \S+ --grace 0 --data '.*my hub'/);
+    const unknown = await runCli(["source", "remove", "x", "--data", data]);
+    expect(unknown.stderr).toMatch(/`npx signalbox source list --data '.*my hub'`/);
+  });
+
   it("shows settings with their origins, and no secret", async () => {
     const cwd = tempFolder();
     writeFileSync(
@@ -323,7 +336,7 @@ describe("the CLI", () => {
     [["source", "list", "a"], /Unexpected argument "a"/],
     [["source", "remove", "a", "b"], /Unexpected argument "b"/],
     [["send", "github", "issues", "more"], /Unexpected argument "more"/],
-    [["help", "nonsense"], /Unknown command "nonsense"\. `signalbox --help`/],
+    [["help", "nonsense"], /Unknown command "nonsense"\. `npx signalbox --help`/],
     [["sned", "github"], /Unknown command "sned"\. Did you mean send\?/],
     [["--port", "1", "nonsense"], /Unexpected argument "nonsense"/],
     [["token", "create", "a", "--tenant", ""], /--tenant must not be empty/],

@@ -197,7 +197,7 @@ it("import-flows rejects a database without legacy flows", async () => {
   db.close();
   for (const [path, message] of [
     [file, /other\.db: has no table flows with flows of a legacy system/],
-    [join(data, "signalbox.db"), /is the database of a hub: use `signalbox flows pull`/],
+    [join(data, "signalbox.db"), /is the database of a hub: use `npx signalbox flows pull`/],
   ] as const) {
     const { code, stderr } = await runCli(["import-flows", path], { env: envOf(data) });
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);

@@ -158,7 +158,7 @@ describe("the file hub.json", () => {
     const sent = await runCli(["send", "github"], { env });
     expect([sent.code, sent.stderr]).toEqual([
       1,
-      expect.stringMatching(/No response from .*Start the hub with `signalbox serve`/),
+      expect.stringMatching(/No response from .*Start the hub with `npx signalbox serve`/),
     ]);
     const created = await runCli(["token", "create", "laptop"], { env });
     expect([created.code, created.stdout]).toEqual([0, expect.stringMatching(/^✓ sbx_/)]);

@@ -74,7 +74,7 @@ it("logs what to do if the flows have no tenant", async () => {
   const store = openLegacy();
   const lines = await logged(store, undefined);
   expect(lines).toHaveLength(1);
-  expect(lines[0]).toMatch(/^40 .*tenant_id.*`signalbox import-flows FILE --tenant ACCOUNT_ID`/);
+  expect(lines[0]).toMatch(/^40 .*tenant_id.*`npx signalbox import-flows FILE --tenant ACCOUNT_ID`/);
   expect(await logged(store, undefined)).toEqual(lines);
 });
 

@@ -23,7 +23,7 @@ function logResult(result: LegacyMigration, log: Log): void {
     log.warn(
       { flows: result.rows },
       "the table older_flows contains legacy flows without a tenant: add a column tenant_id to it, with the id of the account, and start again; " +
-        "or export its rows to a JSON file, import it with `signalbox import-flows FILE --tenant ACCOUNT_ID`, and drop the table",
+        "or export its rows to a JSON file, import it with `npx signalbox import-flows FILE --tenant ACCOUNT_ID`, and drop the table",
     );
     return;
   }

@@ -22,7 +22,7 @@ function find(name: string): Command {
   );
   const hint = similar === undefined ? "" : ` Did you mean ${similar}?`;
   throw new UsageError(
-    `Unknown command "${name}".${hint} \`signalbox --help\` lists the commands.`,
+    `Unknown command "${name}".${hint} \`npx signalbox --help\` lists the commands.`,
   );
 }
 

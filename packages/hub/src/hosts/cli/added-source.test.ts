@@ -5,12 +5,14 @@ import { describeAdded } from "./added-source.ts";
 const oneLine = (text: string) => text.replace(/\s+/g, " ");
 
 it.each(sources)("says for $id whose secret it is, and where it is pasted", (definition) => {
+  const command = "npx signalbox source rotate id-1 --grace 0 --data /tmp/x";
   const added = {
     definition,
     id: "id-1",
     name: "Shop",
     url: "https://hub.example/webhooks/x/k",
     send: "npx signalbox send x --endpoint id-1",
+    rotate: command,
   };
   const generated = describeAdded({ ...added, generated: "secret-1" });
   expect(oneLine(generated)).toContain(definition.secret.setup);
@@ -18,8 +20,7 @@ it.each(sources)("says for $id whose secret it is, and where it is pasted", (def
   expect(generated).toContain(`Try it: ${added.send}`);
   for (const line of generated.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
   const isTheirs = definition.secret.issuedBy === "sender";
-  const rotate = "SIGNALBOX_SOURCE_SECRET=… npx signalbox source rotate id-1 --grace 0";
-  expect(generated.includes(rotate)).toBe(isTheirs);
+  expect(generated.includes(`SIGNALBOX_SOURCE_SECRET=… ${command}`)).toBe(isTheirs);
   expect(oneLine(generated)).toContain(
     isTheirs ? `${definition.title} issues the secret.` : "The secret is yours.",
   );

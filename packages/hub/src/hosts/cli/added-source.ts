@@ -13,10 +13,12 @@ export interface AddedSource {
   generated: string | undefined;
   /** The command that sends a sample to the endpoint. */
   send: string;
+  /** The command that replaces the secret with the one in the environment. */
+  rotate: string;
 }
 
 export function describeAdded(added: AddedSource): string {
-  const { definition, id, name, url, generated, send } = added;
+  const { definition, id, name, url, generated, send, rotate } = added;
   const { title, secret } = definition;
   const isMissing = secret.issuedBy === "sender" && generated !== undefined;
   const owner = secret.issuedBy === "sender" ? `${title} issues the secret` : "The secret is yours";
@@ -32,7 +34,7 @@ export function describeAdded(added: AddedSource): string {
     ...(isMissing
       ? [
           `  Then store it here; until then the endpoint rejects ${title}'s webhooks:`,
-          bold(`    SIGNALBOX_SOURCE_SECRET=… npx signalbox source rotate ${id} --grace 0`),
+          bold(`    SIGNALBOX_SOURCE_SECRET=… ${rotate}`),
         ]
       : []),
     "",

@@ -40,6 +40,9 @@ describe("the banner", () => {
     const elsewhere = bannerOf({ SIGNALBOX_DATA: "/var/lib/my hub" });
     expect(elsewhere).toContain("send github issues --action opened --data '/var/lib/my hub'\n");
     expect(elsewhere).toContain("token create NAME --data '/var/lib/my hub' creates");
+    expect(bannerOf({ SIGNALBOX_DATA: "/var/lib/hub" }, { adminToken: "sbx_hidden" })).toContain(
+      "`npx signalbox token create NAME --data /var/lib/hub` creates others.",
+    );
     expect(bannerOf({ SIGNALBOX_TENANCY: "github" })).toContain(
       "send github issues --action opened --tenant ACCOUNT_ID\n",
     );

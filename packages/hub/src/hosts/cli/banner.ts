@@ -24,7 +24,7 @@ export function banner(hub: RunningHub, settings: Settings, version: string): st
   if (hub.adminToken)
     lines.push(
       `  ${label("Token")}${bold(hub.adminToken)}`,
-      `  ${label("")}${dim("The admin token is shown only once: keep it. `signalbox token create` creates others.")}`,
+      `  ${label("")}${dim(`The admin token is shown only once: keep it. \`${command(`token create NAME${owner}`)}\` creates others.`)}`,
       "",
     );
   if (hub.unsigned)

@@ -42,7 +42,7 @@ it("returns the values of a flag that is given several times, and the command af
 
 it("rejects a command without -- before it", () => {
   expect(() => parse(runner, ["--json", "claude", "-p", "x"])).toThrow(
-    "Write -- before the command to run: -- claude …. See `signalbox paint --help`.",
+    "Write -- before the command to run: -- claude …. See `npx signalbox paint --help`.",
   );
 });
 
@@ -64,5 +64,5 @@ it.each([
     "There is no flag --database-url, because other users can read a command line: set DATABASE_URL in the environment.",
   ],
 ])("rejects %j", (argv, message) => {
-  expect(() => parse(command, argv)).toThrow(`${message} See \`signalbox paint --help\`.`);
+  expect(() => parse(command, argv)).toThrow(`${message} See \`npx signalbox paint --help\`.`);
 });

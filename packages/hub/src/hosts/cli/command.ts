@@ -80,7 +80,7 @@ export function parse(command: Command, argv: string[]): Parsed {
       ? `Write -- before the command to run: -- ${positionals[0]} ….`
       : tokens.map((token) => problemOf(token, options)).find((one) => one !== undefined);
   if (problem !== undefined)
-    throw new UsageError(`${problem} See \`signalbox ${command.name} --help\`.`);
+    throw new UsageError(`${problem} See \`npx signalbox ${command.name} --help\`.`);
   const given = Object.entries(values);
   const isList = ([, value]: [string, unknown]) => Array.isArray(value);
   return {

@@ -6,6 +6,7 @@ import { isSqlite, openStore, sqliteFile, withoutPassword } from "../node/open-s
 import { definitions, type Settings } from "../settings.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
 import { findRunningHub, locateHub } from "./hub-client.ts";
+import { sameHubFlags, serveFlags } from "./same-hub-flags.ts";
 import { dim, green, red, yellow } from "./style.ts";
 
 interface Finding {
@@ -38,7 +39,7 @@ export const doctor: Command = {
         check: "settings",
         state: "problem",
         says: messageOf(error),
-        fix: "correct it; `signalbox config` shows the current settings",
+        fix: "correct it; `npx signalbox config` shows the current settings",
       });
     }
     findings.push(checkNode());
@@ -165,7 +166,7 @@ async function checkSecrets(settings: Settings, stored: number): Promise<Finding
         check: "secrets",
         state: "warning",
         says: "none in the settings: endpoints without a key reject every webhook",
-        fix: "set GITHUB_WEBHOOK_SECRET, or add endpoints with `signalbox source add`",
+        fix: `set GITHUB_WEBHOOK_SECRET, or add endpoints with \`npx signalbox source add KIND${sameHubFlags(settings)}\``,
       };
 }
 
@@ -176,7 +177,7 @@ async function checkReachability(settings: Settings): Promise<Finding[]> {
     await checkHub(
       "hub",
       url,
-      "start it with `signalbox serve`, run this command in its folder, or give its address with --url",
+      `start it with \`npx signalbox serve${serveFlags(settings)}\`, run this command in its folder, or give its address with --url`,
     ),
   ];
   if (settings.publicUrl)

@@ -1,5 +1,6 @@
 import type { EventView, SummaryView } from "../../inbox/event-view.ts";
 import { loadSettings } from "../node/load-settings.ts";
+import type { Settings } from "../settings.ts";
 import {
   assertNoMoreArguments,
   type Command,
@@ -12,6 +13,7 @@ import {
 import { createEventRows, describeEvent } from "./event-rows.ts";
 import { followHub } from "./follow-hub.ts";
 import { connectToHub, type HubClient } from "./hub-client.ts";
+import { sameHubFlags } from "./same-hub-flags.ts";
 import { dim } from "./style.ts";
 
 const MAX_LISTED = 100;
@@ -75,11 +77,12 @@ export const events: Command = {
     if (isFollowing) return follow(connect, { filter, listing, after }, output);
     const items = await list(connect(), listing);
     for (const event of items.toReversed()) output.event(event);
-    if (items.length === 0) output.note(NO_EVENTS);
+    if (items.length === 0) output.note(noEvents(settings));
   },
 };
 
-const NO_EVENTS = "No events. `signalbox send github issues --action opened` sends a sample.";
+const noEvents = (settings: Settings) =>
+  `No events. \`npx signalbox send github issues --action opened${sameHubFlags(settings)}\` sends a sample.`;
 
 interface Filter {
   type: string | undefined;

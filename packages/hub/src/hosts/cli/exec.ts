@@ -15,7 +15,7 @@ export const exec: Command = {
   usage: "[options] -- COMMAND [ARGUMENT…]",
   summary: "run a command, such as an agent, for each event",
   details:
-    'For example: `signalbox exec --type issues -- claude -p "Triage the issue on stdin"`. ' +
+    'For example: `npx signalbox exec --type issues -- claude -p "Triage the issue on stdin"`. ' +
     "Claims a pending event, and runs the command with the event as JSON on stdin and its summary in " +
     "SIGNALBOX_EVENT_… variables. When the command exits with 0, marks the event as processed, with " +
     "the last line of the output as the note. Otherwise tries again later. Ctrl+C stops after the " +

@@ -15,7 +15,7 @@ export function overview(commands: readonly Command[]): string {
     "",
     table(commands.map(({ name, summary }) => [`  ${name}`, summary])),
     "",
-    "`signalbox COMMAND --help` shows the details. Without a command, `serve` runs.",
+    "`npx signalbox COMMAND --help` shows the details. Without a command, `serve` runs.",
   ].join("\n");
 }
 
@@ -48,7 +48,9 @@ export function help(command: Command): string {
       flags,
     ),
     ...section("Settings without a flag, because other users can read a command line:", variables),
-    ...(command.acceptsAllSettings ? ["", "It also accepts every flag of `signalbox serve`."] : []),
+    ...(command.acceptsAllSettings
+      ? ["", "It also accepts every flag of `npx signalbox serve`."]
+      : []),
   ].join("\n");
 }
 

@@ -65,10 +65,10 @@ describe("the hub of a command", () => {
   });
 });
 
-async function respondWith(status: number, body: string) {
+async function respondWith(status: number, body: string, headers: Record<string, string> = {}) {
   const port = await listen(
     createServer((_, response) => {
-      response.writeHead(status, { connection: "close" }).end(body);
+      response.writeHead(status, { connection: "close", ...headers }).end(body);
     }),
   );
   return `http://127.0.0.1:${port}`;
@@ -92,19 +92,42 @@ describe("a request to the hub", () => {
     await closeServers();
   });
 
+  it("names the command that creates the missing token, or starts the hub", async () => {
+    const failure = async (url: string, flags = {}) => {
+      const env = { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: "sbx_given_token_1" };
+      const hub = connectToHub(settingsOf(url ? env : { PORT: "1" }, flags));
+      return String(await hub.request("GET", "/api/apps").catch((error: unknown) => error));
+    };
+    const unknown = '{"status":401,"code":"token_unknown","detail":"The token is unknown."}';
+    expect(await failure(await respondWith(401, unknown))).toContain(
+      "SIGNALBOX_TOKEN: The token is unknown. `npx signalbox token create NAME` on the hub's machine creates one.",
+    );
+    const denied =
+      '{"status":403,"code":"insufficient_scope","detail":"The token lacks the scope admin."}';
+    const headers = { "www-authenticate": 'Bearer error="insufficient_scope", scope="admin"' };
+    expect(await failure(await respondWith(403, denied, headers))).toContain(
+      "lacks the scope admin. `npx signalbox token create NAME --scope admin` on the hub's machine",
+    );
+    await closeServers();
+    expect(await failure("", { data: "/tmp/no such folder" })).toContain(
+      "`npx signalbox serve --data '/tmp/no such folder'`",
+    );
+  });
+
   it("finds no running hub if another program has its port", async () => {
     const data = tempFolder();
-    expect(await findRunningHub({ data })).toBeUndefined();
+    const settings = settingsOf({ SIGNALBOX_DATA: data });
+    expect(await findRunningHub(settings)).toBeUndefined();
     for (const [status, body] of [
       [200, "<html>"],
       [404, "<html>"],
       [401, '{"code":"token_unknown","detail":"The token is unknown to this hub."}'],
     ] as const) {
       writeHubFile(data, { ...FILE, url: await respondWith(status, body) });
-      expect(await findRunningHub({ data })).toBeUndefined();
+      expect(await findRunningHub(settings)).toBeUndefined();
     }
     writeHubFile(data, { ...FILE, url: await respondWith(200, "{}") });
-    expect(await findRunningHub({ data })).toMatchObject({ token: FILE.token, tenancy: "single" });
+    expect(await findRunningHub(settings)).toMatchObject({ token: FILE.token, tenancy: "single" });
     await closeServers();
   });
 });

@@ -7,6 +7,7 @@ import type { Problem } from "../../lib/problem.ts";
 import { type HubFile, readHubFile } from "../node/hub-file.ts";
 import { localUrl, type SettingName, type Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";
+import { serveFlags } from "./same-hub-flags.ts";
 
 export interface HubLocation {
   /** Without a trailing slash. */
@@ -16,6 +17,8 @@ export interface HubLocation {
   isTokenGiven: boolean;
   /** `settings`: --url or SIGNALBOX_URL. `file`: a running hub's hub.json. `default`: HOST and PORT. */
   from: "settings" | "file" | "default";
+  /** The flags with which `serve` starts a hub on the same data folder. */
+  serveFlags?: string;
 }
 
 type LocatingSettings = Pick<Settings, "url" | "token" | "data" | "host" | "port" | "origins">;
@@ -24,16 +27,31 @@ export function locateHub(settings: LocatingSettings): HubLocation {
   const { url, token, data } = settings;
   const local = readHubFile(data);
   const isTokenGiven = token !== undefined;
+  const flags = serveFlags(settings);
   const given = url ?? (hasFlag(settings, "host", "port") ? localUrl(settings) : undefined);
   if (given !== undefined) {
     // The local hub's token is sent to no other hub.
     const isLocal = local && [local.url, local.public_url].some((one) => isSame(one, given));
     const localToken = isLocal ? local.token : undefined;
-    return { url: trim(given), token: token ?? localToken, isTokenGiven, from: "settings" };
+    return {
+      url: trim(given),
+      token: token ?? localToken,
+      isTokenGiven,
+      from: "settings",
+      serveFlags: flags,
+    };
   }
-  if (local) return { url: trim(local.url), token: local.token, isTokenGiven: false, from: "file" };
-  return { url: localUrl(settings), token, isTokenGiven, from: "default" };
+  if (local) return locationOf(local, flags);
+  return { url: localUrl(settings), token, isTokenGiven, from: "default", serveFlags: flags };
 }
+
+const locationOf = ({ url, token }: HubFile, flags: string) => ({
+  url: trim(url),
+  token,
+  isTokenGiven: false,
+  from: "file" as const,
+  serveFlags: flags,
+});
 
 /** HOST and PORT in the environment may be those of another program. */
 const hasFlag = ({ origins }: Pick<Settings, "origins">, ...names: SettingName[]): boolean =>
@@ -138,16 +156,11 @@ export const connectToHub = (
  * address refuses connections, or belongs to another program, which does not know the token.
  */
 export async function findRunningHub(
-  settings: Pick<Settings, "data">,
+  settings: Pick<Settings, "data" | "origins">,
 ): Promise<(HubLocation & HubFile) | undefined> {
   const local = readHubFile(settings.data);
   if (!local) return undefined;
-  const found = {
-    ...local,
-    url: trim(local.url),
-    isTokenGiven: false,
-    from: "file",
-  } satisfies HubLocation;
+  const found = { ...local, ...locationOf(local, serveFlags(settings)) };
   try {
     const signal = AbortSignal.timeout(10_000);
     await createHubClient(found).request("GET", "/api/stats", { signal });
@@ -166,12 +179,14 @@ export function causeOf(error: unknown): string {
   return (cause instanceof Error && cause.message) || error.message;
 }
 
-export function noResponse({ url, from }: HubLocation, error: unknown): HubRequestFailed {
+export function noResponse(
+  { url, from, serveFlags = "" }: HubLocation,
+  error: unknown,
+): HubRequestFailed {
   const fix = {
     settings: "Check the address (--url, SIGNALBOX_URL), and that the hub is running.",
-    file: "Start the hub with `signalbox serve`.",
-    default:
-      "Start a hub with `signalbox serve`, run the command in its folder, or give its address with --url or SIGNALBOX_URL.",
+    file: `Start the hub with \`npx signalbox serve${serveFlags}\`.`,
+    default: `Start a hub with \`npx signalbox serve${serveFlags}\`, run the command in its folder, or give its address with --url or SIGNALBOX_URL.`,
   }[from];
   return new HubRequestFailed(`No response from ${url} (${causeOf(error)}). ${fix}`);
 }
@@ -183,23 +198,36 @@ async function requestFailed(location: HubLocation, response: Response): Promise
   const { status } = response;
   const problem = await readProblem(response);
   const message = problem
-    ? withAdvice(location, problem)
+    ? withAdvice(location, problem, scopeOf(response))
     : status >= 500
       ? `${location.url} responded with status ${status}.`
       : notAHub(location.url);
   return new HubRequestFailed(message, status, problem);
 }
 
-function withAdvice({ url, token, isTokenGiven }: HubLocation, problem: Problem): string {
-  const { status, code, detail } = problem;
+function withAdvice(
+  { url, token, isTokenGiven }: HubLocation,
+  { status, code, detail }: Problem,
+  scope: string | undefined,
+): string {
   if (status === 401 && token === undefined)
-    return `${url} requires a token: set SIGNALBOX_TOKEN. \`signalbox token create NAME\` in that hub's folder creates one.`;
+    return `${url} requires a token: set SIGNALBOX_TOKEN. ${createToken()}`;
   if (status === 401)
-    return `${url} rejects the token${isTokenGiven ? " in SIGNALBOX_TOKEN" : ""}: ${detail}`;
+    return isTokenGiven
+      ? `${url} rejects the token in SIGNALBOX_TOKEN: ${detail} ${createToken()}`
+      : `${url} rejects the token: ${detail}`;
   if (code === "no_tenant") return `${url} has several tenants: name one with --tenant ID.`;
-  if (code === "insufficient_scope") return `${url} denies the request: ${detail}`;
+  if (code === "insufficient_scope")
+    return `${url} denies the request: ${detail} ${createToken(scope)}`;
   return detail;
 }
+
+const createToken = (scope?: string): string =>
+  `\`npx signalbox token create NAME${scope === undefined ? "" : ` --scope ${scope}`}\` on the hub's machine creates ${scope === undefined ? "one" : "one that has it"}.`;
+
+/** The scope that the request requires. */
+const scopeOf = ({ headers }: Response): string | undefined =>
+  /\bscope="([\w:]+)"/.exec(headers.get("www-authenticate") ?? "")?.[1];
 
 async function readProblem(response: Response): Promise<Problem | undefined> {
   try {

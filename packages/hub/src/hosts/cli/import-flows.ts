@@ -46,7 +46,7 @@ export const importFlows: Command = {
   async run({ positionals, flags }) {
     const [file, ...rest] = positionals;
     if (file === undefined)
-      throw new UsageError("Missing argument FILE: `signalbox import-flows FILE`.");
+      throw new UsageError("Missing argument FILE: `npx signalbox import-flows FILE`.");
     assertNoMoreArguments(rest);
     const settings = loadSettings(flags);
     const content = isSqliteFile(file) ? await readLegacyDatabase(file) : readJsonFile(file);

@@ -19,3 +19,17 @@ it("documents that commands for a hub on another machine need a checkout", () =>
   for (const page of remote)
     expect(readFileSync(join(root, page), "utf8"), page).toMatch(/checkout.*not on npm/s);
 });
+
+it("prints commands that run as printed: with npx", () => {
+  const sources = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+    .map((name) => join(import.meta.dirname, name));
+  const found = [...sources, join(import.meta.dirname, "../cli.ts")].flatMap((file) =>
+    readFileSync(file, "utf8")
+      .split("\n")
+      .filter((line) => !/^\s*(\/\/|\/?\*)/.test(line))
+      .filter((line) => /(`|: )signalbox [a-zA-Z$]/.test(line) && !line.includes("Usage: "))
+      .map((line) => `${file}: ${line.trim()}`),
+  );
+  expect(found).toEqual([]);
+});

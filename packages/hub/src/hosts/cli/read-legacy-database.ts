@@ -37,7 +37,7 @@ export async function readLegacyDatabase(file: string): Promise<Json> {
     const columns = columnsOf("flows");
     if (columns.includes("graph"))
       throw new UsageError(
-        `${file}: is the database of a hub: use \`signalbox flows pull\` there.`,
+        `${file}: is the database of a hub: use \`npx signalbox flows pull\` there.`,
       );
     if (!isLegacyTable(columns))
       throw new UsageError(`${file}: has no table flows with flows of a legacy system.`);

@@ -6,7 +6,7 @@ import type { Origin, Settings } from "../settings.ts";
  * are unknown where the command will run.
  */
 export function sameHubFlags(
-  { url, data, origins }: Settings,
+  { url, data, origins }: Pick<Settings, "url" | "data" | "origins">,
   others: readonly Origin["from"][] = ["flag"],
 ): string {
   const isElsewhere = (setting: string) =>
@@ -20,3 +20,7 @@ export function sameHubFlags(
 
 const quote = (text: string): string =>
   /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+/** `serve` has no flag `--url`. */
+export const serveFlags = (settings: Pick<Settings, "data" | "origins">): string =>
+  sameHubFlags({ ...settings, url: undefined });

@@ -32,7 +32,7 @@ export const send: Command = {
   usage: "SOURCE [TYPE] [--action ACTION] [options]",
   summary: "send a signed sample webhook to a running hub",
   details:
-    "Try the hub without a tunnel: `signalbox send github issues --action opened`.\n" +
+    "Try the hub without a tunnel: `npx signalbox send github issues --action opened`.\n" +
     "The hub signs the sample with its own secret, and stores it like a real webhook. For a hub on another machine, set\n" +
     "SIGNALBOX_URL and SIGNALBOX_TOKEN (an admin token).\n" +
     "To act as the sender instead, set the secret in SIGNALBOX_SEND_SECRET, or give the URL of an endpoint\n" +
@@ -42,7 +42,7 @@ export const send: Command = {
     endpoint: {
       type: "string",
       value: "ID",
-      help: "an endpoint with a key; `signalbox source list` shows the ids",
+      help: "an endpoint with a key; `npx signalbox source list` shows the ids",
     },
     tenant: { type: "string", value: "ID", help: "the tenant of the event (single: local)" },
     id: { type: "string", value: "ID", help: "the delivery id; the same id twice is a duplicate" },

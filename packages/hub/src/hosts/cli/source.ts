@@ -128,7 +128,8 @@ function add({ settings, flags, argument: kind, name, tenant }: Options): Promis
     const { id, url, secret } = created;
     if (flags.json) return print(JSON.stringify({ id, url, secret }));
     const send = sendCommand(created, settings);
-    print(describeAdded({ definition, ...created, generated: secret, send }));
+    const rotate = `npx signalbox source rotate ${id} --grace 0${sameHubFlags(settings)}`;
+    print(describeAdded({ definition, ...created, generated: secret, send, rotate }));
   });
 }
 
@@ -162,7 +163,9 @@ const list = (options: Options): Promise<void> =>
     const { items } = await hub.request<{ items: SourceView[] }>("GET", PATH);
     if (options.flags.json) return print(JSON.stringify(items.map(withNumbers)));
     if (items.length === 0)
-      return print("No endpoints with a key. Add one with `signalbox source add KIND`.");
+      return print(
+        `No endpoints with a key. Add one with \`npx signalbox source add KIND${sameHubFlags(options.settings)}\`.`,
+      );
     print(
       table([
         ["ID", "KIND", "NAME", "TENANT", "SECRETS", "URL"],
@@ -197,7 +200,9 @@ function rotate(options: Options): Promise<void> {
   const secret = readSecret(process.env, SECRET_VARIABLE);
   return withHub(settings, inAllTenants(options), async (hub) => {
     const body = { rotate: { secret, grace_hours: graceHours } };
-    const changed = await hub.request<WithSecret>("PATCH", pathOf(id), { body }).catch(unknownId);
+    const changed = await hub
+      .request<WithSecret>("PATCH", pathOf(id), { body })
+      .catch(unknownIn(settings));
     const generated = changed.secret;
     // The former secrets expire at this time, or earlier.
     const until = Math.max(...changed.secrets.map(({ expires_at }) => toMs(expires_at) ?? 0));
@@ -212,7 +217,7 @@ function rotate(options: Options): Promise<void> {
 function remove(options: Options): Promise<void> {
   const { settings, flags, argument: id = "" } = options;
   return withHub(settings, inAllTenants(options), async (hub) => {
-    await hub.request("DELETE", pathOf(id)).catch(unknownId);
+    await hub.request("DELETE", pathOf(id)).catch(unknownIn(settings));
     if (flags.json) return print(JSON.stringify({ id, removed: true }));
     print(`${green("✓")} removed; its events are kept`);
   });
@@ -221,7 +226,11 @@ function remove(options: Options): Promise<void> {
 /** An empty id has no path: it would name the list. */
 const pathOf = (id: string) => `${PATH}/${encodeURIComponent(id) || "-"}`;
 
-function unknownId(error: unknown): never {
-  if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
-  throw new UsageError("Missing or unknown ID. `signalbox source list` shows the ids.");
-}
+const unknownIn =
+  (settings: Settings) =>
+  (error: unknown): never => {
+    if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
+    throw new UsageError(
+      `Missing or unknown ID. \`npx signalbox source list${sameHubFlags(settings)}\` shows the ids.`,
+    );
+  };

@@ -21,6 +21,7 @@ import {
   UsageError,
 } from "./command.ts";
 import { HubRequestFailed } from "./hub-client.ts";
+import { sameHubFlags } from "./same-hub-flags.ts";
 import { bold, dim, green } from "./style.ts";
 import { type WithHubOptions, withHub } from "./with-hub.ts";
 
@@ -71,7 +72,7 @@ interface TokenView {
 
 const create: Action = async (settings, name, flags) => {
   if (!name)
-    throw new UsageError("Missing argument NAME, such as in `signalbox token create laptop`.");
+    throw new UsageError("Missing argument NAME, such as in `npx signalbox token create laptop`.");
   const granted = listOf(flags, "scope") ?? DEFAULT_SCOPES;
   for (const scope of granted)
     if (!scopes.includes(scope as Scope))
@@ -105,7 +106,7 @@ const create: Action = async (settings, name, flags) => {
     print(`${green("✓")} ${bold(secret)}`);
     print(
       dim(
-        `  ${name} (${granted.join(", ")}); shown once. Revoke it with: signalbox token revoke ${id}`,
+        `  ${name} (${granted.join(", ")}); shown once. Revoke it with: npx signalbox token revoke ${id}${sameHubFlags(settings)}`,
       ),
     );
   });
@@ -118,7 +119,9 @@ const list: Action = (settings, _, flags) =>
     const { items } = await hub.request<{ items: TokenView[] }>("GET", "/api/tokens");
     if (flags.json) return print(JSON.stringify(items.map(withNumbers)));
     if (items.length === 0)
-      return print("No tokens. Create one with `signalbox token create NAME`.");
+      return print(
+        `No tokens. Create one with \`npx signalbox token create NAME${sameHubFlags(settings)}\`.`,
+      );
     const day = (at: string | null) => at?.slice(0, 10) ?? "never";
     print(
       table([
@@ -149,15 +152,14 @@ const withNumbers = ({ created_at, expires_at, revoked_at, ...rest }: TokenView)
 });
 
 const revoke: Action = (settings, id, flags) => {
-  if (!id) throw new UsageError("Missing argument ID. `signalbox token list` shows the ids.");
+  const shown = `\`npx signalbox token list${sameHubFlags(settings)}\` shows the ids.`;
+  if (!id) throw new UsageError(`Missing argument ID. ${shown}`);
   return withHub(settings, { create: false, tenantIn: ofAllTenants }, async (hub) => {
     try {
       await hub.request("DELETE", `/api/tokens/${encodeURIComponent(id)}`);
     } catch (error) {
       if (!(error instanceof HubRequestFailed) || error.status !== 404) throw error;
-      throw new UsageError(
-        `No active token has the id ${id}. \`signalbox token list\` shows the ids.`,
-      );
+      throw new UsageError(`No active token has the id ${id}. ${shown}`);
     }
     if (flags.json) return print(JSON.stringify({ id, revoked: true }));
     print(`${green("✓")} revoked ${id}`);

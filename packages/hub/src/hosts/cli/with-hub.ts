@@ -20,6 +20,7 @@ import {
   type HubClient,
   type HubLocation,
 } from "./hub-client.ts";
+import { serveFlags } from "./same-hub-flags.ts";
 import { withStore } from "./with-store.ts";
 
 type Tenancy = Settings["tenancy"];
@@ -63,6 +64,7 @@ export async function withHub(
         token,
         isTokenGiven: false,
         from: "default",
+        serveFlags: serveFlags(settings),
       };
       await work(createHubClient(location, { tenant, fetch }));
     } finally {

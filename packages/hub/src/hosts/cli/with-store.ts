@@ -3,6 +3,7 @@ import type { Store } from "../../store/store.ts";
 import { isSqlite, openStore, sqliteFile } from "../node/open-store.ts";
 import type { Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";
+import { serveFlags } from "./same-hub-flags.ts";
 
 /** Opens the store for `work`. A missing database is created only with `create`. */
 export async function withStore(
@@ -12,7 +13,7 @@ export async function withStore(
 ): Promise<void> {
   if (!create && isSqlite(settings) && !existsSync(sqliteFile(settings)))
     throw new CommandFailed(
-      `No database at ${sqliteFile(settings)}. Run the command in the hub's folder, give its data folder with --data, or start a hub with \`signalbox serve\`.`,
+      `No database at ${sqliteFile(settings)}. Run the command in the hub's folder, give its data folder with --data, or start a hub with \`npx signalbox serve${serveFlags(settings)}\`.`,
     );
   const store = await openStore(settings);
   try {
