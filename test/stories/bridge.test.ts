@@ -460,6 +460,15 @@ describe("the bridge", () => {
     });
   });
 
+  it("does not use the token of the local hub, and names the command that creates one", async () => {
+    const data = tempFolder();
+    await startHub(data);
+    const env = { SIGNALBOX_DATA: data, SIGNALBOX_TOKEN: "" };
+    const bridge = await startBridge("", tempFolder(), env);
+    await expect.poll(bridge.stderr).toContain("`npx signalbox token create NAME`");
+    expect(await bridge.call("get_pending_status")).toMatchObject({ isError: true });
+  });
+
   it("reports a lost response and does not repeat the call", async () => {
     const hub = await startHub();
     await post(hub, "one");

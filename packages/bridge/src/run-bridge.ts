@@ -24,7 +24,10 @@ export async function runBridge(): Promise<void> {
   const { url, localHubFrom } = settings;
   if (localHubFrom !== undefined)
     warn(`SIGNALBOX_URL is not set; using the local hub at ${url} (${localHubFrom}).`);
-  if (settings.token === undefined) warn("SIGNALBOX_TOKEN is not set; the hub requires a token.");
+  if (settings.token === undefined)
+    warn(
+      "SIGNALBOX_TOKEN is not set; the hub requires a token. Create one in the hub's folder: `npx signalbox token create NAME`.",
+    );
   const transport = new StdioServerTransport();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => void transport.close());
