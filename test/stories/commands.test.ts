@@ -145,6 +145,7 @@ describe("the CLI", () => {
     expect(stdout).toMatch(/rateLimit +7 +file/);
     expect(stdout).toMatch(/secrets.github +\(set\)/);
     expect(stdout).not.toContain("hidden");
+    expect(stdout).toMatch(/settings of this terminal\. A running hub keeps/);
     writeFileSync(join(cwd, "signalbox.config.json"), "{ nonsense");
     const broken = await runCli(["config"], { cwd });
     expect([broken.code, broken.stderr]).toEqual([

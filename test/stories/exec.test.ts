@@ -538,7 +538,7 @@ describe("the command line", () => {
   });
 
   it.each([
-    [[], /Missing the command to run: signalbox exec \[options\] -- COMMAND/],
+    [[], /Missing the command to run: npx signalbox exec \[options\] -- COMMAND/],
     [["--"], /Missing the command to run/],
     [["--once", "claude", "-p", "x"], /Write -- before the command to run: -- claude …/],
     [["echo", "--", "echo"], /Unexpected argument "echo"/],

@@ -193,7 +193,7 @@ describe("the file hub.json", () => {
     expect(doctor.findings).toEqual(
       expect.arrayContaining([
         { check: "hub", state: "ok", says: `responds at ${hub.url}` },
-        { check: "secrets", state: "ok", says: "set for github" },
+        { check: "secrets", state: "ok", says: "set for github, and 1 for endpoints with a key" },
       ]),
     );
     expect((await runCli(["token", "revoke", created.id], { env })).code).toBe(0);

@@ -82,6 +82,15 @@ it("manages tokens and endpoints", async () => {
   expect((await run("send", "stripe", "--endpoint", source.id)).stdout).toMatch(/202 stored/);
 });
 
+it("checks with `doctor` only what another machine can check", async () => {
+  const { run, url, env } = await startRemote();
+  const { code, stdout } = await run("doctor", "--github-api-url", url, "--json");
+  const { findings } = JSON.parse(stdout) as { findings: { check: string; says: string }[] };
+  expect(code).toBe(0);
+  expect(findings.map(({ check }) => check)).toEqual(["settings", "node", "scope", "hub", "clock"]);
+  expect(findings[2]?.says).toContain(`those of ${env.SIGNALBOX_URL}`);
+});
+
 it("reports a missing, an unknown and a limited token, and a wrong address", async () => {
   const { url, data } = await startRemote();
   const cwd = tempFolder();

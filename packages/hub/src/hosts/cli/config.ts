@@ -2,6 +2,7 @@ import { loadSettings } from "../node/load-settings.ts";
 import { withoutPassword } from "../node/open-store.ts";
 import type { Origin } from "../settings.ts";
 import { assertNoMoreArguments, type Command, print, table } from "./command.ts";
+import { dim } from "./style.ts";
 
 export const config: Command = {
   name: "config",
@@ -30,6 +31,9 @@ export const config: Command = {
           origin.env,
         ]),
       ]),
+    );
+    print(
+      dim("\nThe settings of this terminal. A running hub keeps those that it was started with."),
     );
   },
 };

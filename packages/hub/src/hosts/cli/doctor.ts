@@ -5,16 +5,10 @@ import { loadSettings } from "../node/load-settings.ts";
 import { isSqlite, openStore, sqliteFile, withoutPassword } from "../node/open-store.ts";
 import { definitions, type Settings } from "../settings.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
-import { findRunningHub, locateHub } from "./hub-client.ts";
-import { sameHubFlags, serveFlags } from "./same-hub-flags.ts";
+import { describeSecrets, type Finding } from "./doctor-findings.ts";
+import { findRunningHub, isSame, locateHub } from "./hub-client.ts";
+import { serveFlags } from "./same-hub-flags.ts";
 import { dim, green, red, yellow } from "./style.ts";
-
-interface Finding {
-  check: string;
-  state: "ok" | "warning" | "problem";
-  says: string;
-  fix?: string;
-}
 
 export const doctor: Command = {
   name: "doctor",
@@ -32,7 +26,7 @@ export const doctor: Command = {
       findings.push({
         check: "settings",
         state: "ok",
-        says: `${Object.keys(definitions).length} settings are valid`,
+        says: `${Object.keys(definitions).length} settings of this terminal are valid`,
       });
     } catch (error) {
       findings.push({
@@ -43,11 +37,7 @@ export const doctor: Command = {
       });
     }
     findings.push(checkNode());
-    if (settings) {
-      const database = await checkDatabase(settings);
-      findings.push(...database.findings, await checkSecrets(settings, database.secrets));
-      findings.push(...(await checkReachability(settings)));
-    }
+    if (settings) findings.push(...(await checkHubAndMachine(settings)));
     const problems = findings.filter(({ state }) => state === "problem").length;
     if (flags.json) print(JSON.stringify({ ok: problems === 0, findings }, null, 2));
     else {
@@ -75,13 +65,59 @@ function checkNode(): Finding {
       };
 }
 
-/** Also returns the number of secrets of stored endpoints, for `checkSecrets`. */
+/** Only the machine of a hub can check its database and its secrets. */
+async function checkHubAndMachine(settings: Settings): Promise<Finding[]> {
+  const running = await findRunningHub(settings);
+  const { url } = locateHub(settings);
+  const isOfFolder = running && [running.url, running.public_url].some((one) => isSame(one, url));
+  if (settings.url !== undefined && !isOfFolder)
+    return [
+      {
+        check: "scope",
+        state: "ok",
+        says: `database and secrets are those of ${url}: run doctor on its machine to check them`,
+      },
+      await checkHub(
+        "hub",
+        url,
+        "check the address (--url, SIGNALBOX_URL), and that the hub is running",
+      ),
+      await checkClock(settings),
+    ];
+  const database = await checkDatabase(settings, running !== undefined);
+  return [
+    ...database.findings,
+    describeSecrets(
+      running
+        ? { signed: running.signed_sources, unsigned: running.unsigned }
+        : {
+            signed: signedSources(settings),
+            unsigned: allowsUnsigned(settings, database.secrets),
+            isOfTerminal: true,
+          },
+      database.secrets,
+    ),
+    ...(await checkReachability(settings, url, running)),
+  ];
+}
+
+/** Also returns the number of secrets of stored endpoints. */
 async function checkDatabase(
   settings: Settings,
+  isRunning: boolean,
 ): Promise<{ findings: Finding[]; secrets: number }> {
   const usesSqlite = isSqlite(settings);
   const where = usesSqlite ? sqliteFile(settings) : withoutPassword(settings.databaseUrl);
-  if (usesSqlite && !existsSync(where)) return { findings: [checkFolder(where)], secrets: 0 };
+  if (usesSqlite && !existsSync(where)) {
+    const says = `the running hub has another database than ${where}, which the settings of this terminal name`;
+    const fix = "set DATABASE_URL as for the hub to check it";
+    return {
+      findings: [
+        isRunning ? { check: "database", state: "warning", says, fix } : checkFolder(where),
+      ],
+      secrets: 0,
+    };
+  }
   const findings: Finding[] = [];
   let secrets = 0;
   try {
@@ -95,7 +131,8 @@ async function checkDatabase(
         says: `${where} is writable; a durable write took ${(performance.now() - start).toFixed(1)} ms`,
       });
       for (const source of await store.listSources()) secrets += source.secrets.length;
-      assertSafe(settings, secrets);
+      // A running hub has passed this check, with its own settings.
+      if (!isRunning) assertSafe(settings, secrets);
     } finally {
       await store.close();
     }
@@ -143,36 +180,12 @@ function checkFolder(file: string): Finding {
   }
 }
 
-/** A running hub may have started with other settings than this command. */
-async function checkSecrets(settings: Settings, stored: number): Promise<Finding> {
-  const hub = await findRunningHub(settings);
-  const signed = hub?.signed_sources ?? signedSources(settings);
-  if (signed.length > 0)
-    return { check: "secrets", state: "ok", says: `set for ${signed.join(", ")}` };
-  if (stored > 0)
-    return {
-      check: "secrets",
-      state: "ok",
-      says: `${stored} for endpoints with a key; endpoints without a key reject every webhook`,
-    };
-  return (hub?.unsigned ?? allowsUnsigned(settings, 0))
-    ? {
-        check: "secrets",
-        state: "warning",
-        says: "none: unsigned webhooks are accepted from this machine",
-        fix: "set GITHUB_WEBHOOK_SECRET",
-      }
-    : {
-        check: "secrets",
-        state: "warning",
-        says: "none in the settings: endpoints without a key reject every webhook",
-        fix: `set GITHUB_WEBHOOK_SECRET, or add endpoints with \`npx signalbox source add KIND${sameHubFlags(settings)}\``,
-      };
-}
-
 /** Sends a request to the hub's addresses, and compares the clock with GitHub's. */
-async function checkReachability(settings: Settings): Promise<Finding[]> {
-  const { url } = locateHub(settings);
+async function checkReachability(
+  settings: Settings,
+  url: string,
+  running: { url: string; public_url: string } | undefined,
+): Promise<Finding[]> {
   const findings = [
     await checkHub(
       "hub",
@@ -180,11 +193,14 @@ async function checkReachability(settings: Settings): Promise<Finding[]> {
       `start it with \`npx signalbox serve${serveFlags(settings)}\`, run this command in its folder, or give its address with --url`,
     ),
   ];
-  if (settings.publicUrl)
+  const publicUrl = running
+    ? [running.public_url].find((one) => new URL(one).origin !== new URL(running.url).origin)
+    : settings.publicUrl;
+  if (publicUrl)
     findings.push(
       await checkHub(
         "public url",
-        settings.publicUrl,
+        publicUrl,
         "check the tunnel or proxy in front of the hub, and SIGNALBOX_PUBLIC_URL",
       ),
     );

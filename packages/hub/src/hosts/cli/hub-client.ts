@@ -58,7 +58,8 @@ const hasFlag = ({ origins }: Pick<Settings, "origins">, ...names: SettingName[]
   origins.some(({ name, from }) => from === "flag" && (names as string[]).includes(name));
 
 const trim = (url: string): string => url.replace(/\/+$/, "");
-const isSame = (a: string, b: string): boolean => trim(new URL(a).href) === trim(new URL(b).href);
+export const isSame = (a: string, b: string): boolean =>
+  trim(new URL(a).href) === trim(new URL(b).href);
 
 /** The hub sent an error, or no response. */
 export class HubRequestFailed extends CommandFailed {
