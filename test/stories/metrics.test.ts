@@ -16,6 +16,37 @@ const failing = {
   edges: [edge("intent Fail", "code"), edge("code", "end")],
 };
 
+const waiting = {
+  name: "Pause",
+  nodes: [intent("Pause"), node("wait", "Wait", { seconds: 3600 }), node("end", "Return", {})],
+  edges: [edge("intent Pause", "wait"), edge("wait", "end")],
+};
+
+it.each<Backend>(["SQLite", "PostgreSQL"])(
+  "counts a run that is cancelled while it is suspended, on %s",
+  async (backend) => {
+    const api = await startApi(backend);
+    const metrics = async () => (await api.expect(200, "GET", "/metrics")).text.split("\n");
+    expect(await metrics()).toContain('signalbox_runs_total{outcome="cancelled"} 0');
+    await api.expect(201, "POST", "/api/apps", { slug: "desk", name: "Desk" });
+    const { id } = (await api.expect(201, "POST", "/api/apps/desk/flows", waiting)).json;
+    await api.expect(200, "POST", `/api/flows/${id}/publish`);
+    const started = await api.expect(202, "POST", `/api/flows/${id}/runs`, {
+      trigger: "pause",
+      input: {},
+    });
+    const run = `/api/runs/${started.json.id}`;
+    await vi.waitFor(
+      async () => expect((await api.expect(200, "GET", run)).json.status).toBe("waiting"),
+      WAIT,
+    );
+    await api.expect(202, "POST", `${run}/cancel`);
+    const counted = await metrics();
+    expect(counted).toContain('signalbox_runs_total{outcome="cancelled"} 1');
+    expect(counted).toContain('signalbox_run_seconds_count{outcome="cancelled"} 1');
+  },
+);
+
 it.each<Backend>(["SQLite", "PostgreSQL"])(
   "counts runs and steps, pending events and connected streams, on %s",
   async (backend) => {

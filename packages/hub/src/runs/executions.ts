@@ -2,7 +2,7 @@
 import type { ClaimedRun } from "../store/run-store.ts";
 import type { DeferredStart } from "./deferred-start.ts";
 import { type Executed, type ExecuteOptions, executeRun } from "./execute-run.ts";
-import { observeProgress, type RunMetrics } from "./run-metrics.ts";
+import { observeSteps, type RunMetrics } from "./run-metrics.ts";
 
 export interface ExecutionsOptions {
   shared: Omit<ExecuteOptions, "claimed" | "signal" | "acquireSlot">;
@@ -40,7 +40,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
     try {
       result = await executeRun({
         ...shared,
-        save: observeProgress(deferred?.save ?? shared.save, claimed, metrics),
+        save: deferred?.save ?? observeSteps(shared.save, claimed, metrics),
         claimed,
         signal: controller.signal,
         acquireSlot: () => acquireSlot(id),

@@ -69,7 +69,7 @@ test("yields all steps first, then only those that changed, and ends with the ru
   expect(reads.at(-1)).toEqual({ after: 2, open: [2] });
   state.steps = [...state.steps.slice(0, 2), step(3, "done"), step(4, "waiting", { until: 9 })];
   state.status = "succeeded";
-  notify({ topic: "run_ended", tenant: "t", run: "r" });
+  notify({ topic: "run_ended", tenant: "t", run: "r", status: "succeeded", took: 1 });
   await finished;
   expect(received.slice(2)).toEqual(["succeeded, 3 done, 4 waiting"]);
   expect(timers.pending()).toBe(0);
@@ -81,7 +81,7 @@ test("reads nothing after notices of other runs", async () => {
   timers.advance(50);
   await settle();
   notify({ topic: "run_steps", runs: ["another"] });
-  notify({ topic: "run_ended", tenant: "t", run: "another" });
+  notify({ topic: "run_ended", tenant: "t", run: "another", status: "succeeded", took: 1 });
   timers.advance(10_000);
   await settle();
   expect(reads.length).toBe(1);
@@ -133,7 +133,7 @@ test("ends at the end of a run that was retried immediately", async () => {
   const { state, received, finished, notify, settle } = open();
   await settle();
   state.status = "queued";
-  notify({ topic: "run_ended", tenant: "t", run: "r" });
+  notify({ topic: "run_ended", tenant: "t", run: "r", status: "succeeded", took: 1 });
   await finished;
   expect(received).toEqual(["running, 1 done, 2 running", "queued"]);
 });
@@ -142,7 +142,7 @@ test("ends when the run was deleted, and when its signal is aborted", async () =
   const { state, finished, notify, listeners, settle } = open();
   await settle();
   state.status = "deleted";
-  notify({ topic: "run_ended", tenant: "t", run: "r" });
+  notify({ topic: "run_ended", tenant: "t", run: "r", status: "succeeded", took: 1 });
   await finished;
   expect(listeners.size).toBe(0);
 

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { ClaimedRun, RunProgress, Step } from "../store/run-store.ts";
-import { observeProgress } from "./run-metrics.ts";
+import type { Notice } from "../store/sql.ts";
+import { observeEnds, observeSteps } from "./run-metrics.ts";
 
 const claimed = {
   run: { id: "r", trigger_node: "start", started_at: 1_000 },
@@ -15,42 +16,70 @@ const claimed = {
 const step = (node_id: string, status: Step["status"], finished_at: number | null): Step =>
   ({ node_id, status, started_at: 1_100, finished_at }) as Step;
 
-async function reported(saved: "saved" | "lost", ...progress: Partial<RunProgress>[]) {
+function recorder() {
   const reports: unknown[][] = [];
-  const save = observeProgress(async () => saved, claimed, {
-    run: (...report) => reports.push(["run", ...report]),
-    step: (...report) => reports.push(["step", ...report]),
-  });
+  const metrics = {
+    run: (...report: unknown[]) => void reports.push(["run", ...report]),
+    step: (...report: unknown[]) => void reports.push(["step", ...report]),
+  };
+  return { reports, metrics };
+}
+
+async function reported(saved: "saved" | "lost", ...progress: Partial<RunProgress>[]) {
+  const { reports, metrics } = recorder();
+  const save = observeSteps(async () => saved, claimed, metrics);
   for (const one of progress)
     expect(await save({ run: "r", claim: 1, steps: [], now: 1_500, ...one })).toBe(saved);
   return reports;
 }
 
-const ended: Partial<RunProgress> = { next: { status: "succeeded", output: null } };
+it("reports the runs that commits of this process end", () => {
+  const { reports, metrics } = recorder();
+  let notify: (notice: Notice) => void = () => {};
+  const stop = observeEnds(
+    {
+      onCommit(listener) {
+        notify = listener;
+        return () => {
+          notify = () => {};
+        };
+      },
+    },
+    metrics,
+  );
+  const ended = { topic: "run_ended", tenant: "t", run: "r" } as const;
+  notify({ ...ended, status: "failed", took: 500 });
+  notify({ ...ended, status: "cancelled", took: null });
+  notify({ topic: "run_cancel", run: "r" });
+  stop();
+  notify({ ...ended, status: "failed", took: 500 });
+  expect(reports).toEqual([
+    ["run", "failed", 500],
+    ["run", "cancelled", null],
+  ]);
+});
 
-it("reports ended attempts with the type of their node, and ended runs", async () => {
+it("reports each ended attempt once, with the type of its node", async () => {
   const steps = [
     step("start", "done", 1_100),
     step("call", "failed", 1_300),
     step("call", "done", 1_400),
     step("gone", "done", 1_101),
   ];
-  expect(await reported("saved", { steps, ...ended })).toEqual([
+  expect(await reported("saved", { steps }, { steps })).toEqual([
     ["step", "HttpRequest", "failed", 200],
     ["step", "HttpRequest", "done", 300],
     ["step", "", "done", 1],
-    ["run", "succeeded", 500],
   ]);
 });
 
-it("does not report open and skipped steps, suspensions, or what was not saved", async () => {
+it("does not report open and skipped steps, or what was not saved", async () => {
   const open = [
     step("call", "running", null),
     step("call", "waiting", null),
     step("call", "skipped", 1_100),
     step("call", "retried", 1_200),
   ];
-  const suspended = { next: { status: "waiting", due_at: null } } as const;
-  expect(await reported("saved", { steps: open }, suspended)).toEqual([]);
-  expect(await reported("lost", { steps: [step("call", "done", 1_200)], ...ended })).toEqual([]);
+  expect(await reported("saved", { steps: open })).toEqual([]);
+  expect(await reported("lost", { steps: [step("call", "done", 1_200)] })).toEqual([]);
 });

@@ -1,30 +1,41 @@
 /** Reports the ends of runs and of their steps. */
-import type { ClaimedRun, RunProgress } from "../store/run-store.ts";
+import type { ClaimedRun, EndStatus, RunProgress, Step } from "../store/run-store.ts";
+import type { Store } from "../store/store.ts";
 import type { SaveProgress } from "./progress-commit.ts";
 
 export interface RunMetrics {
-  /** `took`: milliseconds from the first start of the run to its end, including suspensions. */
-  run(outcome: "succeeded" | "failed" | "cancelled", took: number): void;
+  /**
+   * `took`: milliseconds from the first start of the run to its end, including suspensions; null if it
+   * never started.
+   */
+  run(outcome: EndStatus, took: number | null): void;
   /** One attempt at a step. `type` is the type of its node. */
   step(type: string, outcome: "done" | "failed", took: number): void;
 }
 
-/** Saves the progress of a run, and reports what has ended with it. */
-export function observeProgress(
+/** Reports each run that a commit of this process ends: also those that no worker executes. */
+export const observeEnds = (store: Pick<Store, "onCommit">, metrics: RunMetrics): (() => void) =>
+  store.onCommit((notice) => {
+    if (notice.topic === "run_ended") metrics.run(notice.status, notice.took);
+  });
+
+/** Saves the progress of a run, and reports the attempts that ended with it, once each. */
+export function observeSteps(
   save: SaveProgress,
   { run, graph }: ClaimedRun,
   metrics: RunMetrics,
 ): SaveProgress {
   const types = new Map(graph.nodes.map(({ id, type }) => [id, type]));
+  const reported = new WeakSet<Step>();
 
-  const report = ({ steps, next, now }: RunProgress): void => {
-    for (const { node_id, status, started_at, finished_at } of steps) {
+  const report = ({ steps }: RunProgress): void => {
+    for (const step of steps) {
+      const { node_id, status, started_at, finished_at } = step;
       const isAttempt = (status === "done" || status === "failed") && node_id !== run.trigger_node;
-      if (isAttempt && finished_at !== null)
-        metrics.step(types.get(node_id) ?? "", status, finished_at - started_at);
+      if (!isAttempt || finished_at === null || reported.has(step)) continue;
+      reported.add(step);
+      metrics.step(types.get(node_id) ?? "", status, finished_at - started_at);
     }
-    if (next && next.status !== "waiting" && next.status !== "queued")
-      metrics.run(next.status, now - (run.started_at ?? now));
   };
 
   return async (progress, options) => {

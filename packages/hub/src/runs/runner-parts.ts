@@ -5,7 +5,7 @@ import type { ExecuteOptions } from "./execute-run.ts";
 import { createExecutions } from "./executions.ts";
 import { createHeartbeat } from "./heartbeat.ts";
 import { createProgressCommit } from "./progress-commit.ts";
-import type { RunMetrics } from "./run-metrics.ts";
+import { observeEnds, type RunMetrics } from "./run-metrics.ts";
 import { createSlots } from "./slots.ts";
 import { createWaiters } from "./waiters.ts";
 
@@ -65,6 +65,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
       claimer.claimDue();
     }
   });
+  const stopObserving = observeEnds(store, options.metrics);
   claimer.claimDue();
 
   return {
@@ -78,6 +79,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
       unsubscribe();
       waiters.close(reason);
       await Promise.all([claimer.close(), executions.close()]);
+      stopObserving();
       await store.releaseRuns(worker, timers.now());
     },
   };

@@ -6,6 +6,7 @@
 import type { ClaimedRun, ImmediateRun, LaneRun, NewRun, Run } from "../store/run-store.ts";
 import { createDeferredStart, type DeferredStart } from "./deferred-start.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
+import { observeSteps } from "./run-metrics.ts";
 import { createRunnerParts, type RunnerPartsOptions } from "./runner-parts.ts";
 
 type Defaulted = "leaseMs" | "concurrency" | "metrics" | "onError";
@@ -52,7 +53,8 @@ const RELEASED = "The hub is stopping; the run continues in another process or a
 
 export function createRunner(options: RunnerOptions): Runner {
   const { store, timers, worker, leaseMs = 15_000 } = options;
-  const parts = createRunnerParts({ ...DEFAULTS, ...options, leaseMs });
+  const defaulted = { ...DEFAULTS, ...options, leaseMs };
+  const parts = createRunnerParts(defaulted);
   const { save, slots, waiters, executions, claimer } = parts;
   const closing = new AbortController();
   const newLease = () => {
@@ -90,7 +92,7 @@ export function createRunner(options: RunnerOptions): Runner {
       run,
       claimed,
       newLease: () => ({ ...newLease(), now }),
-      save,
+      save: observeSteps(save, claimed, defaulted.metrics),
       timers,
     });
     return begin(run.tenant, run.id, claimed, signal, deferred);

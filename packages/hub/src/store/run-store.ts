@@ -23,7 +23,13 @@ export const RUN_STATUSES = [
 ] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
-export const TERMINAL_STATUSES: readonly RunStatus[] = ["succeeded", "failed", "cancelled"];
+export type EndStatus = "succeeded" | "failed" | "cancelled";
+
+export const TERMINAL_STATUSES: readonly RunStatus[] = [
+  "succeeded",
+  "failed",
+  "cancelled",
+] satisfies EndStatus[];
 
 /** What created a run: a tool call, an event, the HTTP API, another flow or a replay. */
 export type Cause = "tool" | "event" | "api" | "flow" | "replay";

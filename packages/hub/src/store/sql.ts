@@ -5,6 +5,7 @@
  * See docs/decisions/0002-verbs-as-generators.md.
  */
 import type { Codec } from "./packs.ts";
+import type { EndStatus } from "./run-store.ts";
 
 export type Value = string | number | null | Uint8Array;
 export type Row = Record<string, unknown>;
@@ -32,7 +33,8 @@ export type Notice =
   | { topic: "runs"; due: number }
   /** Steps of these runs were saved; see `enableStepNotices`. */
   | { topic: "run_steps"; runs: readonly string[] }
-  | { topic: "run_ended"; tenant: string; run: string }
+  /** `took`: milliseconds since the first start of the run; null if it never started. */
+  | { topic: "run_ended"; tenant: string; run: string; status: EndStatus; took: number | null }
   | { topic: "run_cancel"; run: string }
   /** The tools or triggers of an app's published flows have changed. */
   | { topic: "tools"; tenant: string; app: string }

@@ -490,6 +490,8 @@ export interface Store
    * unsubscribes.
    */
   subscribe(listener: (notice: Notice) => void): () => void;
+  /** Like `subscribe`, but only for the notices of this store's commits, not of other replicas. */
+  onCommit(listener: (notice: Notice) => void): () => void;
   /** Whether the values of one item caused the error. The other items of the batch can be stored. */
   isDataError(error: unknown): boolean;
   close(): Promise<void>;

@@ -33,6 +33,16 @@ it("lists the labels of each metric in docs/operating.md", async () => {
   }
 });
 
+it("starts the counts of runs at 0, and does not time runs that never started", async () => {
+  const metrics = create();
+  for (const outcome of ["succeeded", "failed", "cancelled"])
+    expect(await metrics.text()).toContain(`signalbox_runs_total{outcome="${outcome}"} 0\n`);
+  metrics.run("cancelled", null);
+  const text = await metrics.text();
+  expect(text).toContain('signalbox_runs_total{outcome="cancelled"} 1\n');
+  expect(text).not.toContain("signalbox_run_seconds_count{");
+});
+
 it("counts runs by outcome, and measures runs and steps in seconds", async () => {
   const metrics = create();
   metrics.run("succeeded", 20);

@@ -51,10 +51,11 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
   });
   const runs = new Counter({
     name: "signalbox_runs_total",
-    help: "Runs that ended in this process, by outcome.",
+    help: "Runs that this process ended, by outcome.",
     labelNames: ["outcome"],
     registers: [registry],
   });
+  for (const outcome of ["succeeded", "failed", "cancelled"]) runs.inc({ outcome }, 0);
   const runSeconds = new Histogram({
     name: "signalbox_run_seconds",
     help: "Time from the first start of a run to its end, including the time it was suspended.",
@@ -87,11 +88,6 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
       this.set(gauges?.connectedStreams() ?? 0);
     },
   });
-  new Gauge({
-    name: "signalbox_up_since_seconds",
-    help: "Start time of this process, in seconds since 1970.",
-    registers: [registry],
-  }).set(Math.floor(Date.now() / 1000 - process.uptime()));
 
   // Finding a child by its labels costs more than counting, so children are cached.
   const children = new Map<
@@ -121,7 +117,7 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
     trip: (limit) => trips.inc({ limit }),
     run(outcome, took) {
       runs.inc({ outcome });
-      runSeconds.observe({ outcome }, took / 1000);
+      if (took !== null) runSeconds.observe({ outcome }, took / 1000);
     },
     step(type, outcome, took) {
       const known = knownTypes.has(type) ? type : "unknown";

@@ -47,6 +47,29 @@ export function deferredContract(it: It): void {
     expect(await f.steps(id)).toEqual(["start done", "both done", "end done"]);
   });
 
+  it("reports its steps and its end once, when they are stored", async (f) => {
+    const make = await f.publish(
+      [start, node("first", "Merge"), gate("a"), node("end", "Return", { value: 1 })],
+      edges("start > first > a > end"),
+    );
+    const reports: string[] = [];
+    const commits: string[] = [];
+    const metrics = {
+      run: (outcome: string) => void reports.push(`run ${outcome} after ${commits.length}`),
+      step: (type: string) => void reports.push(`${type} after ${commits.length}`),
+    };
+    const store = withCommits(f.store, commits);
+    const { ended } = await f.openRunner({ store, metrics }).start(make(), { deferred });
+    await expect.poll(() => f.calls).toEqual(["a begins"]);
+    expect(reports).toEqual(["Merge after 1"]);
+    f.open("a");
+    await ended;
+    expect(reports).toHaveLength(4);
+    expect(reports.filter((report) => /^(Merge|Return|run succeeded) /.test(report))).toHaveLength(
+      3,
+    );
+  });
+
   it("with a node that has effects is stored before that node starts", async (f) => {
     const make = await f.publish(
       [start, node("first", "Merge"), gate("a"), node("end", "Return", { value: 1 })],

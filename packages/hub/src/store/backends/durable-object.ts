@@ -53,6 +53,7 @@ export function openDurableObject(storage: ObjectStorage): Store {
     backend: "durable-object",
     ...bindVerbs(verbTable(dialect), async (verb) => run(verb)),
     subscribe: listeners.subscribe,
+    onCommit: listeners.subscribe,
     isDataError,
     async close() {},
   };

@@ -60,6 +60,24 @@ const TERMINATE =
   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND ";
 
 describe("replicas", () => {
+  test("report to `onCommit` only their own commits, to `subscribe` those of all", async () => {
+    const [one, two] = await openReplicas(2);
+    const own: Notice[][] = [[], []];
+    const all: Notice[][] = [[], []];
+    for (const [at, store] of [one, two].entries()) {
+      store?.onCommit((notice) => own[at]?.push(notice));
+      store?.subscribe((notice) => all[at]?.push(notice));
+    }
+    await appendEvents(nth([one, two], 0), [sampleEvent()]);
+    await appendEvents(nth([one, two], 1), [sampleEvent()]);
+    const [first, second] = [1, 2].map((seq) => ({ topic: "events", tenant: "acme", seq }));
+    expect(own).toEqual([[first], [second]]);
+    await vi.waitFor(() => {
+      for (const received of all)
+        expect(received.filter(({ topic }) => topic === "events")).toEqual([first, second]);
+    }, 60_000);
+  });
+
   test("migrate an empty database only once if they start concurrently", async () => {
     const replicas = await openReplicas(8);
     const { rows } = await admin.query("SELECT * FROM schema_version");

@@ -56,6 +56,7 @@ export async function openPostgres(
   });
   pool.on("remove", (client) => clients.delete(client));
   const listeners = createListeners();
+  const commitListeners = createListeners();
 
   const run = async <Result>(verb: () => Verb<Result>, writes: boolean): Promise<Result> => {
     for (let attempt = 1; ; attempt += 1) {
@@ -67,6 +68,7 @@ export async function openPostgres(
         await client.query("BEGIN");
         const result = await runVerb(client, verb(), notices);
         await client.query(commitSql(notices));
+        commitListeners.notify(notices);
         return result;
       } catch (error) {
         if (isQueryTimeout(error)) broken = error;
@@ -96,6 +98,7 @@ export async function openPostgres(
     backend: "postgres",
     ...bindVerbs(verbTable(dialect, cache), run),
     subscribe: listeners.subscribe,
+    onCommit: commitListeners.subscribe,
     isDataError,
     async close() {
       // A database that does not respond must not prevent this process from exiting.

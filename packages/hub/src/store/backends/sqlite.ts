@@ -155,6 +155,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): Store {
       (writes ? writing : reading).run(() => run(verb, writes)),
     ),
     subscribe: listeners.subscribe,
+    onCommit: listeners.subscribe,
     isDataError: (error) =>
       error instanceof Database.SqliteError &&
       /^SQLITE_(CONSTRAINT|TOOBIG|MISMATCH|RANGE)/.test(error.code),

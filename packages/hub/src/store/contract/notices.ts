@@ -97,7 +97,7 @@ export function noticesContract(it: It): void {
     expect(received).toEqual([
       { topic: "run_steps", runs: [one, two] },
       { topic: "run_steps", runs: [one] },
-      { topic: "run_ended", tenant: "acme", run: two },
+      { topic: "run_ended", tenant: "acme", run: two, status: "succeeded", took: 0 },
     ]);
   });
 

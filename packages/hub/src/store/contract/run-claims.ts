@@ -162,6 +162,8 @@ export function runClaimsContract(it: It): void {
           topic: "run_ended",
           tenant: "acme",
           run: poison.id,
+          status: "failed",
+          took: now - START,
         }),
       60_000,
     );
@@ -245,11 +247,14 @@ export function runClaimsContract(it: It): void {
     });
     await vi.waitFor(async () => {
       expect(await notices()).toContainEqual({ topic: "run_cancel", run: running.id });
-      expect(await notices()).toContainEqual({
-        topic: "run_ended",
-        tenant: "acme",
-        run: queued.id,
-      });
+      for (const [run, status, took] of [
+        [top, "failed", now - START],
+        [waiting, "cancelled", now - START],
+        [queued, "cancelled", null],
+      ] as const) {
+        const ended = { topic: "run_ended", tenant: "acme", run: run.id, status, took };
+        expect(await notices()).toContainEqual(ended);
+      }
     }, 60_000);
   });
 
@@ -336,6 +341,32 @@ export function runClaimsContract(it: It): void {
     expect(await store.nextDue()).toBeNull();
   });
 
+  it("sends notices of runs that are cancelled while they wait, or when they would be suspended", async ({
+    store,
+    notices,
+  }) => {
+    const [queued, suspended, running] = sampleRuns(3, () => ({}));
+    await store.queueRuns([suspended, running]);
+    const claimed = await claim(store);
+    const waiting = { next: { status: "waiting", due_at: null } } as const;
+    const of = ({ id }: { id: string }) => claimed.filter(({ run }) => run.id === id);
+    await save(store, of(suspended), waiting);
+    await store.queueRuns([queued]);
+    for (const { id } of [queued, suspended, running])
+      await store.cancelRun("acme", id, START + 20);
+    await save(store, of(running), { ...waiting, now: START + 30 });
+    const ended = { topic: "run_ended", tenant: "acme", status: "cancelled" };
+    await vi.waitFor(
+      async () =>
+        expect((await notices()).filter(({ topic }) => topic === "run_ended")).toEqual([
+          { ...ended, run: queued.id, took: null },
+          { ...ended, run: suspended.id, took: 20 },
+          { ...ended, run: running.id, took: 30 },
+        ]),
+      60_000,
+    );
+  });
+
   it("sends notices of due, cancelled and ended runs", async ({ store, notices }) => {
     const run = sampleRun({ due_at: START + 7 });
     await store.queueRuns([run, sampleRun({ tenant: "umbrella", due_at: START + 5 })]);
@@ -347,7 +378,7 @@ export function runClaimsContract(it: It): void {
         expect((await notices()).filter(({ topic }) => topic !== "gap")).toEqual([
           { topic: "runs", due: START + 5 },
           { topic: "run_cancel", run: run.id },
-          { topic: "run_ended", tenant: "acme", run: run.id },
+          { topic: "run_ended", tenant: "acme", run: run.id, status: "succeeded", took: 0 },
         ]),
       60_000,
     );

@@ -376,7 +376,13 @@ export function runLanesContract(it: It): void {
     expect(await store.getEvent("acme", event.id)).toMatchObject({ trigger_status: "failed" });
     await vi.waitFor(
       async () =>
-        expect(await notices()).toContainEqual({ topic: "run_ended", tenant: "acme", run: two.id }),
+        expect(await notices()).toContainEqual({
+          topic: "run_ended",
+          tenant: "acme",
+          run: two.id,
+          status: "cancelled",
+          took: null,
+        }),
       60_000,
     );
     // Also if both runs are in one batch.

@@ -2,6 +2,7 @@
 import { openStepError } from "../run-store.ts";
 import { type Dialect, inLists, notify, query, type Verb } from "../sql.ts";
 import { closeSteps } from "./close-steps.ts";
+import { notifyEnded } from "./notify-ended.ts";
 import type { RunRow } from "./run-rows.ts";
 
 /**
@@ -52,12 +53,13 @@ export function* cancelCalledRuns(
 ): Verb<void> {
   const ended: string[] = [];
   for (const { list, params } of inLists(callers, dialect, 0)) {
-    const called = yield* query<Pick<RunRow, "id" | "tenant_id" | "status">>(
-      `SELECT id, tenant_id, status FROM runs WHERE parent_run IN ${list} AND finished_at IS NULL ` +
+    const called = yield* query<Pick<RunRow, "id" | "tenant_id" | "status" | "started_at">>(
+      `SELECT id, tenant_id, status, started_at FROM runs WHERE parent_run IN ${list} AND finished_at IS NULL ` +
         `ORDER BY id${dialect.forUpdate}`,
       params,
     );
-    for (const { id, tenant_id: tenant, status } of called) {
+    for (const run of called) {
+      const { id, status } = run;
       if (status === "running") {
         yield* query("UPDATE runs SET cancel_asked = 1 WHERE id = ?", [id]);
         yield* notify({ topic: "run_cancel", run: id });
@@ -68,7 +70,7 @@ export function* cancelCalledRuns(
         [at, id],
       );
       yield* closeSteps(id, at, (node) => openStepError("cancelled", node));
-      yield* notify({ topic: "run_ended", tenant, run: id });
+      yield* notifyEnded(run, "cancelled", at);
       ended.push(id);
     }
   }

@@ -1,9 +1,10 @@
 /** Leases of runs: workers claim, renew and release them. */
 import type { ClaimedRun, RunLease, Step } from "../run-store.ts";
-import { type Dialect, first, inLists, notify, query, type Verb } from "../sql.ts";
+import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import type { StoreCache } from "../store-cache.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
+import { notifyEnded } from "./notify-ended.ts";
 import { updateEventStatus } from "./run-events.ts";
 import {
   admitNext,
@@ -61,6 +62,7 @@ type ExpiredRun = Pick<
   | "lane"
   | "lane_limit"
   | "idle_claims"
+  | "started_at"
 >;
 
 /** Queues runs whose lease has expired. Runs that never make progress fail instead. */
@@ -69,7 +71,7 @@ function* requeueExpired(dialect: Dialect, now: number, limit: number): Verb<Exp
     "WITH lost AS MATERIALIZED (SELECT id FROM runs WHERE status = 'running' AND lease_until <= ? " +
       `ORDER BY lease_until LIMIT ?${dialect.skipLocked}) ` +
       "UPDATE runs SET status = 'queued', worker = NULL WHERE id IN (SELECT id FROM lost) " +
-      "RETURNING id, tenant_id, parent_run, event_id, gathered_count, lane, lane_limit, idle_claims",
+      "RETURNING id, tenant_id, parent_run, event_id, gathered_count, lane, lane_limit, idle_claims, started_at",
     [now, limit],
   );
   const schedule: Schedule = new Map();
@@ -116,7 +118,7 @@ function* failStuck(
     run.id,
   ]);
   yield* admitNext(dialect, run, now, schedule);
-  yield* notify({ topic: "run_ended", tenant: run.tenant_id, run: run.id });
+  yield* notifyEnded(run, "failed", now);
 }
 
 /** Claims the oldest due runs of a tenant. Holds runs whose lane has reached its limit. */

@@ -3,6 +3,7 @@ import { openStepError, type Run, TERMINAL_STATUSES } from "../run-store.ts";
 import { type Dialect, first, notify, query, type Verb } from "../sql.ts";
 import { cancelCalledRuns } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
+import { notifyEnded } from "./notify-ended.ts";
 import { getRun } from "./read-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
 import { admitNext, lockQueues, type Schedule, saveSchedule } from "./run-queues.ts";
@@ -31,7 +32,7 @@ export function* cancelRun(
     const schedule: Schedule = new Map();
     if (row.status === "queued") yield* admitNext(dialect, row, at, schedule);
     yield* saveSchedule(schedule);
-    yield* notify({ topic: "run_ended", tenant, run: id });
+    yield* notifyEnded(row, "cancelled", at);
     yield* updateEventStatus(dialect, [row]);
   }
   return yield* getRun(tenant, id);

@@ -3,7 +3,8 @@
  * of the tenants, so that no other transaction adds runs.
  */
 import type { NewRun, RunError } from "../run-store.ts";
-import { type Dialect, inLists, notify, query, type Verb } from "../sql.ts";
+import { type Dialect, inLists, query, type Verb } from "../sql.ts";
+import { notifyEnded } from "./notify-ended.ts";
 import { ADMIT, type Schedule, scheduleTenant } from "./run-queues.ts";
 import type { RunRow } from "./run-rows.ts";
 
@@ -44,7 +45,10 @@ export function* canStartNow({ tenant, limit }: NewRun, now: number): Verb<boole
   return ahead.length < limit.max;
 }
 
-type Waiting = Pick<RunRow, "id" | "status" | "due_at" | "claims" | "event_id" | "gathered_count">;
+type Waiting = Pick<
+  RunRow,
+  "id" | "status" | "due_at" | "claims" | "started_at" | "event_id" | "gathered_count"
+>;
 
 /**
  * In `replace` lanes, cancels the runs that wait when a new run arrives, unless they have started
@@ -63,7 +67,7 @@ export function* replaceWaiting(
     const { lane, max } = limit;
     // Locked before the running runs are counted: a worker that is claiming one of these commits first.
     const waiting = yield* query<Waiting>(
-      `SELECT id, status, due_at, claims, event_id, gathered_count ${IN_LANE} IN ('queued', 'held') ` +
+      `SELECT id, status, due_at, claims, started_at, event_id, gathered_count ${IN_LANE} IN ('queued', 'held') ` +
         `AND id <> ? ORDER BY id${dialect.forUpdate}`,
       [tenant, lane, id],
     );
@@ -75,7 +79,8 @@ export function* replaceWaiting(
         `UPDATE runs SET status = 'cancelled', error = ?, finished_at = ? WHERE id IN ${list}`,
         [JSON.stringify(replacedBy(id)), at, ...params],
       );
-    for (const run of superseded) yield* notify({ topic: "run_ended", tenant, run: run.id });
+    for (const run of superseded)
+      yield* notifyEnded({ ...run, tenant_id: tenant }, "cancelled", at);
     replaced.push(...superseded);
 
     // A run that ends concurrently cannot admit these runs, since it skips locked rows.

@@ -3,6 +3,7 @@ import { openStepError, type RunProgress, type Step } from "../run-store.ts";
 import { type Dialect, inLists, insert, notify, query, type Value, type Verb } from "../sql.ts";
 import { cancelCalledRuns, propagateProgress } from "./called-runs.ts";
 import { closeSteps } from "./close-steps.ts";
+import { notifyEnded } from "./notify-ended.ts";
 import { insertStarted } from "./queue-runs.ts";
 import { updateEventStatus } from "./run-events.ts";
 import {
@@ -30,6 +31,7 @@ const LEASED_FIELDS = [
   "idle_claims",
   "cancel_asked",
   "woken",
+  "started_at",
 ] as const;
 type LeasedRun = Pick<RunRow, (typeof LEASED_FIELDS)[number]> & { followed_until: number };
 
@@ -165,7 +167,7 @@ function* release(dialect: Dialect, released: readonly ReleasedRun[]): Verb<void
       // If the worker wanted to suspend the run, its steps are still open.
       if (next.status === "cancelled")
         yield* closeSteps(row.id, now, (node) => openStepError("cancelled", node));
-      yield* notify({ topic: "run_ended", tenant: row.tenant_id, run: row.id });
+      yield* notifyEnded(row, next.status, now);
     }
     yield* admitNext(dialect, row, now, schedule);
   }

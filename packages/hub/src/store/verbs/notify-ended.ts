@@ -1,0 +1,13 @@
+import type { EndStatus } from "../run-store.ts";
+import { notify, type Verb } from "../sql.ts";
+import type { RunRow } from "./run-rows.ts";
+
+export function* notifyEnded(
+  { id, tenant_id, started_at }: Pick<RunRow, "id" | "tenant_id" | "started_at">,
+  status: EndStatus,
+  at: number,
+): Verb<void> {
+  // The clocks of replicas differ.
+  const took = started_at === null ? null : Math.max(0, at - started_at);
+  yield* notify({ topic: "run_ended", tenant: tenant_id, run: id, status, took });
+}
