@@ -1,6 +1,6 @@
 /** Flows of a legacy system run after the migration: in the hub's database, and with `import-flows`. */
 
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -185,6 +185,50 @@ describe.each(FORMS)("a database with %s", (form) => {
       await expectResults(await start(data), form);
     }
   });
+});
+
+it("import-flows imports the apps of a database whatever their slugs are; an invalid app fails alone", async () => {
+  const data = tempFolder();
+  await (await start(data)).stop();
+  const file = join(tempFolder(), "apps.db");
+  const db = new DatabaseSync(file);
+  db.exec("CREATE TABLE apps (id TEXT, slug TEXT, name TEXT)");
+  db.exec("CREATE TABLE flows (id TEXT, appId TEXT, name TEXT, toolName TEXT, nodes TEXT)");
+  const apps = [["shop"], ["Shop!"], ["日本"], ["größe"], ["long", "x".repeat(9_000)]];
+  for (const [nth, [slug = "", name = slug]] of apps.entries()) {
+    db.prepare("INSERT INTO apps VALUES (?, ?, ?)").run(`a${nth}`, slug, name);
+    const nodes = '[{"id":"r","type":"Return","name":"End"}]';
+    const insert = db.prepare("INSERT INTO flows VALUES (?, ?, 'Go', 'go', ?)");
+    insert.run(`f${nth}`, `a${nth}`, nodes);
+  }
+  db.close();
+  const { code, stdout, stderr } = await runCli(["import-flows", file], { env: envOf(data) });
+  expect([code, stderr]).toEqual([1, ""]);
+  for (const app of ["shop", "shop-2", "app", "grosse"])
+    expect(stdout).toContain(`✓ ${app} / Go: created`);
+  expect(stdout).toContain("✗ long: nothing was stored. app.name:");
+  expect(stdout).toContain('! app: app.slug: "日本" is not a valid slug; it is now app.');
+});
+
+it("import-flows rejects a damaged database", async () => {
+  const data = tempFolder();
+  await (await start(data)).stop();
+  const folder = tempFolder();
+  const whole = join(folder, "whole.db");
+  createLegacyDatabase(whole, "flow tools", "http://localhost");
+  const bytes = readFileSync(whole);
+  const cut = join(folder, "cut.db");
+  writeFileSync(cut, bytes.subarray(0, 5_000));
+  const header = join(folder, "header.db");
+  writeFileSync(header, bytes.subarray(0, 16));
+  const noise = join(folder, "noise.db");
+  writeFileSync(noise, Buffer.concat([bytes.subarray(0, 100), Buffer.alloc(bytes.length, 0xa5)]));
+  for (const path of [cut, header, noise]) {
+    const { code, stdout, stderr } = await runCli(["import-flows", path], { env: envOf(data) });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(`${path}: cannot be read as an SQLite database:`);
+    expect(stderr).not.toMatch(/\n\s+at /);
+  }
 });
 
 it("import-flows rejects a database without legacy flows", async () => {

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import type { Json } from "@signalbox/rules/json.ts";
+import type { Database } from "better-sqlite3";
 import { fileOfRows, readRow } from "../../legacy/read-rows.ts";
 import { isLegacyTable, selectOldestFirst } from "../../store/verbs/legacy-flows.ts";
 import { UsageError } from "./command.ts";
@@ -25,27 +26,36 @@ export function isSqliteFile(file: string): boolean {
 /** The flows and apps in the SQLite database of a legacy system, as the content of a flow file. */
 export async function readLegacyDatabase(file: string): Promise<Json> {
   const { default: Database } = await import("better-sqlite3");
-  const db = new Database(file, { readonly: true });
   try {
-    const columnsOf = (table: string) =>
-      db.prepare("SELECT name FROM pragma_table_info(?)").pluck().all(table) as string[];
-    const rowsOf = (table: string) => {
-      const columns = columnsOf(table);
-      const sql = selectOldestFirst(table, columns);
-      return columns.length === 0 ? [] : (db.prepare(sql).all() as Record<string, unknown>[]);
-    };
-    const columns = columnsOf("flows");
-    if (columns.includes("graph"))
-      throw new UsageError(
-        `${file}: is the database of a hub: use \`npx signalbox flows pull\` there.`,
-      );
-    if (!isLegacyTable(columns))
-      throw new UsageError(`${file}: has no table flows with flows of a legacy system.`);
-    return fileOfRows(
-      rowsOf("flows").map((row) => readRow(row).flow),
-      rowsOf("apps"),
-    );
-  } finally {
-    db.close();
+    const db = new Database(file, { readonly: true });
+    try {
+      return readTables(db, file);
+    } finally {
+      db.close();
+    }
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError)) throw error;
+    throw new UsageError(`${file}: cannot be read as an SQLite database: ${error.message}.`);
   }
+}
+
+function readTables(db: Database, file: string): Json {
+  const columnsOf = (table: string) =>
+    db.prepare("SELECT name FROM pragma_table_info(?)").pluck().all(table) as string[];
+  const rowsOf = (table: string) => {
+    const columns = columnsOf(table);
+    const sql = selectOldestFirst(table, columns);
+    return columns.length === 0 ? [] : (db.prepare(sql).all() as Record<string, unknown>[]);
+  };
+  const columns = columnsOf("flows");
+  if (columns.includes("graph"))
+    throw new UsageError(
+      `${file}: is the database of a hub: use \`npx signalbox flows pull\` there.`,
+    );
+  if (!isLegacyTable(columns))
+    throw new UsageError(`${file}: has no table flows with flows of a legacy system.`);
+  return fileOfRows(
+    rowsOf("flows").map((row) => readRow(row).flow),
+    rowsOf("apps"),
+  );
 }
