@@ -184,4 +184,10 @@ function withFlowName(error: unknown, flow: string): unknown {
 }
 
 export const detailOf = ({ errors, message }: RequestError): string =>
-  errors.length > 0 ? errors.map(({ path, message }) => `${path}: ${message}`).join("; ") : message;
+  errors.length > 0
+    ? errors
+        .map(({ path, message }) =>
+          path === "(root)" ? `the flow ${message}` : `${path}: ${message}`,
+        )
+        .join("; ")
+    : message;

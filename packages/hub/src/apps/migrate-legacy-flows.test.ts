@@ -115,7 +115,6 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
       "A new trigger is connected to n1: these nodes had no incoming edge.",
     );
     expect(result.notes("twin")).toContain("this one is now getWeather_2");
-    expect(result.notes("odd")).toContain('"no JSON at all" is not an array of nodes');
     expect(result.notes("odd")).toContain('parameters: "none" is not an array of parameters');
     expect(result.notes("odd")).toContain(
       'owner_email: "ada@example.com" is not a field of a flow',
@@ -230,6 +229,21 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
     ]);
   });
 
+  it("are not migrated if their nodes are not an array", async () => {
+    const values = [`'[{"id":'`, "'null'", `'{"a":1}'`, "'5'", "''", "NULL", "'[]'"];
+    const store = await open(`
+      CREATE TABLE flows (id TEXT, name TEXT, "toolName" TEXT, "toolDescription" TEXT, nodes TEXT, connections TEXT);
+      INSERT INTO flows VALUES ${values
+        .map((nodes, nth) => `('f${nth}', 'Flow ${nth}', 'tool_${nth}', 'Does.', ${nodes}, '[]')`)
+        .join(", ")}`);
+    const result = summarize(await migrate(store));
+    expect(result.rejected.map(({ id, reason }) => `${id} ${reason.slice(0, 6)}`)).toEqual(
+      [0, 1, 2, 3, 4, 5].map((nth) => `f${nth} nodes:`),
+    );
+    // A flow without nodes was a tool there too.
+    expect(await toolsOf(store, "flows")).toEqual(["tool_6"]);
+  });
+
   it("are migrated even if other rows cannot be stored", async () => {
     const long = "x".repeat(20_000);
     const nested = `${"[".repeat(3_000)}${"]".repeat(3_000)}`;
@@ -256,13 +270,13 @@ describe.each(Object.keys(openers))("legacy flows in %s", (backend) => {
     const reasons = result.rejected.map(({ id, reason }) => `${id}: ${reason.slice(0, 32)}`);
     expect(reasons.toSorted()).toEqual([
       ": name: is missing: it must be a s",
-      "a: (root): is nested too deeply",
+      "a: the flow is nested too deeply: i",
       "b: the tool name xxxxxxxxxxxxxxxxxx",
       'c: "a\\u0000b" contains the characte',
       'd: app.slug: "???": A slug has 1 to',
       "e: edges: Cycle: A → B → A",
+      "f: edges: must be an array, but is ",
     ]);
-    expect(result.notes("f")).toContain('edges: "no JSON" is not an array of edges.');
-    expect(await toolsOf(store, "desk")).toEqual(["good", "good_2", "scrap"]);
+    expect(await toolsOf(store, "desk")).toEqual(["good", "good_2"]);
   });
 });

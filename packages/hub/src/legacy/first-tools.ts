@@ -1,5 +1,6 @@
 /** A legacy call of a flow starts its first active tool. Pure. */
 import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
+import { isActiveValue } from "./is-active.ts";
 
 /** By the ids of flows with several active tools: the id of the first one. */
 export function findFirstTools(flows: readonly JsonObject[]): Map<string, string> {
@@ -9,7 +10,7 @@ export function findFirstTools(flows: readonly JsonObject[]): Map<string, string
       (node) =>
         isObject(node) &&
         node.type === "UserIntent" &&
-        !(isObject(node.parameters) && node.parameters.isActive === false),
+        !(isObject(node.parameters) && !isActiveValue(node.parameters.isActive)),
     ) as JsonObject[];
     const [first] = active;
     if (active.length > 1 && typeof first?.id === "string") found.set(String(id), first.id);

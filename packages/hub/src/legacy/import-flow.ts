@@ -43,11 +43,13 @@ export function importFlow(input: unknown, options: ImportOptions): Imported {
   const { newId, takenTools, triggerOf = () => undefined } = options;
   if (!isObject(input)) return invalid("must be an object with a flow");
   // The parameters of a node are at the third level.
-  if (isDeeperThan(LIMITS.depth + 3, input)) return invalid("is nested too deeply");
+  if (isDeeperThan(LIMITS.depth + 3, input))
+    return invalid(`is nested too deeply: it has more than ${LIMITS.depth + 3} levels`);
   const isLegacy = options.hasLegacyNodes ?? hasLegacyNodes(input);
   const { flow, notes } = migrateTools(input, newId, takenTools);
   notes.push(...ignoredIn(flow));
   const nodes = withSlugs(flow.nodes === undefined ? [] : flow.nodes, notes);
+  const edges = edgesOf(flow, newId, isLegacy);
   const parsed = flowDraftSchema.safeParse({
     name: flow.name,
     description: flow.description ?? "",
@@ -55,7 +57,7 @@ export function importFlow(input: unknown, options: ImportOptions): Imported {
       isLegacy && Array.isArray(nodes)
         ? convertNodes(nodes, { givenSlugs: slugsIn(input.nodes), triggerOf, notes })
         : nodes,
-    edges: edgesOf(flow, newId, isLegacy),
+    edges: isLegacy ? withoutDangling(edges, nodes, notes) : edges,
   });
   if (parsed.success) return { outcome: "imported", flow: parsed.data, notes };
   const errors = issuesOf(parsed.error).map(({ path, message }) => ({ path, message }));
@@ -138,14 +140,14 @@ function withSlugs(nodes: Json, notes: string[]): Json {
         notes.push(`The slug ${node.slug} is no longer allowed: it is now ${slug}.`);
       }
     }
-    const { id, type, position = { x: 0, y: 0 }, parameters = {} } = node;
+    const { id, type, position, parameters } = node;
     return {
       id: id as Json,
       type: type as Json,
       name,
       slug,
-      position: pointOf(position),
-      parameters,
+      position: pointOf(position ?? { x: 0, y: 0 }),
+      parameters: parameters ?? {},
     };
   });
   let result: Json = named;
@@ -179,5 +181,21 @@ function edgesOf(flow: JsonObject, newId: () => string, isLegacy: boolean): Json
       target: (edge.target ?? edge.targetNodeId) as Json,
       targetHandle: isLegacy && INPUTS.includes(targetHandle) ? null : targetHandle,
     };
+  });
+}
+
+/** The legacy system ignored connections of nodes that no longer existed. */
+function withoutDangling(edges: Json, nodes: Json, notes: string[]): Json {
+  if (!Array.isArray(edges)) return edges;
+  const ids = new Set(each(nodes).map(([{ id }]) => id));
+  return edges.filter((edge) => {
+    const { source, target } = isObject(edge) ? edge : {};
+    if (typeof source !== "string" || typeof target !== "string") return true;
+    const missing = [source, target].filter((id) => !ids.has(id));
+    if (missing.length > 0)
+      notes.push(
+        `connections: ${source} → ${target} was dropped: there is no node ${missing.join(" or ")}.`,
+      );
+    return missing.length === 0;
   });
 }

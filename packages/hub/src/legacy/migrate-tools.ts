@@ -1,13 +1,15 @@
 /**
  * A legacy flow is one tool: `toolName`, `toolDescription`, `parameters` and `isActive` are fields of
  * the flow. They move to the flow's first UserIntent trigger, or to a new one. Accepts any JSON
- * object. A flow in the current format is returned unchanged. Notes report every change, and every
+ * object. A flow in the current format is returned unchanged, and so is one whose nodes or edges are
+ * not arrays, which no import accepts. Notes report every change, and every
  * value that is dropped.
  */
 
 import { slugFor } from "@signalbox/rules/flows/slug.ts";
 import { checkToolName, toolName, uniqueToolName } from "@signalbox/rules/flows/tool-name.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { isActiveValue } from "./is-active.ts";
 
 export interface Migrated {
   flow: JsonObject;
@@ -40,9 +42,10 @@ export function migrateTools(
   newId: () => string,
   taken: { has(name: string): boolean } = new Set<string>(),
 ): Migrated {
-  if (!isLegacyTool(flow)) return { flow, changed: false, notes: [] };
+  const { nodes = [] } = flow;
+  if (!isLegacyTool(flow) || !Array.isArray(nodes) || !hasEdgeLists(flow))
+    return { flow, changed: false, notes: [] };
   const notes: string[] = [];
-  const nodes = nodesOf(flow, notes);
   const assigned = new Set<string>();
   const nextName = (name: string) => {
     const free = uniqueToolName(name, { has: (one) => assigned.has(one) || taken.has(one) });
@@ -152,10 +155,6 @@ function listOf(given: Json | undefined, notes: string[]): Json[] {
   return [];
 }
 
-/** Missing means active. Databases without booleans store numbers or text. */
-const isActiveValue = (value: Json | undefined): boolean =>
-  value !== false && value !== 0 && value !== "false" && value !== "0";
-
 const oddActive = (value: Json | undefined): string[] =>
   typeof value === "boolean" || !isGiven(value)
     ? []
@@ -214,10 +213,13 @@ function withNewTrigger(
     : Array.isArray(flow.edges)
       ? flow.edges
       : [];
-  if (!hasConnections && isGiven(flow.edges) && !Array.isArray(flow.edges))
-    notes.push(`edges: ${show(flow.edges)} is not an array of edges.`);
+  const ids = new Set(nodes.flatMap((node) => (isObject(node) ? [node.id] : [])));
   const reached = new Set(
-    edges.flatMap((edge) => (isObject(edge) ? [edge.target ?? edge.targetNodeId] : [])),
+    edges.flatMap((edge) =>
+      isObject(edge) && ids.has(edge.source ?? edge.sourceNodeId)
+        ? [edge.target ?? edge.targetNodeId]
+        : [],
+    ),
   );
   const starts = nodes.flatMap((node) => {
     if (!isObject(node) || TRIGGERS.includes(node.type as Json)) return [];
@@ -240,11 +242,8 @@ function withNewTrigger(
   };
 }
 
-function nodesOf(flow: JsonObject, notes: string[]): Json[] {
-  if (Array.isArray(flow.nodes)) return flow.nodes;
-  if (isGiven(flow.nodes)) notes.push(`nodes: ${show(flow.nodes)} is not an array of nodes.`);
-  return [];
-}
+const hasEdgeLists = ({ edges, connections }: JsonObject): boolean =>
+  [edges, connections].every((list) => !isGiven(list) || Array.isArray(list));
 
 function toolNamesOf(flow: JsonObject): string[] {
   const nodes = Array.isArray(flow.nodes) ? flow.nodes : [];

@@ -41,6 +41,10 @@ export function readRow(row: Row): FlowRow {
         // The column itself shows that the flow is a tool, even if the tool has no name.
         flow.toolName = value;
         break;
+      case "nodes":
+        // A row without nodes is not a flow: the import reports it.
+        setOwn(flow, column, value);
+        break;
       default:
         if (value !== null && value !== "") setOwn(flow, column, value);
     }

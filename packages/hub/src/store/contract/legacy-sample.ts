@@ -28,7 +28,7 @@ INSERT INTO flows VALUES
     '[{"id":"c1","sourceNodeId":"n1","sourceHandle":"out","targetNodeId":"n2","targetHandle":"in"}]', NULL, '2025-01-01'),
   ('bare', '7', 'Bare flow', '', 'bare_flow', 'Says what it was told.', '[{"name":"n","type":"number"}]', 0,
     '[{"id":"n1","type":"Return","name":"End","parameters":{"value":"{{ trigger.n }}"}}]', '[]', NULL, '2025-02-01'),
-  ('odd', 'billing', 'Odd one', NULL, 'odd one!', NULL, '"none"', 1, 'no JSON at all', NULL, 'ada@example.com', '2025-04-01'),
+  ('odd', 'billing', 'Odd one', NULL, 'odd one!', NULL, '"none"', 1, '[]', NULL, 'ada@example.com', '2025-04-01'),
   ('legacy', 'billing', 'Legacy', NULL, NULL, NULL, NULL, NULL,
     '[{"id":"x","type":"LegacyThing","name":"Legacy","position":{"x":0,"y":0},"parameters":{"a":1}}]', '[]', NULL, '2025-05-01'),
   ('hopeless', 'billing', '', NULL, 'hopeless', 'Has no name.', NULL, 1, '[]', '[]', NULL, '2025-06-01');
