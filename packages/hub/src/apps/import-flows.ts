@@ -9,6 +9,7 @@ import { hasLegacyNodes } from "../legacy/import-flow.ts";
 import { migrateApp } from "../legacy/migrate-tools.ts";
 import type { AppFile } from "../legacy/read-flow-file.ts";
 import { RequestError } from "../lib/request-error.ts";
+import { shorten } from "../lib/shorten.ts";
 import type { EditFlow, PlanFlows, StoredFlow } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import { finishDraft } from "./finish-draft.ts";
@@ -180,7 +181,12 @@ export function unusedIds(prefix: string, within: Json): () => string {
 
 function withFlowName(error: unknown, flow: string): unknown {
   if (!(error instanceof RequestError)) return error;
-  return new RequestError(error.code, error.field, `${flow}: ${detailOf(error)}`, error.errors);
+  return new RequestError(
+    error.code,
+    error.field,
+    `${shorten(flow, 100)}: ${detailOf(error)}`,
+    error.errors,
+  );
 }
 
 export const detailOf = ({ errors, message }: RequestError): string =>

@@ -14,16 +14,16 @@ import { logLegacyMigration } from "./log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./migrate-legacy-flows.ts";
 
 /** A data folder with the database of a legacy system. */
-function legacyFolder(): string {
+function legacyFolder(statements = LEGACY_FLOWS): string {
   const folder = tempFolder();
   const db = new Database(`${folder}/signalbox.db`);
-  db.exec(LEGACY_FLOWS);
+  db.exec(statements);
   db.close();
   return folder;
 }
 
-function openLegacy(): Store {
-  const store = openSqlite(`${legacyFolder()}/signalbox.db`);
+function openLegacy(statements?: string): Store {
+  const store = openSqlite(`${legacyFolder(statements)}/signalbox.db`);
   onTestFinished(() => store.close());
   return store;
 }
@@ -70,11 +70,31 @@ it("logs the number of flows in each app, and a warning for each problem", async
   expect(await logged(store, "local")).toEqual([]);
 });
 
+it("logs short, complete sentences", async () => {
+  const long = "x".repeat(5_000);
+  const node = (id: string) => `{"id":"${id}","type":"Return","name":"End"}`;
+  const store = openLegacy(`
+    CREATE TABLE flows (id TEXT, name TEXT, "toolName" TEXT, "toolDescription" TEXT, parameters TEXT, nodes TEXT, edges TEXT);
+    INSERT INTO flows VALUES
+      ('a', 'Good', 'good', 'Does.', '[]', '[]', '[]'),
+      ('b', '${long}', 'long', 'Does.', '[]', '[]', '[]'),
+      ('c', 'Deep', 'deep', 'Does.', '${"[".repeat(3_000)}${"]".repeat(3_000)}', '[]', '[]'),
+      ('d', 'Dangling', 'dangling', 'Does.', '[]', '[${node("r")}]', '[{"source":"gone","target":"r"}]')`);
+  const lines = await logged(store, "local");
+  expect(lines).toContain("30 flows 1 legacy flow was added to the app flows");
+  expect(lines.join("\n")).not.toContain("x".repeat(101));
+  expect(lines.join("\n")).toContain(`legacy flow ${"x".repeat(99)}…: not migrated: name: `);
+  expect(lines.join("\n")).not.toMatch(/\.;|\(root\)/);
+  expect(lines.join("\n")).toMatch(/Dangling: not migrated: .*; it stays in migrated_flows/);
+});
+
 it("logs what to do if the flows have no tenant", async () => {
   const store = openLegacy();
   const lines = await logged(store, undefined);
   expect(lines).toHaveLength(1);
-  expect(lines[0]).toMatch(/^40 .*tenant_id.*`npx signalbox import-flows FILE --tenant ACCOUNT_ID`/);
+  expect(lines[0]).toMatch(
+    /^40 .*tenant_id.*`npx signalbox import-flows FILE --tenant ACCOUNT_ID`/,
+  );
   expect(await logged(store, undefined)).toEqual(lines);
 });
 

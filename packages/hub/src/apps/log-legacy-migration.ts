@@ -1,5 +1,6 @@
 /** Migrates the flows of a legacy system, and logs what happened to each of them. */
 import type { Log } from "../lib/log.ts";
+import { shorten } from "../lib/shorten.ts";
 import type { LegacyMigration, MigratedApp } from "./migrate-legacy-flows.ts";
 
 /** A failed migration does not stop the hub: the flows stay in their table for the next start. */
@@ -30,7 +31,10 @@ function logResult(result: LegacyMigration, log: Log): void {
   const { apps, rejected, table } = result;
   for (const app of apps) logApp(app, log);
   for (const { id, name, reason } of rejected)
-    log.warn({ id }, `legacy flow ${name || id}: not migrated: ${reason}; it stays in ${table}`);
+    log.warn(
+      { id },
+      `legacy flow ${shownName(name || id)}: not migrated: ${reason.replace(/\.$/, "")}; it stays in ${table}`,
+    );
   log.info(
     { apps: apps.length, table },
     `legacy flows were migrated; their table is now named ${table}`,
@@ -39,13 +43,16 @@ function logResult(result: LegacyMigration, log: Log): void {
 
 function logApp({ tenant, app, flows, notes }: MigratedApp, log: Log): void {
   const created = flows.filter(({ outcome }) => outcome === "created").length;
-  log.info({ tenant, app, flows: created }, `${created} legacy flows were added to the app ${app}`);
+  const added = created === 1 ? "1 legacy flow was" : `${created} legacy flows were`;
+  log.info({ tenant, app, flows: created }, `${added} added to the app ${app}`);
   for (const note of notes) log.warn({ tenant, app }, `legacy app ${app}: ${note}`);
   for (const { id, name, outcome, notes, not_published } of flows) {
     const warn = (message: string) =>
-      log.warn({ tenant, app, flow: id }, `legacy flow ${name}: ${message}`);
+      log.warn({ tenant, app, flow: id }, `legacy flow ${shownName(name)}: ${message}`);
     if (outcome === "skipped") warn("exists already, and is left unchanged");
     for (const note of notes) warn(note);
     if (not_published) warn(`not published: ${not_published}`);
   }
 }
+
+const shownName = (name: string): string => shorten(name, 100);

@@ -14,6 +14,7 @@ import {
 import { renameReferences } from "@signalbox/rules/flows/references.ts";
 import { isSlug, slugFor } from "@signalbox/rules/flows/slug.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { shorten } from "../lib/shorten.ts";
 import { convertNodes, isLegacyNode } from "./convert-nodes.ts";
 import { isLegacyTool, migrateTools } from "./migrate-tools.ts";
 
@@ -117,11 +118,9 @@ export function ignoredFields(
     .filter(([name, given]) => isGiven(given) && !known.includes(name))
     .map(
       ([name, given]) =>
-        `${path}${name}: ${shortened(JSON.stringify(given))} is not a field of ${container}, and was ignored.`,
+        `${path}${name}: ${shorten(JSON.stringify(given), 201)} is not a field of ${container}, and was ignored.`,
     );
 }
-
-const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
 /** Nodes in the current format: with valid slugs, and without unknown fields. */
 function withSlugs(nodes: Json, notes: string[]): Json {

@@ -1,8 +1,8 @@
 /**
  * Migrates the flows of a legacy system, in which each flow was one tool, or, in a later version, each
- * trigger. Before our tables are
- * created, every legacy table with the same name is renamed to `older_…`. Later the rows of `older_flows`
- * are migrated in one transaction, which renames that table to `migrated_flows`. No row is deleted.
+ * trigger. Before our tables are created, every legacy table with the same name is renamed to
+ * `older_…`. Later the rows of `older_flows` are migrated in one transaction, which renames that table
+ * to `migrated_flows`. No row is deleted.
  */
 import { normalizeColumnName } from "../../lib/normalize-column-name.ts";
 import type { ConvertFlows, LegacyApp, LegacyMigration, StoredFlow } from "../flow-store.ts";
