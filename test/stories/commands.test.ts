@@ -329,6 +329,7 @@ describe("the CLI", () => {
   });
 
   it.each([
+    [["flows", "push"], /Missing argument DIR.*`npx signalbox flows push flows`/],
     [["config", "extra"], /Unexpected argument "extra"/],
     [["doctor", "extra"], /Unexpected argument "extra"/],
     [["token", "create", "a", "b", "c"], /Unexpected argument "b c"/],

@@ -118,6 +118,9 @@ describe("`signalbox send --url`", () => {
     expect(await send({ SIGNALBOX_SEND_SECRET: "guess", SIGNALBOX_DATA: data })).toMatch(
       /✗ 403 The signature does not match/,
     );
+    expect(await send({ SIGNALBOX_DATA: data }, "--url", `${url}/webhooks/github`)).toMatch(
+      /✗ 403 .*\n +Set SIGNALBOX_SEND_SECRET .*without --url/,
+    );
     const port = new URL(url).port;
     expect(await send({ GITHUB_WEBHOOK_SECRET: SECRET }, "--port", port)).toMatch(/202 stored/);
   });

@@ -31,8 +31,11 @@ export const flows: Command = {
   async run({ positionals, flags }) {
     const [name, dir, ...rest] = positionals;
     const action = { pull, push }[name ?? ""];
-    if (!action || dir === undefined)
-      throw new UsageError("Missing action: pull DIR, or push DIR.");
+    if (!action) throw new UsageError("Missing action: pull DIR, or push DIR.");
+    if (dir === undefined)
+      throw new UsageError(
+        `Missing argument DIR, the folder of the files: \`npx signalbox flows ${name} flows\`.`,
+      );
     assertNoMoreArguments(rest);
     if (action === push && !existsSync(dir))
       throw new UsageError(`The folder ${dir} does not exist.`);

@@ -72,10 +72,11 @@ export const send: Command = {
 
     for (let sent = 0; sent < count; sent += 1) {
       const delivery = text(flags.id) ?? newId();
-      const { status, answer } = await sendOne({ ...variant, id: delivery }).catch(asUsage);
+      const { status, answer, hint } = await sendOne({ ...variant, id: delivery }).catch(asUsage);
       if (status >= 300) failed += 1;
       if (flags.json) print(JSON.stringify({ status, ...answer }));
       else print(describe(source, status, answer, delivery));
+      if (hint !== undefined && !flags.json && sent === count - 1) print(dim(`  ${hint}`));
     }
     if (failed > 0) process.exitCode = 1;
     else if (!flags.json) {
@@ -96,6 +97,8 @@ interface SampleOptions {
 
 interface Sent {
   status: number;
+  /** What to do about a rejection. */
+  hint?: string;
   /** The body of the response. */
   answer: Record<string, unknown>;
 }
@@ -157,8 +160,19 @@ const posting =
     }).catch((error: unknown) => {
       throw noResponse(endpoint, error);
     });
-    return { status: response.status, answer: parseBody(await response.text()) };
+    const { status } = response;
+    const answer = parseBody(await response.text());
+    return { status, answer, ...(status === 403 && { hint: hintFor(answer.code) }) };
   };
+
+/** For a sample that this command signed and posted. */
+function hintFor(code: unknown): string {
+  const throughTheHub =
+    "in the hub's folder, without --url and SIGNALBOX_SEND_SECRET, the hub signs the sample itself.";
+  return code === "address_not_allowed"
+    ? `Send it through the hub: ${throughTheHub}`
+    : `Set ${SECRET_VARIABLE} to the secret of the endpoint, or send it through the hub: ${throughTheHub}`;
+}
 
 function asUsage(error: unknown): never {
   throw error instanceof RequestError ? new UsageError(error.message) : error;
