@@ -108,6 +108,10 @@ it("reports a missing, an unknown and a limited token, and a wrong address", asy
     code: 1,
     stderr: expect.stringMatching(/rejects the token in SIGNALBOX_TOKEN: .*unknown to this hub/),
   });
+  expect(await reported({ SIGNALBOX_TOKEN: "sbx_typo" }, ...pull)).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(/rejects the token in SIGNALBOX_TOKEN: .*token create NAME/),
+  });
   for (const args of [pull, ["send", "github"]])
     expect(await reported({ SIGNALBOX_TOKEN: limited.token }, ...args)).toEqual({
       code: 1,

@@ -1,6 +1,6 @@
 /** Derives the hub's settings from the operator's, and checks that they are safe. */
 import type { HubSettings } from "../host-ports.ts";
-import { parseNetworks } from "../ingest/addresses.ts";
+import { isLoopback, parseNetworks } from "../ingest/addresses.ts";
 import { type Settings, SettingsError } from "./settings.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -46,19 +46,44 @@ export function hubSettings(settings: Settings, storedSecrets: number): FromSett
   };
 }
 
-/** Throws if a public hub would accept unsigned webhooks, or has no secret. */
+/** Throws if a public hub would accept unsigned webhooks, or has no secret, or if the token is too short. */
 export function assertSafe(settings: Settings, storedSecrets: number): void {
+  assertAdminToken(settings);
   if (!settings.isPublic) return;
   if (settings.allowUnsigned)
     throw new SettingsError(
       "--allow-unsigned is for hubs that only this machine can reach, but this one is public " +
-        `(${settings.publicUrl ? "SIGNALBOX_PUBLIC_URL is set" : `HOST is ${settings.host}`}). Set GITHUB_WEBHOOK_SECRET instead.`,
+        `(${publicBy(settings).join(", ")}). Set GITHUB_WEBHOOK_SECRET instead.`,
     );
   if (!hasSecret(settings, storedSecrets))
     throw new SettingsError(
-      "This hub is public, but has no webhook secret, so it cannot tell a real webhook from a forged one. " +
-        "Set GITHUB_WEBHOOK_SECRET (or the secret of another source), or listen on 127.0.0.1.",
+      `This hub is public (${publicBy(settings).join(", ")}), but has no webhook secret, so it cannot tell a real webhook from a forged one. ` +
+        `Set GITHUB_WEBHOOK_SECRET (or the secret of another source), or make the hub local: ${makeLocal(settings).join(", and ")}.`,
     );
+}
+
+const isPublicHost = ({ host }: Settings): boolean => !isLoopback(host);
+
+/** The settings that make the hub public. */
+const publicBy = (settings: Settings): string[] => [
+  ...(settings.publicUrl === undefined ? [] : ["SIGNALBOX_PUBLIC_URL is set"]),
+  ...(isPublicHost(settings) ? [`HOST is ${settings.host}`] : []),
+];
+
+const makeLocal = (settings: Settings): string[] => [
+  ...(settings.publicUrl === undefined ? [] : ["unset SIGNALBOX_PUBLIC_URL"]),
+  ...(isPublicHost(settings) ? ["listen on 127.0.0.1 (HOST)"] : []),
+];
+
+const MIN_TOKEN = 16;
+
+/** A command only sends the token, and the hub rejects a wrong one. */
+export function assertAdminToken({ token, origins }: Settings): void {
+  if (token === undefined || token.length >= MIN_TOKEN) return;
+  const isFromFile = origins.some(({ name, from }) => name === "token" && from === "file");
+  throw new SettingsError(
+    `${isFromFile ? '"token" in signalbox.config.json' : "SIGNALBOX_TOKEN"} must have at least ${MIN_TOKEN} characters, since it is the admin token of the hub.`,
+  );
 }
 
 /**

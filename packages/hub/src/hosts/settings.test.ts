@@ -161,6 +161,29 @@ describe("a hub", () => {
     expect(() => assertSafe(read(), 0)).not.toThrow();
   });
 
+  it("that is public names the setting that makes it so", () => {
+    const errorOf = (env: Record<string, string>) => {
+      try {
+        assertSafe(read({ env }), 0);
+      } catch (error) {
+        return String(error);
+      }
+      return "";
+    };
+    const tunnel = errorOf({ SIGNALBOX_PUBLIC_URL: "https://hub.example" });
+    expect(tunnel).toMatch(/\(SIGNALBOX_PUBLIC_URL is set\).*local: unset SIGNALBOX_PUBLIC_URL\.$/);
+    const host = errorOf({ HOST: "0.0.0.0" });
+    expect(host).toMatch(/\(HOST is 0\.0\.0\.0\).*local: listen on 127\.0\.0\.1 \(HOST\)\.$/);
+  });
+
+  it("needs an admin token of 16 characters; a command sends any token", () => {
+    const short = read({ env: { SIGNALBOX_TOKEN: "sbx_typo" } });
+    expect(short.token).toBe("sbx_typo");
+    expect(() => assertSafe(short, 0)).toThrow(/^SIGNALBOX_TOKEN must have at least 16/);
+    // A header cannot contain it.
+    expect(() => read({ env: { SIGNALBOX_TOKEN: "sbx_…" } })).toThrow(/ASCII/);
+  });
+
   it("accepts unsigned webhooks if it is local and uses SQLite, or if the operator allows them", () => {
     expect(allowsUnsigned(read(), 0)).toBe(true);
     expect(allowsUnsigned(read({ env: { DATABASE_URL: "postgres://x/y" } }), 0)).toBe(false);

@@ -1,6 +1,12 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { allowsUnsigned, assertSafe, lacksProxyHeader, signedSources } from "../hub-settings.ts";
+import {
+  allowsUnsigned,
+  assertAdminToken,
+  assertSafe,
+  lacksProxyHeader,
+  signedSources,
+} from "../hub-settings.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { isSqlite, openStore, sqliteFile, withoutPassword } from "../node/open-store.ts";
 import { definitions, type Settings } from "../settings.ts";
@@ -23,6 +29,7 @@ export const doctor: Command = {
     let settings: Settings | undefined;
     try {
       settings = loadSettings(flags);
+      if (settings.url === undefined) assertAdminToken(settings);
       findings.push({
         check: "settings",
         state: "ok",
