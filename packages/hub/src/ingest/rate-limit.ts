@@ -12,7 +12,7 @@ import { BoundedMap } from "../lib/bounded-map.ts";
  * `suspect`: the client has reached the failure limit; only a request that may have a valid signature
  * should be processed. `rejected`: the client has reached the limit of all requests.
  */
-export type Admission = "admitted" | "suspect" | "rejected";
+type Admission = "admitted" | "suspect" | "rejected";
 
 export interface RateLimit {
   /** Counts a request, unless it is rejected. */
