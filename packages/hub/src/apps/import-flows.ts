@@ -9,7 +9,7 @@ import { hasLegacyNodes } from "../legacy/import-flow.ts";
 import { migrateApp } from "../legacy/migrate-tools.ts";
 import type { AppFile } from "../legacy/read-flow-file.ts";
 import { RequestError } from "../lib/request-error.ts";
-import { shorten } from "../lib/shorten.ts";
+import { truncate } from "../lib/truncate.ts";
 import type { EditFlow, PlanFlows, StoredFlow } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
 import { finishDraft } from "./finish-draft.ts";
@@ -184,7 +184,7 @@ function withFlowName(error: unknown, flow: string): unknown {
   return new RequestError(
     error.code,
     error.field,
-    `${shorten(flow, 100)}: ${detailOf(error)}`,
+    `${truncate(flow, 100)}: ${detailOf(error)}`,
     error.errors,
   );
 }

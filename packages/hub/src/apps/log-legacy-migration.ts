@@ -1,6 +1,6 @@
 /** Migrates the flows of a legacy system, and logs what happened to each of them. */
 import type { Log } from "../lib/log.ts";
-import { shorten } from "../lib/shorten.ts";
+import { truncate } from "../lib/truncate.ts";
 import type { LegacyMigration, MigratedApp } from "./migrate-legacy-flows.ts";
 
 /** A failed migration does not stop the hub: the flows stay in their table for the next start. */
@@ -55,4 +55,4 @@ function logApp({ tenant, app, flows, notes }: MigratedApp, log: Log): void {
   }
 }
 
-const shownName = (name: string): string => shorten(name, 100);
+const shownName = (name: string): string => truncate(name, 100);

@@ -14,7 +14,7 @@ import {
 import { renameReferences } from "@signalbox/rules/flows/references.ts";
 import { isSlug, slugFor } from "@signalbox/rules/flows/slug.ts";
 import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
-import { shorten } from "../lib/shorten.ts";
+import { truncate } from "../lib/truncate.ts";
 import { convertNodes, isLegacyNode } from "./convert-nodes.ts";
 import { isLegacyTool, migrateTools } from "./migrate-tools.ts";
 
@@ -118,7 +118,7 @@ export function ignoredFields(
     .filter(([name, given]) => isGiven(given) && !known.includes(name))
     .map(
       ([name, given]) =>
-        `${path}${name}: ${shorten(JSON.stringify(given), 201)} is not a field of ${container}, and was ignored.`,
+        `${path}${name}: ${truncate(JSON.stringify(given), 201)} is not a field of ${container}, and was ignored.`,
     );
 }
 

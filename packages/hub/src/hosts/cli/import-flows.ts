@@ -5,7 +5,7 @@ import type { ImportReport } from "../../apps/import-app.ts";
 import type { ImportedFlow, ImportPolicy } from "../../apps/import-flows.ts";
 import { type AppFile, readFlowFile } from "../../legacy/read-flow-file.ts";
 import { RequestError } from "../../lib/request-error.ts";
-import { shorten } from "../../lib/shorten.ts";
+import { truncate } from "../../lib/truncate.ts";
 import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import {
@@ -167,7 +167,7 @@ function printReport({ app, flows, notes, error }: AppReport): void {
     const { errors = [], warnings = [] } = flow;
     const version = published === undefined ? "" : `, published as version ${published}`;
     const mark = not_published ? red("✗") : green("✓");
-    print(`${mark} ${app} / ${shorten(name, 100)}: ${MESSAGES[outcome]}${version}  ${dim(id)}`);
+    print(`${mark} ${app} / ${truncate(name, 100)}: ${MESSAGES[outcome]}${version}  ${dim(id)}`);
     for (const note of notes) print(`    ${note}`);
     if (not_published) print(`    ${red("not published:")} ${not_published}`);
     else for (const error of errors) print(`    ${yellow("cannot be published yet:")} ${error}`);

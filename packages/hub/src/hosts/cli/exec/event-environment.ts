@@ -1,5 +1,6 @@
 /** The environment of a command: the event's summary in `SIGNALBOX_…` variables. */
-import { plainText, truncate } from "./last-line.ts";
+import { truncate } from "../../../lib/truncate.ts";
+import { plainText } from "./last-line.ts";
 
 /** The fields of a claimed event that `signalbox exec` reads. */
 export interface ClaimedEvent {

@@ -1,5 +1,6 @@
 /** The last line of an output that is not empty, as plain text. Its memory is bounded. */
 import { stripVTControlCharacters } from "node:util";
+import { truncate } from "../../../lib/truncate.ts";
 
 /** The maximum length of a note in the hub. */
 export const NOTE_LENGTH = 1_000;
@@ -37,7 +38,3 @@ export const plainText = (text: string): string =>
     .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
     .toWellFormed()
     .trim();
-
-/** Truncates to `max` UTF-16 units without splitting a surrogate pair. */
-export const truncate = (text: string, max: number): string =>
-  text.length <= max ? text : `${text.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;

@@ -1,5 +1,6 @@
 /** What happens to an event after its command has ended. */
-import { NOTE_LENGTH, truncate } from "./last-line.ts";
+import { truncate } from "../../../lib/truncate.ts";
+import { NOTE_LENGTH } from "./last-line.ts";
 
 /** How a command has ended. */
 export interface Ended {

@@ -2,6 +2,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { BoundedMap } from "../../../lib/bounded-map.ts";
+import { truncate } from "../../../lib/truncate.ts";
 import { CommandFailed, print } from "../command.ts";
 import { createCandidates } from "./candidates.ts";
 import { matchesConditions } from "./conditions.ts";
@@ -10,7 +11,7 @@ import type { ExecHub, Persistence } from "./exec-hub.ts";
 import type { ExecOptions } from "./exec-options.ts";
 import type { ExecReport } from "./exec-report.ts";
 import { createFinishedEvents } from "./finished-events.ts";
-import { plainText, truncate } from "./last-line.ts";
+import { plainText } from "./last-line.ts";
 import { CommandNotStarted } from "./run-command.ts";
 import { createStopSignals, type StopSignals } from "./stop-signals.ts";
 import { createWorker, markFinished } from "./work-event.ts";
