@@ -127,6 +127,21 @@ describe("`signalbox send --url`", () => {
 });
 
 describe("the file hub.json", () => {
+  it("is reported if it is damaged", async () => {
+    const data = tempFolder();
+    writeFileSync(join(data, "hub.json"), "{");
+    const env = { SIGNALBOX_DATA: data, GITHUB_API_URL: "http://127.0.0.1:1" };
+    for (const args of [["events"], ["token", "list"], ["send", "github"]]) {
+      const { code, stderr } = await runCli(args, { env });
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/hub\.json, .* is damaged/)]);
+    }
+    const { code, stdout } = await runCli(["doctor"], { env });
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/✗ hub .*hub\.json, .* is damaged/)]);
+    // A hub that starts replaces it.
+    const hub = await start({ data });
+    expect(readHubFile(data).url).toBe(hub.url);
+  });
+
   it("is readable for its owner only, and removed when the hub stops", async () => {
     const hub = await start();
     const file = join(hub.data, "hub.json");

@@ -7,9 +7,10 @@ import {
   lacksProxyHeader,
   signedSources,
 } from "../hub-settings.ts";
+import { tryReadHubFile } from "../node/hub-file.ts";
 import { loadSettings } from "../node/load-settings.ts";
 import { isSqlite, openStore, sqliteFile, withoutPassword } from "../node/open-store.ts";
-import { definitions, type Settings } from "../settings.ts";
+import { definitions, type Settings, SettingsError } from "../settings.ts";
 import { assertNoMoreArguments, type Command, print } from "./command.ts";
 import { describeSecrets, type Finding } from "./doctor-findings.ts";
 import { findRunningHub, isSame, locateHub } from "./hub-client.ts";
@@ -44,7 +45,13 @@ export const doctor: Command = {
       });
     }
     findings.push(checkNode());
-    if (settings) findings.push(...(await checkHubAndMachine(settings)));
+    if (settings)
+      try {
+        findings.push(...(await checkHubAndMachine(settings)));
+      } catch (error) {
+        if (!(error instanceof SettingsError)) throw error;
+        findings.push({ check: "hub", state: "problem", says: error.message });
+      }
     const problems = findings.filter(({ state }) => state === "problem").length;
     if (flags.json) print(JSON.stringify({ ok: problems === 0, findings }, null, 2));
     else {
@@ -74,8 +81,12 @@ function checkNode(): Finding {
 
 /** Only the machine of a hub can check its database and its secrets. */
 async function checkHubAndMachine(settings: Settings): Promise<Finding[]> {
-  const running = await findRunningHub(settings);
   const { url } = locateHub(settings);
+  // A hub on another machine does not need the file of a local one.
+  const running =
+    settings.url === undefined || tryReadHubFile(settings.data)
+      ? await findRunningHub(settings)
+      : undefined;
   const isOfFolder = running && [running.url, running.public_url].some((one) => isSame(one, url));
   if (settings.url !== undefined && !isOfFolder)
     return [

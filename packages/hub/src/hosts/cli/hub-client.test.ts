@@ -1,4 +1,6 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempFolder } from "../../../../../test/support/temp-folder.ts";
 import { writeHubFile } from "../node/hub-file.ts";
@@ -53,6 +55,25 @@ describe("the hub of a command", () => {
     expect(withFile({ PORT: "5000" }).url).toBe(LOCAL);
     const none = locateHub(settingsOf({ SIGNALBOX_DATA: tempFolder(), PORT: "5000", HOST: "::" }));
     expect(none).toMatchObject({ url: "http://127.0.0.1:5000", token: undefined });
+  });
+
+  it("is unknown if its file is damaged or unreadable, unless its address is given", async () => {
+    const data = tempFolder();
+    const file = join(data, "hub.json");
+    const settings = settingsOf({ SIGNALBOX_DATA: data });
+    for (const content of ["{", '{"pid":1}']) {
+      writeFileSync(file, content);
+      expect(() => locateHub(settings)).toThrow(
+        `${file}, which describes the running hub, is damaged`,
+      );
+      await expect(findRunningHub(settings)).rejects.toThrow(/Restart the hub, or delete the file/);
+    }
+    const given = settingsOf({ SIGNALBOX_DATA: data, SIGNALBOX_URL: "http://remote.example" });
+    expect(locateHub(given).url).toBe("http://remote.example");
+    rmSync(file);
+    // Also root cannot read it.
+    mkdirSync(file);
+    expect(() => locateHub(settings)).toThrow(/cannot be read \(EISDIR.*user of the hub/);
   });
 
   it("gets the local token only if it is the local hub", () => {

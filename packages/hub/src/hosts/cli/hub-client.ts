@@ -4,7 +4,7 @@
  * the data folder left a token there; for any other hub, SIGNALBOX_TOKEN is sent.
  */
 import type { Problem } from "../../lib/problem.ts";
-import { type HubFile, readHubFile } from "../node/hub-file.ts";
+import { type HubFile, readHubFile, tryReadHubFile } from "../node/hub-file.ts";
 import { localUrl, type SettingName, type Settings } from "../settings.ts";
 import { CommandFailed } from "./command.ts";
 import { serveFlags } from "./same-hub-flags.ts";
@@ -25,11 +25,11 @@ type LocatingSettings = Pick<Settings, "url" | "token" | "data" | "host" | "port
 
 export function locateHub(settings: LocatingSettings): HubLocation {
   const { url, token, data } = settings;
-  const local = readHubFile(data);
   const isTokenGiven = token !== undefined;
   const flags = serveFlags(settings);
   const given = url ?? (hasFlag(settings, "host", "port") ? localUrl(settings) : undefined);
   if (given !== undefined) {
+    const local = tryReadHubFile(data);
     // The local hub's token is sent to no other hub.
     const isLocal = local && [local.url, local.public_url].some((one) => isSame(one, given));
     const localToken = isLocal ? local.token : undefined;
@@ -41,6 +41,7 @@ export function locateHub(settings: LocatingSettings): HubLocation {
       serveFlags: flags,
     };
   }
+  const local = readHubFile(data);
   if (local) return locationOf(local, flags);
   return { url: localUrl(settings), token, isTokenGiven, from: "default", serveFlags: flags };
 }

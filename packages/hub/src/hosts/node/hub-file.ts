@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { SettingsError } from "../settings.ts";
 
 const hubFileSchema = z.object({
   pid: z.int(),
@@ -27,10 +28,41 @@ export type HubFile = z.infer<typeof hubFileSchema>;
 
 const hubFilePath = (data: string): string => join(data, "hub.json");
 
-/** Undefined if no hub left a file. A hub that was killed leaves its file behind. */
+/**
+ * Undefined if no hub left a file. A hub that was killed leaves its file behind. Throws if the file
+ * is unreadable or damaged: a hub may be running.
+ */
 export function readHubFile(data: string): HubFile | undefined {
+  const file = hubFilePath(data);
+  let text: string;
   try {
-    return hubFileSchema.safeParse(JSON.parse(readFileSync(hubFilePath(data), "utf8"))).data;
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new SettingsError(
+      `The file that describes the running hub cannot be read (${message}). Run the command as the user of the hub, or set SIGNALBOX_URL and SIGNALBOX_TOKEN.`,
+    );
+  }
+  const content = parse(text);
+  if (content) return content;
+  throw new SettingsError(
+    `${file}, which describes the running hub, is damaged or from another version of Signalbox. Restart the hub, or delete the file if no hub is running.`,
+  );
+}
+
+function parse(text: string): HubFile | undefined {
+  try {
+    return hubFileSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined also if the file is unreadable or damaged. */
+export function tryReadHubFile(data: string): HubFile | undefined {
+  try {
+    return readHubFile(data);
   } catch {
     return undefined;
   }
@@ -53,6 +85,6 @@ export function writeHubFile(data: string, content: HubFile): () => void {
   }
   return () => {
     // Another replica may have replaced it in the meantime.
-    if (readHubFile(data)?.token === content.token) removeHubFile(data);
+    if (tryReadHubFile(data)?.token === content.token) removeHubFile(data);
   };
 }

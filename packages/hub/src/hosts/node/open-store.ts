@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Store } from "../../store/store.ts";
 import { type Settings, SettingsError } from "../settings.ts";
-import { readHubFile } from "./hub-file.ts";
+import { tryReadHubFile } from "./hub-file.ts";
 
 type DatabaseSettings = Pick<Settings, "databaseUrl" | "data">;
 
@@ -42,7 +42,7 @@ export async function reserveDatabase(settings: DatabaseSettings): Promise<() =>
   const file = sqliteFile(settings);
   const release = withFileErrors(file, lockDatabase);
   if (release) return release;
-  const holder = readHubFile(settings.data);
+  const holder = tryReadHubFile(settings.data);
   throw new SettingsError(
     `Another hub${holder ? ` (process ${holder.pid}, ${holder.url})` : ""} is using ${file}. Stop it, or give this one a data folder of its own with SIGNALBOX_DATA. To run several hubs on the same data, use PostgreSQL (DATABASE_URL=postgres://…).`,
   );
