@@ -446,6 +446,20 @@ describe("a flow", () => {
     const back = (await api.expect(200, "POST", `${base}/rollback`, { version: 1 })).json;
     expect(toolsOf(back)).toEqual(["OldName"]);
 
+    // Legacy nodes are converted even if the flow has no connections.
+    const nodes = [
+      { id: "u1", type: "UserIntent", name: "Ask" },
+      { id: "api1", type: "ApiCall", name: "Fetch", parameters: { url: "https://example.com" } },
+    ];
+    const unconnected = {
+      name: "Unconnected",
+      toolName: "fetch",
+      toolDescription: "Fetches.",
+      nodes,
+    };
+    const whole = await api.expect(200, "POST", "/api/apps/imp/import", { flows: [unconnected] });
+    expect(whole.json.flows).toMatchObject([{ outcome: "created", errors: [] }]);
+
     const broken = await api.expect(400, "POST", "/api/apps/other/flows/import", {
       name: "Broken",
       nodes: [{ id: 5 }],
