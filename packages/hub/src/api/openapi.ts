@@ -90,7 +90,7 @@ export function openApi({
         token: {
           type: "http",
           scheme: "bearer",
-          description: "A token of `signalbox token create`, or the admin token.",
+          description: "A token of `npx signalbox token create NAME`, or the admin token.",
         },
       },
       responses: {

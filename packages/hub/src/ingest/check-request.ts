@@ -47,7 +47,7 @@ export function checkUnsigned(
   if (!allowUnsigned)
     return rejection(
       "no_secret",
-      `No secret is configured for ${source.title}, so its webhooks cannot be verified. Set ${secretVariable(source.id)}, or add an endpoint with \`signalbox source add ${source.id}\`.`,
+      `No secret is configured for ${source.title}, so its webhooks cannot be verified. Set ${secretVariable(source.id)}, or add an endpoint with \`npx signalbox source add ${source.id}\`.`,
     );
   const evidence = evidenceOfRemoteOrigin(request);
   if (evidence === undefined) return undefined;

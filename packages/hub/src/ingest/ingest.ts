@@ -187,7 +187,7 @@ const unknownKey = rejection(
 const keyRequired = ({ id, title }: SourceDefinition): Rejection =>
   rejection(
     "unknown_source",
-    `On this hub every GitHub account is a tenant, and webhooks from ${title} do not identify one: send them to an endpoint with a key. \`signalbox source add ${id} --tenant ACCOUNT_ID\` creates one.`,
+    `On this hub every GitHub account is a tenant, and webhooks from ${title} do not identify one: send them to an endpoint with a key. \`npx signalbox source add ${id} --tenant ACCOUNT_ID\` creates one.`,
   );
 
 const repeatedHeader = (name: string): Rejection =>

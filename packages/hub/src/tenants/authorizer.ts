@@ -190,9 +190,10 @@ const noTenantMessage = (tenant: string | undefined): string =>
     : "The token has no access to this tenant.";
 
 const MESSAGES = {
-  missing: "Send a token: `Authorization: Bearer sbx_…`. `signalbox token create` creates one.",
+  missing:
+    "Send a token: `Authorization: Bearer sbx_…`. `npx signalbox token create NAME` creates one.",
   unknown: "The token is unknown to this hub.",
-  expired: "The token has expired. Create another one with `signalbox token create`.",
+  expired: "The token has expired. Create another one with `npx signalbox token create NAME`.",
   revoked: "The token was revoked.",
 };
 

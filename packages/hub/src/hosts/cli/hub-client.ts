@@ -216,7 +216,7 @@ function withAdvice(
     return `${url} requires a token: set SIGNALBOX_TOKEN. ${createToken()}`;
   if (status === 401)
     return isTokenGiven
-      ? `${url} rejects the token in SIGNALBOX_TOKEN: ${detail} ${createToken()}`
+      ? `${url} rejects the token in SIGNALBOX_TOKEN: ${detail}${detail.includes("token create") ? "" : ` ${createToken()}`}`
       : `${url} rejects the token: ${detail}`;
   if (code === "no_tenant") return `${url} has several tenants: name one with --tenant ID.`;
   if (code === "insufficient_scope")

@@ -21,11 +21,12 @@ it("documents that commands for a hub on another machine need a checkout", () =>
 });
 
 it("prints commands that run as printed: with npx", () => {
-  const sources = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
-    .map((name) => join(import.meta.dirname, name));
-  const found = [...sources, join(import.meta.dirname, "../cli.ts")].flatMap((file) =>
-    readFileSync(file, "utf8")
+  const folder = join(root, "packages/hub/src");
+  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+    (name) => name.endsWith(".ts") && !name.endsWith(".test.ts"),
+  );
+  const found = sources.flatMap((file) =>
+    readFileSync(join(folder, file), "utf8")
       .split("\n")
       .filter((line) => !/^\s*(\/\/|\/?\*)/.test(line))
       .filter((line) => /(`|: )signalbox [a-zA-Z$]/.test(line) && !line.includes("Usage: "))
