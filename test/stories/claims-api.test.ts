@@ -48,7 +48,10 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("claims of workers, on %s", (ba
       Date.parse(claimed.json.claimed_until),
     );
 
-    await api.expect(409, "POST", at("release"), { worker: "two" });
+    const refused = async (body: object) =>
+      (await api.expect(409, "POST", at("release"), body)).json.detail;
+    expect(await refused({ worker: "two" })).toBe("event_id: is not claimed by this worker");
+    expect(await refused({})).toBe("event_id: is not claimed by this token");
     await api.expect(200, "POST", at("release"), { worker: "one", delay_s: 3_600 });
     expect((await api.expect(409, "POST", at("claim"), { worker: "one" })).json.detail).toMatch(
       /^event_id: was released with a delay: it cannot be claimed before 2/,
@@ -58,7 +61,7 @@ describe.each<Backend>(["SQLite", "PostgreSQL"])("claims of workers, on %s", (ba
       claimed_by: null,
     });
     expect((await api.expect(409, "POST", at("processed"), { worker: "one" })).json.detail).toBe(
-      "event_id: is not claimed by this token",
+      "event_id: is not claimed by this worker",
     );
   });
 

@@ -300,7 +300,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
       const result = await store.markClaimed(tenant, id, by, now(), note);
       if (!result) throw notFound(id);
       const { done, event } = result;
-      if (!done && !event.processed) throw new RequestError("changed", "event_id", NOT_CLAIMED);
+      if (!done && !event.processed) throw new RequestError("changed", "event_id", notClaimed(by));
       return { already: !done };
     },
 
@@ -319,7 +319,7 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
         throw new RequestError(
           "changed",
           "event_id",
-          event.processed ? "is already processed" : NOT_CLAIMED,
+          event.processed ? "is already processed" : notClaimed(by),
         );
     },
 
@@ -332,7 +332,9 @@ export function createInbox({ store, now, random = Math.random }: InboxOptions) 
   };
 }
 
-const NOT_CLAIMED = "is not claimed by this token";
+/** The owner of a claim is `TOKEN` or `TOKEN/WORKER`. */
+const notClaimed = (by: string) =>
+  `is not claimed by this ${by.includes("/") ? "worker" : "token"}`;
 
 const notFound = (id: string, field = "event_id") =>
   new RequestError("not_found", field, `there is no event ${id}`);
