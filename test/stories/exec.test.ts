@@ -532,7 +532,10 @@ describe("the command line", () => {
     await vi.waitFor(() => expect(removed.output().stderr).toContain("Waiting for events"), WAIT);
     rmSync(copy);
     const id = await sendIssue(api);
+    const sentAt = performance.now();
     expect(await removed.exit).toBe(1);
+    // It does not wait for the next reload of the list, which is after 30 seconds.
+    expect(performance.now() - sentAt).toBeLessThan(20_000);
     expect(removed.output().stderr).toContain(`Cannot start ${copy}: no such command.`);
     expect(await eventOf(id)).toMatchObject({ attempts: 0, claimed_until: null });
   });

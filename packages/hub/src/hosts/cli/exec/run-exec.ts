@@ -119,6 +119,8 @@ async function workInParallel(
   }
   // An error of one task stops the others, but their commands can end.
   await Promise.all(tasks.map((task) => task.catch((error) => stop.fail(asFailure(error)))));
+  // Clears the timer of the next reload, which would keep the process alive.
+  await ids.return(undefined);
   stop.throwError();
   return failures;
 }
