@@ -16,6 +16,8 @@ export interface Command {
   usage: string;
   summary: string;
   details?: string;
+  /** A command line, on its own line in the help. */
+  example?: string;
   options: Record<
     string,
     {

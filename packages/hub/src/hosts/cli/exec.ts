@@ -15,12 +15,12 @@ export const exec: Command = {
   usage: "[options] -- COMMAND [ARGUMENT…]",
   summary: "run a command, such as an agent, for each event",
   details:
-    'For example: `npx signalbox exec --type issues -- claude -p "Triage the issue on stdin"`. ' +
     "Claims a pending event, and runs the command with the event as JSON on stdin and its summary in " +
     "SIGNALBOX_EVENT_… variables. When the command exits with 0, marks the event as processed, with " +
     "the last line of the output as the note. Otherwise tries again later. Ctrl+C stops after the " +
     "running commands; a second Ctrl+C terminates them. For a hub on another machine, set " +
     "SIGNALBOX_URL and SIGNALBOX_TOKEN. See docs/exec.md.",
+  example: 'npx signalbox exec --type issues -- claude -p "Triage the issue on stdin"',
   options: {
     type: { type: "string", value: "TYPE", help: "only events of this type, such as issues" },
     repo: { type: "string", value: "OWNER/NAME", help: "only events of this repository" },

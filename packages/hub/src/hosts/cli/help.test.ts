@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { sources } from "../../ingest/sources/index.ts";
 import { commands } from "./commands.ts";
+import { exec } from "./exec.ts";
 import { help, overview } from "./help.ts";
 import { serve } from "./serve.ts";
 
@@ -8,6 +9,17 @@ it("fits 100 columns", () => {
   const texts = [overview(commands), ...commands.map(help)];
   const tooLong = texts.flatMap((text) => text.split("\n")).filter((line) => line.length > 100);
   expect(tooLong).toEqual([]);
+});
+
+it("shows the example of a command on its own line", () => {
+  const lines = help(exec).split("\n");
+  const at = lines.indexOf("Example:");
+  expect(lines.slice(at - 1, at + 3)).toEqual([
+    "",
+    "Example:",
+    '  npx signalbox exec --type issues -- claude -p "Triage the issue on stdin"',
+    "",
+  ]);
 });
 
 it("names every setting of `serve` with its flag, its variable and its key in the file", () => {

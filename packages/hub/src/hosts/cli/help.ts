@@ -20,7 +20,7 @@ export function overview(commands: readonly Command[]): string {
 }
 
 export function help(command: Command): string {
-  const { name, usage, summary, details, options, settings } = command;
+  const { name, usage, summary, details, example, options, settings } = command;
   const names = settings.filter((one) => one !== "secrets");
   const flags = names.flatMap((one) => flagRow(one));
   const variables = [
@@ -32,6 +32,7 @@ export function help(command: Command): string {
     "",
     ...wrap(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`, WIDTH),
     ...(details ? ["", ...wrap(details.replaceAll("\n", " "), WIDTH)] : []),
+    ...(example ? ["", "Example:", `  ${example}`] : []),
     "",
     "Options:",
     ...rowsOf([
