@@ -484,7 +484,9 @@ describe("the command line", () => {
   it("--once exits with 0 after success and without events, and with 1 after a failure", async () => {
     const { api, run, agent, entries, untilProcessed } = await setup();
     const code = (...args: string[]) => run(["--once", ...args]).exit;
-    expect(await code(...agent())).toBe(0);
+    const idle = run(["--once", ...agent()]);
+    expect(await idle.exit).toBe(0);
+    expect(idle.output()).toEqual({ stdout: "", stderr: "No pending event to work on.\n" });
     const ids = [await sendIssue(api), await sendIssue(api), await sendIssue(api)];
     expect(await code("--concurrency", "2", ...agent())).toBe(0);
     await untilProcessed(...ids);
@@ -521,6 +523,30 @@ describe("the command line", () => {
     expect(await eventOf(second)).toMatchObject({ note: "$HOME; `id` --json" });
   });
 
+  it("prints the start of a long note, and stores all of it", async () => {
+    const { api, run, eventOf } = await setup();
+    const id = await sendIssue(api);
+    const note = "x".repeat(500);
+    const exec = run(["--once", "--", "echo", note]);
+    expect(await exec.exit).toBe(0);
+    expect(exec.output().stdout).toContain(note);
+    expect(exec.output().stderr).toContain(`: ${"x".repeat(99)}… (`);
+    expect(await eventOf(id)).toMatchObject({ note });
+  });
+
+  it("reports a state folder that cannot be written to, before it claims an event", async () => {
+    const { api, run, agent, folder, eventOf } = await setup();
+    const id = await sendIssue(api);
+    const file = join(folder, "file");
+    writeFileSync(file, "");
+    const env = { SIGNALBOX_DATA: api.env.SIGNALBOX_DATA as string, SIGNALBOX_EXEC_STATE: file };
+    const exec = run(agent(), env);
+    expect(await exec.exit).toBe(2);
+    expect(exec.output().stderr).toContain(file);
+    expect(exec.output().stderr).toContain("Set SIGNALBOX_EXEC_STATE to a folder");
+    expect(await eventOf(id)).toMatchObject({ attempts: 0 });
+  });
+
   it("reports a command that cannot be found, before and after its start", async () => {
     const { api, run, folder, eventOf } = await setup();
     const missing = run(["--", "no-such-agent"]);
@@ -550,6 +576,7 @@ describe("the command line", () => {
     [["--concurrency", "0", "--", "echo"], /--concurrency must be a whole number from 1 to 100/],
     [["--lease", "1", "--", "echo"], /--lease must be a whole number from 5 to 86400/],
     [["--type", "", "--", "echo"], /--type must not be empty/],
+    [["--", "echo hi"], /command "echo hi": remove the quotes around it, or add --shell/],
   ] as [string[], RegExp][])("rejects %o with exit code 2", async (args, message) => {
     const child = spawn(process.execPath, [CLI, "exec", ...args], {
       stdio: ["ignore", "ignore", "pipe"],

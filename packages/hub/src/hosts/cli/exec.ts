@@ -58,7 +58,7 @@ export const exec: Command = {
     const options = readExecOptions(parsed);
     const [file = ""] = options.argv;
     if (!isExecutable(file))
-      throw new UsageError(`Cannot find the command "${file}": check its name, and PATH.`);
+      throw new UsageError(`Cannot find the command "${file}": ${adviceFor(file)}`);
     const connect = createLocator(loadSettings(parsed.flags), text(parsed.flags.tenant));
     const report = createExecReport(options);
     const hub = createExecHub({ ...options, connect, worker: workerName(), warn: report.warn });
@@ -66,6 +66,11 @@ export const exec: Command = {
     if (options.once && failures > 0) process.exitCode = 1;
   },
 };
+
+const adviceFor = (file: string): string =>
+  /\s/.test(file)
+    ? "remove the quotes around it, or add --shell to run it as a script."
+    : "check its name, and PATH.";
 
 /** Unique, and recognizable in `claimed_by`. */
 const workerName = (): string =>

@@ -1,4 +1,5 @@
 /** Prints what `signalbox exec` does: results and messages on stderr, the commands' output as it is. */
+import { truncate } from "../../../lib/truncate.ts";
 import { print } from "../command.ts";
 import { dim, green, red, yellow } from "../style.ts";
 import { type ClaimedEvent, labelOf } from "./event-environment.ts";
@@ -50,11 +51,14 @@ export function createExecReport({ maxAttempts, isQuiet, json }: ExecReportOptio
   };
 }
 
+/** In characters. The output was printed already, and the hub stores the whole note. */
+const SHOWN_NOTE = 100;
+
 function describe(label: string, result: WorkResult, seconds: number): string {
   const time = dim(`(${seconds} s)`);
   switch (result.kind) {
     case "processed":
-      return `${green("✓")} ${label}${result.note && `: ${result.note}`} ${time}`;
+      return `${green("✓")} ${label}${result.note && `: ${truncate(result.note, SHOWN_NOTE)}`} ${time}`;
     case "retry":
       return `${yellow("↻")} ${label}: ${result.reason}; next attempt in ${result.delayS} s ${time}`;
     case "given up":

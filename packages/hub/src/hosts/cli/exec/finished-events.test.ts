@@ -25,6 +25,15 @@ it("returns the events that were added and not removed, also to another process"
   expect(readdirSync(folder)).toEqual([`${ids[1]}.json`]);
 });
 
+it("checks that it can write, and leaves no file", () => {
+  const folder = join(tempFolder(), "new");
+  createFinishedEvents(folder).checkWritable();
+  expect(readdirSync(folder)).toEqual([]);
+  const file = join(folder, "file");
+  writeFileSync(file, "");
+  expect(createFinishedEvents(file).checkWritable).toThrow(file);
+});
+
 it("removes damaged and old files, and ignores files of others", () => {
   const folder = tempFolder();
   const events = createFinishedEvents(folder);

@@ -24,6 +24,8 @@ interface FinishedEvent {
 }
 
 export interface FinishedEvents {
+  /** Creates the folder; throws if no file can be written to it. */
+  checkWritable(): void;
   add(event: FinishedEvent): void;
   remove(id: string): void;
   read(): FinishedEvent[];
@@ -35,18 +37,22 @@ const FILE = /^([0-9a-f-]{36})\.json$/;
 
 export function createFinishedEvents(folder: string, now = Date.now): FinishedEvents {
   const pathOf = (id: string) => join(folder, `${id}.json`);
+  const writeTemporary = (text: string): string => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const temporary = join(folder, `${randomUUID()}.tmp`);
+    const file = openSync(temporary, "w", 0o600);
+    try {
+      writeFileSync(file, text);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    return temporary;
+  };
   return {
+    checkWritable: () => rmSync(writeTemporary("")),
     add({ id, note }) {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
-      const temporary = join(folder, `${randomUUID()}.tmp`);
-      const file = openSync(temporary, "w", 0o600);
-      try {
-        writeFileSync(file, `${JSON.stringify({ id, note })}\n`);
-        fsyncSync(file);
-      } finally {
-        closeSync(file);
-      }
-      renameSync(temporary, pathOf(id));
+      renameSync(writeTemporary(`${JSON.stringify({ id, note })}\n`), pathOf(id));
     },
     remove: (id) => rmSync(pathOf(id), { force: true }),
     read() {

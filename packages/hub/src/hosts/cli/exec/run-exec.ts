@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { BoundedMap } from "../../../lib/bounded-map.ts";
 import { truncate } from "../../../lib/truncate.ts";
+import { SettingsError } from "../../settings.ts";
 import { CommandFailed, print } from "../command.ts";
 import { createCandidates } from "./candidates.ts";
 import { matchesConditions } from "./conditions.ts";
@@ -10,7 +11,7 @@ import { labelOf } from "./event-environment.ts";
 import type { ExecHub, Persistence } from "./exec-hub.ts";
 import type { ExecOptions } from "./exec-options.ts";
 import type { ExecReport } from "./exec-report.ts";
-import { createFinishedEvents } from "./finished-events.ts";
+import { createFinishedEvents, type FinishedEvents } from "./finished-events.ts";
 import { plainText } from "./last-line.ts";
 import { CommandNotStarted } from "./run-command.ts";
 import { createStopSignals, type StopSignals } from "./stop-signals.ts";
@@ -33,6 +34,7 @@ const MAX_RELOAD_MS = 30_000;
 const RETRY_MARGIN_MS = 200;
 /** The number of events that are known not to match. */
 const MAX_MISMATCHES = 100_000;
+const NOTHING_PENDING = "No pending event to work on.";
 
 /** Returns the number of events whose command failed. */
 export async function runExec(execution: Execution): Promise<number> {
@@ -51,8 +53,9 @@ export async function runExec(execution: Execution): Promise<number> {
   const matches = createMatcher(execution, persistence);
   try {
     if (isDryRun) return await listMatching(execution, matches, persistence);
-    await hub.checkAccess(persistence);
     const finished = createFinishedEvents(stateFolder());
+    checkWritable(finished);
+    await hub.checkAccess(persistence);
     for (const id of await markFinished(hub, finished, persistence))
       report.info(`Marked event ${id} as processed: an earlier command had finished it.`);
     const work = createWorker({
@@ -101,10 +104,12 @@ async function workInParallel(
   });
   const ids = candidates.ids();
   let failures = 0;
+  let results = 0;
   const workInTurn = async () => {
     for (let next = await ids.next(); !next.done; next = await ids.next()) {
       const id = next.value;
       const result = await work(id);
+      if (result) results += 1;
       if (result?.kind !== "retry" && result?.kind !== "given up") continue;
       failures += 1;
       if (result.kind === "retry" && !once)
@@ -122,6 +127,7 @@ async function workInParallel(
   // Clears the timer of the next reload, which would keep the process alive.
   await ids.return(undefined);
   stop.throwError();
+  if (once && results === 0 && !stop.stopping.aborted) report.info(NOTHING_PENDING);
   return failures;
 }
 
@@ -142,16 +148,31 @@ function createMatcher({ hub, options: { conditions } }: Execution, persistence:
 }
 
 async function listMatching(
-  { options: { json }, hub }: Execution,
+  { options: { json }, hub, report }: Execution,
   matches: (id: string) => Promise<boolean>,
   persistence: Persistence,
 ): Promise<number> {
+  let matching = 0;
   for await (const event of hub.list(persistence)) {
     if (!(await matches(event.id))) continue;
+    matching += 1;
     const title = truncate(plainText(event.title ?? ""), 100);
     print(json ? JSON.stringify(event) : `${event.id}  ${labelOf(event)}  ${title}`.trimEnd());
   }
+  if (matching === 0) report.info(NOTHING_PENDING);
   return 0;
+}
+
+/** Otherwise a command that has finished could run again after a crash. */
+function checkWritable(finished: FinishedEvents): void {
+  try {
+    finished.checkWritable();
+  } catch (error) {
+    throw new SettingsError(
+      `Cannot write to the folder of finished events (${(error as Error).message}). Set SIGNALBOX_EXEC_STATE to a folder that you can write to.`,
+      { cause: error },
+    );
+  }
 }
 
 const stateFolder = (): string =>

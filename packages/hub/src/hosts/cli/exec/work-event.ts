@@ -32,7 +32,7 @@ export type WorkResult =
 export interface WorkerOptions {
   hub: ExecHub;
   hubUrl(): string;
-  finished: FinishedEvents;
+  finished: Pick<FinishedEvents, "add" | "remove">;
   report: Report;
   argv: readonly string[];
   env: Record<string, string | undefined>;
@@ -206,7 +206,7 @@ const messageOf = (error: unknown): string =>
 /** Marks the events that an earlier process finished, but could not mark. Returns their ids. */
 export async function markFinished(
   hub: ExecHub,
-  finished: FinishedEvents,
+  finished: Pick<FinishedEvents, "read" | "remove">,
   persistence: Persistence,
 ): Promise<string[]> {
   const marked: string[] = [];
