@@ -15,6 +15,6 @@ it("reports the secrets of the running hub, or says that they are those of this 
   });
   expect(describeSecrets({ ...shared, unsigned: true }, 0).state).toBe("warning");
   expect(describeSecrets({ signed: [], unsigned: false, isOfTerminal: true }, 0).says).toBe(
-    "none; from the settings of this terminal; a running hub has its own",
+    "none (settings of this terminal; a running hub has its own)",
   );
 });

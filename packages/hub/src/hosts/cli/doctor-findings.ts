@@ -29,8 +29,9 @@ export function describeSecrets(
     ...(unsigned
       ? ["unsigned webhooks of sources without a secret are accepted from this machine"]
       : []),
-    ...(isOfTerminal ? ["from the settings of this terminal; a running hub has its own"] : []),
-  ].join("; ");
+  ]
+    .join("; ")
+    .concat(isOfTerminal ? " (settings of this terminal; a running hub has its own)" : "");
   if (set.length > 0 && !unsigned) return { check: "secrets", state: "ok", says };
   return { check: "secrets", state: "warning", says, fix: "set GITHUB_WEBHOOK_SECRET" };
 }
