@@ -456,7 +456,7 @@ describe("flows pull and push", () => {
     const bad: [string[], number, RegExp][] = [
       [[], 2, /pull DIR, or push DIR/],
       [["fetch", dir], 2, /pull DIR, or push DIR/],
-      [["pull"], 2, /pull DIR, or push DIR/],
+      [["pull"], 2, /Missing argument DIR/],
       [["push", join(dir, "none")], 2, /does not exist/],
     ];
     for (const [args, code, message] of bad) {

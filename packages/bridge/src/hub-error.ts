@@ -23,7 +23,7 @@ export const rejectedToken = (url: string, token: string | undefined): string =>
     : `The hub at ${url} rejects the token (401). ${TOKEN_HINT}`;
 
 const TOKEN_HINT =
-  "Set SIGNALBOX_TOKEN to a token of this hub. `signalbox token create NAME` creates one.";
+  "Set SIGNALBOX_TOKEN to a token of this hub. `npx signalbox token create NAME` creates one.";
 
 /** The message of `fetch` is always "fetch failed"; the reason is in its cause. */
 export function causeOf(error: unknown): string {
