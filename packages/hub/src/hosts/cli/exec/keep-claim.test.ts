@@ -1,38 +1,34 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { expect, it, vi } from "vitest";
-import { WAIT } from "../../../../../../test/support/timeouts.ts";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { keepClaim } from "./keep-claim.ts";
 
-it("renews until it is stopped", async () => {
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+it("renews at each third of the lease until it is stopped", async () => {
   const renew = vi.fn(async () => {});
   const onLost = vi.fn();
-  const stop = keepClaim({ renew, leaseMs: 15, onLost });
-  await vi.waitFor(() => expect(renew.mock.calls.length).toBeGreaterThan(2), WAIT);
+  const stop = keepClaim({ renew, leaseMs: 30, onLost });
+  await vi.advanceTimersByTimeAsync(35);
+  expect(renew).toHaveBeenCalledTimes(3);
   stop();
-  const { length } = renew.mock.calls;
-  await sleep(50);
-  expect(renew.mock.calls).toHaveLength(length);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(renew).toHaveBeenCalledTimes(3);
   expect(onLost).not.toHaveBeenCalled();
 });
 
 it("reports a lost claim once, and not after it is stopped", async () => {
   const error = new Error("claimed by another worker");
   const onLost = vi.fn();
-  keepClaim({ renew: () => Promise.reject(error), leaseMs: 3, onLost });
-  await vi.waitFor(() => expect(onLost).toHaveBeenCalledExactlyOnceWith(error), WAIT);
+  keepClaim({ renew: () => Promise.reject(error), leaseMs: 30, onLost });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(onLost).toHaveBeenCalledExactlyOnceWith(error);
+
   const ignored = vi.fn();
-  let isRenewing = false;
-  const stop = keepClaim({
-    renew: (signal) =>
-      new Promise((_, reject) => {
-        isRenewing = true;
-        signal.addEventListener("abort", () => reject(error));
-      }),
-    leaseMs: 3,
-    onLost: ignored,
-  });
-  await vi.waitFor(() => expect(isRenewing).toBe(true), WAIT);
+  const renewal = Promise.withResolvers<void>();
+  const stop = keepClaim({ renew: () => renewal.promise, leaseMs: 30, onLost: ignored });
+  await vi.advanceTimersByTimeAsync(10);
   stop();
-  await sleep(20);
+  renewal.reject(error);
+  await vi.advanceTimersByTimeAsync(1_000);
   expect(ignored).not.toHaveBeenCalled();
 });

@@ -1,6 +1,4 @@
 /** Renews a claim at a third of its lease until it is stopped or lost. */
-import { setTimeout as sleep } from "node:timers/promises";
-
 export interface KeepClaimOptions {
   renew(signal: AbortSignal): Promise<void>;
   leaseMs: number;
@@ -12,14 +10,19 @@ export interface KeepClaimOptions {
 export function keepClaim({ renew, leaseMs, onLost }: KeepClaimOptions): () => void {
   const stop = new AbortController();
   const { signal } = stop;
-  const loop = async () => {
-    for (;;) {
-      await sleep(leaseMs / 3, undefined, { signal });
-      await renew(signal);
-    }
+  const schedule = () => setTimeout(renewNow, leaseMs / 3);
+  const renewNow = () =>
+    renew(signal).then(
+      () => {
+        if (!signal.aborted) timer = schedule();
+      },
+      (error: unknown) => {
+        if (!signal.aborted) onLost(error);
+      },
+    );
+  let timer = schedule();
+  return () => {
+    stop.abort();
+    clearTimeout(timer);
   };
-  loop().catch((error: unknown) => {
-    if (!signal.aborted) onLost(error);
-  });
-  return () => stop.abort();
 }
