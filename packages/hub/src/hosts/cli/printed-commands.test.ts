@@ -10,7 +10,7 @@ const pages = [
     .map((name) => join("docs", name)),
 ];
 
-// The package is not on npm: outside of a checkout, npx would run somebody else's program.
+// The package is not on npm: outside of a checkout, npx would run a program of a stranger.
 it("documents that commands for a hub on another machine need a checkout", () => {
   const remote = pages.filter((page) =>
     /SIGNALBOX_URL=\S+[^`]*npx signalbox/.test(readFileSync(join(root, page), "utf8")),

@@ -1,24 +1,12 @@
 /** The environment of a command: the event's summary in `SIGNALBOX_…` variables. */
+import type { SummaryView } from "../../../inbox/event-view.ts";
 import { truncate } from "../../../lib/truncate.ts";
 import { plainText } from "./last-line.ts";
 
 /** The fields of a claimed event that `signalbox exec` reads. */
-export interface ClaimedEvent {
-  id: string;
-  type: string;
-  source: string;
-  received_at: string;
+export interface ClaimedEvent
+  extends Omit<SummaryView, "processed" | "trigger_status" | "last_triggered_at" | "seq"> {
   attempts: number;
-  action: string | null;
-  repo: string | null;
-  sender: string | null;
-  number: number | null;
-  title: string | null;
-  url: string | null;
-  /** Only of checks and workflows. */
-  conclusion?: string | null;
-  head_branch?: string | null;
-  head_sha?: string | null;
 }
 
 type Environment = Record<string, string | undefined>;

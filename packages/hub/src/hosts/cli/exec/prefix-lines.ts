@@ -1,4 +1,4 @@
-/** Writes each line of an output with a prefix, so that parallel commands can be told apart. */
+/** Writes each line of an output with a prefix, to distinguish parallel commands. */
 export interface PrefixedLines {
   push(chunk: string): void;
   /** Writes an unfinished last line. */

@@ -168,7 +168,7 @@ export function createWorker(options: WorkerOptions) {
       return result;
     } catch (error) {
       throw new CommandFailed(
-        `The command has finished event ${id}, but the hub could not be told: ${messageOf(error)} The next start of \`npx signalbox exec\` marks it as processed.`,
+        `The command has finished event ${id}, but the hub could not be notified: ${messageOf(error)} The next start of \`npx signalbox exec\` marks it as processed.`,
         { cause: error },
       );
     }
