@@ -1,0 +1,234 @@
+/**
+ * Connections to MCP servers, the subscriptions to their triggers, and the tokens of their callbacks.
+ * These rows are the desired state; connections/ drives the servers to it, and records the result.
+ */
+import type { JsonObject, JsonSchema } from "@signalbox/rules/json.ts";
+
+/** `unknown`: not checked yet. `ok`: the last check succeeded. */
+export type ConnectionStatus = "unknown" | "ok" | "failed";
+
+/** How to reach the server, without credentials. */
+export type ConnectionTarget = { url: string } | { command: string; args: readonly string[] };
+
+export interface Connection {
+  /** Readable and globally unique, such as `weather-7kq2xv`. Also the source of its events. */
+  id: string;
+  tenant: string;
+  name: string;
+  target: ConnectionTarget;
+  /** The credentials, encrypted by the caller; null if there are none. See connections/credentials.ts. */
+  sealed: string | null;
+  /** What may be shown of the credentials: their kind, and names without values. */
+  credentials: JsonObject;
+  /** Increases when the target or the credentials change. */
+  revision: number;
+  status: ConnectionStatus;
+  /** Why the last check failed, in the server's words if it said any. */
+  error: string | null;
+  checked_at: number | null;
+  /** How many checks have failed since the last success. */
+  attempt: number;
+  tool_count: number;
+  trigger_count: number;
+  /** When it is checked or reconciled next. */
+  next_at: number;
+  /** The connection is deleted once its subscriptions are removed from the server. */
+  deleted: boolean;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface OfferedTool {
+  name: string;
+  title?: string;
+  description: string;
+  inputSchema: JsonSchema;
+  outputSchema?: JsonSchema;
+  annotations?: JsonObject;
+}
+
+/** How a server delivers events of a type: by callback, by the MCP Events draft, or by a polled tool. */
+export type Binding = "callback" | "events" | "poll";
+
+export interface OfferedTrigger {
+  type: string;
+  title?: string;
+  description: string;
+  binding: Binding;
+  /** JSON Schema of the params; from `paramsSchema` if the server has no full schema. */
+  inputSchema: JsonSchema;
+  /** The server's `paramsSchema`, normalized to a record. */
+  paramsSchema: JsonObject;
+  payloadSchema?: JsonSchema;
+  sample?: JsonObject;
+}
+
+/** What a server offered when it was last checked. */
+export interface Offers {
+  server: { name: string; version: string } | null;
+  /** Whether `TRIGGER_CONFIGURE` accepts `subscriptionId`, and so keeps one credential per subscription. */
+  perSubscription: boolean;
+  tools: OfferedTool[];
+  triggers: OfferedTrigger[];
+}
+
+/** `configuring`: not confirmed by the server yet. `failed`: the server rejected it; it is retried. */
+export type SubscriptionState = "configuring" | "active" | "paused" | "failed";
+
+export interface TriggerSubscription {
+  id: string;
+  tenant: string;
+  connection: string;
+  flow_id: string;
+  node_id: string;
+  type: string;
+  params: JsonObject;
+  /** Set if the events come from a polled tool: the field `poll` of the Event node. */
+  poll: JsonObject | null;
+  wanted: "active" | "paused" | "removed";
+  state: SubscriptionState;
+  error: string | null;
+  /** Increases with each change of `type`, `params`, `poll` or `wanted`. */
+  revision: number;
+  /** The revision that the server has confirmed; 0 if none. */
+  configured: number;
+  /** The type for which the server has confirmed `enabled: true`; null if none. */
+  configured_type: string | null;
+  /** The cursor of a polled subscription, and the keys that it has seen. */
+  position: JsonObject | null;
+  attempt: number;
+  next_at: number;
+  /** When its trigger last started a run. Only in `listTriggerSubscriptions`. */
+  last_fired_at: number | null;
+  created_at: number;
+  updated_at: number;
+}
+
+/** `connection`: valid while any subscription of the connection is wanted active. */
+export type CallbackScope = "connection" | "subscription";
+
+export interface NewCallbackToken {
+  /** SHA-256 of the token, in hexadecimal. The token itself is never stored. */
+  hash: string;
+  tenant: string;
+  connection: string;
+  subscription: string;
+  scope: CallbackScope;
+  at: number;
+}
+
+export interface FoundCallbackToken {
+  tenant: string;
+  connection: string;
+  subscription: string;
+  /** Null for the current token, and for one that the server may have received. */
+  expires_at: number | null;
+  /** Whether nothing wants its events any more: the trigger is inactive or removed. */
+  isGone: boolean;
+}
+
+/** A connection that `by` has leased, with everything that is needed to check and reconcile it. */
+export interface LeasedConnection {
+  connection: Connection;
+  offers: Offers | null;
+  subscriptions: TriggerSubscription[];
+}
+
+export interface ConnectionLease {
+  by: string;
+  now: number;
+  until: number;
+  limit: number;
+}
+
+/** The result of a check or a reconciliation. Omitted fields do not change. */
+export interface ConnectionResult {
+  id: string;
+  /** The revision that was checked. If it has changed meanwhile, only the lease is released. */
+  revision: number;
+  status?: ConnectionStatus;
+  error?: string | null;
+  checked_at?: number;
+  attempt?: number;
+  offers?: Offers;
+  next_at: number;
+}
+
+export interface SubscriptionResult {
+  id: string;
+  /** The revision that was reconciled. If it has changed meanwhile, `state` and `configured` stay. */
+  revision: number;
+  state?: SubscriptionState;
+  error?: string | null;
+  configured?: number;
+  configured_type?: string | null;
+  position?: JsonObject | null;
+  attempt?: number;
+  next_at?: number;
+  /** Deletes the row: it was wanted `removed`, and the server has confirmed it or cannot be reached. */
+  isRemoved?: boolean;
+}
+
+export interface ConnectionStore {
+  /** Creates a connection, due immediately. False if the id is taken. */
+  createConnection(
+    connection: Pick<Connection, "id" | "tenant" | "name" | "target" | "sealed" | "credentials">,
+    at: number,
+  ): Promise<boolean>;
+  /** Changes only the given fields. A changed target or credential increases `revision`. */
+  updateConnection(
+    tenant: string,
+    id: string,
+    change: Partial<Pick<Connection, "name" | "target" | "sealed" | "credentials">>,
+    at: number,
+  ): Promise<Connection | undefined>;
+  /** Marks it as deleted, and its subscriptions as wanted `removed`. False if it does not exist. */
+  deleteConnection(tenant: string, id: string, at: number): Promise<boolean>;
+  /** Not if it is deleted. */
+  getConnection(tenant: string, id: string): Promise<Connection | undefined>;
+  listConnections(tenant: string, after: string, limit: number): Promise<Connection[]>;
+  getOffers(tenant: string, id: string): Promise<Offers | undefined>;
+  /** Makes the connection due at `at`, for example after `tools/list_changed`. */
+  touchConnection(tenant: string, id: string, at: number): Promise<void>;
+  /** Leases connections that are due and that no other process has leased. */
+  leaseConnections(lease: ConnectionLease): Promise<LeasedConnection[]>;
+  /** Extends the leases of `by`. Returns the ids that it still holds. */
+  renewConnections(
+    lease: Omit<ConnectionLease, "limit">,
+    ids: readonly string[],
+  ): Promise<string[]>;
+  /**
+   * Records the result and ends the lease, if `by` still holds it. A deleted connection without
+   * subscriptions is removed. Returns false if the lease was lost; then nothing is recorded.
+   */
+  finishConnection(
+    by: string,
+    result: ConnectionResult,
+    subscriptions: readonly SubscriptionResult[],
+    now: number,
+  ): Promise<boolean>;
+  /** Records the progress of subscriptions during a lease. False if the lease was lost. */
+  saveSubscriptions(
+    by: string,
+    connection: string,
+    subscriptions: readonly SubscriptionResult[],
+    now: number,
+  ): Promise<boolean>;
+  /** When the next connection is due; null if there is none. */
+  nextConnectionDue(): Promise<number | null>;
+  /** Returns the connections of `by` to the others. */
+  releaseConnections(by: string): Promise<void>;
+  /** The subscriptions of a connection, with `last_fired_at`; without those wanted `removed`. */
+  listTriggerSubscriptions(tenant: string, connection: string): Promise<TriggerSubscription[]>;
+  /** Stores a token before it is sent to the server. It is valid immediately. */
+  stageCallbackToken(token: NewCallbackToken): Promise<void>;
+  /**
+   * Makes a token the current one of its subscription. All its other tokens expire at `formerUntil`,
+   * unless they expire earlier. Concurrent calls leave exactly one current token.
+   */
+  confirmCallbackToken(hash: string, formerUntil: number): Promise<void>;
+  /** A token that the server has rejected expires at `until`. */
+  expireCallbackToken(hash: string, until: number): Promise<void>;
+  /** Undefined if the token is unknown or has expired. */
+  findCallbackToken(hash: string, now: number): Promise<FoundCallbackToken | undefined>;
+}
