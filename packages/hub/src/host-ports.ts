@@ -8,6 +8,7 @@ import type { IngestObservation } from "./ingest/ingest-log.ts";
 import type { MakeHmacKey } from "./lib/hmac.ts";
 import type { Log } from "./lib/log.ts";
 import type { Timers } from "./lib/timers.ts";
+import type { WebFetch } from "./lib/web-fetch.ts";
 import type { RunMetrics } from "./runs/run-metrics.ts";
 import type { Retention } from "./store/store.ts";
 import type { SweepReason } from "./store/sweeper.ts";
@@ -18,6 +19,8 @@ export interface HostPorts {
   fetch: typeof fetch;
   /** For URLs in flows and subscriptions. Rejects private addresses unless the operator allows them. */
   guardedFetch: GuardedFetch;
+  /** The same guard as a `fetch` that streams, for libraries: connections and models. */
+  guardedWebFetch: WebFetch;
   /** Evaluates code, expressions and schemas of flow authors, with a deadline. */
   evaluate: Evaluate;
   makeHmacKey: MakeHmacKey;

@@ -38,6 +38,7 @@ async function openHub(
     ports: {
       fetch: unexpected,
       guardedFetch: unexpected,
+      guardedWebFetch: unexpected,
       evaluate: unexpected,
       makeHmacKey: webHmacKey,
       timers: systemTimers,

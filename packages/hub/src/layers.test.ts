@@ -15,6 +15,7 @@ const LAYERS = [
   "inbox",
   "stream",
   "deliver",
+  "connections",
   "runs",
   "legacy",
   "apps",
@@ -23,6 +24,7 @@ const LAYERS = [
   "pipeline.ts",
   "host-ports.ts",
   "hub-pipeline.ts",
+  "hub-connections.ts",
   "hub-runs.ts",
   "hub-agents.ts",
   "hub-routes.ts",
@@ -54,8 +56,8 @@ it("has no import of a later layer", () => {
 
 const RAW_TIMER = /\b(setTimeout|setInterval|setImmediate|clearTimeout|clearInterval)\b/;
 
-it("has no raw timer in runs/, where timers are injected as `Timers`", () => {
-  const folder = join(import.meta.dirname, "runs");
+it.each(["connections", "runs"])("has no raw timer in %s/: `Timers` are injected", (layer) => {
+  const folder = join(import.meta.dirname, layer);
   const found = globSync("**/*.ts", { cwd: folder })
     .filter((file) => !/\.test\.ts$|contract/.test(file))
     .filter((file) => RAW_TIMER.test(readFileSync(join(folder, file), "utf8")));

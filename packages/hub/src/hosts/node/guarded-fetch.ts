@@ -1,21 +1,17 @@
-import { lookup as systemLookup } from "node:dns/promises";
 import { validateHeaderValue } from "node:http";
-import { isIP } from "node:net";
 import {
   type GuardedFetch,
   OutboundError,
   type OutboundRequest,
 } from "@signalbox/rules/flows/outbound.ts";
-import { type AllowPrivate, createAddressRules } from "../../deliver/address-rules.ts";
 import { parseOutboundUrl } from "../../deliver/outbound-url.ts";
 import { type Hop, nextHop } from "../../deliver/redirect.ts";
+import { type AddressOptions, createCheckedAddresses } from "./checked-addresses.ts";
+import { CONNECTION_HEADERS } from "./connection-headers.ts";
 import { outboundFailure } from "./outbound-failure.ts";
 import { bareHost, openPinned } from "./pinned-request.ts";
 
-export interface GuardedFetchOptions {
-  allowPrivate: AllowPrivate;
-  /** All addresses of a name; by default from the system's resolver. */
-  lookup?: (host: string) => Promise<readonly string[]>;
+export interface GuardedFetchOptions extends AddressOptions {
   /** Certificate authorities in PEM, instead of Node's list. */
   ca?: string;
 }
@@ -24,41 +20,8 @@ export interface GuardedFetchOptions {
  * A fetch that does not reach private networks. Each hop resolves its name once, checks all addresses,
  * and connects to those addresses: a second lookup could return others (DNS rebinding).
  */
-export function createGuardedFetch({
-  allowPrivate,
-  lookup = allAddresses,
-  ca,
-}: GuardedFetchOptions): GuardedFetch {
-  const checkAddress = createAddressRules(allowPrivate);
-
-  /** One forbidden address rejects the name, since any of its addresses may be used. */
-  async function checkedAddresses(url: URL): Promise<readonly string[]> {
-    const host = bareHost(url);
-    const addresses = isIP(host) ? [host] : await resolve(host);
-    for (const address of addresses) {
-      const problem = checkAddress(address);
-      if (problem === undefined) continue;
-      throw new OutboundError(
-        "address_refused",
-        `${host} ${address === host ? "is" : "resolves to"} ${problem}, which the hub does not call. To allow it, add the address or its network to SIGNALBOX_ALLOW_PRIVATE.`,
-      );
-    }
-    return addresses;
-  }
-
-  async function resolve(host: string): Promise<readonly string[]> {
-    const failed = (reason: string, cause?: unknown) =>
-      new OutboundError(
-        "dns_failed",
-        `The name ${host} does not resolve (${reason}). Check its spelling, and the DNS server of the hub.`,
-        { cause },
-      );
-    const addresses = await lookup(host).catch((error: NodeJS.ErrnoException) => {
-      throw failed(error.code ?? error.message, error);
-    });
-    if (addresses.length === 0) throw failed("no addresses");
-    return addresses;
-  }
+export function createGuardedFetch({ ca, ...options }: GuardedFetchOptions): GuardedFetch {
+  const checkedAddresses = createCheckedAddresses(options);
 
   return async (request) => {
     const { redirects = 0, allowHttp = false, maxResponseBytes } = request;
@@ -67,7 +30,7 @@ export function createGuardedFetch({
     try {
       for (let followed = 0; ; followed += 1) {
         stop.signal.throwIfAborted();
-        const addresses = await unlessStopped(stop.signal, checkedAddresses(hop.url));
+        const addresses = await unlessStopped(stop.signal, checkedAddresses(bareHost(hop.url)));
         const exchange = await openPinned(hop, addresses, { signal: stop.signal, ca });
         try {
           const { status, headers } = exchange;
@@ -128,23 +91,6 @@ function createStop({ signal, timeoutMs }: OutboundRequest, host: () => string) 
     },
   };
 }
-
-const allAddresses = async (host: string) =>
-  (await systemLookup(host, { all: true })).map(({ address }) => address);
-
-/** The HTTP client sets these itself. With `expect`, Node would wait for a 100 Continue. */
-const CONNECTION_HEADERS = new Set([
-  "connection",
-  "content-length",
-  "expect",
-  "keep-alive",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 function firstHop({ method, url, headers, body, allowHttp = false }: OutboundRequest): Hop {
   const target = parseOutboundUrl(url, { allowHttp });

@@ -118,7 +118,7 @@ const DECODERS = new Map<string | undefined, () => Transform>([
 ]);
 
 /** No decoder for an empty body: it would report an incomplete stream. */
-function decoderFor(method: string, { statusCode, headers }: http.IncomingMessage) {
+export function decoderFor(method: string, { statusCode, headers }: http.IncomingMessage) {
   const isEmpty =
     method === "HEAD" ||
     statusCode === 204 ||
@@ -127,7 +127,7 @@ function decoderFor(method: string, { statusCode, headers }: http.IncomingMessag
   return isEmpty ? undefined : DECODERS.get(headers["content-encoding"]?.trim().toLowerCase());
 }
 
-function headersOf(response: http.IncomingMessage, without: readonly string[]): Headers {
+export function headersOf(response: http.IncomingMessage, without: readonly string[]): Headers {
   const headers = new Headers();
   for (const [name, values = []] of Object.entries(response.headersDistinct))
     for (const value of values) headers.append(name, value);

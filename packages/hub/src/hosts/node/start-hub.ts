@@ -11,6 +11,7 @@ import { randomSecret } from "../../tenants/tokens.ts";
 import { assertSafe, hubSettings, signedSources } from "../hub-settings.ts";
 import { localUrl, type Settings } from "../settings.ts";
 import { createGuardedFetch } from "./guarded-fetch.ts";
+import { createGuardedWebFetch } from "./guarded-web-fetch.ts";
 import { nodeHmacKey } from "./hmac.ts";
 import { type HttpServer, openHttpServer } from "./http-server.ts";
 import { type HubFile, removeHubFile, writeHubFile } from "./hub-file.ts";
@@ -96,9 +97,11 @@ export async function startHub({
       bodyBudgetBytes,
       sweepEveryMs,
     };
+    const { allowPrivate } = settings;
     const ports: HostPorts = {
       fetch,
-      guardedFetch: createGuardedFetch({ allowPrivate: settings.allowPrivate }),
+      guardedFetch: createGuardedFetch({ allowPrivate }),
+      guardedWebFetch: createGuardedWebFetch({ allowPrivate, allowHttp: resolved.allowHttp }),
       evaluate: sandbox.evaluate,
       makeHmacKey: nodeHmacKey,
       timers: systemTimers,

@@ -11,9 +11,9 @@ export async function closeServers(): Promise<void> {
   for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
 }
 
-export async function listen(server: http.Server): Promise<number> {
+export async function listen(server: http.Server, host = "127.0.0.1"): Promise<number> {
   servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   return (server.address() as AddressInfo).port;
 }
 

@@ -1,0 +1,54 @@
+import { lookup as systemLookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { OutboundError } from "@signalbox/rules/flows/outbound.ts";
+import { type AllowPrivate, createAddressRules } from "../../deliver/address-rules.ts";
+
+export interface AddressOptions {
+  allowPrivate: AllowPrivate;
+  /** All addresses of a name; by default from the system's resolver. */
+  lookup?: (host: string) => Promise<readonly string[]>;
+}
+
+/** The addresses of a host, which is a name or an IP address without brackets. */
+export type CheckedAddresses = (host: string) => Promise<readonly string[]>;
+
+/**
+ * Resolves a host and rejects it with an `OutboundError` if the hub must not call it. One forbidden
+ * address rejects the name, since any of its addresses may be used.
+ */
+export function createCheckedAddresses({
+  allowPrivate,
+  lookup = allAddresses,
+}: AddressOptions): CheckedAddresses {
+  const checkAddress = createAddressRules(allowPrivate);
+
+  async function resolve(host: string): Promise<readonly string[]> {
+    const failed = (reason: string, cause?: unknown) =>
+      new OutboundError(
+        "dns_failed",
+        `The name ${host} does not resolve (${reason}). Check its spelling, and the DNS server of the hub.`,
+        { cause },
+      );
+    const addresses = await lookup(host).catch((error: NodeJS.ErrnoException) => {
+      throw failed(error.code ?? error.message, error);
+    });
+    if (addresses.length === 0) throw failed("no addresses");
+    return addresses;
+  }
+
+  return async (host) => {
+    const addresses = isIP(host) ? [host] : await resolve(host);
+    for (const address of addresses) {
+      const problem = checkAddress(address);
+      if (problem === undefined) continue;
+      throw new OutboundError(
+        "address_refused",
+        `${host} ${address === host ? "is" : "resolves to"} ${problem}, which the hub does not call. To allow it, add the address or its network to SIGNALBOX_ALLOW_PRIVATE.`,
+      );
+    }
+    return addresses;
+  };
+}
+
+const allAddresses = async (host: string) =>
+  (await systemLookup(host, { all: true })).map(({ address }) => address);
