@@ -1,9 +1,9 @@
 /** Connects the parts of the runner to each other and to the notices of the store. */
+import { createHeartbeat } from "../lib/heartbeat.ts";
 import type { Store } from "../store/store.ts";
 import { createClaimer } from "./claimer.ts";
 import type { ExecuteOptions } from "./execute-run.ts";
 import { createExecutions } from "./executions.ts";
-import { createHeartbeat } from "./heartbeat.ts";
 import { createProgressCommit } from "./progress-commit.ts";
 import { observeEnds, type RunMetrics } from "./run-metrics.ts";
 import { createSlots } from "./slots.ts";
@@ -51,8 +51,11 @@ export function createRunnerParts(options: RunnerPartsOptions) {
   });
   const heartbeat = createHeartbeat({
     ...leases,
-    executing: executions.ids,
-    cancel: executions.cancel,
+    held: executions.ids,
+    async renew(runs, lease) {
+      const { cancel } = await store.renewRuns({ worker, ...lease }, runs);
+      for (const run of cancel) executions.cancel(run);
+    },
   });
   const claimer = createClaimer({ ...leases, slots, execute: executions.execute });
   const unsubscribe = store.subscribe((notice) => {

@@ -1,0 +1,97 @@
+/**
+ * Claims due items of the store while there is capacity: when the store reports due items, when an
+ * item ends, and when the next item is due. It also polls every 30 s, in case a notice was lost.
+ */
+import type { Timers } from "./timers.ts";
+
+export interface ClaimLoopOptions<Item> {
+  timers: Timers;
+  /** The number of items that may begin now. */
+  free(): number;
+  claim(limit: number): Promise<readonly Item[]>;
+  /** When the next item is due; null if there is none. */
+  nextDue(): Promise<number | null>;
+  /** Occupies capacity until the promise resolves. It never rejects. */
+  begin(item: Item): Promise<void>;
+  /** Called before each claim is scheduled. */
+  onRequested?(): void;
+  onError(error: unknown): void;
+}
+
+export interface ClaimLoop {
+  /** Claims the items that are due now. */
+  claimDue(): void;
+  /** Schedules a claim at the time `due` or earlier. */
+  claimAt(due: number): void;
+  /** Stops claiming; resolves when no claim is in progress. */
+  close(): Promise<void>;
+}
+
+const POLL_MS = 30_000;
+const RETRY_AFTER_ERROR_MS = 1_000;
+
+export function createClaimLoop<Item>(options: ClaimLoopOptions<Item>): ClaimLoop {
+  const { timers, free, claim, nextDue, begin, onRequested, onError } = options;
+  let closed = false;
+  let requested = false;
+  let claiming: Promise<void> | undefined;
+  let cancelTimer = () => {};
+  let alarmAt = Number.POSITIVE_INFINITY;
+
+  const claimDue = (): void => {
+    if (closed) return;
+    onRequested?.();
+    requested = true;
+    claiming ??= claimAll().finally(() => {
+      claiming = undefined;
+      if (requested && !closed && free() > 0) claimDue();
+    });
+  };
+  const cancelAlarm = (): void => {
+    cancelTimer();
+    alarmAt = Number.POSITIVE_INFINITY;
+  };
+  const setAlarm = (due: number): void => {
+    cancelAlarm();
+    if (closed) return;
+    alarmAt = due;
+    const ms = Math.min(POLL_MS, Math.max(1, due - timers.now()));
+    cancelTimer = timers.after(ms, claimDue);
+  };
+  const claimAll = async (): Promise<void> => {
+    cancelAlarm();
+    try {
+      while (requested && !closed && free() > 0) {
+        // Deferred, so that one claim uses the capacity of all items that end together.
+        await new Promise<void>((resolve) => timers.defer(resolve));
+        requested = false;
+        const limit = free();
+        const items = await claim(limit);
+        if (closed) return; // the owner releases the claimed items
+        if (items.length === limit) requested = true;
+        for (const item of items) void begin(item).finally(claimDue);
+      }
+      // Without capacity no alarm is needed: the next item that ends calls `claimDue`.
+      if (free() > 0) {
+        const due = (await nextDue()) ?? Number.POSITIVE_INFINITY;
+        setAlarm(Math.min(due, alarmAt)); // `claimAt` may have set an earlier alarm meanwhile
+      }
+    } catch (error) {
+      onError(error);
+      setAlarm(timers.now() + RETRY_AFTER_ERROR_MS);
+    }
+  };
+
+  return {
+    claimDue,
+    claimAt(due) {
+      if (due <= timers.now()) claimDue();
+      else if (due < alarmAt) setAlarm(due);
+    },
+    async close() {
+      closed = true;
+      cancelAlarm();
+      await claiming;
+    },
+  };
+}
