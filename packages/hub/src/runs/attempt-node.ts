@@ -4,6 +4,8 @@ import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { type AttemptResult, attempt, unknownType } from "./attempt.ts";
 import { type Execution, type FrameContext, templateScope } from "./execution.ts";
 import { nodeInputs } from "./frame.ts";
+import { maskValue } from "./mask-value.ts";
+import type { Parts } from "./record-part.ts";
 import { RUN_ENDED, RunFailed, type StepRecord } from "./step-records.ts";
 
 type Each = Extract<NodeResult, { each: unknown }>["each"];
@@ -23,7 +25,7 @@ export async function attemptNode(
   execution: Execution,
   context: FrameContext,
   id: string,
-  { number, resumed }: { number: number; resumed: Resumed | undefined },
+  { number, resumed, parts }: { number: number; resumed: Resumed | undefined; parts: Parts },
   runIterations: RunIterations,
 ): Promise<NodeAttempt> {
   const node = execution.node(id);
@@ -41,6 +43,7 @@ export async function attemptNode(
     timers: execution.timers,
     defaultTimeoutMs: execution.stepTimeoutMs,
     evaluate: execution.services.evaluate,
+    record: parts.record,
     context: {
       ...nodeContext(execution, context, id, number),
       ...calls.services,
@@ -110,27 +113,14 @@ function createCalls(
   };
 }
 
-const MAX_OUTPUT_MB = 16;
-
 /** Masks the output for later nodes as well, since they could send it elsewhere. */
 function withValidOutput(
   { result, ...record }: Succeeded & { result: { output: Json } },
   node_id: string,
 ): NodeAttempt {
-  let error = {
-    code: "output_too_large",
-    message: `The output of the step exceeds the limit of ${MAX_OUTPUT_MB} MB of JSON. Return less.`,
-  };
-  try {
-    const output = record.mask.json(result.output);
-    // `undefined` is not JSON, but a node may omit its output.
-    if ((JSON.stringify(output) ?? "").length <= MAX_OUTPUT_MB * 1_000_000)
-      return { ...record, result: { ...result, output } };
-  } catch (cause) {
-    if (!(cause instanceof RangeError))
-      error = { code: "output_not_json", message: `The output is not JSON: ${cause}` };
-  }
-  return { ...record, error: { ...error, node_id }, retryAt: "never" };
+  const masked = maskValue(record.mask, result.output, "output");
+  if ("value" in masked) return { ...record, result: { ...result, output: masked.value } };
+  return { ...record, error: { ...masked.error, node_id }, retryAt: "never" };
 }
 
 /** The same for every attempt at the step, in any process. */

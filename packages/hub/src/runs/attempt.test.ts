@@ -46,6 +46,7 @@ function attemptOnce(
     definition,
     scope: given.scope ?? { nodes: {} },
     context,
+    record: ({ work }) => work(),
     signal: given.signal ?? new AbortController().signal,
     secrets: async (names) => {
       if (names.includes("NONE")) throw new Permanent("There is no secret NONE.");

@@ -1,5 +1,5 @@
 /** Runs a node once: renders its templates, enforces its timeout, and returns errors as results. */
-import { NodeError, Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
+import { Permanent, RetryAt } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluate, LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeContext, NodeDefinition, NodeResult } from "@signalbox/rules/flows/node-type.ts";
@@ -9,6 +9,9 @@ import type { Timers } from "../lib/timers.ts";
 import type { RunError } from "../store/run-store.ts";
 import { createMask, type Mask } from "./mask.ts";
 import { nodeParts } from "./node-parts.ts";
+import type { Parts } from "./record-part.ts";
+import { toRunError } from "./run-error.ts";
+import { RunFailed } from "./step-records.ts";
 import { createTimeLimit } from "./time-limit.ts";
 
 export interface AttemptOptions {
@@ -16,8 +19,12 @@ export interface AttemptOptions {
   node: FlowNode;
   definition: NodeDefinition;
   scope: Scope;
-  context: Omit<NodeContext<JsonObject>, "config" | "signal" | "scope" | "log" | "evaluate">;
+  context: Omit<
+    NodeContext<JsonObject>,
+    "config" | "signal" | "scope" | "log" | "evaluate" | "record"
+  >;
   evaluate: Evaluate;
+  record: Parts["record"];
   /** Aborted when the run ends. */
   signal: AbortSignal;
   secrets: (names: readonly string[]) => Promise<Record<string, string>>;
@@ -63,6 +70,7 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
       config,
       signal,
       log: ({ level, text }) => log.push({ level, text: mask.text(text) }),
+      record: (part, input, work) => options.record({ part, input, work, mask, signal }),
       evaluate: (evaluation) =>
         options.evaluate(evaluation, { tenant, signal, onQueued: stopClock }),
     });
@@ -80,23 +88,7 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
 
 function retryTime(error: unknown): AttemptFailed["retryAt"] {
   if (error instanceof RetryAt) return error.at;
-  return error instanceof Permanent ? "never" : "backoff";
-}
-
-function toRunError(error: unknown, node_id: string): RunError {
-  if (error instanceof NodeError)
-    return {
-      code: error.code,
-      message: error.message,
-      node_id,
-      ...(error.details === null ? {} : { details: error.details }),
-    };
-  const { message, code } = Object(error) as { message?: unknown; code?: unknown };
-  return {
-    code: typeof code === "string" ? code : "failed",
-    message: typeof message === "string" && message !== "" ? message : String(error),
-    node_id,
-  };
+  return error instanceof Permanent || error instanceof RunFailed ? "never" : "backoff";
 }
 
 export const unknownType = ({ id, type }: FlowNode): AttemptFailed => ({

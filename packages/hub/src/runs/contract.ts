@@ -5,6 +5,7 @@ import { deferredContract } from "./contract/deferred.ts";
 import { executionContract } from "./contract/execution.ts";
 import { createFixture, type Fixture } from "./contract/fixture.ts";
 import { loopsContract } from "./contract/loops.ts";
+import { partsContract } from "./contract/parts.ts";
 import { recoveryContract } from "./contract/recovery.ts";
 
 export type It = (title: string, body: (fixture: Fixture) => Promise<void>) => void;
@@ -29,5 +30,6 @@ export function runnerContract(
     recoveryContract(it);
     deferredContract(it);
   });
+  describe(`the parts of a step on ${backend}`, () => partsContract(it));
   describe(`a loop of flows on ${backend}`, () => loopsContract(it));
 }

@@ -14,7 +14,7 @@ const claimed = {
 } as unknown as ClaimedRun;
 
 const step = (node_id: string, status: Step["status"], finished_at: number | null): Step =>
-  ({ node_id, status, started_at: 1_100, finished_at }) as Step;
+  ({ node_id, item: "", status, started_at: 1_100, finished_at }) as Step;
 
 function recorder() {
   const reports: unknown[][] = [];

@@ -1,4 +1,5 @@
 /** Reports the ends of runs and of their steps. */
+import { partOf } from "@signalbox/rules/flows/step-part.ts";
 import type { ClaimedRun, EndStatus, RunProgress, Step } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
 import type { SaveProgress } from "./progress-commit.ts";
@@ -31,7 +32,8 @@ export function observeSteps(
   const report = ({ steps }: RunProgress): void => {
     for (const step of steps) {
       const { node_id, status, started_at, finished_at } = step;
-      const isAttempt = (status === "done" || status === "failed") && node_id !== run.trigger_node;
+      const hasEnded = status === "done" || status === "failed";
+      const isAttempt = hasEnded && node_id !== run.trigger_node && partOf(step.item) === undefined;
       if (!isAttempt || finished_at === null || reported.has(step)) continue;
       reported.add(step);
       metrics.step(types.get(node_id) ?? "", status, finished_at - started_at);

@@ -4,6 +4,7 @@ import { ERROR_PORT, type Resumed } from "@signalbox/rules/flows/node-type.ts";
 import { attemptNode, type NodeFailed, type RunIterations } from "./attempt-node.ts";
 import { defaultPort, type Execution, type FrameContext } from "./execution.ts";
 import { nodeParts } from "./node-parts.ts";
+import { createParts } from "./record-part.ts";
 import {
   countAttempts,
   done,
@@ -30,13 +31,13 @@ export async function runNode(
   const { frame, signal } = context;
   const records = stepLog.recorded(frame.iteration, id);
   const attempts = countAttempts(records);
+  const parts = createParts(execution, context, id);
   let resumed: Resumed | undefined;
   let since: number | undefined;
 
   const pending = pendingWait(records);
   if (pending) {
-    if (pending.due !== null && pending.due > timers.now())
-      await suspension.until(pending.due, signal);
+    if (pending.due > timers.now()) await suspension.until(pending.due, signal);
     if (pending.kind === "wait") ({ resumed, since } = pending);
   }
   for (;;) {
@@ -44,12 +45,25 @@ export async function runNode(
     const number = attempts.next;
     const started_at = since ?? timers.now();
     const key: StepKey = { node_id: id, item: frame.iteration, attempt: number, started_at };
-    const outcome = await attemptNode(execution, context, id, { number, resumed }, runIterations);
+    const outcome = await attemptNode(
+      execution,
+      context,
+      id,
+      { number, resumed, parts },
+      runIterations,
+    );
     if (signal.aborted) throw new ExecutionAborted();
+    const interrupted = parts.endAttempt("error" in outcome ? outcome.error : undefined);
 
     if (!("result" in outcome)) {
       attempts.failures += 1;
-      const handled = handleFailure(execution, context, key, outcome, attempts.failures);
+      const handled = handleFailure(
+        execution,
+        context,
+        key,
+        { ...outcome, unrecorded: [...interrupted, ...(outcome.unrecorded ?? [])] },
+        attempts.failures,
+      );
       if (handled.retryAt === undefined) return handled.steps;
       await stepLog.write(handled.steps);
       await suspension.until(handled.retryAt, signal);
@@ -60,14 +74,14 @@ export async function runNode(
     const { input, result, mask, log } = outcome;
     if ("wait" in result) {
       const wait = { ...result.wait, state: mask.json(result.wait.state ?? null) };
-      await stepLog.write([waiting(key, input, wait)]);
+      await stepLog.write([...interrupted, waiting(key, input, wait)]);
       await suspension.until(wait.until, signal);
       [resumed, since] = [{ state: wait.state }, started_at];
       continue;
     }
     const { port = defaultPort(execution, id), output } = result;
     frame.states.set(id, { status: "done", port, output });
-    return [done(key, { port, output, input, log }, timers.now())];
+    return [...interrupted, done(key, { port, output, input, log }, timers.now())];
   }
 }
 

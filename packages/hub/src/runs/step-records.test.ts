@@ -55,12 +55,6 @@ describe("pendingWait", () => {
     });
   });
 
-  test("returns no due time for a step that waits for an answer, which may have arrived", () => {
-    const answer = { kind: "answer", prompt: "May I?" } as const;
-    for (const wait of [{ until: null }, { until: 50, for: answer }])
-      expect(pendingWait([waiting(key(), null, wait)])).toMatchObject({ kind: "wait", due: null });
-  });
-
   test("returns undefined for a step that is running, is done, or has failed without a retry", () => {
     const output = { retry_at: 99, until: 99 };
     expect(pendingWait([])).toBeUndefined();
@@ -76,7 +70,7 @@ describe("pendingWait", () => {
 });
 
 test("a stopped step has an error and keeps its input", () => {
-  expect(stopped(waiting(key(), { a: 1 }, { until: null }), 20)).toEqual({
+  expect(stopped(waiting(key(), { a: 1 }, { until: 50 }), 20)).toEqual({
     ...key(),
     status: "failed",
     port: null,

@@ -1,7 +1,7 @@
 /** Creates the records of steps, and derives the next attempt at a step from its records. */
 import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
 import type { Resumed, Wait } from "@signalbox/rules/flows/node-type.ts";
-import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { isObject, type Json } from "@signalbox/rules/json.ts";
 import { openStepError, type RunError, type RunStatus, type Step } from "../store/run-store.ts";
 
 /** The step log adds the number. */
@@ -31,7 +31,12 @@ export const LEASE_RELEASED = "lease released";
 
 const blank = { port: null, input: null, output: null, error: null, log: [], finished_at: null };
 
-export const running = (key: StepKey): StepRecord => ({ ...key, ...blank, status: "running" });
+export const running = (key: StepKey, input: Json = null): StepRecord => ({
+  ...key,
+  ...blank,
+  status: "running",
+  input,
+});
 
 export const skipped = (node_id: string, iteration: string, at: number): StepRecord => ({
   node_id,
@@ -56,7 +61,6 @@ export const waiting = (key: StepKey, input: Json, wait: Wait): StepRecord => ({
   input,
   output: {
     until: wait.until,
-    ...(wait.for && { for: wait.for as unknown as JsonObject }),
     ...(wait.state !== undefined && { state: wait.state }),
   },
 });
@@ -107,8 +111,7 @@ export type PendingWait =
   | { kind: "retry"; due: number }
   | {
       kind: "wait";
-      /** Null if the node runs immediately, because what it waits for may have happened. */
-      due: number | null;
+      due: number;
       resumed: Resumed;
       since: number;
     };
@@ -119,11 +122,9 @@ export function pendingWait(
 ): PendingWait | undefined {
   const last = records.at(-1);
   if (!last || !isObject(last.output)) return undefined;
-  const { retry_at, until = null, for: awaited, state = null } = last.output;
+  const { retry_at, until, state = null } = last.output;
   if (last.status === "failed" && typeof retry_at === "number")
     return { kind: "retry", due: retry_at };
-  if (last.status !== "waiting") return undefined;
-  // A claim does not tell whether the run is due or was woken.
-  const due = awaited === undefined && typeof until === "number" ? until : null;
-  return { kind: "wait", due, resumed: { state }, since: last.started_at };
+  if (last.status !== "waiting" || typeof until !== "number") return undefined;
+  return { kind: "wait", due: until, resumed: { state }, since: last.started_at };
 }

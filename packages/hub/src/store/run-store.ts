@@ -129,7 +129,10 @@ export interface Step {
   /** The number of the step within its run, in the order in which steps started. */
   nth: number;
   node_id: string;
-  /** The iteration of the enclosing loop, such as `each:2`; empty outside of loops. */
+  /**
+   * The iteration of the enclosing loop, such as `each:2`; empty outside of loops. A part of a step
+   * has `#` and its name at the end, such as `each:2#turn-1`: see `NodeContext.record`.
+   */
   item: string;
   attempt: number;
   status: StepStatus;

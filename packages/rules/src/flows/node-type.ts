@@ -94,33 +94,55 @@ export interface NodeContext<Config> {
    * the run that an earlier one started.
    */
   callFlow(call: { flow: string; trigger?: string | undefined; input: JsonObject }): Promise<Json>;
-  /** Calls a tool of a connection. Rejects if the server marks the result as an error. */
-  callTool(call: { connection: string; tool: string; arguments: JsonObject }): Promise<Json>;
+  /**
+   * Calls a tool of a connection. The result is returned even if the server marks it as an error;
+   * rejects if there is no result. A node that makes several calls gives each an `id`: the same for
+   * every attempt at this call. Progress of the tool is added to the log of the step.
+   */
+  callTool(call: {
+    connection: string;
+    tool: string;
+    arguments: JsonObject;
+    id?: string;
+  }): Promise<ToolResult>;
+  /** The tools of a connection, as its server listed them last. */
   listTools(connection: string): Promise<ConnectionTool[]>;
+  /**
+   * Runs a part of this step, and records it as a step of its own. The part is not repeated once it
+   * is done: a later attempt at the node, in any process, gets its recorded output without calling
+   * `work`. A part that failed or was interrupted is repeated, so `work` must return an error as a
+   * value if it must not be repeated. Secrets are masked in the returned output as well.
+   */
+  record(part: string, input: Json, work: () => Promise<Json>): Promise<Json>;
 }
 
-interface ConnectionTool {
+export interface ConnectionTool {
   name: string;
+  title?: string;
   description: string;
   inputSchema: JsonSchema;
+  outputSchema?: JsonSchema;
+}
+
+export interface ToolResult {
+  isError: boolean;
+  content: JsonObject[];
+  /** `structuredContent`; null if the tool returned none. */
+  structured: JsonObject | null;
+  /** The text blocks of `content`, joined by line breaks. */
+  text: string;
 }
 
 /** Suspends the run. A suspended run occupies no slot, and survives a restart. */
 export interface Wait {
-  /** The time at which the node runs again; null if only an answer or an event ends the wait. */
-  until: number | null;
-  /** The answer or the event that ends the wait before `until`. */
-  for?:
-    | { kind: "answer"; prompt: string; data?: Json }
-    | { kind: "event"; source: string; type?: string; params?: JsonObject; filter?: string };
+  /** The time at which the node runs again. */
+  until: number;
   /** Passed back to the node in `resumed`. */
   state?: Json;
 }
 
 export interface Resumed {
   state: Json;
-  /** The answer or the event; undefined if the wait ended at `until`. */
-  answer?: Json;
 }
 
 /** The port of a loop that leads to the nodes of an iteration. */

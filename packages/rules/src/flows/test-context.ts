@@ -25,6 +25,7 @@ export const testContext = (
   callFlow: unexpected("callFlow"),
   callTool: unexpected("callTool"),
   listTools: unexpected("listTools"),
+  record: (_part, _input, work) => work(),
   ...given,
 });
 

@@ -8,7 +8,7 @@ import {
   type NodeDefinition,
 } from "@signalbox/rules/flows/node-type.ts";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
-import type { JsonObject } from "@signalbox/rules/json.ts";
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import { z } from "zod";
 import { createIds } from "../../lib/ids.ts";
 import type { Timers } from "../../lib/timers.ts";
@@ -127,10 +127,51 @@ export function createFixture(store: Store) {
       return { output: config.value ?? null };
     },
   });
+  /** Records its parts in order; returns their outputs. A part records its calls as "part attempt". */
+  const partsNode = defineNode({
+    type: "Parts",
+    title: "Parts",
+    description: "Records its parts.",
+    icon: "ListOrdered",
+    kind: "action",
+    config: z.strictObject({
+      parts: z.array(z.string()),
+      /** The parts that wait until the test opens them. */
+      hold: z.array(z.string()).default([]),
+      /** How many attempts fail: at this part, or after the last part. */
+      fail: z.number().default(0),
+      failAt: z.string().optional(),
+      output: z.json().optional(),
+      secret: z.string().optional(),
+    }),
+    secretFields: ["secret"],
+    ports: { in: ["in"], out: ["out"] },
+    sample: { config: { parts: [] }, rejects: { config: { x: 1 }, path: "x" } },
+    async run({ config, run, signal, record }) {
+      const fails = run.attempt <= config.fail;
+      const outputs: Json[] = [];
+      for (const part of config.parts) {
+        const recorded = await record(part, { part, secret: config.secret ?? null }, async () => {
+          calls.push(`${part} ${run.attempt}`);
+          if (config.hold.includes(part)) {
+            const onAbort = () => void calls.push(`${part} aborted`);
+            signal.addEventListener("abort", onAbort, { once: true });
+            await gateOf(part).promise;
+          }
+          if (fails && config.failAt === part) throw new Error(`no luck ${config.secret ?? ""}`);
+          return config.output === undefined ? `${part} of ${run.attempt}` : config.output;
+        });
+        outputs.push(recorded);
+      }
+      if (fails && config.failAt === undefined) throw new Error("no luck");
+      return { output: outputs };
+    },
+  });
   const registry = createRegistry([
     ...(nodeTypes.values() as Iterable<NodeDefinition>),
     probeNode,
     gateNode,
+    partsNode,
   ]);
 
   const runners: Runner[] = [];
@@ -173,12 +214,23 @@ export function createFixture(store: Store) {
     /** The errors that runners have reported. */
     errors,
     openRunner,
-    /** A runner that `crash` stops like a killed process: its leases remain, and it stores nothing more. */
-    openCrashable(given: FixtureRunnerOptions = {}): Runner & { crash(): void } {
+    /**
+     * A runner that `crash` stops like a killed process: its leases remain, and it stores nothing more.
+     * It also crashes right after it has saved a step for which `crashesAfter` returns true.
+     */
+    openCrashable(
+      given: FixtureRunnerOptions = {},
+      crashesAfter: (step: Step) => boolean = () => false,
+    ): Runner & { crash(): void } {
       let crashed = false;
+      const saveAndCrash: Store["saveProgress"] = async (batch) => {
+        const saved = await store.saveProgress(batch);
+        if (batch.some(({ steps }) => steps.some(crashesAfter))) crashed = true;
+        return crashed ? new Promise(() => {}) : saved;
+      };
       const crashable = new Proxy(store, {
         get: (own, name) => {
-          const verb = Reflect.get(own, name);
+          const verb = name === "saveProgress" ? saveAndCrash : Reflect.get(own, name);
           if (typeof verb !== "function") return verb;
           return (...args: unknown[]) =>
             crashed && name !== "subscribe" ? new Promise(() => {}) : verb.apply(own, args);

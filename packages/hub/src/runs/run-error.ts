@@ -1,0 +1,21 @@
+import { NodeError } from "@signalbox/rules/flows/errors.ts";
+import type { RunError } from "../store/run-store.ts";
+import { RunFailed } from "./step-records.ts";
+
+/** The error of a step as it is stored, from what its node threw. */
+export function toRunError(error: unknown, node_id: string): RunError {
+  if (error instanceof RunFailed) return { ...error.error, node_id };
+  if (error instanceof NodeError)
+    return {
+      code: error.code,
+      message: error.message,
+      node_id,
+      ...(error.details === null ? {} : { details: error.details }),
+    };
+  const { message, code } = Object(error) as { message?: unknown; code?: unknown };
+  return {
+    code: typeof code === "string" ? code : "failed",
+    message: typeof message === "string" && message !== "" ? message : String(error),
+    node_id,
+  };
+}
