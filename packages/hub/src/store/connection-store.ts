@@ -81,6 +81,7 @@ export interface TriggerSubscription {
   connection: string;
   flow_id: string;
   node_id: string;
+  /** Empty if the trigger accepts every type. */
   type: string;
   params: JsonObject;
   /** Set if the events come from a polled tool: the field `poll` of the Event node. */
@@ -98,7 +99,7 @@ export interface TriggerSubscription {
   position: JsonObject | null;
   attempt: number;
   next_at: number;
-  /** When its trigger last started a run. Only in `listTriggerSubscriptions`. */
+  /** When its trigger last started one of the flow's newest runs. Only in `listTriggerSubscriptions`. */
   last_fired_at: number | null;
   created_at: number;
   updated_at: number;
@@ -220,6 +221,13 @@ export interface ConnectionStore {
   releaseConnections(by: string): Promise<void>;
   /** The subscriptions of a connection, with `last_fired_at`; without those wanted `removed`. */
   listTriggerSubscriptions(tenant: string, connection: string): Promise<TriggerSubscription[]>;
+  /** Makes the server confirm the subscription again, with a fresh token. False if it does not exist. */
+  reconfigureSubscription(
+    tenant: string,
+    connection: string,
+    id: string,
+    at: number,
+  ): Promise<boolean>;
   /** Stores a token before it is sent to the server. It is valid immediately. */
   stageCallbackToken(token: NewCallbackToken): Promise<void>;
   /**

@@ -6,7 +6,9 @@ import { describe } from "vitest";
 import { appendContract } from "./contract/append.ts";
 import { batchContract } from "./contract/batch.ts";
 import { breakersContract } from "./contract/breakers.ts";
+import { callbackTokensContract } from "./contract/callback-tokens.ts";
 import { claimContract } from "./contract/claim.ts";
+import { connectionsContract } from "./contract/connections.ts";
 import { countersContract } from "./contract/counters.ts";
 import { flowsContract } from "./contract/flows.ts";
 import { legacyFlowsContract } from "./contract/legacy-flows.ts";
@@ -31,6 +33,7 @@ import { describeSuite, type OpenSubject, type Suite } from "./contract/subject.
 import { subscriptionsContract } from "./contract/subscriptions.ts";
 import { sweepContract } from "./contract/sweep.ts";
 import { toolNamesContract } from "./contract/tool-names.ts";
+import { triggerSubscriptionsContract } from "./contract/trigger-subscriptions.ts";
 import { triggersContract } from "./contract/triggers.ts";
 import { workerClaimsContract } from "./contract/worker-claims.ts";
 
@@ -57,6 +60,9 @@ const suites: Record<string, Suite> = {
   "tool names": toolNamesContract,
   triggers: triggersContract,
   secrets: secretsContract,
+  connections: connectionsContract,
+  "subscriptions to triggers": triggerSubscriptionsContract,
+  "callback tokens": callbackTokensContract,
   runs: runsContract,
   countRuns: runCountsContract,
   "the run queue": runClaimsContract,

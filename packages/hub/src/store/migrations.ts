@@ -380,6 +380,79 @@ const migrations: readonly Migration[] = [
     name: "attempts of workers",
     statements: ["ALTER TABLE events ADD COLUMN attempts BIGINT NOT NULL DEFAULT 0"],
   },
+  {
+    name: "connections and trigger subscriptions",
+    statements: [
+      // `due_at`: when it can be leased next, which is the end of the lease while it is leased.
+      // `touched_at`: when it became due during the lease.
+      `CREATE TABLE connections (
+        id TEXT PRIMARY KEY,
+        tenant_id TEXT NOT NULL,
+        name TEXT NOT NULL,
+        target TEXT NOT NULL,
+        sealed TEXT,
+        credentials TEXT NOT NULL,
+        revision BIGINT NOT NULL DEFAULT 1,
+        status TEXT NOT NULL DEFAULT 'unknown',
+        error TEXT,
+        checked_at BIGINT,
+        attempt BIGINT NOT NULL DEFAULT 0,
+        tool_count BIGINT NOT NULL DEFAULT 0,
+        trigger_count BIGINT NOT NULL DEFAULT 0,
+        next_at BIGINT NOT NULL,
+        due_at BIGINT NOT NULL,
+        touched_at BIGINT,
+        leased_by TEXT,
+        deleted SMALLINT NOT NULL DEFAULT 0,
+        created_at BIGINT NOT NULL,
+        updated_at BIGINT NOT NULL
+      )`,
+      "CREATE INDEX connections_tenant ON connections (tenant_id, id) WHERE deleted = 0",
+      "CREATE INDEX connections_due ON connections (due_at)",
+      "CREATE INDEX connections_owner ON connections (leased_by) WHERE leased_by IS NOT NULL",
+      // A separate table, so that lists do not read it; several parts if the engine limits values.
+      `CREATE TABLE connection_offers (
+        connection_id TEXT NOT NULL,
+        part SMALLINT NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (connection_id, part)
+      )`,
+      `CREATE TABLE trigger_subscriptions (
+        id TEXT PRIMARY KEY,
+        tenant_id TEXT NOT NULL,
+        connection_id TEXT NOT NULL,
+        flow_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        type TEXT NOT NULL,
+        params TEXT NOT NULL,
+        poll TEXT,
+        wanted TEXT NOT NULL,
+        state TEXT NOT NULL DEFAULT 'configuring',
+        error TEXT,
+        revision BIGINT NOT NULL DEFAULT 1,
+        configured BIGINT NOT NULL DEFAULT 0,
+        configured_type TEXT,
+        position TEXT,
+        attempt BIGINT NOT NULL DEFAULT 0,
+        next_at BIGINT NOT NULL,
+        created_at BIGINT NOT NULL,
+        updated_at BIGINT NOT NULL
+      )`,
+      "CREATE UNIQUE INDEX trigger_subscriptions_flow ON trigger_subscriptions (flow_id, node_id, connection_id)",
+      "CREATE INDEX trigger_subscriptions_connection ON trigger_subscriptions (connection_id, wanted)",
+      `CREATE TABLE callback_tokens (
+        hash TEXT PRIMARY KEY,
+        tenant_id TEXT NOT NULL,
+        connection_id TEXT NOT NULL,
+        subscription_id TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        expires_at BIGINT,
+        created_at BIGINT NOT NULL
+      )`,
+      "CREATE INDEX callback_tokens_subscription ON callback_tokens (subscription_id)",
+      "CREATE INDEX callback_tokens_expiry ON callback_tokens (expires_at) WHERE expires_at IS NOT NULL",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

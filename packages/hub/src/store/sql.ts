@@ -38,6 +38,8 @@ export type Notice =
   | { topic: "run_cancel"; run: string }
   /** The tools or triggers of an app's published flows have changed. */
   | { topic: "tools"; tenant: string; app: string }
+  /** Connections can be leased from `due` on, or their subscriptions have changed. */
+  | { topic: "connections"; due: number }
   /** Notices may have been lost. Listeners must query the store for changes. */
   | { topic: "gap" };
 

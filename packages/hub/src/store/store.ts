@@ -4,6 +4,7 @@
  * statements. The same contract suite (contract.ts) runs on every backend.
  */
 import type { Json } from "@signalbox/rules/json.ts";
+import type { ConnectionStore } from "./connection-store.ts";
 import type { FlowStore } from "./flow-store.ts";
 import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
 import type { SecretStore } from "./secret-store.ts";
@@ -481,7 +482,8 @@ export interface Store
     SubscriptionStore,
     FlowStore,
     RunStore,
-    SecretStore {
+    SecretStore,
+    ConnectionStore {
   readonly backend: "sqlite" | "postgres" | "durable-object";
   /** Writes one row. Rejects if the disk is full or the database is read-only. */
   checkWritable(at: number): Promise<void>;

@@ -1,6 +1,7 @@
 /** Apps. Every change of an app's flows locks the app's row, so that tool names stay unique. */
 import type { StoredApp } from "../flow-store.ts";
 import { type Dialect, first, query, type Verb } from "../sql.ts";
+import { removeSubscriptions } from "./trigger-subscriptions.ts";
 import { triggersChanged } from "./triggers.ts";
 
 type AppRow = Omit<StoredApp, "tenant"> & { tenant_id: string };
@@ -54,7 +55,12 @@ export function* updateApp(
 }
 
 /** Keeps the versions of the flows, since existing runs need them. */
-export function* deleteApp(tenant: string, slug: string, at: number): Verb<boolean> {
+export function* deleteApp(
+  dialect: Dialect,
+  tenant: string,
+  slug: string,
+  at: number,
+): Verb<boolean> {
   const deleted = yield* first("DELETE FROM apps WHERE tenant_id = ? AND slug = ? RETURNING slug", [
     tenant,
     slug,
@@ -66,11 +72,17 @@ export function* deleteApp(tenant: string, slug: string, at: number): Verb<boole
     `DELETE FROM triggers WHERE flow_id IN (SELECT id FROM flows ${ofApp} AND deleted = 0)`,
     [tenant, slug],
   );
-  yield* query(
-    `UPDATE flows SET deleted = 1, version = NULL, updated_at = ? ${ofApp} AND deleted = 0`,
+  const flows = yield* query<{ id: string }>(
+    `UPDATE flows SET deleted = 1, version = NULL, updated_at = ? ${ofApp} AND deleted = 0 RETURNING id`,
     [at, tenant, slug],
   );
   yield* triggersChanged(tenant, slug);
+  yield* removeSubscriptions(
+    dialect,
+    tenant,
+    flows.map(({ id }) => id),
+    at,
+  );
   return true;
 }
 

@@ -16,6 +16,7 @@ import type {
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import { createApp, lockApp } from "./apps.ts";
 import { callableNames, saveDraftNames, savePublishedNames, takenNames } from "./tool-names.ts";
+import { removeSubscriptions, syncSubscriptions } from "./trigger-subscriptions.ts";
 import { insertTriggers, triggersChanged } from "./triggers.ts";
 
 type FlowRow = Omit<StoredFlow, "tenant" | "graph"> & { tenant_id: string; graph: string };
@@ -150,6 +151,7 @@ export function* deleteFlow(dialect: Dialect, key: FlowKey, at: number): Verb<De
   yield* query("DELETE FROM tool_names WHERE flow_id = ?", [id]);
   yield* query("DELETE FROM triggers WHERE flow_id = ?", [id]);
   yield* triggersChanged(tenant, app);
+  yield* removeSubscriptions(dialect, tenant, [id], at);
   return { outcome: "deleted" };
 }
 
@@ -196,6 +198,7 @@ export function* publishFlow(
     [version, at, found.id],
   );
   yield* triggersChanged(found.tenant, found.app);
+  yield* syncSubscriptions(dialect, found, triggers, at);
   return { outcome: "saved", flow: toFlow(row as FlowRow) };
 }
 

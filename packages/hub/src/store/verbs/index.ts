@@ -2,6 +2,7 @@
  * The table of all verbs. A backend turns it into methods of a `Store`, and runs each verb that writes
  * in one transaction.
  */
+import type { ConnectionStore } from "../connection-store.ts";
 import type { FlowStore } from "../flow-store.ts";
 import type { RunStore } from "../run-store.ts";
 import type { SecretStore } from "../secret-store.ts";
@@ -12,6 +13,12 @@ import { appendEvents } from "./append-events.ts";
 import { createApp, deleteApp, getApp, listApps, updateApp } from "./apps.ts";
 import { listTrips } from "./breakers.ts";
 import {
+  confirmCallbackToken,
+  expireCallbackToken,
+  findCallbackToken,
+  stageCallbackToken,
+} from "./callback-tokens.ts";
+import {
   claimEvent,
   claimEvents,
   markClaimed,
@@ -19,6 +26,23 @@ import {
   releaseEvents,
 } from "./claim-events.ts";
 import { claimRuns, nextDue, releaseRuns, renewRuns } from "./claim-runs.ts";
+import {
+  finishConnection,
+  leaseConnections,
+  nextConnectionDue,
+  releaseConnections,
+  renewConnections,
+  saveSubscriptions,
+} from "./connection-leases.ts";
+import {
+  createConnection,
+  deleteConnection,
+  getConnection,
+  getOffers,
+  listConnections,
+  touchConnection,
+  updateConnection,
+} from "./connections.ts";
 import { cancelRun, enableStepNotices, retryRun, wakeRun } from "./control-runs.ts";
 import {
   createFlow,
@@ -84,6 +108,7 @@ import {
 } from "./subscriptions.ts";
 import { sweep } from "./sweep.ts";
 import { findToken, getToken, listTokens, putToken, replaceTokens, revokeToken } from "./tokens.ts";
+import { listTriggerSubscriptions, reconfigureSubscription } from "./trigger-subscriptions.ts";
 import { findTool, findTriggers, getTrigger, listEventTriggers, listTools } from "./triggers.ts";
 
 function* checkWritable(at: number): Verb<void> {
@@ -98,7 +123,8 @@ type Verbs = EventStore &
   SubscriptionStore &
   FlowStore &
   RunStore &
-  SecretStore & { checkWritable(at: number): Promise<void> };
+  SecretStore &
+  ConnectionStore & { checkWritable(at: number): Promise<void> };
 
 /** The verbs, typed by the interfaces that they implement. */
 export type VerbTable = {
@@ -160,7 +186,7 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   getApp: reads(getApp),
   listApps: reads(listApps),
   updateApp: writes(updateApp),
-  deleteApp: writes(deleteApp),
+  deleteApp: writes((tenant, slug, at) => deleteApp(dialect, tenant, slug, at)),
   createFlow: writes((flow, edit) => createFlow(dialect, flow, edit)),
   editFlow: writes((key, at, edit) => editFlow(dialect, key, at, edit)),
   saveFlows: writes((app, plan) => saveFlows(dialect, app, plan)),
@@ -205,6 +231,31 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   listSecretNames: reads(listSecretNames),
   getSecrets: reads((tenant, names) => getSecrets(dialect, tenant, names)),
   deleteSecret: writes(deleteSecret),
+  createConnection: writes((connection, at) => createConnection(dialect, connection, at)),
+  updateConnection: writes((tenant, id, change, at) =>
+    updateConnection(dialect, tenant, id, change, at),
+  ),
+  deleteConnection: writes((tenant, id, at) => deleteConnection(dialect, tenant, id, at)),
+  getConnection: reads(getConnection),
+  listConnections: reads(listConnections),
+  getOffers: reads(getOffers),
+  touchConnection: writes(touchConnection),
+  leaseConnections: writes((lease) => leaseConnections(dialect, lease)),
+  renewConnections: writes((lease, ids) => renewConnections(dialect, lease, ids)),
+  finishConnection: writes((by, result, subscriptions, now) =>
+    finishConnection(dialect, by, result, subscriptions, now),
+  ),
+  saveSubscriptions: writes((by, connection, subscriptions, now) =>
+    saveSubscriptions(dialect, by, connection, subscriptions, now),
+  ),
+  nextConnectionDue: reads(nextConnectionDue),
+  releaseConnections: writes((by) => releaseConnections(dialect, by)),
+  listTriggerSubscriptions: reads(listTriggerSubscriptions),
+  reconfigureSubscription: writes(reconfigureSubscription),
+  stageCallbackToken: writes((token) => stageCallbackToken(dialect, token)),
+  confirmCallbackToken: writes((hash, until) => confirmCallbackToken(dialect, hash, until)),
+  expireCallbackToken: writes(expireCallbackToken),
+  findCallbackToken: reads(findCallbackToken),
   checkWritable: writes(checkWritable),
 });
 

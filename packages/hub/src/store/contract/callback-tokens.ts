@@ -1,0 +1,153 @@
+import { expect } from "vitest";
+import type { CallbackScope } from "../connection-store.ts";
+import type { Store } from "../store.ts";
+import { leaseOne, publishTriggers, republish, sampleConnection } from "./connection-sample.ts";
+import { DAY, START } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const ID = "weather-7kq2xv";
+
+/** A connection with two triggers, and the ids of their subscriptions. */
+async function subscribe(store: Store) {
+  await store.createConnection(sampleConnection(), START);
+  const flow = await publishTriggers(store, [{ node_id: "a" }, { node_id: "b" }]);
+  const [a, b] = (await store.listTriggerSubscriptions("acme", ID)).toSorted((one, other) =>
+    one.node_id < other.node_id ? -1 : 1,
+  );
+  return { flow, a: a?.id ?? "", b: b?.id ?? "" };
+}
+
+const stage = (
+  store: Store,
+  hash: string,
+  subscription: string,
+  scope: CallbackScope = "subscription",
+  at = START,
+) => store.stageCallbackToken({ hash, tenant: "acme", connection: ID, subscription, scope, at });
+
+export function callbackTokensContract(it: It): void {
+  it("are valid before they are confirmed", async ({ store, reopen }) => {
+    const { a } = await subscribe(store);
+    await stage(store, "one", a);
+    const again = await reopen();
+    expect(await again.findCallbackToken("one", START + 900 * DAY)).toEqual({
+      tenant: "acme",
+      connection: ID,
+      subscription: a,
+      expires_at: null,
+      isGone: false,
+    });
+    expect(await again.findCallbackToken("two", START)).toBeUndefined();
+  });
+
+  it("expire when another one is confirmed; unconfirmed and rejected ones too", async ({
+    store,
+  }) => {
+    const { a, b } = await subscribe(store);
+    await stage(store, "current", a);
+    await store.confirmCallbackToken("current", START + DAY);
+    await stage(store, "timed out", a);
+    await stage(store, "rejected", a);
+    await stage(store, "sibling", b);
+    await store.expireCallbackToken("rejected", START + 5);
+    await store.expireCallbackToken("rejected", START + 9);
+    const expiry = async (hash: string, now = START) =>
+      (await store.findCallbackToken(hash, now))?.expires_at;
+    expect(await expiry("current")).toBeNull();
+    expect(await expiry("timed out")).toBeNull();
+    expect(await expiry("rejected")).toBe(START + 5);
+    await store.confirmCallbackToken("unknown", START);
+    await stage(store, "new", a);
+    await store.confirmCallbackToken("new", START + DAY);
+    expect(await expiry("new")).toBeNull();
+    expect(await expiry("current")).toBe(START + DAY);
+    expect(await expiry("timed out", START + DAY - 1)).toBe(START + DAY);
+    expect(await expiry("timed out", START + DAY)).toBeUndefined();
+    expect(await expiry("rejected", START + 4)).toBe(START + 5);
+    expect(await expiry("rejected", START + 5)).toBeUndefined();
+    expect(await expiry("sibling")).toBeNull();
+    // The server accepted it after all.
+    await store.confirmCallbackToken("timed out", START + 2 * DAY);
+    expect(await expiry("timed out")).toBeNull();
+    expect(await expiry("new")).toBe(START + 2 * DAY);
+    expect(await expiry("current")).toBe(START + DAY);
+  });
+
+  it("have exactly one current token after a hundred concurrent confirmations", async ({
+    store,
+    reopen,
+    sql,
+  }) => {
+    const { a } = await subscribe(store);
+    const hashes = Array.from({ length: 100 }, (_, at) => `hash-${at}`);
+    await Promise.all(hashes.map((hash) => stage(store, hash, a)));
+    const stores = [store, await reopen()];
+    await Promise.all(
+      hashes.map((hash, at) => stores[at % 2]?.confirmCallbackToken(hash, START + DAY)),
+    );
+    const current = await sql("SELECT hash FROM callback_tokens WHERE expires_at IS NULL");
+    expect(current).toHaveLength(1);
+    const valid = async (now: number) =>
+      (await Promise.all(hashes.map((hash) => store.findCallbackToken(hash, now)))).filter(Boolean)
+        .length;
+    expect(await valid(START + DAY - 1)).toBe(100);
+    expect(await valid(START + DAY)).toBe(1);
+  });
+
+  it("are gone with their subscription, or if of a connection, with its last active one", async ({
+    store,
+  }) => {
+    const { flow, a, b } = await subscribe(store);
+    await stage(store, "own a", a);
+    await stage(store, "own b", b);
+    await stage(store, "all a", a, "connection");
+    await stage(store, "all b", b, "connection");
+    const gone = async () => {
+      const all: boolean[] = [];
+      for (const hash of ["own a", "own b", "all a", "all b"])
+        all.push((await store.findCallbackToken(hash, START))?.isGone ?? true);
+      return all;
+    };
+    const publish = (triggers: Parameters<typeof republish>[2]) => republish(store, flow, triggers);
+    expect(await gone()).toEqual([false, false, false, false]);
+    await publish([{ node_id: "a" }, { node_id: "b", active: false }]);
+    expect(await gone()).toEqual([false, true, false, false]);
+    await publish([{ node_id: "a" }]);
+    expect(await gone()).toEqual([false, true, false, false]);
+    await publish([{ node_id: "a", active: false }]);
+    expect(await gone()).toEqual([true, true, true, true]);
+    await publish([{ node_id: "a" }, { node_id: "b" }]);
+    expect(await gone()).toEqual([false, false, false, false]);
+    await store.deleteConnection("acme", ID, START);
+    expect(await gone()).toEqual([true, true, true, true]);
+  });
+
+  it("of a removed subscription stay known for a week, and are then deleted", async ({
+    store,
+    sql,
+  }) => {
+    const { flow, a, b } = await subscribe(store);
+    await stage(store, "own a", a);
+    await stage(store, "all a", a, "connection");
+    await stage(store, "former", a);
+    await store.expireCallbackToken("former", START + 1);
+    await republish(store, flow, [{ node_id: "b" }]);
+    await leaseOne(store);
+    const result = { id: ID, revision: 1, next_at: START };
+    await store.finishConnection(
+      "keeper",
+      result,
+      [{ id: a, revision: 2, isRemoved: true }],
+      START,
+    );
+    const week = START + 7 * DAY;
+    const find = (hash: string, now = week - 1) => store.findCallbackToken(hash, now);
+    expect(await find("own a")).toMatchObject({ expires_at: week, isGone: true });
+    // A server with one credential per connection may still send the events of "b" with it.
+    expect(await find("all a")).toMatchObject({ expires_at: week, isGone: false });
+    expect(await find("own a", week)).toBeUndefined();
+    expect(await find("former", START)).toMatchObject({ expires_at: START + 1 });
+    await stage(store, "new", b, "subscription", week);
+    expect(await sql("SELECT hash FROM callback_tokens")).toEqual([{ hash: "new" }]);
+  });
+}

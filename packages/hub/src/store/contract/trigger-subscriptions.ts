@@ -1,0 +1,269 @@
+import { expect, vi } from "vitest";
+import type { SubscriptionResult } from "../connection-store.ts";
+import type { Store } from "../store.ts";
+import {
+  leaseOne,
+  publishTriggers,
+  republish,
+  sampleConnection,
+  subscriptionsOf,
+} from "./connection-sample.ts";
+import { publication, setDraft } from "./flow-sample.ts";
+import { sampleRun } from "./run-sample.ts";
+import { START } from "./sample.ts";
+import type { It } from "./subject.ts";
+
+const ID = "weather-7kq2xv";
+const POLL = { tool: "list", arguments: {}, items: "items", key: "id", everySeconds: 60 };
+
+const list = (store: Store, connection = ID) => store.listTriggerSubscriptions("acme", connection);
+
+async function record(store: Store, results: SubscriptionResult[]): Promise<void> {
+  await leaseOne(store, { now: START + 1e6 });
+  const result = { id: ID, revision: 1, next_at: START };
+  expect(await store.finishConnection("keeper", result, results, START + 5)).toBe(true);
+}
+
+export function triggerSubscriptionsContract(it: It): void {
+  it("exist for each published trigger that names a connection of the tenant", async ({
+    store,
+    reopen,
+  }) => {
+    await store.createConnection(sampleConnection(), START);
+    await store.createConnection(sampleConnection({ id: "other-dddddd" }), START);
+    await store.createConnection(sampleConnection({ id: "b-eeeeee", tenant: "umbrella" }), START);
+    const flow = await publishTriggers(store, [
+      { node_id: "storm", config: { params: { city: "Rome" } } },
+      { node_id: "paused", active: false },
+      { node_id: "any", type: null },
+      { node_id: "polled", type: "rain", config: { params: {}, poll: POLL } },
+      { node_id: "elsewhere", source: "other-dddddd" },
+      { node_id: "theirs", source: "b-eeeeee" },
+      { node_id: "webhook", source: "github" },
+    ]);
+    const again = await reopen();
+    const subscriptions = await list(again);
+    expect(subscriptions.find(({ node_id }) => node_id === "storm")).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{32}$/),
+      tenant: "acme",
+      connection: ID,
+      flow_id: flow.id,
+      node_id: "storm",
+      type: "storm",
+      params: { city: "Rome" },
+      poll: null,
+      wanted: "active",
+      state: "configuring",
+      error: null,
+      revision: 1,
+      configured: 0,
+      configured_type: null,
+      position: null,
+      attempt: 0,
+      next_at: START,
+      last_fired_at: null,
+      created_at: START,
+      updated_at: START,
+    });
+    const summary = subscriptions.map((one) => [one.node_id, one.type, one.wanted, one.poll]);
+    expect(summary.sort()).toEqual([
+      ["any", "", "active", null],
+      ["paused", "storm", "paused", null],
+      ["polled", "rain", "active", POLL],
+      ["storm", "storm", "active", null],
+    ]);
+    expect(await list(again, "other-dddddd")).toMatchObject([{ node_id: "elsewhere" }]);
+    expect(await again.listTriggerSubscriptions("umbrella", "b-eeeeee")).toEqual([]);
+    expect(await again.listTriggerSubscriptions("umbrella", ID)).toEqual([]);
+  });
+
+  it("follow a connection that is created after the flow, such as a restored one", async ({
+    store,
+  }) => {
+    await publishTriggers(store, [{ node_id: "a" }, { node_id: "b", active: false }]);
+    await publishTriggers(store, [{}], { tenant: "umbrella" });
+    expect(await list(store)).toEqual([]);
+    await store.createConnection(sampleConnection(), START + 1);
+    const found = await list(store);
+    expect(found.map((one) => [one.node_id, one.wanted]).sort()).toEqual([
+      ["a", "active"],
+      ["b", "paused"],
+    ]);
+  });
+
+  it("get a new revision when the trigger changes, keep their id, and make the connection due", async ({
+    store,
+    notices,
+  }) => {
+    await store.createConnection(sampleConnection(), START);
+    const flow = await publishTriggers(store, [{}]);
+    const [first] = await subscriptionsOf(store);
+    const id = first?.id ?? "";
+    await record(store, [
+      { id, revision: 1, state: "active", configured: 1, configured_type: "storm", attempt: 2 },
+    ]);
+    const before = (await notices()).length;
+    await republish(store, flow, [{}], START + 10);
+    expect(await list(store)).toMatchObject([{ id, revision: 1, state: "active" }]);
+    await vi.waitFor(async () =>
+      expect((await notices()).slice(before).map(({ topic }) => topic)).toEqual(["tools"]),
+    );
+
+    const changes = [
+      { config: { params: { city: "Rome" } } },
+      { type: "rain" },
+      { type: "rain", active: false },
+      { type: "rain", active: true },
+      { type: "rain", config: { poll: POLL } },
+    ];
+    for (const [nth, change] of changes.entries()) {
+      const revision = nth + 2;
+      await record(store, [{ id, revision: revision - 1, state: "failed", error: "no" }]);
+      await leaseOne(store, { now: START + 1e6 });
+      await republish(store, flow, [change], START + 20);
+      // During a lease: due when the lease ends.
+      const result = { id: ID, revision: 1, next_at: START + 900 };
+      await store.finishConnection("keeper", result, [], START);
+      expect(await store.nextConnectionDue()).toBe(START + 20);
+      expect(await list(store)).toMatchObject([
+        {
+          id,
+          revision,
+          state: "configuring",
+          error: null,
+          configured: 1,
+          configured_type: "storm",
+          attempt: 0,
+          next_at: START + 20,
+          updated_at: START + 20,
+        },
+      ]);
+    }
+    await vi.waitFor(async () =>
+      expect(await notices()).toContainEqual({ topic: "connections", due: START + 20 }),
+    );
+  });
+
+  it("are wanted removed when the trigger, its flow or its app is gone, and wanted again with it", async ({
+    store,
+  }) => {
+    await store.createConnection(sampleConnection(), START);
+    const wanted = async () => (await subscriptionsOf(store)).map((one) => one.wanted);
+    const flow = await publishTriggers(store, [{ node_id: "a" }, { node_id: "b" }]);
+    expect(await wanted()).toEqual(["active", "active"]);
+    const [one] = await list(store);
+    await republish(store, flow, [{ node_id: one?.node_id ?? "" }]);
+    expect((await wanted()).sort()).toEqual(["active", "removed"]);
+    expect(await list(store)).toMatchObject([{ id: one?.id }]);
+    await republish(store, flow, [{ node_id: "a" }, { node_id: "b" }]);
+    expect(await wanted()).toEqual(["active", "active"]);
+    expect(await list(store)).toHaveLength(2);
+    // Another source removes the subscription as well.
+    await republish(store, flow, [{ node_id: "a", source: "github" }, { node_id: "b" }]);
+    expect((await wanted()).sort()).toEqual(["active", "removed"]);
+
+    await store.rollBackFlow(
+      { tenant: "acme", id: flow.id },
+      1,
+      START,
+      (graph) => setDraft("A flow", graph),
+      publication({ triggers: [] }),
+    );
+    expect(await wanted()).toEqual(["removed", "removed"]);
+    await republish(store, flow, [{ node_id: "a" }]);
+    await store.deleteFlow({ tenant: "acme", id: flow.id }, START);
+    expect(await wanted()).toEqual(["removed", "removed"]);
+    const others = await publishTriggers(store, [{ node_id: "c" }]);
+    await publishTriggers(store, [{ node_id: "d" }]);
+    expect(await list(store)).toHaveLength(2);
+    await store.deleteApp("acme", others.app, START);
+    expect(await wanted()).toEqual(Array(4).fill("removed"));
+    expect(await list(store)).toEqual([]);
+  });
+
+  it("record progress, but only facts about the server if the trigger has changed meanwhile", async ({
+    store,
+  }) => {
+    await store.createConnection(sampleConnection(), START);
+    const poll = { poll: POLL };
+    const flow = await publishTriggers(store, [{ config: poll }]);
+    const [{ id = "" } = {}] = await list(store);
+    const result = {
+      id,
+      revision: 1,
+      state: "failed",
+      error: "full\0 up",
+      configured: 1,
+      configured_type: "storm",
+      position: { cursor: "1" },
+      attempt: 2,
+      next_at: START + 7,
+    } as const;
+    await record(store, [result, { ...result, id: "none" }]);
+    const stored = { ...result, error: "full up", updated_at: START + 5 };
+    expect(await list(store)).toMatchObject([stored]);
+    await leaseOne(store, { now: START + 1e6 });
+    expect(
+      await store.saveSubscriptions("keeper", ID, [{ id, revision: 1, attempt: 3 }], START + 6),
+    ).toBe(true);
+    expect(await list(store)).toMatchObject([{ ...stored, attempt: 3, updated_at: START + 6 }]);
+    await store.releaseConnections("keeper");
+
+    await republish(store, flow, [{ config: { poll: { ...POLL, everySeconds: 90 } } }], START + 20);
+    await record(store, [{ ...result, configured_type: "rain", position: { cursor: "2" } }]);
+    const reset = { revision: 2, state: "configuring", error: null, attempt: 0 };
+    expect(await list(store)).toMatchObject([
+      { ...reset, configured_type: "rain", position: { cursor: "2" }, next_at: START + 20 },
+    ]);
+    await republish(store, flow, [{ config: { poll: { ...POLL, tool: "other" } } }], START + 20);
+    expect(await list(store)).toMatchObject([{ revision: 3, position: null }]);
+    await record(store, [{ ...result, revision: 2 }]);
+    expect(await list(store)).toMatchObject([{ revision: 3, position: null }]);
+  });
+
+  it("are deleted only if they are still wanted removed", async ({ store }) => {
+    await store.createConnection(sampleConnection(), START);
+    const flow = await publishTriggers(store, [{}]);
+    const [{ id = "" } = {}] = await list(store);
+    await record(store, [{ id, revision: 1, isRemoved: true }]);
+    expect(await list(store)).toHaveLength(1);
+    await republish(store, flow, []);
+    await republish(store, flow, [{}]);
+    await record(store, [{ id, revision: 2, isRemoved: true, configured_type: null }]);
+    expect(await list(store)).toMatchObject([{ id, revision: 3 }]);
+    await republish(store, flow, []);
+    await record(store, [{ id, revision: 4, isRemoved: true }]);
+    expect(await subscriptionsOf(store)).toEqual([]);
+  });
+
+  it("are configured again if the server, its credentials or their token must change", async ({
+    store,
+  }) => {
+    await store.createConnection(sampleConnection(), START);
+    await publishTriggers(store, [{}]);
+    const [{ id = "" } = {}] = await list(store);
+    await record(store, [{ id, revision: 1, state: "active", configured: 1 }]);
+    await store.updateConnection("acme", ID, { name: "Rain" }, START + 1);
+    expect(await list(store)).toMatchObject([{ revision: 1, state: "active" }]);
+    await store.updateConnection("acme", ID, { sealed: "other" }, START + 1);
+    expect(await list(store)).toMatchObject([{ revision: 2, configured: 1, state: "configuring" }]);
+    expect(await store.reconfigureSubscription("umbrella", ID, id, START + 2)).toBe(false);
+    expect(await store.reconfigureSubscription("acme", "other", id, START + 2)).toBe(false);
+    expect(await store.reconfigureSubscription("acme", ID, id, START + 2)).toBe(true);
+    expect(await list(store)).toMatchObject([
+      { revision: 3, configured: 1, state: "configuring", next_at: START + 2 },
+    ]);
+  });
+
+  it("show when their trigger last started a run", async ({ store }) => {
+    await store.createConnection(sampleConnection(), START);
+    const flow = await publishTriggers(store, [{ node_id: "a" }, { node_id: "b" }]);
+    const run = { flow_id: flow.id, trigger_node: "a" };
+    await store.queueRuns([sampleRun({ ...run, at: START + 4 }), sampleRun({ ...run, at: START })]);
+    const fired = (await list(store)).map((one) => [one.node_id, one.last_fired_at]);
+    expect(fired.sort()).toEqual([
+      ["a", START + 4],
+      ["b", null],
+    ]);
+  });
+}

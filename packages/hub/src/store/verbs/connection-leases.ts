@@ -1,0 +1,142 @@
+/** Leases of connections: keepers lease those that are due, and record the result. */
+import type {
+  ConnectionLease,
+  ConnectionResult,
+  LeasedConnection,
+  SubscriptionResult,
+} from "../connection-store.ts";
+import { type Dialect, first, inLists, notify, query, type Value, type Verb } from "../sql.ts";
+import {
+  CONNECTION_FIELDS,
+  type ConnectionRow,
+  putOffers,
+  readOffers,
+  removeConnection,
+  storableText,
+  toConnection,
+} from "./connection-rows.ts";
+import { recordSubscriptions, subscriptionsOf } from "./trigger-subscriptions.ts";
+
+export function* leaseConnections(
+  dialect: Dialect,
+  { by, now, until, limit }: ConnectionLease,
+): Verb<LeasedConnection[]> {
+  const rows = yield* query<ConnectionRow>(
+    "WITH picked AS MATERIALIZED (SELECT id FROM connections WHERE due_at <= ? " +
+      `ORDER BY due_at LIMIT ?${dialect.skipLocked}) ` +
+      "UPDATE connections SET leased_by = ?, due_at = ?, touched_at = NULL " +
+      `WHERE id IN (SELECT id FROM picked) RETURNING ${CONNECTION_FIELDS}`,
+    [now, limit, by, until],
+  );
+  const leased: LeasedConnection[] = [];
+  for (const row of rows)
+    leased.push({
+      connection: toConnection(row),
+      offers: (yield* readOffers(row.id)) ?? null,
+      subscriptions: yield* subscriptionsOf(row.id),
+    });
+  return leased;
+}
+
+export function* renewConnections(
+  dialect: Dialect,
+  { by, now, until }: Omit<ConnectionLease, "limit">,
+  ids: readonly string[],
+): Verb<string[]> {
+  const renewed: string[] = [];
+  for (const { list, params } of inLists([...ids].sort(), dialect, 3))
+    for (const { id } of yield* query<{ id: string }>(
+      // An expired lease is not renewed: another process may be about to lease the connection.
+      `WITH held AS MATERIALIZED (SELECT id FROM connections WHERE id IN ${list} AND leased_by = ? ` +
+        `AND due_at > ? ORDER BY id${dialect.forUpdate}) ` +
+        "UPDATE connections SET due_at = ? WHERE id IN (SELECT id FROM held) RETURNING id",
+      [...params, by, now, until],
+    ))
+      renewed.push(id);
+  return renewed;
+}
+
+interface LeasedRow {
+  revision: number;
+  deleted: number;
+  touched_at: number | null;
+}
+
+/** Locks the connection if `by` holds its lease. */
+function* lockLeased(dialect: Dialect, by: string, id: string): Verb<LeasedRow | undefined> {
+  return yield* first<LeasedRow>(
+    `SELECT revision, deleted, touched_at FROM connections WHERE id = ? AND leased_by = ?${dialect.forUpdate}`,
+    [id, by],
+  );
+}
+
+export function* finishConnection(
+  dialect: Dialect,
+  by: string,
+  result: ConnectionResult,
+  subscriptions: readonly SubscriptionResult[],
+  now: number,
+): Verb<boolean> {
+  const { id, revision, offers, next_at } = result;
+  const leased = yield* lockLeased(dialect, by, id);
+  if (!leased) return false;
+  yield* recordSubscriptions(id, subscriptions, now);
+  const { touched_at } = leased;
+  const next = touched_at === null ? next_at : Math.min(next_at, touched_at);
+  const values: [string, Value][] = [
+    ["leased_by", null],
+    ["touched_at", null],
+    ["next_at", next],
+    ["due_at", next],
+  ];
+  if (revision === leased.revision) {
+    const { status, error, checked_at, attempt } = result;
+    if (status !== undefined) values.push(["status", status]);
+    if (error !== undefined) values.push(["error", error && storableText(error)]);
+    if (checked_at !== undefined) values.push(["checked_at", checked_at]);
+    if (attempt !== undefined) values.push(["attempt", attempt]);
+    if (offers) {
+      values.push(["tool_count", offers.tools.length], ["trigger_count", offers.triggers.length]);
+      yield* putOffers(dialect, id, offers);
+    }
+  }
+  yield* query(
+    `UPDATE connections SET ${values.map(([column]) => `${column} = ?`).join(", ")} WHERE id = ?`,
+    [...values.map(([, value]) => value), id],
+  );
+  if (leased.deleted === 1 && (yield* subscriptionsOf(id)).length === 0)
+    yield* removeConnection(id);
+  else if (touched_at !== null) yield* notify({ topic: "connections", due: next });
+  return true;
+}
+
+export function* saveSubscriptions(
+  dialect: Dialect,
+  by: string,
+  connection: string,
+  subscriptions: readonly SubscriptionResult[],
+  now: number,
+): Verb<boolean> {
+  if (!(yield* lockLeased(dialect, by, connection))) return false;
+  yield* recordSubscriptions(connection, subscriptions, now);
+  return true;
+}
+
+export function* nextConnectionDue(): Verb<number | null> {
+  const row = yield* first<{ at: number | null }>("SELECT min(due_at) AS at FROM connections");
+  return row?.at ?? null;
+}
+
+export function* releaseConnections(dialect: Dialect, by: string): Verb<void> {
+  const released = yield* query<{ next_at: number }>(
+    "WITH held AS MATERIALIZED (SELECT id FROM connections WHERE leased_by = ? " +
+      `ORDER BY id${dialect.forUpdate}) ` +
+      "UPDATE connections SET leased_by = NULL, due_at = next_at WHERE id IN (SELECT id FROM held) RETURNING next_at",
+    [by],
+  );
+  if (released.length > 0)
+    yield* notify({
+      topic: "connections",
+      due: Math.min(...released.map(({ next_at }) => next_at)),
+    });
+}

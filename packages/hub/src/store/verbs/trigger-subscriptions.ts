@@ -1,0 +1,317 @@
+/**
+ * Subscriptions to the triggers of connections. Each Event trigger of a published flow whose source is
+ * a connection has one. They change in the transaction that changes the triggers or the connection.
+ *
+ * Lock order: apps, tenants, connections by id, subscriptions. Every change of a subscription holds
+ * the lock of its connection.
+ */
+import type { Json, JsonObject } from "@signalbox/rules/json.ts";
+import type { SubscriptionResult, TriggerSubscription } from "../connection-store.ts";
+import type { NewTrigger } from "../flow-store.ts";
+import { type Dialect, first, inLists, query, type Value, type Verb } from "../sql.ts";
+import { expireTokensOf } from "./callback-tokens.ts";
+import { makeDue, storableText } from "./connection-rows.ts";
+
+type SubscriptionRow = Omit<
+  TriggerSubscription,
+  "tenant" | "connection" | "params" | "poll" | "position" | "last_fired_at"
+> & {
+  tenant_id: string;
+  connection_id: string;
+  params: string;
+  poll: string | null;
+  position: string | null;
+};
+
+const FIELDS =
+  "id, tenant_id, connection_id, flow_id, node_id, type, params, poll, wanted, state, error, revision, " +
+  "configured, configured_type, position, attempt, next_at, created_at, updated_at";
+
+const parse = (json: string | null): JsonObject | null =>
+  json === null ? null : (JSON.parse(json) as JsonObject);
+
+const toSubscription = (
+  { tenant_id, connection_id, ...row }: SubscriptionRow,
+  last_fired_at: number | null = null,
+): TriggerSubscription => ({
+  ...row,
+  tenant: tenant_id,
+  connection: connection_id,
+  params: parse(row.params) ?? {},
+  poll: parse(row.poll),
+  position: parse(row.position),
+  last_fired_at,
+});
+
+/** What a trigger wants from its connection. */
+type Wanted = Pick<SubscriptionRow, "connection_id" | "node_id" | "type" | "params" | "poll"> & {
+  wanted: "active" | "paused";
+};
+
+type Listening = Pick<NewTrigger, "node_id" | "type" | "active" | "config">;
+
+const wantedOf = (connection: string, { node_id, type, active, config }: Listening): Wanted => ({
+  connection_id: connection,
+  node_id,
+  type: type ?? "",
+  params: JSON.stringify(config.params ?? {}),
+  poll: config.poll === undefined ? null : JSON.stringify(config.poll),
+  wanted: active ? "active" : "paused",
+});
+
+/** Adapts the subscriptions of a flow to its published triggers. */
+export function* syncSubscriptions(
+  dialect: Dialect,
+  flow: { id: string; tenant: string },
+  triggers: readonly NewTrigger[],
+  at: number,
+): Verb<void> {
+  const known = yield* query<{ connection_id: string }>(
+    "SELECT connection_id FROM trigger_subscriptions WHERE flow_id = ?",
+    [flow.id],
+  );
+  const connections = yield* lockConnections(dialect, flow.tenant, [
+    ...triggers.flatMap(({ source }) => source ?? []),
+    ...known.map(({ connection_id }) => connection_id),
+  ]);
+  const former = new Map(
+    (yield* query<SubscriptionRow>(
+      `SELECT ${FIELDS} FROM trigger_subscriptions WHERE flow_id = ?`,
+      [flow.id],
+    )).map((row) => [keyOf(row), row]),
+  );
+  const changed = new Set<string>();
+  for (const trigger of triggers) {
+    if (trigger.source === null || !connections.has(trigger.source)) continue;
+    const wanted = wantedOf(trigger.source, trigger);
+    const found = former.get(keyOf(wanted));
+    former.delete(keyOf(wanted));
+    if (found && isSame(found, wanted)) continue;
+    if (found) yield* change(found, wanted, at);
+    else yield* add(dialect, flow, wanted, at);
+    changed.add(trigger.source);
+  }
+  for (const row of former.values()) {
+    if (row.wanted === "removed") continue;
+    yield* change(row, { ...row, wanted: "removed" }, at);
+    changed.add(row.connection_id);
+  }
+  for (const id of [...changed].sort()) yield* makeDue(id, at);
+}
+
+/** Marks the subscriptions of deleted flows as wanted `removed`. */
+export function* removeSubscriptions(
+  dialect: Dialect,
+  tenant: string,
+  flows: readonly string[],
+  at: number,
+): Verb<void> {
+  const found: Pick<SubscriptionRow, "flow_id" | "connection_id">[] = [];
+  for (const { list, params } of inLists(flows, dialect, 0))
+    found.push(
+      ...(yield* query<Pick<SubscriptionRow, "flow_id" | "connection_id">>(
+        `SELECT flow_id, connection_id FROM trigger_subscriptions WHERE flow_id IN ${list}`,
+        params,
+      )),
+    );
+  // All together, since locking them flow by flow could deadlock.
+  yield* lockConnections(
+    dialect,
+    tenant,
+    found.map(({ connection_id }) => connection_id),
+  );
+  for (const id of new Set(found.map(({ flow_id }) => flow_id)))
+    yield* syncSubscriptions(dialect, { id, tenant }, [], at);
+}
+
+/** Locks the connections, and returns the ids of those that are not deleted. */
+function* lockConnections(
+  dialect: Dialect,
+  tenant: string,
+  ids: readonly string[],
+): Verb<Set<string>> {
+  const found = new Set<string>();
+  for (const { list, params } of inLists([...new Set(ids)].sort(), dialect, 1))
+    for (const row of yield* query<{ id: string; deleted: number }>(
+      `SELECT id, deleted FROM connections WHERE id IN ${list} AND tenant_id = ? ORDER BY id${dialect.forUpdate}`,
+      [...params, tenant],
+    ))
+      if (row.deleted === 0) found.add(row.id);
+  return found;
+}
+
+const keyOf = ({ node_id, connection_id }: Pick<Wanted, "node_id" | "connection_id">): string =>
+  JSON.stringify([node_id, connection_id]);
+
+const isSame = (a: Omit<Wanted, "wanted"> & { wanted: string }, b: Wanted): boolean =>
+  a.type === b.type && a.params === b.params && a.poll === b.poll && a.wanted === b.wanted;
+
+/** The interval does not affect which items a poll returns. */
+const isSamePoll = (a: string | null, b: string | null): boolean => {
+  const items = (poll: string | null) => {
+    const { everySeconds: _, ...rest } = parse(poll) ?? {};
+    return JSON.stringify(rest as Json);
+  };
+  return items(a) === items(b);
+};
+
+const RESTART =
+  "revision = revision + 1, state = 'configuring', error = NULL, attempt = 0, next_at = ?, updated_at = ?";
+
+function* change(
+  row: SubscriptionRow,
+  { type, params, poll, wanted }: Pick<SubscriptionRow, "type" | "params" | "poll" | "wanted">,
+  at: number,
+): Verb<void> {
+  const position = isSamePoll(row.poll, poll) ? "" : ", position = NULL";
+  yield* query(
+    `UPDATE trigger_subscriptions SET type = ?, params = ?, poll = ?, wanted = ?, ${RESTART}${position} WHERE id = ?`,
+    [type, params, poll, wanted, at, at, row.id],
+  );
+}
+
+function* add(
+  dialect: Dialect,
+  flow: { id: string; tenant: string },
+  { connection_id, node_id, type, params, poll, wanted }: Wanted,
+  at: number,
+): Verb<void> {
+  yield* query(
+    "INSERT INTO trigger_subscriptions (id, tenant_id, connection_id, flow_id, node_id, type, params, poll, wanted, " +
+      `next_at, created_at, updated_at) VALUES (${dialect.randomId}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    [flow.tenant, connection_id, flow.id, node_id, type, params, poll, wanted, at, at, at],
+  );
+}
+
+/** Subscribes the published triggers that name a new connection. */
+export function* subscribeTriggers(
+  dialect: Dialect,
+  tenant: string,
+  connection: string,
+  at: number,
+): Verb<void> {
+  const triggers = yield* query<{
+    flow_id: string;
+    node_id: string;
+    type: string | null;
+    active: number;
+    config: string;
+  }>(
+    "SELECT flow_id, node_id, type, active, config FROM triggers WHERE tenant_id = ? AND source = ?",
+    [tenant, connection],
+  );
+  for (const { flow_id, active, config, ...trigger } of triggers) {
+    const listening = { ...trigger, active: active === 1, config: parse(config) ?? {} };
+    yield* add(dialect, { id: flow_id, tenant }, wantedOf(connection, listening), at);
+  }
+}
+
+/** The server has changed, or its credentials: all subscriptions are configured again. */
+export function* restartSubscriptions(connection: string, at: number): Verb<void> {
+  yield* query(`UPDATE trigger_subscriptions SET ${RESTART} WHERE connection_id = ?`, [
+    at,
+    at,
+    connection,
+  ]);
+}
+
+/** False if the connection has none. */
+export function* removeSubscriptionsOf(connection: string, at: number): Verb<boolean> {
+  yield* query(
+    `UPDATE trigger_subscriptions SET wanted = 'removed', ${RESTART} WHERE connection_id = ? AND wanted <> 'removed'`,
+    [at, at, connection],
+  );
+  return (yield* subscriptionsOf(connection)).length > 0;
+}
+
+export function* reconfigureSubscription(
+  tenant: string,
+  connection: string,
+  id: string,
+  at: number,
+): Verb<boolean> {
+  const found = yield* first(
+    "SELECT id FROM trigger_subscriptions WHERE id = ? AND connection_id = ? AND tenant_id = ? AND wanted <> 'removed'",
+    [id, connection, tenant],
+  );
+  if (!found) return false;
+  yield* makeDue(connection, at); // also locks the connection
+  yield* query(`UPDATE trigger_subscriptions SET ${RESTART} WHERE id = ?`, [at, at, id]);
+  return true;
+}
+
+export function* subscriptionsOf(connection: string): Verb<TriggerSubscription[]> {
+  const rows = yield* query<SubscriptionRow>(
+    `SELECT ${FIELDS} FROM trigger_subscriptions WHERE connection_id = ? ORDER BY created_at, id`,
+    [connection],
+  );
+  return rows.map((row) => toSubscription(row));
+}
+
+/** The maximum number of runs of a flow in which `last_fired_at` is searched. */
+const NEWEST_RUNS = 1_000;
+
+export function* listTriggerSubscriptions(
+  tenant: string,
+  connection: string,
+): Verb<TriggerSubscription[]> {
+  const rows = yield* query<SubscriptionRow & { fired_at: number | null }>(
+    `SELECT ${FIELDS}, (SELECT max(r.created_at) FROM (SELECT trigger_node, created_at FROM runs ` +
+      "WHERE tenant_id = s.tenant_id AND flow_id = s.flow_id ORDER BY id DESC " +
+      `LIMIT ${NEWEST_RUNS}) r WHERE r.trigger_node = s.node_id) AS fired_at ` +
+      "FROM trigger_subscriptions s WHERE connection_id = ? AND tenant_id = ? AND wanted <> 'removed' " +
+      "ORDER BY created_at, id",
+    [connection, tenant],
+  );
+  return rows.map(({ fired_at, ...row }) => toSubscription(row, fired_at));
+}
+
+/** The caller holds the lock of the connection. */
+export function* recordSubscriptions(
+  connection: string,
+  results: readonly SubscriptionResult[],
+  now: number,
+): Verb<void> {
+  if (results.length === 0) return;
+  const rows = yield* query<SubscriptionRow>(
+    `SELECT ${FIELDS} FROM trigger_subscriptions WHERE connection_id = ?`,
+    [connection],
+  );
+  const stored = new Map(rows.map((row) => [row.id, row]));
+  for (const result of results) {
+    const row = stored.get(result.id);
+    if (!row) continue;
+    if (result.isRemoved && row.wanted === "removed" && result.revision === row.revision) {
+      yield* query("DELETE FROM trigger_subscriptions WHERE id = ?", [row.id]);
+      yield* expireTokensOf(row.id, now);
+      continue;
+    }
+    const values = Object.entries(changesOf(row, result));
+    if (values.length === 0) continue;
+    yield* query(
+      `UPDATE trigger_subscriptions SET ${values.map(([column]) => `${column} = ?, `).join("")}updated_at = ? WHERE id = ?`,
+      [...values.map(([, value]) => value), now, row.id],
+    );
+  }
+}
+
+function changesOf(row: SubscriptionRow, result: SubscriptionResult): Record<string, Value> {
+  const { state, error, configured, configured_type, position, attempt, next_at } = result;
+  const isCurrent = result.revision === row.revision;
+  return {
+    ...(isCurrent && {
+      ...(state !== undefined && { state }),
+      ...(error !== undefined && { error: error && storableText(error) }),
+      ...(configured !== undefined && { configured }),
+      ...(attempt !== undefined && { attempt }),
+      ...(next_at !== undefined && { next_at }),
+    }),
+    // What the server has confirmed is true whatever is wanted now.
+    ...(configured_type !== undefined && { configured_type }),
+    // A position that a changed poll has reset stays reset.
+    ...(position !== undefined &&
+      (isCurrent || row.position !== null) && {
+        position: position === null ? null : JSON.stringify(position),
+      }),
+  };
+}
