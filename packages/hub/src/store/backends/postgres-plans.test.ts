@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { createDatabase } from "../../../../../test/support/postgres.ts";
+import { connectionPlanCases, FILL_CONNECTIONS } from "../contract/connection-query-plans.ts";
 import { FILL_EVENTS, planCases } from "../contract/query-plans.ts";
 import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../contract/run-query-plans.ts";
 import { nth } from "../contract/sample.ts";
@@ -15,7 +16,8 @@ beforeAll(async () => {
   await (await openPostgres(url)).close();
   client = new pg.Client({ connectionString: url, types });
   await client.connect();
-  for (const statement of [...FILL_EVENTS, ...FILL_RUNS]) await client.query(statement);
+  for (const statement of [...FILL_EVENTS, ...FILL_RUNS, ...FILL_CONNECTIONS])
+    await client.query(statement);
   await client.query("VACUUM ANALYZE");
 });
 
@@ -88,8 +90,8 @@ function* allAccesses(plan: Plan): Generator<string> {
   for (const part of plan.Plans ?? []) yield* allAccesses(part);
 }
 
-describe("flows and runs on PostgreSQL", () => {
-  for (const planCase of runPlanCases)
+describe("flows, runs and connections on PostgreSQL", () => {
+  for (const planCase of [...runPlanCases, ...connectionPlanCases])
     test(`${planCase.what}: uses ${planCase.indexes.join(", ")}`, async () => {
       await client.query("BEGIN");
       try {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connectionPlanCases, FILL_CONNECTIONS } from "../contract/connection-query-plans.ts";
 import { FILL_EVENTS, planCases } from "../contract/query-plans.ts";
 import { FILL_RUNS, normalizeIndexes, runPlanCases } from "../contract/run-query-plans.ts";
 import { insertSql, runSync, type SyncSql } from "../run-sync.ts";
@@ -18,7 +19,7 @@ beforeAll(async () => {
   await openSqlite(file).close();
   // Without ANALYZE, since the hub does not run it: SQLite plans without statistics.
   db = connect(file);
-  for (const statement of [...FILL_EVENTS, ...FILL_RUNS]) db.exec(statement);
+  for (const statement of [...FILL_EVENTS, ...FILL_RUNS, ...FILL_CONNECTIONS]) db.exec(statement);
 });
 
 afterAll(() => {
@@ -63,13 +64,13 @@ describe("on SQLite", () => {
 });
 
 /** Scans of a subquery's result or of a few given keys. They may lack an index. */
-const SMALL_SCAN = /^SCAN (k|held|lost|old)\b|CONSTANT ROW/;
+const SMALL_SCAN = /^SCAN (k|held|lost|old|picked)\b|^SEARCH r$|CONSTANT ROW/;
 
 /** Aliases of tables in statements. */
 const ALIASES: Record<string, string> = { l: "run_events" };
 
-describe("flows and runs on SQLite", () => {
-  for (const planCase of runPlanCases)
+describe("flows, runs and connections on SQLite", () => {
+  for (const planCase of [...runPlanCases, ...connectionPlanCases])
     test(`${planCase.what}: uses ${planCase.indexes.join(", ")}`, () => {
       const plan: string[] = [];
       db.exec("BEGIN");

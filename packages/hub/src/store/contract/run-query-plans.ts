@@ -9,7 +9,7 @@ import { intents, publication, setDraft } from "./flow-sample.ts";
 import { sampleRun, sampleRuns, succeeded } from "./run-sample.ts";
 import { START } from "./sample.ts";
 
-interface RunPlanCase {
+export interface RunPlanCase {
   what: string;
   verb(dialect: Dialect): Verb<unknown>;
   /** Each used index once. The name of a table, such as `runs`, is its primary key. */
@@ -21,6 +21,7 @@ const EQUIVALENT: Record<string, string> = {
   runs_tenant: "runs",
   runs_worker: "runs",
   flows_tenant: "flows",
+  connections_owner: "connections",
 };
 
 /** The used indexes without duplicates, named as in the table below. */
@@ -104,13 +105,13 @@ export const runPlanCases: RunPlanCase[] = [
   { what: "flows of an app", verb: (d) => verbTable(d).listFlows.run(tenant, { app: "app-7", limit: 20 }), indexes: ["flows_app"] },
   { what: "a version", verb: (d) => verbTable(d).getVersion.run(tenant, "flow-7", 1), indexes: ["flows", "flow_versions"] },
   { what: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, setDraft("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
-  { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "breakers"] },
-  { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "breakers"] },
+  { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "breakers", "trigger_subscriptions_flow"] },
+  { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "breakers", "trigger_subscriptions_flow"] },
   { what: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions"] },
   { what: "secrets by name", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
 ];
 
-const series = (count: number) =>
+export const series = (count: number) =>
   `WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ${count})`;
 const padded = "substr('run-00000', 1, 9 - length('' || n)) || n";
 

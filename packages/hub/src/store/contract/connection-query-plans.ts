@@ -1,0 +1,54 @@
+/** The indexes that the operations on connections must use; see run-query-plans.ts. */
+import { verbTable } from "../verbs/index.ts";
+import { connectionLease } from "./connection-sample.ts";
+import { eventTrigger, intents, publication } from "./flow-sample.ts";
+import { type RunPlanCase, series } from "./run-query-plans.ts";
+import { START } from "./sample.ts";
+
+const tenant = "acme";
+const lease = connectionLease({ by: "keeper-7" });
+/** Leased by `keeper-7`. */
+const LEASED = "connection-1007";
+const result = { id: LEASED, revision: 1, next_at: START + 300 };
+const removed = { id: "subscription-1007", revision: 1, isRemoved: true };
+const triggers = [eventTrigger({ source: "connection-7" })];
+const SYNC = ["trigger_subscriptions_flow", "connections", "trigger_subscriptions"];
+const PUBLISH = [
+  "flows",
+  "apps",
+  "flow_versions",
+  "tool_names_flow",
+  "triggers",
+  "breakers",
+  ...SYNC,
+];
+
+// biome-ignore format: a table
+export const connectionPlanCases: RunPlanCase[] = [
+  { what: "a callback token", verb: (d) => verbTable(d).findCallbackToken.run("hash-7", START), indexes: ["callback_tokens", "trigger_subscriptions", "trigger_subscriptions_connection"] },
+  { what: "confirming a callback token", verb: (d) => verbTable(d).confirmCallbackToken.run("hash-7", START), indexes: ["callback_tokens", "callback_tokens_subscription"] },
+  { what: "staging a callback token", verb: (d) => verbTable(d).stageCallbackToken.run({ hash: "new", tenant, connection: "", subscription: "", scope: "connection", at: START }), indexes: ["callback_tokens_expiry", "callback_tokens"] },
+  { what: "leasing connections", verb: (d) => verbTable(d).leaseConnections.run(lease), indexes: ["connections_due", "connections", "connection_offers", "trigger_subscriptions_connection"] },
+  { what: "the time of the next due connection", verb: (d) => verbTable(d).nextConnectionDue.run(), indexes: ["connections_due"] },
+  { what: "renewing leases of connections", verb: (d) => verbTable(d).renewConnections.run(lease, [LEASED]), indexes: ["connections"] },
+  { what: "releasing connections", verb: (d) => verbTable(d).releaseConnections.run("keeper-7"), indexes: ["connections_owner", "connections"] },
+  { what: "finishing a connection", verb: (d) => verbTable(d).finishConnection.run("keeper-7", result, [removed], START), indexes: ["connections", "trigger_subscriptions_connection", "trigger_subscriptions", "callback_tokens_subscription"] },
+  { what: "connections of a tenant", verb: (d) => verbTable(d).listConnections.run(tenant, "connection-1", 20), indexes: ["connections_tenant"] },
+  { what: "the subscriptions of a connection", verb: (d) => verbTable(d).listTriggerSubscriptions.run(tenant, "connection-7"), indexes: ["trigger_subscriptions_connection", "runs_flow"] },
+  { what: "deleting a connection", verb: (d) => verbTable(d).deleteConnection.run(tenant, "connection-7", START), indexes: ["connections", "trigger_subscriptions_connection"] },
+  { what: "creating a connection", verb: (d) => verbTable(d).createConnection.run({ id: "source-8", tenant, name: "", target: { url: "" }, sealed: null, credentials: {} }, START), indexes: ["triggers_event", "connections"] },
+  { what: "publishing a flow with a subscription", verb: (d) => verbTable(d).publishFlow.run({ tenant, id: "flow-507" }, publication({ graph: intents(), triggers })), indexes: PUBLISH },
+];
+
+export const FILL_CONNECTIONS = [
+  `${series(5000)} INSERT INTO connections (id, tenant_id, name, target, credentials, next_at, due_at, leased_by, created_at, updated_at)
+   SELECT 'connection-' || n, CASE WHEN n % 10 = 7 THEN '${tenant}' ELSE 'tenant-' || n END, '', '{}', '{}', ${START} + n - 10, ${START} + n - 10,
+     CASE WHEN n > 1000 AND n < 1011 THEN 'keeper-' || (n % 1000) END, 0, 0 FROM series`,
+  `${series(5000)} INSERT INTO connection_offers (connection_id, part, body) SELECT 'connection-' || n, 0, 'x' FROM series WHERE n > 20`,
+  `${series(20_000)} INSERT INTO trigger_subscriptions (id, tenant_id, connection_id, flow_id, node_id, type, params, wanted, next_at, created_at, updated_at)
+   SELECT 'subscription-' || n, '${tenant}', 'connection-' || (n % 5000), 'flow-' || (500 + n % 500), 'node-' || n, 'storm', '{}',
+     CASE WHEN n = 1007 THEN 'removed' ELSE 'active' END, 0, 0, 0 FROM series`,
+  `${series(20_000)} INSERT INTO callback_tokens (hash, tenant_id, connection_id, subscription_id, scope, expires_at, created_at)
+   SELECT 'hash-' || n, '${tenant}', 'connection-' || (n % 5000), 'subscription-' || n, CASE WHEN n % 2 = 1 THEN 'connection' ELSE 'subscription' END,
+     CASE WHEN n % 10 = 0 THEN ${START} + n - 50 END, 0 FROM series`,
+];
