@@ -2,6 +2,7 @@
 import { tripMessage } from "@signalbox/rules/match/breaker.ts";
 import { createReadiness } from "./api/readiness.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
+import { createCallbackTokens } from "./ingest/callback/callback-tokens.ts";
 import { createEndpoints } from "./ingest/endpoints.ts";
 import { createGithubRanges } from "./ingest/github-ranges.ts";
 import { createIngestLog, type IngestObservation } from "./ingest/ingest-log.ts";
@@ -76,6 +77,8 @@ export function createHubPipeline(options: HubPipelineOptions) {
     makeHmacKey,
     now,
   });
+  const callbackTokens = createCallbackTokens({ store, makeHmacKey, now });
+  const limitRate = () => createRateLimit({ failuresPerSecond: settings.rateLimit, now });
   const pipeline = createPipeline({
     matcher,
     commit: counted,
@@ -84,7 +87,9 @@ export function createHubPipeline(options: HubPipelineOptions) {
     endpoints,
     tenancy: tenant === undefined ? createGithubTenancy(store, now) : undefined,
     isGithubAddress: settings.githubAddressesOnly ? githubAddresses(options) : undefined,
-    rateLimit: createRateLimit({ failuresPerSecond: settings.rateLimit, now }),
+    rateLimit: limitRate(),
+    callbackTokens,
+    tokenRateLimit: limitRate(),
     allowUnsigned: settings.allowUnsigned,
     newId,
     now,
@@ -99,8 +104,11 @@ export function createHubPipeline(options: HubPipelineOptions) {
     checkReady: readiness.check,
     /** Resolves when no append is pending. */
     drain: commit.drain,
-    /** Ends the invalidation of cached triggers. Appends still work. */
-    unsubscribe: matcher.close,
+    /** Ends the invalidation of cached triggers and tokens. Appends still work. */
+    unsubscribe() {
+      matcher.close();
+      callbackTokens.close();
+    },
   };
 }
 

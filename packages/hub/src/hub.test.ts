@@ -5,6 +5,7 @@ import { hubSettings } from "./hosts/hub-settings.ts";
 import { systemTimers } from "./hosts/node/system-timers.ts";
 import { readSettings } from "./hosts/settings.ts";
 import { createHub, type HubOptions } from "./hub.ts";
+import { TRIGGER_CALLBACK } from "./ingest/receive-request.ts";
 import { webHmacKey } from "./lib/hmac.ts";
 import { openSqlite } from "./store/backends/sqlite.ts";
 import { appendRequest, sampleEvent } from "./store/contract/sample.ts";
@@ -92,7 +93,9 @@ test("describes exactly the routes under /api in the OpenAPI document", async ()
   const mounted = app.routes
     // `ALL` rejects the other methods of a path.
     .filter(({ method, path }) => path.startsWith("/api/") && method !== "ALL")
-    .map(({ method, path }) => `${method} ${path}`);
+    .map(({ method, path }) => `${method} ${path}`)
+    // Hosts pass it to `Hub.receive`, like webhooks.
+    .concat(`POST ${TRIGGER_CALLBACK}`);
   const described = Object.entries(document.paths)
     .filter(([path]) => path.startsWith("/api/"))
     .flatMap(([path, methods]) =>

@@ -16,7 +16,7 @@ import { createHubRoutes } from "./hub-routes.ts";
 import { createHubRuns } from "./hub-runs.ts";
 import { type BodyBudget, createBodyBudget } from "./ingest/body-budget.ts";
 import type { Rejection } from "./ingest/ingest-outcome.ts";
-import { createReceiveWebhook, type ReceiveWebhook, WEBHOOKS } from "./ingest/receive-webhook.ts";
+import { createReceiveRequest, type ReceiveRequest, WEBHOOKS } from "./ingest/receive-request.ts";
 import { createIds } from "./lib/ids.ts";
 import { createSeal } from "./lib/seal.ts";
 import type { Timers } from "./lib/timers.ts";
@@ -34,8 +34,8 @@ export interface HubOptions {
 }
 
 export interface Hub {
-  /** Handles a request under `/webhooks/`. */
-  receive: ReceiveWebhook;
+  /** Handles a webhook or a callback; see `bringsEvents`. */
+  receive: ReceiveRequest;
   bodyBudget: BodyBudget;
   /** Reports a request that the host itself rejected, before it reached a route. */
   onRejected(rejected: Rejection, address: string): void;
@@ -122,8 +122,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     pipeline.observe({ source: "", address, outcome, took: 0 });
 
   return {
-    receive: createReceiveWebhook({
+    receive: createReceiveRequest({
       receive: pipeline.receive,
+      receiveCallback: pipeline.receiveCallback,
       proxy: settings.proxy,
       isStopping,
       onRejected,

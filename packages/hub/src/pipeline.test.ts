@@ -4,7 +4,7 @@ import { createEndpoints } from "./ingest/endpoints.ts";
 import { StoreFailed } from "./ingest/from-store.ts";
 import type { IngestObservation } from "./ingest/ingest-log.ts";
 import { toAnswer } from "./ingest/ingest-outcome.ts";
-import { createRateLimit } from "./ingest/rate-limit.ts";
+import { UNLIMITED } from "./ingest/rate-limit.ts";
 import { sources } from "./ingest/sources/index.ts";
 import { signSample } from "./ingest/sources/signed-sample.ts";
 import { webHmacKey } from "./lib/hmac.ts";
@@ -30,7 +30,9 @@ async function receive(options: Partial<PipelineOptions>, key?: string) {
     endpoints: endpoints("local"),
     tenancy: undefined,
     isGithubAddress: undefined,
-    rateLimit: createRateLimit({ failuresPerSecond: 0, now: Date.now }),
+    rateLimit: UNLIMITED,
+    callbackTokens: { find: () => undefined },
+    tokenRateLimit: UNLIMITED,
     allowUnsigned: false,
     newId: () => "1",
     now: () => 0,

@@ -1,19 +1,27 @@
 /**
  * The path of an event:
  *
- *   receive ─▶ admit ─▶ match ─▶ append ─▶ live streams, runs
+ *   webhook  ─▶ receive ─────────▶ admit ─────────┐
+ *   callback ─▶ receiveCallback ─▶ admitCallback ─┴─▶ match ─▶ append ─▶ live streams, runs
  *
- * admit   (ingest/) checks sender, rate, signature and format; returns events, or a rejection.
- * match   (runs/matcher.ts) finds the triggers that fire for the events, and plans their runs.
- * append  (store/) writes events and runs in one transaction, shared by concurrent requests.
+ * admit          (ingest/) checks sender, rate, signature and format; returns events, or a rejection.
+ * admitCallback  (ingest/callback/) checks rate, size, token and format; returns one event, or a rejection.
+ * match          (runs/matcher.ts) finds the triggers that fire for the events, and plans their runs.
+ * append         (store/) writes events and runs in one transaction, shared by concurrent requests.
  *
  * After the commit the store notifies the live streams and the runner; this module does not call
- * them. When `receive` returns "stored", the event and the runs that it starts are on disk.
+ * them. When `receive` or `receiveCallback` returns
+ * "stored", the event and the runs that it starts are on disk.
  */
+import {
+  type AdmitCallbackOptions,
+  type CallbackRequest,
+  createAdmitCallback,
+} from "./ingest/callback/admit-callback.ts";
 import { fromStore, StoreFailed } from "./ingest/from-store.ts";
 import type { IncomingRequest } from "./ingest/incoming-request.ts";
-import { createIngest, type IngestOptions } from "./ingest/ingest.ts";
-import type { IngestObservation } from "./ingest/ingest-log.ts";
+import { type AcceptedRequest, createIngest, type IngestOptions } from "./ingest/ingest.ts";
+import { CALLBACK_SOURCE, type IngestObservation } from "./ingest/ingest-log.ts";
 import { type IngestOutcome, rejection } from "./ingest/ingest-outcome.ts";
 import type { Matcher } from "./runs/matcher.ts";
 import type { GroupCommit } from "./store/group-commit.ts";
@@ -27,8 +35,8 @@ export interface AppendOptions {
   onTripped?: (tenant: string, tripped: TrippedTrigger) => void;
 }
 
-export interface PipelineOptions extends IngestOptions, AppendOptions {
-  /** Called once for each request to a webhook endpoint. */
+export interface PipelineOptions extends IngestOptions, AdmitCallbackOptions, AppendOptions {
+  /** Called once for each webhook and each callback. */
   observe?: (observation: IngestObservation) => void;
 }
 
@@ -37,6 +45,8 @@ export type Append = (request: AppendRequest) => Promise<AppendResult>;
 export interface Pipeline {
   /** Admits, matches and appends the events of a request to a webhook endpoint. */
   receive(request: IncomingRequest): Promise<IngestOutcome>;
+  /** Admits, matches and appends the event of a callback of an MCP server. */
+  receiveCallback(request: CallbackRequest): Promise<IngestOutcome>;
   /** Matches and appends events that the hub itself creates. */
   append: Append;
 }
@@ -44,36 +54,44 @@ export interface Pipeline {
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { observe = () => {} } = options;
   const admit = createIngest(options);
+  const admitCallback = createAdmitCallback(options);
   const append = createAppend(options);
+
+  const process = async <Request extends Pick<IncomingRequest, "address">>(
+    source: string,
+    request: Request,
+    admitRequest: (request: Request) => Promise<AcceptedRequest | IngestOutcome>,
+  ): Promise<IngestOutcome> => {
+    const start = performance.now();
+    const { address } = request;
+    const finish = (outcome: IngestOutcome, appendRequest?: AppendRequest, error?: unknown) => {
+      observe({
+        source,
+        address,
+        outcome,
+        appendRequest,
+        took: performance.now() - start,
+        error,
+      });
+      return outcome;
+    };
+    try {
+      const admitted = await admitRequest(request);
+      if (admitted.outcome !== "accepted") return finish(admitted);
+      const { appendRequest } = admitted;
+      const appended = await fromStore(append(appendRequest));
+      return finish(toOutcome(appended, admitted), appendRequest);
+    } catch (error) {
+      return error instanceof StoreFailed
+        ? finish(STORAGE_UNAVAILABLE, undefined, error.cause)
+        : finish(INTERNAL_ERROR, undefined, error);
+    }
+  };
 
   return {
     append,
-    async receive(request) {
-      const start = performance.now();
-      const { source, address } = request;
-      const finish = (outcome: IngestOutcome, appendRequest?: AppendRequest, error?: unknown) => {
-        observe({
-          source,
-          address,
-          outcome,
-          appendRequest,
-          took: performance.now() - start,
-          error,
-        });
-        return outcome;
-      };
-      try {
-        const admitted = await admit(request);
-        if (admitted.outcome !== "accepted") return finish(admitted);
-        const { appendRequest, emptyResponse } = admitted;
-        const appended = await fromStore(append(appendRequest));
-        return finish(toOutcome(appended, emptyResponse), appendRequest);
-      } catch (error) {
-        return error instanceof StoreFailed
-          ? finish(STORAGE_UNAVAILABLE, undefined, error.cause)
-          : finish(INTERNAL_ERROR, undefined, error);
-      }
-    },
+    receive: (request) => process(request.source, request, admit),
+    receiveCallback: (request) => process(CALLBACK_SOURCE, request, admitCallback),
   };
 }
 
@@ -100,7 +118,10 @@ export const createAppend =
     }
   };
 
-function toOutcome(appended: AppendResult, emptyResponse: boolean): IngestOutcome {
+function toOutcome(
+  appended: AppendResult,
+  { emptyResponse, callback }: AcceptedRequest,
+): IngestOutcome {
   if (appended.outcome === "over_quota")
     return rejection(
       "quota_exceeded",
@@ -111,7 +132,7 @@ function toOutcome(appended: AppendResult, emptyResponse: boolean): IngestOutcom
     id,
     outcome: duplicate ? ("duplicate" as const) : ("stored" as const),
   }));
-  return { outcome: appended.outcome, id: events[0]?.id ?? "", events, emptyResponse };
+  return { outcome: appended.outcome, id: events[0]?.id ?? "", events, emptyResponse, callback };
 }
 
 const STORAGE_UNAVAILABLE = rejection(

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { createEndpoints } from "./ingest/endpoints.ts";
 import { toIncomingRequest } from "./ingest/incoming-request.ts";
 import { toAnswer } from "./ingest/ingest-outcome.ts";
-import { createRateLimit } from "./ingest/rate-limit.ts";
+import { UNLIMITED } from "./ingest/rate-limit.ts";
 import { sources } from "./ingest/sources/index.ts";
 import { signSample } from "./ingest/sources/signed-sample.ts";
 import { webHmacKey } from "./lib/hmac.ts";
@@ -43,7 +43,9 @@ function createReceiver(store: Store) {
     }),
     tenancy: undefined,
     isGithubAddress: undefined,
-    rateLimit: createRateLimit({ failuresPerSecond: 0, now: Date.now }),
+    rateLimit: UNLIMITED,
+    callbackTokens: { find: () => undefined },
+    tokenRateLimit: UNLIMITED,
     allowUnsigned: false,
     newId,
     now: Date.now,

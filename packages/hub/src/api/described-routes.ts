@@ -1,6 +1,9 @@
-/** The routes outside of `/api` for the OpenAPI document, and the schemas that validate their requests. */
+/** The routes that are not served by route.ts, for the OpenAPI document, and the schemas that validate their requests. */
 import { z } from "zod";
 import { eventSchema, statusSchema, summarySchema } from "../inbox/event-schema.ts";
+import { MAX_TIMESTAMP } from "../ingest/callback/parse-callback.ts";
+import { MAX_ID, MAX_TYPE } from "../ingest/check-text.ts";
+import { TRIGGER_CALLBACK } from "../ingest/receive-request.ts";
 import type { RouteDescription } from "./route.ts";
 import { limitQuery } from "./views.ts";
 
@@ -121,6 +124,40 @@ const webhookRoutes: RouteDescription[] = ["/webhooks/:source", "/webhooks/:sour
   }),
 );
 
+const callbackRoute: RouteDescription = {
+  method: "post",
+  path: TRIGGER_CALLBACK,
+  summary: "Receive an event of a trigger from an MCP server",
+  tag: "webhooks",
+  scope: undefined,
+  needsCallbackToken: true,
+  body: z.object({
+    type: z.string().min(1).max(MAX_TYPE).describe("The type of the trigger."),
+    data: z.record(z.string(), z.json()).optional().describe("The payload of the event."),
+    id: z
+      .string()
+      .max(MAX_ID)
+      .optional()
+      .describe(
+        "Events with the same id are stored once. Without it, the header `Idempotency-Key` or `webhook-id` has the same effect.",
+      ),
+    timestamp: z
+      .string()
+      .max(MAX_TIMESTAMP)
+      .optional()
+      .describe("When it happened. It is stored, but does not change the order of events."),
+  }),
+  response: {
+    status: 202,
+    schema: z.object({
+      ok: z.literal(true),
+      type: z.string(),
+      id: z.string().describe("The id of the event in the inbox."),
+      outcome: z.enum(["stored", "duplicate"]),
+    }),
+  },
+};
+
 const status = (value: string) => z.object({ status: z.literal(value) });
 const metaRoutes: RouteDescription[] = [
   {
@@ -152,5 +189,6 @@ const metaRoutes: RouteDescription[] = [
 export const describedRoutes: readonly RouteDescription[] = [
   ...inboxRoutes,
   ...webhookRoutes,
+  callbackRoute,
   ...metaRoutes,
 ];

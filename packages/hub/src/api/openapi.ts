@@ -92,6 +92,12 @@ export function openApi({
           scheme: "bearer",
           description: "A token of `npx signalbox token create NAME`, or the admin token.",
         },
+        callbackToken: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "The `callbackToken` that the hub sends to an MCP server with `TRIGGER_CONFIGURE`.",
+        },
       },
       responses: {
         Problem: {
@@ -129,9 +135,7 @@ function operation(route: RouteDescription) {
     operationId: `${method}${path.replace(/[^a-z]+([a-z])/g, (_, letter) => letter.toUpperCase())}`,
     summary,
     tags: [tag],
-    description:
-      scope === undefined ? "Requires no token." : `Requires a token with the scope \`${scope}\`.`,
-    security: scope === undefined ? [] : [{ token: [scope] }],
+    ...securityOf(route),
     parameters: [
       ...names.map((name) => ({ name, in: "path", required: true, schema: text })),
       ...Object.entries(querySchema?.properties ?? {}).map(([name, schema]) => ({
@@ -174,6 +178,20 @@ function operation(route: RouteDescription) {
       "5XX": PROBLEM,
     },
   };
+}
+
+function securityOf({ scope, needsCallbackToken }: RouteDescription) {
+  if (needsCallbackToken)
+    return {
+      description: "Requires the callback token of a trigger.",
+      security: [{ callbackToken: [] }],
+    };
+  return scope === undefined
+    ? { description: "Requires no token.", security: [] }
+    : {
+        description: `Requires a token with the scope \`${scope}\`.`,
+        security: [{ token: [scope] }],
+      };
 }
 
 function headersOf({ etag, headers }: RouteDescription["response"]) {

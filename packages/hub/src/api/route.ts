@@ -35,7 +35,7 @@ export interface RouteRequest<Query, Body> {
 /** The groups of routes in the OpenAPI document, with their descriptions. */
 export const TAGS = {
   inbox: "The inbox for agents and scripts: pending events of all tenants of the token.",
-  webhooks: "The endpoints that receive webhooks.",
+  webhooks: "The endpoints that receive webhooks, and callbacks of MCP servers.",
   events: "The events of one tenant: search, explain, replay.",
   apps: "Apps: each is served as one MCP server.",
   flows: "Flows: drafts, published versions, node types.",
@@ -60,6 +60,8 @@ export interface RouteDescription {
   summary: string;
   /** The scope that the token must have; undefined if the route needs no token. */
   scope: Scope | undefined;
+  /** Set if the route needs the token of a trigger instead, which `TRIGGER_CONFIGURE` sends. */
+  needsCallbackToken?: boolean;
   /** Whether the response is the same for all tenants. Then the request need not name a tenant. */
   isShared?: boolean;
   /** Whether the route supports `If-Match`. */

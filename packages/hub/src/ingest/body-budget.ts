@@ -17,7 +17,7 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
       if (reserved + bytes > maxBytes)
         return rejection(
           "busy",
-          "The hub is reading too many large bodies; send the webhook again.",
+          "The hub is reading too many large bodies; send the event again.",
           {
             retryAfter: 1,
           },

@@ -23,12 +23,8 @@ export function checkContentType(
   source: SourceDefinition,
   header: GetHeader,
 ): Rejection | undefined {
-  const encoding = header("content-encoding");
-  if (encoding && encoding.toLowerCase() !== "identity")
-    return rejection(
-      "unsupported_media_type",
-      `The body is encoded as "${encoding.slice(0, 100)}"; send it without Content-Encoding.`,
-    );
+  const encoded = checkContentEncoding(header);
+  if (encoded) return encoded;
   const given = header("content-type");
   return source.accepts(mediaType(given ?? ""))
     ? undefined
@@ -36,6 +32,16 @@ export function checkContentType(
         "unsupported_media_type",
         `${source.title} sends ${source.acceptedTypes}, but the content type is ${given ? `"${given.slice(0, 100)}"` : "missing"}.`,
       );
+}
+
+export function checkContentEncoding(header: GetHeader): Rejection | undefined {
+  const encoding = header("content-encoding");
+  return encoding && encoding.toLowerCase() !== "identity"
+    ? rejection(
+        "unsupported_media_type",
+        `The body is encoded as "${encoding.slice(0, 100)}"; send it without Content-Encoding.`,
+      )
+    : undefined;
 }
 
 /** Decides whether an endpoint without a secret accepts the request. */

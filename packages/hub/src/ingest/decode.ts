@@ -50,7 +50,7 @@ export function decodeObject(
   return isRejection(json) ? json : asObject(json.value);
 }
 
-function asObject(value: Json): { object: JsonObject } | Rejection {
+export function asObject(value: Json): { object: JsonObject } | Rejection {
   if (isObject(value)) return { object: value };
   const found = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
   return rejection("not_an_object", `The body must be a JSON object, but is ${found}.`);

@@ -18,7 +18,7 @@ export interface IncomingRequest {
 }
 
 export const tooLarge = (limit: number): Rejection =>
-  rejection("body_too_large", `The body exceeds this source's limit of ${limit} bytes.`);
+  rejection("body_too_large", `The body exceeds the limit of ${limit} bytes.`);
 
 export const incompleteBody = (): Rejection =>
   rejection("body_incomplete", "The connection closed before the end of the body.");

@@ -1,5 +1,5 @@
 /**
- * Logs webhook requests. Requests with the same source and outcome that end in the same iteration of
+ * Logs webhooks and callbacks. Requests with the same source and outcome that end in the same iteration of
  * the event loop share a line: during a burst, or a flood of forged requests, logging must not become
  * the slowest part of the hub.
  */
@@ -7,7 +7,10 @@ import type { Log } from "../lib/log.ts";
 import type { AppendRequest } from "../store/store.ts";
 import type { IngestOutcome } from "./ingest-outcome.ts";
 
-/** A webhook request and its outcome. */
+/** The `source` of callbacks in the log and the metrics. */
+export const CALLBACK_SOURCE = "callback";
+
+/** A webhook or a callback, and its outcome. */
 export interface IngestObservation {
   source: string;
   /** The client's address. */
@@ -61,9 +64,10 @@ function idsOf(group: IngestObservation[]): string[] | undefined {
   return ids.length > 0 ? ids : undefined;
 }
 
-function detailsOf({ outcome, appendRequest }: IngestObservation): Record<string, unknown> {
+function detailsOf({ source, outcome, appendRequest }: IngestObservation): Record<string, unknown> {
   const event = appendRequest?.events[0];
   if (!event || !("id" in outcome)) return {};
   const { type, action, repo } = event;
-  return { tenant: appendRequest.tenant, event: outcome.id, type, action, repo };
+  const details = { tenant: appendRequest.tenant, event: outcome.id, type, action, repo };
+  return source === CALLBACK_SOURCE ? { ...details, connection: event.source } : details;
 }

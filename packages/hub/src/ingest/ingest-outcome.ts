@@ -1,5 +1,5 @@
 /**
- * The outcomes of a request to a webhook endpoint. They are returned, not thrown, and each is mapped to
+ * The outcomes of a webhook or a callback. They are returned, not thrown, and each is mapped to
  * an HTTP response here; an outcome without one does not compile.
  */
 import { PROBLEM_TYPE, problem } from "../lib/problem.ts";
@@ -17,6 +17,9 @@ const rejections = {
   body_too_large: [413, "Body too large"],
   body_incomplete: [400, "Body incomplete"],
   busy: [503, "Busy"],
+  token_missing: [401, "Token missing"],
+  token_unknown: [401, "Token unknown"],
+  token_gone: [410, "No trigger wants these events"],
   no_secret: [403, "No secret configured"],
   browser_origin: [403, "Unsigned request from a browser or another machine"],
   signature_missing: [403, "Signature missing"],
@@ -49,12 +52,14 @@ export interface Rejection {
   detail: string;
   retryAfter?: number;
   allow?: string;
+  /** The header `WWW-Authenticate`. */
+  authenticate?: string;
 }
 
 export const rejection = (
   reason: RejectionReason,
   detail: string,
-  extra: Pick<Rejection, "retryAfter" | "allow"> = {},
+  extra: Pick<Rejection, "retryAfter" | "allow" | "authenticate"> = {},
 ): Rejection => ({ outcome: "refused", reason, detail, ...extra });
 
 export const isRejection = (value: unknown): value is Rejection =>
@@ -66,7 +71,14 @@ interface StoredEvent {
 }
 
 export type IngestOutcome =
-  | { outcome: "stored" | "duplicate"; id: string; events: StoredEvent[]; emptyResponse: boolean }
+  | {
+      outcome: "stored" | "duplicate";
+      id: string;
+      events: StoredEvent[];
+      emptyResponse: boolean;
+      /** Set for a callback of an MCP server. Its response names the type, and is always 202. */
+      callback?: { type: string } | undefined;
+    }
   | { outcome: "pong" }
   | { outcome: "challenge"; challenge: string }
   | { outcome: "handshake"; headers: Record<string, string> }
@@ -89,8 +101,9 @@ export function toAnswer(result: IngestOutcome): Answer {
   switch (result.outcome) {
     case "stored":
     case "duplicate": {
-      const { outcome, id, events, emptyResponse } = result;
+      const { outcome, id, events, emptyResponse, callback } = result;
       if (emptyResponse) return { status: 200, headers: {}, body: "" };
+      if (callback) return json(202, { ok: true, type: callback.type, id, outcome });
       return json(
         outcome === "stored" ? 202 : 200,
         events.length === 1 ? { outcome, id } : { outcome, id, events },
@@ -107,6 +120,7 @@ export function toAnswer(result: IngestOutcome): Answer {
       const headers: Record<string, string> = { "content-type": PROBLEM_TYPE };
       if (result.retryAfter !== undefined) headers["retry-after"] = String(result.retryAfter);
       if (result.allow !== undefined) headers.allow = result.allow;
+      if (result.authenticate !== undefined) headers["www-authenticate"] = result.authenticate;
       return {
         status,
         headers,

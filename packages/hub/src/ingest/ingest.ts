@@ -14,6 +14,7 @@ import {
   checkSignature,
   checkSignatureHeaders,
 } from "./check-signature.ts";
+import { MAX_ID, MAX_TYPE, textProblem } from "./check-text.ts";
 import { mediaType } from "./decode.ts";
 import type { Endpoint, Endpoints } from "./endpoints.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
@@ -39,6 +40,8 @@ export interface AcceptedRequest {
   appendRequest: AppendRequest;
   /** The sender expects an empty 200. */
   emptyResponse: boolean;
+  /** Set for a callback; see `IngestOutcome`. */
+  callback?: { type: string };
 }
 
 export function createIngest(options: IngestOptions) {
@@ -164,9 +167,9 @@ export function createIngest(options: IngestOptions) {
   }
 }
 
-const tooManyRequests = rejection(
+export const tooManyRequests = rejection(
   "rate_limited",
-  "This address sends too many requests; send the webhook again later, or raise SIGNALBOX_RATE_LIMIT.",
+  "This address sends too many requests; send the event again later, or raise SIGNALBOX_RATE_LIMIT.",
   { retryAfter: 1 },
 );
 
@@ -190,31 +193,25 @@ const keyRequired = ({ id, title }: SourceDefinition): Rejection =>
     `On this hub every GitHub account is a tenant, and webhooks from ${title} do not identify one: send them to an endpoint with a key. \`npx signalbox source add ${id} --tenant ACCOUNT_ID\` creates one.`,
   );
 
-const repeatedHeader = (name: string): Rejection =>
+export const repeatedHeader = (name: string): Rejection =>
   rejection("duplicate_header", `The header ${name} occurs more than once.`);
-
-const MAX_ID = 500;
-const MAX_TYPE = 200;
 
 /** Checks the type and the delivery id. */
 function checkEvent({ type, externalId, inHeaders = [] }: DecodedEvent): Rejection | undefined {
   const checkText = (part: "type" | "externalId", name: string, text: string, max: number) => {
-    if (text.length <= max && isPrintable(text)) return undefined;
-    return rejection(
-      inHeaders.includes(part) ? "invalid_header" : "invalid_field",
-      text.length > max
-        ? `The ${name} is longer than ${max} characters.`
-        : `The ${name} contains control characters.`,
-    );
+    const problem = textProblem(text, max);
+    return problem === undefined
+      ? undefined
+      : rejection(
+          inHeaders.includes(part) ? "invalid_header" : "invalid_field",
+          `The ${name} ${problem}.`,
+        );
   };
   return (
     checkText("type", "event type", type, MAX_TYPE) ??
     checkText("externalId", "delivery id", externalId ?? "", MAX_ID)
   );
 }
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it detects control characters
-const isPrintable = (text: string) => !/[\u0000-\u001f\u007f]/.test(text) && text.isWellFormed();
 
 function storedHeaders(
   { scheme, source }: Endpoint,

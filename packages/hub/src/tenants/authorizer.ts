@@ -3,6 +3,7 @@
  * cached for one second, so a busy client costs few queries. A revoked token is rejected after at most
  * one second, and its open streams end at the next re-check.
  */
+import { bearerToken } from "../lib/bearer-token.ts";
 import { BoundedMap } from "../lib/bounded-map.ts";
 import { sha256Hex } from "../lib/hmac.ts";
 import type { Scope, Store, Token } from "../store/store.ts";
@@ -133,7 +134,7 @@ export function createAuthorizer({
 
   return {
     async authorize(authorization, { scope, tenant, needsTenant = true } = {}) {
-      const secret = /^bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
+      const secret = bearerToken(authorization);
       if (secret === undefined) return unauthorized("missing");
       const token = await findToken(secret);
       if (!token) return unauthorized("unknown");

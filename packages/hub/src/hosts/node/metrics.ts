@@ -14,7 +14,7 @@ export function createMetrics({ sources, nodeTypes }: MetricsOptions): HubMetric
   collectDefaultMetrics({ register: registry });
   const webhooks = new Counter({
     name: "signalbox_webhooks_total",
-    help: "Requests to webhook endpoints by outcome; rejections with their reason.",
+    help: "Webhooks by source, and callbacks of MCP servers as source callback, by outcome; rejections with their reason.",
     labelNames: ["source", "outcome", "reason"],
     registers: [registry],
   });

@@ -1,16 +1,16 @@
 /**
- * Webhooks on Node. The request is read from the socket without a Web `Request`: building one, with
+ * Webhooks and callbacks on Node. The request is read from the socket without a Web `Request`: building one, with
  * its stream, would cost more than verifying and storing the event.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { BodyBudget } from "../../ingest/body-budget.ts";
 import { toAnswer } from "../../ingest/ingest-outcome.ts";
-import type { ReceiveWebhook } from "../../ingest/receive-webhook.ts";
+import type { ReceiveRequest } from "../../ingest/receive-request.ts";
 import { createBodyReader } from "./read-body.ts";
 import { sendAnswer } from "./send-answer.ts";
 
 export interface ReceiverOptions {
-  receive: ReceiveWebhook;
+  receive: ReceiveRequest;
   isStopping: () => boolean;
   bodyBudget: BodyBudget;
   lingerMs: number;

@@ -4,7 +4,8 @@ import { getRequestListener } from "@hono/node-server";
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import type { HostPorts } from "../../host-ports.ts";
 import { createHub, type Hub } from "../../hub.ts";
-import { WEBHOOKS } from "../../ingest/receive-webhook.ts";
+import { CALLBACK_SOURCE } from "../../ingest/ingest-log.ts";
+import { bringsEvents } from "../../ingest/receive-request.ts";
 import { sources } from "../../ingest/sources/index.ts";
 import type { Store } from "../../store/store.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
@@ -107,7 +108,7 @@ export async function startHub({
       timers: systemTimers,
       log,
       metrics: createMetrics({
-        sources: sources.map(({ id }) => id),
+        sources: [...sources.map(({ id }) => id), CALLBACK_SOURCE],
         nodeTypes: [...nodeTypes.keys()],
       }),
     };
@@ -172,7 +173,7 @@ function openServer(hub: Hub, options: ServerOptions): Promise<HttpServer> {
     lingerMs,
     onRejected,
     handle: (request, response) =>
-      request.url?.startsWith(WEBHOOKS)
+      bringsEvents(request.url ?? "")
         ? receive(request, response)
         : isLive(request)
           ? live.sse(request, response)

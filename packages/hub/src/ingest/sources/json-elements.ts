@@ -1,3 +1,5 @@
+import { endOfString } from "../json-text.ts";
+
 /**
  * Splits the valid JSON text of an array into the texts of its elements. Stringifying the parsed
  * elements instead would change numbers that JavaScript cannot represent.
@@ -21,10 +23,4 @@ export function jsonElements(text: string): string[] {
     }
   }
   return elements.length === 1 && elements[0] === "" ? [] : elements;
-}
-
-function endOfString(text: string, opening: number): number {
-  let at = opening + 1;
-  while (text[at] !== '"' && at < text.length) at += text[at] === "\\" ? 2 : 1;
-  return at;
 }

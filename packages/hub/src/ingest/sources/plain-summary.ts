@@ -9,19 +9,22 @@ const senders = ["sender", "actor", "user", "author"];
 const nameFields = ["login", "username", "name", "email"];
 
 /** Searches the top level first, then `data`, the usual field of envelopes. */
-export function summarizePlain(body: JsonObject): Partial<Summary> {
-  const paths = (names: string[]) => [...names, ...names.map((name) => `data.${name}`)];
-  return {
-    action: pickText(body, ...paths(["action"])),
-    repo: null,
-    sender: pickText(
-      body,
-      ...paths(
-        senders.flatMap((sender) => [sender, ...nameFields.map((name) => `${sender}.${name}`)]),
-      ),
-    ),
-    number: pickNumber(body, ...paths(["number"])),
-    title: pickText(body, ...paths(titles).map(firstLine)),
-    url: pickUrl(body, ...paths(urls)),
-  };
-}
+const paths = (names: string[]) => [...names, ...names.map((name) => `data.${name}`)];
+
+// Built once: building them for every event would cost as much as reading the fields.
+const actionPaths = paths(["action"]);
+const senderPaths = paths(
+  senders.flatMap((sender) => [sender, ...nameFields.map((name) => `${sender}.${name}`)]),
+);
+const numberPaths = paths(["number"]);
+const titlePickers = paths(titles).map(firstLine);
+const urlPaths = paths(urls);
+
+export const summarizePlain = (body: JsonObject): Partial<Summary> => ({
+  action: pickText(body, ...actionPaths),
+  repo: null,
+  sender: pickText(body, ...senderPaths),
+  number: pickNumber(body, ...numberPaths),
+  title: pickText(body, ...titlePickers),
+  url: pickUrl(body, ...urlPaths),
+});

@@ -1,51 +1,64 @@
 /**
- * Passes an HTTP request under `/webhooks/` to the pipeline, with the client's address behind trusted
- * proxies and the endpoint from the path. Rejects requests while the hub is shutting down.
+ * Passes an HTTP request that brings events to the pipeline: a webhook, or a callback of an MCP server.
+ * It determines the client's address behind trusted proxies and the endpoint from the path, and rejects
+ * requests while the hub is shutting down.
  */
 import { clientAddress, type TrustedProxy } from "./addresses.ts";
+import type { CallbackRequest } from "./callback/admit-callback.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
 import { type IngestOutcome, type Rejection, rejection } from "./ingest-outcome.ts";
 
 export const WEBHOOKS = "/webhooks/";
+/** Where MCP servers send the events of their triggers. */
+export const TRIGGER_CALLBACK = "/api/trigger-callback";
+
+/** Whether a URL (path and query) is one of a webhook or of a callback. */
+export const bringsEvents = (url: string): boolean => url.startsWith(WEBHOOKS) || isCallback(url);
 
 /** A request as the host receives it. */
-interface WebhookRequest
-  extends Pick<IncomingRequest, "method" | "header" | "headerNames" | "body"> {
+interface HostRequest extends Pick<IncomingRequest, "method" | "header" | "headerNames" | "body"> {
   /** Path and query. */
   url: string;
   /** The address of the other end of the connection. */
   peer: string;
 }
 
-export interface ReceiveWebhookOptions {
+export interface ReceiveRequestOptions {
   receive(request: IncomingRequest): Promise<IngestOutcome>;
+  receiveCallback(request: CallbackRequest): Promise<IngestOutcome>;
   proxy: TrustedProxy | undefined;
   isStopping: () => boolean;
   onRejected: (rejected: Rejection, address: string) => void;
 }
 
-export type ReceiveWebhook = (request: WebhookRequest) => Promise<IngestOutcome>;
+export type ReceiveRequest = (request: HostRequest) => Promise<IngestOutcome>;
 
-export function createReceiveWebhook({
+export function createReceiveRequest({
   receive,
+  receiveCallback,
   proxy,
   isStopping,
   onRejected,
-}: ReceiveWebhookOptions): ReceiveWebhook {
+}: ReceiveRequestOptions): ReceiveRequest {
   return ({ url, peer, method, header, headerNames, body }) => {
     const address = proxy ? clientAddress(peer, (name) => header(name).join(","), proxy) : peer;
     if (isStopping()) {
       onRejected(STOPPING, address);
       return Promise.resolve(STOPPING);
     }
+    if (isCallback(url)) return receiveCallback({ method, address, header, body });
     const { source, key } = endpointOf(url);
     return receive({ source, key, method, address, header, headerNames, body });
   };
 }
 
-const STOPPING = rejection("stopping", "This hub is shutting down; send the webhook again.", {
+const STOPPING = rejection("stopping", "This hub is shutting down; send the event again.", {
   retryAfter: 5,
 });
+
+const isCallback = (url: string): boolean =>
+  url.startsWith(TRIGGER_CALLBACK) &&
+  (url.length === TRIGGER_CALLBACK.length || url[TRIGGER_CALLBACK.length] === "?");
 
 /** `/webhooks/SOURCE` or `/webhooks/SOURCE/KEY`. */
 function endpointOf(url: string): { source: string; key: string | undefined } {

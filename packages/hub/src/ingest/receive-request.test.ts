@@ -1,14 +1,24 @@
 import { expect, it } from "vitest";
 import { parseNetworks } from "./addresses.ts";
+import type { CallbackRequest } from "./callback/admit-callback.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
-import { createReceiveWebhook, type ReceiveWebhookOptions } from "./receive-webhook.ts";
+import {
+  bringsEvents,
+  createReceiveRequest,
+  type ReceiveRequestOptions,
+} from "./receive-request.ts";
 
-function setUp(options: Partial<ReceiveWebhookOptions> = {}) {
+function setUp(options: Partial<ReceiveRequestOptions> = {}) {
   const received: IncomingRequest[] = [];
+  const callbacks: CallbackRequest[] = [];
   const rejected: string[] = [];
-  const receive = createReceiveWebhook({
+  const receive = createReceiveRequest({
     receive: async (request) => {
       received.push(request);
+      return { outcome: "pong" };
+    },
+    receiveCallback: async (request) => {
+      callbacks.push(request);
       return { outcome: "pong" };
     },
     proxy: undefined,
@@ -25,7 +35,7 @@ function setUp(options: Partial<ReceiveWebhookOptions> = {}) {
       headerNames: () => Object.keys(headers),
       body: () => new Uint8Array(),
     });
-  return { send, received, rejected };
+  return { send, received, callbacks, rejected };
 }
 
 it.each([
@@ -41,6 +51,29 @@ it.each([
   expect(received).toMatchObject([{ source, key, address: "192.0.2.1" }]);
 });
 
+it.each(["/api/trigger-callback", "/api/trigger-callback?x=1"])(
+  "receives callbacks at %s",
+  async (url) => {
+    const { send, received, callbacks } = setUp();
+    expect(bringsEvents(url)).toBe(true);
+    await send(url, { authorization: "Bearer x" });
+    expect(received).toEqual([]);
+    expect(callbacks).toMatchObject([{ method: "POST", address: "192.0.2.1" }]);
+    expect(callbacks[0]?.header("authorization")).toEqual(["Bearer x"]);
+  },
+);
+
+it.each([
+  ["/webhooks/github", true],
+  ["/webhooks", false],
+  ["/api/trigger-callback/x", false],
+  ["/api/trigger-callbacks", false],
+  ["/api/trigger-callback#x", false],
+  ["/", false],
+])("handles %s: %s", (url, expected) => {
+  expect(bringsEvents(url)).toBe(expected);
+});
+
 it("reads the client's address from the header of a trusted proxy only", async () => {
   const headers = { "x-forwarded-for": "198.51.100.7" };
   const behindProxy = (network: string) =>
@@ -53,8 +86,11 @@ it("reads the client's address from the header of a trusted proxy only", async (
   expect(untrusted.received[0]?.address).toBe("192.0.2.1");
 });
 
-it("rejects and reports requests while the hub is stopping", async () => {
-  const { send, received, rejected } = setUp({ isStopping: () => true });
-  expect(await send("/webhooks/github")).toMatchObject({ reason: "stopping", retryAfter: 5 });
-  expect([received, rejected]).toEqual([[], ["stopping 192.0.2.1"]]);
-});
+it.each(["/webhooks/github", "/api/trigger-callback"])(
+  "rejects and reports requests to %s while the hub is stopping",
+  async (url) => {
+    const { send, received, callbacks, rejected } = setUp({ isStopping: () => true });
+    expect(await send(url)).toMatchObject({ reason: "stopping", retryAfter: 5 });
+    expect([received, callbacks, rejected]).toEqual([[], [], ["stopping 192.0.2.1"]]);
+  },
+);

@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import { sha256Hex, webHmacKey } from "../../lib/hmac.ts";
+import type { FoundCallbackToken } from "../../store/connection-store.ts";
+import type { Notice } from "../../store/sql.ts";
+import { StoreFailed } from "../from-store.ts";
+import { CALLBACK_TOKEN_PREFIX, createCallbackTokens } from "./callback-tokens.ts";
+
+const TOKEN = CALLBACK_TOKEN_PREFIX + "a".repeat(43);
+const OTHER = CALLBACK_TOKEN_PREFIX + "b".repeat(43);
+const found: FoundCallbackToken = {
+  tenant: "acme",
+  connection: "weather-7kq2xv",
+  subscription: "1",
+  expires_at: null,
+  isGone: false,
+};
+
+async function setUp() {
+  const rows = new Map([[await sha256Hex(TOKEN), found]]);
+  let notify: (notice: Notice) => void = () => {};
+  const state = {
+    rows,
+    queries: 0,
+    now: 1_000,
+    isSubscribed: true,
+    /** Called before a query returns. */
+    beforeReturn: async () => {},
+    notify: (notice: Notice) => notify(notice),
+  };
+  const tokens = createCallbackTokens({
+    store: {
+      subscribe(listener) {
+        notify = listener;
+        return () => {
+          state.isSubscribed = false;
+        };
+      },
+      async findCallbackToken(hash) {
+        state.queries += 1;
+        const row = rows.get(hash);
+        await state.beforeReturn();
+        return row;
+      },
+    },
+    makeHmacKey: webHmacKey,
+    now: () => state.now,
+  });
+  return { ...tokens, state };
+}
+
+it("finds a token by its hash, and caches it for a few seconds", async () => {
+  const { find, state } = await setUp();
+  const expected = { ...found, hash: await sha256Hex(TOKEN) };
+  expect(await Promise.all([find(TOKEN), find(TOKEN)])).toEqual([expected, expected]);
+  state.now += 4_999;
+  expect(await find(TOKEN)).toEqual(expected);
+  expect(state.queries).toBe(1);
+  state.now += 1;
+  state.rows.clear();
+  expect(await find(TOKEN)).toBeUndefined();
+  expect(await find(TOKEN)).toBeUndefined();
+  expect(state.queries).toBe(2);
+});
+
+it.each([
+  ["short", TOKEN.slice(0, -1)],
+  ["long", `${TOKEN}a`],
+  ["without the prefix", "a".repeat(48)],
+  ["an access token", `sbx_${"a".repeat(43)}`],
+  ["with other characters", `${TOKEN.slice(0, -1)}=`],
+])("rejects a secret that is %s, without a query", async (_, secret) => {
+  const { find, state } = await setUp();
+  expect(await find(secret)).toBeUndefined();
+  expect(state.queries).toBe(0);
+});
+
+it("does not return a cached token that has expired meanwhile", async () => {
+  const { find, state } = await setUp();
+  state.rows.set(await sha256Hex(TOKEN), { ...found, expires_at: 2_000 });
+  expect(await find(TOKEN)).toMatchObject({ tenant: "acme" });
+  state.now = 2_000;
+  expect(await find(TOKEN)).toBeUndefined();
+});
+
+describe("invalidation", () => {
+  const notices: Notice[] = [
+    { topic: "connections", due: 0 },
+    { topic: "tools", tenant: "acme", app: "a" },
+    { topic: "gap" },
+  ];
+  it.each(notices)("by $topic", async (notice) => {
+    const { find, state } = await setUp();
+    await find(TOKEN);
+    await find(OTHER);
+    state.rows.set(await sha256Hex(TOKEN), { ...found, isGone: true });
+    state.rows.set(await sha256Hex(OTHER), found);
+    state.notify({ topic: "events", tenant: "acme", seq: 1 });
+    expect(await find(TOKEN)).toMatchObject({ isGone: false });
+    state.notify(notice);
+    expect(await find(TOKEN)).toMatchObject({ isGone: true });
+    expect(await find(OTHER)).toMatchObject({ isGone: false });
+  });
+
+  it("during a query: its result is not cached", async () => {
+    const { find, state } = await setUp();
+    state.beforeReturn = async () => state.notify({ topic: "connections", due: 0 });
+    expect(await find(TOKEN)).toMatchObject({ isGone: false });
+    state.beforeReturn = async () => {};
+    state.rows.set(await sha256Hex(TOKEN), { ...found, isGone: true });
+    expect(await find(TOKEN)).toMatchObject({ isGone: true });
+  });
+
+  it("ends with close", async () => {
+    const { close, state } = await setUp();
+    close();
+    expect(state.isSubscribed).toBe(false);
+  });
+});
+
+it("does not cache a failure of the store", async () => {
+  const { find, state } = await setUp();
+  state.beforeReturn = () => Promise.reject(new Error("the disk is full"));
+  await expect(find(TOKEN)).rejects.toBeInstanceOf(StoreFailed);
+  state.beforeReturn = async () => {};
+  expect(await find(TOKEN)).toMatchObject({ tenant: "acme" });
+});

@@ -1,0 +1,80 @@
+/** Parses the body of a callback: `{ type, data?, id?, timestamp? }`. Other fields are ignored. */
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import { utf8 } from "../../lib/hmac.ts";
+import { MAX_ID, MAX_TYPE, textProblem } from "../check-text.ts";
+import { asObject, decodeJson, decodeText } from "../decode.ts";
+import { isRejection, type Rejection, rejection } from "../ingest-outcome.ts";
+import { memberRange } from "../json-text.ts";
+
+export interface Callback {
+  type: string;
+  data: JsonObject;
+  /** The JSON of `data` as it was received: serializing it again would change large numbers. */
+  body: Uint8Array;
+  /** Undefined if it is missing or empty. */
+  id: string | undefined;
+  timestamp: string | undefined;
+}
+
+export const MAX_TIMESTAMP = 100;
+const EMPTY = utf8("{}");
+
+export function parseCallback(bytes: Uint8Array): Callback | Rejection {
+  const text = decodeText(bytes);
+  if (isRejection(text)) return text;
+  const json = decodeJson(text);
+  if (isRejection(json)) return json;
+  const decoded = asObject(json.value);
+  if (isRejection(decoded)) return decoded;
+
+  const { type, data = {}, id, timestamp } = decoded.object;
+  if (type === undefined)
+    return rejection("missing_field", "The body lacks the field type with the type of the event.");
+  if (typeof type !== "string" || type.trim() === "")
+    return invalid("type", `must be a string that is not empty, but is ${describe(type)}`);
+  const invalidType = checkText("type", type, MAX_TYPE);
+  if (invalidType) return invalidType;
+  if (!isObject(data)) return invalid("data", `must be an object, but is ${describe(data)}`);
+  for (const [name, value, max] of [
+    ["id", id, MAX_ID],
+    ["timestamp", timestamp, MAX_TIMESTAMP],
+  ] as const) {
+    if (value === undefined) continue;
+    if (typeof value !== "string")
+      return invalid(name, `must be a string, but is ${describe(value)}`);
+    const invalidText = checkText(name, value, max);
+    if (invalidText) return invalidText;
+  }
+  return {
+    type,
+    data,
+    body: bytesOfData(bytes, text),
+    id: (id as string | undefined) || undefined,
+    timestamp: timestamp as string | undefined,
+  };
+}
+
+function bytesOfData(bytes: Uint8Array, text: string): Uint8Array {
+  const found = memberRange(text, "data");
+  if (!found) return EMPTY;
+  const { start, end } = found;
+  // In plain ASCII, positions in the text are positions in the bytes.
+  return bytes.byteLength === text.length
+    ? bytes.subarray(start, end)
+    : utf8(text.slice(start, end));
+}
+
+const invalid = (name: string, problem: string): Rejection =>
+  rejection("invalid_field", `The field ${name} ${problem}.`);
+
+function checkText(name: string, text: string, max: number): Rejection | undefined {
+  const problem = textProblem(text, max);
+  return problem === undefined ? undefined : invalid(name, problem);
+}
+
+function describe(value: Json): string {
+  if (typeof value === "string") return value === "" ? "empty" : "a string";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}

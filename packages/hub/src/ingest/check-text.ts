@@ -1,0 +1,12 @@
+/** Checks of texts that become columns of an event. */
+export const MAX_ID = 500;
+export const MAX_TYPE = 200;
+
+/** Why the text is invalid, as the end of a sentence; undefined if it is valid. */
+export function textProblem(text: string, max: number): string | undefined {
+  if (text.length > max) return `is longer than ${max} characters`;
+  return isPrintable(text) ? undefined : "contains control characters";
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it detects control characters
+const isPrintable = (text: string) => !/[\u0000-\u001f\u007f]/.test(text) && text.isWellFormed();

@@ -1,0 +1,86 @@
+/** Finds values in the text of valid JSON, without serializing parsed values again. */
+
+/** The index of the quote that closes the string which opens at `opening`. */
+export function endOfString(text: string, opening: number): number {
+  let at = opening;
+  do at = text.indexOf('"', at + 1);
+  while (at >= 0 && isEscaped(text, at));
+  return at < 0 ? text.length : at;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text[at - 1 - backslashes] === "\\") backslashes += 1;
+  return backslashes % 2 === 1;
+}
+
+export interface TextRange {
+  start: number;
+  end: number;
+}
+
+/**
+ * Where the value of a member of an object is in its JSON text; undefined if there is none. Of
+ * repeated members it is the last one, as with `JSON.parse`.
+ */
+export function memberRange(text: string, name: string): TextRange | undefined {
+  let found: TextRange | undefined;
+  let at = skipSpace(text, 0);
+  while (at < text.length) {
+    const opening = skipSpace(text, at + 1);
+    if (text[opening] !== '"') break; // an empty object
+    const closing = endOfString(text, opening);
+    const start = skipSpace(text, skipSpace(text, closing + 1) + 1);
+    const end = endOfValue(text, start);
+    if (isName(text.slice(opening, closing + 1), name)) found = { start, end };
+    at = skipSpace(text, end);
+    if (text[at] !== ",") break;
+  }
+  return found;
+}
+
+const isName = (quoted: string, name: string): boolean =>
+  quoted.includes("\\")
+    ? JSON.parse(quoted) === name
+    : quoted.length === name.length + 2 && quoted.startsWith(name, 1);
+
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+
+const isOpening = (code: number): boolean => code === 0x7b || code === 0x5b;
+const isClosing = (code: number): boolean => code === 0x7d || code === 0x5d;
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (text.charCodeAt(at) <= SPACE) at += 1;
+  return at;
+}
+
+/** The index after the value that starts at `start`. */
+function endOfValue(text: string, start: number): number {
+  const first = text.charCodeAt(start);
+  if (first === QUOTE) return endOfString(text, start) + 1;
+  if (!isOpening(first)) return endOfWord(text, start);
+  let depth = 0;
+  for (let at = start; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (isOpening(code)) depth += 1;
+    else if (isClosing(code)) {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return text.length;
+}
+
+/** The end of a number, `true`, `false` or `null`. */
+function endOfWord(text: string, start: number): number {
+  let at = start;
+  for (; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code <= SPACE || code === COMMA || isClosing(code)) break;
+  }
+  return at;
+}
