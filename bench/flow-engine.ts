@@ -58,6 +58,7 @@ export function openEngine(): Engine {
       newId,
       now: Date.now,
       maxChain: 5,
+      connections: { callTool: unexpected, loadOffers: unexpected },
     }),
     onError: (error) => {
       throw error;

@@ -1,6 +1,7 @@
 /** The runner, the tool calls that use it, and the explanation and replay of events. */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { createToolCalls } from "./apps/call-tool.ts";
+import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { HubPipeline } from "./hub-pipeline.ts";
 import type { Seal } from "./lib/seal.ts";
@@ -19,6 +20,7 @@ export interface HubRunsOptions {
   seal: Seal;
   newId: () => string;
   pipeline: Pick<HubPipeline, "append" | "pendingAppends">;
+  connections: Pick<Connections, "callTool" | "loadOffers">;
   onError: (error: unknown) => void;
 }
 
@@ -30,7 +32,7 @@ const BUSY_APPENDS = 4;
 const BUSY_RUNNER_DELAY_MS = 10;
 
 export function createHubRuns(options: HubRunsOptions) {
-  const { store, ports, settings, seal, newId, pipeline, onError } = options;
+  const { store, ports, settings, seal, newId, pipeline, connections, onError } = options;
   const { timers, evaluate } = ports;
   const { now, defer } = timers;
   const { maxChain, maxLoops } = settings;
@@ -49,6 +51,7 @@ export function createHubRuns(options: HubRunsOptions) {
       newId,
       now,
       maxChain,
+      connections,
     }),
     concurrency: settings.runConcurrency,
     leaseMs: settings.runLeaseMs,

@@ -9,6 +9,7 @@ import type { Hono } from "hono";
 import type { LiveStreams } from "./api/live-streams.ts";
 import { logLegacyMigration } from "./apps/log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./apps/migrate-legacy-flows.ts";
+import { ConnectionError } from "./connections/connection-error.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createHubAgents } from "./hub-agents.ts";
 import { createHubPipeline } from "./hub-pipeline.ts";
@@ -83,7 +84,16 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   );
 
   const pipeline = createHubPipeline({ store, ports, settings, seal, newId, tenant });
-  const runs = createHubRuns({ store, ports, settings, seal, newId, pipeline, onError });
+  const runs = createHubRuns({
+    store,
+    ports,
+    settings,
+    seal,
+    newId,
+    pipeline,
+    connections: noConnections,
+    onError,
+  });
   const { calls, triggers } = runs;
   const shared = { store, tokens, ports, settings, seal, calls, triggers, onError };
   const agents = createHubAgents(shared);
@@ -186,6 +196,10 @@ function withAlarm({ timers, wakeAt }: HostPorts): Timers {
     },
   };
 }
+
+const noConnection = () =>
+  Promise.reject(new ConnectionError("not_allowed", "This hub has no connections yet."));
+const noConnections = { callTool: noConnection, loadOffers: noConnection };
 
 /** The number of events on the start page. */
 const NEWEST = 8;

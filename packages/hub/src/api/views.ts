@@ -124,7 +124,11 @@ export const viewRun = (run: Run): z.input<typeof runView> => ({
 export const stepView = z.object({
   nth: z.int().describe("The position among the run's steps."),
   node_id: z.string(),
-  item: z.string(),
+  item: z
+    .string()
+    .describe(
+      "The iteration of the enclosing loops, such as `each:2`. A part of a step, such as a turn of an agent, ends with `#` and its name: `each:2#turn-1`.",
+    ),
   attempt: z.int(),
   status: z.enum(["running", "waiting", "done", "failed", "skipped", "retried"]),
   port: z.string().nullable(),
@@ -133,7 +137,9 @@ export const stepView = z.object({
   error: runError.nullable(),
   log: z
     .array(z.object({ level: z.enum(LOG_LEVELS), text: z.string() }))
-    .describe("The console output of the step's code."),
+    .describe(
+      "The console output of the step's code, and the progress of the tool that it called.",
+    ),
   started_at: z.iso.datetime(),
   finished_at: z.iso.datetime().nullable(),
 });

@@ -9,7 +9,7 @@ import type { CalledTool, ToolCalls } from "../apps/call-tool.ts";
 import { RequestError } from "../lib/request-error.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Store } from "../store/store.ts";
-import { createProgressReporter } from "./app-progress.ts";
+import { createProgressReporter, type ProgressReporter } from "./app-progress.ts";
 import {
   errorResult,
   RENAMED_TO,
@@ -55,9 +55,10 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
     async call(server, era, given, context) {
       const app = requestContextOf(context).app as StoredApp;
       const params = callParams.parse(given);
+      const report = await openProgress(app, params, context);
       let started: CalledTool;
       try {
-        started = await start(app, era, params, context);
+        started = await start(app, era, params, context, report);
       } catch (error) {
         // An agent can correct its arguments or retry later, so it gets the message as a result.
         if (error instanceof RequestError && (error.code === "invalid" || error.code === "busy"))
@@ -65,7 +66,7 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
         throw error;
       }
       const progressAbort = new AbortController();
-      const reported = reportProgress(app, params, started, context, progressAbort.signal);
+      const reported = reportSteps(app, started, report, progressAbort.signal);
       if (isTaskRequest(era, params)) return asTask(app, params, era, started);
 
       const afterMs = era === "modern" && clientSupportsTasks(server) ? taskAfterMs : undefined;
@@ -96,37 +97,45 @@ export function createAppCalls(options: AppCallsOptions): AppCalls {
     era: Era,
     params: CallParams,
     context: ServerContext,
+    report: ProgressReporter | undefined,
   ): Promise<CalledTool> {
     const { name, arguments: given } = params;
     const { token } = requestContextOf(context).access;
     // Tasks and progress are read from the store.
-    const deferred =
-      !isTaskRequest(era, params) && context.mcpReq._meta?.progressToken === undefined;
-    return calls.call(app.tenant, app.slug, name, given, { token, deferred });
+    const deferred = !isTaskRequest(era, params) && !report;
+    const onProgress = report?.tool;
+    return calls.call(app.tenant, app.slug, name, given, { token, deferred, onProgress });
   }
 
-  /** Reports progress until the run ends or `signal` is aborted; never rejects. */
-  async function reportProgress(
+  /** Never rejects: progress is optional, and the result of the call does not depend on it. */
+  function openProgress(
     app: StoredApp,
     { name }: CallParams,
-    { id }: CalledTool,
     context: ServerContext,
+  ): Promise<ProgressReporter | undefined> {
+    return createProgressReporter({
+      store,
+      app,
+      tool: name,
+      mcpReq: context.mcpReq,
+      backPressure: backPressureOf(requestContextOf(context).access),
+      now: now(),
+    }).catch(() => undefined);
+  }
+
+  /** Reports the steps of the run until it ends or `signal` is aborted; never rejects. */
+  async function reportSteps(
+    { tenant }: StoredApp,
+    { id }: CalledTool,
+    report: ProgressReporter | undefined,
     signal: AbortSignal,
   ): Promise<void> {
+    if (!report) return;
     try {
-      const report = await createProgressReporter({
-        store,
-        app,
-        tool: name,
-        mcpReq: context.mcpReq,
-        backPressure: backPressureOf(requestContextOf(context).access),
-        now: now(),
-      });
-      if (!report) return;
-      for await (const { steps } of calls.follow(app.tenant, id, signal))
-        for (const step of steps) report(step);
+      for await (const { steps } of calls.follow(tenant, id, signal))
+        for (const step of steps) report.step(step);
     } catch {
-      // Progress is optional: the result of the call does not depend on it.
+      // As in `openProgress`.
     }
   }
 

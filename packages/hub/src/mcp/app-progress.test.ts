@@ -11,7 +11,7 @@ const step = (node_id: string, status: Step["status"], item = "") =>
 async function setup(meta: { progressToken?: string } = { progressToken: "p" }) {
   const sent: unknown[] = [];
   const connection = { full: false };
-  const onStep = await createProgressReporter({
+  const report = await createProgressReporter({
     store: {
       findTool: async () => ({ alias: false, trigger: { node_id: "go" } as never }),
       getVersion: async () =>
@@ -37,11 +37,11 @@ async function setup(meta: { progressToken?: string } = { progressToken: "p" }) 
     backPressure: { isFull: () => connection.full, sent() {} },
     now: 0,
   });
-  return { onStep, sent, connection };
+  return { report, sent, connection };
 }
 
 it("counts each finished node once, out of the nodes that the trigger reaches", async () => {
-  const { onStep, sent } = await setup();
+  const { report, sent } = await setup();
   for (const one of [
     step("go", "running"),
     step("go", "done"),
@@ -50,7 +50,7 @@ it("counts each finished node once, out of the nodes that the trigger reaches", 
     step("each", "done"),
     step("end", "skipped"),
   ])
-    onStep?.(one);
+    report?.step(one);
   expect(sent).toEqual([
     { progressToken: "p", progress: 1, total: 4, message: "GO" },
     { progressToken: "p", progress: 2, total: 4, message: "EACH" },
@@ -59,19 +59,48 @@ it("counts each finished node once, out of the nodes that the trigger reaches", 
 });
 
 it("sends no total once a loop has run", async () => {
-  const { onStep, sent } = await setup();
-  for (const at of [0, 1, 2]) onStep?.(step("body", "done", `each:${at}`));
+  const { report, sent } = await setup();
+  for (const at of [0, 1, 2]) report?.step(step("body", "done", `each:${at}`));
   expect(sent).toMatchObject([{ progress: 1 }, { progress: 2 }, { progress: 3 }]);
   for (const one of sent) expect(one).not.toHaveProperty("total");
 });
 
 it("sends nothing to a client that does not read or has sent no progress token", async () => {
-  const { onStep, sent, connection } = await setup();
+  const { report, sent, connection } = await setup();
   connection.full = true;
-  onStep?.(step("go", "done"));
+  report?.step(step("go", "done"));
   expect(sent).toEqual([]);
   connection.full = false;
-  onStep?.(step("each", "done"));
+  report?.step(step("each", "done"));
   expect(sent).toMatchObject([{ progress: 2 }]);
-  expect((await setup({})).onStep).toBeUndefined();
+  expect((await setup({})).report).toBeUndefined();
+});
+
+it("reports the parts of a node, without a total", async () => {
+  const { report, sent } = await setup();
+  report?.step(step("go", "done"));
+  report?.step(step("end", "done", "#turn-1"));
+  expect(sent).toEqual([
+    { progressToken: "p", progress: 1, total: 4, message: "GO" },
+    { progressToken: "p", progress: 2, message: "END: turn-1" },
+  ]);
+});
+
+it("reports the progress of called tools between two nodes, and it always increases", async () => {
+  const { report, sent } = await setup();
+  report?.step(step("go", "done"));
+  report?.tool({ node_id: "end", progress: 1, total: 4, message: "reading" });
+  report?.tool({ node_id: "end", progress: 2, total: 4 });
+  report?.tool({ node_id: "each", progress: 1, total: 4, message: "another" });
+  for (let at = 0; at < 1_000; at += 1) report?.tool({ node_id: "each", progress: at });
+  report?.tool({ node_id: "end", progress: 4, total: 4 });
+  report?.step(step("end", "done"));
+  expect(sent.slice(0, 3)).toEqual([
+    { progressToken: "p", progress: 1, total: 4, message: "GO" },
+    { progressToken: "p", progress: 1.25, total: 4, message: "END: 1 of 4: reading" },
+    { progressToken: "p", progress: 1.5, total: 4, message: "END: 2 of 4" },
+  ]);
+  expect(sent.at(-1)).toMatchObject({ progress: 2, message: "END" });
+  const values = sent.map((params) => (params as { progress: number }).progress);
+  expect(values).toEqual([...new Set(values)].sort((a, b) => a - b));
 });

@@ -1,6 +1,11 @@
-/** Sends `notifications/progress` for a run: one for each node that is done or skipped. */
+/**
+ * Sends `notifications/progress` for a run: one for each node and each part of a node that is done or
+ * skipped, and one for each progress of a tool that a node has called.
+ */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
+import { partOf } from "@signalbox/rules/flows/step-part.ts";
+import { describeProgress, type NodeProgress, type ToolProgress } from "../runs/tool-progress.ts";
 import type { StoredApp } from "../store/flow-store.ts";
 import type { Step } from "../store/run-store.ts";
 import type { Store } from "../store/store.ts";
@@ -15,6 +20,11 @@ export interface ProgressOptions {
   now: number;
 }
 
+export interface ProgressReporter {
+  step(step: Step): void;
+  tool(progress: NodeProgress): void;
+}
+
 /** Returns undefined if the client did not send a progress token. */
 export async function createProgressReporter({
   store,
@@ -23,7 +33,7 @@ export async function createProgressReporter({
   mcpReq,
   backPressure,
   now,
-}: ProgressOptions): Promise<((step: Step) => void) | undefined> {
+}: ProgressOptions): Promise<ProgressReporter | undefined> {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return undefined;
   const trigger = (await store.findTool(tenant, slug, tool, now))?.trigger;
@@ -33,25 +43,42 @@ export async function createProgressReporter({
   const names = new Map(graph.nodes.map(({ id, name }) => [id, name]));
   const reachable = reachableFrom(graphOf(graph), trigger.node_id).size;
   const finished = new Set<string>();
-  let hasLoop = false;
+  // The number of iterations and of parts is not known in advance.
+  let hasTotal = true;
+  // The progress of called tools since the last node, between 0 and 1.
+  let fraction = 0;
 
-  return ({ node_id, item, status }) => {
-    if (status !== "done" && status !== "skipped") return;
-    const before = finished.size;
-    finished.add(`${item}\n${node_id}`);
-    if (finished.size === before) return;
-    hasLoop ||= item !== "";
-    // Nothing is sent while the client does not read; the next notification counts this node too.
+  const send = (message: string) => {
+    // Nothing is sent while the client does not read; the next notification counts this one too.
     if (backPressure.isFull()) return;
-    const params = {
-      progressToken,
-      progress: finished.size,
-      // The number of iterations is not known in advance.
-      ...(!hasLoop && { total: reachable }),
-      message: names.get(node_id) ?? node_id,
-    };
+    const progress = finished.size + fraction;
+    const params = { progressToken, progress, ...(hasTotal && { total: reachable }), message };
     backPressure.sent(JSON.stringify(params).length);
     // Fails if the client has disconnected or has its result already.
     mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
   };
+  const nameOf = (node: string) => names.get(node) ?? node;
+
+  return {
+    step({ node_id, item, status }) {
+      if (status !== "done" && status !== "skipped") return;
+      const before = finished.size;
+      finished.add(`${item}\n${node_id}`);
+      if (finished.size === before) return;
+      hasTotal &&= item === "";
+      fraction = 0;
+      const part = partOf(item);
+      send(part === undefined ? nameOf(node_id) : `${nameOf(node_id)}: ${part}`);
+    },
+    tool({ node_id, ...progress }) {
+      fraction = nextFraction(fraction, progress);
+      send(`${nameOf(node_id)}: ${describeProgress(progress)}`);
+    },
+  };
+}
+
+/** MCP requires that progress increases, also if a tool has no total or two tools take turns. */
+function nextFraction(last: number, { progress, total = 0 }: ToolProgress): number {
+  const share = progress / total;
+  return share > last && share < 1 ? share : last + (1 - last) / 100;
 }

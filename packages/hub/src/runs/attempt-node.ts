@@ -5,6 +5,7 @@ import { type AttemptResult, attempt, unknownType } from "./attempt.ts";
 import { type Execution, type FrameContext, templateScope } from "./execution.ts";
 import { nodeInputs } from "./frame.ts";
 import { maskValue } from "./mask-value.ts";
+import type { Caller } from "./node-services.ts";
 import type { Parts } from "./record-part.ts";
 import { RUN_ENDED, RunFailed, type StepRecord } from "./step-records.ts";
 
@@ -31,9 +32,11 @@ export async function attemptNode(
   const node = execution.node(id);
   const definition = execution.definition(id);
   if (!definition) return unknownType(node);
-  const calls = createCalls(execution, context, id, number);
+  const { run, services } = execution;
+  const key = idempotencyKey(run.id, id, context.frame.iteration);
+  const calls = createCalls(execution, context, { key, attempt: number });
   const attempted = await attempt({
-    tenant: execution.run.tenant,
+    tenant: run.tenant,
     node,
     definition,
     scope: templateScope(execution, context),
@@ -42,10 +45,14 @@ export async function attemptNode(
     flowSecrets: execution.flowSecrets,
     timers: execution.timers,
     defaultTimeoutMs: execution.stepTimeoutMs,
-    evaluate: execution.services.evaluate,
+    evaluate: services.evaluate,
     record: parts.record,
+    callTool: (call, caller) => services.callTool(run, call, { ...caller, key }),
+    listTools: (connection, caller) => services.listTools(run, connection, caller),
+    onProgress: (progress) => execution.onProgress({ ...progress, node_id: id }),
     context: {
       ...nodeContext(execution, context, id, number),
+      idempotencyKey: key,
       ...calls.services,
       ...(resumed && { resumed }),
     },
@@ -72,11 +79,10 @@ function nodeContext(execution: Execution, { frame }: FrameContext, id: string, 
   const slugOf = (other: string) => execution.node(other).slug;
   const inputs = nodeInputs(execution.layout, frame, id, slugOf);
   return {
-    ...services,
     input: inputs.length === 1 ? (inputs[0]?.output ?? null) : bySlug(inputs),
     inputs,
     run: { id: run.id, flowId: run.flow_id, nodeId: id, slug: slugOf(id), attempt },
-    idempotencyKey: idempotencyKey(run.id, id, frame.iteration),
+    fetch: services.fetch,
     now: timers.now,
   };
 }
@@ -84,16 +90,11 @@ function nodeContext(execution: Execution, { frame }: FrameContext, id: string, 
 /** `emit` and `callFlow` of one attempt. */
 function createCalls(
   { run, services, acquireSlot }: Execution,
-  { frame, signal }: FrameContext,
-  id: string,
-  attempt: number,
+  { signal }: FrameContext,
+  step: Pick<Caller, "key" | "attempt">,
 ) {
   const abandoned = new AbortController();
-  const caller = () => ({
-    key: idempotencyKey(run.id, id, frame.iteration),
-    attempt,
-    abandoned: abandoned.signal,
-  });
+  const caller = () => ({ ...step, abandoned: abandoned.signal });
   let hasCalled = false;
   const provided: Pick<NodeContext<JsonObject>, Calls> = {
     emit: (event) => services.emit(run, event, caller()),

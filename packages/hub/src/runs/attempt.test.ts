@@ -47,6 +47,9 @@ function attemptOnce(
     scope: given.scope ?? { nodes: {} },
     context,
     record: ({ work }) => work(),
+    callTool: context.callTool,
+    listTools: context.listTools,
+    onProgress: () => {},
     signal: given.signal ?? new AbortController().signal,
     secrets: async (names) => {
       if (names.includes("NONE")) throw new Permanent("There is no secret NONE.");

@@ -9,22 +9,41 @@ import type { Timers } from "../lib/timers.ts";
 import type { RunError } from "../store/run-store.ts";
 import { createMask, type Mask } from "./mask.ts";
 import { nodeParts } from "./node-parts.ts";
+import type { ToolCaller } from "./node-services.ts";
 import type { Parts } from "./record-part.ts";
 import { toRunError } from "./run-error.ts";
 import { RunFailed } from "./step-records.ts";
 import { createTimeLimit } from "./time-limit.ts";
+import { createToolProgress, type ToolProgress } from "./tool-progress.ts";
+
+/** What an attempt adds to the context. */
+type Provided =
+  | "config"
+  | "signal"
+  | "scope"
+  | "log"
+  | "evaluate"
+  | "record"
+  | "callTool"
+  | "listTools";
+
+type Call<Name extends "callTool" | "listTools", Caller> = (
+  call: Parameters<NodeContext<JsonObject>[Name]>[0],
+  caller: Caller,
+) => ReturnType<NodeContext<JsonObject>[Name]>;
 
 export interface AttemptOptions {
   tenant: string;
   node: FlowNode;
   definition: NodeDefinition;
   scope: Scope;
-  context: Omit<
-    NodeContext<JsonObject>,
-    "config" | "signal" | "scope" | "log" | "evaluate" | "record"
-  >;
+  context: Omit<NodeContext<JsonObject>, Provided>;
   evaluate: Evaluate;
   record: Parts["record"];
+  callTool: Call<"callTool", Omit<ToolCaller, "key">>;
+  listTools: Call<"listTools", Pick<ToolCaller, "signal">>;
+  /** Called with the progress of called tools; secrets are masked. */
+  onProgress: (progress: ToolProgress) => void;
   /** Aborted when the run ends. */
   signal: AbortSignal;
   secrets: (names: readonly string[]) => Promise<Record<string, string>>;
@@ -64,12 +83,16 @@ export async function attempt(options: AttemptOptions): Promise<AttemptResult> {
     const { mask, log } = record;
     const config = renderConfig(template, definition, scope, opened);
     record.input = mask.json(config);
+    const addLine = ({ level, text }: LogLine) => log.push({ level, text: mask.text(text) });
+    const onProgress = createToolProgress(mask.text, addLine, options.onProgress);
     return definition.run({
       ...context,
       scope,
       config,
       signal,
-      log: ({ level, text }) => log.push({ level, text: mask.text(text) }),
+      log: addLine,
+      callTool: (call) => options.callTool(call, { signal, onProgress }),
+      listTools: (connection) => options.listTools(connection, { signal }),
       record: (part, input, work) => options.record({ part, input, work, mask, signal }),
       evaluate: (evaluation) =>
         options.evaluate(evaluation, { tenant, signal, onQueued: stopClock }),

@@ -42,6 +42,7 @@ export interface ExecuteOptions {
   /** The reason is `"cancelled"`, or `"stopping"` if another worker is to continue the run. */
   signal: AbortSignal;
   acquireSlot: Execution["acquireSlot"];
+  onProgress: Execution["onProgress"];
   stepTimeoutMs: number;
   /** The maximum time since the run started, or since it was last resumed after a suspension. */
   runTimeoutMs: number;
@@ -131,6 +132,7 @@ function createExecution(
     flowSecrets: flowSecrets(graph.nodes, secrets),
     timers,
     stepTimeoutMs,
+    onProgress: options.onProgress,
     acquireSlot: options.acquireSlot,
   };
 }

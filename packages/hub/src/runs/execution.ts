@@ -10,6 +10,7 @@ import { nodeParts } from "./node-parts.ts";
 import type { NodeServices } from "./node-services.ts";
 import type { StepLog } from "./step-log.ts";
 import type { Suspension } from "./suspension.ts";
+import type { NodeProgress } from "./tool-progress.ts";
 
 export interface Execution {
   run: Run;
@@ -26,6 +27,8 @@ export interface Execution {
   flowSecrets: (() => Promise<readonly string[]>) | undefined;
   timers: Timers;
   stepTimeoutMs: number;
+  /** Called when a tool that a node has called reports progress. */
+  onProgress: (progress: NodeProgress) => void;
   /** Resolves when the run may continue after it has waited for a called run. */
   acquireSlot: () => Promise<void>;
 }

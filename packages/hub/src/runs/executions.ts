@@ -3,11 +3,13 @@ import type { ClaimedRun } from "../store/run-store.ts";
 import type { DeferredStart } from "./deferred-start.ts";
 import { type Executed, type ExecuteOptions, executeRun } from "./execute-run.ts";
 import { observeSteps, type RunMetrics } from "./run-metrics.ts";
+import type { NodeProgress } from "./tool-progress.ts";
 
 export interface ExecutionsOptions {
-  shared: Omit<ExecuteOptions, "claimed" | "signal" | "acquireSlot">;
+  shared: Omit<ExecuteOptions, "claimed" | "signal" | "acquireSlot" | "onProgress">;
   metrics: RunMetrics;
   acquireSlot(run: string): Promise<void>;
+  onProgress(run: string, progress: NodeProgress): void;
   onStarted(): void;
   /** `error`: the execution threw. When the lease of the run expires, a worker claims the run again. */
   onFinished(run: ClaimedRun, result: Executed | "error"): void;
@@ -25,7 +27,7 @@ export interface Executions {
 }
 
 export function createExecutions(options: ExecutionsOptions): Executions {
-  const { shared, metrics, acquireSlot, onStarted, onFinished, onError } = options;
+  const { shared, metrics, acquireSlot, onProgress, onStarted, onFinished, onError } = options;
   const active = new Map<string, AbortController>();
   const pending = new Set<Promise<void>>();
 
@@ -44,6 +46,7 @@ export function createExecutions(options: ExecutionsOptions): Executions {
         claimed,
         signal: controller.signal,
         acquireSlot: () => acquireSlot(id),
+        onProgress: (progress) => onProgress(id, progress),
       });
     } catch (error) {
       onError(error);

@@ -11,6 +11,7 @@ import {
   edges,
   type Fixture,
   gate,
+  noConnections,
   node,
   probe,
   start,
@@ -52,6 +53,7 @@ const services = (quota: number | null = null) =>
     newId,
     now: Date.now,
     maxChain: 5,
+    connections: noConnections,
   });
 
 const callingRun = (given: Partial<Run> = {}) =>

@@ -1,10 +1,11 @@
 /** The services that nodes use: other flows, the event log, the network, the sandbox. */
-import { Permanent } from "@signalbox/rules/flows/errors.ts";
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { NodeContext } from "@signalbox/rules/flows/node-type.ts";
 import type { Run } from "../store/run-store.ts";
 import { type CallFlowOptions, createCallFlow } from "./call-flow.ts";
+import { type CallToolOptions, createToolServices } from "./call-tool.ts";
 import { createEmit, type EmitOptions } from "./emit-event.ts";
+import type { ToolProgress } from "./tool-progress.ts";
 
 type Context = NodeContext<never>;
 
@@ -20,7 +21,14 @@ export interface Caller {
   abandoned: AbortSignal;
 }
 
-export interface NodeServices extends Pick<Context, "fetch" | "callTool" | "listTools"> {
+/** The attempt at a step that calls a tool. */
+export interface ToolCaller extends Pick<Caller, "key"> {
+  /** Aborted when the attempt ends, also because another worker continues the run. */
+  signal: AbortSignal;
+  onProgress(progress: ToolProgress): void;
+}
+
+export interface NodeServices extends Pick<Context, "fetch"> {
   evaluate: Evaluate;
   emit(
     run: Run,
@@ -32,25 +40,30 @@ export interface NodeServices extends Pick<Context, "fetch" | "callTool" | "list
     call: Parameters<Context["callFlow"]>[0],
     caller: Caller,
   ): ReturnType<Context["callFlow"]>;
+  callTool(
+    run: Run,
+    call: Parameters<Context["callTool"]>[0],
+    caller: ToolCaller,
+  ): ReturnType<Context["callTool"]>;
+  listTools(
+    run: Run,
+    connection: string,
+    caller: Pick<ToolCaller, "signal">,
+  ): ReturnType<Context["listTools"]>;
 }
 
 export interface NodeServicesOptions
   extends EmitOptions,
     CallFlowOptions,
-    Pick<NodeServices, "fetch" | "evaluate"> {}
-
-export function createNodeServices(options: NodeServicesOptions): NodeServices {
-  const noConnections = () => {
-    throw new Permanent("This hub has no connections to other MCP servers yet.", {
-      code: "no_connection",
-    });
-  };
-  return {
-    emit: createEmit(options),
-    callFlow: createCallFlow(options),
-    fetch: options.fetch,
-    evaluate: options.evaluate,
-    callTool: noConnections,
-    listTools: noConnections,
-  };
+    CallToolOptions,
+    Pick<NodeServices, "fetch" | "evaluate"> {
+  store: CallFlowOptions["store"] & CallToolOptions["store"];
 }
+
+export const createNodeServices = (options: NodeServicesOptions): NodeServices => ({
+  emit: createEmit(options),
+  callFlow: createCallFlow(options),
+  ...createToolServices(options),
+  fetch: options.fetch,
+  evaluate: options.evaluate,
+});

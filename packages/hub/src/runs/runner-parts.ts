@@ -7,6 +7,7 @@ import { createExecutions } from "./executions.ts";
 import { createProgressCommit } from "./progress-commit.ts";
 import { observeEnds, type RunMetrics } from "./run-metrics.ts";
 import { createSlots } from "./slots.ts";
+import type { NodeProgress } from "./tool-progress.ts";
 import { createWaiters } from "./waiters.ts";
 
 export interface RunnerPartsOptions
@@ -28,6 +29,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
   const slots = createSlots({ concurrency, isExecuting: (id) => executions.has(id) });
   const waiters = createWaiters({ store, timers, onError });
   const save = createProgressCommit({ store, timers });
+  const listeners = new Map<string, (progress: NodeProgress) => void>();
   const executions = createExecutions({
     shared: {
       stepTimeoutMs: 60_000,
@@ -38,6 +40,7 @@ export function createRunnerParts(options: RunnerPartsOptions) {
     },
     metrics: options.metrics,
     acquireSlot: slots.acquireSlot,
+    onProgress: (run, progress) => listeners.get(run)?.(progress),
     onStarted: () => heartbeat.start(),
     onFinished({ run: { id, parent_run } }, result) {
       if (!executions.has(id)) slots.abandon(id);
@@ -77,6 +80,8 @@ export function createRunnerParts(options: RunnerPartsOptions) {
     waiters,
     executions,
     claimer,
+    /** By run: who gets the progress of the tools that it calls, while it executes here. */
+    listeners,
     async close(reason: string): Promise<void> {
       heartbeat.stop();
       unsubscribe();

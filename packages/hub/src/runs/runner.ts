@@ -8,6 +8,7 @@ import { createDeferredStart, type DeferredStart } from "./deferred-start.ts";
 import { followRun, type RunChange } from "./follow-run.ts";
 import { observeSteps } from "./run-metrics.ts";
 import { createRunnerParts, type RunnerPartsOptions } from "./runner-parts.ts";
+import type { NodeProgress } from "./tool-progress.ts";
 
 type Defaulted = "leaseMs" | "concurrency" | "metrics" | "onError";
 
@@ -27,6 +28,8 @@ export interface StartOptions {
   signal?: AbortSignal | undefined;
   /** The caller waits for the result, so the run may be stored late; see deferred-start.ts. */
   deferred?: boolean | undefined;
+  /** Called when a tool that the run calls reports progress, if the run executes in this process. */
+  onProgress?: ((progress: NodeProgress) => void) | undefined;
 }
 
 export interface Runner {
@@ -55,7 +58,7 @@ export function createRunner(options: RunnerOptions): Runner {
   const { store, timers, worker, leaseMs = 15_000 } = options;
   const defaulted = { ...DEFAULTS, ...options, leaseMs };
   const parts = createRunnerParts(defaulted);
-  const { save, slots, waiters, executions, claimer } = parts;
+  const { save, slots, waiters, executions, claimer, listeners } = parts;
   const closing = new AbortController();
   const newLease = () => {
     const now = timers.now();
@@ -69,7 +72,7 @@ export function createRunner(options: RunnerOptions): Runner {
     tenant: string,
     id: string,
     claimed: ClaimedRun | undefined,
-    signal: AbortSignal | undefined,
+    { signal, onProgress }: StartOptions,
     deferred?: DeferredStart,
   ): Promise<Started> => {
     // The hub may have begun to stop while the run was being stored.
@@ -81,10 +84,15 @@ export function createRunner(options: RunnerOptions): Runner {
     const justClaimed = claimed !== undefined;
     const ended = waiters.untilEnded(tenant, id, { justClaimed, stored, signal });
     stored.catch((error: Error) => waiters.reject(id, error));
+    if (onProgress) {
+      listeners.set(id, onProgress);
+      const remove = () => void listeners.delete(id);
+      ended.then(remove, remove);
+    }
     if (claimed) void executions.execute(claimed, deferred);
     return { id, stored, ended };
   };
-  const startDeferred = async (run: ImmediateRun, signal?: AbortSignal): Promise<Started> => {
+  const startDeferred = async (run: ImmediateRun, given: StartOptions): Promise<Started> => {
     const { now } = newLease();
     const claimed = await store.prepareRun(run, { ...newLease(), now });
     assertOpen();
@@ -95,7 +103,7 @@ export function createRunner(options: RunnerOptions): Runner {
       save: observeSteps(save, claimed, defaulted.metrics),
       timers,
     });
-    return begin(run.tenant, run.id, claimed, signal, deferred);
+    return begin(run.tenant, run.id, claimed, given, deferred);
   };
   const registerCall = (caller: string, { id, ended }: Started, signal?: AbortSignal) => {
     const removeCall = slots.addCall(caller, id);
@@ -107,22 +115,22 @@ export function createRunner(options: RunnerOptions): Runner {
   };
 
   return {
-    async start(run, { signal, deferred } = {}) {
+    async start(run, given = {}) {
       assertOpen();
-      if (deferred) return startDeferred(run, signal);
+      if (given.deferred) return startDeferred(run, given);
       const claimed = await store.startRun(run, newLease());
       const existing = claimed ? undefined : await store.findRun(run.tenant, run.key ?? "");
-      const started = await begin(run.tenant, existing?.id ?? run.id, claimed, signal);
-      if (run.parent_run !== undefined) registerCall(run.parent_run, started, signal);
+      const started = await begin(run.tenant, existing?.id ?? run.id, claimed, given);
+      if (run.parent_run !== undefined) registerCall(run.parent_run, started, given.signal);
       return started;
     },
-    async startInLane(run, { signal } = {}) {
+    async startInLane(run, given = {}) {
       assertOpen();
       const result = await store.startInLane(run, newLease());
       if (result.outcome === "full") return "full";
       return result.outcome === "started"
-        ? begin(run.tenant, run.id, result.claimed, signal)
-        : begin(run.tenant, result.id, undefined, signal);
+        ? begin(run.tenant, run.id, result.claimed, given)
+        : begin(run.tenant, result.id, undefined, given);
     },
     queue: (runs) => store.queueRuns(runs),
     follow: (tenant, run, signal) =>

@@ -14,6 +14,7 @@ import { createIds } from "../../lib/ids.ts";
 import type { Timers } from "../../lib/timers.ts";
 import type { NewRun, Run, Step } from "../../store/run-store.ts";
 import type { Store } from "../../store/store.ts";
+import type { CallToolOptions } from "../call-tool.ts";
 import { loadInput } from "../load-input.ts";
 import { createNodeServices } from "../node-services.ts";
 import { createRunner, type Runner, type RunnerOptions } from "../runner.ts";
@@ -55,7 +56,14 @@ const sample = { config: {}, result: { output: null }, rejects: { config: { x: 1
 
 export interface FixtureRunnerOptions extends Partial<RunnerOptions> {
   now?: () => number;
+  connections?: CallToolOptions["connections"];
 }
+
+/** The connections of a test that calls no tools. */
+export const noConnections: CallToolOptions["connections"] = {
+  callTool: () => Promise.reject(new Error("unexpected call of a tool")),
+  loadOffers: () => Promise.reject(new Error("unexpected list of tools")),
+};
 
 /** The timers of the host, which a test can replace in part. */
 export const systemTimers = (options: Partial<Timers> = {}): Timers => ({
@@ -180,7 +188,7 @@ export function createFixture(store: Store) {
     throw new Error("unexpected call");
   };
   const openRunner = (
-    { now = Date.now, ...given }: FixtureRunnerOptions = {},
+    { now = Date.now, connections = noConnections, ...given }: FixtureRunnerOptions = {},
     evaluate: Evaluate = unexpected,
     { maxChain = 5 } = {},
   ): Runner => {
@@ -199,6 +207,7 @@ export function createFixture(store: Store) {
         newId,
         now,
         maxChain,
+        connections,
       }),
       timers: systemTimers({ now }),
       onError: (error) => errors.push(error),

@@ -11,7 +11,7 @@ import { OWN_SOURCE } from "../event-input.ts";
 import { createExplainer } from "../explain.ts";
 import { createMatcher } from "../matcher.ts";
 import { createNodeServices } from "../node-services.ts";
-import { edges, type Fixture, node, TENANT } from "./fixture.ts";
+import { edges, type Fixture, noConnections, node, TENANT } from "./fixture.ts";
 
 const newId = createIds();
 
@@ -57,6 +57,7 @@ function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
       newId,
       now,
       maxChain,
+      connections: noConnections,
     }),
   });
   const runs = () => store.listRuns({ tenant: TENANT, limit: 1000 });

@@ -1,0 +1,43 @@
+/** The progress that a called tool reports: as lines in the log of the step, and to the caller of the run. */
+import type { LogLine } from "@signalbox/rules/flows/evaluation.ts";
+
+export interface ToolProgress {
+  progress: number;
+  total?: number;
+  message?: string;
+}
+
+/** The progress of a tool that a node of the run has called. */
+export interface NodeProgress extends ToolProgress {
+  node_id: string;
+}
+
+/** A tool may report progress many times a second. */
+const MAX_LINES = 100;
+const MAX_TEXT = 500;
+
+export function createToolProgress(
+  maskText: (text: string) => string,
+  log: (line: LogLine) => void,
+  report: (progress: ToolProgress) => void,
+): (progress: ToolProgress) => void {
+  let lines = 0;
+  return ({ progress, total, message }) => {
+    const text = message === undefined ? undefined : maskText(message).slice(0, MAX_TEXT);
+    const known = { progress, ...(total !== undefined && { total }) };
+    report(text === undefined ? known : { ...known, message: text });
+    lines += 1;
+    if (lines > MAX_LINES) return;
+    const line =
+      lines === MAX_LINES
+        ? "Further progress is not logged."
+        : describeProgress({ ...known, ...(text !== undefined && { message: text }) });
+    log({ level: "info", text: line });
+  };
+}
+
+/** Such as `3 of 10: reading files`. */
+export function describeProgress({ progress, total, message }: ToolProgress): string {
+  const count = total === undefined ? String(progress) : `${progress} of ${total}`;
+  return message ? `${count}: ${message}` : count;
+}
