@@ -93,7 +93,7 @@ export interface TriggerSubscription {
   revision: number;
   /** The revision that the server has confirmed; 0 if none. */
   configured: number;
-  /** The type for which the server has confirmed `enabled: true`; null if none. */
+  /** The type that the server may have enabled; null if none. Recorded before the server is called. */
   configured_type: string | null;
   /** The cursor of a polled subscription, and the keys that it has seen. */
   position: JsonObject | null;
@@ -102,6 +102,7 @@ export interface TriggerSubscription {
   /** When its trigger last started one of the flow's newest runs. Only in `listTriggerSubscriptions`. */
   last_fired_at: number | null;
   created_at: number;
+  /** When `revision` last increased. */
   updated_at: number;
 }
 

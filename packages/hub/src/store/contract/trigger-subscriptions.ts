@@ -200,13 +200,13 @@ export function triggerSubscriptionsContract(it: It): void {
       next_at: START + 7,
     } as const;
     await record(store, [result, { ...result, id: "none" }]);
-    const stored = { ...result, error: "full up", updated_at: START + 5 };
+    const stored = { ...result, error: "full up", updated_at: START };
     expect(await list(store)).toMatchObject([stored]);
     await leaseOne(store, { now: START + 1e6 });
     expect(
       await store.saveSubscriptions("keeper", ID, [{ id, revision: 1, attempt: 3 }], START + 6),
     ).toBe(true);
-    expect(await list(store)).toMatchObject([{ ...stored, attempt: 3, updated_at: START + 6 }]);
+    expect(await list(store)).toMatchObject([{ ...stored, attempt: 3, updated_at: START }]);
     await store.releaseConnections("keeper");
 
     await republish(store, flow, [{ config: { poll: { ...POLL, everySeconds: 90 } } }], START + 20);

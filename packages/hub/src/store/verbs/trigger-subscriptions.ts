@@ -289,8 +289,8 @@ export function* recordSubscriptions(
     const values = Object.entries(changesOf(row, result));
     if (values.length === 0) continue;
     yield* query(
-      `UPDATE trigger_subscriptions SET ${values.map(([column]) => `${column} = ?, `).join("")}updated_at = ? WHERE id = ?`,
-      [...values.map(([, value]) => value), now, row.id],
+      `UPDATE trigger_subscriptions SET ${values.map(([column]) => `${column} = ?`).join(", ")} WHERE id = ?`,
+      [...values.map(([, value]) => value), row.id],
     );
   }
 }

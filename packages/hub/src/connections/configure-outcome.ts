@@ -1,0 +1,63 @@
+/** What a response of `TRIGGER_CONFIGURE` means. */
+import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
+import { truncate } from "../lib/truncate.ts";
+import { ConnectionError } from "./connection-error.ts";
+import type { ToolAnswer } from "./connections.ts";
+
+export type ConfigureOutcome =
+  | { outcome: "done" }
+  /** The server has refused the call, in its own words. */
+  | { outcome: "rejected"; error: string }
+  /** The server may have executed the call, for example before a time-out. */
+  | { outcome: "unknown"; error: string };
+
+const MAX_ERROR_LENGTH = 1_000;
+
+export function readConfigureAnswer({
+  isError,
+  content,
+  structuredContent,
+}: ToolAnswer): ConfigureOutcome {
+  const text = content
+    .flatMap((block) => (block.type === "text" && typeof block.text === "string" ? block.text : []))
+    .join("\n")
+    .trim();
+  if (isError) return rejected(text || "TRIGGER_CONFIGURE returned an error without a message.");
+  const result = structuredContent ?? parseObject(text);
+  if (result?.success === true) return { outcome: "done" };
+  if (result?.success === false)
+    return rejected(messageOf(result) ?? "TRIGGER_CONFIGURE returned { success: false }.");
+  return {
+    outcome: "unknown",
+    error: `TRIGGER_CONFIGURE did not return { success: true }, but ${shorten(text || JSON.stringify(result ?? null))}`,
+  };
+}
+
+/** Errors that occur before anything is sent are unknown too: the call is repeated in any case. */
+export const readConfigureError = (error: unknown): ConfigureOutcome =>
+  error instanceof ConnectionError && error.code === "rejected"
+    ? rejected(error.message)
+    : { outcome: "unknown", error: shorten(messageOfError(error)) };
+
+export const messageOfError = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
+
+const shorten = (text: string): string => truncate(text, MAX_ERROR_LENGTH);
+const rejected = (error: string): ConfigureOutcome => ({
+  outcome: "rejected",
+  error: shorten(error),
+});
+
+const messageOf = ({ error, message }: JsonObject): string | undefined =>
+  [error, message, isObject(error) ? error.message : undefined].find(
+    (text): text is string => typeof text === "string" && text.trim() !== "",
+  );
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

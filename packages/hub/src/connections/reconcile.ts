@@ -1,0 +1,203 @@
+/**
+ * Drives the subscriptions of one connection to their wanted states.
+ *
+ * Everything is recorded before it is sent: a subscription stays due until the server has confirmed it,
+ * `configured_type` names a type before it is enabled, and a token is valid before the server gets it.
+ * So the process can end at any point, and the next pass completes the work.
+ */
+import type {
+  Connection,
+  ConnectionStore,
+  Offers,
+  SubscriptionResult,
+  TriggerSubscription,
+} from "../store/connection-store.ts";
+import { type CallbackTokensOptions, createCallbackTokens } from "./callback-tokens.ts";
+import {
+  type ConfigureOutcome,
+  readConfigureAnswer,
+  readConfigureError,
+} from "./configure-outcome.ts";
+import type { Connections } from "./connections.ts";
+import {
+  type ConfigureCall,
+  type ConfigurePlan,
+  hasTypes,
+  planConfigure,
+  wantsCallbacks,
+} from "./plan-configure.ts";
+import { type SettleClock, settled, unsettled } from "./settle.ts";
+
+export const CONFIGURE_TOOL = "TRIGGER_CONFIGURE";
+const CONFIGURE_TIMEOUT_MS = 20_000;
+
+export interface ReconcileOptions {
+  store: CallbackTokensOptions["store"] & Pick<ConnectionStore, "saveSubscriptions">;
+  connections: Pick<Connections, "callTool">;
+  callbackUrl: string;
+  /** The holder of the lease. */
+  by: string;
+  clock: SettleClock;
+}
+
+export interface ReconcileRequest {
+  connection: Connection;
+  offers: Offers;
+  subscriptions: readonly TriggerSubscription[];
+  /** Configures all subscriptions again, because the server may have lost them. */
+  reassert: boolean;
+  signal: AbortSignal;
+}
+
+/** The lease has expired, and another process may work on the connection. */
+export class LeaseLost extends Error {
+  readonly code = "lease_lost";
+}
+
+/** Returns when each subscription is due next. Throws `LeaseLost`, or the reason of `signal`. */
+export async function reconcile(
+  options: ReconcileOptions,
+  request: ReconcileRequest,
+): Promise<Map<string, number>> {
+  const { store, by, clock } = options;
+  const { connection, offers, subscriptions, signal } = request;
+  const nextAt = new Map(subscriptions.map(({ id, next_at }) => [id, next_at]));
+
+  const save = async (results: readonly SubscriptionResult[]): Promise<void> => {
+    if (results.length === 0) return;
+    signal.throwIfAborted();
+    if (!(await store.saveSubscriptions(by, connection.id, results, clock.now())))
+      throw new LeaseLost(`the lease of ${connection.id} was lost`);
+    for (const { id, next_at, isRemoved } of results)
+      if (isRemoved) nextAt.delete(id);
+      else if (next_at !== undefined) nextAt.set(id, next_at);
+  };
+
+  const { impossible, ...plan } = planPass(request, clock.now());
+  await save(
+    impossible.map(({ subscription, error }) =>
+      unsettled(subscription, { error, isRejected: true }, clock),
+    ),
+  );
+  const tokens = createCallbackTokens({ ...plan, store, connection, now: clock.now });
+  const open = new Set(plan.settles);
+  const done = new Set<ConfigureCall>();
+  const settle = async () => {
+    const ready = [...open].filter(({ calls }) => calls.every((call) => done.has(call)));
+    for (const one of ready) open.delete(one);
+    await save(ready.map(({ subscription }) => settledResult(offers, subscription, clock)));
+  };
+  const fail = async (call: ConfigureCall, error: string, isRejected: boolean) => {
+    const failed = [...open].filter(({ calls }) => calls.includes(call));
+    for (const one of failed) open.delete(one);
+    await save(
+      failed.map(({ subscription }) => unsettled(subscription, { error, isRejected }, clock)),
+    );
+  };
+
+  await settle();
+  await save(stillDue(open, clock.now()));
+  let isEnabling = false;
+  for (const call of plan.calls) {
+    if (call.enabled && !isEnabling) await save(enabledTypes(offers, plan.settles));
+    isEnabling = call.enabled;
+    const token = call.owner === undefined ? undefined : await tokens.stage(call.owner);
+    const result = await configure(options, request, call, token);
+    signal.throwIfAborted();
+    if (call.owner !== undefined) await tokens.record(call.owner, result.outcome);
+    if (result.outcome === "done") {
+      done.add(call);
+      await settle();
+    } else {
+      await fail(call, result.error, result.outcome === "rejected");
+      // The server may be unreachable: the next pass checks that, and continues with the rest.
+      if (result.outcome === "unknown") break;
+    }
+  }
+  return nextAt;
+}
+
+/** The plan, and the subscriptions that the server cannot have. */
+function planPass(
+  { connection, offers, subscriptions, reassert }: ReconcileRequest,
+  now: number,
+): ConfigurePlan & { impossible: { subscription: TriggerSubscription; error: string }[] } {
+  const isDue = ({ next_at, wanted, configured_type }: TriggerSubscription) =>
+    next_at <= now || (reassert && (wanted !== "paused" || configured_type !== null));
+  const hasTool = offers.tools.some(({ name }) => name === CONFIGURE_TOOL);
+  const problemOf = (subscription: TriggerSubscription): string | undefined => {
+    if (!wantsCallbacks(offers, subscription)) return undefined;
+    if (!hasTool)
+      return `${connection.name} offers no triggers: it has no tool ${CONFIGURE_TOOL}. Poll one of its tools instead.`;
+    return hasTypes(offers, subscription)
+      ? undefined
+      : `${connection.name} lists no trigger types.`;
+  };
+  const impossible = subscriptions.flatMap((subscription) => {
+    const error = isDue(subscription) ? problemOf(subscription) : undefined;
+    return error === undefined ? [] : [{ subscription, error }];
+  });
+  const possible = subscriptions.filter((one) => problemOf(one) === undefined);
+  // Without the tool there is nothing to disable.
+  const known = hasTool ? possible : possible.map((one) => ({ ...one, configured_type: null }));
+  const plan = planConfigure(offers, known, isDue);
+  // What is polled needs no call, except to disable former callbacks.
+  const settles = plan.settles.filter(
+    ({ subscription, calls }) => calls.length > 0 || !isPolled(offers, subscription),
+  );
+  return { ...plan, settles, impossible };
+}
+
+const isPolled = (offers: Offers, subscription: TriggerSubscription): boolean =>
+  subscription.wanted === "active" && !wantsCallbacks(offers, subscription);
+
+/** A polled subscription whose callbacks are disabled stays due: it is polled. */
+const settledResult = (
+  offers: Offers,
+  subscription: TriggerSubscription,
+  clock: SettleClock,
+): SubscriptionResult =>
+  isPolled(offers, subscription)
+    ? { id: subscription.id, revision: subscription.revision, configured_type: null }
+    : settled(subscription, clock);
+
+/** Siblings that are configured again are due until the server has confirmed them. */
+const stillDue = (settles: Iterable<Settle>, now: number): SubscriptionResult[] =>
+  [...settles]
+    .filter(({ subscription }) => subscription.next_at > now)
+    .map(({ subscription: { id, revision } }) => ({ id, revision, next_at: now }));
+
+const enabledTypes = (offers: Offers, settles: readonly Settle[]): SubscriptionResult[] =>
+  settles
+    .map(({ subscription }) => subscription)
+    .filter((one) => wantsCallbacks(offers, one) && one.configured_type !== one.type)
+    .map(({ id, revision, type }) => ({ id, revision, configured_type: type }));
+
+type Settle = ConfigurePlan["settles"][number];
+
+async function configure(
+  { connections, callbackUrl }: ReconcileOptions,
+  { connection, signal }: ReconcileRequest,
+  { type, params, enabled, subscriptionId }: ConfigureCall,
+  callbackToken: string | undefined,
+): Promise<ConfigureOutcome> {
+  try {
+    const answer = await connections.callTool(
+      connection,
+      {
+        tool: CONFIGURE_TOOL,
+        arguments: {
+          type,
+          params,
+          enabled,
+          ...(callbackToken !== undefined && { callbackUrl, callbackToken }),
+          ...(subscriptionId !== undefined && { subscriptionId }),
+        },
+      },
+      { signal, timeoutMs: CONFIGURE_TIMEOUT_MS },
+    );
+    return readConfigureAnswer(answer);
+  } catch (error) {
+    return readConfigureError(error);
+  }
+}

@@ -1,0 +1,41 @@
+/**
+ * The params that a server gets. Servers accept only strings, so that conditions with operators, lists
+ * and blank params are omitted. This is safe: the hub matches every event itself.
+ */
+import { isObject, type Json, type JsonObject } from "@signalbox/rules/json.ts";
+import type { OfferedTrigger } from "../store/connection-store.ts";
+
+export type ServerParams = Record<string, string>;
+
+/** The params that are equal in all subscriptions; the server gets one set of params for all of them. */
+export function commonParams(
+  params: readonly JsonObject[],
+  trigger: OfferedTrigger | undefined,
+): ServerParams {
+  const [first = {}, ...others] = params.map((one) => serverParams(one, trigger));
+  return Object.fromEntries(
+    Object.entries(first).filter(([name, value]) => others.every((one) => one[name] === value)),
+  );
+}
+
+/** Params that an offered trigger does not declare are omitted: a strict server would reject them. */
+function serverParams(params: JsonObject, trigger: OfferedTrigger | undefined): ServerParams {
+  const entries = Object.entries(params).flatMap(([name, param]) => {
+    const text = plainText(param);
+    const isDeclared = !trigger || declares(trigger, name);
+    return text === undefined || !isDeclared ? [] : [[name, text] as const];
+  });
+  return Object.fromEntries(entries);
+}
+
+function plainText(param: Json): string | undefined {
+  if (typeof param === "number" || typeof param === "boolean") return String(param);
+  return typeof param === "string" && param.trim() !== "" ? param : undefined;
+}
+
+function declares({ paramsSchema, inputSchema }: OfferedTrigger, name: string): boolean {
+  const { properties } = inputSchema as JsonObject;
+  return (
+    Object.hasOwn(paramsSchema, name) || (isObject(properties) && Object.hasOwn(properties, name))
+  );
+}

@@ -1,0 +1,120 @@
+/** One visit of a leased connection: check, reconcile, poll, record, and schedule the next visit. */
+import type { Log } from "../lib/log.ts";
+import type {
+  ConnectionResult,
+  ConnectionStore,
+  LeasedConnection,
+  Offers,
+  SubscriptionResult,
+  TriggerSubscription,
+} from "../store/connection-store.ts";
+import { messageOfError } from "./configure-outcome.ts";
+import type { Connections } from "./connections.ts";
+import { type ReconcileOptions, reconcile } from "./reconcile.ts";
+import { retryMs, unsettled } from "./settle.ts";
+
+export interface VisitOptions extends Omit<ReconcileOptions, "store" | "connections"> {
+  store: ReconcileOptions["store"] & Pick<ConnectionStore, "finishConnection">;
+  connections: Pick<Connections, "callTool" | "loadOffers" | "forget">;
+  log: Log;
+}
+
+export type Visit = (leased: LeasedConnection, signal: AbortSignal) => Promise<void>;
+
+const CHECK_EVERY_MS = 5 * 60_000;
+const CHECK_TIMEOUT_MS = 20_000;
+/** The minimum time between two visits, unless something has changed. */
+const PAUSE_MS = 1_000;
+
+const NO_OFFERS: Offers = { server: null, perSubscription: false, tools: [], triggers: [] };
+
+export function createVisit(options: VisitOptions): Visit {
+  const { store, connections, by, clock, log } = options;
+
+  const finish = async (
+    { connection }: LeasedConnection,
+    result: Omit<ConnectionResult, "id" | "revision">,
+    subscriptions: readonly SubscriptionResult[] = [],
+  ): Promise<void> => {
+    const { id, revision } = connection;
+    await store.finishConnection(by, { id, revision, ...result }, subscriptions, clock.now());
+  };
+
+  const fail = async (leased: LeasedConnection, error: unknown): Promise<void> => {
+    const { connection, subscriptions } = leased;
+    const { id, tenant, status } = connection;
+    const attempt = connection.attempt + 1;
+    const message = messageOfError(error);
+    if (status !== "failed") log.warn({ connection: id, tenant }, `connection failed: ${message}`);
+    await finish(
+      leased,
+      {
+        status: "failed",
+        error: message,
+        checked_at: clock.now(),
+        attempt,
+        next_at: clock.now() + retryMs(attempt, clock.random),
+      },
+      subscriptions
+        .filter(isUnconfirmed)
+        .map((one) => unsettled(one, { error: message, isRejected: false }, clock)),
+    );
+  };
+
+  return async (leased, signal) => {
+    const { connection, subscriptions } = leased;
+    const now = clock.now();
+    let { offers } = leased;
+    const isChecked = needsCheck(leased, now);
+    if (isChecked)
+      try {
+        offers = await connections.loadOffers(connection, { signal, timeoutMs: CHECK_TIMEOUT_MS });
+      } catch (error) {
+        signal.throwIfAborted();
+        return fail(leased, error);
+      }
+    signal.throwIfAborted();
+    const isRecovered = connection.status === "failed" && isChecked;
+    if (isRecovered)
+      log.info({ connection: connection.id, tenant: connection.tenant }, "connection recovered");
+    const nextAt = await reconcile(options, {
+      connection,
+      offers: offers ?? NO_OFFERS,
+      subscriptions,
+      // After a failure or a change of the target, the server may not know the subscriptions.
+      reassert: isChecked && (connection.status !== "ok" || hasChanged(leased.offers, offers)),
+      signal,
+    });
+    const checkAt = isChecked
+      ? now + CHECK_EVERY_MS * (0.75 + clock.random() / 2)
+      : (connection.checked_at ?? now) + CHECK_EVERY_MS;
+    const next_at = Math.max(now + PAUSE_MS, Math.min(checkAt, ...nextAt.values()));
+    const checked = isChecked &&
+      offers && { status: "ok" as const, error: null, checked_at: now, attempt: 0, offers };
+    await finish(leased, { ...checked, next_at: Math.round(next_at) });
+    if (connection.deleted) connections.forget(connection.id);
+  };
+}
+
+/**
+ * A visit for due subscriptions uses the last check, if that is recent and no call has failed since.
+ * A deleted connection needs no check if its server has no subscriptions.
+ */
+function needsCheck({ connection, offers, subscriptions }: LeasedConnection, now: number): boolean {
+  const { deleted, status, checked_at } = connection;
+  if (deleted) return subscriptions.some(({ configured_type }) => configured_type !== null);
+  if (!offers || status !== "ok" || checked_at === null) return true;
+  if (now - checked_at >= CHECK_EVERY_MS * 0.75) return true;
+  return !subscriptions.some(({ next_at }) => next_at <= now) || subscriptions.some(hasFailed);
+}
+
+const hasFailed = ({ attempt }: TriggerSubscription): boolean => attempt > 0;
+const isUnconfirmed = ({ configured, revision }: TriggerSubscription): boolean =>
+  configured < revision;
+
+/** A new type must be configured for subscriptions to every type. */
+function hasChanged(before: Offers | null, after: Offers | null): boolean {
+  const describe = (offers: Offers | null) =>
+    JSON.stringify([offers?.perSubscription, offers?.triggers.map(({ type }) => type).toSorted()]);
+  return describe(before) !== describe(after);
+}
