@@ -2,6 +2,7 @@
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
 import type { GuardedFetch } from "@signalbox/rules/flows/outbound.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
+import type { OpenCommand } from "./connections/command.ts";
 import type { DeliveryOutcome } from "./deliver/delivery.ts";
 import type { TrustedProxy } from "./ingest/addresses.ts";
 import type { IngestObservation } from "./ingest/ingest-log.ts";
@@ -21,6 +22,8 @@ export interface HostPorts {
   guardedFetch: GuardedFetch;
   /** The same guard as a `fetch` that streams, for libraries: connections and models. */
   guardedWebFetch: WebFetch;
+  /** Runs MCP servers as processes. Undefined if the host cannot, or the operator does not allow it. */
+  openCommand?: OpenCommand | undefined;
   /** Evaluates code, expressions and schemas of flow authors, with a deadline. */
   evaluate: Evaluate;
   makeHmacKey: MakeHmacKey;

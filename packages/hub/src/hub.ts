@@ -9,9 +9,9 @@ import type { Hono } from "hono";
 import type { LiveStreams } from "./api/live-streams.ts";
 import { logLegacyMigration } from "./apps/log-legacy-migration.ts";
 import { migrateLegacyFlows } from "./apps/migrate-legacy-flows.ts";
-import { ConnectionError } from "./connections/connection-error.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import { createHubAgents } from "./hub-agents.ts";
+import { createHubConnections } from "./hub-connections.ts";
 import { createHubPipeline } from "./hub-pipeline.ts";
 import { createHubRoutes } from "./hub-routes.ts";
 import { createHubRuns } from "./hub-runs.ts";
@@ -84,6 +84,15 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   );
 
   const pipeline = createHubPipeline({ store, ports, settings, seal, newId, tenant });
+  let publicUrl = "";
+  const connections = createHubConnections({
+    store,
+    ports,
+    settings,
+    seal,
+    publicUrl: () => publicUrl,
+    onError,
+  });
   const runs = createHubRuns({
     store,
     ports,
@@ -91,7 +100,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     seal,
     newId,
     pipeline,
-    connections: noConnections,
+    connections,
     onError,
   });
   const { calls, triggers } = runs;
@@ -104,7 +113,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const closing = new AbortController();
   const isStopping = () => closing.signal.aborted;
   let url = "";
-  let publicUrl = "";
   let stopSweeper = () => {};
   const app = createHubRoutes({
     ...shared,
@@ -174,6 +182,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         // Requests of slow clients get 80 % of the time; the rest is for storing accepted events.
         const closed = Promise.all([agents.close(), runs.close(), closeServer(timeoutMs * 0.8)]);
         await withTimeout(timers, left(), closed, "Some requests did not finish in time.");
+        await withTimeout(timers, left(), connections.close(), "Some connections did not close.");
         await withTimeout(timers, left(), pipeline.drain(), "Some events were not stored in time.");
       } finally {
         await withTimeout(timers, left(), store.close(), "The database did not close in time.");
@@ -196,10 +205,6 @@ function withAlarm({ timers, wakeAt }: HostPorts): Timers {
     },
   };
 }
-
-const noConnection = () =>
-  Promise.reject(new ConnectionError("not_allowed", "This hub has no connections yet."));
-const noConnections = { callTool: noConnection, loadOffers: noConnection };
 
 /** The number of events on the start page. */
 const NEWEST = 8;

@@ -1,0 +1,130 @@
+/** Maps the errors of the SDK and of the address guard to `ConnectionError`. */
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import { OutboundError, type OutboundErrorCode } from "@signalbox/rules/flows/outbound.ts";
+import { isObject } from "@signalbox/rules/json.ts";
+import { ConnectionError, type ConnectionErrorCode } from "./connection-error.ts";
+import { NO_ANSWER } from "./http-transport.ts";
+import { quote } from "./quote.ts";
+
+export function toConnectionError(error: unknown): ConnectionError {
+  const known = causes(error).find(
+    (cause) => cause instanceof ConnectionError || cause instanceof OutboundError,
+  );
+  if (known instanceof ConnectionError) return known;
+  if (known instanceof OutboundError)
+    return new ConnectionError(OUTBOUND_CODES[known.code] ?? "unreachable", known.message, {
+      cause: error,
+    });
+  if (SdkHttpError.isInstance(error)) return httpError(error);
+  if (ProtocolError.isInstance(error))
+    return error.code === NO_ANSWER
+      ? invalid(error.message, error)
+      : new ConnectionError("rejected", quote(error.message), { cause: error });
+  if (SdkError.isInstance(error)) return sdkError(error);
+  if (error instanceof SyntaxError) return invalid("The server's answer is not valid JSON.", error);
+  if (error instanceof Error && error.name === "ZodError")
+    return invalid("The server's answer is JSON, but not a JSON-RPC message.", error);
+  return new ConnectionError(
+    "unreachable",
+    `The server could not be called: ${quote(error instanceof Error ? error.message : String(error))}.`,
+    { cause: error },
+  );
+}
+
+/** Whether the server does not know the session of the client any more, for example after a restart. */
+export const isSessionLost = (error: unknown): boolean =>
+  causes(error).some(
+    (cause) => SdkHttpError.isInstance(cause) && (cause.status === 404 || cause.status === 400),
+  );
+
+const OUTBOUND_CODES: Partial<Record<OutboundErrorCode, ConnectionErrorCode>> = {
+  address_refused: "address_refused",
+  timeout: "timeout",
+  aborted: "cancelled",
+  too_large: "too_large",
+  invalid_url: "invalid_target",
+  invalid_request: "invalid_target",
+  too_many_redirects: "invalid_target",
+};
+
+function causes(error: unknown): unknown[] {
+  const found: unknown[] = [];
+  for (let at = error; at instanceof Error && found.length < 8; at = at.cause) found.push(at);
+  return found;
+}
+
+const invalid = (message: string, cause: unknown) =>
+  new ConnectionError(
+    "invalid_response",
+    `${message} Check that the URL is that of an MCP server.`,
+    { cause },
+  );
+
+function httpError(error: SdkHttpError): ConnectionError {
+  const { status } = error;
+  const redirect = /Redirect .*$/.exec(error.message)?.[0];
+  if (status >= 300 && status < 400)
+    return new ConnectionError(
+      "invalid_target",
+      `The server redirects, which is not followed: ${quote(redirect ?? error.message)}.`,
+      { cause: error },
+    );
+  const words = serverWords(error);
+  const said = words === undefined ? "" : `: ${words}`;
+  if (status === 401 || status === 403)
+    return new ConnectionError(
+      "unauthorized",
+      `The server answered HTTP ${status}${said}. Check the credentials of the connection.`,
+      { cause: error },
+    );
+  return new ConnectionError("rejected", `The server answered HTTP ${status}${said}.`, {
+    cause: error,
+  });
+}
+
+/** The message of a JSON error, or the text itself. */
+function serverWords({ data }: SdkHttpError): string | undefined {
+  const text = (data as { text?: unknown }).text;
+  if (typeof text !== "string" || text.trim() === "") return undefined;
+  try {
+    const json: unknown = JSON.parse(text);
+    const error = isObject(json) && isObject(json.error) ? json.error : json;
+    if (isObject(error))
+      for (const name of ["message", "error_description", "detail", "error"])
+        if (typeof error[name] === "string") return withoutDot(quote(error[name]));
+  } catch {
+    // not JSON
+  }
+  return withoutDot(quote(text));
+}
+
+const withoutDot = (text: string): string => text.replace(/\.$/, "");
+
+function sdkError(error: SdkError): ConnectionError {
+  switch (error.code) {
+    case SdkErrorCode.RequestTimeout:
+      return new ConnectionError("timeout", "The server did not answer in time.", { cause: error });
+    case SdkErrorCode.ConnectionClosed:
+    case SdkErrorCode.NotConnected:
+      return new ConnectionError("unreachable", "The server closed the connection.", {
+        cause: error,
+      });
+    case SdkErrorCode.ClientHttpUnexpectedContent:
+      return invalid(
+        `The server's answer has the content type ${contentType(error)} instead of application/json or text/event-stream.`,
+        error,
+      );
+    default: {
+      const cause = error.cause;
+      return cause instanceof Error
+        ? toConnectionError(cause)
+        : invalid(
+            `The server's answer is not valid MCP: ${withoutDot(quote(error.message))}.`,
+            error,
+          );
+    }
+  }
+}
+
+const contentType = ({ data }: SdkError): string =>
+  quote(String((data as { contentType?: unknown } | undefined)?.contentType ?? "(none)"));

@@ -1,0 +1,196 @@
+/**
+ * The open clients. A client is opened by the first call, shared by concurrent calls, and closed when
+ * it was idle for a while. After a failure to open, the next attempt waits (backoff): until then,
+ * calls fail immediately with the last error.
+ */
+import { backoffMs } from "../lib/backoff.ts";
+import { BoundedMap } from "../lib/bounded-map.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { Connection } from "../store/connection-store.ts";
+import { ConnectionError } from "./connection-error.ts";
+import { IDLE_MS, OPEN_MS, RETRY_FIRST_MS, RETRY_MAX_MS } from "./limits.ts";
+import type { McpClient } from "./mcp-client.ts";
+
+export interface ClientsOptions {
+  open(connection: Connection, signal: AbortSignal): Promise<McpClient>;
+  timers: Timers;
+  random: () => number;
+}
+
+interface Failure {
+  revision: number;
+  error: unknown;
+  count: number;
+  retryAt: number;
+}
+
+export interface UseOptions {
+  signal: AbortSignal;
+  /** Whether to try immediately, even if the last attempt has just failed. */
+  isCheck: boolean;
+}
+
+const MAX_FAILURES = 10_000;
+
+interface Entry {
+  revision: number;
+  client: Promise<McpClient>;
+  opened: McpClient | undefined;
+  users: number;
+  /** Retired entries are closed after their last use. */
+  isRetired: boolean;
+  stop: AbortController;
+  cancelIdle(): void;
+}
+
+export function createClients({ open, timers, random }: ClientsOptions) {
+  const entries = new Map<string, Entry>();
+  const retired = new Set<Entry>();
+  const failures = new BoundedMap<string, Failure>(MAX_FAILURES);
+  let isClosed = false;
+
+  function openEntry(connection: Connection): Entry {
+    const { id, revision } = connection;
+    const stop = new AbortController();
+    const cancelTimeout = timers.after(OPEN_MS, () =>
+      stop.abort(
+        new ConnectionError(
+          "timeout",
+          `The server did not complete the handshake within ${OPEN_MS / 1000} s.`,
+        ),
+      ),
+    );
+    const client = open(connection, stop.signal).finally(cancelTimeout);
+    const entry: Entry = {
+      revision,
+      client,
+      opened: undefined,
+      users: 0,
+      isRetired: false,
+      stop,
+      cancelIdle: () => {},
+    };
+    entries.set(id, entry);
+    client.then(
+      (opened) => {
+        entry.opened = opened;
+        failures.delete(id);
+        opened.onClosed(() => retire(id, entry));
+        if (entry.users === 0) whenIdle(id, entry);
+      },
+      (error) => {
+        const known = failures.get(id);
+        const count = (known?.revision === revision ? known.count : 0) + 1;
+        const delay = backoffMs(count, { firstMs: RETRY_FIRST_MS, maxMs: RETRY_MAX_MS, random });
+        if (!entry.isRetired)
+          failures.set(id, { error, count, retryAt: timers.now() + delay, revision });
+        retire(id, entry);
+      },
+    );
+    return entry;
+  }
+
+  function find(connection: Connection, isCheck: boolean): Entry {
+    const { id, revision } = connection;
+    const entry = entries.get(id);
+    if (entry?.revision === revision) return entry;
+    if (entry) retire(id, entry);
+    const failure = failures.get(id);
+    if (failure?.revision === revision && !isCheck && timers.now() < failure.retryAt)
+      throw failure.error;
+    return openEntry(connection);
+  }
+
+  function retire(id: string, entry: Entry): void {
+    if (entries.get(id) === entry) entries.delete(id);
+    entry.cancelIdle();
+    entry.isRetired = true;
+    if (entry.users === 0) closeEntry(entry);
+    else retired.add(entry);
+  }
+
+  async function closeEntry(entry: Entry): Promise<void> {
+    retired.delete(entry);
+    const client = await entry.client.catch(() => undefined);
+    await client?.close();
+  }
+
+  function whenIdle(id: string, entry: Entry): void {
+    if (entry.isRetired) closeEntry(entry);
+    else entry.cancelIdle = timers.after(IDLE_MS, () => retire(id, entry));
+  }
+
+  async function useOnce<Result>(
+    connection: Connection,
+    { signal, isCheck }: UseOptions,
+    work: (client: McpClient) => Promise<Result>,
+  ) {
+    const entry = find(connection, isCheck);
+    entry.cancelIdle();
+    entry.users += 1;
+    const wasOpen = entry.opened !== undefined;
+    try {
+      const client = entry.opened ?? (await unlessAborted(signal, entry.client));
+      try {
+        return { result: await work(client) };
+      } catch (error) {
+        if (!client.isSessionLost(error)) throw error;
+        retire(connection.id, entry);
+        return { error, isRetryable: wasOpen };
+      }
+    } finally {
+      entry.users -= 1;
+      if (entry.users === 0) whenIdle(connection.id, entry);
+    }
+  }
+
+  return {
+    /** Calls `work` with an open client. */
+    async use<Result>(
+      connection: Connection,
+      options: UseOptions,
+      work: (client: McpClient) => Promise<Result>,
+    ): Promise<Result> {
+      if (isClosed) throw new ConnectionError("cancelled", "The hub is stopping.");
+      const first = await useOnce(connection, options, work);
+      if (!("error" in first)) return first.result;
+      // The server rejected the session before it executed anything.
+      const second = first.isRetryable ? await useOnce(connection, options, work) : first;
+      if ("error" in second) throw second.error;
+      return second.result;
+    },
+    forget(id: string): void {
+      failures.delete(id);
+      const entry = entries.get(id);
+      if (entry) retire(id, entry);
+    },
+    async close(): Promise<void> {
+      isClosed = true;
+      const all = [...entries.values(), ...retired];
+      entries.clear();
+      retired.clear();
+      const stopping = new ConnectionError("cancelled", "The hub is stopping.");
+      await Promise.all(
+        all.map((entry) => {
+          entry.cancelIdle();
+          entry.isRetired = true;
+          entry.stop.abort(stopping);
+          return closeEntry(entry);
+        }),
+      );
+    },
+    /** The number of clients that are open or being opened. */
+    get size() {
+      return entries.size;
+    },
+  };
+}
+
+export function unlessAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}

@@ -1,0 +1,18 @@
+import type { Transport } from "@modelcontextprotocol/client";
+
+export interface Command {
+  command: string;
+  args: readonly string[];
+  /** The whole environment, except for PATH and HOME. */
+  env: Readonly<Record<string, string>>;
+}
+
+export interface OpenedCommand {
+  /** Starts the process when the client connects, and ends it on `close`. */
+  transport: Transport;
+  /** The end of what the process has written to its error output. */
+  lastWords(): string;
+}
+
+/** Runs an MCP server as a process, without a shell. */
+export type OpenCommand = (command: Command) => Promise<OpenedCommand>;

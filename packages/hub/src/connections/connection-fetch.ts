@@ -1,0 +1,76 @@
+/**
+ * The `fetch` of one connection. It adds identity and credentials to each request, renews an OAuth
+ * token once after 401, and limits the size of responses.
+ */
+import type { WebFetch } from "../lib/web-fetch.ts";
+import { ConnectionError } from "./connection-error.ts";
+import type { Credentials } from "./credentials.ts";
+import type { Exchange, Exchanges } from "./exchange.ts";
+import { IDENTITY_HEADER } from "./identity.ts";
+import { limitBody } from "./limit-body.ts";
+import { MAX_ANSWER_BYTES, MAX_OTHER_BYTES } from "./limits.ts";
+import type { OAuthTokens } from "./oauth-token.ts";
+
+export interface ConnectionFetchOptions {
+  fetch: WebFetch;
+  exchanges: Pick<Exchanges, "take">;
+  credentials: Credentials;
+  /** Only for OAuth. */
+  tokens: OAuthTokens | undefined;
+  identity: () => Promise<string>;
+  /** Whether the stream of notifications is worth a connection. */
+  holdsStream: () => boolean;
+}
+
+export function createConnectionFetch(options: ConnectionFetchOptions): WebFetch {
+  const { fetch, exchanges, credentials, tokens, identity, holdsStream } = options;
+
+  return async (url, init = {}) => {
+    const headers = new Headers(init.headers);
+    const exchange = exchanges.take(headers);
+    const isStream = init.method === "GET" && !headers.has("last-event-id");
+    if (isStream && !holdsStream()) return new Response(null, { status: 405 });
+
+    for (const [name, value] of Object.entries(credentials.headers ?? {})) headers.set(name, value);
+    headers.set(IDENTITY_HEADER, await identity());
+    const { auth } = credentials;
+    if (auth?.type === "bearer") headers.set("authorization", `Bearer ${auth.token}`);
+
+    const send = async (token: string | undefined) => {
+      if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+      return fetch(url, { ...init, headers });
+    };
+    const token = await tokens?.token();
+    let response = await send(token);
+    if (response.status === 401 && tokens && token !== undefined) {
+      await response.body?.cancel();
+      tokens.reject(token);
+      response = await send(await tokens.token());
+    }
+    if (exchange) exchange.isStream = isEventStream(response);
+    return limited(response, exchange, isStream ? MAX_ANSWER_BYTES : MAX_OTHER_BYTES);
+  };
+}
+
+const isEventStream = ({ headers }: Response): boolean =>
+  /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+
+function limited(response: Response, exchange: Exchange | undefined, otherwise: number): Response {
+  const limit = exchange?.maxBytes ?? otherwise;
+  return limitBody(response, limit, {
+    onBytes(bytes) {
+      if (exchange) exchange.bytes += bytes;
+    },
+    tooLarge() {
+      const error = new ConnectionError(
+        "too_large",
+        `The server's answer exceeds the limit of ${formatBytes(limit)}. Request less data.`,
+      );
+      exchange?.stop.abort(error);
+      return error;
+    },
+  });
+}
+
+const formatBytes = (bytes: number): string =>
+  bytes >= 1024 * 1024 ? `${Math.round(bytes / 1024 / 1024)} MiB` : `${bytes} bytes`;

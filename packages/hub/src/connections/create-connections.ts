@@ -1,0 +1,97 @@
+/** Calls of MCP servers: limits the time, the concurrency and the size of each. */
+import type { Json } from "@signalbox/rules/json.ts";
+import { createSemaphore, QueueFull } from "../lib/semaphore.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { Connection } from "../store/connection-store.ts";
+import { type ClientsOptions, createClients } from "./clients.ts";
+import { ConnectionError } from "./connection-error.ts";
+import type { CallOptions, Connections } from "./connections.ts";
+import { newExchange } from "./exchange.ts";
+import { MAX_ANSWER_BYTES, MAX_CALLS, MAX_LIST_BYTES, MAX_QUEUED } from "./limits.ts";
+import type { McpClient } from "./mcp-client.ts";
+import { loadOffers } from "./offers.ts";
+import { TRIGGER_TOOLS } from "./trigger-list.ts";
+
+export interface ConnectionsOptions extends Pick<ClientsOptions, "open" | "random"> {
+  timers: Timers;
+}
+
+/** The field of `_meta` by which a server can recognize a repeated call. */
+const IDEMPOTENCY_KEY = "signalbox/idempotency-key";
+
+type Limits = Pick<CallOptions, "signal" | "timeoutMs">;
+
+export function createConnections({ open, timers, random }: ConnectionsOptions): Connections {
+  const clients = createClients({ open, timers, random });
+  const semaphore = createSemaphore({ perKey: MAX_CALLS, maxQueued: MAX_QUEUED });
+
+  /** `lane`: calls of flows must not delay checks and the handshake of triggers. */
+  async function run<Result>(
+    connection: Connection,
+    { signal, timeoutMs }: Limits,
+    { lane, isCheck }: { lane: "calls" | "control"; isCheck: boolean },
+    work: (client: McpClient, stop: AbortController) => Promise<Result>,
+  ): Promise<Result> {
+    const stop = new AbortController();
+    const onAbort = () =>
+      stop.abort(
+        signal.reason instanceof ConnectionError
+          ? signal.reason
+          : new ConnectionError("cancelled", "The call was cancelled.", { cause: signal.reason }),
+      );
+    const cancelTimeout = timers.after(timeoutMs, () =>
+      stop.abort(
+        new ConnectionError("timeout", `The server did not answer within ${timeoutMs / 1000} s.`),
+      ),
+    );
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    try {
+      const key = `${lane} ${connection.id}`;
+      const release =
+        semaphore.tryAcquire(key) ?? (await semaphore.acquire(key, { signal: stop.signal }));
+      try {
+        stop.signal.throwIfAborted();
+        const use = { signal: stop.signal, isCheck };
+        return await clients.use(connection, use, (client) => work(client, stop));
+      } finally {
+        release();
+      }
+    } catch (error) {
+      if (error instanceof QueueFull)
+        throw new ConnectionError(
+          "busy",
+          `The connection has ${MAX_CALLS} running and ${MAX_QUEUED} waiting calls, which is its limit. Try again later, or limit the concurrency of the flow.`,
+          { cause: error },
+        );
+      throw error;
+    } finally {
+      cancelTimeout();
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  return {
+    callTool(connection, call, options) {
+      const { idempotencyKey, onProgress } = options;
+      const isTrigger = TRIGGER_TOOLS.has(call.tool);
+      const lane = isTrigger ? "control" : "calls";
+      return run(connection, options, { lane, isCheck: false }, (client, stop) =>
+        client.callTool(call, newExchange(MAX_ANSWER_BYTES, stop), {
+          meta: idempotencyKey === undefined ? undefined : { [IDEMPOTENCY_KEY]: idempotencyKey },
+          onProgress,
+        }),
+      );
+    },
+    loadOffers: (connection, options) =>
+      run(connection, options, { lane: "control", isCheck: true }, (client, stop) =>
+        loadOffers(client, () => newExchange(MAX_LIST_BYTES, stop)),
+      ),
+    request: (connection, method, params, options) =>
+      run(connection, options, { lane: "control", isCheck: false }, (client, stop) =>
+        client.request(method, params, newExchange(MAX_ANSWER_BYTES, stop)),
+      ) as Promise<Json>,
+    forget: clients.forget,
+    close: clients.close,
+  };
+}

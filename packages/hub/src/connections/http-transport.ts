@@ -1,0 +1,73 @@
+import {
+  isJSONRPCRequest,
+  isJSONRPCResponse,
+  type JSONRPCMessage,
+  type RequestId,
+  StreamableHTTPClientTransport,
+} from "@modelcontextprotocol/client";
+import type { Timers } from "../lib/timers.ts";
+import type { WebFetch } from "../lib/web-fetch.ts";
+import type { Exchanges } from "./exchange.ts";
+import { observeMessages } from "./observe-messages.ts";
+
+export interface HttpTransportOptions {
+  fetch: WebFetch;
+  exchanges: Pick<Exchanges, "find">;
+  timers: Pick<Timers, "after">;
+}
+
+type SendOptions = Parameters<StreamableHTTPClientTransport["send"]>[1];
+
+/** The JSON-RPC error code of a request whose response ended without an answer. */
+export const NO_ANSWER = -32_098;
+
+/**
+ * The SDK's transport waits for its time limit if a response contains no answer for its request, and
+ * does not end the HTTP request of a cancelled call in the era of `initialize`. This one does both.
+ */
+export class HttpTransport extends StreamableHTTPClientTransport {
+  readonly #exchanges: HttpTransportOptions["exchanges"];
+  readonly #unanswered = new Set<RequestId>();
+
+  constructor(url: URL, { fetch, exchanges, timers }: HttpTransportOptions) {
+    super(url, {
+      fetch,
+      reconnectionScheduler: (reconnect, delay) => timers.after(delay, reconnect),
+      onInsufficientScope: "throw",
+    });
+    this.#exchanges = exchanges;
+    observeMessages(this, (message) => {
+      if (isJSONRPCResponse(message) && message.id !== undefined)
+        this.#unanswered.delete(message.id);
+    });
+  }
+
+  override async send(
+    message: JSONRPCMessage | JSONRPCMessage[],
+    options?: SendOptions,
+  ): Promise<void> {
+    if (Array.isArray(message) || !isJSONRPCRequest(message) || options?.onRequestStreamEnd)
+      return super.send(message, options);
+    const exchange = this.#exchanges.find(options?.headers);
+    const signal = options?.requestSignal ?? exchange?.stop.signal;
+    this.#unanswered.add(message.id);
+    const end = () => this.#endUnanswered(message.id);
+    try {
+      await super.send(message, {
+        ...options,
+        ...(signal ? { requestSignal: signal } : {}),
+        onRequestStreamEnd: end,
+      });
+    } catch (error) {
+      this.#unanswered.delete(message.id);
+      throw error;
+    }
+    if (exchange && !exchange.isStream) end();
+  }
+
+  #endUnanswered(id: RequestId): void {
+    if (!this.#unanswered.has(id)) return;
+    const message = "The server's response ended without an answer to the request.";
+    this.onmessage?.({ jsonrpc: "2.0", id, error: { code: NO_ANSWER, message } });
+  }
+}

@@ -1,0 +1,125 @@
+/** Access tokens by the OAuth grant `client_credentials`, cached until they expire. */
+import { z } from "zod";
+import type { WebFetch } from "../lib/web-fetch.ts";
+import { ConnectionError } from "./connection-error.ts";
+import type { OAuthClient } from "./credentials.ts";
+import { limitBody } from "./limit-body.ts";
+import { quote } from "./quote.ts";
+
+export interface OAuthTokens {
+  token(): Promise<string>;
+  /** After the server has rejected `token`: the next call of `token` fetches another one. */
+  reject(token: string): void;
+}
+
+interface TokenEndpoint {
+  url: string;
+  /** Whether the endpoint only accepts the client's secret in the form. */
+  isSecretInForm: boolean;
+}
+
+/** Finds the token endpoint by the metadata of the server (RFC 9728, RFC 8414). */
+export type DiscoverTokenEndpoint = () => Promise<TokenEndpoint>;
+
+export interface OAuthTokenOptions {
+  client: OAuthClient;
+  /** The URL of the MCP server, sent as `resource` (RFC 8707). */
+  resource: string;
+  fetch: WebFetch;
+  discover: DiscoverTokenEndpoint;
+  now: () => number;
+}
+
+/** The lifetime of a token without `expires_in`. */
+const DEFAULT_LIFETIME_S = 300;
+/** A token is replaced this long before it expires, but lives at least half its time. */
+const EARLY_S = 30;
+const MAX_RESPONSE_BYTES = 64 * 1024;
+
+const answerSchema = z.object({
+  access_token: z.string().regex(/^[\x21-\x7e]+$/),
+  expires_in: z.coerce.number().positive().nullish(),
+});
+const errorSchema = z.object({ error: z.string(), error_description: z.string().optional() });
+
+export function createOAuthTokens(options: OAuthTokenOptions): OAuthTokens {
+  const { now } = options;
+  let current: { token: Promise<string>; until: number } | undefined;
+
+  return {
+    token() {
+      if (current && now() < current.until) return current.token;
+      const fetching = fetchToken(options);
+      const entry = { token: fetching.then(({ token }) => token), until: Number.POSITIVE_INFINITY };
+      current = entry;
+      fetching.then(
+        ({ lifetimeS }) => {
+          const early = Math.min(EARLY_S, lifetimeS / 2);
+          entry.until = now() + (lifetimeS - early) * 1000;
+        },
+        () => {
+          if (current === entry) current = undefined;
+        },
+      );
+      return entry.token;
+    },
+    reject(token) {
+      const entry = current;
+      entry?.token.then(
+        (known) => {
+          if (known === token && current === entry) current = undefined;
+        },
+        () => {},
+      );
+    },
+  };
+}
+
+async function fetchToken({ client, resource, fetch, discover }: OAuthTokenOptions) {
+  const { client_id, client_secret, token_url, scope, audience } = client;
+  const endpoint: TokenEndpoint =
+    token_url === undefined ? await discover() : { url: token_url, isSecretInForm: false };
+  const form = new URLSearchParams({ grant_type: "client_credentials", resource });
+  if (scope !== undefined) form.set("scope", scope);
+  if (audience !== undefined) form.set("audience", audience);
+  const headers = new Headers({ accept: "application/json" });
+  if (endpoint.isSecretInForm) {
+    form.set("client_id", client_id);
+    form.set("client_secret", client_secret);
+  } else {
+    const basic = [client_id, client_secret].map(encodeURIComponent).join(":");
+    headers.set("authorization", `Basic ${btoa(basic)}`);
+  }
+  const { host } = new URL(endpoint.url);
+  const failed = (reason: string) =>
+    new ConnectionError(
+      "unauthorized",
+      `The token endpoint at ${host} ${reason}. Check client_id, client_secret, scope and token_url of the connection.`,
+    );
+  const response = limitBody(
+    await fetch(endpoint.url, { method: "POST", headers, body: form, redirect: "manual" }),
+    MAX_RESPONSE_BYTES,
+    { onBytes() {}, tooLarge: () => failed(`returned more than ${MAX_RESPONSE_BYTES} bytes`) },
+  );
+  const text = await response.text();
+  const json = parseJson(text);
+  const problem = errorSchema.safeParse(json);
+  if (!response.ok)
+    throw failed(
+      problem.success
+        ? `answered ${problem.data.error}${problem.data.error_description ? `: ${quote(problem.data.error_description)}` : ""}`
+        : `answered HTTP ${response.status}: ${quote(text)}`,
+    );
+  const answer = answerSchema.safeParse(json);
+  if (!answer.success) throw failed("returned no access_token");
+  const { access_token, expires_in } = answer.data;
+  return { token: access_token, lifetimeS: expires_in ?? DEFAULT_LIFETIME_S };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,315 @@
+/** Opens clients with the MCP SDK. This module is loaded with the first connection. */
+import {
+  Client,
+  discoverOAuthServerInfo,
+  type JSONRPCMessage,
+  type JsonSchemaValidator,
+  SdkHttpError,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { isObject, type JsonObject } from "@signalbox/rules/json.ts";
+import { z } from "zod";
+import { NOTIFICATIONS } from "../deliver/events-draft.ts";
+import { backoffMs } from "../lib/backoff.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { WebFetch } from "../lib/web-fetch.ts";
+import type { Connection } from "../store/connection-store.ts";
+import { isSessionLost, toConnectionError } from "./client-error.ts";
+import type { OpenCommand, OpenedCommand } from "./command.ts";
+import { ConnectionError } from "./connection-error.ts";
+import { createConnectionFetch } from "./connection-fetch.ts";
+import type { ToolAnswer } from "./connections.ts";
+import type { Credentials } from "./credentials.ts";
+import { createExchanges } from "./exchange.ts";
+import { HttpTransport } from "./http-transport.ts";
+import { CLOSE_MS, OPEN_MS } from "./limits.ts";
+import type { McpClient } from "./mcp-client.ts";
+import { createOAuthTokens, type OAuthTokens } from "./oauth-token.ts";
+import { observeMessages } from "./observe-messages.ts";
+import { quote } from "./quote.ts";
+
+export interface OpenClientOptions {
+  connection: Pick<Connection, "id" | "target">;
+  credentials: Credentials;
+  fetch: WebFetch;
+  /** Undefined if this host or its operator does not allow commands. */
+  openCommand: OpenCommand | undefined;
+  identity: (connection: string) => Promise<string>;
+  version: string;
+  timers: Timers;
+  random: () => number;
+  /** Ends the handshake. */
+  signal: AbortSignal;
+  onListChanged(): void;
+}
+
+/** How long a command may take to answer the probe for the stateless protocol. */
+const COMMAND_PROBE_MS = 3_000;
+/** The longest delay of Node's timers. Calls have time limits of their own. */
+const NO_TIMEOUT = 2 ** 31 - 1;
+const RELISTEN = { firstMs: 1_000, maxMs: 30_000 };
+
+/** The hub checks outputs itself, in the sandbox: schemas of servers may be expensive. */
+const acceptAll = {
+  getValidator:
+    <Value>(): JsonSchemaValidator<Value> =>
+    (input) => ({ valid: true, data: input as Value, errorMessage: undefined }),
+};
+
+export async function openClient(options: OpenClientOptions): Promise<McpClient> {
+  const { target } = options.connection;
+  return "url" in target ? openHttp(target.url, options) : openStdio(target, options);
+}
+
+async function openHttp(text: string, options: OpenClientOptions): Promise<McpClient> {
+  const { connection, credentials, fetch, identity, timers } = options;
+  const url = new URL(text);
+  const exchanges = createExchanges();
+  const tokens = oauthTokens(url, options);
+  const open = (isLegacy: boolean) => {
+    const session = createSession(options, OPEN_MS, isLegacy);
+    const transport = new HttpTransport(url, {
+      exchanges,
+      timers,
+      fetch: createConnectionFetch({
+        fetch,
+        exchanges,
+        credentials,
+        tokens,
+        identity: () => identity(connection.id),
+        holdsStream: session.holdsStream,
+      }),
+    });
+    return session.connect(transport, {
+      exchanges,
+      hasSession: () => transport.sessionId !== undefined,
+      end: () => transport.terminateSession(),
+    });
+  };
+  try {
+    return await open(false);
+  } catch (error) {
+    // Some servers of the older era answer an unknown method with 5xx.
+    if (isServerError(error) && !options.signal.aborted) return await open(true);
+    throw error;
+  }
+}
+
+const isServerError = (error: unknown): boolean =>
+  error instanceof ConnectionError &&
+  SdkHttpError.isInstance(error.cause) &&
+  error.cause.status >= 500;
+
+function oauthTokens(
+  url: URL,
+  { credentials: { auth }, fetch, timers }: OpenClientOptions,
+): OAuthTokens | undefined {
+  if (auth?.type !== "oauth") return undefined;
+  return createOAuthTokens({
+    client: auth,
+    resource: url.href,
+    fetch,
+    now: timers.now,
+    async discover() {
+      const { authorizationServerUrl, authorizationServerMetadata: metadata } =
+        await discoverOAuthServerInfo(url, { fetchFn: fetch });
+      if (!metadata)
+        throw new ConnectionError(
+          "unauthorized",
+          `The authorization server ${authorizationServerUrl} publishes no metadata. Set token_url in the credentials of the connection.`,
+        );
+      const methods = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+      return {
+        url: metadata.token_endpoint,
+        isSecretInForm:
+          !methods.includes("client_secret_basic") && methods.includes("client_secret_post"),
+      };
+    },
+  });
+}
+
+async function openStdio(
+  target: { command: string; args: readonly string[] },
+  options: OpenClientOptions,
+): Promise<McpClient> {
+  const { openCommand, credentials } = options;
+  if (!openCommand)
+    throw new ConnectionError(
+      "not_allowed",
+      "This hub does not run commands. Set SIGNALBOX_ALLOW_COMMANDS=on, or connect to the server by URL.",
+    );
+  const opened = await openCommand({ ...target, env: credentials.env ?? {} });
+  const session = createSession(options, COMMAND_PROBE_MS, false);
+  return session.connect(opened.transport, {
+    exchanges: createExchanges(),
+    hasSession: () => false,
+    end: async () => {},
+    lastWords: opened.lastWords,
+  });
+}
+
+interface SessionParts {
+  exchanges: ReturnType<typeof createExchanges>;
+  hasSession(): boolean;
+  /** Tells the server that the session ends. */
+  end(): Promise<void>;
+  lastWords?: OpenedCommand["lastWords"];
+}
+
+function createSession(options: OpenClientOptions, probeMs: number, isLegacy: boolean) {
+  const { version, timers, signal, onListChanged } = options;
+  const client = new Client(
+    { name: "signalbox", version },
+    {
+      jsonSchemaValidator: acceptAll,
+      versionNegotiation: { mode: "auto", probe: { timeoutMs: probeMs } },
+    },
+  );
+  let hasEvents = false;
+  let isClosing = false;
+  let onClosed = () => {};
+  const listChanged = () => client.getServerCapabilities()?.tools?.listChanged === true;
+
+  client.onerror = () => {}; // errors of calls reject them; others end with the stream
+  client.fallbackNotificationHandler = async ({ method }) => {
+    if (method === "notifications/tools/list_changed" || method === NOTIFICATIONS.listChanged)
+      onListChanged();
+  };
+
+  /** In the stateless era, notifications need a request of their own. */
+  async function listen(failures = 0): Promise<void> {
+    try {
+      const subscription = await client.listen({ toolsListChanged: true }, { timeout: OPEN_MS });
+      failures = 0;
+      if ((await subscription.closed) === "local") return;
+    } catch {
+      // The next check lists the tools anyway.
+    }
+    if (isClosing) return;
+    const delay = backoffMs(failures + 1, { ...RELISTEN, random: options.random });
+    timers.after(delay, () => {
+      if (!isClosing) listen(failures + 1);
+    });
+  }
+
+  async function connect(transport: Transport, parts: SessionParts): Promise<McpClient> {
+    const withWords = (error: unknown) => explain(toConnectionError(error), parts.lastWords);
+    observeMessages(transport, (message) => {
+      if (declaresEvents(message)) hasEvents = true;
+    });
+    const abort = () => void transport.close();
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      if (signal.aborted) throw signal.reason;
+      await client.connect(transport, {
+        timeout: NO_TIMEOUT,
+        signal,
+        ...(isLegacy ? { prior: { kind: "legacy" } } : {}),
+      });
+    } catch (error) {
+      await client.close().catch(() => {});
+      throw signal.aborted ? signal.reason : withWords(error);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+    client.onclose = () => {
+      if (!isClosing) onClosed();
+    };
+    if (listChanged() && client.getProtocolEra() === "modern") listen();
+    return toMcpClient(parts, withWords);
+  }
+
+  function toMcpClient(
+    { exchanges, hasSession, end }: SessionParts,
+    withWords: (error: unknown) => ConnectionError,
+  ): McpClient {
+    const server = client.getServerVersion();
+    const run = async <Result>(
+      exchange: Parameters<typeof exchanges.run>[0],
+      work: (headers: Record<string, string>) => Promise<Result>,
+    ): Promise<Result> => {
+      try {
+        return await exchanges.run(exchange, work);
+      } catch (error) {
+        throw exchange.stop.signal.aborted ? exchange.stop.signal.reason : withWords(error);
+      }
+    };
+    return {
+      server: server ? { name: server.name, version: server.version } : null,
+      capabilities: {
+        tools: client.getServerCapabilities()?.tools !== undefined,
+        listChanged: listChanged(),
+        events: hasEvents,
+      },
+      callTool: ({ tool, arguments: given }, exchange, { meta, onProgress } = {}) =>
+        run(exchange, async (headers) => {
+          const { isError, content, structuredContent } = await client.callTool(
+            { name: tool, arguments: given, ...(meta ? { _meta: meta } : {}) },
+            {
+              headers,
+              signal: exchange.stop.signal,
+              timeout: NO_TIMEOUT,
+              ...(onProgress
+                ? {
+                    onprogress: ({ progress, total, message }) =>
+                      onProgress({
+                        progress,
+                        ...(total === undefined ? {} : { total }),
+                        ...(message === undefined ? {} : { message }),
+                      }),
+                  }
+                : {}),
+            },
+          );
+          const answer: ToolAnswer = {
+            isError: isError === true,
+            content: content as JsonObject[],
+          };
+          if (structuredContent !== undefined)
+            answer.structuredContent = structuredContent as JsonObject;
+          return answer;
+        }),
+      request: (method, params, exchange) =>
+        run(exchange, (headers) =>
+          client.request({ method, params }, z.unknown(), {
+            headers,
+            signal: exchange.stop.signal,
+            timeout: NO_TIMEOUT,
+          }),
+        ),
+      isSessionLost: (error) => hasSession() && isSessionLost(error),
+      onClosed(listener) {
+        onClosed = listener;
+        if (!client.transport) listener();
+      },
+      async close() {
+        isClosing = true;
+        let cancel = () => {};
+        const late = new Promise<void>((resolve) => {
+          cancel = timers.after(CLOSE_MS, resolve);
+        });
+        await Promise.race([end().catch(() => {}), late]);
+        cancel();
+        await client.close().catch(() => {});
+      },
+    };
+  }
+
+  return { connect, holdsStream: listChanged };
+}
+
+/** The SDK drops capabilities that it does not know, so they are read from the message. */
+const declaresEvents = (message: JSONRPCMessage): boolean =>
+  "result" in message &&
+  isObject(message.result) &&
+  isObject(message.result.capabilities) &&
+  isObject(message.result.capabilities.events);
+
+/** Adds what a command wrote to its error output before it failed. */
+function explain(error: ConnectionError, lastWords: SessionParts["lastWords"]): ConnectionError {
+  const words = lastWords?.() ?? "";
+  if (words === "" || error.code === "rejected") return error;
+  return new ConnectionError(error.code, `${error.message} It wrote: ${quote(words)}`, {
+    cause: error,
+  });
+}

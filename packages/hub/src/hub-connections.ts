@@ -1,0 +1,50 @@
+/** The connections to MCP servers. Their SDK is loaded by the first call. */
+import type { Connections } from "./connections/connections.ts";
+import { createConnections } from "./connections/create-connections.ts";
+import { unsealCredentials } from "./connections/credentials.ts";
+import { createIdentity } from "./connections/identity.ts";
+import type { HostPorts, HubSettings } from "./host-ports.ts";
+import type { Seal } from "./lib/seal.ts";
+import type { Store } from "./store/store.ts";
+
+export interface HubConnectionsOptions {
+  store: Store;
+  ports: HostPorts;
+  settings: HubSettings;
+  seal: Seal;
+  /** The public URL of the hub; empty before it has started. */
+  publicUrl: () => string;
+  onError: (error: unknown) => void;
+}
+
+export function createHubConnections(options: HubConnectionsOptions): Connections {
+  const { store, ports, settings, seal, publicUrl, onError } = options;
+  const { timers } = ports;
+  const identity = createIdentity({
+    sealKey: settings.sealKey,
+    issuer: publicUrl,
+    now: timers.now,
+  });
+  return createConnections({
+    timers,
+    random: Math.random,
+    async open(connection, signal) {
+      const { openClient } = await import("./connections/open-client.ts");
+      return openClient({
+        connection,
+        credentials: await unsealCredentials(connection.sealed, seal),
+        fetch: ports.guardedWebFetch,
+        openCommand: ports.openCommand,
+        identity,
+        version: settings.version,
+        timers,
+        random: Math.random,
+        signal,
+        onListChanged() {
+          const { tenant, id } = connection;
+          store.touchConnection(tenant, id, timers.now()).catch(onError);
+        },
+      });
+    },
+  });
+}
