@@ -1,0 +1,221 @@
+/**
+ * Triggers of an MCP server. When `notify` has resolved, the event is stored and will be delivered to
+ * every subscription that wants it, or (with the memory storage) has been delivered.
+ */
+import { type ConfigureContext, configure, endSubscription, publicView } from "./configure.ts";
+import { connectionIdOf } from "./connection-id.ts";
+import type { DataOf, Subscription, TriggerDefinition } from "./definition.ts";
+import { describeTrigger } from "./describe-trigger.ts";
+import { isObject } from "./json.ts";
+import { paramsMatch } from "./matches.ts";
+import { memoryStorage } from "./memory-storage.ts";
+import { createMutex } from "./mutex.ts";
+import { createOutbox, type DroppedEvent, type RetriedEvent } from "./outbox.ts";
+import { issuesText } from "./parse-params.ts";
+import type { TriggerStorage } from "./storage.ts";
+import { createTools, type TriggerTool } from "./tools.ts";
+import { TriggerError } from "./trigger-error.ts";
+
+export interface TriggersOptions<Definitions extends readonly TriggerDefinition[]> {
+  definitions: Definitions;
+  /** Default: memory, which loses pending events when the process ends. */
+  storage?: TriggerStorage;
+  /** On Cloudflare: `waitUntil` of `cloudflare:workers`, or of the request's context. */
+  waitUntil?: (promise: Promise<unknown>) => void;
+  fetch?: typeof fetch;
+  /**
+   * The connection that calls a tool. `context` is the last argument of a tool's callback. Default:
+   * the claim `connectionId` of the JWT in the header `x-mesh-token`.
+   */
+  connectionId?: (context: unknown) => string | undefined | Promise<string | undefined>;
+  /** Whether events may be sent to this URL. Default: any http or https URL. */
+  allowCallback?: (url: URL) => boolean | Promise<boolean>;
+  /** An event was given up. Default: logged. */
+  onDropped?: (event: DroppedEvent) => unknown;
+  /** An attempt has failed and will be repeated. */
+  onRetry?: (event: RetriedEvent) => unknown;
+  /** An error that no caller gets, such as one of the storage. Default: logged. */
+  onError?: (error: unknown) => void;
+  /** Requests in parallel; default 8. Those of one subscription are sequential. */
+  concurrency?: number;
+  /** The time limit of a request; default 15 s. */
+  timeoutMs?: number;
+  /** The first and the longest delay between attempts; default 1 s and 5 minutes. */
+  retry?: { firstMs: number; maxMs: number };
+  /** How long delivery is attempted; default 7 days. */
+  keepMs?: number;
+  /** How many events may wait for delivery; default 10,000. Above it, `notify` rejects. */
+  maxPending?: number;
+  now?: () => number;
+  random?: () => number;
+}
+
+export interface NotifyResult {
+  /** The id of the event. */
+  id: string;
+  /** How many subscriptions get it. */
+  subscriptions: number;
+}
+
+export interface Triggers<Definitions extends readonly TriggerDefinition[]> {
+  /** `for (const { name, config, handler } of tools()) server.registerTool(name, config, handler)` */
+  tools(): TriggerTool[];
+  /**
+   * Sends an event to the subscriptions of a connection that want it. Resolves when it is stored; with
+   * the memory storage, when it is delivered.
+   *
+   * @param options.id If you may notify twice of the same event, its id: receivers then ignore repeats.
+   */
+  notify<Type extends Definitions[number]["type"]>(
+    connectionId: string,
+    type: Type,
+    data: DataOf<Extract<Definitions[number], { type: Type }>>,
+    options?: { id?: string },
+  ): Promise<NotifyResult>;
+  /** The subscriptions, for example to resume watching after a restart. */
+  subscriptions(connectionId?: string): Promise<Subscription[]>;
+  /** Delivers what is due. Returns what waits for a later attempt, and when it is due. */
+  flush(): Promise<{ pending: number; nextAt: Date | undefined }>;
+  /** Waits for the requests in flight, and stops. Pending events stay in the storage. */
+  close(): Promise<void>;
+}
+
+export function createTriggers<const Definitions extends readonly TriggerDefinition[]>(
+  options: TriggersOptions<Definitions>,
+): Triggers<Definitions> {
+  const definitions = checkDefinitions(options.definitions);
+  const {
+    storage = memoryStorage(),
+    connectionId: identify = connectionIdOf,
+    onError = (error) => console.error("[triggers]", error),
+    now = Date.now,
+  } = options;
+  const outbox = createOutbox({
+    storage,
+    fetch: options.fetch ?? ((...request) => fetch(...request)),
+    waitUntil: options.waitUntil,
+    concurrency: options.concurrency ?? 8,
+    timeoutMs: options.timeoutMs ?? 15_000,
+    retry: options.retry ?? { firstMs: 1000, maxMs: 300_000 },
+    keepMs: options.keepMs ?? 7 * 24 * 3600_000,
+    maxPending: options.maxPending ?? 10_000,
+    now,
+    random: options.random ?? Math.random,
+    onDropped:
+      options.onDropped ??
+      (({ id, type, reason, message }) =>
+        onError(new Error(`event ${id} (${type}) was given up (${reason}): ${message}`))),
+    onRetry: options.onRetry ?? (() => {}),
+    onError,
+    onGone: (subscription) => endSubscription(subscription, { definitions, onError }),
+  });
+  const context: ConfigureContext = {
+    definitions,
+    storage,
+    outbox,
+    now,
+    allowCallback: options.allowCallback ?? (() => true),
+    onError,
+  };
+  const lock = createMutex();
+  const descriptions = [...definitions.values()].map(describeTrigger);
+  // Events that a former process has stored.
+  if (storage.isDurable) outbox.wake();
+
+  async function store(connectionId: string, type: string, data: unknown, givenId?: string) {
+    const definition = definitions.get(type);
+    if (!definition)
+      throw new TriggerError(
+        "unknown_type",
+        `unknown trigger type "${type}": add it to definitions`,
+      );
+    const payload = await parsePayload(definition, data);
+    const body = JSON.parse(JSON.stringify(payload)) as object;
+    const wanting = (await storage.listSubscriptions(connectionId)).filter(
+      (one) =>
+        one.type === type &&
+        (definition.matches?.(one.params, body) ?? paramsMatch(one.params, body)),
+    );
+    const id = givenId ?? crypto.randomUUID();
+    const createdAt = now();
+    const timestamp = new Date(createdAt).toISOString();
+    const { delivered } = await outbox.add(
+      wanting.map(({ key }) => ({
+        connectionId,
+        subscription: key,
+        id,
+        type,
+        body: JSON.stringify({ type, data: body, id, timestamp }),
+        createdAt,
+      })),
+    );
+    return { delivered, result: { id, subscriptions: wanting.length } };
+  }
+
+  return {
+    tools: () =>
+      createTools(descriptions, async (request, toolContext) => {
+        const connectionId = await identify(toolContext);
+        if (!connectionId) throw new TriggerError("no_connection", "Connection ID not available");
+        await lock(connectionId, () => configure(connectionId, request, context));
+      }),
+
+    notify(connectionId, type, data, { id } = {}) {
+      const stored = store(connectionId, type, data, id);
+      const result = stored.then(async ({ delivered, result }) => {
+        await delivered;
+        return result;
+      });
+      // A caller that does not wait for the delivery gets no unhandled rejection when it fails.
+      stored.then(
+        () => result.catch(() => {}),
+        () => {},
+      );
+      return result;
+    },
+
+    async subscriptions(connectionId) {
+      return (await storage.listSubscriptions(connectionId)).map(publicView);
+    },
+
+    async flush() {
+      outbox.wake();
+      await outbox.settle();
+      const { count, nextAt } = await storage.pending();
+      return { pending: count, nextAt: nextAt === undefined ? undefined : new Date(nextAt) };
+    },
+
+    close: () => outbox.close(),
+  };
+}
+
+function checkDefinitions(
+  definitions: readonly TriggerDefinition[],
+): Map<string, TriggerDefinition> {
+  const byType = new Map<string, TriggerDefinition>();
+  for (const definition of definitions) {
+    const { type, sample, payload } = definition;
+    if (!type) throw new TriggerError("bad_definition", "type must be a non-empty string");
+    if (byType.has(type))
+      throw new TriggerError("bad_definition", `two definitions have the type "${type}"`);
+    const problems = sample && payload?.safeParse(sample).error?.issues;
+    if (problems)
+      throw new TriggerError(
+        "bad_definition",
+        `the sample of "${type}" does not match its payload: ${issuesText("sample", problems)}`,
+      );
+    byType.set(type, definition);
+  }
+  return byType;
+}
+
+async function parsePayload({ type, payload }: TriggerDefinition, data: unknown): Promise<object> {
+  if (!isObject(data)) throw new TriggerError("bad_data", `data of "${type}" must be an object`);
+  if (!payload) return data;
+  const parsed = await payload.safeParseAsync(data);
+  if (parsed.success) return parsed.data;
+  throw new TriggerError(
+    "bad_data",
+    `wrong data of "${type}": ${issuesText("data", parsed.error.issues)}`,
+  );
+}

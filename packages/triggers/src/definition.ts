@@ -1,0 +1,58 @@
+/** What the author of a server declares: the types of events, their params and their data. */
+import type { z } from "zod";
+import type { JsonObject } from "./json.ts";
+
+/** A client's request for the events of one type. */
+export interface Subscription<Params = JsonObject> {
+  connectionId: string;
+  /** Null if the client keeps one subscription per type. */
+  subscriptionId: string | null;
+  type: string;
+  params: Params;
+}
+
+export interface TriggerDefinition<
+  Type extends string = string,
+  Params extends z.ZodObject = z.ZodObject,
+  Payload extends z.ZodType<object> = z.ZodType<object, object>,
+> {
+  /** The name of the event type, such as `issue.opened`. */
+  type: Type;
+  title?: string;
+  /** When it fires, for people and agents who choose a trigger. */
+  description: string;
+  /**
+   * What a subscriber can filter by. Each key is a path into the data, such as `repo` or
+   * `issue.labels[].name`; a subscription gets the events whose data has the same value there.
+   */
+  params?: Params;
+  /** The data of an event: an object. */
+  payload?: Payload;
+  /** An example of the data. */
+  sample?: z.input<Payload>;
+  /** Replaces the comparison of each param with the data. */
+  matches?(params: z.output<Params>, data: z.output<Payload>): boolean;
+  /**
+   * Called for a new subscription, and for one whose params have changed. If it throws, the client
+   * gets the message and tries again, so it can be called more than once.
+   */
+  onSubscribe?(subscription: Subscription<z.output<Params>>): unknown;
+  /** Called when a subscription has ended, and with the former params when they have changed. */
+  onUnsubscribe?(subscription: Subscription<z.output<Params>>): unknown;
+}
+
+/** Infers the types of the hooks from `params` and `payload`. */
+export const defineTrigger = <
+  const Type extends string,
+  Params extends z.ZodObject = z.ZodObject,
+  Payload extends z.ZodType<object> = z.ZodType<object, object>,
+>(
+  definition: TriggerDefinition<Type, Params, Payload>,
+): TriggerDefinition<Type, Params, Payload> => definition;
+
+/** The data that `notify` takes for a definition. */
+export type DataOf<Definition> = Definition extends { payload?: infer Payload }
+  ? NonNullable<Payload> extends z.ZodType
+    ? z.input<NonNullable<Payload>>
+    : object
+  : object;

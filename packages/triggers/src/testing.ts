@@ -1,0 +1,1 @@
+export { openCallbackReceiver } from "./testing/callback-receiver.ts";

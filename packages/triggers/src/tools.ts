@@ -1,0 +1,97 @@
+/** TRIGGER_LIST and TRIGGER_CONFIGURE, for `registerTool` of version 1 and 2 of the MCP SDK. */
+import { z } from "zod";
+import type { ConfigureRequest } from "./configure.ts";
+import type { TriggerDescription } from "./describe-trigger.ts";
+import { messageOf } from "./trigger-error.ts";
+
+type ToolResult = {
+  content: { type: "text"; text: string }[];
+  structuredContent?: Record<string, unknown>;
+  isError?: boolean;
+};
+
+/** `server.registerTool(tool.name, tool.config, tool.handler)`. */
+export interface TriggerTool {
+  name: "TRIGGER_LIST" | "TRIGGER_CONFIGURE";
+  config: {
+    title: string;
+    description: string;
+    inputSchema: z.ZodObject;
+    outputSchema: z.ZodObject;
+    annotations: { readOnlyHint: boolean; idempotentHint: boolean; openWorldHint: boolean };
+  };
+  handler: (args: Record<string, unknown>, context: unknown) => Promise<ToolResult>;
+}
+
+const configureInput = z.object({
+  type: z.string().min(1).describe("A type of TRIGGER_LIST."),
+  params: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe("Values of its params. Numbers and booleans may be strings."),
+  enabled: z.boolean().describe("false ends the subscription."),
+  callbackUrl: z
+    .string()
+    .optional()
+    .meta({ format: "uri" })
+    .describe("Where events are POSTed. Without URL and token, the former ones stay."),
+  callbackToken: z.string().optional().describe("The bearer token of the callbacks."),
+  subscriptionId: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Names this subscription. Without it, there is one subscription per type."),
+});
+
+const listInput = z.object({});
+const listOutput = z.looseObject({ triggers: z.array(z.looseObject({ type: z.string() })) });
+const configureOutput = z.looseObject({ success: z.boolean() });
+
+// The MCP SDK may have another version of Zod than the server, and cannot convert foreign schemas.
+for (const schema of [listInput, configureInput, listOutput, configureOutput]) {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io: "input" });
+  schema._zod.toJSONSchema = () => structuredClone(json);
+}
+
+export function createTools(
+  descriptions: readonly TriggerDescription[],
+  configure: (request: ConfigureRequest, context: unknown) => Promise<void>,
+): TriggerTool[] {
+  return [
+    {
+      name: "TRIGGER_LIST",
+      config: {
+        title: "List triggers",
+        description: "Lists the event types that this server can send, with their params.",
+        inputSchema: listInput,
+        outputSchema: listOutput,
+        annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+      },
+      handler: async () => success({ triggers: descriptions }),
+    },
+    {
+      name: "TRIGGER_CONFIGURE",
+      config: {
+        title: "Configure a trigger",
+        description: "Starts, changes or ends a subscription to events of one type.",
+        inputSchema: configureInput,
+        outputSchema: configureOutput,
+        annotations: { readOnlyHint: false, idempotentHint: true, openWorldHint: true },
+      },
+      async handler(args, context) {
+        try {
+          await configure(configureInput.parse(args), context);
+          return success({ success: true });
+        } catch (error) {
+          return { content: [{ type: "text", text: messageOf(error) }], isError: true };
+        }
+      },
+    },
+  ];
+}
+
+/** As text too, for clients that do not read structured content. */
+const success = (result: Record<string, unknown>): ToolResult => ({
+  content: [{ type: "text", text: JSON.stringify(result) }],
+  structuredContent: result,
+});

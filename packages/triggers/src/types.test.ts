@@ -1,0 +1,56 @@
+/** What the compiler accepts and rejects; the functions never run. */
+import { McpServer } from "@modelcontextprotocol/server";
+import { expectTypeOf, it } from "vitest";
+import { z } from "zod";
+import { createTriggers, defineTrigger } from "./index.ts";
+
+const push = defineTrigger({
+  type: "push",
+  description: "A push.",
+  params: z.object({ branch: z.string(), count: z.number().optional() }),
+  payload: z.object({ branch: z.string(), title: z.string().default("") }),
+  sample: { branch: "main" },
+  matches: (params, data) => params.branch === data.branch && data.title !== "",
+  onSubscribe({ params, connectionId }) {
+    expectTypeOf(params).toEqualTypeOf<{ branch: string; count?: number | undefined }>();
+    expectTypeOf(connectionId).toEqualTypeOf<string>();
+  },
+});
+
+const compile = () => {
+  const triggers = createTriggers({
+    definitions: [
+      {
+        type: "issue.opened",
+        description: "A new issue.",
+        params: z.object({ repo: z.string() }),
+        payload: z.object({ repo: z.string(), title: z.string().default("") }),
+        onSubscribe: ({ params }) => console.log(params.repo),
+      },
+      { type: "tick", description: "Now and then." },
+      push,
+    ],
+  });
+  triggers.notify("c", "issue.opened", { repo: "a/b" });
+  triggers.notify("c", "tick", { anything: true });
+  triggers.notify("c", "push", { branch: "main" }, { id: "1" });
+  // @ts-expect-error: an unknown type
+  triggers.notify("c", "issue.closed", {});
+  // @ts-expect-error: repo is missing
+  triggers.notify("c", "issue.opened", { title: "x" });
+  // @ts-expect-error: repo must be a string
+  triggers.notify("c", "issue.opened", { repo: 1 });
+  // @ts-expect-error: branch is missing
+  triggers.notify("c", "push", {});
+  // @ts-expect-error: data must be an object
+  triggers.notify("c", "tick", "now");
+  // @ts-expect-error: the sample does not match the payload
+  defineTrigger({ type: "a", description: "", payload: z.object({ n: z.number() }), sample: {} });
+  // dist.test.ts compiles this for version 1 too, where both packages use one Zod.
+  for (const { name, config, handler } of triggers.tools())
+    new McpServer({ name: "test", version: "1.0.0" }).registerTool(name, config, handler);
+};
+
+it("types notify, the hooks and the tools by the definitions", () => {
+  expectTypeOf(compile).toBeFunction();
+});
