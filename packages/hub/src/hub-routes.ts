@@ -14,6 +14,8 @@ import { runRoutes } from "./api/run-routes.ts";
 import { sampleRoutes } from "./api/sample-routes.ts";
 import { statsRoutes } from "./api/stats-routes.ts";
 import type { ToolCalls } from "./apps/call-tool.ts";
+import { CHECK_WAIT_MS } from "./connections/connection-registry.ts";
+import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { createHubAgents } from "./hub-agents.ts";
 import type { SendSample } from "./ingest/send-sample.ts";
@@ -33,6 +35,7 @@ export interface HubRoutesOptions {
   agents: ReturnType<typeof createHubAgents>;
   calls: ToolCalls;
   triggers: Explainer;
+  connections: Pick<Connections, "callTool">;
   /** Aborted when the hub stops. */
   closing: AbortSignal;
   home: (isLocal: boolean) => Promise<HomePage>;
@@ -88,6 +91,12 @@ function apiRoutes(options: HubRoutesOptions): Route[] {
       now,
       tenancy,
       publicUrl,
+      connections: {
+        timers: ports.timers,
+        allowCommands: ports.openCommand !== undefined,
+        waitMs: CHECK_WAIT_MS,
+        calls: options.connections,
+      },
     }),
     ...runRoutes({ calls, store, now, authorizer: agents.authorizer, closing: options.closing }),
     ...eventRoutes(agents.inbox, triggers),

@@ -116,6 +116,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   let stopSweeper = () => {};
   const app = createHubRoutes({
     ...shared,
+    connections,
     registry: nodeTypes,
     newId,
     agents,

@@ -4,11 +4,17 @@ import type { NodeRegistry } from "@signalbox/rules/flows/node-type.ts";
 import { createFlows } from "../apps/flows.ts";
 import { createAppImports } from "../apps/import-app.ts";
 import { createFindSecretUses } from "../apps/secret-uses.ts";
+import {
+  type ConnectionRegistryOptions,
+  createConnectionRegistry,
+} from "../connections/connection-registry.ts";
+import type { Connections } from "../connections/connections.ts";
 import type { Seal } from "../lib/seal.ts";
 import type { Store } from "../store/store.ts";
 import type { TokenLookup } from "../tenants/local-token.ts";
 import { createSources } from "../tenants/sources.ts";
 import { appRoutes } from "./app-routes.ts";
+import { connectionRoutes } from "./connection-routes.ts";
 import { flowRoutes } from "./flow-routes.ts";
 import { importRoutes } from "./import-routes.ts";
 import { nodeTypeRoutes } from "./node-type-routes.ts";
@@ -27,16 +33,27 @@ export interface ManagementOptions {
   now: () => number;
   tenancy: TokenRoutes["tenancy"];
   publicUrl: string | undefined;
+  connections: Omit<ConnectionRegistryOptions, "store" | "seal"> & {
+    /** Undefined if no hub runs. */
+    calls: Pick<Connections, "callTool"> | undefined;
+  };
 }
 
 export function managementRoutes(options: ManagementOptions): Route[] {
   const { store, tokens, registry, evaluate, seal, newId, now, tenancy, publicUrl } = options;
+  const { calls, ...checks } = options.connections;
   const flows = createFlows({ store, registry, evaluate, newId, now });
   return [
     ...appRoutes(store, now),
     ...flowRoutes({ flows, store }),
     ...importRoutes(createAppImports({ store, registry, flows, newId, now })),
     ...secretRoutes({ store, seal, findUses: createFindSecretUses(store, registry), now }),
+    ...connectionRoutes({
+      store,
+      registry: createConnectionRegistry({ store, seal, ...checks }),
+      connections: calls,
+      now,
+    }),
     ...nodeTypeRoutes(registry),
     ...tokenRoutes({ store, tokens, tenancy, newId, now }),
     ...sourceRoutes({ store, sources: createSources({ store, seal, newId, now }), publicUrl }),

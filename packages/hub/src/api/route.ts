@@ -40,6 +40,7 @@ export const TAGS = {
   apps: "Apps: each is served as one MCP server.",
   flows: "Flows: drafts, published versions, node types.",
   runs: "Runs of flows, with their steps.",
+  connections: "MCP servers that flows call, and whose triggers start flows.",
   secrets: "Secrets of flows, which can be written and used but not read.",
   sources: "Webhook endpoints and their signing secrets.",
   tokens: "Access tokens.",

@@ -167,7 +167,7 @@ export function page<Item, View>(
 }
 
 /** Opaque cursors of a list, which are valid for that list only. */
-export const cursorFor = (list: "app" | "flow" | "run") => ({
+export const cursorFor = (list: "app" | "flow" | "run" | "connection") => ({
   of: (key: string): string => `${list}:${key}`,
   query: z
     .string()

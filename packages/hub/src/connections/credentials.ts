@@ -35,6 +35,12 @@ const httpUrl = z
   .url({ protocol: /^https?$/, error: "must be an http(s) URL" })
   .max(2_000, "must have at most 2000 characters");
 
+/** The message for an invalid name is that of the rule it violates. */
+const recordError =
+  (notAnObject: string): z.core.$ZodErrorMap =>
+  (issue) =>
+    issue.code === "invalid_key" ? issue.issues[0]?.message : notAnObject;
+
 const headers = z.record(
   z
     .string()
@@ -44,7 +50,7 @@ const headers = z.record(
       "is set by the hub; for a token use auth",
     ),
   headerValue,
-  "must be an object of header names and values",
+  { error: recordError("must be an object of header names and values") },
 );
 
 const auth = z.discriminatedUnion(
@@ -68,7 +74,7 @@ const auth = z.discriminatedUnion(
 const env = z.record(
   z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,200}$/, "must be the name of an environment variable"),
   z.string("must be a string").max(32_000, "must have at most 32000 characters"),
-  "must be an object of variable names and values",
+  { error: recordError("must be an object of variable names and values") },
 );
 
 /** The fields of the credentials in the request that creates or changes a connection. */

@@ -12,6 +12,7 @@ import { LOCAL_TENANT } from "../../tenants/tenancy.ts";
 import { randomSecret } from "../../tenants/tokens.ts";
 import { createSandbox } from "../node/sandbox.ts";
 import { sealKey } from "../node/seal-key.ts";
+import { systemTimers } from "../node/system-timers.ts";
 import { localUrl, type Settings } from "../settings.ts";
 import {
   connectToHub,
@@ -100,6 +101,7 @@ async function serveInProcess(
     now,
     tenancy: settings.tenancy,
     publicUrl: settings.publicUrl,
+    connections: { timers: systemTimers, allowCommands: false, waitMs: 0, calls: undefined },
   });
   mountRoutes(app, routes, createAuthorizeRequest({ authorizer, checkHost: () => undefined }));
   return { fetch: async (input, init) => app.fetch(new Request(input, init)), token };

@@ -1,0 +1,358 @@
+/** Connections: MCP servers that flows call, and whose triggers start flows. */
+import { z } from "zod";
+import { ConnectionError, type ConnectionErrorCode } from "../connections/connection-error.ts";
+import { changedConnectionFields, newConnectionFields } from "../connections/connection-fields.ts";
+import type { ConnectionRegistry } from "../connections/connection-registry.ts";
+import type { Connections } from "../connections/connections.ts";
+import { RequestError } from "../lib/request-error.ts";
+import type { Connection, TriggerSubscription } from "../store/connection-store.ts";
+import type { Store } from "../store/store.ts";
+import { problemResponse } from "./problem-response.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { cursorFor, iso, isoOrNull, limitQuery, page, pageOf } from "./views.ts";
+
+const tag = "connections";
+const scope = "admin" as const;
+const cursors = cursorFor("connection");
+const at = z.iso.datetime();
+const schema = z.record(z.string(), z.json());
+
+const connectionView = z.object({
+  id: z.string().describe("The `source` of Event triggers that listen to its events."),
+  name: z.string(),
+  url: z.string().nullable(),
+  command: z.string().nullable(),
+  args: z.array(z.string()),
+  credentials: z
+    .record(z.string(), z.json())
+    .describe("The kind of the credentials, and names without values. Values are never returned."),
+  status: z
+    .enum(["unknown", "ok", "failed"])
+    .describe("The result of the last check; `unknown` if there was none yet."),
+  error: z.string().nullable().describe("Why the last check failed, in the server's words."),
+  tool_count: z.int(),
+  trigger_count: z.int(),
+  checked_at: at.nullable(),
+  next_check_at: at,
+  created_at: at,
+  updated_at: at,
+});
+
+const viewConnection = (connection: Connection): z.input<typeof connectionView> => {
+  const { target } = connection;
+  return {
+    id: connection.id,
+    name: connection.name,
+    url: "url" in target ? target.url : null,
+    command: "command" in target ? target.command : null,
+    args: "command" in target ? [...target.args] : [],
+    credentials: connection.credentials,
+    status: connection.status,
+    error: connection.error,
+    tool_count: connection.tool_count,
+    trigger_count: connection.trigger_count,
+    checked_at: isoOrNull(connection.checked_at),
+    next_check_at: iso(connection.next_at),
+    created_at: iso(connection.created_at),
+    updated_at: iso(connection.updated_at),
+  };
+};
+
+const toolView = z.object({
+  name: z.string(),
+  title: z.string().optional(),
+  description: z.string(),
+  inputSchema: schema,
+  outputSchema: schema.optional(),
+  annotations: schema.optional(),
+});
+
+const triggerView = z.object({
+  type: z.string(),
+  title: z.string().optional(),
+  description: z.string(),
+  binding: z
+    .enum(["callback", "events", "poll"])
+    .describe("How the server delivers the events: by callback, or by the MCP Events draft."),
+  inputSchema: schema.describe("JSON Schema of the params."),
+  paramsSchema: schema,
+  payloadSchema: schema.optional(),
+  sample: schema.optional(),
+});
+
+/** One connection, with the names of what it offers; the schemas have routes of their own. */
+const connectionDetails = connectionView.extend({
+  server: z.object({ name: z.string(), version: z.string() }).nullable(),
+  tools: z.array(toolView.pick({ name: true, title: true, description: true })),
+  triggers: z.array(triggerView.pick({ type: true, title: true, description: true })),
+});
+
+const subscriptionView = z.object({
+  id: z.string(),
+  flow_id: z.string(),
+  node_id: z.string(),
+  type: z.string().describe("Empty if the trigger accepts every type."),
+  params: schema,
+  state: z
+    .enum(["configuring", "active", "paused", "failed"])
+    .describe("What the server has confirmed. A `failed` subscription is retried."),
+  error: z.string().nullable().describe("Why the server refused it, in its words."),
+  last_fired_at: at.nullable(),
+  updated_at: at,
+});
+
+const viewSubscription = (one: TriggerSubscription): z.input<typeof subscriptionView> => ({
+  id: one.id,
+  flow_id: one.flow_id,
+  node_id: one.node_id,
+  type: one.type,
+  params: one.params,
+  state: one.state,
+  error: one.error,
+  last_fired_at: isoOrNull(one.last_fired_at),
+  updated_at: iso(one.updated_at),
+});
+
+export interface ConnectionRoutes {
+  store: Pick<
+    Store,
+    | "listConnections"
+    | "deleteConnection"
+    | "getOffers"
+    | "listTriggerSubscriptions"
+    | "reconfigureSubscription"
+  >;
+  registry: ConnectionRegistry;
+  /** Undefined if no hub runs: a command uses the routes on the database. */
+  connections: Pick<Connections, "callTool"> | undefined;
+  now: () => number;
+}
+
+export const connectionRoutes = (options: ConnectionRoutes): Route[] => [
+  ...manageRoutes(options),
+  ...offerRoutes(options),
+  ...subscriptionRoutes(options),
+];
+
+const detailsOf =
+  (store: ConnectionRoutes["store"]) =>
+  async (connection: Connection): Promise<z.input<typeof connectionDetails>> => {
+    const offers = await store.getOffers(connection.tenant, connection.id);
+    return {
+      ...viewConnection(connection),
+      server: offers?.server ?? null,
+      tools: (offers?.tools ?? []).map(({ name, title, description }) => ({
+        name,
+        title,
+        description,
+      })),
+      triggers: (offers?.triggers ?? []).map(({ type, title, description }) => ({
+        type,
+        title,
+        description,
+      })),
+    };
+  };
+
+function manageRoutes({ store, registry, now }: ConnectionRoutes): Route[] {
+  const details = detailsOf(store);
+  return [
+    defineRoute({
+      method: "get",
+      path: "/api/connections",
+      summary: "List connections to MCP servers, with their status",
+      tag,
+      scope,
+      query: z.strictObject({ limit: limitQuery, cursor: cursors.query }),
+      response: { status: 200, schema: pageOf(connectionView) },
+      async handle({ tenant, query: { limit, cursor = "" } }) {
+        const found = await store.listConnections(tenant, cursor, limit);
+        return { json: page(found, limit, ({ id }) => cursors.of(id), viewConnection) };
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/connections",
+      summary:
+        "Add an MCP server, and check it. A server that does not respond is added too, with the status `failed`",
+      tag,
+      scope,
+      body: newConnectionFields,
+      response: { status: 201, schema: connectionDetails },
+      async handle({ tenant, body, signal }) {
+        return { status: 201, json: await details(await registry.add(tenant, body, signal)) };
+      },
+    }),
+    defineRoute({
+      method: "get",
+      path: "/api/connections/:connection",
+      summary: "Get a connection, with what its server offers",
+      tag,
+      scope,
+      response: { status: 200, schema: connectionDetails },
+      async handle({ tenant, param }) {
+        return { json: await details(await registry.find(tenant, param("connection"))) };
+      },
+    }),
+    defineRoute({
+      method: "patch",
+      path: "/api/connections/:connection",
+      summary:
+        "Change a connection. Credentials that are not given stay; for a URL of another origin they must be given again",
+      tag,
+      scope,
+      body: changedConnectionFields,
+      response: { status: 200, schema: connectionDetails },
+      async handle({ tenant, param, body, signal }) {
+        const changed = await registry.change(tenant, param("connection"), body, signal);
+        return { json: await details(changed) };
+      },
+    }),
+    defineRoute({
+      method: "delete",
+      path: "/api/connections/:connection",
+      summary:
+        "Delete a connection. Its subscriptions are removed from the server in the background; its events are kept",
+      tag,
+      scope,
+      response: { status: 204 },
+      async handle({ tenant, param }) {
+        const { id } = await registry.find(tenant, param("connection"));
+        await store.deleteConnection(tenant, id, now());
+        return { status: 204 };
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/connections/:connection/check",
+      summary: "Check the server now, and load what it offers",
+      tag,
+      scope,
+      response: { status: 200, schema: connectionDetails },
+      async handle({ tenant, param, signal }) {
+        return { json: await details(await registry.check(tenant, param("connection"), signal)) };
+      },
+    }),
+  ];
+}
+
+function offerRoutes({ store, registry, connections }: ConnectionRoutes): Route[] {
+  const list = <Name extends "tools" | "triggers">(
+    name: Name,
+    view: z.ZodType,
+    summary: string,
+  ): Route =>
+    defineRoute({
+      method: "get",
+      path: `/api/connections/:connection/${name}`,
+      summary,
+      tag,
+      scope,
+      response: {
+        status: 200,
+        schema: z.object({ items: z.array(view), checked_at: at.nullable() }),
+      },
+      async handle({ tenant, param }) {
+        const { id, checked_at } = await registry.find(tenant, param("connection"));
+        const offers = await store.getOffers(tenant, id);
+        return { json: { items: offers?.[name] ?? [], checked_at: isoOrNull(checked_at) } };
+      },
+    });
+  return [
+    list("tools", toolView, "List the tools of the server, with their schemas"),
+    list("triggers", triggerView, "List the triggers of the server, with their params"),
+    defineRoute({
+      method: "post",
+      path: "/api/connections/:connection/tools/:tool",
+      summary: "Call a tool of the server; 502 with the server's words if the call fails",
+      tag,
+      scope,
+      body: z.strictObject({
+        arguments: z.record(z.string(), z.json(), "must be an object").default({}),
+      }),
+      response: {
+        status: 200,
+        schema: z.object({
+          isError: z.boolean(),
+          content: z.array(schema),
+          structuredContent: schema.optional(),
+        }),
+      },
+      async handle({ tenant, param, body, signal }) {
+        const connection = await registry.find(tenant, param("connection"));
+        if (!connections)
+          throw new RequestError(
+            "conflict",
+            "connection",
+            "No hub is running that could call the tool: start it with `npx signalbox serve`.",
+          );
+        const call = { tool: param("tool"), arguments: body.arguments };
+        try {
+          return {
+            json: await connections.callTool(connection, call, { signal, timeoutMs: CALL_MS }),
+          };
+        } catch (error) {
+          if (error instanceof ConnectionError) return failedCall(error);
+          throw error;
+        }
+      },
+    }),
+  ];
+}
+
+const CALL_MS = 60_000;
+
+const FAILED: Partial<Record<ConnectionErrorCode, { status: number; title: string }>> = {
+  timeout: { status: 504, title: "The server did not respond in time" },
+  busy: { status: 503, title: "Too many calls of this connection" },
+  not_allowed: { status: 403, title: "Forbidden" },
+};
+
+function failedCall({ code, message }: ConnectionError): Response {
+  const { status, title } = FAILED[code] ?? { status: 502, title: "The call of the server failed" };
+  const headers: Record<string, string> = status === 503 ? { "retry-after": "1" } : {};
+  return problemResponse(status, `connection_${code}`, title, message, headers);
+}
+
+function subscriptionRoutes({ store, registry, now }: ConnectionRoutes): Route[] {
+  return [
+    defineRoute({
+      method: "get",
+      path: "/api/connections/:connection/subscriptions",
+      summary:
+        "List the subscriptions to the server's triggers: one for each Event trigger of a published flow whose source is the connection",
+      tag,
+      scope,
+      response: { status: 200, schema: z.object({ items: z.array(subscriptionView) }) },
+      async handle({ tenant, param }) {
+        const { id } = await registry.find(tenant, param("connection"));
+        const found = await store.listTriggerSubscriptions(tenant, id);
+        return { json: { items: found.map(viewSubscription) } };
+      },
+    }),
+    defineRoute({
+      method: "post",
+      path: "/api/connections/:connection/subscriptions/:subscription/rotate",
+      summary:
+        "Give the server a new callback token, in the background. The former one stays valid for 24 hours",
+      tag,
+      scope,
+      response: { status: 202, schema: subscriptionView },
+      async handle({ tenant, param }) {
+        const { id } = await registry.find(tenant, param("connection"));
+        const subscription = param("subscription");
+        const isFound = await store.reconfigureSubscription(tenant, id, subscription, now());
+        const found = (await store.listTriggerSubscriptions(tenant, id)).find(
+          (one) => one.id === subscription,
+        );
+        if (!isFound || !found)
+          throw new RequestError(
+            "not_found",
+            "subscription",
+            `The connection has no subscription ${subscription.slice(0, 100)}.`,
+          );
+        return { status: 202, json: viewSubscription(found) };
+      },
+    }),
+  ];
+}
