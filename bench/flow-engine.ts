@@ -104,7 +104,7 @@ export async function publishFlow(
   }: { app?: string; edges?: FlowEdge[]; triggers?: NewTrigger[] } = {},
 ): Promise<string> {
   const graph = { nodes: [...nodes], edges };
-  const triggers = given ?? triggersOf(graph, nodeTypes);
+  const triggers = given ?? triggersOf(graph, nodeTypes, 0);
   const id = newId();
   await store.createApp({
     tenant: TENANT,

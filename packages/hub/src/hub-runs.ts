@@ -1,4 +1,4 @@
-/** The runner, the tool calls that use it, and the explanation and replay of events. */
+/** The runner and the tool calls that use it, the ticker of schedules, and the explanation and replay of events. */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
 import { createToolCalls } from "./apps/call-tool.ts";
 import type { Connections } from "./connections/connections.ts";
@@ -11,6 +11,7 @@ import { loadInput } from "./runs/load-input.ts";
 import { createNodeServices } from "./runs/node-services.ts";
 import { createRunner } from "./runs/runner.ts";
 import { openSecrets } from "./runs/secrets.ts";
+import { createTicker } from "./runs/ticker.ts";
 import type { Store } from "./store/store.ts";
 
 export interface HubRunsOptions {
@@ -59,10 +60,11 @@ export function createHubRuns(options: HubRunsOptions) {
     metrics: ports.metrics,
     onError,
   });
+  const ticker = createTicker({ store, timers, newId, onError });
   return {
     calls: createToolCalls({ store, runner, evaluate, newId, now }),
     triggers: createExplainer({ store, evaluate, newId, now, defer, maxChain, maxLoops }),
-    close: runner.close,
+    close: async () => void (await Promise.all([ticker.close(), runner.close()])),
   };
 }
 

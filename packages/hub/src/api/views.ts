@@ -5,7 +5,7 @@ import { edgeSchema, nodeSchema } from "@signalbox/rules/flows/model.ts";
 import { z } from "zod";
 import type { DescribedFlow } from "../apps/flows.ts";
 import type { StoredApp } from "../store/flow-store.ts";
-import { RUN_STATUSES, type Run, type Step } from "../store/run-store.ts";
+import { RUN_CAUSES, RUN_STATUSES, type Run, type Step } from "../store/run-store.ts";
 
 export const iso = (ms: number) => new Date(ms).toISOString();
 export const isoOrNull = (ms: number | null) => (ms === null ? null : iso(ms));
@@ -92,7 +92,7 @@ export const runView = z.object({
   flow_id: z.string(),
   version: z.int(),
   trigger_node: z.string(),
-  cause: z.enum(["tool", "event", "api", "flow", "replay"]),
+  cause: z.enum(RUN_CAUSES),
   event_id: z.string().nullable(),
   parent_run: z.string().nullable(),
   status: z.enum(RUN_STATUSES),

@@ -95,7 +95,7 @@ it("the tool of a new trigger type is renamed with its node, and on a tool name 
 });
 
 it("each new trigger type gets a trigger row of the right kind", () => {
-  expect(triggersOf(flow, registry)).toMatchObject([
+  expect(triggersOf(flow, registry, 0)).toMatchObject([
     {
       node_id: "deploy",
       kind: "intent",

@@ -17,7 +17,7 @@ export function publicationOf(
   requireAnalysis: RequireAnalysis,
 ): Publication {
   checkFinished(graph, registry, requireAnalysis(tenant, graph));
-  return { graph, triggers: triggersOf(graph, registry), ...version };
+  return { graph, triggers: triggersOf(graph, registry, version.at), ...version };
 }
 
 function checkFinished(graph: FlowGraph, registry: NodeRegistry, analysis: FlowAnalysis): void {

@@ -30,7 +30,7 @@ it("creates a row for each trigger, with the fields by which tool calls and even
   const edges = [
     { id: "e", source: "ask", sourceHandle: "out", target: "end", targetHandle: "in" },
   ];
-  expect(triggersOf({ nodes, edges }, nodeTypes)).toMatchObject([
+  expect(triggersOf({ nodes, edges }, nodeTypes, 0)).toMatchObject([
     {
       node_id: "ask",
       kind: "intent",

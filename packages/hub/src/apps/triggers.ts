@@ -1,4 +1,5 @@
-/** The trigger rows of a published flow, used to find a tool by name, and the triggers of an event. */
+/** The trigger rows of a published flow: its tools, event triggers and schedules. */
+import { nextTick } from "@signalbox/rules/flows/cron.ts";
 import { graphOf, reachableFrom } from "@signalbox/rules/flows/graph.ts";
 import type { FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { NodeRegistry, ToolOffer } from "@signalbox/rules/flows/node-type.ts";
@@ -9,13 +10,15 @@ import { toolNameOf } from "@signalbox/rules/flows/tool-fields.ts";
 import type { Json, JsonObject } from "@signalbox/rules/json.ts";
 import type { FlowGraph, NewTrigger } from "../store/flow-store.ts";
 
-export function triggersOf(graph: FlowGraph, registry: NodeRegistry): NewTrigger[] {
+/** `at`: the time of the publication. A schedule fires after it. */
+export function triggersOf(graph: FlowGraph, registry: NodeRegistry, at: number): NewTrigger[] {
   return graph.nodes.flatMap((node): NewTrigger[] => {
     const definition = registry.get(node.type);
     if (definition?.kind !== "trigger") return [];
     const { config } = partsOf(node);
     const tool = definition.tool(config);
     const selection = definition.listensTo(config);
+    const times = definition.schedule(config);
     const base = {
       node_id: node.id,
       tool_name: tool ? (toolNameOf(node) ?? null) : null,
@@ -25,6 +28,11 @@ export function triggersOf(graph: FlowGraph, registry: NodeRegistry): NewTrigger
     };
     if (tool) return [{ ...base, kind: "intent", config: toolConfig(graph, node, tool, registry) }];
     if (selection) return [{ ...base, kind: "event", config: { ...selection } as JsonObject }];
+    if (times) {
+      const { cron, timeZone: time_zone } = times;
+      const schedule = { cron, time_zone, next_at: nextTick(times, at) };
+      return [{ ...base, kind: "schedule", config: { ...times } as JsonObject, schedule }];
+    }
     return [{ ...base, kind: "other", config }];
   });
 }

@@ -26,6 +26,7 @@ import { runModelContract } from "./contract/run-model.ts";
 import { runProgressContract } from "./contract/run-progress.ts";
 import { runsContract } from "./contract/runs.ts";
 import { saveFlowsContract } from "./contract/save-flows.ts";
+import { schedulesContract } from "./contract/schedules.ts";
 import { searchContract } from "./contract/search.ts";
 import { secretsContract } from "./contract/secrets.ts";
 import { sourcesContract } from "./contract/sources.ts";
@@ -59,6 +60,7 @@ const suites: Record<string, Suite> = {
   migrateLegacyFlows: legacyFlowsContract,
   "tool names": toolNamesContract,
   triggers: triggersContract,
+  schedules: schedulesContract,
   secrets: secretsContract,
   connections: connectionsContract,
   "subscriptions to triggers": triggerSubscriptionsContract,

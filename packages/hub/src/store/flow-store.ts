@@ -2,6 +2,7 @@
 import type { FlowEdge, FlowNode } from "@signalbox/rules/flows/model.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
 import type { Trip } from "@signalbox/rules/match/breaker.ts";
+import type { NewSchedule } from "./schedule-store.ts";
 import type { Row } from "./sql.ts";
 
 export interface StoredApp {
@@ -50,14 +51,14 @@ export interface StoredTrigger {
   flow_id: string;
   node_id: string;
   version: number;
-  kind: "intent" | "event" | "other";
+  kind: "intent" | "event" | "schedule" | "other";
   /** Null unless `kind` is `intent`. */
   tool_name: string | null;
   /** Null unless `kind` is `event`. For an event trigger, a `type` of null means any type. */
   source: string | null;
   type: string | null;
   active: boolean;
-  /** The node's configuration: describes the tool, or selects the events. */
+  /** The node's configuration: describes the tool or the schedule, or selects the events. */
   config: JsonObject;
 }
 
@@ -68,7 +69,10 @@ export interface StoredTrip extends Trip {
   at: number;
 }
 
-export type NewTrigger = Omit<StoredTrigger, "tenant" | "app" | "flow_id" | "version">;
+export interface NewTrigger extends Omit<StoredTrigger, "tenant" | "app" | "flow_id" | "version"> {
+  /** When the trigger fires, if it has a schedule. Stored only if it is active. */
+  schedule?: NewSchedule | undefined;
+}
 
 /**
  * Computes the new draft from the stored flow, inside the transaction that saves it. Concurrent edits

@@ -453,6 +453,22 @@ const migrations: readonly Migration[] = [
       "CREATE INDEX callback_tokens_expiry ON callback_tokens (expires_at) WHERE expires_at IS NOT NULL",
     ],
   },
+  {
+    // The active schedules of published flows. `next_at` is null if a schedule never fires again.
+    name: "schedules",
+    statements: [
+      `CREATE TABLE schedules (
+        tenant_id TEXT NOT NULL,
+        flow_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        cron TEXT NOT NULL,
+        time_zone TEXT NOT NULL,
+        next_at BIGINT,
+        PRIMARY KEY (flow_id, node_id)
+      )`,
+      "CREATE INDEX schedules_due ON schedules (next_at)",
+    ],
+  },
 ];
 
 class DatabaseTooNew extends Error {

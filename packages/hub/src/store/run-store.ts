@@ -31,8 +31,9 @@ export const TERMINAL_STATUSES: readonly RunStatus[] = [
   "cancelled",
 ] satisfies EndStatus[];
 
-/** What created a run: a tool call, an event, the HTTP API, another flow or a replay. */
-export type Cause = "tool" | "event" | "api" | "flow" | "replay";
+/** What created a run: a tool call, an event, a schedule, the HTTP API, another flow or a replay. */
+export const RUN_CAUSES = ["tool", "event", "schedule", "api", "flow", "replay"] as const;
+export type Cause = (typeof RUN_CAUSES)[number];
 
 export interface RunError {
   code: string;

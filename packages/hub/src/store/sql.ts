@@ -31,6 +31,8 @@ export type Notice =
   | { topic: "changed"; tenant: string; ids: readonly string[] }
   /** Runs can be claimed from `due` on. */
   | { topic: "runs"; due: number }
+  /** A schedule is due at this time. */
+  | { topic: "schedules"; due: number }
   /** Steps of these runs were saved; see `enableStepNotices`. */
   | { topic: "run_steps"; runs: readonly string[] }
   /** `took`: milliseconds since the first start of the run; null if it never started. */

@@ -7,6 +7,7 @@ import type { Json } from "@signalbox/rules/json.ts";
 import type { ConnectionStore } from "./connection-store.ts";
 import type { FlowStore } from "./flow-store.ts";
 import type { EventPlan, RunStore, TrippedTrigger } from "./run-store.ts";
+import type { ScheduleStore } from "./schedule-store.ts";
 import type { SecretStore } from "./secret-store.ts";
 import type { Notice } from "./sql.ts";
 
@@ -482,6 +483,7 @@ export interface Store
     SubscriptionStore,
     FlowStore,
     RunStore,
+    ScheduleStore,
     SecretStore,
     ConnectionStore {
   readonly backend: "sqlite" | "postgres" | "durable-object";

@@ -7,12 +7,14 @@ import { z } from "zod";
 import type { Json, JsonObject, JsonSchema } from "../json.ts";
 import { type Path, parsePath } from "../match/path.ts";
 import type { Concurrency } from "./concurrency.ts";
+import type { CronTimes } from "./cron.ts";
 import { Permanent } from "./errors.ts";
 import type { Evaluation, EvaluationResult, LogLine } from "./evaluation.ts";
 import { issuesOf } from "./issues.ts";
 import type { GuardedFetch } from "./outbound.ts";
 import type { Parameter } from "./parameters.ts";
 import type { Scope } from "./render.ts";
+import type { MisfirePolicy } from "./schedule.ts";
 
 type NodeKind = "trigger" | "action" | "logic" | "data" | "result";
 
@@ -176,6 +178,12 @@ export interface EventSelection {
   gather?: { forMs: number; key?: string | undefined } | undefined;
 }
 
+/** The times at which a trigger fires, and its settings. */
+export interface TriggerSchedule extends CronTimes {
+  misfire: MisfirePolicy;
+  concurrency?: Concurrency | undefined;
+}
+
 /** Shown in the UI's picker, and run by nodes/nodes.test.ts. */
 interface NodeSample {
   config: JsonObject;
@@ -223,6 +231,8 @@ interface NodeSpec<Config extends z.ZodObject> {
   tool?(config: z.output<Config>): ToolOffer;
   /** For a trigger that fires for events. */
   listensTo?(config: z.output<Config>): EventSelection;
+  /** For a trigger that fires at certain times. Its run input is a `ScheduleInput`. */
+  schedule?(config: z.output<Config>): TriggerSchedule;
   /** Whether the node runs another flow, which `flow` and `trigger` in its config identify. */
   callsFlow?: boolean;
   /** By port: the variables, such as `item`, that templates of the nodes after that port may use. */
@@ -251,6 +261,8 @@ export interface NodeDefinition
   tool(config: JsonObject): ToolOffer | undefined;
   /** Undefined if the type does not fire for events, or the config is invalid. */
   listensTo(config: JsonObject): EventSelection | undefined;
+  /** Undefined if the type does not fire at certain times, or the config is invalid. */
+  schedule(config: JsonObject): TriggerSchedule | undefined;
   callsFlow: boolean;
   locals: Readonly<Record<string, readonly string[]>>;
   outputSchema(config: JsonObject): JsonSchema | undefined;
@@ -304,6 +316,7 @@ export function defineNode<Config extends z.ZodObject>(
     isTool: spec.tool !== undefined,
     tool: fromConfig(spec.tool),
     listensTo: fromConfig(spec.listensTo),
+    schedule: fromConfig(spec.schedule),
     callsFlow: spec.callsFlow ?? false,
     locals: spec.locals ?? {},
     outputSchema: fromConfig(spec.outputSchema),

@@ -64,7 +64,7 @@ describe("on SQLite", () => {
 });
 
 /** Scans of a subquery's result or of a few given keys. They may lack an index. */
-const SMALL_SCAN = /^SCAN (k|held|lost|old|picked)\b|^SEARCH r$|CONSTANT ROW/;
+const SMALL_SCAN = /^SCAN (k|held|lost|old|picked)\b|^SEARCH r$|CONSTANT ROW|VALUES CLAUSE/;
 
 /** Aliases of tables in statements. */
 const ALIASES: Record<string, string> = { l: "run_events" };

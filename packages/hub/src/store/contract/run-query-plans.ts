@@ -105,9 +105,12 @@ export const runPlanCases: RunPlanCase[] = [
   { what: "flows of an app", verb: (d) => verbTable(d).listFlows.run(tenant, { app: "app-7", limit: 20 }), indexes: ["flows_app"] },
   { what: "a version", verb: (d) => verbTable(d).getVersion.run(tenant, "flow-7", 1), indexes: ["flows", "flow_versions"] },
   { what: "editing a flow", verb: (d) => verbTable(d).editFlow.run(flow, START, setDraft("A", intents("New"))), indexes: ["flows", "apps", "tool_names", "tool_names_flow", "triggers"] },
-  { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "breakers", "trigger_subscriptions_flow"] },
-  { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "breakers", "trigger_subscriptions_flow"] },
+  { what: "publishing a flow", verb: (d) => verbTable(d).publishFlow.run(flow, publication({ graph: intents() })), indexes: ["flows", "apps", "flow_versions", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
+  { what: "deleting a flow", verb: (d) => verbTable(d).deleteFlow.run(flow, START), indexes: ["flows", "apps", "tool_names_flow", "triggers", "schedules", "breakers", "trigger_subscriptions_flow"] },
   { what: "sweeping deleted flows", verb: (d) => verbTable(d).sweepFlows.run(START, 50), indexes: ["flows_deleted", "runs_flow", "flows", "flow_versions"] },
+  { what: "due schedules", verb: (d) => verbTable(d).fireSchedules.run(START, 20, () => ({ run: undefined, next_at: null })), indexes: ["schedules_due", "schedules", "triggers"] },
+  { what: "the next due schedule", verb: (d) => verbTable(d).nextScheduleDue.run(), indexes: ["schedules_due"] },
+  { what: "schedules of flows", verb: (d) => verbTable(d).listSchedules.run(tenant, ["flow-7", "flow-8"]), indexes: ["schedules"] },
   { what: "secrets by name", verb: (d) => verbTable(d).getSecrets.run(tenant, ["secret-7", "secret-8"]), indexes: ["secrets"] },
 ];
 
@@ -159,6 +162,8 @@ export const FILL_RUNS = [
    SELECT ${padded}, 1, '', '', 1, 'done', 'null', 'null', 'null', 0 FROM series`,
   `${series(5000)} INSERT INTO verdicts (tenant_id, event_id, flow_id, node_id, version, matched, reasons)
    SELECT '${tenant}', 'id-' || n, '', '', 1, 0, '[]' FROM series`,
+  `${series(10_000)} INSERT INTO schedules (tenant_id, flow_id, node_id, cron, time_zone, next_at)
+   SELECT '${tenant}', 'flow-' || (n % 1000), 'node-' || n, '* * * * *', 'UTC', CASE WHEN n % 500 = 0 THEN ${START} - n ELSE ${START} + n END FROM series`,
   `${series(1000)} INSERT INTO secrets (tenant_id, name, sealed, created_at, updated_at)
    SELECT '${tenant}', 'secret-' || n, '', 0, 0 FROM series`,
 ];

@@ -68,10 +68,11 @@ export function* deleteApp(
   if (!deleted) return false;
   const ofApp = "WHERE tenant_id = ? AND app = ?";
   yield* query(`DELETE FROM tool_names ${ofApp}`, [tenant, slug]);
-  yield* query(
-    `DELETE FROM triggers WHERE flow_id IN (SELECT id FROM flows ${ofApp} AND deleted = 0)`,
-    [tenant, slug],
-  );
+  for (const table of ["triggers", "schedules"])
+    yield* query(
+      `DELETE FROM ${table} WHERE flow_id IN (SELECT id FROM flows ${ofApp} AND deleted = 0)`,
+      [tenant, slug],
+    );
   const flows = yield* query<{ id: string }>(
     `UPDATE flows SET deleted = 1, version = NULL, updated_at = ? ${ofApp} AND deleted = 0 RETURNING id`,
     [at, tenant, slug],

@@ -15,6 +15,7 @@ import type {
 } from "../flow-store.ts";
 import { type Dialect, first, inLists, query, type Verb } from "../sql.ts";
 import { createApp, lockApp } from "./apps.ts";
+import { removeSchedules, syncSchedules } from "./schedules.ts";
 import { callableNames, saveDraftNames, savePublishedNames, takenNames } from "./tool-names.ts";
 import { removeSubscriptions, syncSubscriptions } from "./trigger-subscriptions.ts";
 import { insertTriggers, triggersChanged } from "./triggers.ts";
@@ -150,6 +151,7 @@ export function* deleteFlow(dialect: Dialect, key: FlowKey, at: number): Verb<De
   ]);
   yield* query("DELETE FROM tool_names WHERE flow_id = ?", [id]);
   yield* query("DELETE FROM triggers WHERE flow_id = ?", [id]);
+  yield* removeSchedules(id);
   yield* triggersChanged(tenant, app);
   yield* removeSubscriptions(dialect, tenant, [id], at);
   return { outcome: "deleted" };
@@ -192,6 +194,7 @@ export function* publishFlow(
     [found.id],
   );
   yield* insertTriggers(found, version, triggers);
+  yield* syncSchedules(found, triggers);
   yield* savePublishedNames(found, former, triggers, at, aliasUntil);
   const row = yield* first<FlowRow>(
     `UPDATE flows SET version = ?, revision = revision + 1, updated_at = ? WHERE id = ? RETURNING ${FLOW_FIELDS}`,

@@ -5,6 +5,7 @@
 import type { ConnectionStore } from "../connection-store.ts";
 import type { FlowStore } from "../flow-store.ts";
 import type { RunStore } from "../run-store.ts";
+import type { ScheduleStore } from "../schedule-store.ts";
 import type { SecretStore } from "../secret-store.ts";
 import { type Dialect, query, type Verb } from "../sql.ts";
 import type { EventStore, SubscriptionStore, TenantStore } from "../store.ts";
@@ -85,6 +86,7 @@ import {
   putTenant,
 } from "./registry.ts";
 import { saveProgress } from "./run-progress.ts";
+import { fireSchedules, listSchedules, nextScheduleDue } from "./schedules.ts";
 import { searchEvents } from "./search-events.ts";
 import { deleteSecret, getSecrets, listSecretNames, putSecret } from "./secrets.ts";
 import {
@@ -123,6 +125,7 @@ type Verbs = EventStore &
   SubscriptionStore &
   FlowStore &
   RunStore &
+  ScheduleStore &
   SecretStore &
   ConnectionStore & { checkWritable(at: number): Promise<void> };
 
@@ -227,6 +230,9 @@ export const verbTable = (dialect: Dialect, cache = createStoreCache()): VerbTab
   wakeRun: writes((tenant, id, at) => wakeRun(dialect, tenant, id, at)),
   listVerdicts: reads(listVerdicts),
   sweepRuns: writes((before, limit) => sweepRuns(dialect, before, limit)),
+  fireSchedules: writes((now, limit, plan) => fireSchedules(dialect, now, limit, plan)),
+  nextScheduleDue: reads(nextScheduleDue),
+  listSchedules: reads((tenant, flows) => listSchedules(dialect, tenant, flows)),
   putSecret: writes(putSecret),
   listSecretNames: reads(listSecretNames),
   getSecrets: reads((tenant, names) => getSecrets(dialect, tenant, names)),

@@ -2,8 +2,8 @@
  * Each tenant with runs has a row in `queues`, with the time when its next run is due. A claim serves
  * the tenants round robin, so that a tenant with a million runs does not delay the others.
  *
- * Lock order in all transactions: apps, tenants, runs, queues, events; within each table by id. Only
- * a claim goes from queues to runs, and it skips locked rows. A transaction that holds a queue never
+ * Lock order in all transactions: apps, schedules, tenants, runs, queues, events; within each table by
+ * id. Only a claim goes from queues to runs, and it skips locked rows. A transaction that holds a queue never
  * waits for a run. Therefore no deadlock is possible.
  */
 import { type Dialect, first, insert, notify, query, type Verb } from "../sql.ts";

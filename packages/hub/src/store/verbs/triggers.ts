@@ -3,16 +3,16 @@ import type { NewTrigger, StoredTrigger } from "../flow-store.ts";
 import { first, insert, notify, query, type Value, type Verb } from "../sql.ts";
 import { deleteUnusedBreakers } from "./breakers.ts";
 
-type TriggerRow = Omit<StoredTrigger, "tenant" | "active" | "config"> & {
+export type TriggerRow = Omit<StoredTrigger, "tenant" | "active" | "config"> & {
   tenant_id: string;
   active: number;
   config: string;
 };
 
-const TRIGGER_FIELDS =
+export const TRIGGER_FIELDS =
   "tenant_id, app, flow_id, node_id, version, kind, tool_name, source, type, active, config";
 
-const toTrigger = ({ tenant_id, active, config, ...rest }: TriggerRow): StoredTrigger => ({
+export const toTrigger = ({ tenant_id, active, config, ...rest }: TriggerRow): StoredTrigger => ({
   tenant: tenant_id,
   ...rest,
   active: active === 1,

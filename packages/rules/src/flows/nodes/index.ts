@@ -8,6 +8,7 @@ import { forEach } from "./for-each.ts";
 import { httpRequest } from "./http-request.ts";
 import { merge } from "./merge.ts";
 import { returnNode } from "./return.ts";
+import { schedule } from "./schedule.ts";
 import { switchNode } from "./switch.ts";
 import { transform } from "./transform.ts";
 import { userIntent } from "./user-intent.ts";
@@ -17,6 +18,7 @@ import { wait } from "./wait.ts";
 export const nodeTypes: NodeRegistry = createRegistry([
   userIntent,
   event,
+  schedule,
   httpRequest,
   callFlow,
   emitEvent,
