@@ -1,11 +1,11 @@
 /**
  * Fires due schedules: at the time of the next tick, and when a notice reports an earlier one. Every
- * replica has a ticker; the store lets each tick fire once. It also polls every 30 s, in case a notice
- * was lost.
+ * replica has a ticker, and the store lets each tick fire once.
  */
 import type { TriggerSchedule } from "@signalbox/rules/flows/node-type.ts";
 import { planFiring, scheduleInput } from "@signalbox/rules/flows/schedule.ts";
 import type { JsonObject } from "@signalbox/rules/json.ts";
+import { createClaimLoop } from "../lib/claim-loop.ts";
 import type { Timers } from "../lib/timers.ts";
 import type { StoredTrigger } from "../store/flow-store.ts";
 import type { NewRun } from "../store/run-store.ts";
@@ -25,69 +25,40 @@ export interface Ticker {
   close(): Promise<void>;
 }
 
-const POLL_MS = 30_000;
-const RETRY_MS = 1_000;
 /** The number of schedules that fire in one transaction. */
 const BATCH = 50;
+const RETRY_MS = 1_000;
 
 export function createTicker(options: TickerOptions): Ticker {
   const { store, timers, onError } = options;
   const plan = createPlan(options);
-  let closed = false;
-  let requested = false;
-  let firing: Promise<void> | undefined;
-  let cancelTimer = () => {};
-  let alarmAt = Number.POSITIVE_INFINITY;
-
-  const cancelAlarm = (): void => {
-    cancelTimer();
-    alarmAt = Number.POSITIVE_INFINITY;
-  };
-  const setAlarm = (due: number): void => {
-    cancelAlarm();
-    if (closed) return;
-    alarmAt = due;
-    cancelTimer = timers.after(Math.min(POLL_MS, Math.max(1, due - timers.now())), fireDue);
-  };
-  const fireDue = (): void => {
-    if (closed) return;
-    requested = true;
-    firing ??= fireAll().finally(() => {
-      firing = undefined;
-      if (requested) fireDue();
-    });
-  };
-  const fireAll = async (): Promise<void> => {
-    cancelAlarm();
-    try {
-      while (!closed) {
-        requested = false;
-        const due = (await store.nextScheduleDue()) ?? Number.POSITIVE_INFINITY;
-        const now = timers.now();
-        if (due > now) return setAlarm(Math.min(due, alarmAt)); // a notice may have set an earlier alarm
-        const fired = await store.fireSchedules(now, BATCH, plan(now));
-        // Another replica is firing the schedules that are due.
-        if (fired === 0) return setAlarm(now + RETRY_MS);
-      }
-    } catch (error) {
-      onError(error);
-      setAlarm(timers.now() + RETRY_MS);
-    }
-  };
-  const unsubscribe = store.subscribe((notice) => {
-    if (notice.topic === "gap") fireDue();
-    else if (notice.topic !== "schedules") return;
-    else if (notice.due <= timers.now()) fireDue();
-    else if (notice.due < alarmAt) setAlarm(notice.due);
+  const loop = createClaimLoop<undefined>({
+    timers,
+    free: () => BATCH,
+    async claim(limit) {
+      const now = timers.now();
+      const fired = await store.fireSchedules(now, limit, plan(now));
+      return new Array<undefined>(fired).fill(undefined);
+    },
+    async nextDue() {
+      const due = await store.nextScheduleDue();
+      const now = timers.now();
+      // Another replica is firing a schedule that is due and was not claimed here.
+      return due !== null && due <= now ? now + RETRY_MS : due;
+    },
+    begin: async () => {},
+    onError,
   });
-  fireDue();
+  const unsubscribe = store.subscribe((notice) => {
+    if (notice.topic === "gap") loop.claimDue();
+    else if (notice.topic === "schedules") loop.claimAt(notice.due);
+  });
+  loop.claimDue();
 
   return {
-    async close() {
-      closed = true;
+    close() {
       unsubscribe();
-      cancelAlarm();
-      await firing;
+      return loop.close();
     },
   };
 }
