@@ -80,34 +80,36 @@ function planBySubscription(
   const disables: ConfigureCall[] = [];
   const enables: ConfigureCall[] = [];
   const settles: ConfigurePlan["settles"] = [];
-  // A server may keep one type per id, so that each type of a subscription to all types has its own.
-  const idOf = (id: string, subscribed: string, type: string) =>
-    subscribed === "" ? `${id}/${type}` : id;
   for (const subscription of due) {
     const { id, type: subscribed, configured_type } = subscription;
-    const off = unwantedTypes(offers, subscription).map(
-      (type): ConfigureCall => ({
-        type,
-        params: {},
-        enabled: false,
-        subscriptionId: idOf(id, configured_type ?? subscribed, type),
-      }),
-    );
     const on = wantedTypes(offers, subscription).map(
       (type): ConfigureCall => ({
         type,
         params: commonParams([subscription.params], triggerOf(offers, type)),
         enabled: true,
-        subscriptionId: idOf(id, subscribed, type),
+        subscriptionId: serverIdOf(id, subscribed, type),
         owner: id,
       }),
     );
+    const former = configured_type === null ? [] : expandType(offers, configured_type);
+    const off = former
+      .map((type) => ({ type, subscriptionId: serverIdOf(id, configured_type ?? "", type) }))
+      .filter((one) => !on.some((call) => isSameAtServer(call, one)))
+      .map((one): ConfigureCall => ({ ...one, params: {}, enabled: false }));
     disables.push(...off);
     enables.push(...on);
     settles.push({ subscription, calls: on.length > 0 ? on : off });
   }
   return { scope: "subscription", calls: [...disables, ...enables], settles };
 }
+
+/** A server may keep one type per id, so that each type of a subscription to all types has its own. */
+const serverIdOf = (id: string, subscribed: string, type: string): string =>
+  subscribed === "" ? `${id}/${type}` : id;
+
+type AtServer = Pick<ConfigureCall, "type" | "subscriptionId">;
+const isSameAtServer = (a: AtServer, b: AtServer): boolean =>
+  a.type === b.type && a.subscriptionId === b.subscriptionId;
 
 function planByType(
   offers: PlanOffers,
@@ -142,8 +144,11 @@ function planByType(
       owner: wanting[0]?.id as string,
     });
   }
+  // Others whose types are all enabled again stay due until the server has confirmed that.
+  const isEnabledAgain = (types: readonly string[]) =>
+    types.length > 0 && types.every((type) => enabled.has(type));
   const affected = subscriptions.filter(
-    (one) => isDue(one) || wantedTypes(offers, one).some((type) => enabled.has(type)),
+    (one) => isDue(one) || isEnabledAgain(wantedTypes(offers, one)),
   );
   const pick = (calls: ReadonlyMap<string, ConfigureCall>, types: readonly string[]) =>
     types.flatMap((type) => calls.get(type) ?? []);

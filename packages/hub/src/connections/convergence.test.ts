@@ -1,0 +1,275 @@
+/**
+ * Random histories of changed triggers, failed calls and crashes, on a real database, against servers
+ * that differ in what they keep. At every moment: a token that the server uses is known, and what was
+ * confirmed is served. When calls succeed again, every subscription reaches its wanted state.
+ */
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { sha256Hex } from "../lib/hmac.ts";
+import { openSqlite } from "../store/backends/sqlite.ts";
+import type { TriggerSubscription } from "../store/connection-store.ts";
+import { sampleConnection } from "../store/contract/connection-sample.ts";
+import { eventTrigger, intents, makeFlow, publish } from "../store/contract/flow-sample.ts";
+import { START } from "../store/contract/sample.ts";
+import type { Store } from "../store/store.ts";
+import { ConnectionError } from "./connection-error.ts";
+import { createTestTriggerServer, type ServerModel } from "./test-trigger-server.ts";
+import { createVisit, type VisitOptions } from "./visit.ts";
+
+const TYPES = ["rain", "storm"];
+const CITIES = ["Oslo", "Rome"];
+const ID = "weather-7kq2xv";
+const LEASE_MS = 30_000;
+const HOUR_MS = 3_600_000;
+
+const trigger = fc.record({
+  type: fc.constantFrom(...TYPES, null),
+  city: fc.constantFrom(...CITIES, undefined),
+  active: fc.boolean(),
+});
+/** `lost` calls get no answer. The server executes a call before or after the failure, or never. */
+const fault = fc.constantFrom(
+  "none",
+  "none",
+  "rejected",
+  "stored, rejected",
+  "lost",
+  "stored, lost",
+);
+/** A crash before or after an operation of the store or a call, counted from the start of the visit. */
+const crash = fc.record({ at: fc.nat({ max: 25 }), isAfter: fc.boolean() });
+const step = fc.oneof(
+  fc.record({
+    kind: fc.constant("publish" as const),
+    triggers: fc.array(fc.option(trigger), { maxLength: 4 }),
+  }),
+  fc.record({ kind: fc.constant("visit" as const), faults: fc.array(fault, { maxLength: 5 }) }),
+  fc.record({
+    kind: fc.constant("crash" as const),
+    crash,
+    faults: fc.array(fault, { maxLength: 3 }),
+  }),
+  fc.record({ kind: fc.constant("unreachable" as const) }),
+  fc.record({ kind: fc.constant("forget" as const) }),
+);
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+type Fault = typeof fault extends fc.Arbitrary<infer Value> ? Value : never;
+
+class Crash extends Error {}
+
+async function openHistory(store: Store, model: ServerModel) {
+  const server = createTestTriggerServer(model, TYPES);
+  const flow = await makeFlow(store, intents());
+  const state = {
+    now: START,
+    faults: [] as Fault[],
+    isReachable: true,
+    hasForgotten: false,
+    crash: undefined as { at: number; isAfter: boolean } | undefined,
+    operations: 0,
+    isDead: false,
+  };
+  await store.createConnection(sampleConnection({ id: ID, tenant: "acme" }), state.now);
+
+  const isServed = async ({ type, params }: TriggerSubscription): Promise<boolean> => {
+    const cities = typeof params.city === "string" ? [params.city] : CITIES;
+    for (const one of type === "" ? TYPES : [type])
+      for (const city of cities) {
+        const tokens = await Promise.all(
+          server.notify(one, { city }).map(async ({ token }) => sha256Hex(token)),
+        );
+        const found = await Promise.all(
+          tokens.map((hash) => store.findCallbackToken(hash, state.now)),
+        );
+        if (!found.some((token) => token && !token.isGone)) return false;
+      }
+    return true;
+  };
+  const subscriptions = () => store.listTriggerSubscriptions("acme", ID);
+  const expectServed = async () => {
+    for (const type of TYPES)
+      for (const city of CITIES)
+        for (const { token } of server.notify(type, { city }))
+          expect(await store.findCallbackToken(await sha256Hex(token), state.now)).toBeDefined();
+    // Between a disabled type and the next call, a fragile server sends nothing.
+    if (model === "fragile" || state.hasForgotten) return;
+    for (const one of await subscriptions())
+      if (one.state === "active" && one.wanted === "active")
+        expect({ ...one, isServed: await isServed(one) }).toMatchObject({ isServed: true });
+  };
+
+  /** Every operation may be the last one of the process. */
+  const operate = async <Result>(work: () => Result | Promise<Result>): Promise<Result> => {
+    if (state.isDead) throw new Crash();
+    const isLast = state.crash?.at === state.operations;
+    state.operations += 1;
+    if (isLast && !state.crash?.isAfter) state.isDead = true;
+    if (state.isDead) throw new Crash();
+    const result = await work();
+    await expectServed();
+    if (isLast) state.isDead = true;
+    if (state.isDead) throw new Crash();
+    return result;
+  };
+  const callServer = (args: JsonObject) => {
+    state.now += 10;
+    const fault = state.faults.shift() ?? "none";
+    if (fault === "lost") throw new ConnectionError("timeout", "no answer");
+    if (fault === "rejected")
+      return { isError: true, content: [{ type: "text", text: "not now" }] };
+    const answer = server.configure(args);
+    if (fault === "stored, lost") throw new ConnectionError("timeout", "no answer");
+    return fault === "stored, rejected"
+      ? { isError: false, content: [], structuredContent: { success: false } }
+      : answer;
+  };
+  const options: VisitOptions = {
+    by: "keeper",
+    callbackUrl: "http://hub.example/api/trigger-callback",
+    clock: { now: () => state.now, random: () => 0.5 },
+    log: { info() {}, warn() {}, error() {} },
+    store: {
+      stageCallbackToken: (token) => operate(() => store.stageCallbackToken(token)),
+      confirmCallbackToken: (...args) => operate(() => store.confirmCallbackToken(...args)),
+      expireCallbackToken: (...args) => operate(() => store.expireCallbackToken(...args)),
+      saveSubscriptions: (...args) => operate(() => store.saveSubscriptions(...args)),
+      finishConnection: (...args) => operate(() => store.finishConnection(...args)),
+    },
+    connections: {
+      forget() {},
+      async loadOffers() {
+        if (!state.isReachable) throw new ConnectionError("unreachable", "connection refused");
+        return operate(() => server.offers);
+      },
+      callTool: (_, call) => operate(() => callServer(call.arguments)),
+    },
+  };
+  const visit = createVisit(options);
+
+  /** Visits the connection if it is due. A visit that crashes keeps its lease until that expires. */
+  const visitDue = async (): Promise<boolean> => {
+    const lease = { by: "keeper", now: state.now, until: state.now + LEASE_MS, limit: 1 };
+    const [leased] = await store.leaseConnections(lease);
+    if (!leased) return false;
+    state.operations = 0;
+    try {
+      await visit(leased, new AbortController().signal);
+    } catch (error) {
+      if (!(error instanceof Crash)) throw error;
+      state.now += LEASE_MS + 1;
+    }
+    state.isDead = false;
+    state.crash = undefined;
+    return true;
+  };
+  const advanceAndVisit = async (): Promise<void> => {
+    const due = await store.nextConnectionDue();
+    state.now = Math.max(state.now, due ?? state.now);
+    await visitDue();
+  };
+
+  return {
+    state,
+    server,
+    subscriptions,
+    isServed,
+    expectServed,
+    advanceAndVisit,
+    async play(step: Step): Promise<void> {
+      state.faults = [];
+      switch (step.kind) {
+        case "publish":
+          state.now += 1;
+          await publish(store, flow, {
+            at: state.now,
+            triggers: step.triggers.flatMap((given, index) =>
+              given
+                ? eventTrigger({
+                    node_id: `t${index}`,
+                    source: ID,
+                    type: given.type,
+                    active: given.active,
+                    config: { params: given.city === undefined ? {} : { city: given.city } },
+                  })
+                : [],
+            ),
+          });
+          return;
+        case "unreachable":
+          state.isReachable = false;
+          await store.touchConnection("acme", ID, state.now);
+          await visitDue();
+          state.isReachable = true;
+          return;
+        case "forget":
+          server.reset();
+          state.hasForgotten = true;
+          return;
+        case "crash":
+          state.crash = step.crash;
+          state.faults = [...step.faults];
+          return advanceAndVisit();
+        case "visit":
+          state.faults = [...step.faults];
+          return advanceAndVisit();
+      }
+    },
+    /** Visits for `ms`, without disturbance. */
+    async calm(ms: number): Promise<void> {
+      state.faults = [];
+      const end = state.now + ms;
+      for (let visits = 0; ; visits += 1) {
+        expect(visits).toBeLessThan(2_000);
+        const due = await store.nextConnectionDue();
+        if (due === null || due > end) break;
+        await advanceAndVisit();
+      }
+      state.now = end;
+      state.hasForgotten = false;
+    },
+  };
+}
+
+const RUNS = Number(process.env.CONVERGENCE_RUNS ?? 60);
+
+it.each<[ServerModel, string]>([
+  ["connection", "one credential per connection"],
+  ["type", "one credential per type"],
+  ["fragile", "nothing after a type is disabled"],
+  ["subscription", "one credential per subscription"],
+])(
+  "leads a server that keeps (%s) %s to the wanted state, whatever failed before",
+  async (model) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
+        const store = openSqlite(":memory:");
+        try {
+          const history = await openHistory(store, model);
+          for (const step of steps) {
+            await history.play(step);
+            await history.expectServed();
+          }
+          // Longer than the interval after which a server gets its subscriptions again.
+          await history.calm(1.5 * HOUR_MS);
+          const subscriptions = await history.subscriptions();
+          for (const one of subscriptions) {
+            expect(one).toMatchObject({ state: one.wanted, error: null, configured: one.revision });
+            if (one.wanted === "active") expect(await history.isServed(one)).toBe(true);
+          }
+          if (!subscriptions.some(({ wanted }) => wanted === "active"))
+            expect(TYPES.flatMap((type) => history.server.notify(type, { city: "Oslo" }))).toEqual(
+              [],
+            );
+          // Former tokens expire; the current ones do not.
+          history.state.now += 48 * HOUR_MS;
+          await history.expectServed();
+        } finally {
+          await store.close();
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  },
+  240_000,
+);
