@@ -10,6 +10,7 @@ import { createIds } from "../packages/hub/src/lib/ids.ts";
 import { loadInput } from "../packages/hub/src/runs/load-input.ts";
 import { createNodeServices } from "../packages/hub/src/runs/node-services.ts";
 import { createRunner, type Runner } from "../packages/hub/src/runs/runner.ts";
+import { noAgent } from "../packages/hub/src/runs/test-agent.ts";
 import { openSqlite } from "../packages/hub/src/store/backends/sqlite.ts";
 import type { NewTrigger } from "../packages/hub/src/store/flow-store.ts";
 import type { ImmediateRun } from "../packages/hub/src/store/run-store.ts";
@@ -55,6 +56,7 @@ export function openEngine(): Engine {
       start: (run, options) => runner.start(run, options),
       fetch: unexpected,
       evaluate: sandbox.evaluate,
+      agent: noAgent,
       newId,
       now: Date.now,
       maxChain: 5,

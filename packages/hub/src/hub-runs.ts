@@ -1,11 +1,15 @@
 /** The runner and the tool calls that use it, the ticker of schedules, and the explanation and replay of events. */
 import { nodeTypes } from "@signalbox/rules/flows/nodes/index.ts";
+import { createAskModel } from "./agents/ask-model.ts";
+import { newNonce } from "./agents/nonce.ts";
 import { createToolCalls } from "./apps/call-tool.ts";
 import type { Connections } from "./connections/connections.ts";
 import type { HostPorts, HubSettings } from "./host-ports.ts";
 import type { HubPipeline } from "./hub-pipeline.ts";
+import { createInbox } from "./inbox/inbox.ts";
 import type { Seal } from "./lib/seal.ts";
 import type { Timers } from "./lib/timers.ts";
+import { createAgentInbox } from "./mcp/agent-inbox.ts";
 import { createExplainer } from "./runs/explain.ts";
 import { loadInput } from "./runs/load-input.ts";
 import { createNodeServices } from "./runs/node-services.ts";
@@ -37,6 +41,7 @@ export function createHubRuns(options: HubRunsOptions) {
   const { timers, evaluate } = ports;
   const { now, defer } = timers;
   const { maxChain, maxLoops } = settings;
+  const triggers = createExplainer({ store, evaluate, newId, now, defer, maxChain, maxLoops });
   const runner = createRunner({
     store,
     registry: nodeTypes,
@@ -49,6 +54,11 @@ export function createHubRuns(options: HubRunsOptions) {
       start: (run, options) => runner.start(run, options),
       fetch: ports.guardedFetch,
       evaluate,
+      agent: {
+        model: createAskModel({ fetch: ports.guardedWebFetch, timers }),
+        inbox: createAgentInbox({ inbox: createInbox({ store, now }), triggers, onError }),
+        newNonce,
+      },
       newId,
       now,
       maxChain,
@@ -63,7 +73,7 @@ export function createHubRuns(options: HubRunsOptions) {
   const ticker = createTicker({ store, timers, newId, onError });
   return {
     calls: createToolCalls({ store, runner, evaluate, newId, now }),
-    triggers: createExplainer({ store, evaluate, newId, now, defer, maxChain, maxLoops }),
+    triggers,
     close: async () => void (await Promise.all([ticker.close(), runner.close()])),
   };
 }

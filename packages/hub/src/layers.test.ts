@@ -16,6 +16,7 @@ const LAYERS = [
   "stream",
   "deliver",
   "connections",
+  "agents",
   "runs",
   "legacy",
   "apps",

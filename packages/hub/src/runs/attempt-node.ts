@@ -72,7 +72,7 @@ export async function attemptNode(
   }
 }
 
-type Calls = "emit" | "callFlow";
+type Calls = "emit" | "callFlow" | "inbox";
 
 function nodeContext(execution: Execution, { frame }: FrameContext, id: string, attempt: number) {
   const { run, services, timers } = execution;
@@ -83,11 +83,13 @@ function nodeContext(execution: Execution, { frame }: FrameContext, id: string, 
     inputs,
     run: { id: run.id, flowId: run.flow_id, nodeId: id, slug: slugOf(id), attempt },
     fetch: services.fetch,
+    model: services.model,
+    newNonce: services.newNonce,
     now: timers.now,
   };
 }
 
-/** `emit` and `callFlow` of one attempt. */
+/** The services of one attempt that depend on the run. */
 function createCalls(
   { run, services, acquireSlot }: Execution,
   { signal }: FrameContext,
@@ -101,6 +103,10 @@ function createCalls(
     callFlow(call) {
       hasCalled = true;
       return services.callFlow(run, call, caller());
+    },
+    inbox: {
+      listTools: services.inbox.listTools,
+      callTool: (call) => services.inbox.callTool(run, call, signal),
     },
   };
   return {

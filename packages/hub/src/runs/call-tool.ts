@@ -57,7 +57,8 @@ export function createToolServices({
       return tools;
     },
 
-    async callTool({ tenant }, { connection: id, tool, arguments: given, id: call }, caller) {
+    async callTool({ tenant }, made, caller) {
+      const { connection: id, tool, arguments: given, id: call, timeoutMs = MAX_CALL_MS } = made;
       const connection = await findConnection(tenant, id);
       const answer = await connections
         .callTool(
@@ -65,7 +66,7 @@ export function createToolServices({
           { tool, arguments: given },
           {
             signal: caller.signal,
-            timeoutMs: MAX_CALL_MS,
+            timeoutMs,
             idempotencyKey: call === undefined ? caller.key : `${caller.key}:${call}`,
             onProgress: caller.onProgress,
           },

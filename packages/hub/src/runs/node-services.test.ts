@@ -20,6 +20,7 @@ import {
 import { CHAIN_HEADER, DEPTH_HEADER, RUN_HEADER } from "./event-input.ts";
 import { createNodeServices } from "./node-services.ts";
 import type { Runner } from "./runner.ts";
+import { noAgent } from "./test-agent.ts";
 
 let store: Store;
 let f: Fixture;
@@ -50,6 +51,7 @@ const services = (quota: number | null = null) =>
     start: (run, options) => runner.start(run, options),
     fetch: unexpected,
     evaluate: unexpected,
+    agent: noAgent,
     newId,
     now: Date.now,
     maxChain: 5,

@@ -1,6 +1,6 @@
 /** The services that nodes use: other flows, the event log, the network, the sandbox. */
 import type { Evaluate } from "@signalbox/rules/flows/evaluation.ts";
-import type { NodeContext } from "@signalbox/rules/flows/node-type.ts";
+import type { ConnectionTool, NodeContext, ToolResult } from "@signalbox/rules/flows/node-type.ts";
 import type { Run } from "../store/run-store.ts";
 import { type CallFlowOptions, createCallFlow } from "./call-flow.ts";
 import { type CallToolOptions, createToolServices } from "./call-tool.ts";
@@ -28,8 +28,19 @@ export interface ToolCaller extends Pick<Caller, "key"> {
   onProgress(progress: ToolProgress): void;
 }
 
-export interface NodeServices extends Pick<Context, "fetch"> {
+/** The tools of the inbox, for the tenant of a run. */
+export interface InboxTools {
+  listTools(): Promise<ConnectionTool[]>;
+  callTool(
+    run: Pick<Run, "id" | "tenant">,
+    call: Parameters<Context["inbox"]["callTool"]>[0],
+    signal: AbortSignal,
+  ): Promise<ToolResult>;
+}
+
+export interface NodeServices extends Pick<Context, "fetch" | "model" | "newNonce"> {
   evaluate: Evaluate;
+  inbox: InboxTools;
   emit(
     run: Run,
     event: Parameters<Context["emit"]>[0],
@@ -58,6 +69,7 @@ export interface NodeServicesOptions
     CallToolOptions,
     Pick<NodeServices, "fetch" | "evaluate"> {
   store: CallFlowOptions["store"] & CallToolOptions["store"];
+  agent: Pick<NodeServices, "model" | "inbox" | "newNonce">;
 }
 
 export const createNodeServices = (options: NodeServicesOptions): NodeServices => ({
@@ -66,4 +78,5 @@ export const createNodeServices = (options: NodeServicesOptions): NodeServices =
   ...createToolServices(options),
   fetch: options.fetch,
   evaluate: options.evaluate,
+  ...options.agent,
 });

@@ -95,7 +95,8 @@ function handleFailure(
 ): { steps: StepRecord[]; retryAt?: number } {
   const now = execution.timers.now();
   const { settings } = nodeParts(execution.node(key.node_id));
-  const retryAt = nextRetry(requested, failures, settings.retries, now);
+  const retries = settings.retries ?? execution.definition(key.node_id)?.retries;
+  const retryAt = nextRetry(requested, failures, retries, now);
   const step = failed(key, { input, error, log, retryAt }, now);
   if (retryAt !== undefined) return { steps: [...unrecorded, step], retryAt };
   const port = errorPort(execution, key.node_id, settings.continueOnError === true);

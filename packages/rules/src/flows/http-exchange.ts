@@ -2,7 +2,16 @@
 import type { Json, JsonObject } from "../json.ts";
 import { NodeError, Permanent, RetryAt } from "./errors.ts";
 import { isDeeperThan } from "./model.ts";
-import type { OutboundResponse } from "./outbound.ts";
+import type { OutboundErrorCode, OutboundResponse } from "./outbound.ts";
+
+/** Errors of requests that a retry cannot resolve. */
+export const PERMANENT_OUTBOUND_ERRORS: ReadonlySet<unknown> = new Set([
+  "invalid_url",
+  "invalid_request",
+  "address_refused",
+  "too_large",
+  "too_many_redirects",
+] satisfies OutboundErrorCode[]);
 
 export type Scalar = string | number | boolean | null;
 
@@ -138,7 +147,7 @@ export function responseError(what: string, response: OutboundResponse, now: num
 }
 
 /** The time of a Retry-After header, which contains seconds or a date. */
-function retryAfter(value: string | null, now: number): number | undefined {
+export function retryAfter(value: string | null, now: number): number | undefined {
   if (value === null) return undefined;
   const at = /^\d+$/.test(value.trim()) ? now + Number(value) * 1000 : Date.parse(value);
   return Number.isNaN(at) ? undefined : Math.min(Math.max(at, now), now + MAX_WAIT_MS);

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { Json, JsonObject, JsonSchema } from "../json.ts";
 import { type Path, parsePath } from "../match/path.ts";
+import type { ModelAnswer, ModelRequest } from "./agent/model.ts";
 import type { Concurrency } from "./concurrency.ts";
 import type { CronTimes } from "./cron.ts";
 import { Permanent } from "./errors.ts";
@@ -43,7 +44,7 @@ export const nodeSettings = z.strictObject({
     .max(86_400_000)
     .optional()
     .describe(
-      "The time limit of one attempt, in milliseconds. The default is one minute; a CallFlow has no default limit. The time that code waits in the queue does not count.",
+      "The time limit of one attempt, in milliseconds. The default is one minute; a CallFlow and an Agent have no default limit. The time that code waits in the queue does not count.",
     ),
   continueOnError: z
     .boolean()
@@ -99,13 +100,15 @@ export interface NodeContext<Config> {
   /**
    * Calls a tool of a connection. The result is returned even if the server marks it as an error;
    * rejects if there is no result. A node that makes several calls gives each an `id`: the same for
-   * every attempt at this call. Progress of the tool is added to the log of the step.
+   * every attempt at this call. Progress of the tool is added to the log of the step. `timeoutMs` is
+   * for calls that must end before the step.
    */
   callTool(call: {
     connection: string;
     tool: string;
     arguments: JsonObject;
     id?: string;
+    timeoutMs?: number;
   }): Promise<ToolResult>;
   /** The tools of a connection, as its server listed them last. */
   listTools(connection: string): Promise<ConnectionTool[]>;
@@ -116,6 +119,15 @@ export interface NodeContext<Config> {
    * value if it must not be repeated. Secrets are masked in the returned output as well.
    */
   record(part: string, input: Json, work: () => Promise<Json>): Promise<Json>;
+  /** Requests one answer of a model. */
+  model(request: ModelRequest, signal: AbortSignal): Promise<ModelAnswer>;
+  /** The tools of the tenant's inbox. */
+  inbox: {
+    listTools(): Promise<ConnectionTool[]>;
+    callTool(call: { tool: string; arguments: JsonObject }): Promise<ToolResult>;
+  };
+  /** Random characters, for fences around untrusted text. */
+  newNonce(): string;
 }
 
 export interface ConnectionTool {
@@ -225,6 +237,8 @@ interface NodeSpec<Config extends z.ZodObject> {
   code?: CodeField;
   /** Whether the node has no default time limit, because the run for which it waits has limits. */
   hasOwnDeadline?: boolean;
+  /** The retries of a node whose settings have none. */
+  retries?: NonNullable<NodeSettings["retries"]>;
   /** Whether the node only computes, so that it can run again after a crash without any effect. */
   isPure?: boolean;
   /** For a trigger that is a tool. Its config must contain `toolFields`. */
@@ -255,6 +269,7 @@ export interface NodeDefinition
   rawFields: readonly Path[];
   code: CodeField | undefined;
   hasOwnDeadline: boolean;
+  retries: NodeSettings["retries"];
   isPure: boolean;
   isTool: boolean;
   /** Undefined if the type is not a tool, or the config is invalid. */
@@ -312,6 +327,7 @@ export function defineNode<Config extends z.ZodObject>(
     code: spec.code,
     sendsTo: spec.sendsTo,
     hasOwnDeadline: spec.hasOwnDeadline ?? false,
+    retries: spec.retries,
     isPure: spec.isPure ?? false,
     isTool: spec.tool !== undefined,
     tool: fromConfig(spec.tool),

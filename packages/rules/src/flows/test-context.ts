@@ -26,6 +26,9 @@ export const testContext = (
   callTool: unexpected("callTool"),
   listTools: unexpected("listTools"),
   record: (_part, _input, work) => work(),
+  model: unexpected("model"),
+  inbox: { listTools: unexpected("inbox.listTools"), callTool: unexpected("inbox.callTool") },
+  newNonce: () => "nonce",
   ...given,
 });
 

@@ -18,6 +18,7 @@ import type { CallToolOptions } from "../call-tool.ts";
 import { loadInput } from "../load-input.ts";
 import { createNodeServices } from "../node-services.ts";
 import { createRunner, type Runner, type RunnerOptions } from "../runner.ts";
+import { noAgent } from "../test-agent.ts";
 
 export const TENANT = "local";
 export const HOUR = 3_600_000;
@@ -204,6 +205,7 @@ export function createFixture(store: Store) {
         start: (run, options) => runner.start(run, options),
         fetch: unexpected,
         evaluate,
+        agent: noAgent,
         newId,
         now,
         maxChain,

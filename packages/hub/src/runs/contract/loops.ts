@@ -11,6 +11,7 @@ import { OWN_SOURCE } from "../event-input.ts";
 import { createExplainer } from "../explain.ts";
 import { createMatcher } from "../matcher.ts";
 import { createNodeServices } from "../node-services.ts";
+import { noAgent } from "../test-agent.ts";
 import { edges, type Fixture, noConnections, node, TENANT } from "./fixture.ts";
 
 const newId = createIds();
@@ -54,6 +55,7 @@ function openCycle(f: Fixture, maxLoops: number, maxChain = 20) {
       start: (run, options) => runner.start(run, options),
       fetch: unexpected,
       evaluate: unexpected,
+      agent: noAgent,
       newId,
       now,
       maxChain,

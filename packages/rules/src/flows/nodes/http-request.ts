@@ -6,11 +6,12 @@ import {
   encodeBody,
   isStatusIn,
   outputOf,
+  PERMANENT_OUTBOUND_ERRORS,
   responseError,
   withQuery,
 } from "../http-exchange.ts";
 import { defineNode } from "../node-type.ts";
-import type { OutboundErrorCode, OutboundRequest } from "../outbound.ts";
+import type { OutboundRequest } from "../outbound.ts";
 import { text } from "../text.ts";
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
@@ -78,15 +79,6 @@ const config = z.strictObject({
 
 const UNSAFE_METHODS = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
-/** Errors that a retry cannot resolve. */
-const PERMANENT = new Set<unknown>([
-  "invalid_url",
-  "invalid_request",
-  "address_refused",
-  "too_large",
-  "too_many_redirects",
-] satisfies OutboundErrorCode[]);
-
 export const httpRequest = defineNode({
   type: "HttpRequest",
   title: "HTTP request",
@@ -143,7 +135,7 @@ export const httpRequest = defineNode({
       signal,
     };
     const response = await fetch(request).catch((error: Error & { code?: unknown }) => {
-      if (typeof error.code !== "string" || !PERMANENT.has(error.code)) throw error;
+      if (typeof error.code !== "string" || !PERMANENT_OUTBOUND_ERRORS.has(error.code)) throw error;
       throw new Permanent(error.message, { code: error.code, cause: error });
     });
     if (isStatusIn(response.status, config.failures)) {

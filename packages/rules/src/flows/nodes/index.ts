@@ -1,4 +1,5 @@
 import { createRegistry, type NodeRegistry } from "../node-type.ts";
+import { agent } from "./agent.ts";
 import { callFlow } from "./call-flow.ts";
 import { code } from "./code.ts";
 import { condition } from "./condition.ts";
@@ -20,6 +21,7 @@ export const nodeTypes: NodeRegistry = createRegistry([
   event,
   schedule,
   httpRequest,
+  agent,
   callFlow,
   emitEvent,
   wait,

@@ -1,0 +1,3 @@
+import { modelContract } from "./contract.ts";
+
+modelContract();

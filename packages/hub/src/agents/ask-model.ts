@@ -1,0 +1,58 @@
+/**
+ * Requests one answer of a model. The answer is streamed, because providers close long requests without
+ * output, and is returned when it is complete. The API key is sent only in a header.
+ */
+import type { ModelAnswer, ModelRequest } from "@signalbox/rules/flows/agent/model.ts";
+import { NodeError } from "@signalbox/rules/flows/errors.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { WebFetch } from "../lib/web-fetch.ts";
+import { openModel } from "./language-models.ts";
+import { toNodeError } from "./provider-errors.ts";
+import { readAnswer } from "./read-answer.ts";
+import { toFunctionTool, toPrompt } from "./to-prompt.ts";
+
+export interface AskModelOptions {
+  /** For URLs in flows. Rejects private addresses unless the operator allows them. */
+  fetch: WebFetch;
+  timers: Pick<Timers, "now" | "after">;
+}
+
+export type AskModel = (request: ModelRequest, signal: AbortSignal) => Promise<ModelAnswer>;
+
+/** The Messages API requires a limit. Current models support at least this one. */
+const ANTHROPIC_OUTPUT_TOKENS = 16_384;
+
+export const createAskModel =
+  ({ fetch, timers }: AskModelOptions): AskModel =>
+  async (request, signal) => {
+    const { model, messages, tools, timeoutMs } = request;
+    const timeout = new AbortController();
+    const cancelTimer = timers.after(timeoutMs, () => timeout.abort());
+    const maxOutputTokens = outputTokens(request);
+    try {
+      const opened = await openModel(model, fetch);
+      const { stream } = await opened.doStream({
+        prompt: toPrompt(messages),
+        tools: tools.map(toFunctionTool),
+        abortSignal: AbortSignal.any([signal, timeout.signal]),
+        ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+      });
+      return await readAnswer(stream, JSON.stringify([messages, tools]).length);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      if (timeout.signal.aborted)
+        throw new NodeError(`The model did not answer within ${Math.ceil(timeoutMs / 1000)} s.`, {
+          code: "model_timeout",
+        });
+      throw toNodeError(error, timers.now());
+    } finally {
+      cancelTimer();
+    }
+  };
+
+function outputTokens({ model, tokensLeft }: ModelRequest): number | undefined {
+  const { provider, maxOutputTokens } = model;
+  const wanted =
+    maxOutputTokens ?? (provider === "anthropic" ? ANTHROPIC_OUTPUT_TOKENS : undefined);
+  return wanted === undefined ? undefined : Math.min(wanted, tokensLeft);
+}

@@ -1,0 +1,216 @@
+/** The guarantees of model requests on every host, against the wire formats of the providers. */
+import type { ModelRequest } from "@signalbox/rules/flows/agent/model.ts";
+import { describe, expect, test } from "vitest";
+import {
+  createFakeModel,
+  type ModelScript,
+  type Reply,
+  WIRE_NAMES,
+  type WireName,
+} from "../../../../test/support/model-wire.ts";
+import { createAskModel } from "./ask-model.ts";
+
+const NOW = 1_000_000;
+const KEY = "sk-very-secret";
+
+const timers = {
+  now: () => NOW,
+  after(ms: number, work: () => void) {
+    const timer = setTimeout(work, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+const request = (
+  provider: WireName,
+  given: Partial<ModelRequest> = {},
+  baseUrl = "https://model.test/v1",
+): ModelRequest => ({
+  model: { provider, name: "fake", baseUrl, apiKey: KEY },
+  messages: [
+    { role: "system", text: "Help." },
+    { role: "user", text: "Label it." },
+  ],
+  tools: [
+    {
+      name: "tracker__label",
+      description: "Labels.",
+      inputSchema: { type: "object", properties: { name: { type: "string" } } },
+    },
+  ],
+  tokensLeft: 100_000,
+  timeoutMs: 60_000,
+  ...given,
+});
+
+export function modelContract(): void {
+  describe.each(WIRE_NAMES)("a model of the provider %s", (provider) => {
+    const ask = (script: ModelScript | Reply, given: Partial<ModelRequest> = {}) => {
+      const fake = createFakeModel(typeof script === "function" ? script : () => script);
+      const askModel = createAskModel({ fetch: fake.fetch, timers });
+      const answer = askModel(request(provider, given), new AbortController().signal);
+      return Object.assign(answer, { requests: fake.requests });
+    };
+
+    test("gets the messages and the tools, and the key in a header only", async () => {
+      const asked = ask({ text: "Done." });
+      expect(await asked).toEqual({
+        text: "Done.",
+        calls: [],
+        finish: "stop",
+        usage: { input_tokens: 100, output_tokens: 20 },
+      });
+      const [sent] = asked.requests;
+      expect(sent).toMatchObject({
+        system: "Help.",
+        messages: [{ role: "user", text: "Label it." }],
+        tools: ["tracker__label"],
+      });
+      const header = provider === "anthropic" ? "x-api-key" : "authorization";
+      expect(sent?.headers.get(header)).toContain(KEY);
+      expect(JSON.stringify(sent?.body)).not.toContain(KEY);
+    });
+
+    test("calls tools, with text and arguments in several parts of the stream", async () => {
+      const calls = [
+        { tool: "tracker__label", arguments: { name: "bug", more: ["é", "😀"] } },
+        { tool: "tracker__label", arguments: {} },
+      ];
+      expect(await ask({ text: "I label it.", calls })).toMatchObject({
+        text: "I label it.",
+        calls: calls.map(({ tool, arguments: args }) => ({
+          id: expect.stringMatching(/./),
+          tool,
+          arguments: args,
+        })),
+        finish: "stop",
+      });
+    });
+
+    test("gets the results of its calls", async () => {
+      const asked = ask(
+        { text: "Done." },
+        {
+          messages: [
+            { role: "system", text: "Help." },
+            { role: "user", text: "Label it." },
+            {
+              role: "assistant",
+              text: "",
+              calls: [
+                { id: "a", tool: "tracker__label", arguments: { name: "bug" } },
+                { id: "b", tool: "tracker__label", arguments: {} },
+              ],
+            },
+            {
+              role: "tool",
+              results: [
+                { id: "a", tool: "tracker__label", text: "added", isError: false },
+                { id: "b", tool: "tracker__label", text: "no name", isError: true },
+              ],
+            },
+          ],
+        },
+      );
+      await asked;
+      const [sent] = asked.requests;
+      expect(sent?.calls).toEqual(["tracker__label", "tracker__label"]);
+      const told = sent?.messages.slice(2).map(({ text }) => text);
+      expect(told?.join("")).toBe("addedno name");
+    });
+
+    test("reports arguments that are not a JSON object", async () => {
+      const { calls } = await ask({ calls: [{ tool: "tracker__label", arguments: '{"name": ' }] });
+      expect(calls).toMatchObject([
+        {
+          arguments: {},
+          problem: expect.stringContaining('must be a JSON object, but were: {"na'),
+        },
+      ]);
+    });
+
+    test("reports that its answer was cut off at the output limit", async () => {
+      expect(await ask({ text: "One, ", isCutOff: true })).toMatchObject({ finish: "length" });
+    });
+
+    test.each([1, 3, 4])("whose stream ends after %i events is retried", async (endsAfter) => {
+      const answer = { text: "Half of it.", calls: [{ tool: "tracker__label", arguments: {} }] };
+      await expect(ask({ ...answer, endsAfter })).rejects.toMatchObject({
+        code: "model_stream_cut",
+        name: "Error",
+      });
+    });
+
+    test("is retried at the time that it names, if its rate limit is reached", async () => {
+      const limited = { status: 429, message: "Slow down", headers: { "retry-after": "30" } };
+      await expect(ask(limited)).rejects.toMatchObject({
+        name: "RetryAt",
+        at: NOW + 30_000,
+        code: "model_http_429",
+        message: expect.stringContaining("Slow down"),
+      });
+    });
+
+    test.each([429, 500, 502, 503, 529])("is retried with backoff after %i", async (status) => {
+      const error = ask({ status, type: "overloaded_error", message: "Overloaded" });
+      await expect(error).rejects.toMatchObject({
+        name: "Error",
+        code: `model_http_${status}`,
+        message: `The model's provider returned ${status}: Overloaded`,
+      });
+    });
+
+    test.each([
+      [400, "max_tokens: too large", ""],
+      [401, "invalid x-api-key", "Check the secret in model.apiKey."],
+      [404, "no such model", "Check model.name and model.baseUrl."],
+    ])("fails permanently after %i, with its words and the fix", async (status, message, fix) => {
+      await expect(ask({ status, message })).rejects.toMatchObject({
+        name: "Permanent",
+        message: expect.stringContaining(`${status}: ${message}. ${fix}`.trim()),
+      });
+    });
+
+    test("fails permanently if its quota is used up", async () => {
+      const error = { status: 429, type: "insufficient_quota", message: "No quota" };
+      await expect(ask(error)).rejects.toMatchObject({ name: "Permanent" });
+    });
+
+    test("fails if it does not answer in time", async () => {
+      const never = () => new Promise<never>(() => {});
+      const fake = createFakeModel(never);
+      const stalls: typeof fetch = (input, init) =>
+        Promise.race([
+          fake.fetch(input as string, init),
+          new Promise<never>((_, reject) => {
+            init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+          }),
+        ]);
+      const askModel = createAskModel({ fetch: stalls, timers });
+      await expect(
+        askModel(request(provider, { timeoutMs: 20 }), new AbortController().signal),
+      ).rejects.toMatchObject({ code: "model_timeout" });
+    });
+
+    test("stops when the run ends", async () => {
+      const ended = new AbortController();
+      const reason = new Error("The run has ended.");
+      const stalls: typeof fetch = async (_, init) => {
+        ended.abort(reason);
+        throw init?.signal?.reason;
+      };
+      const askModel = createAskModel({ fetch: stalls, timers });
+      await expect(askModel(request(provider), ended.signal)).rejects.toBe(reason);
+    });
+  });
+
+  test("the limit of output tokens is the rest of the budget", async () => {
+    const fake = createFakeModel(() => ({ text: "ok" }));
+    const askModel = createAskModel({ fetch: fake.fetch, timers });
+    const { signal } = new AbortController();
+    for (const tokensLeft of [500, 100_000])
+      await askModel(request("anthropic", { tokensLeft }), signal);
+    await askModel(request("openai"), signal);
+    expect(fake.requests.map(({ body }) => body.max_tokens)).toEqual([500, 16_384, undefined]);
+  });
+}

@@ -1,0 +1,78 @@
+/** The inbox tools for `Agent` nodes: they see the events of the run's tenant only. */
+import type { JsonObject } from "@signalbox/rules/json.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import { RequestError } from "../lib/request-error.ts";
+import type { Explainer } from "../runs/explain.ts";
+import type { InboxTools } from "../runs/node-services.ts";
+import type { Access } from "../tenants/authorizer.ts";
+import { inboxTools } from "./inbox-tools.ts";
+import { INTERNAL_ERROR } from "./sdk-errors.ts";
+import type { ToolContext } from "./tool.ts";
+
+export interface AgentInboxOptions {
+  inbox: Inbox;
+  triggers: Explainer;
+  onError: (error: unknown) => void;
+}
+
+/** Without tools that wait, return many payloads, or start runs. */
+const OMITTED = new Set(["wait_for_event", "get_webhook_events", "replay_event"]);
+const tools = new Map(
+  inboxTools.filter(({ name }) => !OMITTED.has(name)).map((tool) => [tool.name, tool]),
+);
+
+/** Only the omitted tools wait. */
+const waits: ToolContext["waits"] = {
+  wait: () => Promise.reject(new Error("An agent cannot wait for events.")),
+  close: async () => {},
+};
+
+export function createAgentInbox({ inbox, triggers, onError }: AgentInboxOptions): InboxTools {
+  const failure = (text: string) => ({ isError: true, content: [], structured: null, text });
+  return {
+    listTools: async () =>
+      [...tools.values()].map(({ listed: { name, title, description, inputSchema } }) => ({
+        name,
+        title,
+        description,
+        inputSchema: inputSchema as JsonObject,
+      })),
+    async callTool({ id, tenant }, call, signal) {
+      const tool = tools.get(call.tool);
+      if (!tool) return failure(`There is no tool ${call.tool}.`);
+      const access: Access = {
+        token: `run:${id}`,
+        name: "agent",
+        scopes: ["inbox:read", "inbox:write"],
+        tenants: [tenant],
+      };
+      try {
+        const {
+          text,
+          json = JSON.stringify(text),
+          note,
+        } = await tool.call(call.arguments, {
+          inbox,
+          access,
+          waits,
+          triggers,
+          // The response is small: it is truncated for the model.
+          reserveBytes: async () => {},
+          signal,
+          progress: () => {},
+        });
+        const whole = note === undefined ? json : `${json}\n${note}`;
+        return {
+          isError: false,
+          content: [{ type: "text", text: whole }],
+          structured: null,
+          text: whole,
+        };
+      } catch (error) {
+        if (error instanceof RequestError) return failure(`${error.field}: ${error.message}`);
+        onError(error);
+        return failure(INTERNAL_ERROR);
+      }
+    },
+  };
+}
