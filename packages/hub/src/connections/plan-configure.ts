@@ -7,7 +7,12 @@
  * subscription wants it; after that, all wanted types are enabled again. A credential that belongs to
  * a removed subscription is replaced by that of another one first.
  */
-import type { CallbackScope, Offers, TriggerSubscription } from "../store/connection-store.ts";
+import type {
+  Binding,
+  CallbackScope,
+  Offers,
+  TriggerSubscription,
+} from "../store/connection-store.ts";
 import { commonParams, type ServerParams } from "./server-params.ts";
 
 export interface ConfigureCall {
@@ -44,10 +49,16 @@ export function planConfigure(
 export const wantsCallbacks = (offers: PlanOffers, subscription: TriggerSubscription): boolean =>
   subscription.wanted === "active" && bindingOf(offers, subscription) === "callback";
 
+/** Whether the hub must poll the events of the subscription. */
+export const isPolled = (offers: PlanOffers, subscription: TriggerSubscription): boolean =>
+  subscription.wanted === "active" && !wantsCallbacks(offers, subscription);
+
 /** A type that the server does not offer is configured by callback; its response decides. */
-export function bindingOf(offers: PlanOffers, { poll, type }: TriggerSubscription) {
+function bindingOf({ triggers }: PlanOffers, { poll, type }: TriggerSubscription): Binding {
   if (poll) return "poll";
-  return offers.triggers.find((trigger) => trigger.type === type)?.binding ?? "callback";
+  if (type !== "") return triggers.find((trigger) => trigger.type === type)?.binding ?? "callback";
+  const has = (binding: Binding) => triggers.some((trigger) => trigger.binding === binding);
+  return has("events") && !has("callback") ? "events" : "callback";
 }
 
 /** A subscription to every type, "", is configured for each type that the server offers. */

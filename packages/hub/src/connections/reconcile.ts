@@ -23,6 +23,7 @@ import {
   type ConfigureCall,
   type ConfigurePlan,
   hasTypes,
+  isPolled,
   planConfigure,
   wantsCallbacks,
 } from "./plan-configure.ts";
@@ -147,9 +148,6 @@ function planPass(
   );
   return { ...plan, settles, impossible };
 }
-
-const isPolled = (offers: Offers, subscription: TriggerSubscription): boolean =>
-  subscription.wanted === "active" && !wantsCallbacks(offers, subscription);
 
 /** A polled subscription whose callbacks are disabled stays due: it is polled. */
 const settledResult = (

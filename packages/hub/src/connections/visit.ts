@@ -10,12 +10,15 @@ import type {
 } from "../store/connection-store.ts";
 import { messageOfError } from "./configure-outcome.ts";
 import type { Connections } from "./connections.ts";
+import { type PollDueOptions, pollDue } from "./poll-due.ts";
 import { type ReconcileOptions, reconcile } from "./reconcile.ts";
 import { retryMs, unsettled } from "./settle.ts";
 
-export interface VisitOptions extends Omit<ReconcileOptions, "store" | "connections"> {
+export interface VisitOptions
+  extends Omit<ReconcileOptions, "store" | "connections">,
+    Pick<PollDueOptions, "append" | "newId"> {
   store: ReconcileOptions["store"] & Pick<ConnectionStore, "finishConnection">;
-  connections: Pick<Connections, "callTool" | "loadOffers" | "forget">;
+  connections: Pick<Connections, "callTool" | "request" | "loadOffers" | "forget">;
   log: Log;
 }
 
@@ -77,14 +80,13 @@ export function createVisit(options: VisitOptions): Visit {
     const isRecovered = connection.status === "failed" && isChecked;
     if (isRecovered)
       log.info({ connection: connection.id, tenant: connection.tenant }, "connection recovered");
+    const reconciled = { connection, offers: offers ?? NO_OFFERS, subscriptions, signal };
     const nextAt = await reconcile(options, {
-      connection,
-      offers: offers ?? NO_OFFERS,
-      subscriptions,
+      ...reconciled,
       // After a failure or a change of the target, the server may not know the subscriptions.
       reassert: isChecked && (connection.status !== "ok" || hasChanged(leased.offers, offers)),
-      signal,
     });
+    for (const [id, next] of await pollDue(options, reconciled)) nextAt.set(id, next);
     const checkAt = isChecked
       ? now + CHECK_EVERY_MS * (0.75 + clock.random() / 2)
       : (connection.checked_at ?? now) + CHECK_EVERY_MS;

@@ -153,6 +153,22 @@ export const unsubscribeParams = z.object({
 });
 export type UnsubscribeParams = z.infer<typeof unsubscribeParams>;
 
+/** The response to `events/poll`, as other servers send it. */
+export const pollResult = z.object({
+  events: z.array(z.unknown()).default([]),
+  cursor: z.string().nullish(),
+  truncated: z.boolean().nullish(),
+  hasMore: z.boolean().nullish(),
+  nextPollMs: z.number().nullish(),
+});
+/** An event in that response. */
+export const polledOccurrence = z.object({
+  eventId: z.string().min(1),
+  name: z.string().min(1),
+  timestamp: z.string().nullish(),
+  data: z.record(z.string(), z.json()).nullish(),
+});
+
 /** The schema of an occurrence's `data`, as `events/list` returns it. */
 export const payloadSchema = z.object({
   event_id: z.string().describe("The hub's id of the event, for get_event"),

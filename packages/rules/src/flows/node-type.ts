@@ -14,6 +14,7 @@ import type { Evaluation, EvaluationResult, LogLine } from "./evaluation.ts";
 import { issuesOf } from "./issues.ts";
 import type { GuardedFetch } from "./outbound.ts";
 import type { Parameter } from "./parameters.ts";
+import type { Poll } from "./poll.ts";
 import type { Scope } from "./render.ts";
 import type { MisfirePolicy } from "./schedule.ts";
 
@@ -188,6 +189,7 @@ export interface EventSelection {
   filter?: string | undefined;
   concurrency?: Concurrency | undefined;
   gather?: { forMs: number; key?: string | undefined } | undefined;
+  poll?: Poll | undefined;
 }
 
 /** The times at which a trigger fires, and its settings. */

@@ -23,6 +23,15 @@ it("queues runs above the concurrency limit by default", () => {
   });
 });
 
+it("polls a tool once a minute by default", () => {
+  const poll = { tool: "list_issues", key: "id" };
+  expect(eventConfig.parse({ source: "x", poll }).poll).toEqual({
+    ...poll,
+    arguments: {},
+    everySeconds: 60,
+  });
+});
+
 it("accepts a blank filter", () => {
   expect(problems({ source: "github", filter: " " })).toEqual([]);
 });
@@ -34,6 +43,13 @@ it.each([
   [
     { source: "x", concurrency: { most: 1, whenFull: "drop" } },
     "concurrency.whenFull: must be queue, skip or replace",
+  ],
+  [{ source: "x", poll: { tool: "", key: "id" } }, "poll.tool: must not be empty"],
+  [{ source: "x", poll: { tool: "t" } }, "poll.key: "],
+  [{ source: "x", poll: { tool: "t", key: "a..b" } }, "poll.key: must be a path"],
+  [
+    { source: "x", poll: { tool: "t", key: "id", everySeconds: 9 } },
+    "poll.everySeconds: must be at least 10",
   ],
   [{ source: "x", params: { "a..b": 1 } }, 'params["a..b"]: is not a path'],
 ])("rejects %j with the message %j", (config, message) => {

@@ -4,6 +4,7 @@ import { FILTER_LENGTH } from "../../match/filter.ts";
 import { paramsSchema } from "../../match/param.ts";
 import { concurrencySchema, pathSchema } from "../concurrency.ts";
 import { defineNode } from "../node-type.ts";
+import { pollSchema } from "../poll.ts";
 import { text } from "../text.ts";
 
 export const eventConfig = z.strictObject({
@@ -40,6 +41,11 @@ export const eventConfig = z.strictObject({
     .optional()
     .describe(
       "Events that arrive within a time window share one run. `{{ trigger }}` is the first event; `{{ trigger.gathered }}` lists the others.",
+    ),
+  poll: pollSchema
+    .optional()
+    .describe(
+      "For a connection without triggers: calls a tool from time to time, and stores each new item of its list as an event. The events have the trigger's type, or the tool's name.",
     ),
 });
 

@@ -1,0 +1,80 @@
+/** Stores the events that a poll has found, and matches them like events of callbacks. */
+import { isObject, type Json } from "@signalbox/rules/json.ts";
+import { toEvent } from "../ingest/callback/callback-event.ts";
+import { MAX_ID, MAX_TYPE, textProblem } from "../ingest/check-text.ts";
+import { decodeJson } from "../ingest/decode.ts";
+import { isRejection } from "../ingest/ingest-outcome.ts";
+import { sha256Hex, utf8 } from "../lib/hmac.ts";
+import type { TriggerSubscription } from "../store/connection-store.ts";
+import type { AppendRequest, AppendResult, NewEvent } from "../store/store.ts";
+
+export interface PolledEvent {
+  /** The server's id. Events of a connection with the same id are stored once. */
+  id: string;
+  type: string;
+  data: Json;
+  timestamp?: string | undefined;
+}
+
+export interface AppendPolledOptions {
+  append(request: AppendRequest): Promise<AppendResult>;
+  newId: () => string;
+  now: () => number;
+}
+
+const BATCH = 100;
+const MAX_BYTES = 1024 * 1024;
+const MAX_TIMESTAMP = 100;
+
+/**
+ * Returns why some events cannot be stored; undefined if all were stored. Such events are skipped:
+ * otherwise the poll would never proceed. Throws if the quota is exceeded.
+ */
+export async function appendPolled(
+  { append, newId, now }: AppendPolledOptions,
+  { tenant, connection, id: subscription }: TriggerSubscription,
+  polled: readonly PolledEvent[],
+): Promise<string | undefined> {
+  let skipped: string | undefined;
+  for (let at = 0; at < polled.length; at += BATCH) {
+    const events: NewEvent[] = [];
+    const data: Json[] = [];
+    for (const one of polled.slice(at, at + BATCH)) {
+      const object = isObject(one.data) ? one.data : { value: one.data };
+      const text = JSON.stringify(object);
+      const problem = problemOf(one, text);
+      if (problem !== undefined) {
+        skipped ??= problem;
+        continue;
+      }
+      const timestamp = one.timestamp?.slice(0, MAX_TIMESTAMP);
+      const callback = { type: one.type, data: object, body: utf8(text), id: one.id, timestamp };
+      data.push(object);
+      events.push(
+        toEvent(
+          callback,
+          { connection, subscription },
+          { id: newId(), external_id: await storableId(one.id), received_at: now() },
+        ),
+      );
+    }
+    if (events.length === 0) continue;
+    const appended = await append({ tenant, events, data });
+    if (appended.outcome === "over_quota")
+      throw new Error(
+        `${appended.pending} events are pending, and the quota is ${appended.quota}. Process some of them, or raise the quota.`,
+      );
+  }
+  return skipped;
+}
+
+function problemOf({ type }: PolledEvent, text: string): string | undefined {
+  const problem = textProblem(type, MAX_TYPE);
+  if (problem !== undefined) return `The type of an event ${problem}.`;
+  if (text.length > MAX_BYTES) return `An event exceeds the limit of ${MAX_BYTES} bytes.`;
+  const decoded = decodeJson(text);
+  return isRejection(decoded) ? decoded.detail.replace("The body", "An event") : undefined;
+}
+
+const storableId = async (id: string): Promise<string> =>
+  textProblem(id, MAX_ID) === undefined ? id : sha256Hex(id);
