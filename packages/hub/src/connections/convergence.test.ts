@@ -143,7 +143,10 @@ async function openHistory(store: Store, model: ServerModel) {
         return operate(() => server.offers);
       },
       callTool: (_, call) => operate(() => callServer(call.arguments)),
+      request: () => Promise.reject(new Error("unexpected request")),
     },
+    append: () => Promise.reject(new Error("unexpected event")),
+    newId: () => "",
   };
   const visit = createVisit(options);
 
