@@ -49,6 +49,16 @@ export const flowView = z.object({
   exposedTools: z.array(
     z.object({ nodeId: z.string(), name: z.string(), description: z.string() }),
   ),
+  schedules: z
+    .array(
+      z.object({
+        nodeId: z.string(),
+        cron: z.string(),
+        timeZone: z.string(),
+        next_fire_at: z.iso.datetime().nullable(),
+      }),
+    )
+    .describe("The active schedules of the published version, and when they fire next."),
   hasTriggers: z.boolean(),
   warnings: z.array(finding),
   errors: z.array(finding).describe("The errors that prevent publishing."),
@@ -72,6 +82,12 @@ export const viewFlow = ({ graph, ...flow }: DescribedFlow): z.input<typeof flow
   revision: flow.revision,
   version: flow.version,
   exposedTools: flow.exposedTools,
+  schedules: flow.schedules.map(({ node_id, cron, time_zone, next_at }) => ({
+    nodeId: node_id,
+    cron,
+    timeZone: time_zone,
+    next_fire_at: isoOrNull(next_at),
+  })),
   hasTriggers: flow.hasTriggers,
   warnings: flow.warnings,
   errors: flow.errors,

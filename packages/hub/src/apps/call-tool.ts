@@ -69,7 +69,7 @@ export function createToolCalls({ store, runner, evaluate, newId, now }: ToolCal
   };
 
   const inputOf = async (trigger: StoredTrigger, given: unknown): Promise<JsonObject> => {
-    const checked = await checkInput(trigger, given, validatorFor(trigger.tenant));
+    const checked = await checkInput(trigger, given, validatorFor(trigger.tenant), now());
     if (checked.ok) return checked.input;
     throw new RequestError(
       "invalid",

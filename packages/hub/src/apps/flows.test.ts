@@ -266,3 +266,62 @@ it("quotes the end of an edge that is not a node", async () => {
     ),
   });
 });
+
+it("shows when the schedules of the published version fire next", async () => {
+  const schedule = (parameters: NewNode["parameters"]): NewNode => ({
+    id: "daily",
+    type: "Schedule",
+    name: "Daily",
+    parameters,
+  });
+  const draft = await flows.create(tenant, "desk", {
+    name: "Digest",
+    nodes: [schedule({ cron: "0 9 * * *" }), end],
+    edges: [{ source: "daily", sourceHandle: "out", target: "end", targetHandle: "in" }],
+  });
+  expect(draft.schedules).toEqual([]);
+  const key = { tenant, id: draft.id };
+  const before = Date.now();
+  const [stored, ...others] = (await flows.publish(key, details)).schedules;
+  expect(others).toEqual([]);
+  const next_at = stored?.next_at ?? 0;
+  expect(stored).toEqual({
+    flow_id: draft.id,
+    node_id: "daily",
+    cron: "0 9 * * *",
+    time_zone: "UTC",
+    next_at,
+  });
+  expect(new Date(next_at).toISOString()).toMatch(/T09:00:00.000Z$/);
+  expect(next_at - before).toBeGreaterThan(0);
+  expect(next_at - before).toBeLessThan(24 * 3_600_000 + 1);
+
+  // Another setting does not change the time; other times do; a paused schedule has none.
+  clockOffset = 48 * 3_600_000;
+  await flows.changeNode(key, "daily", { parameters: { misfire: "skip" } });
+  expect((await flows.publish(key, details)).schedules).toEqual([stored]);
+  await flows.changeNode(key, "daily", { parameters: { cron: "0 10 * * *" } });
+  const [changed] = (await flows.publish(key, details)).schedules;
+  expect(changed?.next_at).toBeGreaterThan(before + clockOffset);
+  await flows.changeNode(key, "daily", { parameters: { isActive: false } });
+  expect((await flows.publish(key, details)).schedules).toEqual([]);
+  expect((await flows.rollBack(key, 1, "test")).schedules).toMatchObject([{ cron: "0 9 * * *" }]);
+  await flows.remove(key);
+  expect(await store.nextScheduleDue()).toBeNull();
+});
+
+it("refuses a schedule that fires every few seconds, and names the field and the fix", async () => {
+  const flow = await flows.create(tenant, "desk", {
+    name: "Too often",
+    nodes: [
+      { id: "often", type: "Schedule", name: "Often", parameters: { cron: "*/10 * * * * *" } },
+      end,
+    ],
+    edges: [{ source: "often", sourceHandle: "out", target: "end", targetHandle: "in" }],
+  });
+  const problem = { nodeId: "often", path: "cron" };
+  expect(flow.errors).toMatchObject([problem]);
+  await expect(flows.publish({ tenant, id: flow.id }, details)).rejects.toThrow(
+    /cron.*fires more than once a minute: use one number as the seconds/,
+  );
+});

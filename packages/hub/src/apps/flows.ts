@@ -21,6 +21,7 @@ import type {
   RejectedEdit,
   StoredFlow,
 } from "../store/flow-store.ts";
+import type { StoredSchedule } from "../store/schedule-store.ts";
 import type { Store } from "../store/store.ts";
 import { calledFlows } from "./called-flows.ts";
 import { changeNode, nodeOf } from "./change-node.ts";
@@ -39,8 +40,8 @@ export interface FlowsOptions {
   aliasMs?: number;
 }
 
-/** A flow with its tools, errors and warnings. */
-export type DescribedFlow = StoredFlow & FlowDescription;
+/** A flow with its tools, schedules, errors and warnings. */
+export type DescribedFlow = StoredFlow & FlowDescription & { schedules: StoredSchedule[] };
 
 export interface FlowKey {
   tenant: string;
@@ -87,6 +88,7 @@ export function createFlows(options: FlowsOptions) {
   ): Promise<DescribedFlow[]> => {
     const ids = found.map(({ id }) => id);
     const trips = await store.listTrips(tenant, ids, now() - HOUR_MS);
+    const schedules = await store.listSchedules(tenant, ids);
     const called = await calledFlows(store, registry, tenant, found);
     const analysis = await withAnalysis(async (requireAnalysis) =>
       requireAnalysis(tenant, { nodes: found.flatMap(({ graph }) => graph.nodes) }),
@@ -94,10 +96,11 @@ export function createFlows(options: FlowsOptions) {
     return found.map((flow) => {
       const calls = { id: flow.id, flows: called };
       const described = { ...flow, ...describeFlow(flow.graph, registry, { ...analysis, calls }) };
-      const tripsOfFlow = trips.filter(({ flow_id }) => flow_id === flow.id);
+      const ofFlow = ({ flow_id }: { flow_id: string }) => flow_id === flow.id;
       return {
         ...described,
-        warnings: [...findTripped(flow.graph, tripsOfFlow), ...described.warnings],
+        schedules: schedules.filter(ofFlow),
+        warnings: [...findTripped(flow.graph, trips.filter(ofFlow)), ...described.warnings],
       };
     });
   };

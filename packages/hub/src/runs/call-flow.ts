@@ -65,7 +65,7 @@ async function newCalledRun(
     );
   const { tenant } = run;
   const validate = createSchemaValidator((evaluation) => evaluate(evaluation, { tenant, signal }));
-  const { trigger, input } = await findCallable(store, tenant, flow, name, given, validate);
+  const { trigger, input } = await findCallable(store, tenant, flow, name, given, validate, now());
   return {
     id: newId(),
     tenant,
@@ -91,6 +91,7 @@ async function findCallable(
   name: string | undefined,
   given: JsonObject,
   validate: ValidateSchemas,
+  now: number,
 ) {
   const error = (code: string, message: string, details: Json = null) =>
     new Permanent(message, { code, details });
@@ -116,7 +117,7 @@ async function findCallable(
   }
   const { trigger, node } = found;
   if (!trigger.active) throw error("inactive_trigger", `The trigger ${node.name} is switched off.`);
-  const checked = await checkInput(trigger, given, validate);
+  const checked = await checkInput(trigger, given, validate, now);
   if (checked.ok) return { trigger, input: checked.input };
   const reasons = checked.errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
   throw error("invalid_input", `Invalid input for ${node.name}: ${reasons}.`, checked.errors);

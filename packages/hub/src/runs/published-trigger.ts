@@ -6,6 +6,7 @@ import {
   checkArguments,
   readParameters,
 } from "@signalbox/rules/flows/parameters.ts";
+import { scheduleInput } from "@signalbox/rules/flows/schedule.ts";
 import type { ValidateSchemas } from "@signalbox/rules/flows/validate-schema.ts";
 import { isObject } from "@signalbox/rules/json.ts";
 import type { FlowGraph, StoredTrigger } from "../store/flow-store.ts";
@@ -92,15 +93,21 @@ export async function findRenamed(
   return undefined;
 }
 
-/** Validates the input against the trigger's parameters, and adds default values. */
+/**
+ * Validates the input against the trigger's parameters, and adds default values. A schedule that is
+ * started by hand gets the input of a tick at `now`.
+ */
 export async function checkInput(
   { kind, config }: StoredTrigger,
   given: unknown,
   validate: ValidateSchemas,
+  now: number,
 ): Promise<CheckedArguments> {
   if (kind === "intent")
     return checkArguments(readParameters(config.parameters ?? []), given, validate);
-  return isObject(given)
-    ? { ok: true, input: given }
-    : { ok: false, errors: [{ path: "input", message: "must be an object" }] };
+  if (!isObject(given))
+    return { ok: false, errors: [{ path: "input", message: "must be an object" }] };
+  if (kind !== "schedule") return { ok: true, input: given };
+  const tick = scheduleInput(String(config.timeZone), { tick: now, missed: 0 }, now);
+  return { ok: true, input: { ...tick, ...given } };
 }

@@ -19,6 +19,7 @@ const PUBLISH = [
   "flow_versions",
   "tool_names_flow",
   "triggers",
+  "schedules",
   "breakers",
   ...SYNC,
 ];
